@@ -1,0 +1,23 @@
+# Everything that the build takes from the system; scripts/setup installs it on Debian.
+find_package(Threads REQUIRED)
+find_package(Boost REQUIRED COMPONENTS program_options serialization)
+find_package(pagmo REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(SQLiteCpp REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(LibArchive REQUIRED)
+find_package(CURL REQUIRED)
+
+add_library(nas_yaml INTERFACE)
+target_link_libraries(nas_yaml INTERFACE yaml-cpp)
+
+if(NAS_WITH_TORCH)
+  find_package(Torch REQUIRED)
+  # TORCH_LIBRARIES without TORCH_CXX_FLAGS, and its headers as system headers: their warnings are not ours.
+  add_library(nas_torch INTERFACE)
+  target_include_directories(nas_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(nas_torch INTERFACE ${TORCH_LIBRARIES})
+endif()

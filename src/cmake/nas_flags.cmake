@@ -1,0 +1,12 @@
+# Warnings and sanitizers, in one interface target that every target of ours links privately.
+add_library(nas_flags INTERFACE)
+target_compile_options(nas_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual
+  -Wold-style-cast
+  # g++ 12 sees overlaps in operator+ of std::string that are not there (GCC bug 105651).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  $<$<BOOL:${NAS_WARNINGS_AS_ERRORS}>:-Werror>)
+if(NAS_SANITIZE)
+  target_compile_options(nas_flags INTERFACE -fsanitize=${NAS_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(nas_flags INTERFACE -fsanitize=${NAS_SANITIZE})
+endif()

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nas {
+
+/// Something the user gave is wrong: text = where, what was given, what is allowed. Programs print
+/// it and exit with 2.
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The user asked to stop (Ctrl-C, SIGTERM). Not an error: what was finished is kept.
+class StopRequested : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "stopped on request"; }
+};
+
+/// A training needed more memory than evaluation.memory_limit allows.
+class MemoryLimitExceeded : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// @throws InputError "NAME = VALUE, must be in [LO, HI]" unless lo <= value <= hi (NaN is
+/// refused).
+void require_in_range(std::string_view name, double value, double lo, double hi);
+
+/// @return the candidate with the least edit distance to `word`, empty if none is within a third of
+/// its length (at
+///         least 2 edits are always allowed). For "did you mean" in messages.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// @return the items joined by ", " (or another separator).
+std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
+
+}  // namespace nas

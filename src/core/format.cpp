@@ -1,0 +1,55 @@
+#include "core/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace nas {
+
+namespace {
+
+template <class... Args>
+std::string print(const char* format, Args... args) {
+  std::array<char, 64> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, args...);
+  return buffer.data();
+}
+
+}  // namespace
+
+std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";
+  std::array<char, 32> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
+std::string human_duration(double seconds) {
+  if (!std::isfinite(seconds)) return "unknown";
+  const auto s = static_cast<long long>(std::llround(std::max(0.0, seconds)));
+  if (s < 60) return print("%lld s", s);
+  if (s < 3600) return print("%lld min %02lld s", s / 60, s % 60);
+  if (s < 86400) return print("%lld h %02lld min", s / 3600, s % 3600 / 60);
+  return print("%lld d %lld h", s / 86400, s % 86400 / 3600);
+}
+
+std::string human_count(double value) {
+  static constexpr std::array<const char*, 6> kPrefix{"", " k", " M", " G", " T", " P"};
+  std::size_t prefix = 0;
+  while (std::abs(value) >= 999.5 && prefix + 1 < kPrefix.size()) {
+    value /= 1000;
+    ++prefix;
+  }
+  return print("%.3g%s", value, kPrefix.at(prefix));
+}
+
+std::string human_bytes(std::int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (value < 1024.0 * 1024.0) return print("%.0f KiB", value / 1024.0);
+  if (value < 1024.0 * 1024.0 * 1024.0) return print("%.0f MiB", value / (1024.0 * 1024.0));
+  return print("%.2f GiB", value / (1024.0 * 1024.0 * 1024.0));
+}
+
+}  // namespace nas

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace nas {
+
+/// @return the shortest decimal that reads back equal ("0.1", "3e-04", "1"); inf and nan as such.
+/// Independent of locale.
+std::string shortest(double value);
+
+/// @return seconds as "41 s", "3 min 20 s", "2 h 05 min", "4 d 3 h".
+std::string human_duration(double seconds);
+
+/// @return a count with an SI prefix and three significant digits: "1.69 M", "445 M", "12".
+std::string human_count(double value);
+
+/// @return bytes as "319 MiB", "2.5 GiB".
+std::string human_bytes(std::int64_t bytes);
+
+}  // namespace nas

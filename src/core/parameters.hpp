@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace nas {
+
+/// What a setting can hold. The alternative of a setting's default is its type.
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                           std::vector<std::string>>;
+
+/// One setting that a section or a plug-in understands: the single source for validation, `nas-run
+/// describe` and the documentation.
+struct Setting {
+  std::string name;
+  Value default_value;
+  std::string help;  ///< one line, unit included
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool min_exclusive = false;
+  bool max_exclusive = false;
+  std::vector<std::string> choices{};  ///< allowed strings; empty = any
+  bool required = false;               ///< no default: the user must give it
+
+  /// @return "in [0, 1)", "one of a, b", "an integer >= 1", ...: what is allowed.
+  [[nodiscard]] std::string allowed() const;
+  /// @return why `value` is not allowed ("must be in [0, 1)"), empty if it is. The type must
+  /// already match.
+  [[nodiscard]] std::string violation(const Value& value) const;
+  /// @return "integer", "number", "true or false", "text", "list of integers", "list of texts".
+  [[nodiscard]] std::string type_name() const;
+};
+
+/// @return the value as text, lists in brackets.
+std::string to_text(const Value& value);
+
+/// Settings by name, complete: every setting of a section with the user's value or the default.
+class Parameters {
+ public:
+  Parameters() = default;
+  /// All defaults of `settings`.
+  explicit Parameters(const std::vector<Setting>& settings);
+
+  /// @tparam T one of Value's alternatives.
+  /// @throws std::logic_error if there is no such setting or it has another type: a defect of the
+  /// program, since
+  ///         settings are declared and validated before they are read.
+  template <class T>
+  [[nodiscard]] const T& get(std::string_view name) const {
+    const auto* value = std::get_if<T>(&at(name));
+    if (value == nullptr) wrong_type(name);
+    return *value;
+  }
+  [[nodiscard]] bool contains(std::string_view name) const {
+    return values_.find(name) != values_.end();
+  }
+  void set(const std::string& name, Value value) { values_[name] = std::move(value); }
+  [[nodiscard]] const std::map<std::string, Value, std::less<>>& values() const { return values_; }
+
+ private:
+  [[nodiscard]] const Value& at(std::string_view name) const;
+  [[noreturn]] static void wrong_type(std::string_view name);
+
+  std::map<std::string, Value, std::less<>> values_;
+};
+
+/// JSON object with sorted keys, for identities and records.
+void to_json(nlohmann::json& json, const Parameters& parameters);
+
+}  // namespace nas

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "genotype/component.hpp"
+#include "genotype/mechanism.hpp"
+
+namespace nas::nn {
+
+/// Everything that determines a language model's function and parameters.
+struct Architecture {
+  Mechanism mechanism;
+  Semantics semantics = Semantics::corrected;
+  std::int64_t layers = 2;
+  std::int64_t width = 128;         ///< D
+  std::int64_t heads = 4;           ///< H, divides D
+  std::int64_t context = 128;       ///< L, longest sequence
+  std::int64_t vocabulary = 10000;  ///< V
+  std::int64_t feed_forward = 4;    ///< hidden width of the feed-forward layer / D
+  double dropout =
+      0.1;  ///< on the embedding sum, after GELU and after the second feed-forward layer
+
+  [[nodiscard]] AttentionShape attention_shape() const { return {width, heads, context}; }
+};
+
+/// What one forward pass draws its dropout from. Masks depend on (seed, site), never on a global
+/// generator: the trainer gives the seed of the step, and the pass is a pure function of
+/// parameters, tokens and seed.
+struct Pass {
+  bool training = false;  ///< false: no dropout
+  std::uint64_t seed = 0;
+};
+
+/// The paper's language model: pre-norm transformer, learned positions, tied embedding, GELU
+/// feed-forward.
+///
+///   h_0 = dropout(E[tokens] + P[0..T)),  h <- h + attention(LN(h)),  h <- h + FFN(LN(h)),  logits
+///   = LN(h) E'
+///
+/// Tensors are (B, T, D), row-major, B sequences, T <= context tokens.
+class Transformer {
+ public:
+  /// Parameters are uninitialised until initialise(). @throws InputError if heads do not divide
+  /// width.
+  explicit Transformer(const Architecture& architecture);
+  ~Transformer();
+  Transformer(Transformer&&) noexcept;
+  Transformer& operator=(Transformer&&) noexcept;
+
+  /// Draws initial values: each tensor from its own generator, seeded by (run seed, replicate,
+  /// "init", tensor name), on the CPU, so that tensors that two mechanisms share start alike on
+  /// every device.
+  void initialise(std::uint64_t run_seed, std::int64_t replicate);
+  /// Moves parameters to a device and floating-point type.
+  void to(torch::Device device, torch::ScalarType type = torch::kFloat32);
+
+  /// @param tokens  (B, T) int64.   @return last hidden states after the final LayerNorm, (B, T,
+  /// D).
+  torch::Tensor features(const torch::Tensor& tokens, const Pass& pass);
+  /// @return logits (B, T, V) = features E'.
+  torch::Tensor logits(const torch::Tensor& tokens, const Pass& pass);
+  /// @return the tied embedding matrix E (V, D).
+  torch::Tensor embedding();
+
+  /// Parameters by name, in a fixed order.
+  [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> parameters() const;
+  /// Whether weight decay applies to a parameter under these semantics: everything (published),
+  /// matrices only (corrected).
+  [[nodiscard]] bool decays(const std::string& parameter_name) const;
+  [[nodiscard]] const Architecture& architecture() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+/// Number of parameters by formula, without building the model.
+std::int64_t num_parameters(const Architecture& architecture);
+/// Floating-point operations of one forward pass over one sequence of `context` tokens; a
+/// multiply-add counts 2. Output layer included.
+double forward_flops(const Architecture& architecture);
+
+/// Result of the causality gate.
+struct CausalityReport {
+  bool causal = true;
+  double largest_change = 0.0;  ///< of an earlier logit when later tokens change, float64
+};
+/// Perturbs all later tokens at several positions of a small float64 model of this mechanism and
+/// compares earlier logits. Causal means equal to 1e-9. Cost: some milliseconds.
+CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed = 1);
+
+}  // namespace nas::nn

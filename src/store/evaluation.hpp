@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace nas {
+
+/// What became of an evaluation. Only `ok` and `stopped_early` have a measured quality; the others
+/// are failures with a reason, and the algorithm sees a finite dominated penalty for them.
+enum class Status { ok, stopped_early, diverged, out_of_memory, rejected, failed };
+std::string_view to_string(Status status);
+/// @throws InputError for another text.
+Status parse_status(std::string_view text);
+
+/// Sums over the scored targets of a split, so that any definition of perplexity can be computed
+/// later. nll in nats.
+struct Scores {
+  double nll = 0.0;
+  std::int64_t tokens = 0;
+  std::int64_t correct = 0;  ///< targets that the model ranks first
+  double pad_nll = 0.0;      ///< the part on <PAD> targets (published pipeline)
+  std::int64_t pad_tokens = 0;
+  double unknown_nll = 0.0;  ///< the part on <UNK> targets
+  std::int64_t unknown_tokens = 0;
+  double batch_mean_nll = 0.0;  ///< sum over batches of the batch's mean nll
+  std::int64_t batches = 0;
+
+  [[nodiscard]] double perplexity() const;            ///< exp(nll / tokens): token-weighted
+  [[nodiscard]] double published_perplexity() const;  ///< exp(mean of batch means)
+  [[nodiscard]] double perplexity_without_pad() const;
+  [[nodiscard]] double perplexity_without_unknown() const;  ///< neither PAD nor UNK
+  [[nodiscard]] double accuracy() const;                    ///< correct / tokens
+};
+
+/// One point of a training curve.
+struct CurvePoint {
+  std::int64_t step = 0;
+  double train_nll = 0.0;  ///< mean training loss in nats since the previous point
+  Scores valid;
+  double seconds = 0.0;  ///< training time so far; measured, not part of the comparable record
+};
+
+/// One candidate measured once: everything needed to know what was done and what came out.
+struct Evaluation {
+  std::string id;         ///< SHA-256 of `identity`, 64 hex digits
+  std::string candidate;  ///< canonical name (component keys): what was evaluated
+  std::int64_t replicate = 0;
+  nlohmann::json identity;  ///< all that determines the result: candidate, settings, data hash,
+                            ///< seeds, versions, ...
+
+  Status status = Status::failed;
+  std::string reason;  ///< why it is not ok; empty if ok
+  std::vector<CurvePoint> curve;
+  std::map<std::string, double>
+      values;  ///< deterministic quantities by name: parameters, flops, perplexity, ...
+
+  /// Measured or incidental, hence left out of comparisons: train_seconds, peak_bytes, started
+  /// (UTC), pid, host, device, threads, library versions, ...
+  nlohmann::json measured;
+};
+
+/// The store's JSON forms of parts of an evaluation.
+void to_json(nlohmann::json& json, const Scores& scores);
+void from_json(const nlohmann::json& json, Scores& scores);
+void to_json(nlohmann::json& json, const CurvePoint& point);
+void from_json(const nlohmann::json& json, CurvePoint& point);
+/// The comparable part of an evaluation (no measured fields, no seconds): equal for a resumed and
+/// an uninterrupted run.
+nlohmann::json canonical_json(const Evaluation& evaluation);
+
+}  // namespace nas
