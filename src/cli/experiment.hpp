@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/parameters.hpp"
+#include "genotype/mechanism.hpp"
+#include "genotype/search_space.hpp"
+
+namespace nas {
+
+/// One experiment, read from YAML, complete (defaults filled in) and validated against the
+/// registries.
+struct Experiment {
+  std::string name;  ///< default: the file's stem
+  std::uint64_t seed = 42;
+  Semantics semantics = Semantics::corrected;
+  SearchSpace space;    ///< options as the user wrote them (labels or component keys)
+  std::string problem;  ///< key
+  Parameters problem_settings;
+  std::vector<std::string> objectives;  ///< keys
+  Parameters model, training, evaluation;
+  std::string corpus;     ///< key
+  Parameters data;        ///< settings of the corpus
+  std::string algorithm;  ///< key
+  Parameters algorithm_settings;
+  std::int64_t population = 12;       ///< algorithm.population
+  std::vector<std::string> informed;  ///< algorithm.informed: known-good mechanisms, by name
+  double informed_share = 0.0;        ///< algorithm.informed_share of the initial population
+  std::string baseline;               ///< mechanism trained beside the search
+  nlohmann::json resolved;            ///< all of the above: the run's recorded configuration
+};
+
+/// Reads a configuration: `extends:` chains (relative to the file), then overrides `key.path=value`
+/// in order.
+/// @throws InputError with every mistake of the file, one a line: "file:line:column: key = value,
+/// must be ...; did you mean
+///         ...?" (overrides: "command line: key.path = ...").
+Experiment load_experiment(const std::filesystem::path& file,
+                           const std::vector<std::string>& overrides);
+
+/// Dotted keys at which two resolved configurations differ, each "key: old -> new"; keys that do
+/// not change results (evaluation.workers, evaluation.device kind auto,
+/// training.checkpoint_minutes, evaluation.keep_models, name) are left out.
+std::vector<std::string> differing_keys(const nlohmann::json& recorded,
+                                        const nlohmann::json& given);
+
+}  // namespace nas

@@ -1,0 +1,95 @@
+#include "evaluation/settings.hpp"
+
+namespace nas {
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
+
+Setting integer(std::string name, std::int64_t value, double min, std::string help) {
+  return {.name = std::move(name), .default_value = value, .help = std::move(help), .min = min};
+}
+
+Setting number(std::string name, double value, double min, std::string help) {
+  return {.name = std::move(name), .default_value = value, .help = std::move(help), .min = min};
+}
+
+Setting below_one(Setting setting) {
+  setting.max = 1.0;
+  setting.max_exclusive = true;
+  return setting;
+}
+
+Setting positive(Setting setting) {
+  setting.min_exclusive = true;
+  return setting;
+}
+
+Setting choice(std::string name, std::string value, Texts choices, std::string help) {
+  return {.name = std::move(name),
+          .default_value = std::move(value),
+          .help = std::move(help),
+          .choices = std::move(choices)};
+}
+
+Setting text(std::string name, std::string value, std::string help) {
+  return {.name = std::move(name), .default_value = std::move(value), .help = std::move(help)};
+}
+
+}  // namespace
+
+std::vector<Setting> model_settings() {
+  return {
+      integer("layers", 2, 1, "transformer blocks"),
+      integer("width", 128, 1, "width D of the residual stream; a multiple of heads"),
+      integer("heads", 4, 1, "attention heads"),
+      integer("context", 128, 2, "longest sequence, tokens"),
+      integer("feed_forward", 4, 1,
+              "hidden width of the feed-forward layer, as a multiple of width"),
+      below_one(number("dropout", 0.1, 0.0,
+                       "dropout after the embedding, GELU and the second feed-forward layer")),
+  };
+}
+
+std::vector<Setting> training_settings() {
+  return {
+      integer("steps", 5000, 1, "training steps"),
+      integer("batch_size", 32, 1, "sequences a step"),
+      positive(number("learning_rate", 3e-4, 0.0, "peak learning rate of AdamW")),
+      choice("schedule", "constant", {"constant", "cosine"}, "learning rate after the warm-up"),
+      integer("warmup_steps", 0, 0, "steps over which the learning rate grows linearly from 0"),
+      number("weight_decay", 0.01, 0.0, "decoupled weight decay of AdamW"),
+      positive(number("clip_norm", 1.0, 0.0, "largest total norm of the gradient")),
+      {.name = "checkpoints",
+       .default_value = Integers{},
+       .help = "steps at which the validation split is scored; the last step always is",
+       .min = 1},
+      integer("evaluation_batch_size", 64, 1, "sequences a validation batch"),
+      positive(number("checkpoint_minutes", 5.0, 0.0,
+                      "minutes between the checkpoints from which a killed training continues")),
+      integer("early_stop_after", 0, 0,
+              "first validation step at which a bad candidate may be stopped; 0 = never stop"),
+      positive(number("early_stop_factor", 2.0, 0.0,
+                      "stop when the validation nll exceeds this multiple of the best one known at "
+                      "that step")),
+  };
+}
+
+std::vector<Setting> evaluation_settings() {
+  return {
+      text("device", "auto", "auto, cpu, cuda or cuda:N"),
+      text("workers", "auto", "trainings at once: a number, or auto (one a core, one a GPU)"),
+      integer("threads", 1, 1,
+              "threads of one training; part of the result, since sums round differently"),
+      choice("repeated", "reuse", {"reuse", "retrain", "replicate"},
+             "a candidate asked for again: reuse its evaluation, retrain it with a fresh seed, or "
+             "answer the mean over replicates"),
+      number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
+      integer("keep_models", 0, 0, "number of best models whose weights are saved"),
+      choice("causality", "auto", {"auto", "require", "ignore"},
+             "refuse mechanisms that see later tokens; auto: require under corrected semantics"),
+  };
+}
+
+}  // namespace nas
