@@ -1,0 +1,78 @@
+#include "data/corpus_facts.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+
+namespace nas {
+
+namespace {
+
+template <class Number>
+void add_number(Sha256& hash, Number number) {
+  hash.update(&number, sizeof number);
+}
+
+// The length goes first, so that no two lists of vectors give the same bytes.
+template <class Number>
+void add_vector(Sha256& hash, const std::vector<Number>& numbers) {
+  add_number(hash, numbers.size());
+  hash.update(numbers.data(), numbers.size() * sizeof(Number));
+}
+
+void add_windows(Sha256& hash, const Windows& windows) {
+  add_number(hash, windows.length);
+  add_number(hash, windows.last_target);
+  add_number(hash, windows.shift);
+  add_vector(hash, windows.tokens);
+  add_vector(hash, windows.starts);
+  add_vector(hash, windows.targets);
+}
+
+// Occurrences of each id among the targets that carry text.
+std::vector<std::int64_t> count_targets(const Windows& windows, std::int64_t vocabulary) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(vocabulary));
+  std::vector<std::int64_t> input(static_cast<std::size_t>(windows.length));
+  std::vector<std::int64_t> target(input.size());
+  for (std::int64_t i = 0; i < windows.size(); ++i) {
+    windows.read(i, 0, input.data(), target.data());
+    for (const std::int64_t id : target) {
+      if (id != kNotScored && id != windows.last_target) ++counts[static_cast<std::size_t>(id)];
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::string corpus_hash(const Corpus& corpus) {
+  Sha256 hash;
+  add_number(hash, corpus.vocabulary);
+  add_number(hash, corpus.special.pad);
+  add_number(hash, corpus.special.unknown);
+  add_number(hash, corpus.special.end_of_sentence);
+  add_windows(hash, corpus.train);
+  add_windows(hash, corpus.valid);
+  add_windows(hash, corpus.test);
+  return hash.hex();
+}
+
+double unigram_perplexity(const Windows& train, const Windows& valid, std::int64_t vocabulary) {
+  const auto known = count_targets(train, vocabulary);
+  const auto asked = count_targets(valid, vocabulary);
+  std::int64_t total = vocabulary;
+  for (const std::int64_t count : known) total += count;
+  double nll = 0.0;
+  std::int64_t tokens = 0;
+  for (std::size_t id = 0; id < known.size(); ++id) {
+    nll -= static_cast<double>(asked[id]) *
+           std::log(static_cast<double>(known[id] + 1) / static_cast<double>(total));
+    tokens += asked[id];
+  }
+  if (tokens == 0) throw InputError("the valid split has 0 scored targets, must be at least 1");
+  return std::exp(nll / static_cast<double>(tokens));
+}
+
+}  // namespace nas

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/corpus.hpp"
+
+namespace nas {
+
+/// @return SHA-256 of everything about a corpus that can change a training's result: of each split
+/// the token ids, starts, explicit targets, length, last target and shift, and the vocabulary size
+/// and special ids. Names and descriptions do not count.
+std::string corpus_hash(const Corpus& corpus);
+
+/// Perplexity of the add-one unigram model, the least that a language model has to beat:
+///
+///   exp(-1/n sum_i ln((c(y_i) + 1) / (N + V))),   y_1 .. y_n the targets of `valid`
+///
+/// c and N count the targets of `train`, windows read at offset 0. Targets that are not scored, or
+/// that are the windows' last_target, do not count. Cost: one pass over both.
+///
+/// @param vocabulary  V; every target is below it.
+/// @throws InputError if `valid` has no such target.
+double unigram_perplexity(const Windows& train, const Windows& valid, std::int64_t vocabulary);
+
+}  // namespace nas

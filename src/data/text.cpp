@@ -1,0 +1,157 @@
+#include "data/text.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include "core/error.hpp"
+#include "data/corpus_facts.hpp"
+#include "data/vocabulary.hpp"
+
+namespace nas {
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+using ReadWindows = std::function<Windows(std::string_view text, bool train)>;
+
+Tokens byte_stream(std::string_view text) {
+  Tokens stream{'\n'};
+  for (const char c : text) stream.push_back(static_cast<unsigned char>(c));
+  return stream;
+}
+
+Tokens word_stream(std::string_view text, const Vocabulary& vocabulary) {
+  const std::int32_t end_of_sentence = vocabulary.special().end_of_sentence;
+  Tokens stream{end_of_sentence};
+  for_each_line(text, [&](std::string_view line) {
+    for_each_word(line, [&](std::string_view word) { stream.push_back(vocabulary.id(word)); });
+    stream.push_back(end_of_sentence);
+  });
+  return stream;
+}
+
+// The first token of a stream is input only, so it has one target less than tokens.
+Windows contiguous_windows(Tokens stream, std::int64_t length, bool train) {
+  const std::int64_t num_targets = std::ssize(stream) - 1;
+  Windows windows;
+  windows.length = length;
+  windows.tokens = std::move(stream);
+  std::int64_t end = num_targets;
+  if (train) {
+    // Every window must keep a target at every offset: a step on none would have no mean loss.
+    windows.shift = std::clamp<std::int64_t>(num_targets, 1, length);
+    end = std::max(num_targets - length + 1, std::min<std::int64_t>(num_targets, 1));
+  }
+  for (std::int64_t start = 0; start < end; start += length) windows.starts.push_back(start);
+  return windows;
+}
+
+Windows published_windows(std::string_view text, const Vocabulary& vocabulary,
+                          std::int64_t length) {
+  Windows windows;
+  windows.length = length;
+  windows.last_target = vocabulary.special().pad;
+  const std::int64_t stride = std::max<std::int64_t>(1, length / 2);
+  for_each_line(text, [&](std::string_view line) {
+    const std::int64_t begin = std::ssize(windows.tokens);
+    for_each_word(line,
+                  [&](std::string_view word) { windows.tokens.push_back(vocabulary.id(word)); });
+    const std::int64_t end = std::ssize(windows.tokens);
+    if (end - begin <= length) {
+      windows.tokens.resize(static_cast<std::size_t>(begin));
+      return;
+    }
+    for (std::int64_t start = begin; start < end - length; start += stride) {
+      windows.starts.push_back(start);
+    }
+  });
+  return windows;
+}
+
+std::string windows_missing(std::string_view name, std::string_view split, bool published,
+                            std::int64_t context) {
+  return std::string(name) + ": the " + std::string(split) + " split has " +
+         (published ? "no line of more than " + std::to_string(context) +
+                          " words (the context), which layout = published needs"
+                    : "no text");
+}
+
+void fill(Corpus& corpus, const SplitTexts& texts, bool published, std::int64_t context,
+          const ReadWindows& read) {
+  corpus.train = read(texts.train, true);
+  corpus.valid = read(texts.valid, false);
+  corpus.test = read(texts.test, false);
+  const auto require_windows = [&](const Windows& windows, std::string_view split) {
+    if (windows.size() == 0) {
+      throw InputError(windows_missing(corpus.name, split, published, context));
+    }
+  };
+  require_windows(corpus.train, "train");
+  require_windows(corpus.valid, "valid");
+  require_windows(corpus.test, "test");
+}
+
+}  // namespace
+
+std::vector<Setting> text_settings() {
+  return {
+      {.name = "vocabulary",
+       .default_value = std::int64_t{10000},
+       .help = "number of ids of a word-level text, special tokens included: the most frequent "
+               "words of the training split; 0 = all of them",
+       .min = 0},
+      {.name = "unit",
+       .default_value = std::string("word"),
+       .help = "what a token is; bytes have a vocabulary of 256",
+       .choices = {"word", "byte"}},
+      {.name = "layout",
+       .default_value = std::string("standard"),
+       .help = "standard: one stream with <eos>, every token scored once; published: half "
+               "overlapping windows inside long lines, last target <pad>",
+       .choices = {"standard", "published"}},
+  };
+}
+
+Corpus text_corpus(std::string_view name, std::string_view source, const SplitTexts& texts,
+                   const Parameters& settings, std::int64_t context) {
+  require_in_range("model.context", static_cast<double>(context), 2, 1e9);
+  const bool bytes = settings.get<std::string>("unit") == "byte";
+  const std::string& layout = settings.get<std::string>("layout");
+  const bool published = layout == "published";
+  if (bytes && published) {
+    throw InputError("data.layout = published, must be standard where data.unit = byte");
+  }
+
+  Corpus corpus;
+  corpus.name = name;
+  if (bytes) {
+    corpus.vocabulary = 256;
+    fill(corpus, texts, published, context, [&](std::string_view text, bool train) {
+      return contiguous_windows(byte_stream(text), context, train);
+    });
+  } else {
+    const Vocabulary vocabulary(
+        texts.train, settings.get<std::int64_t>("vocabulary"),
+        published ? Vocabulary::Specials::pad_unknown_end : Vocabulary::Specials::unknown_end);
+    corpus.vocabulary = vocabulary.size();
+    corpus.special = vocabulary.special();
+    fill(corpus, texts, published, context, [&](std::string_view text, bool train) {
+      return published ? published_windows(text, vocabulary, context)
+                       : contiguous_windows(word_stream(text, vocabulary), context, train);
+    });
+  }
+  corpus.description = std::string(source) + "; " + std::to_string(corpus.vocabulary) +
+                       (bytes ? " bytes, " : " words, ") + layout + " layout, windows of " +
+                       std::to_string(context);
+  // Published windows score inner words twice and leave text out: bits per byte mean nothing there.
+  if (!published) {
+    corpus.bytes_per_token =
+        static_cast<double>(texts.valid.size()) / static_cast<double>(corpus.valid.num_scored());
+  }
+  corpus.unigram_perplexity = unigram_perplexity(corpus.train, corpus.valid, corpus.vocabulary);
+  corpus.hash = corpus_hash(corpus);
+  return corpus;
+}
+
+}  // namespace nas

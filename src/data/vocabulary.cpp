@@ -1,0 +1,60 @@
+#include "data/vocabulary.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace nas {
+
+namespace {
+
+constexpr std::string_view kUnknownWord = "<unk>";
+
+// Words with their counts, in the order of first showing.
+std::vector<std::pair<std::string_view, std::int64_t>> count_words(std::string_view text) {
+  std::vector<std::pair<std::string_view, std::int64_t>> counts;
+  std::unordered_map<std::string_view, std::size_t> index;
+  for_each_word(text, [&](std::string_view word) {
+    if (word == kUnknownWord) return;
+    const auto [position, fresh] = index.try_emplace(word, counts.size());
+    if (fresh) counts.emplace_back(word, 0);
+    ++counts[position->second].second;
+  });
+  return counts;
+}
+
+}  // namespace
+
+Vocabulary::Vocabulary(std::string_view train_text, std::int64_t size, Specials specials)
+    : special_(specials == Specials::pad_unknown_end
+                   ? SpecialTokens{.pad = 0, .unknown = 1, .end_of_sentence = 2}
+                   : SpecialTokens{.pad = -1, .unknown = 0, .end_of_sentence = 1}),
+      num_specials_(special_.end_of_sentence + 1) {
+  if (size != 0 && size <= num_specials_) {
+    throw InputError("data.vocabulary = " + std::to_string(size) +
+                     ", must be 0 (every word) or at least " + std::to_string(num_specials_ + 1));
+  }
+  auto counts = count_words(train_text);
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (size != 0) {
+    counts.resize(std::min(counts.size(), static_cast<std::size_t>(size - num_specials_)));
+  }
+  ids_.reserve(counts.size());
+  for (const auto& entry : counts) {
+    ids_.emplace(entry.first, static_cast<std::int32_t>(this->size()));
+  }
+}
+
+std::int32_t Vocabulary::id(std::string_view word) const {
+  const auto found = ids_.find(word);
+  return found == ids_.end() ? special_.unknown : found->second;
+}
+
+std::int64_t Vocabulary::size() const {
+  return num_specials_ + static_cast<std::int64_t>(ids_.size());
+}
+
+}  // namespace nas

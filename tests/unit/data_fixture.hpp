@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/corpus.hpp"
+
+namespace nas {
+
+/// A folder of its own for one test, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "attnas-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Writes a file, with the folders it needs. @return its path.
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    const auto file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+    return file;
+  }
+  /// @return names in the folder, hidden ones included.
+  [[nodiscard]] std::size_t num_entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// @return the text of the InputError that `call` throws; empty if it throws none.
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// @return the corpus of that key with some settings changed.
+inline Corpus make_corpus(const std::string& key, std::int64_t context,
+                          std::initializer_list<std::pair<std::string, Value>> changes,
+                          const DataLocation& location = default_data_location()) {
+  const auto& entry = corpora().at(key);
+  Parameters settings(entry.description.settings);
+  for (const auto& [name, value] : changes) settings.set(name, value);
+  return entry.make(settings, context, location);
+}
+
+/// One window as it is read.
+struct ReadWindow {
+  std::vector<std::int64_t> input, target;
+};
+inline ReadWindow read_window(const Windows& windows, std::int64_t i, std::int64_t offset = 0) {
+  ReadWindow window;
+  window.input.resize(static_cast<std::size_t>(windows.length));
+  window.target.resize(window.input.size());
+  windows.read(i, offset, window.input.data(), window.target.data());
+  return window;
+}
+
+}  // namespace nas

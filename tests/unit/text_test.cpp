@@ -1,0 +1,157 @@
+#include "data/text.hpp"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data_fixture.hpp"
+
+namespace nas {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+constexpr auto kNone = kNotScored;
+
+Corpus corpus_of(const SplitTexts& texts, std::int64_t context,
+                 std::initializer_list<std::pair<std::string, Value>> changes = {}) {
+  Parameters settings(text_settings());
+  for (const auto& [name, value] : changes) settings.set(name, value);
+  return text_corpus("test", "a text", texts, settings, context);
+}
+
+// Ids: <unk> 0, <eos> 1, a 2, b 3, c 4.
+const SplitTexts kTexts{"a a a b\nb c\n", "a b\n\nd\n", "c\n"};
+
+TEST(StandardLayout, OneStreamWithEndOfSentence) {
+  const Corpus corpus = corpus_of(kTexts, 2);
+  EXPECT_EQ(corpus.vocabulary, 5);
+  EXPECT_THAT(corpus.train.tokens, ElementsAre(1, 2, 2, 2, 3, 1, 3, 4, 1));
+  EXPECT_THAT(corpus.valid.tokens, ElementsAre(1, 2, 3, 1, 1, 0, 1));
+  EXPECT_EQ(corpus.train.last_target, -1);
+}
+
+TEST(StandardLayout, EveryTokenIsScoredOnce) {
+  // 6 tokens with <eos>, windows of 4: 4 and 2.
+  const Corpus corpus = corpus_of(kTexts, 4);
+  EXPECT_THAT(corpus.valid.starts, ElementsAre(0, 4));
+  EXPECT_EQ(corpus.valid.shift, 1);
+  EXPECT_THAT(read_window(corpus.valid, 0).target, ElementsAre(2, 3, 1, 1));
+  EXPECT_THAT(read_window(corpus.valid, 1).target, ElementsAre(0, 1, kNone, kNone));
+  EXPECT_THAT(read_window(corpus.valid, 1).input, ElementsAre(1, 0, 1, 0));
+  EXPECT_EQ(corpus.valid.num_scored(), 6);
+}
+
+TEST(StandardLayout, NumScoredIsTheNumberOfTokensForAnyContext) {
+  for (std::int64_t context = 2; context <= 8; ++context) {
+    const Corpus corpus = corpus_of(kTexts, context);
+    EXPECT_EQ(corpus.valid.num_scored(), 6) << context;
+    EXPECT_EQ(corpus.test.num_scored(), 2) << context;
+  }
+}
+
+TEST(StandardLayout, TrainingWindowsKeepATargetAtEveryOffset) {
+  for (std::int64_t context = 2; context <= 12; ++context) {  // the stream has 8 targets
+    const Corpus corpus = corpus_of(kTexts, context);
+    EXPECT_EQ(corpus.train.size(), std::max<std::int64_t>(1, 8 / context)) << context;
+    EXPECT_EQ(corpus.train.shift, std::min<std::int64_t>(8, context)) << context;
+    for (std::int64_t i = 0; i < corpus.train.size(); ++i) {
+      for (std::int64_t offset = 0; offset < corpus.train.shift; ++offset) {
+        EXPECT_NE(read_window(corpus.train, i, offset).target[0], kNone) << context;
+      }
+    }
+  }
+}
+
+TEST(StandardLayout, BytesPerTokenIsOfTheValidationText) {
+  EXPECT_DOUBLE_EQ(corpus_of(kTexts, 2).bytes_per_token, 7.0 / 6.0);
+}
+
+TEST(PublishedLayout, HalfOverlappingWindowsInLongLines) {
+  // Lines of 4 words give nothing at L = 4; 5 words one window; 7 words start at 0 and 2; 8 words
+  // also only at 0 and 2, since no word follows a window from 4.
+  const std::string five = "a b c d e\n";
+  const std::string seven = "a b c d e f g\n";
+  const std::string eight = "a b c d e f g h\n";
+  const Corpus corpus = corpus_of({"a b c d\n" + seven + eight, five, five + five}, 4,
+                                  {{"layout", std::string("published")}});
+  EXPECT_THAT(corpus.train.starts, ElementsAre(0, 2, 7, 9));
+  EXPECT_EQ(corpus.train.tokens.size(), 15U);
+  EXPECT_THAT(corpus.valid.starts, ElementsAre(0));
+  EXPECT_THAT(corpus.test.starts, ElementsAre(0, 5));
+  EXPECT_EQ(corpus.train.shift, 1);
+  EXPECT_EQ(corpus.bytes_per_token, 0.0);
+}
+
+TEST(PublishedLayout, LastTargetIsPad) {
+  const Corpus corpus = corpus_of({"a b c d e\n", "a b x d e\n", "e d c b a\n"}, 4,
+                                  {{"layout", std::string("published")}});
+  EXPECT_EQ(corpus.special.pad, 0);
+  const auto window = read_window(corpus.valid, 0);
+  EXPECT_THAT(window.input, ElementsAre(3, 4, 1, 6));  // x is unknown
+  EXPECT_THAT(window.target, ElementsAre(4, 1, 6, 0));
+  EXPECT_EQ(corpus.valid.num_scored(), 4);
+}
+
+TEST(PublishedLayout, RefusesTextWithoutLongLines) {
+  EXPECT_EQ(error_of([] {
+              corpus_of({"a b c d e\n", "a b c\n", "a b c d e\n"}, 4,
+                        {{"layout", std::string("published")}});
+            }),
+            "test: the valid split has no line of more than 4 words (the context), which layout = "
+            "published needs");
+}
+
+TEST(ByteUnit, IdsAreBytes) {
+  const Corpus corpus = corpus_of({"ab\n", "b\xc3\xa9\n", "a"}, 2, {{"unit", std::string("byte")}});
+  EXPECT_EQ(corpus.vocabulary, 256);
+  EXPECT_EQ(corpus.special.unknown, -1);
+  EXPECT_THAT(corpus.train.tokens, ElementsAre('\n', 'a', 'b', '\n'));
+  EXPECT_THAT(corpus.valid.tokens, ElementsAre('\n', 'b', 0xc3, 0xa9, '\n'));
+  EXPECT_EQ(corpus.valid.num_scored(), 4);
+  EXPECT_EQ(corpus.bytes_per_token, 1.0);
+}
+
+TEST(ByteUnit, RefusesThePublishedLayout) {
+  EXPECT_EQ(
+      error_of([] {
+        corpus_of(kTexts, 2, {{"unit", std::string("byte")}, {"layout", std::string("published")}});
+      }),
+      "data.layout = published, must be standard where data.unit = byte");
+}
+
+TEST(TextCorpus, RefusesAnEmptySplit) {
+  EXPECT_EQ(error_of([] {
+              corpus_of({"a\n", "", "b\n"}, 2);
+            }),
+            "test: the valid split has no text");
+  EXPECT_EQ(error_of([] {
+              corpus_of({"", "a\n", "b\n"}, 2);
+            }),
+            "test: the train split has no text");
+  EXPECT_EQ(error_of([] { corpus_of({"a\n", "b\n", ""}, 2); }), "test: the test split has no text");
+}
+
+TEST(TextCorpus, RefusesAContextBelowTwo) {
+  EXPECT_THAT(error_of([] { corpus_of(kTexts, 1); }),
+              HasSubstr("model.context = 1, must be in [2"));
+}
+
+TEST(TextCorpus, HashDependsOnTheTextAndOnNothingElse) {
+  const std::string hash = corpus_of(kTexts, 2).hash;
+  EXPECT_EQ(hash, corpus_of(kTexts, 2).hash);
+  EXPECT_NE(hash, corpus_of(kTexts, 3).hash);
+  SplitTexts other = kTexts;
+  other.test = "b\n";
+  EXPECT_NE(hash, corpus_of(other, 2).hash);
+}
+
+TEST(TextCorpus, DescribesItself) {
+  EXPECT_EQ(corpus_of(kTexts, 2).description, "a text; 5 words, standard layout, windows of 2");
+  EXPECT_EQ(corpus_of(kTexts, 2).name, "test");
+}
+
+}  // namespace
+}  // namespace nas
