@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/corpus.hpp"
+#include "data/data_set.hpp"
+#include "data/text.hpp"
+#include "data/vocabulary.hpp"
+
+namespace nas {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kNumFiles = 500;
+constexpr std::int64_t kTrainTokens = 800'000;
+constexpr std::int64_t kValidTokens = 200'000;
+
+// ca01 .. cr09: genre letter and number.
+bool is_text_name(const std::string& name) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return name.size() == 4 && name[0] == 'c' && name[1] >= 'a' && name[1] <= 'r' && digit(name[2]) &&
+         digit(name[3]);
+}
+
+// The texts below a folder in order of name, which is the order that the splits are cut in.
+std::vector<fs::path> find_texts(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && is_text_name(entry.path().filename())) {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end(),
+            [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
+  if (files.size() != kNumFiles) {
+    throw InputError("holds " + std::to_string(files.size()) +
+                     " texts of the Brown corpus (ca01 ... cr09), must hold " +
+                     std::to_string(kNumFiles));
+  }
+  return files;
+}
+
+// Writes words to train, valid and test in turn, by number of tokens.
+class SplitWriter {
+ public:
+  explicit SplitWriter(const fs::path& folder)
+      : files_{std::ofstream(folder / "train.txt", std::ios::binary),
+               std::ofstream(folder / "valid.txt", std::ios::binary),
+               std::ofstream(folder / "test.txt", std::ios::binary)} {}
+
+  void word(std::string_view word) {
+    if (num_tokens_ == kTrainTokens || num_tokens_ == kTrainTokens + kValidTokens) next_split();
+    files_[split_] << (in_line_ ? " " : "") << word;
+    in_line_ = true;
+    ++num_tokens_;
+  }
+  void end_line() {
+    if (in_line_) files_[split_] << '\n';
+    in_line_ = false;
+  }
+  void finish() {
+    for (auto& file : files_) {
+      if (!file.flush()) throw InputError("train.txt, valid.txt and test.txt cannot be written");
+    }
+  }
+
+ private:
+  // A sentence across the cut becomes two lines.
+  void next_split() {
+    end_line();
+    ++split_;
+  }
+
+  std::array<std::ofstream, 3> files_;
+  std::size_t split_ = 0;
+  std::int64_t num_tokens_ = 0;
+  bool in_line_ = false;
+};
+
+// word/tag: a word may contain '/' itself, a tag does not.
+std::string_view strip_tag(std::string_view tagged) { return tagged.substr(0, tagged.rfind('/')); }
+
+void prepare(const fs::path& from, const fs::path& to) {
+  SplitWriter writer(to);
+  for (const auto& file : find_texts(from)) {
+    for_each_line(read_text_file(file), [&](std::string_view line) {
+      for_each_word(line, [&](std::string_view tagged) { writer.word(strip_tag(tagged)); });
+      writer.end_line();
+    });
+  }
+  writer.finish();
+}
+
+Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& location) {
+  return text_corpus("brown", "Brown corpus without tags", read_data_set("brown", location),
+                     settings, context);
+}
+
+NAS_REGISTER_PREPARATION({.key = "brown",
+                          .summary = "strips the tags; 800,000 tokens to train, 200,000 to valid",
+                          .file = __FILE__},
+                         prepare);
+
+NAS_REGISTER_CORPUS({.key = "brown",
+                     .summary = "American English of 1961, 500 texts, 1.16 M tokens (Francis and "
+                                "Kucera 1964)",
+                     .settings = text_settings(),
+                     .file = __FILE__},
+                    load);
+
+}  // namespace
+
+}  // namespace nas

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/seed.hpp"
+#include "data/corpus.hpp"
+#include "data/corpus_facts.hpp"
+
+namespace nas {
+
+namespace {
+
+struct Task {
+  std::int64_t vocabulary;  // V
+  std::int64_t length;      // L
+  std::int64_t pairs;       // D
+  double power;             // a
+  bool random_non_queries;
+
+  [[nodiscard]] std::int64_t context() const { return 2 * pairs; }
+  [[nodiscard]] std::int64_t num_gaps() const { return (length - context()) / 2; }
+};
+
+[[noreturn]] void refuse(const std::string& name, std::int64_t value, const std::string& allowed) {
+  throw InputError("mqar: " + name + " = " + std::to_string(value) + ", must be " + allowed);
+}
+
+Task read_task(const Parameters& settings, std::int64_t context) {
+  const Task task{.vocabulary = settings.get<std::int64_t>("vocabulary"),
+                  .length = context,
+                  .pairs = settings.get<std::int64_t>("pairs"),
+                  .power = settings.get<double>("power"),
+                  .random_non_queries = settings.get<bool>("random_non_queries")};
+  const auto length = settings.get<std::int64_t>("length");
+  if (length != 0 && length != context) {
+    refuse("data.length", length, "0 or equal to model.context (" + std::to_string(context) + ")");
+  }
+  if (context % 2 != 0) refuse("model.context", context, "even");
+  if (4 * task.pairs > context) {
+    refuse("data.pairs", task.pairs,
+           "at most a quarter of model.context (" + std::to_string(context) + ")");
+  }
+  if (task.vocabulary <= context) {
+    refuse("data.vocabulary", task.vocabulary,
+           "greater than model.context (" + std::to_string(context) + ")");
+  }
+  return task;
+}
+
+// Draws examples of one split. Buffers live as long as the split.
+class Generator {
+ public:
+  Generator(const Task& task, std::uint64_t seed)
+      : task_(task), random_(seed), drawn_(static_cast<std::size_t>(task.vocabulary), false) {
+    for (std::int64_t gap = 0; gap < task.num_gaps(); ++gap) {
+      weights_.push_back(std::pow(static_cast<double>(gap + 1), task.power - 1.0));
+    }
+  }
+
+  // Writes one example to input[0 .. L) and target[0 .. L).
+  void draw(std::int32_t* input, std::int32_t* target) {
+    std::fill_n(input, task_.length, 0);
+    std::fill_n(target, task_.length, static_cast<std::int32_t>(kNotScored));
+    const std::int64_t first_value = task_.vocabulary / 2;
+    draw_distinct(1, first_value, keys_);
+    draw_distinct(first_value, task_.vocabulary, values_);
+    draw_gaps();
+    for (std::size_t pair = 0; pair < keys_.size(); ++pair) {
+      input[2 * pair] = keys_[pair];
+      input[2 * pair + 1] = values_[pair];
+      const std::int64_t query = task_.context() + 2 * gaps_[pair].gap;
+      input[query] = keys_[pair];
+      target[query] = values_[pair];
+    }
+    if (task_.random_non_queries) fill_zeros(input);
+  }
+
+ private:
+  struct Gap {
+    double arrival;
+    std::int64_t gap;
+  };
+
+  // D distinct ids of begin .. end - 1, uniform. At most half of them are drawn, so that drawing
+  // again on a repetition is cheap.
+  void draw_distinct(std::int64_t begin, std::int64_t end, std::vector<std::int32_t>& ids) {
+    ids.clear();
+    while (std::ssize(ids) < task_.pairs) {
+      const std::int64_t id = begin + random_.below(end - begin);
+      if (drawn_[static_cast<std::size_t>(id)]) continue;
+      drawn_[static_cast<std::size_t>(id)] = true;
+      ids.push_back(static_cast<std::int32_t>(id));
+    }
+    for (const std::int32_t id : ids) drawn_[static_cast<std::size_t>(id)] = false;
+  }
+
+  // Weighted draws without replacement, in order: the D first arrivals of exponential clocks with
+  // the weights as rates (Efraimidis and Spirakis 2006).
+  void draw_gaps() {
+    gaps_.clear();
+    for (std::size_t gap = 0; gap < weights_.size(); ++gap) {
+      gaps_.push_back(
+          {-std::log1p(-random_.uniform()) / weights_[gap], static_cast<std::int64_t>(gap)});
+    }
+    std::partial_sort(gaps_.begin(), gaps_.begin() + task_.pairs, gaps_.end(),
+                      [](const Gap& a, const Gap& b) { return a.arrival < b.arrival; });
+  }
+
+  void fill_zeros(std::int32_t* input) {
+    for (std::int64_t t = 0; t < task_.length; ++t) {
+      if (input[t] == 0) input[t] = static_cast<std::int32_t>(random_.below(task_.vocabulary));
+    }
+  }
+
+  Task task_;
+  RandomEngine random_;
+  std::vector<bool> drawn_;
+  std::vector<double> weights_;
+  std::vector<std::int32_t> keys_, values_;
+  std::vector<Gap> gaps_;
+};
+
+Windows draw_windows(const Task& task, std::int64_t num_examples, std::uint64_t seed) {
+  Windows windows;
+  windows.length = task.length;
+  const auto size = static_cast<std::size_t>(num_examples * task.length);
+  windows.tokens.resize(size);
+  windows.targets.resize(size);
+  Generator generator(task, seed);
+  for (std::int64_t start = 0; std::ssize(windows.starts) < num_examples; start += task.length) {
+    windows.starts.push_back(start);
+    generator.draw(windows.tokens.data() + start, windows.targets.data() + start);
+  }
+  return windows;
+}
+
+std::vector<Setting> settings() {
+  return {
+      {.name = "vocabulary",
+       .default_value = std::int64_t{256},
+       .help = "V ids: keys 1 .. V/2-1, values V/2 .. V-1; greater than the context",
+       .min = 4,
+       .max = 1e6},
+      {.name = "length",
+       .default_value = std::int64_t{0},
+       .help = "L tokens of an example; 0 = model.context, which it must equal",
+       .min = 0},
+      {.name = "pairs",
+       .default_value = std::int64_t{4},
+       .help = "D key-value pairs of an example, at most a quarter of the context",
+       .min = 1},
+      {.name = "power",
+       .default_value = 0.01,
+       .help = "a: a query stands at gap g with weight (g + 1)^(a - 1)",
+       .min = 0},
+      {.name = "train_examples",
+       .default_value = std::int64_t{10000},
+       .help = "examples to train on",
+       .min = 1},
+      {.name = "test_examples",
+       .default_value = std::int64_t{1000},
+       .help = "examples to validate on, and as many others to test on",
+       .min = 1},
+      {.name = "random_non_queries",
+       .default_value = true,
+       .help = "tokens between the queries: uniform over the vocabulary (true) or 0 (false)"},
+      {.name = "seed", .default_value = std::int64_t{1}, .help = "seed of the examples"},
+  };
+}
+
+Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& /*location*/) {
+  const Task task = read_task(settings, context);
+  const auto draw = [&](std::string_view split, const char* num_examples) {
+    const auto seed = static_cast<std::uint64_t>(settings.get<std::int64_t>("seed"));
+    return draw_windows(task, settings.get<std::int64_t>(num_examples),
+                        derive_seed(seed, 0, "mqar", split));
+  };
+  Corpus corpus;
+  corpus.name = "mqar";
+  corpus.description = "multi-query associative recall; " + std::to_string(task.pairs) +
+                       " pairs in " + std::to_string(context) + " tokens, vocabulary " +
+                       std::to_string(task.vocabulary);
+  corpus.vocabulary = task.vocabulary;
+  corpus.train = draw("train", "train_examples");
+  corpus.valid = draw("valid", "test_examples");
+  corpus.test = draw("test", "test_examples");
+  corpus.hash = corpus_hash(corpus);
+  return corpus;
+}
+
+NAS_REGISTER_CORPUS(
+    {.key = "mqar",
+     .summary = "multi-query associative recall, drawn and not downloaded (Arora et "
+                "al. 2023, Zoology, arXiv:2312.04927)",
+     .settings = settings(),
+     .file = __FILE__},
+    load);
+
+}  // namespace
+
+}  // namespace nas

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "data/corpus.hpp"
+#include "data/data_set.hpp"
+#include "data/text.hpp"
+
+namespace nas {
+
+namespace {
+
+Setting file_setting(std::string name, std::string help) {
+  return {.name = std::move(name), .default_value = std::string(), .help = std::move(help)};
+}
+
+Setting share_setting(std::string name, std::string help) {
+  return {.name = std::move(name),
+          .default_value = 0.1,
+          .help = std::move(help),
+          .min = 0,
+          .max = 1,
+          .min_exclusive = true,
+          .max_exclusive = true};
+}
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all = text_settings();
+  all.push_back(
+      file_setting("path", "one text file, cut into train, valid and test, in this order"));
+  all.push_back(share_setting("valid_share", "share of path's bytes for validation"));
+  all.push_back(share_setting("test_share", "share of path's bytes for the test"));
+  all.push_back(file_setting("train", "text file to train on, instead of path"));
+  all.push_back(file_setting("valid", "text file to validate on, instead of path"));
+  all.push_back(file_setting("test", "text file to test on, instead of path"));
+  return all;
+}
+
+// The end of the line that byte `position` lies in.
+std::size_t line_end(const std::string& text, double position) {
+  const std::size_t end = text.find('\n', static_cast<std::size_t>(std::floor(position)));
+  return end == std::string::npos ? text.size() : end + 1;
+}
+
+SplitTexts cut(const std::string& text, double valid_share, double test_share) {
+  if (valid_share + test_share >= 1.0) {
+    throw InputError("data.valid_share + data.test_share = " +
+                     to_text(Value(valid_share + test_share)) + ", must be less than 1");
+  }
+  const auto size = static_cast<double>(text.size());
+  const std::size_t train_end = line_end(text, size * (1.0 - valid_share - test_share));
+  const std::size_t valid_end = std::max(train_end, line_end(text, size * (1.0 - test_share)));
+  return {text.substr(0, train_end), text.substr(train_end, valid_end - train_end),
+          text.substr(valid_end)};
+}
+
+Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& /*location*/) {
+  const auto& path = settings.get<std::string>("path");
+  const auto& train = settings.get<std::string>("train");
+  const auto& valid = settings.get<std::string>("valid");
+  const auto& test = settings.get<std::string>("test");
+  const bool three = !train.empty() && !valid.empty() && !test.empty();
+  const bool none = train.empty() && valid.empty() && test.empty();
+  if (path.empty() ? !three : !none) {
+    throw InputError("text_file: data.path = '" + path + "', train = '" + train + "', valid = '" +
+                     valid + "', test = '" + test +
+                     "', must be path alone, or train, valid and test without path");
+  }
+  const SplitTexts texts =
+      three ? SplitTexts{read_text_file(train), read_text_file(valid), read_text_file(test)}
+            : cut(read_text_file(path), settings.get<double>("valid_share"),
+                  settings.get<double>("test_share"));
+  return text_corpus("text_file", three ? train : path, texts, settings, context);
+}
+
+NAS_REGISTER_CORPUS({.key = "text_file",
+                     .summary = "plain text of your own: one file, or one a split; paths start at "
+                                "the current folder",
+                     .settings = settings(),
+                     .file = __FILE__},
+                    load);
+
+}  // namespace
+
+}  // namespace nas

@@ -1,0 +1,79 @@
+#include "data/archive.hpp"
+
+#include <array>
+#include <cstddef>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "core/error.hpp"
+
+namespace nas {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct CloseArchive {
+  void operator()(archive* reader) const { archive_read_free(reader); }
+};
+using Reader = std::unique_ptr<archive, CloseArchive>;
+
+[[noreturn]] void refuse(const fs::path& file, archive* reader) {
+  const char* reason = archive_error_string(reader);
+  throw InputError(file.string() + ": not a readable archive" +
+                   (reason == nullptr ? "" : ": " + std::string(reason)));
+}
+
+Reader open(const fs::path& file) {
+  Reader reader(archive_read_new());
+  archive_read_support_filter_all(reader.get());
+  archive_read_support_format_all(reader.get());
+  constexpr std::size_t kBlockBytes = 1U << 16U;
+  if (archive_read_open_filename(reader.get(), file.c_str(), kBlockBytes) != ARCHIVE_OK) {
+    refuse(file, reader.get());
+  }
+  return reader;
+}
+
+bool leads_out(const fs::path& entry) {
+  const fs::path normal = entry.lexically_normal();
+  return normal.is_absolute() || normal.empty() || *normal.begin() == "..";
+}
+
+void write_entry(const fs::path& file, archive* reader, const fs::path& destination) {
+  fs::create_directories(destination.parent_path());
+  std::ofstream out(destination, std::ios::binary);
+  std::array<char, 1U << 16U> buffer{};
+  while (true) {
+    const auto bytes = archive_read_data(reader, buffer.data(), buffer.size());
+    if (bytes < 0) refuse(file, reader);
+    if (bytes == 0) break;
+    out.write(buffer.data(), bytes);
+  }
+  if (!out.flush()) throw InputError(destination.string() + ": cannot be written");
+}
+
+}  // namespace
+
+void unpack(const fs::path& archive, const fs::path& folder) {
+  const Reader reader = open(archive);
+  archive_entry* entry = nullptr;
+  while (true) {
+    const int status = archive_read_next_header(reader.get(), &entry);
+    if (status == ARCHIVE_EOF) return;
+    if (status < ARCHIVE_WARN) refuse(archive, reader.get());
+    if (archive_entry_filetype(entry) != AE_IFREG) continue;
+    const char* name = archive_entry_pathname(entry);
+    if (name == nullptr || leads_out(name)) {
+      throw InputError(archive.string() + ": entry '" + (name == nullptr ? "" : name) +
+                       "' must lie inside the folder that it is unpacked to");
+    }
+    write_entry(archive, reader.get(), folder / name);
+  }
+}
+
+}  // namespace nas

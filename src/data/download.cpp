@@ -1,0 +1,126 @@
+#include "data/download.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/stop.hpp"
+
+namespace nas {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct CloseTransfer {
+  void operator()(CURL* transfer) const { curl_easy_cleanup(transfer); }
+};
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+int report_progress(void* on_progress, curl_off_t total, curl_off_t received, curl_off_t /*up*/,
+                    curl_off_t /*sent*/) {
+  const auto& report = *static_cast<const TransferProgress*>(on_progress);
+  if (report) report(received, total);
+  return stop_requested() ? 1 : 0;  // anything but 0 ends the transfer
+}
+
+// The last line of a text that says something.
+std::string last_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string last;
+  for (std::string line; std::getline(in, line);) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  return last;
+}
+
+// Runs a program found on PATH, its output into a file. @return its exit code.
+// @throws std::system_error if it cannot be started.
+int run_program(std::vector<std::string> words, const fs::path& output) {
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int error =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::system_error(error, std::generic_category());
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+void download(const std::string& url, const fs::path& file, const TransferProgress& on_progress) {
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  const std::unique_ptr<CURL, CloseTransfer> transfer(initialised == CURLE_OK ? curl_easy_init()
+                                                                              : nullptr);
+  if (transfer == nullptr) throw InputError(url + ": libcurl cannot be started");
+  File out(std::fopen(file.c_str(), "wb"));
+  if (out == nullptr) throw InputError(file.string() + ": " + std::strerror(errno));
+
+  std::array<char, CURL_ERROR_SIZE> reason{};
+  CURL* const curl = transfer.get();
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, out.get());
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason.data());
+  curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 15L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 100L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, 30L);
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report_progress);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &on_progress);
+  const CURLcode code = curl_easy_perform(curl);
+  if (stop_requested()) throw StopRequested();
+  if (code != CURLE_OK) {
+    throw InputError(url + ": " + (reason[0] != '\0' ? reason.data() : curl_easy_strerror(code)));
+  }
+  if (std::fflush(out.get()) != 0) throw InputError(file.string() + ": " + std::strerror(errno));
+}
+
+fs::path download_npm(const std::string& package, const fs::path& folder) {
+  const fs::path log = folder / "npm.log";
+  const std::string where = "npm:" + package + ": ";
+  int code = 0;
+  try {
+    code = run_program({"npm", "pack", package, "--silent", "--fetch-retries=1",
+                        "--pack-destination", folder.string()},
+                       log);
+  } catch (const std::system_error& error) {
+    throw InputError(where + "the program npm cannot be started: " + error.code().message());
+  }
+  if (stop_requested()) throw StopRequested();
+  const fs::path archive = folder / last_line(log);
+  if (code != 0 || archive.extension() != ".tgz" || !fs::exists(archive)) {
+    throw InputError(where + "npm pack ended with code " + std::to_string(code) +
+                     (fs::is_empty(log) ? "" : ": " + last_line(log)));
+  }
+  return archive;
+}
+
+}  // namespace nas

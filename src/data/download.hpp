@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace nas {
+
+/// Told of a transfer now and then: bytes received so far, and bytes in all (0 = not known).
+using TransferProgress = std::function<void(std::int64_t received, std::int64_t total)>;
+
+/// Fetches what `url` (https, http or file) names into `file`, following redirections. Gives up
+/// where no connection stands after 15 s, or less than 100 bytes/s arrive for 30 s.
+/// @throws InputError "URL: reason"; StopRequested when asked to stop. `file` may then be
+/// incomplete.
+void download(const std::string& url, const std::filesystem::path& file,
+              const TransferProgress& on_progress = {});
+
+/// Fetches a package of the npm registry as NAME-VERSION.tgz into `folder`, with the program npm.
+/// @param package  "name@version".
+/// @return the archive.
+/// @throws InputError "npm:PACKAGE: reason", also where npm is not installed.
+std::filesystem::path download_npm(const std::string& package, const std::filesystem::path& folder);
+
+}  // namespace nas

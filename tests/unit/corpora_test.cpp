@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/data_set.hpp"
+#include "data_fixture.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::string kPublished = "published";
+
+TEST(Corpora, KeysAreFileStems) {
+  std::set<std::string> stems;
+  for (const auto& entry : fs::directory_iterator(fs::path(NAS_SOURCE_DIR) / "src/corpora")) {
+    stems.insert(entry.path().stem().string());
+  }
+  const auto keys = corpora().keys();
+  EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()), stems);
+  EXPECT_THAT(keys, ElementsAre("brown", "mqar", "text_file", "wikitext-2"));
+}
+
+TEST(Corpora, DescriptionsAreComplete) {
+  for (const auto& key : corpora().keys()) {
+    const auto& description = corpora().at(key).description;
+    EXPECT_EQ(description.key, key);
+    EXPECT_NE(description.summary, "");
+    EXPECT_EQ(fs::path(description.file).stem(), key);
+    for (const auto& setting : description.settings) {
+      EXPECT_NE(setting.help, "") << setting.name;
+      EXPECT_EQ(setting.violation(setting.default_value), "") << setting.name;
+    }
+  }
+}
+
+TEST(Corpora, MissingFilesAreAnErrorAndNeverOtherText) {
+  const TemporaryFolder folder;
+  for (const std::string key : {"wikitext-2", "brown"}) {
+    EXPECT_THAT(error_of([&] { make_corpus(key, 128, {}, {.folder = folder.path()}); }),
+                HasSubstr("nas-data get " + key));
+  }
+}
+
+TEST(TextFile, OneFileIsCutAtLineEnds) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 10; ++i) text += "a b c d\n";  // 8 bytes a line, so cuts at 48 and 64
+  const std::string path = folder.write("my.txt", text).string();
+  const Corpus corpus =
+      make_corpus("text_file", 4, {{"path", path}, {"valid_share", 0.25}, {"test_share", 0.15}});
+  EXPECT_EQ(corpus.train.tokens.size(), 1U + 7 * 5);  // byte 48 lies in line 7
+  EXPECT_EQ(corpus.valid.num_scored(), 2 * 5);
+  EXPECT_EQ(corpus.test.num_scored(), 1 * 5);
+  EXPECT_THAT(corpus.description, HasSubstr(path));
+}
+
+TEST(TextFile, ThreeFiles) {
+  const TemporaryFolder folder;
+  const Corpus corpus = make_corpus("text_file", 4,
+                                    {{"train", folder.write("a", "a b c\n").string()},
+                                     {"valid", folder.write("b", "b\n").string()},
+                                     {"test", folder.write("c", "c c\n").string()}});
+  EXPECT_EQ(corpus.vocabulary, 5);
+  EXPECT_EQ(corpus.valid.num_scored(), 2);
+  EXPECT_EQ(corpus.test.num_scored(), 3);
+}
+
+TEST(TextFile, RefusesFilesThatDoNotFit) {
+  EXPECT_EQ(error_of([] { make_corpus("text_file", 4, {}); }),
+            "text_file: data.path = '', train = '', valid = '', test = '', must be path alone, or "
+            "train, valid and test without path");
+  EXPECT_EQ(
+      error_of([] {
+        make_corpus("text_file", 4, {{"path", std::string("p")}, {"test", std::string("t")}});
+      }),
+      "text_file: data.path = 'p', train = '', valid = '', test = 't', must be path alone, or "
+      "train, valid and test without path");
+  EXPECT_EQ(error_of([] {
+              make_corpus("text_file", 4, {{"path", std::string("/no/such")}});
+            }),
+            "/no/such: cannot be read");
+  const TemporaryFolder folder;
+  const std::string path = folder.write("my.txt", "one line only\n").string();
+  EXPECT_EQ(error_of([&] {
+              make_corpus("text_file", 4, {{"path", path}});
+            }),
+            "text_file: the valid split has no text");
+  EXPECT_EQ(
+      error_of([&] {
+        make_corpus("text_file", 4, {{"path", path}, {"valid_share", 0.5}, {"test_share", 0.5}});
+      }),
+      "data.valid_share + data.test_share = 1, must be less than 1");
+}
+
+// 500 made-up texts of `sentences` sentences of three tokens each, one of them holding a '/'.
+void write_brown(const TemporaryFolder& folder, int sentences) {
+  const std::string genres = "abcdefghijklmnopqr";
+  std::string text = "\n\n";
+  for (int i = 0; i < sentences; ++i) text += "\tThe/at 1/2/cd ./.\n\n";
+  for (std::size_t i = 0; i < 500; ++i) {
+    const std::size_t number = i / genres.size();
+    const std::string digits = {static_cast<char>('0' + number / 10),
+                                static_cast<char>('0' + number % 10)};
+    folder.write("package/c" + genres.substr(i % genres.size(), 1) + digits, text);
+  }
+  folder.write("package/README", "not a text\n");
+}
+
+TEST(Brown, TagsAreStrippedAndTokensSplit) {
+  const TemporaryFolder folder;
+  write_brown(folder, 668);  // 500 * 668 * 3 = 1,002,000 tokens
+  const DataSet set{"brown", "free", {}, ""};
+  const DataLocation location{.folder = folder.path() / "data"};
+  get_data_set(set, location, folder.path());
+  const SplitTexts texts = read_data_set("brown", location);
+  EXPECT_EQ(texts.train.substr(0, 20), "The 1/2 .\nThe 1/2 .\n");
+  // 800,000 = 266,666 sentences and two tokens: the sentence across the cut becomes two lines.
+  EXPECT_THAT(texts.train, testing::EndsWith(" .\nThe 1/2\n"));
+  EXPECT_THAT(texts.valid, testing::StartsWith(".\nThe 1/2 .\n"));
+  const auto words = [](const std::string& text) {
+    return 1 + std::count(text.begin(), text.end(), ' ') +
+           std::count(text.begin(), text.end(), '\n') - 1;
+  };
+  EXPECT_EQ(words(texts.train), 800'000);
+  EXPECT_EQ(words(texts.valid), 200'000);
+  EXPECT_EQ(words(texts.test), 2'000);
+}
+
+TEST(Brown, RefusesAnIncompleteCorpus) {
+  const TemporaryFolder folder;
+  folder.write("brown/ca01", "The/at\n");
+  const DataSet set{"brown", "free", {}, ""};
+  EXPECT_EQ(error_of([&] {
+              get_data_set(set, {.folder = folder.path() / "data"}, folder.path() / "brown");
+            }),
+            "--from " + (folder.path() / "brown").string() +
+                ": holds 1 texts of the Brown corpus (ca01 ... cr09), must hold 500");
+}
+
+bool have(const std::string& name) {
+  return std::getenv("NAS_DATA_DIR") != nullptr &&
+         find_data_set(name, default_data_location()).has_value();
+}
+
+// The published pipeline on the real text: window counts, shares of <UNK> and unigram perplexity.
+TEST(WikiText2, PublishedLayout) {
+  if (!have("wikitext-2")) GTEST_SKIP() << "NAS_DATA_DIR does not hold wikitext-2";
+  const Corpus corpus = make_corpus("wikitext-2", 128, {{"layout", kPublished}});
+  EXPECT_EQ(corpus.vocabulary, 10000);
+  EXPECT_EQ(corpus.train.size(), 10622);
+  EXPECT_EQ(corpus.valid.size(), 1079);
+  EXPECT_EQ(corpus.test.size(), 1208);
+  EXPECT_NEAR(corpus.unigram_perplexity, 501.29, 0.005);
+  const auto unknown_share = [&](const Windows& windows) {
+    std::int64_t unknown = 0;
+    for (std::int64_t i = 0; i < windows.size(); ++i) {
+      const auto target = read_window(windows, i).target;
+      unknown += std::count(target.begin(), target.end(), corpus.special.unknown);
+    }
+    return static_cast<double>(unknown) / static_cast<double>(windows.size() * 127);
+  };
+  EXPECT_NEAR(unknown_share(corpus.train), 0.096, 0.0005);
+  EXPECT_NEAR(unknown_share(corpus.valid), 0.115, 0.001);
+}
+
+TEST(WikiText2, StandardLayoutScoresThePublishedNumberOfTokens) {
+  if (!have("wikitext-2")) GTEST_SKIP() << "NAS_DATA_DIR does not hold wikitext-2";
+  const Corpus corpus = make_corpus("wikitext-2", 128, {{"vocabulary", std::int64_t{0}}});
+  EXPECT_EQ(corpus.vocabulary, 33278);
+  EXPECT_EQ(corpus.train.tokens.size(), 1U + 2088628);
+  EXPECT_EQ(corpus.valid.num_scored(), 217646);
+  EXPECT_EQ(corpus.test.num_scored(), 245569);
+  EXPECT_EQ(corpus.train.shift, 128);
+  // Without smoothing 965.09; every word of valid stands in train.
+  EXPECT_NEAR(corpus.unigram_perplexity, 965.09, 5.0);
+}
+
+TEST(Brown, RealText) {
+  if (!have("brown")) GTEST_SKIP() << "NAS_DATA_DIR does not hold brown";
+  // 14,114 ids without <eos>: the words of more than 3 occurrences in train, and <unk>.
+  const Corpus corpus = make_corpus("brown", 128, {{"vocabulary", std::int64_t{14115}}});
+  EXPECT_EQ(corpus.vocabulary, 14115);
+  const auto unknown = [&](const Windows& windows) {
+    return static_cast<double>(
+        std::count(windows.tokens.begin(), windows.tokens.end(), corpus.special.unknown));
+  };
+  EXPECT_NEAR(unknown(corpus.train) / 800'000, 0.058, 0.0005);
+  EXPECT_NEAR(unknown(corpus.valid) / 200'000, 0.093, 0.0005);
+  EXPECT_NEAR(unknown(corpus.test) / 161'192, 0.092, 0.0005);
+}
+
+}  // namespace
+}  // namespace nas

@@ -1,0 +1,251 @@
+#include "data/data_set.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/hash.hpp"
+#include "core/stop.hpp"
+#include "data/archive.hpp"
+#include "data/download.hpp"
+#include "data_fixture.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// One file of a tar archive (POSIX ustar), enough for what is read here.
+std::string tar_entry(const std::string& name, const std::string& text) {
+  std::array<char, 512> header{};
+  std::memcpy(header.data(), name.data(), name.size());
+  std::snprintf(header.data() + 100, 8, "%07o", 0644);
+  std::snprintf(header.data() + 124, 12, "%011zo", text.size());
+  std::snprintf(header.data() + 136, 12, "%011o", 0);
+  std::memset(header.data() + 148, ' ', 8);
+  header[156] = '0';
+  std::memcpy(header.data() + 257, "ustar\00000", 8);
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  std::snprintf(header.data() + 148, 8, "%06o", sum);
+  std::string block(header.data(), header.size());
+  block += text;
+  block.resize((block.size() + 511) / 512 * 512);
+  return block;
+}
+
+std::string tar(std::initializer_list<std::pair<std::string, std::string>> files) {
+  std::string archive;
+  for (const auto& [name, text] : files) archive += tar_entry(name, text);
+  return archive + std::string(1024, '\0');
+}
+
+const std::string kArchive = tar({{"wikitext-2/wiki.train.tokens", "a b\n"},
+                                  {"wikitext-2/wiki.valid.tokens", "a\n"},
+                                  {"wikitext-2/wiki.test.tokens", "b\n"}});
+
+class GetDataSet : public testing::Test {
+ protected:
+  [[nodiscard]] DataLocation location() const { return {.folder = folder_.path() / "data"}; }
+  [[nodiscard]] static std::string url(const fs::path& file) { return "file://" + file.string(); }
+  [[nodiscard]] static std::string text(const fs::path& file) { return read_text_file(file); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(GetDataSet, DownloadsUnpacksAndRecordsTheSource) {
+  const fs::path archive = folder_.write("mirror/a.tar", kArchive);
+  const DataSet set{"wikitext-2", "free", {{url(archive), sha256(kArchive)}}, ""};
+  std::int64_t last_received = 0;
+  const GetResult result = get_data_set(
+      set, location(), {},
+      [&](const std::string&, std::int64_t received, std::int64_t) { last_received = received; });
+  EXPECT_FALSE(result.already_present);
+  EXPECT_EQ(result.folder, location().folder / "wikitext-2");
+  EXPECT_EQ(text(result.folder / "train.txt"), "a b\n");
+  EXPECT_EQ(text(result.folder / "valid.txt"), "a\n");
+  EXPECT_EQ(text(result.folder / "test.txt"), "b\n");
+  EXPECT_EQ(last_received, static_cast<std::int64_t>(kArchive.size()));
+
+  const auto provenance = read_provenance(*find_data_set("wikitext-2", location()));
+  ASSERT_TRUE(provenance.has_value());
+  EXPECT_EQ(provenance->source, url(archive));
+  EXPECT_EQ(provenance->archive_sha256, sha256(kArchive));
+  EXPECT_EQ(provenance->content_sha256, sha256("a b\na\nb\n"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(location().folder), {}), 1)
+      << "no temporary files stay";
+}
+
+TEST_F(GetDataSet, CorruptedArchiveIsRefusedAndNothingIsWritten) {
+  std::string broken = kArchive;
+  broken[600] = 'X';
+  const fs::path archive = folder_.write("mirror/a.tar", broken);
+  const DataSet set{"wikitext-2", "free", {{url(archive), sha256(kArchive)}}, ""};
+  const std::string error = error_of([&] { get_data_set(set, location()); });
+  EXPECT_THAT(error,
+              HasSubstr("wikitext-2 could not be had from any of 1 sources:\n  " + url(archive) +
+                        ": SHA-256 is " + sha256(broken) + ", must be " + sha256(kArchive)));
+  EXPECT_THAT(error, HasSubstr("nas-data get wikitext-2 --from PATH"));
+  EXPECT_FALSE(fs::exists(location().folder));
+}
+
+TEST_F(GetDataSet, WrongContentIsRefused) {
+  const fs::path archive = folder_.write("mirror/a.tar", kArchive);
+  const DataSet set{"wikitext-2", "free", {{url(archive), ""}}, sha256("other")};
+  EXPECT_THAT(error_of([&] { get_data_set(set, location()); }),
+              HasSubstr(url(archive) + ", unpacked: SHA-256 is " + sha256("a b\na\nb\n") +
+                        ", must be " + sha256("other")));
+  EXPECT_FALSE(fs::exists(location().folder));
+}
+
+TEST_F(GetDataSet, SourcesAreTriedInTurn) {
+  const fs::path archive = folder_.write("mirror/a.tar", kArchive);
+  const std::string nowhere = url(folder_.path() / "nowhere.tar");
+  const DataSet set{"wikitext-2", "free", {{nowhere, ""}, {url(archive), sha256(kArchive)}}, ""};
+  EXPECT_EQ(get_data_set(set, location()).provenance.source, url(archive));
+}
+
+TEST_F(GetDataSet, EverySourceThatFailedIsNamed) {
+  const std::string nowhere = url(folder_.path() / "nowhere.tar");
+  const std::string no_archive = url(folder_.write("mirror/a.tar", "no archive, only words"));
+  const DataSet set{"wikitext-2", "free", {{nowhere, ""}, {no_archive, ""}}, ""};
+  const std::string error = error_of([&] { get_data_set(set, location()); });
+  EXPECT_THAT(error, HasSubstr("from any of 2 sources:\n  " + nowhere + ": "));
+  EXPECT_THAT(error, HasSubstr("\n  " + no_archive + ": "));
+  EXPECT_THAT(error, HasSubstr("not a readable archive"));
+  EXPECT_FALSE(fs::exists(location().folder));
+}
+
+TEST_F(GetDataSet, PresentDataIsLeftAlone) {
+  folder_.write("data/wikitext-2/train.txt", "x\n");
+  folder_.write("data/wikitext-2/wiki.valid.tokens", "y\n");
+  folder_.write("data/wikitext-2/test.txt", "z\n");
+  const DataSet set{"wikitext-2", "free", {{"file:///nowhere", ""}}, sha256("other")};
+  const GetResult result = get_data_set(set, location());
+  EXPECT_TRUE(result.already_present);
+  EXPECT_EQ(result.folder, location().folder / "wikitext-2");
+  EXPECT_EQ(read_data_set("wikitext-2", location()).valid, "y\n");
+  EXPECT_FALSE(read_provenance(*find_data_set("wikitext-2", location())).has_value());
+}
+
+TEST_F(GetDataSet, IncompleteFolderIsNotTouched) {
+  folder_.write("data/wikitext-2/train.txt", "x\n");
+  const DataSet set{"wikitext-2", "free", {{"file:///nowhere", ""}}, ""};
+  EXPECT_THAT(error_of([&] { get_data_set(set, location()); }),
+              HasSubstr("exists without train.txt, valid.txt and test.txt; move it away first"));
+}
+
+TEST_F(GetDataSet, FromAFolderRecordsAndNeverRefusesTheContent) {
+  folder_.write("own/train.txt", "mine\n");
+  folder_.write("own/valid.txt", "v\n");
+  folder_.write("own/test.txt", "t\n");
+  const DataSet set{"wikitext-2", "free", {}, sha256("other")};
+  const fs::path own = folder_.path() / "own";
+  const GetResult result = get_data_set(set, location(), own);
+  EXPECT_EQ(text(result.folder / "train.txt"), "mine\n");
+  EXPECT_EQ(result.provenance.source, own.string());
+  EXPECT_EQ(result.provenance.archive_sha256, "");
+  EXPECT_EQ(result.provenance.content_sha256, sha256("mine\nv\nt\n"));
+
+  EXPECT_TRUE(get_data_set(set, location(), own).already_present) << "the same text again";
+  folder_.write("own/test.txt", "changed\n");
+  EXPECT_THAT(error_of([&] { get_data_set(set, location(), own); }),
+              HasSubstr("holds other text (SHA-256 " + sha256("mine\nv\nt\n") + ") than " +
+                        own.string() + " (" + sha256("mine\nv\nchanged\n") + ")"));
+  EXPECT_EQ(text(result.folder / "test.txt"), "t\n");
+}
+
+TEST_F(GetDataSet, FromAnArchive) {
+  const fs::path archive = folder_.write("a.tar", kArchive);
+  const DataSet set{"wikitext-2", "free", {}, ""};
+  EXPECT_EQ(get_data_set(set, location(), archive).provenance.archive_sha256, sha256(kArchive));
+}
+
+TEST_F(GetDataSet, FromSaysWhatIsWrong) {
+  const DataSet set{"wikitext-2", "free", {}, ""};
+  EXPECT_EQ(error_of([&] { get_data_set(set, location(), "/no/such"); }),
+            "--from /no/such: no such folder or archive");
+  folder_.write("own/train.txt", "mine\n");
+  EXPECT_THAT(error_of([&] { get_data_set(set, location(), folder_.path() / "own"); }),
+              HasSubstr("no train.txt, valid.txt and test.txt"));
+  EXPECT_FALSE(fs::exists(location().folder));
+}
+
+TEST_F(GetDataSet, AMissingDataSetNamesTheCommand) {
+  EXPECT_EQ(error_of([&] { (void)read_data_set("brown", location()); }),
+            "brown: no train.txt, valid.txt and test.txt in " +
+                (location().folder / "brown").string() +
+                "; get them with: nas-data get brown, or set NAS_DATA_DIR to the folder that holds "
+                "brown");
+}
+
+TEST_F(GetDataSet, TheDataFolderItselfMayBeTheDataSet) {
+  for (const char* name : {"train.txt", "valid.txt", "test.txt"}) {
+    folder_.write(std::string("wikitext-2/") + name, "a\n");
+  }
+  EXPECT_TRUE(find_data_set("wikitext-2", {.folder = folder_.path() / "wikitext-2"}).has_value());
+  EXPECT_TRUE(find_data_set("wikitext-2", {.folder = folder_.path() / "wikitext-2/"}).has_value());
+  EXPECT_FALSE(find_data_set("brown", {.folder = folder_.path() / "wikitext-2"}).has_value());
+}
+
+TEST_F(GetDataSet, StopsWhenAskedTo) {
+  const fs::path archive = folder_.write("mirror/a.tar", kArchive);
+  const DataSet set{"wikitext-2", "free", {{url(archive), ""}}, ""};
+  request_stop();
+  EXPECT_THROW(get_data_set(set, location()), StopRequested);
+  request_stop(false);
+  EXPECT_FALSE(fs::exists(location().folder));
+}
+
+TEST(Archive, RefusesEntriesThatLeadOut) {
+  const TemporaryFolder folder;
+  for (const char* name : {"../evil.txt", "a/../../evil.txt", "/evil.txt"}) {
+    const fs::path archive = folder.write("a.tar", tar({{name, "x"}}));
+    fs::create_directories(folder.path() / "in");
+    EXPECT_EQ(error_of([&] { unpack(archive, folder.path() / "in"); }),
+              archive.string() + ": entry '" + name +
+                  "' must lie inside the folder that it is unpacked to");
+    EXPECT_FALSE(fs::exists(folder.path() / "evil.txt"));
+  }
+}
+
+TEST(Archive, RefusesATruncatedOne) {
+  const TemporaryFolder folder;
+  const fs::path archive =
+      folder.write("a.tar", tar_entry("a.txt", std::string(5000, 'a')).substr(0, 1000));
+  EXPECT_THAT(error_of([&] { unpack(archive, folder.path()); }),
+              HasSubstr("a.tar: not a readable archive: "));
+}
+
+TEST(Download, NamesTheAddressThatFailed) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(error_of([&] { download("file:///no/such/file", folder.path() / "x"); }),
+              HasSubstr("file:///no/such/file: "));
+}
+
+TEST(KnownDataSets, SourcesAreComplete) {
+  std::vector<std::string> names;
+  for (const auto& set : known_data_sets()) {
+    names.push_back(set.name);
+    EXPECT_TRUE(corpora().contains(set.name));
+    EXPECT_NE(set.licence, "");
+    EXPECT_FALSE(set.sources.empty());
+    for (const auto& source : set.sources) {
+      EXPECT_TRUE(source.sha256.size() == 64 || set.content_sha256.size() == 64)
+          << source.address << " is not checked";
+    }
+  }
+  EXPECT_THAT(names, ElementsAre("brown", "wikitext-2"));
+  EXPECT_EQ(find_known_data_set("wikitext-2")->sources.front().address,
+            "https://wikitext.smerity.com/wikitext-2-v1.zip");
+  EXPECT_EQ(find_known_data_set("mqar"), nullptr);
+}
+
+}  // namespace
+}  // namespace nas

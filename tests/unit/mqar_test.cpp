@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data_fixture.hpp"
+
+namespace nas {
+namespace {
+
+using Settings = std::initializer_list<std::pair<std::string, Value>>;
+
+Corpus mqar(std::int64_t length, Settings settings) {
+  return make_corpus("mqar", length, settings);
+}
+
+std::int64_t integer(int value) { return value; }
+
+// What every example must satisfy, by the definition of the task.
+void check_example(const ReadWindow& example, std::int64_t vocabulary, std::size_t pairs) {
+  std::map<std::int64_t, std::int64_t> value_of;
+  std::set<std::int64_t> values;
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    const std::int64_t key = example.input[2 * pair];
+    const std::int64_t value = example.input[2 * pair + 1];
+    EXPECT_GE(key, 1);
+    EXPECT_LE(key, vocabulary / 2 - 1);
+    EXPECT_GE(value, vocabulary / 2);
+    EXPECT_LE(value, vocabulary - 1);
+    value_of[key] = value;
+    values.insert(value);
+  }
+  ASSERT_EQ(value_of.size(), pairs) << "keys are distinct";
+  ASSERT_EQ(values.size(), pairs) << "values are distinct";
+  std::set<std::int64_t> asked;
+  for (std::size_t t = 0; t < example.input.size(); ++t) {
+    if (example.target[t] == kNotScored) continue;
+    EXPECT_GE(t, 2 * pairs);
+    EXPECT_EQ(t % 2, 0U) << "queries stand at even gaps";
+    ASSERT_TRUE(value_of.contains(example.input[t]));
+    EXPECT_EQ(example.target[t], value_of[example.input[t]]);
+    asked.insert(example.input[t]);
+  }
+  EXPECT_EQ(asked.size(), pairs) << "each key is asked for once";
+}
+
+TEST(Mqar, EveryExampleIsWellFormed) {
+  for (const bool random : {true, false}) {
+    const Corpus corpus = mqar(32, {{"vocabulary", integer(40)},
+                                    {"pairs", integer(8)},  // 4 D = L: every gap is taken
+                                    {"train_examples", integer(200)},
+                                    {"test_examples", integer(50)},
+                                    {"random_non_queries", random}});
+    EXPECT_EQ(corpus.vocabulary, 40);
+    for (const Windows* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
+      for (std::int64_t i = 0; i < windows->size(); ++i) {
+        check_example(read_window(*windows, i), 40, 8);
+      }
+    }
+    EXPECT_EQ(corpus.train.size(), 200);
+    EXPECT_EQ(corpus.valid.size(), 50);
+    EXPECT_EQ(corpus.test.size(), 50);
+    EXPECT_EQ(corpus.train.num_scored(), 200 * 8);
+  }
+}
+
+TEST(Mqar, NonQueriesAreZeroOrUniform) {
+  const auto count_zeros = [](bool random) {
+    const Corpus corpus =
+        mqar(64, {{"train_examples", integer(500)}, {"random_non_queries", random}});
+    return std::count(corpus.train.tokens.begin(), corpus.train.tokens.end(), 0);
+  };
+  const double others = 500.0 * (64 - 2 * 4 - 4);
+  EXPECT_EQ(static_cast<double>(count_zeros(false)), others);
+  const double expected = others / 256;
+  EXPECT_NEAR(static_cast<double>(count_zeros(true)), expected, 5 * std::sqrt(expected));
+}
+
+TEST(Mqar, TheSeedDecides) {
+  const auto hash = [](std::int64_t seed) {
+    return mqar(64, {{"seed", seed}, {"train_examples", integer(20)}}).hash;
+  };
+  EXPECT_EQ(hash(1), hash(1));
+  EXPECT_NE(hash(1), hash(2));
+}
+
+TEST(Mqar, SplitsAreDifferentExamples) {
+  const Corpus corpus = mqar(64, {{"train_examples", integer(20)}, {"test_examples", integer(20)}});
+  EXPECT_NE(corpus.train.tokens, corpus.valid.tokens);
+  EXPECT_NE(corpus.valid.tokens, corpus.test.tokens);
+  EXPECT_EQ(corpus.unigram_perplexity, 0.0);
+}
+
+TEST(Mqar, FewerExamplesAreTheBeginningOfMore) {
+  const Corpus few = mqar(64, {{"train_examples", integer(5)}});
+  const Corpus more = mqar(64, {{"train_examples", integer(9)}});
+  EXPECT_TRUE(
+      std::equal(few.train.tokens.begin(), few.train.tokens.end(), more.train.tokens.begin()));
+}
+
+TEST(Mqar, RefusesSettingsThatDoNotFit) {
+  EXPECT_EQ(error_of([] {
+              mqar(64, {{"length", integer(128)}});
+            }),
+            "mqar: data.length = 128, must be 0 or equal to model.context (64)");
+  EXPECT_EQ(error_of([] { mqar(63, {}); }), "mqar: model.context = 63, must be even");
+  EXPECT_EQ(error_of([] {
+              mqar(64, {{"pairs", integer(17)}});
+            }),
+            "mqar: data.pairs = 17, must be at most a quarter of model.context (64)");
+  EXPECT_EQ(error_of([] {
+              mqar(64, {{"vocabulary", integer(64)}});
+            }),
+            "mqar: data.vocabulary = 64, must be greater than model.context (64)");
+  EXPECT_EQ(error_of([] { mqar(64, {{"length", integer(64)}, {"pairs", integer(16)}}); }), "");
+}
+
+// Share of queries whose value lies within the last W tokens, W = 8, 16, ..., 1024.
+constexpr std::array kReaches{8, 16, 32, 64, 128, 256, 512, 1024};
+std::array<double, kReaches.size()> share_within_reach(int length, int pairs, int num_examples) {
+  const Corpus corpus = mqar(length, {{"vocabulary", integer(8192)},
+                                      {"pairs", integer(pairs)},
+                                      {"train_examples", integer(num_examples)},
+                                      {"test_examples", integer(1)}});
+  std::array<double, kReaches.size()> share{};
+  for (std::int64_t i = 0; i < corpus.train.size(); ++i) {
+    const auto example = read_window(corpus.train, i);
+    std::map<std::int64_t, int> position_of;  // of a value in the context
+    for (int pair = 0; pair < pairs; ++pair) {
+      const int position = 2 * pair + 1;
+      position_of[example.input[static_cast<std::size_t>(position)]] = position;
+    }
+    for (int t = 2 * pairs; t < length; ++t) {
+      const std::int64_t value = example.target[static_cast<std::size_t>(t)];
+      if (value == kNotScored) continue;
+      for (std::size_t w = 0; w < kReaches.size(); ++w) {
+        if (t - position_of.at(value) <= kReaches[w]) share[w] += 1.0 / (num_examples * pairs);
+      }
+    }
+  }
+  return share;
+}
+
+// Four standard errors of a share of n queries, and the rounding of the expected value.
+double tolerance(double share, double n) { return 4 * std::sqrt(share * (1 - share) / n) + 0.0006; }
+
+// What a model that reaches back W tokens can answer, by setting.
+TEST(Mqar, ReachOfACausalWindowBySetting) {
+  struct Row {
+    int length, pairs;
+    std::array<double, 5> share;
+  };
+  const std::array rows{Row{64, 4, {.331, .582, .807, 1, 1}},
+                        Row{128, 8, {.079, .322, .588, .810, 1}},
+                        Row{256, 16, {.013, .067, .320, .597, .816}}};
+  for (const auto& row : rows) {
+    const int num_examples = 4000;
+    const auto share = share_within_reach(row.length, row.pairs, num_examples);
+    for (std::size_t w = 0; w < row.share.size(); ++w) {
+      // The expected value was sampled too, hence twice the variance, at most.
+      EXPECT_NEAR(share[w], row.share[w],
+                  std::sqrt(2.0) * tolerance(row.share[w], num_examples * row.pairs))
+          << "L " << row.length << ", W " << kReaches[w];
+    }
+  }
+}
+
+// The mean over the seven test segments of Arora et al. (2024), arXiv:2402.18668.
+TEST(Mqar, ReachOfACausalWindowOverTheSegments) {
+  constexpr std::array<double, kReaches.size()> kExpected{.059, .145, .313, .513,
+                                                          .655, .797, .936, 1};
+  const std::array<std::pair<int, int>, 7> segments{
+      {{64, 4}, {64, 8}, {64, 16}, {128, 32}, {256, 64}, {512, 128}, {1024, 256}}};
+  std::array<double, kReaches.size()> mean{};
+  for (const auto& [length, pairs] : segments) {
+    const auto share = share_within_reach(length, pairs, 1000);
+    for (std::size_t w = 0; w < mean.size(); ++w) mean[w] += share[w] / 7.0;
+  }
+  for (std::size_t w = 0; w < mean.size(); ++w) {
+    // The smallest segment has 4,000 queries; a mean of seven is no noisier than it.
+    EXPECT_NEAR(mean[w], kExpected[w], tolerance(kExpected[w], 4000) / 2) << "W " << kReaches[w];
+  }
+}
+
+}  // namespace
+}  // namespace nas
