@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <vector>
+
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "core/stop.hpp"
+#include "data/corpus.hpp"
+#include "data/data_set.hpp"
+#include "data/vocabulary.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kUsage =
+    "nas-data: the text that models are trained on\n"
+    "\n"
+    "  nas-data list                           corpora that are known, and where they are\n"
+    "  nas-data get NAME [--from PATH]         download a corpus, or take it from a folder or "
+    "archive\n"
+    "  nas-data info NAME [--context L] [SETTING=VALUE ...]\n"
+    "                                          sizes, windows, hashes, source and licence\n"
+    "\n"
+    "Files go to the folder that NAS_DATA_DIR names, or to data/ in the current folder.\n";
+
+constexpr const char* kClearLine = "\r\033[K";
+constexpr int kWrongInput = 2;
+constexpr int kInterrupted = 130;
+constexpr std::int64_t kDefaultContext = 128;
+
+using Words = std::vector<std::string>;
+
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (auto end = static_cast<std::ptrdiff_t>(text.size()) - 3; end > 0; end -= 3) {
+    text.insert(static_cast<std::size_t>(end), ",");
+  }
+  return text;
+}
+
+std::string fixed(double value) {
+  std::string text(32, '\0');
+  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.2f", value)));
+  return text;
+}
+
+void print_line(const std::string& name, const std::string& value) {
+  std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') << value
+            << '\n';
+}
+
+// Takes `--name VALUE` out of the words. @throws InputError if the value is missing.
+std::optional<std::string> take_option(Words& words, const std::string& name) {
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word != name) continue;
+    if (word + 1 == words.end()) throw InputError(name + " has no value, must be followed by one");
+    std::string value = *(word + 1);
+    words.erase(word, word + 2);
+    return value;
+  }
+  return std::nullopt;
+}
+
+// The one corpus that a command is about, which is the first word.
+std::string take_name(Words& words, const std::string& command) {
+  if (words.empty()) {
+    throw InputError("nas-data " + command + ": no name given, known: " + join(corpora().keys()));
+  }
+  std::string name = words.front();
+  words.erase(words.begin());
+  (void)corpora().at(name);  // refuses unknown names
+  return name;
+}
+
+template <class Number>
+Number parse_number(const std::string& name, std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InputError(name + " = " + std::string(text) +
+                     (std::is_integral_v<Number> ? ", must be an integer" : ", must be a number"));
+  }
+  return number;
+}
+
+Value parse_value(const Setting& setting, const std::string& text) {
+  if (std::holds_alternative<std::int64_t>(setting.default_value)) {
+    return parse_number<std::int64_t>(setting.name, text);
+  }
+  if (std::holds_alternative<double>(setting.default_value)) {
+    return parse_number<double>(setting.name, text);
+  }
+  if (std::holds_alternative<bool>(setting.default_value)) {
+    if (text == "true" || text == "false") return text == "true";
+    throw InputError(setting.name + " = " + text + ", must be true or false");
+  }
+  return text;
+}
+
+// Applies words SETTING=VALUE to the defaults of a corpus.
+Parameters read_settings(const std::vector<Setting>& settings, const Words& words) {
+  Parameters parameters(settings);
+  for (const auto& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+      throw InputError("'" + word + "' is not understood, must be SETTING=VALUE");
+    }
+    const std::string name = word.substr(0, equals);
+    const auto setting = std::find_if(settings.begin(), settings.end(),
+                                      [&](const Setting& s) { return s.name == name; });
+    if (setting == settings.end()) {
+      Words known;
+      for (const auto& s : settings) known.push_back(s.name);
+      throw InputError("unknown setting '" + name + "', known: " + join(known));
+    }
+    Value value = parse_value(*setting, word.substr(equals + 1));
+    const std::string violation = setting->violation(value);
+    if (!violation.empty()) throw InputError(word + ": " + violation);
+    parameters.set(name, std::move(value));
+  }
+  return parameters;
+}
+
+void show_progress(const std::string& address, std::int64_t received, std::int64_t total) {
+  std::cerr << kClearLine << address << "  " << human_bytes(received)
+            << (total > 0 ? " of " + human_bytes(total) : "") << std::flush;
+}
+
+int get(Words words) {
+  const std::string from = take_option(words, "--from").value_or("");
+  const std::string name = take_name(words, "get");
+  if (!words.empty()) throw InputError("nas-data get: '" + words.front() + "' is not understood");
+  const DataSet* data_set = find_known_data_set(name);
+  if (data_set == nullptr) {
+    std::cout << name << " needs no download\n";
+    return 0;
+  }
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const GetProgress progress = terminal ? GetProgress(show_progress) : GetProgress();
+  GetResult result;
+  try {
+    result = get_data_set(*data_set, default_data_location(), from, progress);
+  } catch (...) {
+    if (terminal) std::cerr << kClearLine;
+    throw;
+  }
+  if (terminal) std::cerr << kClearLine;
+  if (result.already_present) {
+    std::cout << name << " is already in " << result.folder.string() << '\n';
+  } else {
+    std::cout << name << " is now in " << result.folder.string() << '\n';
+    print_line("source", result.provenance.source);
+    print_line("content", "SHA-256 " + result.provenance.content_sha256);
+    print_line("licence", data_set->licence);
+  }
+  return 0;
+}
+
+int list(const Words& words) {
+  if (!words.empty()) throw InputError("nas-data list: '" + words.front() + "' is not understood");
+  const DataLocation location = default_data_location();
+  for (const auto& name : corpora().keys()) {
+    std::cout << name << '\n';
+    print_line("what", corpora().at(name).description.summary);
+    if (find_known_data_set(name) == nullptr) {
+      print_line("where", "needs no download");
+    } else if (const auto files = find_data_set(name, location)) {
+      print_line("where", files->train.parent_path().string());
+    } else {
+      print_line("where", "not in " + location.folder.string() + "; nas-data get " + name);
+    }
+  }
+  return 0;
+}
+
+void print_split(const std::string& name, const std::string& text) {
+  std::int64_t lines = 0;
+  std::int64_t tokens = 0;
+  for_each_line(text, [&](std::string_view) { ++lines; });
+  for_each_word(text, [&](std::string_view) { ++tokens; });
+  print_line(name, with_commas(tokens) + " tokens in " + with_commas(lines) + " lines, " +
+                       human_bytes(static_cast<std::int64_t>(text.size())));
+}
+
+void print_files(const std::string& name, const DataSet& data_set) {
+  const DataLocation location = default_data_location();
+  const SplitTexts texts = read_data_set(name, location);
+  const auto files = *find_data_set(name, location);
+  const auto provenance = read_provenance(files);
+  print_line("folder", files.train.parent_path().string());
+  print_line("source", provenance ? provenance->source : "the user's own files");
+  print_line("licence", data_set.licence);
+  print_line("content", "SHA-256 " + splits_sha256(files));
+  print_split("train", texts.train);
+  print_split("valid", texts.valid);
+  print_split("test", texts.test);
+  const Vocabulary vocabulary(texts.train, 0, Vocabulary::Specials::unknown_end);
+  print_line("types", with_commas(vocabulary.size()) + " in train, with <unk> and <eos>");
+}
+
+void print_corpus(const Corpus& corpus) {
+  std::cout << corpus.description << '\n';
+  print_line("vocabulary", with_commas(corpus.vocabulary));
+  const auto print_windows = [](const std::string& name, const Windows& windows) {
+    print_line(name, with_commas(windows.size()) + " windows, " +
+                         with_commas(windows.num_scored()) + " scored targets");
+  };
+  print_windows("train", corpus.train);
+  print_windows("valid", corpus.valid);
+  print_windows("test", corpus.test);
+  if (corpus.unigram_perplexity > 0) {
+    print_line("unigram", "perplexity " + fixed(corpus.unigram_perplexity) + " on valid (add-one)");
+  }
+  print_line("hash", corpus.hash);
+}
+
+int info(Words words) {
+  const auto context_text = take_option(words, "--context");
+  const std::int64_t context =
+      context_text ? parse_number<std::int64_t>("--context", *context_text) : kDefaultContext;
+  const std::string name = take_name(words, "info");
+  const auto& corpus = corpora().at(name);
+  Parameters settings = read_settings(corpus.description.settings, words);
+  std::cout << name << ": " << corpus.description.summary << '\n';
+  if (const DataSet* data_set = find_known_data_set(name)) print_files(name, *data_set);
+  const bool chosen = std::any_of(words.begin(), words.end(),
+                                  [](const auto& word) { return word.starts_with("layout="); });
+  if (chosen || !settings.contains("layout") || settings.get<std::string>("unit") == "byte") {
+    print_corpus(corpus.make(settings, context, default_data_location()));
+    return 0;
+  }
+  for (const char* layout : {"standard", "published"}) {
+    settings.set("layout", std::string(layout));
+    print_corpus(corpus.make(settings, context, default_data_location()));
+  }
+  return 0;
+}
+
+int run(Words words) {
+  if (words.empty()) {
+    std::cerr << kUsage;
+    return kWrongInput;
+  }
+  const std::string command = words.front();
+  words.erase(words.begin());
+  if (command == "--help" || command == "-h") {
+    std::cout << kUsage;
+    return 0;
+  }
+  if (command == "get") return get(std::move(words));
+  if (command == "list") return list(words);
+  if (command == "info") return info(std::move(words));
+  throw InputError("unknown command '" + command + "', known: get, info, list");
+}
+
+}  // namespace
+
+}  // namespace nas
+
+int main(int argc, char** argv) {
+  nas::install_stop_handlers();
+  try {
+    return nas::run({argv + 1, argv + argc});
+  } catch (const nas::InputError& error) {
+    std::cerr << "nas-data: " << error.what() << '\n';
+    return nas::kWrongInput;
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::cerr << "nas-data: " << error.what() << '\n';
+    return nas::kWrongInput;
+  } catch (const nas::StopRequested& stop) {
+    std::cerr << "nas-data: " << stop.what() << '\n';
+    return nas::kInterrupted;
+  } catch (const std::exception& error) {
+    std::cerr << "nas-data: " << error.what() << '\n';
+    return 1;
+  }
+}

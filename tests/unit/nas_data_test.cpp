@@ -1,0 +1,118 @@
+#include <array>
+#include <cstdio>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "data_fixture.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Output {
+  int code = 0;
+  std::string text;  // stdout and stderr
+};
+
+// Runs nas-data with NAS_DATA_DIR at `data`.
+Output nas_data(const fs::path& data, const std::string& arguments) {
+  const std::string command =
+      "NAS_DATA_DIR='" + data.string() + "' '" + NAS_BIN_DIR + "/nas-data' " + arguments + " 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  Output output;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    output.text.append(buffer.data(), size);
+  }
+  output.code = WEXITSTATUS(pclose(pipe));
+  return output;
+}
+
+class NasData : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(fs::path(NAS_BIN_DIR) / "nas-data")) GTEST_SKIP() << "nas-data is not built";
+  }
+  Output run(const std::string& arguments) const {
+    return nas_data(folder_.path() / "data", arguments);
+  }
+  [[nodiscard]] std::string write_own() const {
+    folder_.write("own/train.txt", "a b a c\n");
+    folder_.write("own/valid.txt", "a b\n");
+    folder_.write("own/test.txt", "c\n");
+    return (folder_.path() / "own").string();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(NasData, WrongWordsEndWith2) {
+  EXPECT_EQ(run("").code, 2);
+  EXPECT_EQ(run("fetch").code, 2);
+  EXPECT_THAT(run("fetch").text,
+              StartsWith("nas-data: unknown command 'fetch', known: get, info, list"));
+  EXPECT_EQ(run("get").code, 2);
+  const Output unknown = run("get wikitext2");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.text, HasSubstr("did you mean wikitext-2?"));
+  EXPECT_THAT(run("get brown extra").text, HasSubstr("'extra' is not understood"));
+  EXPECT_THAT(run("get brown --from").text, HasSubstr("--from has no value"));
+  EXPECT_EQ(run("--help").code, 0);
+}
+
+TEST_F(NasData, GetFromAFolderThenListAndInfo) {
+  const Output missing = run("info wikitext-2");
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.text, HasSubstr("nas-data get wikitext-2"));
+  EXPECT_THAT(run("list").text, HasSubstr("nas-data get wikitext-2"));
+
+  const Output got = run("get wikitext-2 --from " + write_own());
+  EXPECT_EQ(got.code, 0) << got.text;
+  EXPECT_THAT(got.text, HasSubstr("wikitext-2 is now in "));
+  const Output again = run("get wikitext-2");
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.text, StartsWith("wikitext-2 is already in "));
+  EXPECT_THAT(run("list").text, HasSubstr((folder_.path() / "data/wikitext-2").string()));
+
+  const Output info = run("info wikitext-2 --context 2 layout=standard");
+  EXPECT_EQ(info.code, 0) << info.text;
+  EXPECT_THAT(info.text, HasSubstr("train     4 tokens in 1 lines"));
+  EXPECT_THAT(info.text, HasSubstr("types     5 in train"));
+  EXPECT_THAT(info.text, HasSubstr("valid     2 windows, 3 scored targets"));
+  EXPECT_THAT(info.text, HasSubstr("source    " + (folder_.path() / "own").string()));
+  EXPECT_THAT(info.text, HasSubstr("licence   CC BY-SA"));
+}
+
+TEST_F(NasData, FailedGetWritesNothing) {
+  const Output output = run("get wikitext-2 --from /no/such");
+  EXPECT_EQ(output.code, 2);
+  EXPECT_EQ(output.text, "nas-data: --from /no/such: no such folder or archive\n");
+  EXPECT_EQ(folder_.num_entries(), 0U);
+}
+
+TEST_F(NasData, BuiltInCorporaNeedNoDownload) {
+  EXPECT_EQ(run("get mqar").text, "mqar needs no download\n");
+  EXPECT_THAT(run("info mqar --context 64 train_examples=7").text,
+              HasSubstr("train     7 windows, 28 scored targets"));
+}
+
+TEST_F(NasData, SettingsOfInfoAreChecked) {
+  EXPECT_THAT(run("info mqar pairs=x").text, HasSubstr("pairs = x, must be an integer"));
+  EXPECT_THAT(run("info mqar pairs=0").text, HasSubstr("pairs=0: must be"));
+  EXPECT_THAT(run("info mqar pears=1").text,
+              HasSubstr("unknown setting 'pears', known: vocabulary"));
+  EXPECT_EQ(run("info mqar pears=1").code, 2);
+  EXPECT_THAT(run("info mqar power=1e").text, HasSubstr("power = 1e, must be a number"));
+  EXPECT_THAT(run("info mqar random_non_queries=1").text,
+              HasSubstr("random_non_queries = 1, must be true or false"));
+  EXPECT_THAT(run("info mqar --context x").text, HasSubstr("--context = x, must be an integer"));
+  EXPECT_THAT(run("info mqar pairs").text, HasSubstr("'pairs' is not understood"));
+}
+
+}  // namespace
+}  // namespace nas
