@@ -10,6 +10,7 @@
 
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "nn/dropout.hpp"
 
 namespace nas::nn {
 
@@ -27,14 +28,6 @@ struct Architecture {
       0.1;  ///< on the embedding sum, after GELU and after the second feed-forward layer
 
   [[nodiscard]] AttentionShape attention_shape() const { return {width, heads, context}; }
-};
-
-/// What one forward pass draws its dropout from. Masks depend on (seed, site), never on a global
-/// generator: the trainer gives the seed of the step, and the pass is a pure function of
-/// parameters, tokens and seed.
-struct Pass {
-  bool training = false;  ///< false: no dropout
-  std::uint64_t seed = 0;
 };
 
 /// The paper's language model: pre-norm transformer, learned positions, tied embedding, GELU

@@ -1,0 +1,32 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class InputGate final : public Gating {
+ public:
+  // At 0 the gate would start half closed, which also quarters the scores.
+  InputGate(const LayerContext& context, const ParameterScope& scope)
+      : gate_(scope.child("gate"), context.shape.width, context.shape.width, Start::normal(),
+              Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0)) {}
+
+  torch::Tensor gated_input(const torch::Tensor& x) const override {
+    return x * gate_(x).sigmoid();
+  }
+
+ private:
+  Linear gate_;
+};
+
+NAS_REGISTER_GATING(
+    InputGate, .key = "input_gate",
+    .summary = "x sigmoid(W x + b) before q, k and v; b starts at 2 (corrected) or 0 (published)",
+    .parameters = [](const AttentionShape& shape) { return shape.width * (shape.width + 1); },
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.context * shape.width) *
+                 static_cast<double>(2 * shape.width + 3);
+        });
+
+}  // namespace
+}  // namespace nas::nn

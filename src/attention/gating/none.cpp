@@ -1,0 +1,11 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class None final : public Gating {};
+
+NAS_REGISTER_GATING(None, .key = "none", .summary = "h + o: no gate");
+
+}  // namespace
+}  // namespace nas::nn

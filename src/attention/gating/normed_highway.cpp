@@ -1,0 +1,34 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class NormedHighway final : public Gating {
+ public:
+  NormedHighway(const LayerContext& context, const ParameterScope& scope)
+      : gate_(scope.child("highway_gate"), context.shape.width, context.shape.width) {}
+
+  torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
+                          const torch::Tensor& /*residual*/) const override {
+    const auto gate = gate_(x).sigmoid();
+    return gate * attended + (1.0 - gate) * x;
+  }
+
+ private:
+  Linear gate_;
+};
+
+NAS_REGISTER_GATING(
+    NormedHighway, .key = "normed_highway",
+    .summary =
+        "h + g o + (1 - g) x, g = sigmoid(W x + b): the paper's 'highway', which adds a "
+        "normalised copy to the stream",
+    .parameters = [](const AttentionShape& shape) { return shape.width * (shape.width + 1); },
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.context * shape.width) *
+                 static_cast<double>(2 * shape.width + 6);
+        });
+
+}  // namespace
+}  // namespace nas::nn

@@ -1,0 +1,33 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class OutputGate final : public Gating {
+ public:
+  // At 0 the gate would start half closed.
+  OutputGate(const LayerContext& context, const ParameterScope& scope)
+      : gate_(scope.child("out_gate"), context.shape.width, context.shape.width, Start::normal(),
+              Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0)) {}
+
+  torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
+                          const torch::Tensor& /*residual*/) const override {
+    return attended * gate_(x).sigmoid();
+  }
+
+ private:
+  Linear gate_;
+};
+
+NAS_REGISTER_GATING(
+    OutputGate, .key = "output_gate",
+    .summary = "h + o sigmoid(W x + b); b starts at 2 (corrected) or 0 (published)",
+    .parameters = [](const AttentionShape& shape) { return shape.width * (shape.width + 1); },
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.context * shape.width) *
+                 static_cast<double>(2 * shape.width + 3);
+        });
+
+}  // namespace
+}  // namespace nas::nn

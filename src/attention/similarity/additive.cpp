@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include <torch/autograd.h>
+
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+// The (B, H, T, T, d) tensor of tanh's never exists: rows of queries are done a few at a time, over
+// the keys up to the last of them, and again in the backward pass. On the CPU a piece should stay
+// in the cache; on another device a piece should be worth its launches.
+std::int64_t rows_at_once(const torch::Tensor& q) {
+  const std::int64_t elements =
+      q.device().is_cpu() ? std::int64_t{1} << 19U : std::int64_t{1} << 26U;
+  return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, q.numel()));
+}
+
+/// tanh(q_i + k_j) for queries [begin, end) and keys [0, end): (B, H, end - begin, end, d).
+torch::Tensor activations(const torch::Tensor& q, const torch::Tensor& k, std::int64_t begin,
+                          std::int64_t end) {
+  return q.slice(2, begin, end).unsqueeze(3).add(k.slice(2, 0, end).unsqueeze(2)).tanh_();
+}
+
+torch::Tensor block(const torch::Tensor& square, std::int64_t begin, std::int64_t end) {
+  return square.slice(2, begin, end).slice(3, 0, end);
+}
+
+/// s_ij = v.tanh(q_i + k_j) for j <= i; q, k (B, H, T, d), v (d).
+class AdditiveScores : public torch::autograd::Function<AdditiveScores> {
+ public:
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& q,
+                               const torch::Tensor& k, const torch::Tensor& v) {
+    context->save_for_backward({q, k, v});
+    const std::int64_t tokens = q.size(2);
+    const std::int64_t rows = rows_at_once(q);
+    auto scores = at::zeros({q.size(0), q.size(1), tokens, tokens}, q.options());
+    for (std::int64_t begin = 0; begin < tokens; begin += rows) {
+      const auto end = std::min(begin + rows, tokens);
+      block(scores, begin, end).copy_(activations(q, k, begin, end).matmul(v));
+    }
+    return scores;
+  }
+
+  // With t = tanh(q_i + k_j) and u = g_ij (1 - t^2):
+  // dv = sum_ij g_ij t,  dq_i = v sum_j u,  dk_j = v sum_i u.
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto& q = saved[0];
+    const auto& k = saved[1];
+    const auto& v = saved[2];
+    const std::int64_t tokens = q.size(2);
+    const std::int64_t rows = rows_at_once(q);
+    auto dq = at::empty_like(q, at::MemoryFormat::Contiguous);
+    auto dk = at::zeros_like(k, at::MemoryFormat::Contiguous);
+    auto dv = at::zeros_like(v);
+    for (std::int64_t begin = 0; begin < tokens; begin += rows) {
+      const auto end = std::min(begin + rows, tokens);
+      auto t = activations(q, k, begin, end);
+      const auto g = block(gradients[0], begin, end).contiguous();
+      dv.add_(g.view({1, -1}).mm(t.view({-1, v.size(0)})).view(-1));
+      const auto u = t.square_().neg_().add_(1.0).mul_(g.unsqueeze(-1));
+      dq.slice(2, begin, end).copy_(u.sum(3));
+      dk.slice(2, 0, end).add_(u.sum(2));
+    }
+    return {dq.mul_(v), dk.mul_(v), dv};
+  }
+};
+
+class Additive final : public Similarity {
+ public:
+  Additive(const LayerContext& context, const ParameterScope& scope) {
+    const auto d = context.shape.head_width();
+    // N(0, 0.02) starts it flat.
+    const auto start =
+        context.semantics == Semantics::published ? Start::normal() : Start::xavier_uniform();
+    weight_ = scope.add("attn_fc.weight", {d, 2 * d}, start, Decay::yes);
+    bias_ = scope.add("attn_fc.bias", {d}, Start::constant(0.0), Decay::no);
+    v_ = scope.add("attn_v.weight", {1, d}, start, Decay::yes);
+  }
+
+  torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
+    const auto halves = weight_.chunk(2, 1);
+    return AdditiveScores::apply(at::linear(q, halves[0], bias_), at::linear(k, halves[1]),
+                                 v_.view(-1));
+  }
+  double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
+
+ private:
+  torch::Tensor weight_;  // (d, 2 d): W_q beside W_k
+  torch::Tensor bias_;
+  torch::Tensor v_;  // (1, d)
+};
+
+NAS_REGISTER_SIMILARITY(
+    Additive, .key = "additive",
+    .summary =
+        "s = v.tanh(W_q q + W_k k + b), shared by the heads (Bahdanau et al. 2015, "
+        "arXiv:1409.0473)",
+    .parameters =
+        [](const AttentionShape& shape) {
+          const auto d = shape.head_width();
+          return 2 * d * d + 2 * d;
+        },
+    .flops =
+        [](const AttentionShape& shape) {
+          return 4.0 * static_cast<double>(shape.context * shape.width) *
+                 static_cast<double>(shape.head_width() + shape.context);
+        });
+
+}  // namespace
+}  // namespace nas::nn

@@ -1,0 +1,39 @@
+#include <cmath>
+
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class Bilinear final : public Similarity {
+ public:
+  Bilinear(const LayerContext& context, const ParameterScope& scope)
+      : weight_(
+            scope.add("bilinear.weight",
+                      {context.shape.heads, context.shape.head_width(), context.shape.head_width()},
+                      Start::xavier_uniform(), Decay::yes)) {}
+
+  torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
+    return q.matmul(weight_).matmul(k.transpose(-2, -1));
+  }
+  // Xavier's start keeps the scale of q, so that of the dot product suits.
+  double start_temperature(const AttentionShape& shape) const override {
+    return std::sqrt(static_cast<double>(shape.head_width()));
+  }
+
+ private:
+  torch::Tensor weight_;  // (H, d, d)
+};
+
+NAS_REGISTER_SIMILARITY(
+    Bilinear, .key = "bilinear",
+    .summary = "s = q' W_h k, one matrix a head (Luong et al. 2015, arXiv:1508.04025, 'general')",
+    .parameters = [](const AttentionShape& shape) { return shape.width * shape.head_width(); },
+    .flops =
+        [](const AttentionShape& shape) {
+          return 2.0 * static_cast<double>(shape.context * shape.width) *
+                 static_cast<double>(shape.head_width() + shape.context);
+        });
+
+}  // namespace
+}  // namespace nas::nn

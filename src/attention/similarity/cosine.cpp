@@ -1,0 +1,38 @@
+#include <algorithm>
+#include <cmath>
+
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+// Below this length a vector is divided by it instead of by its own, as torch's normalize does.
+constexpr double kShortest = 1e-12;
+
+torch::Tensor unit(const torch::Tensor& x) {
+  return x / x.norm(2, -1, /*keepdim=*/true).clamp_min(kShortest);
+}
+
+class Cosine final : public Similarity {
+ public:
+  torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
+    return unit(q).matmul(unit(k).transpose(-2, -1));
+  }
+  // Cosines lie in [-1, 1], too narrow to choose among L keys: start with their gain.
+  double start_temperature(const AttentionShape& shape) const override {
+    const auto length = static_cast<double>(std::max<std::int64_t>(shape.context, 2));
+    return 1.0 / std::log2(length * length - length);
+  }
+};
+
+NAS_REGISTER_SIMILARITY(
+    Cosine, .key = "cosine",
+    .summary =
+        "s = (q/|q|).(k/|k|); corrected T0 = 1/log2(L^2 - L) (Henry et al. 2020, arXiv:2010.04245)",
+    .flops = [](const AttentionShape& shape) {
+      return static_cast<double>(shape.context * shape.width) *
+             static_cast<double>(2 * shape.context + 6);
+    });
+
+}  // namespace
+}  // namespace nas::nn

@@ -1,0 +1,25 @@
+#include <cmath>
+
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class Dot final : public Similarity {
+ public:
+  torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
+    return q.matmul(k.transpose(-2, -1));
+  }
+  double start_temperature(const AttentionShape& shape) const override {
+    return std::sqrt(static_cast<double>(shape.head_width()));
+  }
+};
+
+NAS_REGISTER_SIMILARITY(
+    Dot, .key = "dot", .summary = "s = q.k (Vaswani et al. 2017, arXiv:1706.03762)",
+    .flops = [](const AttentionShape& shape) {
+      return 2.0 * static_cast<double>(shape.context * shape.context * shape.width);
+    });
+
+}  // namespace
+}  // namespace nas::nn

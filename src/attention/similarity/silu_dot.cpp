@@ -1,0 +1,27 @@
+#include <cmath>
+
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class SiluDot final : public Similarity {
+ public:
+  torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
+    return at::silu(q.matmul(k.transpose(-2, -1)));
+  }
+  double start_temperature(const AttentionShape& shape) const override {
+    return std::sqrt(static_cast<double>(shape.head_width()));
+  }
+};
+
+NAS_REGISTER_SIMILARITY(
+    SiluDot, .key = "silu_dot",
+    .summary = "s = c sigmoid(c), c = q.k: the paper's 'multiplicative'; at least -0.28",
+    .flops = [](const AttentionShape& shape) {
+      return static_cast<double>(shape.context * shape.context) *
+             static_cast<double>(2 * shape.width + 2 * shape.heads);
+    });
+
+}  // namespace
+}  // namespace nas::nn

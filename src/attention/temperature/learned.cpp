@@ -1,0 +1,31 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class Learned final : public Temperature {
+ public:
+  Learned(const LayerContext& context, const ParameterScope& scope)
+      : start_(context.start_temperature),
+        theta_(scope.add("temperature.theta", {context.shape.heads}, Start::constant(0.0),
+                         Decay::no)) {}
+
+  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& /*x*/) const override {
+    return scores / (theta_.exp() * start_).view({1, -1, 1, 1});
+  }
+
+ private:
+  double start_;
+  torch::Tensor theta_;  // (H)
+};
+
+NAS_REGISTER_TEMPERATURE(
+    Learned, .key = "learned", .summary = "s / (T0 exp(theta_h)), one theta a head, starts at 0",
+    .parameters = [](const AttentionShape& shape) { return shape.heads; },
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.heads * shape.context * shape.context);
+        });
+
+}  // namespace
+}  // namespace nas::nn

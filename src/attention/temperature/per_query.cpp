@@ -1,0 +1,37 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class PerQuery final : public Temperature {
+ public:
+  PerQuery(const LayerContext& context, const ParameterScope& scope)
+      : start_(context.start_temperature),
+        weight_(scope.add("temperature.weight", {context.shape.heads, context.shape.width},
+                          Start::constant(0.0), Decay::no)),
+        bias_(scope.add("temperature.bias", {context.shape.heads}, Start::constant(0.0),
+                        Decay::no)) {}
+
+  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& x) const override {
+    const auto factor = at::linear(x, weight_, bias_).sigmoid() + 0.5;  // (B, T, H)
+    return scores / (factor * start_).transpose(1, 2).unsqueeze(-1);
+  }
+
+ private:
+  double start_;
+  torch::Tensor weight_;  // (H, D)
+  torch::Tensor bias_;    // (H)
+};
+
+NAS_REGISTER_TEMPERATURE(
+    PerQuery, .key = "per_query",
+    .summary = "s_ij / (T0 (sigmoid(w_h.x_i + b_h) + 0.5)), w and b start at 0",
+    .parameters = [](const AttentionShape& shape) { return shape.heads * (shape.width + 1); },
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.heads * shape.context) *
+                 static_cast<double>(2 * shape.width + shape.context + 3);
+        });
+
+}  // namespace
+}  // namespace nas::nn

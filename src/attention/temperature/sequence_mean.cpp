@@ -1,0 +1,35 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class SequenceMean final : public Temperature {
+ public:
+  SequenceMean(const LayerContext& context, const ParameterScope& scope)
+      : weight_(
+            scope.add("temp_proj.weight", {1, context.shape.width}, Start::normal(), Decay::no)),
+        bias_(scope.add("temp_proj.bias", {1}, Start::constant(0.0), Decay::no)) {}
+
+  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& x) const override {
+    const auto factor = at::linear(x.mean(1), weight_, bias_).sigmoid() + 0.5;  // (B, 1)
+    return scores / factor.view({-1, 1, 1, 1});
+  }
+
+ private:
+  torch::Tensor weight_;  // (1, D)
+  torch::Tensor bias_;    // (1)
+};
+
+NAS_REGISTER_TEMPERATURE(
+    SequenceMean, .key = "sequence_mean",
+    .summary = "s / (sigmoid(w.mean_t x_t + b) + 0.5): the paper's 'adaptive'; sees the future",
+    .parameters = [](const AttentionShape& shape) { return shape.width + 1; },
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.context) *
+                 static_cast<double>(shape.width + shape.heads * shape.context);
+        },
+    .causal = false, .prefix_consistent = false);
+
+}  // namespace
+}  // namespace nas::nn

@@ -1,0 +1,29 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class ShiftedAbs final : public Temperature {
+ public:
+  ShiftedAbs(const LayerContext& /*context*/, const ParameterScope& scope)
+      : p_(scope.add("temperature", {1}, Start::constant(1.0), Decay::no)) {}
+
+  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& /*x*/) const override {
+    return scores / (p_.abs() + 0.5);
+  }
+
+ private:
+  torch::Tensor p_;  // (1)
+};
+
+NAS_REGISTER_TEMPERATURE(
+    ShiftedAbs, .key = "shifted_abs",
+    .summary = "s / (|p| + 0.5), one p a layer, starts at 1: the paper's 'learned'",
+    .parameters = [](const AttentionShape& /*shape*/) { return std::int64_t{1}; },
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.heads * shape.context * shape.context);
+        });
+
+}  // namespace
+}  // namespace nas::nn

@@ -1,0 +1,28 @@
+#include <cmath>
+
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+class SqrtD final : public Temperature {
+ public:
+  SqrtD(const LayerContext& context, const ParameterScope& /*scope*/)
+      : temperature_(std::sqrt(static_cast<double>(context.shape.head_width()))) {}
+
+  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& /*x*/) const override {
+    return scores / temperature_;
+  }
+
+ private:
+  double temperature_;
+};
+
+NAS_REGISTER_TEMPERATURE(
+    SqrtD, .key = "sqrt_d", .summary = "s / sqrt(d) for every similarity: the paper's 'fixed'",
+    .flops = [](const AttentionShape& shape) {
+      return static_cast<double>(shape.heads * shape.context * shape.context);
+    });
+
+}  // namespace
+}  // namespace nas::nn

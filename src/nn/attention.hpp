@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <torch/types.h>
+
+#include "core/registry.hpp"
+#include "genotype/component.hpp"
+#include "genotype/mechanism.hpp"
+#include "nn/dropout.hpp"
+#include "nn/parameter.hpp"
+
+namespace nas::nn {
+
+// Conventions. Tensors are row-major. B batch, T tokens, D width, H heads, d = D / H; h (B, T, D)
+// residual stream, x = LayerNorm(h); q, k, v (B, H, T, d); scores and weights (B, H, T, T), first
+// queries i, then keys j; key j is visible to query i if j <= i.
+
+/// What the options of one attention layer are built from.
+struct LayerContext {
+  AttentionShape shape;
+  Semantics semantics = Semantics::corrected;
+  double start_temperature = 1.0;  ///< T0 of the layer's similarity
+};
+
+/// Scores every key for every query.
+class Similarity {
+ public:
+  virtual ~Similarity() = default;
+  /// @param q, k  (B, H, T, d).
+  /// @return  scores (B, H, T, T); those of hidden keys may hold any finite value.
+  [[nodiscard]] virtual torch::Tensor scores(const torch::Tensor& q,
+                                             const torch::Tensor& k) const = 0;
+  /// @return T0, the divisor that gives the scores a suitable scale at the start (corrected).
+  [[nodiscard]] virtual double start_temperature(const AttentionShape& shape) const = 0;
+};
+
+/// Turns scores into weights.
+class Normalization {
+ public:
+  virtual ~Normalization() = default;
+  /// @param scores   (B, H, T, T), finite.
+  /// @param visible  (T, T) bool, true on and below the diagonal.
+  /// @return weights (B, H, T, T), exactly 0 for hidden keys, never NaN.
+  [[nodiscard]] virtual torch::Tensor weights(const torch::Tensor& scores,
+                                              const torch::Tensor& visible) const = 0;
+};
+
+/// Divides scores by a temperature.
+class Temperature {
+ public:
+  virtual ~Temperature() = default;
+  /// @param scores  (B, H, T, T).   @param x  (B, T, D), what q, k and v are projected from.
+  /// @return  (B, H, T, T).
+  [[nodiscard]] virtual torch::Tensor scaled(const torch::Tensor& scores,
+                                             const torch::Tensor& x) const = 0;
+};
+
+/// Gates what goes into attention and what comes out.
+class Gating {
+ public:
+  virtual ~Gating() = default;
+  /// @param x  (B, T, D), LayerNorm of the residual stream.
+  /// @return  what q, k and v are projected from, (B, T, D).
+  [[nodiscard]] virtual torch::Tensor gated_input(const torch::Tensor& x) const { return x; }
+  /// @param attended  (B, T, D), attention after its output projection.
+  /// @param x         (B, T, D), gated_input's result.
+  /// @param residual  (B, T, D), h.
+  /// @return  what is added to h, (B, T, D).
+  [[nodiscard]] virtual torch::Tensor increment(const torch::Tensor& attended,
+                                                const torch::Tensor& /*x*/,
+                                                const torch::Tensor& /*residual*/) const {
+    return attended;
+  }
+};
+
+template <class Option>
+using OptionRegistry =
+    Registry<std::unique_ptr<Option>(const LayerContext&, const ParameterScope&)>;
+
+/// The modules behind the component registry's descriptions, by key.
+OptionRegistry<Similarity>& similarities();
+OptionRegistry<Normalization>& normalizations();
+OptionRegistry<Gating>& gatings();
+OptionRegistry<Temperature>& temperatures();
+
+/// Registers an option's Torch-free description and its module. For the macros below.
+///
+/// @tparam Module  constructible from (LayerContext, ParameterScope), or from nothing.
+template <class Module, class Option>
+bool register_option(OptionRegistry<Option>& registry, Component component, const char* file) {
+  registry.add(
+      {.key = component.key, .summary = component.summary, .file = file},
+      [](const LayerContext& context, const ParameterScope& scope) -> std::unique_ptr<Option> {
+        if constexpr (std::is_constructible_v<Module, const LayerContext&, const ParameterScope&>) {
+          return std::make_unique<Module>(context, scope);
+        } else {
+          return std::make_unique<Module>();
+        }
+      });
+  return components().add(std::move(component));
+}
+
+// NAS_REGISTER_SIMILARITY(Class, .key = "dot", .summary = "q.k", .flops = ...): the arguments after
+// the class are designated initialisers of nas::Component, without its gene.
+#define NAS_REGISTER_OPTION(registry, gene_name, Class, ...)                   \
+  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_option<Class>( \
+      registry, ::nas::Component{.gene = gene_name, __VA_ARGS__}, __FILE__)
+#define NAS_REGISTER_SIMILARITY(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::similarities(), "similarity", Class, __VA_ARGS__)
+#define NAS_REGISTER_NORMALIZATION(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::normalizations(), "normalization", Class, __VA_ARGS__)
+#define NAS_REGISTER_GATING(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::gatings(), "gating", Class, __VA_ARGS__)
+#define NAS_REGISTER_TEMPERATURE(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::temperatures(), "temperature", Class, __VA_ARGS__)
+
+/// @return scores with -inf for the keys that `visible` (bool, broadcastable) does not mark.
+torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible);
+
+/// @return softmax over the entries of each row that `kept` (bool, broadcastable, at least one a
+/// row) marks; exactly 0 elsewhere.
+torch::Tensor softmax_over(const torch::Tensor& scores, const torch::Tensor& kept);
+
+/// Marks the largest visible scores of each row.
+///
+/// @param visible  (T, T) bool.   @param counts  (T) int64 >= 1, how many of row i, on the scores'
+/// device.
+/// @param most     the largest of `counts`.
+/// @return  (B, H, T, T) bool: min(counts[i], visible keys of i) entries of row i.
+torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
+                      const torch::Tensor& counts, std::int64_t most);
+
+/// One causal multi-head attention layer, of any mechanism.
+///
+///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),
+///   w = dropout(normalization(temperature(similarity(q, k)))),  increment(w v W_o' + b_o, x, h)
+class AttentionLayer {
+ public:
+  /// @param output_start  initial values of the output projection's matrix.
+  /// @throws InputError if a key of the mechanism is unknown.
+  AttentionLayer(const Mechanism& mechanism, const AttentionShape& shape, Semantics semantics,
+                 const ParameterScope& scope, Start output_start = Start::normal());
+
+  /// @param x         (B, T, D), LayerNorm of the residual stream.
+  /// @param residual  (B, T, D), the residual stream h.
+  /// @param site      dropout site of the weights.
+  /// @return what is added to h, (B, T, D).
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
+                        std::uint64_t site);
+
+ private:
+  [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
+  const torch::Tensor& visible(std::int64_t tokens, torch::Device device);
+
+  std::int64_t num_heads_;
+  double dropout_;
+  Linear q_proj_, k_proj_, v_proj_, out_proj_;
+  std::unique_ptr<Similarity> similarity_;
+  std::unique_ptr<Normalization> normalization_;
+  std::unique_ptr<Gating> gating_;
+  std::unique_ptr<Temperature> temperature_;
+  torch::Tensor visible_;  ///< of the last (T, device)
+};
+
+}  // namespace nas::nn

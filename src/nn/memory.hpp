@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace nas::nn {
+
+/// Replaces Torch's CPU allocator for the rest of the process by one that keeps freed blocks of at
+/// least 64 KiB for reuse and backs big ones with huge pages (page faults are a third of a
+/// training step otherwise), and that counts for MemoryScope. Idempotent and thread-safe; tensors
+/// made earlier stay valid.
+void install_cpu_allocator();
+
+/// Returns the blocks that are kept for reuse to the system.
+void release_cached_memory();
+
+/// Counts the CPU tensor memory that the constructing thread asks for while the scope lives, from
+/// zero; installs the allocator. Blocks may be freed by any thread and after the scope's end. What
+/// other threads allocate is not counted. Scopes nest: an inner scope's bytes count in the outer
+/// ones too. Must end on the thread it began on, innermost first.
+class MemoryScope {
+ public:
+  /// @param limit_bytes  an allocation that would raise current_bytes() above it throws
+  /// MemoryLimitExceeded, naming both sizes, and leaves everything as it was; 0 = no limit.
+  explicit MemoryScope(std::int64_t limit_bytes = 0);
+  ~MemoryScope();
+  MemoryScope(const MemoryScope&) = delete;
+  MemoryScope& operator=(const MemoryScope&) = delete;
+
+  /// @return bytes asked for and not yet freed.
+  [[nodiscard]] std::int64_t current_bytes() const;
+  /// @return the largest current_bytes() so far.
+  [[nodiscard]] std::int64_t peak_bytes() const;
+
+  struct Account;
+
+ private:
+  std::shared_ptr<Account> account_;
+};
+
+}  // namespace nas::nn

@@ -1,0 +1,109 @@
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <torch/types.h>
+
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+/// @return the lines of a file, gzipped or not.
+std::istringstream lines_of(const std::string& path) {
+  const std::string command = "gzip -dcf '" + path + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  std::string text;
+  std::vector<char> buffer(std::size_t{1} << 16U);
+  for (std::size_t size = 0;
+       (size = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) {
+    text.append(buffer.data(), size);
+  }
+  return std::istringstream(text);
+}
+
+void flatten(const nlohmann::json& json, std::vector<double>& values) {
+  if (json.is_array()) {
+    for (const auto& item : json) flatten(item, values);
+  } else {
+    values.push_back(json.get<double>());
+  }
+}
+
+/// @return nested or flat numbers as a float64 tensor of the given shape.
+torch::Tensor tensor_of(const nlohmann::json& json, torch::IntArrayRef shape) {
+  std::vector<double> values;
+  flatten(json.is_object() ? json.at("values") : json, values);
+  return at::tensor(values, at::TensorOptions(at::kDouble)).view(shape);
+}
+
+/// The reference drew its parameters, x and w as float32 and computed on them in float64. Nine
+/// digits name a float32 uniquely, so reading it as one gives back the very number.
+torch::Tensor input_of(const nlohmann::json& json, torch::IntArrayRef shape) {
+  return tensor_of(json, shape).to(at::kFloat).to(at::kDouble);
+}
+
+void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, const std::string& what) {
+  ASSERT_EQ(ours.sizes(), theirs.sizes()) << what;
+  const double error = (ours - theirs).abs().max().item<double>();
+  const double allowed = 1e-6 * theirs.abs().max().item<double>() + 1e-10;
+  EXPECT_LE(error, allowed) << what;
+}
+
+std::string label_of(const nlohmann::json& gene) {
+  std::string label;
+  for (const auto* name : {"similarity", "normalization", "gating", "temperature_mode"}) {
+    label += gene.at(name).get<std::string>() + "|";
+  }
+  return label + (gene.at("use_bias").get<bool>() ? "bias" : "no_bias") + "|0";
+}
+
+void expect_reference_result(const nlohmann::json& record) {
+  const auto label = label_of(record.at("gene"));
+  const AttentionShape shape{record.at("d_model"), record.at("heads"), record.at("length")};
+  std::vector<Parameter> parameters;
+  AttentionLayer layer(parse_mechanism(label, Semantics::published), shape, Semantics::published,
+                       ParameterScope(parameters));
+  move_to(parameters, at::kCPU, at::kDouble);
+  ASSERT_EQ(parameters.size(), record.at("params").size()) << label;
+  for (auto& parameter : parameters) {
+    const auto& values = record.at("params").at(parameter.name);
+    ASSERT_EQ(values.at("shape").get<std::vector<std::int64_t>>(), parameter.tensor.sizes().vec())
+        << label << " " << parameter.name;
+    parameter.tensor.set_data(input_of(values, parameter.tensor.sizes()));
+  }
+  const std::vector<std::int64_t> sizes{record.at("batch"), shape.context, shape.width};
+  auto x = input_of(record.at("x"), sizes);
+  x.requires_grad_(true);
+
+  const auto y = layer.forward(x, at::zeros_like(x), Pass{}, 0);
+  expect_close(y, tensor_of(record.at("y"), sizes), label + " y");
+  (y * input_of(record.at("w"), sizes)).sum().backward();
+  expect_close(x.grad(), tensor_of(record.at("grad_x"), sizes), label + " grad_x");
+  for (const auto& parameter : parameters) {
+    const auto& expected = record.at("param_grads").at(parameter.name);
+    if (expected.is_null()) continue;
+    ASSERT_TRUE(parameter.tensor.grad().defined()) << label << " " << parameter.name;
+    expect_close(parameter.tensor.grad(), tensor_of(expected, parameter.tensor.sizes()),
+                 label + " gradient of " + parameter.name);
+  }
+}
+
+TEST(AttentionGolden, EqualsThePublishedModulesInValuesAndGradients) {
+  const char* given = std::getenv("NAS_GOLDEN");
+  const std::string path =
+      given != nullptr ? given : NAS_TEST_DATA_DIR "/attention_reference.jsonl.gz";
+  auto lines = lines_of(path);
+  int cases = 0;
+  for (std::string line; std::getline(lines, line); ++cases) {
+    expect_reference_result(nlohmann::json::parse(line));
+  }
+  EXPECT_EQ(cases, 192) << path;
+}
+
+}  // namespace
+}  // namespace nas::nn

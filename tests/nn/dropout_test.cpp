@@ -1,0 +1,82 @@
+#include "nn/dropout.hpp"
+
+#include <cmath>
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+namespace nas::nn {
+namespace {
+
+constexpr Pass kPass{true, 42};
+
+torch::Tensor ones(std::int64_t count, at::ScalarType type = at::kFloat) {
+  return at::ones({count}, at::TensorOptions(type));
+}
+
+TEST(Dropout, DropsTheRightShareAndKeepsTheMean) {
+  for (const double p : {0.05, 0.1, 0.3, 0.5}) {
+    const std::int64_t count = 1000000;
+    const auto y = dropout(ones(count), p, kPass, 3);
+    const auto dropped = y.eq(0.0).sum().item<double>() / static_cast<double>(count);
+    // Five standard deviations of a binomial share.
+    EXPECT_NEAR(dropped, p, 5.0 * std::sqrt(p * (1.0 - p) / static_cast<double>(count)));
+    EXPECT_FLOAT_EQ(y.max().item<float>(), static_cast<float>(1.0 / (1.0 - p)));
+    EXPECT_EQ(y.ne(0.0).logical_and(y.ne(y.max())).sum().item<std::int64_t>(), 0);
+  }
+}
+
+TEST(Dropout, IsAFunctionOfSeedAndSite) {
+  const auto x = ones(200000);
+  const auto y = dropout(x, 0.5, kPass, 3);
+  EXPECT_TRUE(y.equal(dropout(x, 0.5, kPass, 3)));
+  for (const auto& other : {dropout(x, 0.5, kPass, 4), dropout(x, 0.5, Pass{true, 43}, 3)}) {
+    const double equal = y.eq(other).sum().item<double>() / 200000.0;
+    EXPECT_NEAR(equal, 0.5, 0.006);  // independent masks agree half of the time
+  }
+}
+
+TEST(Dropout, NeighboursAreIndependent) {
+  const auto y = dropout(ones(1000000), 0.5, kPass, 3).ne(0.0);
+  for (const std::int64_t lag : {1, 2, 64, 65536}) {
+    const auto agree = y.slice(0, lag).eq(y.slice(0, 0, 1000000 - lag)).to(at::kDouble).mean();
+    EXPECT_NEAR(agree.item<double>(), 0.5, 0.003) << lag;
+  }
+}
+
+TEST(Dropout, DependsOnNeitherThreadsNorTypeNorGlobalGenerator) {
+  const auto threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto one = dropout(ones(300000), 0.3, kPass, 1);
+  at::set_num_threads(3);
+  at::manual_seed(99);
+  const auto three = dropout(ones(300000), 0.3, kPass, 1);
+  at::set_num_threads(threads);
+  EXPECT_TRUE(one.equal(three));
+  EXPECT_TRUE(one.ne(0.0).equal(dropout(ones(300000, at::kDouble), 0.3, kPass, 1).ne(0.0)));
+}
+
+TEST(Dropout, GradientHasTheSameMask) {
+  auto x = at::full({1000}, 3.0, at::TensorOptions(at::kDouble));
+  x.requires_grad_(true);
+  const auto y = dropout(x, 0.4, kPass, 7);
+  y.sum().backward();
+  EXPECT_TRUE((x.grad() * 3.0).allclose(y.detach(), 1e-14));
+}
+
+TEST(Dropout, CountsElementsInLogicalOrder) {
+  const auto x = at::arange(1, 13, at::TensorOptions(at::kFloat)).view({3, 4});
+  const auto plain = dropout(x, 0.5, kPass, 2);
+  const auto strided = dropout(x.t().contiguous().t(), 0.5, kPass, 2);
+  EXPECT_TRUE(plain.equal(strided));
+}
+
+TEST(Dropout, DoesNothingOutsideTrainingOrAtZero) {
+  const auto x = ones(10);
+  EXPECT_TRUE(dropout(x, 0.5, Pass{false, 42}, 1).is_same(x));
+  EXPECT_TRUE(dropout(x, 0.0, kPass, 1).is_same(x));
+}
+
+}  // namespace
+}  // namespace nas::nn

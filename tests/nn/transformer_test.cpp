@@ -1,0 +1,317 @@
+#include "nn/transformer.hpp"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "core/error.hpp"
+#include "mechanisms.hpp"
+
+namespace nas::nn {
+namespace {
+
+using test::both_semantics;
+using test::paper_mechanisms;
+using test::single_options;
+
+Architecture paper_model(const Mechanism& mechanism, Semantics semantics) {
+  Architecture architecture;
+  architecture.mechanism = mechanism;
+  architecture.semantics = semantics;
+  return architecture;
+}
+
+Architecture small_model(const Mechanism& mechanism, Semantics semantics) {
+  auto architecture = paper_model(mechanism, semantics);
+  architecture.width = 16;
+  architecture.heads = 2;
+  architecture.context = 16;
+  architecture.vocabulary = 50;
+  return architecture;
+}
+
+std::map<std::string, torch::Tensor> parameters_of(const Architecture& architecture,
+                                                   std::uint64_t run_seed = 1,
+                                                   std::int64_t replicate = 0) {
+  Transformer model(architecture);
+  model.initialise(run_seed, replicate);
+  std::map<std::string, torch::Tensor> parameters;
+  for (const auto& [name, tensor] : model.parameters()) parameters[name] = tensor.detach();
+  return parameters;
+}
+
+std::int64_t built_parameters(const Architecture& architecture) {
+  std::int64_t count = 0;
+  for (const auto& [name, tensor] : parameters_of(architecture)) count += tensor.numel();
+  return count;
+}
+
+Mechanism parsed(const char* text, Semantics semantics = Semantics::published) {
+  return parse_mechanism(text, semantics);
+}
+
+TEST(NumParameters, AreThoseOfThePublishedModels) {
+  std::set<std::int64_t> counts;
+  for (const auto& mechanism : paper_mechanisms(Semantics::published, /*both_biases=*/true)) {
+    counts.insert(num_parameters(paper_model(mechanism, Semantics::published)));
+  }
+  EXPECT_EQ(counts.size(), 24U);
+  EXPECT_EQ(*counts.begin(), 1692416);
+  EXPECT_EQ(*counts.rbegin(), 1730690);
+  const auto count = [](const char* text) {
+    return num_parameters(paper_model(parsed(text), Semantics::published));
+  };
+  EXPECT_EQ(count("dot|softmax|none|fixed|bias|0.1"), 1693184);
+  EXPECT_EQ(count("dot|sparsemax|output_gate|learned|bias|0.1"), 1726210);
+}
+
+TEST(NumParameters, AreThoseOfTheBuiltModel) {
+  for (const auto semantics : both_semantics()) {
+    for (auto mechanism : single_options(semantics)) {
+      mechanism.bias = mechanism.gating == "none";
+      auto architecture = small_model(mechanism, semantics);
+      architecture.layers = 3;
+      architecture.feed_forward = 3;
+      EXPECT_EQ(num_parameters(architecture), built_parameters(architecture))
+          << to_string(mechanism);
+    }
+  }
+  const auto vanilla = paper_model(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
+  EXPECT_EQ(num_parameters(vanilla), built_parameters(vanilla));
+}
+
+TEST(ForwardFlops, AreMatrixProductsPlusComponents) {
+  const auto vanilla = paper_model(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
+  // Two layers of projections, scores and weighted sum, feed-forward; then the output layer.
+  const double products =
+      2 * (8.0 * 128 * 128 * 128 + 4.0 * 128 * 128 * 128 + 16.0 * 128 * 128 * 128) +
+      2.0 * 128 * 128 * 10000;
+  EXPECT_NEAR(products, 445.1e6, 0.05e6);
+  const double elementwise = 2 * (4.0 + 1.0) * 4 * 128 * 128;  // softmax and temperature
+  EXPECT_DOUBLE_EQ(forward_flops(vanilla), products + elementwise);
+  auto additive = vanilla;
+  additive.mechanism.similarity = "additive";
+  // 4 T D d + 4 T^2 D a layer in the place of 2 T^2 D.
+  EXPECT_DOUBLE_EQ(forward_flops(additive) - forward_flops(vanilla),
+                   2 * (4.0 * 128 * 128 * 32 + 2.0 * 128 * 128 * 128));
+}
+
+bool sees_the_future(const Mechanism& mechanism) {
+  return mechanism.temperature == "sequence_mean" && mechanism.normalization != "relu_norm";
+}
+
+TEST(Causality, HoldsExceptForTheSequenceMean) {
+  for (const auto semantics : both_semantics()) {
+    int leaks = 0;
+    for (const auto& mechanism : paper_mechanisms(semantics)) {
+      const auto report = check_causality(paper_model(mechanism, semantics));
+      EXPECT_EQ(report.causal, !sees_the_future(mechanism))
+          << to_string(mechanism) << " changes by " << report.largest_change;
+      EXPECT_EQ(report.causal, is_causal(mechanism)) << to_string(mechanism);
+      leaks += report.causal ? 0 : 1;
+    }
+    EXPECT_EQ(leaks, semantics == Semantics::published ? 48 : 0);
+  }
+}
+
+TEST(Causality, HoldsForOptionsOutsideThePaperAndAnySeed) {
+  for (const std::uint64_t seed : {2U, 3U, 4U}) {
+    for (const auto semantics : both_semantics()) {
+      for (const auto& mechanism : single_options(semantics)) {
+        const auto report = check_causality(paper_model(mechanism, semantics), seed);
+        EXPECT_EQ(report.causal, !sees_the_future(mechanism))
+            << to_string(mechanism) << " changes by " << report.largest_change;
+      }
+    }
+  }
+}
+
+TEST(Transformer, PrefixOfTheLogitsStaysExceptForTheLengthDependentTopK) {
+  const at::NoGradGuard no_grad;
+  const auto tokens = at::arange(32, at::TensorOptions(at::kLong)).view({2, 16});
+  const std::map<std::string, bool> expected{
+      {"topk_quarter", false}, {"top_k", true}, {"sparsemax", true}, {"softmax", true}};
+  for (const auto& [key, consistent] : expected) {
+    auto mechanism = vanilla_mechanism(Semantics::corrected);
+    mechanism.normalization = key;
+    Transformer model(small_model(mechanism, Semantics::corrected));
+    model.initialise(1, 0);
+    model.to(at::kCPU, at::kDouble);
+    const auto whole = model.logits(tokens, Pass{}).slice(1, 0, 8);
+    const auto prefix = model.logits(tokens.slice(1, 0, 8), Pass{});
+    const double change = (whole - prefix).abs().max().item<double>();
+    if (consistent) {
+      EXPECT_LT(change, 1e-9) << key;
+    } else {
+      EXPECT_GT(change, 1e-9) << key;
+    }
+  }
+}
+
+TEST(Transformer, StartsAtTheLossOfItsLogitsSpread) {
+  const at::NoGradGuard no_grad;
+  for (const auto semantics : both_semantics()) {
+    Transformer model(paper_model(vanilla_mechanism(semantics), semantics));
+    model.initialise(1, 0);
+    const auto tokens = at::arange(8 * 128, at::TensorOptions(at::kLong)).view({8, 128}).mul(9);
+    const auto targets = (tokens * 7 + 13).remainder(10000);
+    const auto logits = model.logits(tokens, Pass{});
+    const auto loss = -logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).mean();
+    const double sd = logits.std().item<double>();
+    EXPECT_NEAR(sd, 0.02 * std::sqrt(128.0), 0.02);
+    EXPECT_NEAR(loss.item<double>(), std::log(10000.0) + sd * sd / 2, 0.02);
+  }
+}
+
+TEST(Transformer, SharedParametersStartAlike) {
+  const auto vanilla =
+      parameters_of(paper_model(vanilla_mechanism(Semantics::published), Semantics::published));
+  const auto other = parameters_of(
+      paper_model(parsed("additive|sparsemax|output_gate|adaptive|bias|0"), Semantics::published));
+  std::size_t shared = 0;
+  for (const auto& [name, tensor] : vanilla) {
+    ASSERT_EQ(other.count(name), 1U) << name;
+    EXPECT_TRUE(tensor.equal(other.at(name))) << name;
+    ++shared;
+  }
+  EXPECT_EQ(shared, 2U + 2U * 16U + 2U);
+  EXPECT_GT(other.size(), shared);
+}
+
+TEST(Transformer, StartDependsOnSeedAndReplicateAndName) {
+  const auto architecture =
+      small_model(vanilla_mechanism(Semantics::published), Semantics::published);
+  const std::string name = "layers.0.attention.q_proj.weight";
+  const auto start = parameters_of(architecture);
+  EXPECT_TRUE(start.at(name).equal(parameters_of(architecture).at(name)));
+  EXPECT_FALSE(start.at(name).equal(parameters_of(architecture, 2).at(name)));
+  EXPECT_FALSE(start.at(name).equal(parameters_of(architecture, 1, 1).at(name)));
+  EXPECT_FALSE(start.at(name).equal(start.at("layers.1.attention.q_proj.weight")));
+  EXPECT_FALSE(start.at(name).equal(start.at("layers.0.attention.k_proj.weight")));
+}
+
+TEST(Transformer, StartScalesOfEitherSemantics) {
+  for (const auto semantics : both_semantics()) {
+    auto architecture = paper_model(vanilla_mechanism(semantics), semantics);
+    architecture.layers = 8;
+    for (const auto& [name, tensor] : parameters_of(architecture)) {
+      if (name.ends_with("norm.weight")) {
+        EXPECT_TRUE(tensor.eq(1.0).all().item<bool>()) << name;
+      } else if (name.ends_with("bias")) {
+        EXPECT_TRUE(tensor.eq(0.0).all().item<bool>()) << name;
+      } else {
+        const bool residual =
+            name.ends_with("out_proj.weight") || name.ends_with("contract.weight");
+        const bool scaled = residual && semantics == Semantics::corrected;
+        const double expected = scaled ? 0.02 / 4.0 : 0.02;
+        EXPECT_NEAR(tensor.std().item<double>(), expected, 0.03 * expected) << name;
+      }
+    }
+  }
+}
+
+TEST(Transformer, DecaysMatricesOnlyUnlessPublished) {
+  const auto text = "additive|softmax|output_gate|adaptive|bias|0";
+  const Transformer published(small_model(parsed(text), Semantics::published));
+  for (const auto& [name, tensor] : published.parameters()) EXPECT_TRUE(published.decays(name));
+
+  const auto mechanism = parsed(text, Semantics::corrected);
+  const Transformer corrected(small_model(mechanism, Semantics::corrected));
+  std::set<std::string> decaying;
+  for (const auto& [name, tensor] : corrected.parameters()) {
+    if (corrected.decays(name)) decaying.insert(name);
+  }
+  std::set<std::string> expected;
+  for (const std::string layer : {"layers.0.", "layers.1."}) {
+    for (const auto* matrix :
+         {"attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.out_proj",
+          "attention.attn_fc", "attention.attn_v", "attention.out_gate", "feed_forward.expand",
+          "feed_forward.contract"}) {
+      expected.insert(layer + matrix + ".weight");
+    }
+  }
+  EXPECT_EQ(decaying, expected);
+  EXPECT_THROW((void)corrected.decays("no_such"), std::logic_error);
+}
+
+TEST(Transformer, DropoutIsAFunctionOfTheSeedOfThePass) {
+  const at::NoGradGuard no_grad;
+  Transformer model(small_model(vanilla_mechanism(Semantics::corrected), Semantics::corrected));
+  model.initialise(1, 0);
+  const auto tokens = at::arange(32, at::TensorOptions(at::kLong)).view({2, 16});
+  const auto logits = model.logits(tokens, Pass{true, 1});
+  at::manual_seed(7);
+  EXPECT_TRUE(logits.equal(model.logits(tokens, Pass{true, 1})));
+  EXPECT_FALSE(logits.equal(model.logits(tokens, Pass{true, 2})));
+  EXPECT_FALSE(logits.equal(model.logits(tokens, Pass{})));
+  EXPECT_TRUE(model.logits(tokens, Pass{}).equal(model.logits(tokens, Pass{false, 9})));
+}
+
+TEST(Transformer, EveryParameterGetsAGradient) {
+  for (const auto semantics : both_semantics()) {
+    for (const auto& mechanism : single_options(semantics)) {
+      Transformer model(small_model(mechanism, semantics));
+      model.initialise(1, 0);
+      const auto tokens = at::arange(32, at::TensorOptions(at::kLong)).view({2, 16});
+      model.logits(tokens, Pass{true, 1}).log_softmax(-1).select(-1, 3).sum().backward();
+      for (const auto& [name, tensor] : model.parameters()) {
+        const auto what = to_string(mechanism) + " " + name;
+        if (!tensor.grad().defined()) {
+          ADD_FAILURE() << what;
+          continue;
+        }
+        EXPECT_TRUE(tensor.grad().isfinite().all().item<bool>()) << what;
+      }
+    }
+  }
+}
+
+TEST(Transformer, MovesToAnotherType) {
+  Transformer model(small_model(vanilla_mechanism(Semantics::corrected), Semantics::corrected));
+  model.initialise(1, 0);
+  const auto tokens = at::arange(32, at::TensorOptions(at::kLong)).view({2, 16});
+  const auto single = model.logits(tokens, Pass{});
+  single.sum().backward();
+  for (const auto& entry : model.parameters()) entry.second.mutable_grad().reset();
+  model.to(at::kCPU, at::kDouble);
+  const auto twice = model.logits(tokens, Pass{});
+  EXPECT_EQ(twice.scalar_type(), at::kDouble);
+  EXPECT_TRUE(twice.allclose(single.to(at::kDouble), 1e-4, 1e-5));
+  twice.sum().backward();
+  EXPECT_EQ(model.embedding().grad().scalar_type(), at::kDouble);
+  EXPECT_TRUE(model.logits(tokens, Pass{})
+                  .equal(at::linear(model.features(tokens, Pass{}), model.embedding())));
+}
+
+void expect_refused(const Architecture& architecture, const char* text) {
+  try {
+    const Transformer model(architecture);
+    FAIL() << "no exception";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), text);
+  }
+}
+
+TEST(Transformer, RefusesSizesThatDoNotFit) {
+  auto architecture = small_model(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
+  architecture.heads = 3;
+  expect_refused(architecture, "heads = 3, must divide width = 16");
+  architecture.heads = 0;
+  expect_refused(architecture, "heads = 0, must be >= 1");
+  architecture.heads = 2;
+  architecture.layers = 0;
+  expect_refused(architecture, "layers = 0, must be >= 1");
+  architecture.layers = 1;
+  Transformer model(architecture);
+  EXPECT_THROW(model.features(at::zeros({1, 17}, at::TensorOptions(at::kLong)), Pass{}),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace nas::nn
