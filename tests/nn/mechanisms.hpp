@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "genotype/component.hpp"
@@ -8,20 +9,37 @@
 
 namespace nas::test {
 
-/// The paper's mechanisms in component keys, dropout 0: similarity x normalization x gating x
-/// temperature, times bias if asked for (384 labels have bias on and off).
-inline std::vector<Mechanism> paper_mechanisms(Semantics semantics, bool both_biases = false) {
+/// All combinations of the keys that `keys_of` gives for a gene; bias, dropout 0.
+template <class KeysOf>
+std::vector<Mechanism> combinations(KeysOf keys_of) {
   std::vector<Mechanism> mechanisms{Mechanism{}};
   for (const auto gene : kComponentGenes) {
     std::vector<Mechanism> extended;
     for (const auto& partial : mechanisms) {
-      for (const auto& label : paper_labels(gene)) {
+      for (const auto& key : keys_of(gene)) {
         extended.push_back(partial);
-        extended.back().component(gene) = component_key(semantics, gene, label);
+        extended.back().component(gene) = key;
       }
     }
     mechanisms = extended;
   }
+  return mechanisms;
+}
+
+/// All combinations of registered options.
+inline std::vector<Mechanism> all_mechanisms() {
+  return combinations([](std::string_view gene) { return components().keys(gene); });
+}
+
+/// The paper's 192 mechanisms in component keys, or its 384 labels with the bias on and off.
+inline std::vector<Mechanism> paper_mechanisms(Semantics semantics, bool both_biases = false) {
+  auto mechanisms = combinations([semantics](std::string_view gene) {
+    std::vector<std::string> keys;
+    for (const auto& label : paper_labels(gene)) {
+      keys.push_back(component_key(semantics, gene, label));
+    }
+    return keys;
+  });
   if (both_biases) {
     const auto with_bias = mechanisms;
     for (auto mechanism : with_bias) {
@@ -32,7 +50,7 @@ inline std::vector<Mechanism> paper_mechanisms(Semantics semantics, bool both_bi
   return mechanisms;
 }
 
-/// Vanilla, with each option of each gene in its place, and vanilla dropout 0.
+/// Vanilla with one gene set to each of its options in turn, dropout 0.
 inline std::vector<Mechanism> single_options(Semantics semantics) {
   std::vector<Mechanism> mechanisms;
   for (const auto gene : kComponentGenes) {
