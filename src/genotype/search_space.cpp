@@ -87,6 +87,17 @@ std::pair<std::vector<double>, std::vector<double>> SearchSpace::bounds() const 
   return {lower, upper};
 }
 
+namespace {
+
+/// Nearest decimal fraction, as the double that such a decimal is read as.
+double rounded(double x, int decimals) {
+  if (decimals < 0) return x;
+  const double scale = std::pow(10.0, decimals);
+  return std::round(x * scale) / scale;
+}
+
+}  // namespace
+
 Genotype SearchSpace::decode(const std::vector<double>& decision_vector) const {
   if (decision_vector.size() != genes_.size()) {
     throw std::invalid_argument("decision vector has " + std::to_string(decision_vector.size()) +
@@ -104,7 +115,7 @@ Genotype SearchSpace::decode(const std::vector<double>& decision_vector) const {
       values.emplace_back(
           gene.name, gene.options[static_cast<std::size_t>(std::clamp(std::round(x), 0.0, last))]);
     } else {
-      values.emplace_back(gene.name, std::clamp(x, gene.min, gene.max));
+      values.emplace_back(gene.name, std::clamp(rounded(x, gene.decimals), gene.min, gene.max));
     }
   }
   return Genotype(std::move(values));

@@ -13,9 +13,10 @@ namespace nas {
 struct Gene {
   std::string name;
   std::vector<std::string>
-      options{};     ///< at least one for a categorical gene; empty for a real one
-  double min = 0.0;  ///< real gene only
-  double max = 0.0;  ///< real gene only, >= min
+      options{};      ///< at least one for a categorical gene; empty for a real one
+  double min = 0.0;   ///< real gene only
+  double max = 0.0;   ///< real gene only, >= min
+  int decimals = -1;  ///< real gene only: values are rounded to so many; -1 = not at all
 
   [[nodiscard]] bool categorical() const { return !options.empty(); }
 };
