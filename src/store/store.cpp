@@ -1,0 +1,260 @@
+#include "store/store.hpp"
+
+#include <array>
+#include <fstream>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSchemaVersion = 1;
+
+// Texts are JSON. Doubles in JSON are the shortest decimals that read back equal, so nothing is
+// rounded.
+constexpr const char* kSchema = R"sql(
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE evaluations (
+  id        TEXT PRIMARY KEY,  -- SHA-256 of identity
+  candidate TEXT NOT NULL,     -- canonical name
+  replicate INTEGER NOT NULL,
+  status    TEXT NOT NULL,     -- ok, stopped_early, diverged, out_of_memory, rejected, failed
+  reason    TEXT NOT NULL,
+  identity  TEXT NOT NULL,     -- all that determines the result
+  curve     TEXT NOT NULL,
+  "values"  TEXT NOT NULL,
+  measured  TEXT NOT NULL      -- times, device, process: not part of the comparable record
+) WITHOUT ROWID;
+CREATE TABLE asks (
+  number     INTEGER PRIMARY KEY,  -- order in which the algorithm asked
+  batch      INTEGER NOT NULL,
+  genotype   TEXT NOT NULL,
+  evaluation TEXT NOT NULL REFERENCES evaluations (id),
+  reused     INTEGER NOT NULL,
+  fitness    TEXT NOT NULL
+);
+)sql";
+
+/// Holds an exclusive lock on a file beside the store. The kernel drops it when the process ends,
+/// however it ends.
+class WriterLock {
+ public:
+  explicit WriterLock(const fs::path& file)
+      : fd_(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    if (fd_ < 0) throw InputError(file.string() + ": cannot be written");
+    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      std::string holder;
+      std::getline(std::ifstream(file), holder);
+      close(fd_);
+      throw InputError(file.parent_path().string() + " is in use by another process (" + holder +
+                       ")");
+    }
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    const std::string self =
+        "process " + std::to_string(getpid()) + " on " + std::string(host.data()) + "\n";
+    if (ftruncate(fd_, 0) != 0 || write(fd_, self.data(), self.size()) < 0) {
+      close(fd_);
+      throw InputError(file.string() + ": cannot be written");
+    }
+  }
+  ~WriterLock() { close(fd_); }
+  WriterLock(const WriterLock&) = delete;
+  WriterLock& operator=(const WriterLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+nlohmann::json values_json(const Evaluation& evaluation) {
+  return canonical_json(evaluation).at("values");
+}
+
+}  // namespace
+
+struct Store::State {
+  std::mutex mutex;
+  std::unique_ptr<WriterLock> lock;
+  std::unique_ptr<SQLite::Database> database;
+
+  SQLite::Statement statement(const char* sql) { return {*database, sql}; }
+};
+
+Store::Store(const fs::path& file, Mode mode) : state_(std::make_unique<State>()) {
+  const bool write = mode == Mode::write;
+  if (write) {
+    if (!file.parent_path().empty() && !fs::is_directory(file.parent_path())) {
+      throw InputError(file.parent_path().string() + ": no such folder");
+    }
+    state_->lock = std::make_unique<WriterLock>(file.string() + ".lock");
+  } else if (!fs::exists(file)) {
+    throw InputError(file.string() + ": no such store");
+  }
+  try {
+    state_->database = std::make_unique<SQLite::Database>(
+        file.string(),
+        write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY);
+    auto& database = *state_->database;
+    database.setBusyTimeout(10000);
+    int version = database.execAndGet("PRAGMA user_version").getInt();
+    if (write && version == 0 &&
+        database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0) {
+      database.exec("PRAGMA journal_mode = WAL");
+      SQLite::Transaction transaction(database);
+      database.exec(kSchema);
+      database.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
+      transaction.commit();
+      version = kSchemaVersion;
+    }
+    if (version != kSchemaVersion) {
+      throw InputError(file.string() + ": not a store of version " +
+                       std::to_string(kSchemaVersion) + " (its version is " +
+                       std::to_string(version) + ")");
+    }
+    // FULL: a committed training survives a power cut too; an fsync costs nothing beside a
+    // training.
+    if (write) database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+  } catch (const SQLite::Exception& error) {
+    throw InputError(file.string() + ": not a readable store: " + error.what());
+  }
+}
+
+Store::~Store() = default;
+
+void Store::set_meta(const std::string& key, const nlohmann::json& value) {
+  const std::lock_guard lock(state_->mutex);
+  auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
+  insert.bind(1, key);
+  insert.bind(2, value.dump());
+  insert.exec();
+}
+
+std::optional<nlohmann::json> Store::meta(const std::string& key) const {
+  const std::lock_guard lock(state_->mutex);
+  auto select = state_->statement("SELECT value FROM meta WHERE key = ?");
+  select.bind(1, key);
+  if (!select.executeStep()) return std::nullopt;
+  return nlohmann::json::parse(select.getColumn(0).getString());
+}
+
+namespace {
+
+constexpr const char* kColumns =
+    "SELECT id, candidate, replicate, status, reason, identity, curve, \"values\", measured FROM "
+    "evaluations ";
+
+Evaluation read_evaluation(SQLite::Statement& row) {
+  Evaluation evaluation;
+  evaluation.id = row.getColumn(0).getString();
+  evaluation.candidate = row.getColumn(1).getString();
+  evaluation.replicate = row.getColumn(2).getInt64();
+  evaluation.status = parse_status(row.getColumn(3).getString());
+  evaluation.reason = row.getColumn(4).getString();
+  evaluation.identity = nlohmann::json::parse(row.getColumn(5).getString());
+  evaluation.curve =
+      nlohmann::json::parse(row.getColumn(6).getString()).get<std::vector<CurvePoint>>();
+  evaluation.values =
+      nlohmann::json::parse(row.getColumn(7).getString()).get<std::map<std::string, double>>();
+  evaluation.measured = nlohmann::json::parse(row.getColumn(8).getString());
+  return evaluation;
+}
+
+}  // namespace
+
+std::optional<Evaluation> Store::find(const std::string& id) const {
+  const std::lock_guard lock(state_->mutex);
+  SQLite::Statement select(*state_->database, std::string(kColumns) + "WHERE id = ?");
+  select.bind(1, id);
+  if (!select.executeStep()) return std::nullopt;
+  return read_evaluation(select);
+}
+
+void Store::add(const std::vector<Evaluation>& evaluations) {
+  const std::lock_guard lock(state_->mutex);
+  SQLite::Transaction transaction(*state_->database);
+  auto insert =
+      state_->statement("INSERT OR IGNORE INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const auto& evaluation : evaluations) {
+    insert.bind(1, evaluation.id);
+    insert.bind(2, evaluation.candidate);
+    insert.bind(3, evaluation.replicate);
+    insert.bind(4, std::string(to_string(evaluation.status)));
+    insert.bind(5, evaluation.reason);
+    insert.bind(6, evaluation.identity.dump());
+    insert.bind(7, nlohmann::json(evaluation.curve).dump());
+    insert.bind(8, values_json(evaluation).dump());
+    insert.bind(9, evaluation.measured.dump());
+    insert.exec();
+    insert.reset();
+  }
+  transaction.commit();
+}
+
+std::vector<Evaluation> Store::evaluations() const {
+  const std::lock_guard lock(state_->mutex);
+  SQLite::Statement select(*state_->database, std::string(kColumns) + "ORDER BY id");
+  std::vector<Evaluation> evaluations;
+  while (select.executeStep()) evaluations.push_back(read_evaluation(select));
+  return evaluations;
+}
+
+void Store::add_asks(const std::vector<Ask>& asks) {
+  const std::lock_guard lock(state_->mutex);
+  SQLite::Transaction transaction(*state_->database);
+  auto select = state_->statement("SELECT genotype, evaluation FROM asks WHERE number = ?");
+  auto insert = state_->statement("INSERT OR IGNORE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
+  for (const auto& ask : asks) {
+    select.bind(1, ask.number);
+    if (select.executeStep()) {
+      const auto genotype = select.getColumn(0).getString();
+      const auto evaluation = select.getColumn(1).getString();
+      if (genotype != ask.genotype || evaluation != ask.evaluation) {
+        throw std::runtime_error("replay departs from the recorded run at ask " +
+                                 std::to_string(ask.number) + ": recorded " + genotype + " (" +
+                                 evaluation.substr(0, 12) + "), now " + ask.genotype + " (" +
+                                 ask.evaluation.substr(0, 12) + ")");
+      }
+    }
+    select.reset();
+    insert.bind(1, ask.number);
+    insert.bind(2, ask.batch);
+    insert.bind(3, ask.genotype);
+    insert.bind(4, ask.evaluation);
+    insert.bind(5, ask.reused ? 1 : 0);
+    insert.bind(6, nlohmann::json(ask.fitness).dump());
+    insert.exec();
+    insert.reset();
+  }
+  transaction.commit();
+}
+
+std::vector<Ask> Store::asks() const {
+  const std::lock_guard lock(state_->mutex);
+  auto select = state_->statement(
+      "SELECT number, batch, genotype, evaluation, reused, fitness FROM asks ORDER BY number");
+  std::vector<Ask> asks;
+  while (select.executeStep()) {
+    asks.push_back(
+        {.number = select.getColumn(0).getInt64(),
+         .batch = select.getColumn(1).getInt64(),
+         .genotype = select.getColumn(2).getString(),
+         .evaluation = select.getColumn(3).getString(),
+         .reused = select.getColumn(4).getInt() != 0,
+         .fitness =
+             nlohmann::json::parse(select.getColumn(5).getString()).get<std::vector<double>>()});
+  }
+  return asks;
+}
+
+}  // namespace nas
