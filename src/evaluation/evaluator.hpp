@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "genotype/search_space.hpp"
@@ -54,6 +55,9 @@ enum class Repeated {
               ///< published GA)
   replicate,  ///< the same, and the mean over the replicates so far answers
 };
+
+/// @throws InputError unless "reuse", "retrain" or "replicate".
+Repeated parse_repeated(std::string_view text);
 
 /// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
 struct Progress {

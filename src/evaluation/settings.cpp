@@ -66,6 +66,8 @@ std::vector<Setting> training_settings() {
        .help = "steps at which the validation split is scored; the last step always is",
        .min = 1},
       integer("evaluation_batch_size", 64, 1, "sequences a validation batch"),
+      integer("validation_windows", 0, 0,
+              "validation windows that are scored, evenly spaced over the split; 0 = all"),
       positive(number("checkpoint_minutes", 5.0, 0.0,
                       "minutes between the checkpoints from which a killed training continues")),
       integer("early_stop_after", 0, 0,

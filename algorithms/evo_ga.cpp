@@ -1,0 +1,226 @@
+#include "algorithms/evo_ga.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <numeric>
+#include <stdexcept>
+
+#include <pagmo/problem.hpp>
+#include <pagmo/s11n.hpp>
+
+#include "core/format.hpp"
+#include "search/algorithm.hpp"
+
+namespace nas {
+
+namespace {
+
+using Vector = std::vector<double>;
+
+// std's distributions differ between libraries; the engine does not.
+double uniform(std::mt19937& engine) { return static_cast<double>(engine()) * 0x1.0p-32; }
+
+std::size_t below(std::mt19937& engine, std::size_t n) {
+  return static_cast<std::size_t>(uniform(engine) * static_cast<double>(n));
+}
+
+void require(bool holds, const std::string& name, double value, const std::string& allowed) {
+  if (!holds) {
+    throw std::invalid_argument("evo_ga: " + name + " = " + shortest(value) + ", must be " +
+                                allowed);
+  }
+}
+
+void require_probability(const std::string& name, double value) {
+  require(value >= 0.0 && value <= 1.0, name, value, "in [0, 1]");
+}
+
+/// Indices of the individuals, best first; ties by age, NaN last.
+std::vector<std::size_t> ranking(const std::vector<double>& fitness) {
+  std::vector<std::size_t> order(fitness.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&fitness](std::size_t a, std::size_t b) {
+    if (std::isnan(fitness[b])) return !std::isnan(fitness[a]);
+    return fitness[a] < fitness[b];
+  });
+  return order;
+}
+
+/// Fitness of several decision vectors: as one batch where the problem can, else one by one.
+std::vector<double> evaluate(const pagmo::problem& problem, const std::vector<Vector>& batch) {
+  if (problem.has_batch_fitness()) {
+    Vector joined;
+    for (const auto& vector : batch) joined.insert(joined.end(), vector.begin(), vector.end());
+    return problem.batch_fitness(joined);
+  }
+  std::vector<double> fitness;
+  for (const auto& vector : batch) fitness.push_back(problem.fitness(vector).front());
+  return fitness;
+}
+
+}  // namespace
+
+EvoGa::EvoGa(const Options& options, std::uint32_t seed)
+    : options_(options), seed_(seed), engine_(seed) {
+  require(options.generations >= 1, "generations", options.generations, ">= 1");
+  require(options.elite >= 1, "elite", options.elite, ">= 1");
+  require(options.parents >= 1, "parents", options.parents, ">= 1");
+  require_probability("crossover", options.crossover);
+  require_probability("mutation", options.mutation);
+}
+
+void EvoGa::set_seed(unsigned seed) {
+  seed_ = seed;
+  engine_.seed(seed);
+}
+
+double EvoGa::mutation_rate(unsigned generation) const {
+  if (!options_.adaptive_mutation) return options_.mutation;
+  return 0.5 * std::pow(0.5, static_cast<double>(generation) / options_.generations);
+}
+
+std::string EvoGa::get_extra_info() const {
+  return "generations: " + std::to_string(options_.generations) +
+         "\nelite: " + std::to_string(options_.elite) +
+         "\nparents: " + std::to_string(options_.parents) +
+         "\ncrossover: " + shortest(options_.crossover) +
+         "\nmutation: " + (options_.adaptive_mutation ? "adaptive" : shortest(options_.mutation)) +
+         "\nseed: " + std::to_string(seed_);
+}
+
+Vector EvoGa::offspring(const std::vector<Vector>& parents, const pagmo::problem& problem,
+                        double rate) const {
+  const auto& first = parents[below(engine_, parents.size())];
+  const auto& second = parents[below(engine_, parents.size())];
+  Vector child = first;
+  if (uniform(engine_) < options_.crossover) {
+    for (std::size_t gene = 0; gene < child.size(); ++gene) {
+      if (uniform(engine_) < 0.5) child[gene] = second[gene];
+    }
+  }
+  const auto& [lower, upper] = problem.get_bounds();
+  const std::size_t num_reals = child.size() - problem.get_nix();
+  for (std::size_t gene = 0; gene < child.size(); ++gene) {
+    if (uniform(engine_) >= rate) continue;
+    const double range = upper[gene] - lower[gene];
+    child[gene] = gene < num_reals
+                      ? lower[gene] + uniform(engine_) * range
+                      : lower[gene] + static_cast<double>(
+                                          below(engine_, static_cast<std::size_t>(range) + 1));
+  }
+  return child;
+}
+
+pagmo::population EvoGa::evolve(pagmo::population population) const {
+  const pagmo::problem& problem = population.get_problem();
+  const std::size_t size = population.size();
+  require(problem.get_nobj() == 1, "objectives of the problem",
+          static_cast<double>(problem.get_nobj()), "1");
+  require(problem.get_nc() == 0, "constraints of the problem",
+          static_cast<double>(problem.get_nc()), "0");
+  if (problem.is_stochastic()) {
+    throw std::invalid_argument("evo_ga: the problem is stochastic, must be deterministic");
+  }
+  require(options_.elite <= size, "elite", options_.elite,
+          "at most the population, " + std::to_string(size));
+  require(options_.parents <= size, "parents", options_.parents,
+          "at most the population, " + std::to_string(size));
+
+  log_.clear();
+  std::vector<Vector> individuals = population.get_x();
+  std::vector<double> fitness;
+  for (const auto& f : population.get_f()) fitness.push_back(f.front());
+  unsigned long long evaluations = size;
+  for (unsigned generation = 0;; ++generation) {
+    const auto order = ranking(fitness);
+    const double sum = std::accumulate(fitness.begin(), fitness.end(), 0.0);
+    log_.emplace_back(generation, evaluations, fitness[order.front()],
+                      sum / static_cast<double>(size));
+    if (verbosity_ > 0 && generation % verbosity_ == 0) {
+      std::cout << "evo_ga: generation " << generation << ", evaluations " << evaluations
+                << ", best " << shortest(std::get<2>(log_.back())) << ", mean "
+                << shortest(std::get<3>(log_.back())) << '\n';
+    }
+    if (generation + 1 >= options_.generations) break;
+
+    std::vector<Vector> parents;
+    for (std::size_t i = 0; i < options_.parents; ++i) parents.push_back(individuals[order[i]]);
+    std::vector<Vector> children;
+    for (std::size_t i = options_.elite; i < size; ++i) {
+      children.push_back(offspring(parents, problem, mutation_rate(generation + 1)));
+    }
+    if (children.empty()) continue;
+    const auto child_fitness = evaluate(problem, children);
+    evaluations += children.size();
+
+    std::vector<Vector> next;
+    std::vector<double> next_fitness;
+    for (std::size_t i = 0; i < options_.elite; ++i) {
+      next.push_back(individuals[order[i]]);
+      next_fitness.push_back(fitness[order[i]]);
+    }
+    next.insert(next.end(), children.begin(), children.end());
+    next_fitness.insert(next_fitness.end(), child_fitness.begin(), child_fitness.end());
+    individuals = std::move(next);
+    fitness = std::move(next_fitness);
+  }
+  for (std::size_t i = 0; i < size; ++i) population.set_xf(i, individuals[i], {fitness[i]});
+  return population;
+}
+
+namespace {
+
+using Integer = std::int64_t;
+
+pagmo::algorithm make_evo_ga(const Parameters& parameters, std::uint32_t seed) {
+  EvoGa::Options options;
+  options.generations = static_cast<unsigned>(parameters.get<Integer>("generations"));
+  options.elite = static_cast<unsigned>(parameters.get<Integer>("elite"));
+  options.parents = static_cast<unsigned>(parameters.get<Integer>("parents"));
+  options.crossover = parameters.get<double>("crossover");
+  options.mutation = parameters.get<double>("mutation");
+  options.adaptive_mutation = parameters.get<std::string>("mutation_schedule") == "adaptive";
+  return pagmo::algorithm(EvoGa(options, seed));
+}
+
+NAS_REGISTER_ALGORITHM(
+    {.key = "evo_ga",
+     .summary = "the EvoAttention paper's genetic algorithm: elites, truncation selection, uniform "
+                "crossover, redraw mutation (Mohabeer 2025)",
+     .settings =
+         {{.name = "generations",
+           .default_value = Integer{10},
+           .help = "generations, the initial population included",
+           .min = 1},
+          {.name = "elite",
+           .default_value = Integer{3},
+           .help = "best individuals that survive with the fitness they have",
+           .min = 1},
+          {.name = "parents",
+           .default_value = Integer{6},
+           .help = "best individuals from which parents are drawn, with replacement",
+           .min = 1},
+          {.name = "crossover",
+           .default_value = 0.7,
+           .help = "probability that a child takes each gene from either parent",
+           .min = 0,
+           .max = 1},
+          {.name = "mutation",
+           .default_value = 0.3,
+           .help = "probability for each gene to be redrawn from its whole range",
+           .min = 0,
+           .max = 1},
+          {.name = "mutation_schedule",
+           .default_value = std::string("constant"),
+           .help =
+               "constant, or adaptive: 0.5 * 0.5^(generation / generations) instead of mutation",
+           .choices = {"constant", "adaptive"}}},
+     .file = __FILE__},
+    make_evo_ga);
+
+}  // namespace
+
+}  // namespace nas
+
+PAGMO_S11N_ALGORITHM_IMPLEMENT(nas::EvoGa)

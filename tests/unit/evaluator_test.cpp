@@ -1,0 +1,252 @@
+#include "evaluation/evaluator.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <new>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pagmo/algorithms/sga.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "algorithms/evo_ga.hpp"
+#include "core/stop.hpp"
+#include "search/search.hpp"
+#include "unit/fake_measurement.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EvaluatorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "attnas-evaluator-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override {
+    request_stop(false);
+    fs::remove_all(folder_);
+  }
+
+  struct Run {
+    explicit Run(const fs::path& file, Evaluator::Options options = {})
+        : store(file),
+          fake(std::make_shared<FakeMeasurement>()),
+          evaluator(std::make_shared<Evaluator>(fake, store, fake_objective, kPenalty,
+                                                std::move(options))) {}
+    std::vector<double> ask(const std::vector<std::vector<double>>& vectors) const {
+      std::vector<Genotype> batch;
+      for (const auto& vector : vectors) batch.push_back(FakeMeasurement::space().decode(vector));
+      std::vector<double> values;
+      for (const auto& fitness : evaluator->ask(batch)) values.push_back(fitness.front());
+      return values;
+    }
+    void search(unsigned seed = 1) const {
+      run_search(FakeMeasurement::space(), evaluator, pagmo::algorithm(EvoGa({}, seed)),
+                 {.population = 12, .seed = seed, .initial = {}});
+    }
+    Store store;
+    std::shared_ptr<FakeMeasurement> fake;
+    std::shared_ptr<Evaluator> evaluator;
+  };
+
+  static std::string comparable(const Store& store) {
+    std::string text;
+    for (const auto& ask : store.asks()) {
+      text += std::to_string(ask.number) + " " + std::to_string(ask.batch) + " " + ask.genotype +
+              " " + ask.evaluation + " " + std::to_string(ask.reused) + " " +
+              nlohmann::json(ask.fitness).dump() + "\n";
+    }
+    for (const auto& evaluation : store.evaluations())
+      text += canonical_json(evaluation).dump() + "\n";
+    return text;
+  }
+
+  std::string uninterrupted(int workers = 1) {
+    const auto file = folder_ / ("whole" + std::to_string(workers) + ".sqlite");
+    const Run run(file, {.workers = workers});
+    run.search();
+    return comparable(run.store);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(EvaluatorTest, ReuseAnswersByTheFirstEvaluation) {
+  const Run run(folder_ / "s.sqlite");
+  const auto first = run.ask({{0.1, 0, 1, 2}, {0.1, 0, 1, 2}, {0.2, 0, 1, 2}});
+  EXPECT_EQ(first[0], first[1]);
+  EXPECT_EQ(first[0], FakeMeasurement::value("a|b|c|0.1", 0));
+  run.fake->version_ = 2;  // the identity changes within the run, as early-stopping limits do
+  EXPECT_EQ(run.ask({{0.1, 0, 1, 2}}).front(), first[0]);
+  EXPECT_EQ(run.fake->measured_, 2);
+  const auto asks = run.store.asks();
+  ASSERT_EQ(asks.size(), 4U);
+  EXPECT_FALSE(asks[0].reused);
+  EXPECT_TRUE(asks[1].reused);
+  EXPECT_EQ(asks[3].batch, 1);
+  EXPECT_EQ(asks[3].genotype, "a|b|c|0.1");
+  EXPECT_THAT(run.fake->earlier_, ElementsAre(0U, 3U));
+}
+
+TEST_F(EvaluatorTest, RetrainMakesTheKthAskReplicateK) {
+  const Run run(folder_ / "s.sqlite", {.workers = 2, .repeated = Repeated::retrain});
+  const auto values = run.ask({{0.1, 0, 1, 2}, {0.1, 0, 1, 2}});
+  EXPECT_THAT(values, ElementsAre(FakeMeasurement::value("a|b|c|0.1", 0),
+                                  FakeMeasurement::value("a|b|c|0.1", 1)));
+  EXPECT_EQ(run.ask({{0.1, 0, 1, 2}}).front(), FakeMeasurement::value("a|b|c|0.1", 2));
+  EXPECT_EQ(run.fake->measured_, 3);
+}
+
+TEST_F(EvaluatorTest, ReplicateAnswersTheMeanSoFar) {
+  const Run run(folder_ / "s.sqlite", {.repeated = Repeated::replicate});
+  const double a = FakeMeasurement::value("a|b|c|0.1", 0);
+  const double b = FakeMeasurement::value("a|b|c|0.1", 1);
+  EXPECT_THAT(run.ask({{0.1, 0, 1, 2}, {0.1, 0, 1, 2}}), ElementsAre(a, (a + b) / 2));
+}
+
+TEST_F(EvaluatorTest, FailuresAreRecordsWithAFinitePenalty) {
+  const Run run(folder_ / "s.sqlite", {.workers = 3});
+  run.fake->on_measure_ = [](int, const Task& task) {
+    switch (task.candidate[0]) {
+      case 'a':
+        throw std::runtime_error("broken tensor");
+      case 'b':
+        throw MemoryLimitExceeded("too big");
+      case 'c':
+        throw std::bad_alloc();
+      default:
+        break;
+    }
+  };
+  EXPECT_THAT(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}, {0, 3, 0, 0}}),
+              ElementsAre(1000.0, 1000.0, 1000.0, FakeMeasurement::value("d|a|a|0", 0)));
+  std::map<char, Evaluation> by_first;
+  for (const auto& evaluation : run.store.evaluations())
+    by_first[evaluation.candidate[0]] = evaluation;
+  EXPECT_EQ(by_first['a'].status, Status::failed);
+  EXPECT_EQ(by_first['a'].reason, "broken tensor");
+  EXPECT_EQ(by_first['b'].status, Status::out_of_memory);
+  EXPECT_EQ(by_first['c'].status, Status::out_of_memory);
+  EXPECT_EQ(by_first['d'].status, Status::ok);
+}
+
+TEST_F(EvaluatorTest, LongestFirst) {
+  const Run run(folder_ / "s.sqlite");
+  run.ask({{0, 0, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}, {0, 2, 1, 0}});
+  EXPECT_THAT(run.fake->order_, ElementsAre("c|a|a|0", "c|b|a|0", "b|a|a|0", "a|a|a|0"));
+}
+
+TEST_F(EvaluatorTest, NumberOfWorkersChangesNothingButMeasuredFields) {
+  const auto one = uninterrupted(1);
+  EXPECT_EQ(one, uninterrupted(4));
+  EXPECT_FALSE(one.empty());
+}
+
+TEST_F(EvaluatorTest, StoppedAtAnyMeasurementAndRestartedEndsTheSame) {
+  const auto whole = uninterrupted();
+  const auto file = folder_ / "stopped.sqlite";
+  std::map<std::string, int> times;
+  int stops = 0;
+  for (bool done = false; !done; ++stops) {
+    const Run run(file, {.workers = 1 + stops % 3});
+    run.fake->on_measure_ = [](int number, const Task&) {
+      if (number == 4) throw StopRequested();
+    };
+    try {
+      run.search();
+      done = true;
+      EXPECT_EQ(comparable(run.store), whole);
+    } catch (const StopRequested&) {
+    }
+    for (const auto& [id, count] : run.fake->times_) times[id] += count;
+  }
+  EXPECT_GT(stops, 5);
+}
+
+TEST_F(EvaluatorTest, StopSignalKeepsWhatIsFinished) {
+  const Run run(folder_ / "s.sqlite");
+  run.fake->on_measure_ = [](int number, const Task&) {
+    if (number == 2) request_stop();
+  };
+  EXPECT_THROW(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}}), StopRequested);
+  EXPECT_EQ(run.store.evaluations().size(), 2U);
+  EXPECT_TRUE(run.store.asks().empty()) << "an incomplete batch is no ask yet";
+}
+
+TEST_F(EvaluatorTest, KilledProcessLosesNoFinishedEvaluation) {
+  const auto whole = uninterrupted();
+  const auto file = folder_ / "killed.sqlite";
+  RandomEngine random(3);
+  for (int kill_number = 0; kill_number < 8; ++kill_number) {
+    const int last = 1 + static_cast<int>(random.below(12));
+    const pid_t child = fork();
+    if (child == 0) {
+      const Run run(file, {.workers = 2});
+      run.fake->on_measure_ = [last](int number, const Task&) {
+        if (number == last) kill(getpid(), SIGKILL);
+      };
+      run.search();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+  }
+  const Run run(file, {.workers = 2});
+  const auto known = run.store.evaluations().size();
+  EXPECT_GT(known, 8U);
+  run.search();
+  EXPECT_EQ(comparable(run.store), whole);
+  EXPECT_EQ(static_cast<std::size_t>(run.fake->measured_) + known, run.store.evaluations().size());
+}
+
+TEST_F(EvaluatorTest, CheapMeasurementsAreCommittedOnceABatch) {
+  const Run run(folder_ / "s.sqlite");
+  run.fake->expensive_ = false;
+  run.fake->on_measure_ = [&](int, const Task&) { EXPECT_TRUE(run.store.evaluations().empty()); };
+  run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}});
+  EXPECT_EQ(run.store.evaluations().size(), 2U);
+}
+
+TEST_F(EvaluatorTest, ProgressCountsAskedTrainedAndReused) {
+  std::vector<Progress> seen;
+  const Run run(folder_ / "s.sqlite",
+                {.workers = 1, .on_progress = [&](const Progress& p) { seen.push_back(p); }});
+  run.ask({{0.1, 0, 0, 0}, {0.1, 0, 0, 0}, {0.1, 1, 0, 0}});
+  ASSERT_EQ(seen.size(), 6U);  // a start, two evaluations started and finished, an end
+  EXPECT_EQ(seen.back().kind, Progress::Kind::batch_finished);
+  EXPECT_EQ(seen.back().asked, 3);
+  EXPECT_EQ(seen.back().trained, 2);
+  EXPECT_EQ(seen.back().reused, 1);
+}
+
+TEST_F(EvaluatorTest, AlgorithmsOfPagmoThatAskOneByOneRunToo) {
+  const Run run(folder_ / "s.sqlite");
+  run_search(
+      FakeMeasurement::space(), run.evaluator,
+      pagmo::algorithm(pagmo::sga(3, 0.9, 1., 0.3, 1., 2, "single", "uniform", "truncated", 5)),
+      {.population = 8, .seed = 5, .initial = {}});
+  EXPECT_GT(run.evaluator->num_asked(), 8);
+}
+
+TEST_F(EvaluatorTest, InitialGenotypesComeFirst) {
+  const Run run(folder_ / "s.sqlite");
+  const auto known = FakeMeasurement::space().decode({0.5, 3, 3, 2});
+  run_search(FakeMeasurement::space(), run.evaluator, pagmo::algorithm(EvoGa({}, 1)),
+             {.population = 12, .seed = 1, .initial = {known}});
+  EXPECT_EQ(run.store.asks().front().genotype, "d|d|c|0.5");
+}
+
+TEST(Repeated, ParsesItsNames) {
+  EXPECT_EQ(parse_repeated("retrain"), Repeated::retrain);
+  EXPECT_THROW(parse_repeated("again"), InputError);
+}
+
+}  // namespace
+}  // namespace nas::testing

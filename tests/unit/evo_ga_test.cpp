@@ -1,0 +1,262 @@
+#include "algorithms/evo_ga.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pagmo/algorithm.hpp>
+#include <pagmo/problem.hpp>
+#include <pagmo/problems/ackley.hpp>
+#include <pagmo/problems/zdt.hpp>
+#include <pagmo/s11n.hpp>
+
+#include "core/seed.hpp"
+#include "search/algorithm.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::HasSubstr;
+using Vector = std::vector<double>;
+
+/// Genes of 4, 4, 4, 3 and 2 options and a real one, with everything that is asked recorded in
+/// batches.
+struct Landscape {
+  struct Record {
+    std::vector<std::vector<Vector>> batches;
+  };
+  std::shared_ptr<Record> record = std::make_shared<Record>();
+
+  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
+    return {{0, 0, 0, 0, 0, 0}, {0.3, 3, 3, 3, 2, 1}};
+  }
+  [[nodiscard]] std::size_t get_nix() const { return 5; }
+  static double value(const Vector& x) {
+    // Like the real one: a strong gene, an interaction, a weak real gene.
+    double v = 100;
+    v -= 3 * (x[3] == 2) + 2 * (x[2] == 1) * (x[1] < 2) + 1.0 * (x[1] == 0) + 0.5 * x[4];
+    return v + 2 * std::abs(x[0] - 0.1);
+  }
+  [[nodiscard]] Vector fitness(const Vector& x) const { return {value(x)}; }
+  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
+    Vector values;
+    std::vector<Vector> batch;
+    for (auto i = joined.begin(); i != joined.end(); i += 6) batch.emplace_back(i, i + 6);
+    for (const auto& x : batch) values.push_back(value(x));
+    record->batches.push_back(batch);
+    return values;
+  }
+};
+
+pagmo::population start(const pagmo::problem& problem, std::size_t size, unsigned seed) {
+  return pagmo::population(problem, size, seed);
+}
+
+EvoGa::Options options(unsigned generations) {
+  EvoGa::Options result;
+  result.generations = generations;
+  return result;
+}
+
+TEST(EvoGa, PapersSettingAsksFor93) {
+  const Landscape landscape;
+  const EvoGa ga({}, 1);
+  const auto end = ga.evolve(start(pagmo::problem(landscape), 12, 1));
+  ASSERT_EQ(landscape.record->batches.size(), 9U);
+  for (const auto& batch : landscape.record->batches) EXPECT_EQ(batch.size(), 9U);
+  EXPECT_EQ(std::get<1>(ga.log().back()), 93U);
+  EXPECT_EQ(end.size(), 12U);
+  for (const auto& x : end.get_x()) {
+    for (std::size_t gene = 1; gene < x.size(); ++gene) EXPECT_EQ(x[gene], std::round(x[gene]));
+  }
+  EXPECT_EQ(end.champion_f().front(), std::get<2>(ga.log().back()));
+}
+
+TEST(EvoGa, ElitesSurviveWithTheirFitness) {
+  const Landscape landscape;
+  const auto begin = start(pagmo::problem(landscape), 12, 3);
+  const EvoGa ga(options(2), 3);
+  const auto end = ga.evolve(begin);
+  auto best = begin.get_f();
+  std::sort(best.begin(), best.end());
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(end.get_f()[i], best[i]);
+  const auto log = ga.log();
+  for (std::size_t i = 1; i < log.size(); ++i)
+    EXPECT_LE(std::get<2>(log[i]), std::get<2>(log[i - 1]));
+}
+
+TEST(EvoGa, ParentsAreTheBestSixAndWithoutMutationChildrenAreMixturesOfThem) {
+  auto how = options(2);
+  how.mutation = 0;
+  const Landscape landscape;
+  const auto begin = start(pagmo::problem(landscape), 40, 5);
+  how.elite = 1;
+  EvoGa(how, 5).evolve(begin);
+  std::vector<std::size_t> order(40);
+  std::iota(order.begin(), order.end(), 0U);
+  const auto f = begin.get_f();
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return f[a] < f[b]; });
+  const auto x = begin.get_x();
+  for (const auto& child : landscape.record->batches.front()) {
+    for (std::size_t gene = 0; gene < child.size(); ++gene) {
+      bool inherited = false;
+      for (std::size_t parent = 0; parent < 6; ++parent)
+        inherited |= x[order[parent]][gene] == child[gene];
+      EXPECT_TRUE(inherited) << "gene " << gene;
+    }
+  }
+}
+
+TEST(EvoGa, CrossoverAndMutationHappenAtTheirRates) {
+  // Two kinds of parents, all zeros and all ones, in many binary genes: a child's genes tell what
+  // happened.
+  struct Bits {
+    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
+      return {Vector(50, 0), Vector(50, 1)};
+    }
+    [[nodiscard]] std::size_t get_nix() const { return 50; }
+    [[nodiscard]] Vector fitness(const Vector&) const { return {0}; }
+  };
+  const std::size_t size = 2001;
+  pagmo::population population{pagmo::problem(Bits{})};
+  for (std::size_t i = 0; i < size; ++i)
+    population.push_back(Vector(50, i % 2 == 0 ? 0.0 : 1.0), {0.0});
+  auto how = options(2);
+  how.elite = 1;
+  how.parents = size;
+  how.mutation = 0;
+  int mixed = 0;
+  const auto crossed = EvoGa(how, 1).evolve(population);
+  for (const auto& x : crossed.get_x()) {
+    const double ones = std::accumulate(x.begin(), x.end(), 0.0);
+    mixed += ones > 0 && ones < 50 ? 1 : 0;
+  }
+  // Half of the pairs are of two kinds, and 70 % of those are crossed: 0.35, sd 0.011.
+  EXPECT_NEAR(mixed / 2000.0, 0.35, 0.05);
+
+  how.crossover = 0;
+  how.mutation = 0.3;
+  double changed = 0;
+  const auto mutated = EvoGa(how, 2).evolve(population);
+  for (std::size_t i = 1; i < size; ++i) {
+    const auto x = mutated.get_x()[i];
+    const double ones = std::accumulate(x.begin(), x.end(), 0.0);
+    changed += std::min(ones, 50 - ones) / 50;
+  }
+  // A redraw of a binary gene changes it half of the time.
+  EXPECT_NEAR(changed / 2000.0, 0.15, 0.01);
+}
+
+TEST(EvoGa, SameSeedSameLogOtherSeedOtherLog) {
+  const pagmo::problem problem{Landscape{}};
+  const EvoGa a({}, 7);
+  const EvoGa b({}, 7);
+  const EvoGa c({}, 8);
+  a.evolve(start(problem, 12, 1));
+  b.evolve(start(problem, 12, 1));
+  c.evolve(start(problem, 12, 1));
+  EXPECT_EQ(a.log(), b.log());
+  EXPECT_NE(a.log(), c.log());
+}
+
+TEST(EvoGa, BeatsRandomSearchAtEqualBudget) {
+  int wins = 0;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    const Landscape landscape;
+    const auto end = EvoGa({}, seed).evolve(start(pagmo::problem(landscape), 12, seed));
+    double random_best = 1e9;
+    RandomEngine random(seed);
+    for (int i = 0; i < 93; ++i) {
+      const Vector x{0.3 * random.uniform(),  double(random.below(4)), double(random.below(4)),
+                     double(random.below(4)), double(random.below(3)), double(random.below(2))};
+      random_best = std::min(random_best, Landscape::value(x));
+    }
+    wins += end.champion_f().front() < random_best ? 1 : 0;
+  }
+  EXPECT_GE(wins, 20);
+}
+
+TEST(EvoGa, AdaptiveRateFalls) {
+  auto how = options(10);
+  how.adaptive_mutation = true;
+  const EvoGa ga(how, 1);
+  EXPECT_NEAR(ga.mutation_rate(1), 0.5 * std::pow(0.5, 0.1), 1e-15);
+  EXPECT_NEAR(ga.mutation_rate(9), 0.5 * std::pow(0.5, 0.9), 1e-15);
+  EXPECT_EQ(EvoGa({}, 1).mutation_rate(5), 0.3);
+}
+
+template <class Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(EvoGa, RefusesWhatItCannotDo) {
+  const auto with = [](auto change) {
+    EvoGa::Options how;
+    change(how);
+    return message_of([&] { EvoGa(how, 1); });
+  };
+  EXPECT_EQ(with([](auto& o) { o.crossover = 1.5; }), "evo_ga: crossover = 1.5, must be in [0, 1]");
+  EXPECT_EQ(with([](auto& o) { o.mutation = -0.1; }), "evo_ga: mutation = -0.1, must be in [0, 1]");
+  EXPECT_EQ(with([](auto& o) { o.generations = 0; }), "evo_ga: generations = 0, must be >= 1");
+  EXPECT_EQ(with([](auto& o) { o.elite = 0; }), "evo_ga: elite = 0, must be >= 1");
+  EXPECT_EQ(with([](auto& o) { o.parents = 0; }), "evo_ga: parents = 0, must be >= 1");
+  const EvoGa ga({}, 1);
+  EXPECT_THAT(message_of([&] { ga.evolve(start(pagmo::problem(pagmo::zdt(1)), 12, 1)); }),
+              HasSubstr("objectives of the problem = 2, must be 1"));
+  EXPECT_THAT(message_of([&] { ga.evolve(start(pagmo::problem(pagmo::ackley(2)), 2, 1)); }),
+              HasSubstr("elite = 3, must be at most the population, 2"));
+  EXPECT_THAT(message_of([&] { ga.evolve(start(pagmo::problem(pagmo::ackley(2)), 4, 1)); }),
+              HasSubstr("parents = 6, must be at most the population, 4"));
+}
+
+TEST(EvoGa, RanksNanLastAndTiesByAge) {
+  pagmo::population population{pagmo::problem(Landscape{})};
+  for (int i = 0; i < 12; ++i) {
+    population.push_back({0.1, 0, 0, 0, double(i % 3), double(i % 2)},
+                         {i < 4 ? std::nan("") : 5.0});
+  }
+  const auto end = EvoGa(options(2), 1).evolve(population);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(end.get_x()[i], population.get_x()[4 + i]);
+}
+
+TEST(EvoGa, WorksOnAnyProblemOfPagmoAndSurvivesArchives) {
+  pagmo::algorithm algorithm{EvoGa(options(60), 4)};
+  const auto begin = start(pagmo::problem(pagmo::ackley(3)), 20, 4);
+  std::stringstream stream;
+  {
+    boost::archive::binary_oarchive archive(stream);
+    archive << algorithm;
+  }
+  pagmo::algorithm loaded;
+  {
+    boost::archive::binary_iarchive archive(stream);
+    archive >> loaded;
+  }
+  const auto end = algorithm.evolve(begin);
+  EXPECT_LT(end.champion_f().front(), 0.5 * begin.champion_f().front());
+  EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
+  EXPECT_THAT(algorithm.get_extra_info(), HasSubstr("crossover: 0.7"));
+}
+
+TEST(EvoGa, RegistryBuildsItFromSettings) {
+  const auto& entry = algorithms().at("evo_ga");
+  Parameters parameters(entry.description.settings);
+  parameters.set("mutation_schedule", std::string("adaptive"));
+  const auto algorithm = entry.make(parameters, 3);
+  EXPECT_TRUE(algorithm.extract<EvoGa>()->mutation_rate(0) == 0.5);
+}
+
+}  // namespace
+}  // namespace nas

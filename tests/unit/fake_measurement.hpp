@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "core/seed.hpp"
+#include "evaluation/evaluator.hpp"
+
+namespace nas::testing {
+
+/// A small space of three letters and a number, and an analytic value with replicate noise:
+/// everything about the evaluator and the algorithms can be tested on it without training anything.
+class FakeMeasurement : public Measurement {
+ public:
+  static SearchSpace space() {
+    return SearchSpace({{.name = "first", .options = {"a", "b", "c", "d"}},
+                        {.name = "second", .options = {"a", "b", "c", "d"}},
+                        {.name = "third", .options = {"a", "b", "c"}},
+                        {.name = "number", .min = 0.0, .max = 1.0, .decimals = 1}});
+  }
+  /// Lower is better; the best is "d|d|c|0.5".
+  static double value(const std::string& candidate, std::int64_t replicate) {
+    double sum = 20.0;
+    for (const std::size_t i : {0U, 2U, 4U}) sum -= (candidate[i] - 'a') * (i == 2U ? 2.0 : 1.0);
+    sum += 4.0 * std::abs(std::stod(candidate.substr(6)) - 0.5);
+    return sum + 0.1 * RandomEngine(derive_seed(9, replicate, "noise", candidate)).uniform();
+  }
+
+  std::string canonical(const Genotype& genotype) const override {
+    return genotype.option("first") + "|" + genotype.option("second") + "|" +
+           genotype.option("third") + "|" + shortest(genotype.real("number"));
+  }
+  nlohmann::json identity(const std::string& /*candidate*/) const override {
+    return {{"fake", version_}};
+  }
+  bool expensive() const override { return expensive_; }
+  double expected_cost(const std::string& candidate) const override { return candidate[0]; }
+  void begin_batch(const std::vector<Evaluation>& earlier) override {
+    earlier_.push_back(earlier.size());
+  }
+
+  void measure(const Task& task, Evaluation& evaluation) override {
+    const int number = ++measured_;
+    {
+      const std::lock_guard lock(mutex_);
+      ++times_[task.id];
+      order_.push_back(task.candidate);
+    }
+    if (on_measure_) on_measure_(number, task);
+    if (sleep_.count() > 0) std::this_thread::sleep_for(sleep_);
+    evaluation.status = Status::ok;
+    evaluation.values["value"] = value(task.candidate, task.replicate);
+    CurvePoint point;
+    point.step = 1;
+    point.valid.nll = 1.5;
+    point.valid.tokens = 3;
+    evaluation.curve = {point};
+  }
+
+  int version_ = 1;
+  bool expensive_ = true;
+  std::chrono::milliseconds sleep_{0};
+  std::function<void(int number, const Task&)> on_measure_;
+  std::atomic<int> measured_{0};
+  std::map<std::string, int> times_;
+  std::vector<std::string> order_;
+  std::vector<std::size_t> earlier_;
+  std::mutex mutex_;
+};
+
+inline std::vector<double> fake_objective(const Evaluation& evaluation) {
+  return {evaluation.values.at("value")};
+}
+inline const std::vector<double> kPenalty{1000.0};
+
+}  // namespace nas::testing
