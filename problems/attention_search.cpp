@@ -1,0 +1,290 @@
+// The paper's search problem: a genotype names an attention mechanism, and measuring it trains a
+// language model.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+
+#include <sched.h>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "core/hash.hpp"
+#include "data/corpus.hpp"
+#include "nn/environment.hpp"
+#include "nn/transformer.hpp"
+#include "search/problem.hpp"
+#include "training/trainer.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Raised by hand with a commit that changes results, so that old records never answer for new
+/// code.
+constexpr int kResultsVersion = 1;
+
+int available_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
+  return std::max(1, CPU_COUNT(&cores));
+}
+
+class AttentionSearch final : public Problem {
+ public:
+  explicit AttentionSearch(const ProblemInputs& inputs)
+      : semantics_(inputs.semantics),
+        seed_(inputs.seed),
+        training_parameters_(inputs.training),
+        training_(inputs.training),
+        folder_(inputs.folder),
+        keep_models_(inputs.evaluation.get<std::int64_t>("keep_models")),
+        threads_(static_cast<int>(inputs.evaluation.get<std::int64_t>("threads"))),
+        workers_(inputs.evaluation.get<std::string>("workers")),
+        device_(nn::resolve_device(inputs.evaluation.get<std::string>("device"))),
+        memory_limit_(static_cast<std::int64_t>(inputs.evaluation.get<double>("memory_limit") *
+                                                1024.0 * 1024.0 * 1024.0)) {
+    const auto& causality = inputs.evaluation.get<std::string>("causality");
+    gate_ =
+        causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);
+    architecture_.semantics = semantics_;
+    architecture_.layers = inputs.model.get<std::int64_t>("layers");
+    architecture_.width = inputs.model.get<std::int64_t>("width");
+    architecture_.heads = inputs.model.get<std::int64_t>("heads");
+    architecture_.context = inputs.model.get<std::int64_t>("context");
+    architecture_.feed_forward = inputs.model.get<std::int64_t>("feed_forward");
+    architecture_.dropout = inputs.model.get<double>("dropout");
+    corpus_ = corpora()
+                  .at(inputs.corpus)
+                  .make(inputs.data, architecture_.context, default_data_location());
+    architecture_.vocabulary = corpus_.vocabulary;
+    if (corpus_.train.size() == 0 || corpus_.valid.size() == 0) {
+      throw InputError("data.corpus = " + inputs.corpus + ": no window of " +
+                       std::to_string(architecture_.context) +
+                       " tokens in its training or validation split, must be at least one in each");
+    }
+    // What does not change a result is no part of its identity.
+    for (const auto* name : {"checkpoint_minutes", "early_stop_after", "early_stop_factor"}) {
+      identity_training_.erase(name);
+    }
+  }
+
+  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
+    Mechanism mechanism;
+    for (const auto gene : kComponentGenes) {
+      mechanism.component(gene) = component_key(semantics_, gene, genotype.option(gene));
+    }
+    mechanism.bias = genotype.option("bias") == "bias";
+    mechanism.attention_dropout = genotype.real("attention_dropout");
+    return to_string(nas::canonical(mechanism, semantics_));
+  }
+
+  [[nodiscard]] std::string parse(const std::string& name) const override {
+    return to_string(nas::canonical(parse_mechanism(name, semantics_), semantics_));
+  }
+
+  [[nodiscard]] std::string label(const std::string& candidate) const override {
+    return nas::label(mechanism_of(candidate), semantics_);
+  }
+
+  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+    nlohmann::json identity = {
+        {"problem", "attention_search"},
+        {"results_version", kResultsVersion},
+        {"semantics", to_string(semantics_)},
+        {"model",
+         {{"layers", architecture_.layers},
+          {"width", architecture_.width},
+          {"heads", architecture_.heads},
+          {"context", architecture_.context},
+          {"vocabulary", architecture_.vocabulary},
+          {"feed_forward", architecture_.feed_forward},
+          {"dropout", architecture_.dropout}}},
+        {"corpus", corpus_.name},
+        {"corpus_hash", corpus_.hash},
+        {"training", identity_training_},
+        {"numerical_mode", "reference"},
+        {"threads", threads_},
+        {"causality_gate", gate_},
+        {"memory_limit", memory_limit_},
+        {"run_seed", seed_},
+    };
+    if (!stop_above_.empty()) {
+      auto& limits = identity["stop_above_nll"] = nlohmann::json::object();
+      for (const auto& [step, nll] : stop_above_) limits[std::to_string(step)] = nll;
+    }
+    return identity;
+  }
+
+  [[nodiscard]] double expected_cost(const std::string& candidate) const override {
+    return nn::forward_flops(architecture_of(candidate));
+  }
+
+  void begin_batch(const std::vector<Evaluation>& earlier) override {
+    stop_above_.clear();
+    const auto after = training_parameters_.get<std::int64_t>("early_stop_after");
+    if (after == 0) return;
+    const auto factor = training_parameters_.get<double>("early_stop_factor");
+    for (const auto& evaluation : earlier) {
+      if (evaluation.status != Status::ok) continue;
+      for (const auto& point : evaluation.curve) {
+        if (point.step < after) continue;
+        const double limit = factor * point.valid.nll / static_cast<double>(point.valid.tokens);
+        const auto [known, fresh] = stop_above_.try_emplace(point.step, limit);
+        if (!fresh) known->second = std::min(known->second, limit);
+      }
+    }
+  }
+
+  void measure(const Task& task, Evaluation& evaluation) override {
+    const auto architecture = architecture_of(task.candidate);
+    evaluation.values["parameters"] = static_cast<double>(nn::num_parameters(architecture));
+    evaluation.values["flops"] = nn::forward_flops(architecture);
+    if (gate_) {
+      const auto report = nn::check_causality(architecture);
+      if (!report.causal) {
+        evaluation.status = Status::rejected;
+        evaluation.reason =
+            "sees later tokens: an earlier logit changed by " + shortest(report.largest_change);
+        return;
+      }
+    }
+    TrainingContext context = this->context();
+    context.checkpoint_name = task.id;
+    // The limits that were in force when the task's identity was made, not those of a later batch.
+    if (const auto limits = task.identity.find("stop_above_nll"); limits != task.identity.end()) {
+      for (const auto& [step, nll] : limits->items()) context.stop_above[std::stoll(step)] = nll;
+    }
+    if (keep_models_ > 0 && !folder_.empty()) {
+      context.weights_file = folder_ / "models" / (task.id + ".pt");
+    }
+    const std::int64_t replicate = task.replicate;
+    const auto result =
+        train(architecture, corpus_, training_, seed_, {&replicate, 1}, context).front();
+    evaluation.status = result.status;
+    evaluation.reason = result.reason;
+    evaluation.curve = result.curve;
+    evaluation.measured["train_seconds"] = result.seconds;
+    evaluation.measured["peak_bytes"] = result.peak_bytes;
+    evaluation.measured["device"] = device_;
+    if (result.status == Status::ok) {
+      const auto& valid = evaluation.curve.back().valid;
+      evaluation.values["perplexity"] = valid.perplexity();
+      evaluation.values["published_perplexity"] = valid.published_perplexity();
+      evaluation.values["accuracy"] = valid.accuracy();
+      keep_best_models(task, evaluation);
+    }
+  }
+
+  [[nodiscard]] nlohmann::json facts() const override {
+    const auto vanilla = architecture_of(to_string(vanilla_mechanism(semantics_)));
+    return {
+        {"corpus", corpus_.name},
+        {"corpus_description", corpus_.description},
+        {"corpus_hash", corpus_.hash},
+        {"vocabulary", corpus_.vocabulary},
+        {"train_windows", corpus_.train.size()},
+        {"valid_windows", corpus_.valid.size()},
+        {"valid_targets", corpus_.valid.num_scored()},
+        {"unigram_perplexity", corpus_.unigram_perplexity},
+        {"context", architecture_.context},
+        {"vanilla_parameters", nn::num_parameters(vanilla)},
+        {"vanilla_flops", nn::forward_flops(vanilla)},
+        {"device", device_.substr(0, device_.find(':'))},
+        {"epochs", static_cast<double>(training_.steps * training_.batch_size) /
+                       static_cast<double>(corpus_.train.size())},
+    };
+  }
+
+  [[nodiscard]] int num_workers() const override {
+    if (workers_ != "auto") return std::stoi(workers_);
+    return device_ == "cpu" ? std::max(1, available_cores() / threads_) : 1;
+  }
+
+  double calibrate_seconds(const std::string& candidate) override {
+    return expected_seconds(architecture_of(candidate), corpus_, training_, context());
+  }
+
+ private:
+  [[nodiscard]] Mechanism mechanism_of(const std::string& candidate) const {
+    return parse_mechanism(candidate, semantics_);
+  }
+
+  [[nodiscard]] nn::Architecture architecture_of(const std::string& candidate) const {
+    auto architecture = architecture_;
+    architecture.mechanism = mechanism_of(candidate);
+    return architecture;
+  }
+
+  [[nodiscard]] TrainingContext context() const {
+    TrainingContext context;
+    context.device = device_;
+    context.threads = threads_;
+    context.memory_limit = memory_limit_;
+    if (!folder_.empty()) context.checkpoint_folder = folder_ / "checkpoints";
+    return context;
+  }
+
+  /// Keeps the weights of the best `keep_models` evaluations. What is there is read from the
+  /// folder, so that a restarted process goes on where the killed one was.
+  void keep_best_models(const Task& task, const Evaluation& evaluation) {
+    if (keep_models_ == 0 || folder_.empty()) return;
+    const std::lock_guard lock(models_mutex_);
+    const auto folder = folder_ / "models";
+    std::ofstream(folder / (task.id + ".json")) << nlohmann::json{
+        {"candidate", task.candidate},
+        {"label", label(task.candidate)},
+        {"replicate", task.replicate},
+        {"perplexity", evaluation.values.at("perplexity")},
+        {"identity", task.identity}}.dump(2);
+    std::vector<std::pair<double, fs::path>> kept;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() != ".json") continue;
+      std::ifstream file(entry.path());
+      const auto description = nlohmann::json::parse(file, nullptr, false);
+      if (!description.is_discarded())
+        kept.emplace_back(description.at("perplexity"), entry.path());
+    }
+    std::sort(kept.begin(), kept.end());
+    for (std::size_t i = static_cast<std::size_t>(keep_models_); i < kept.size(); ++i) {
+      fs::remove(kept[i].second);
+      fs::remove(fs::path(kept[i].second).replace_extension(".pt"));
+    }
+  }
+
+  Semantics semantics_;
+  std::uint64_t seed_;
+  Parameters training_parameters_;
+  TrainingSettings training_;
+  fs::path folder_;
+  std::int64_t keep_models_;
+  int threads_;
+  std::string workers_;
+  std::string device_;
+  std::int64_t memory_limit_;
+  bool gate_ = true;
+  nn::Architecture architecture_;
+  Corpus corpus_;
+  nlohmann::json identity_training_ = training_parameters_;
+  std::map<std::int64_t, double> stop_above_;
+  std::mutex models_mutex_;
+};
+
+NAS_REGISTER_PROBLEM({.key = "attention_search",
+                      .summary = "train a transformer language model with each attention mechanism "
+                                 "and score it on the validation split",
+                      .settings = {},
+                      .file = __FILE__},
+                     [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
+                       return std::make_shared<AttentionSearch>(inputs);
+                     });
+
+}  // namespace
+
+}  // namespace nas

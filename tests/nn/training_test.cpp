@@ -1,0 +1,245 @@
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/seed.hpp"
+#include "core/stop.hpp"
+#include "evaluation/settings.hpp"
+#include "nn/memory.hpp"
+#include "training/batches.hpp"
+#include "training/trainer.hpp"
+#include "training/validation.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A language with one rule: the next token is the last one plus one, modulo V. Learnable in a few
+/// steps.
+Corpus counting_corpus(std::int64_t vocabulary, std::int64_t length, std::int64_t windows) {
+  Corpus corpus;
+  corpus.name = "counting";
+  corpus.vocabulary = vocabulary;
+  for (auto* split : {&corpus.train, &corpus.valid, &corpus.test}) {
+    split->length = length;
+    RandomEngine random(split == &corpus.train ? 1 : 2);
+    for (std::int64_t i = 0; i < windows; ++i) {
+      split->starts.push_back(static_cast<std::int64_t>(split->tokens.size()));
+      auto token = random.below(vocabulary);
+      for (std::int64_t t = 0; t <= length; ++t) {
+        split->tokens.push_back(static_cast<std::int32_t>(token));
+        token = (token + 1) % vocabulary;
+      }
+    }
+  }
+  corpus.hash = "counting";
+  return corpus;
+}
+
+nn::Architecture tiny(const Corpus& corpus, const std::string& mechanism) {
+  nn::Architecture architecture;
+  architecture.mechanism = parse_mechanism(mechanism, Semantics::corrected);
+  architecture.layers = 1;
+  architecture.width = 16;
+  architecture.heads = 2;
+  architecture.context = corpus.train.length;
+  architecture.vocabulary = corpus.vocabulary;
+  return architecture;
+}
+
+TrainingSettings settings(std::int64_t steps, std::vector<std::int64_t> checkpoints = {},
+                          double rate = 1e-2) {
+  Parameters parameters(training_settings());
+  parameters.set("steps", steps);
+  parameters.set("batch_size", std::int64_t{8});
+  parameters.set("learning_rate", rate);
+  parameters.set("checkpoints", std::move(checkpoints));
+  parameters.set("evaluation_batch_size", std::int64_t{7});
+  return TrainingSettings(parameters);
+}
+
+TrainingResult train_once(const nn::Architecture& architecture, const Corpus& corpus,
+                          const TrainingSettings& how, const TrainingContext& context = {},
+                          std::int64_t replicate = 0, std::uint64_t seed = 5) {
+  return train(architecture, corpus, how, seed, {&replicate, 1}, context).front();
+}
+
+void expect_same_curve(const TrainingResult& a, const TrainingResult& b) {
+  ASSERT_EQ(a.curve.size(), b.curve.size());
+  for (std::size_t i = 0; i < a.curve.size(); ++i) {
+    EXPECT_EQ(a.curve[i].step, b.curve[i].step);
+    EXPECT_EQ(a.curve[i].train_nll, b.curve[i].train_nll);
+    EXPECT_EQ(a.curve[i].valid.nll, b.curve[i].valid.nll);
+  }
+}
+
+class TrainingTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { nn::install_cpu_allocator(); }
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "attnas-training-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override {
+    request_stop(false);
+    fs::remove_all(folder_);
+  }
+  fs::path folder_;
+  Corpus corpus_ = counting_corpus(11, 12, 40);
+  nn::Architecture vanilla_ = tiny(corpus_, "dot|softmax|none|fixed|bias|0.1");
+};
+
+TEST_F(TrainingTest, LearnsAndRecordsItsCurve) {
+  const auto result = train_once(vanilla_, corpus_, settings(150, {50, 100}));
+  ASSERT_EQ(result.status, Status::ok) << result.reason;
+  ASSERT_EQ(result.curve.size(), 3U);
+  EXPECT_EQ(result.curve[0].step, 50);
+  EXPECT_EQ(result.curve[2].step, 150);
+  EXPECT_EQ(result.curve[2].valid.tokens, corpus_.valid.num_scored());
+  EXPECT_LT(result.curve[2].valid.perplexity(), 2.0);
+  EXPECT_GT(result.curve[2].valid.accuracy(), 0.9);
+  EXPECT_LT(result.curve[2].train_nll, result.curve[0].train_nll);
+  EXPECT_GT(result.peak_bytes, 0);
+}
+
+TEST_F(TrainingTest, DependsOnSeedsAndNothingElse) {
+  const auto how = settings(20);
+  const auto first = train_once(vanilla_, corpus_, how);
+  torch::rand({7});  // LibTorch's global generator has moved
+  expect_same_curve(first, train_once(vanilla_, corpus_, how));
+  const std::vector<std::int64_t> replicates{1, 0};
+  const auto both = train(vanilla_, corpus_, how, 5, replicates, {});
+  expect_same_curve(first, both[1]);
+  EXPECT_NE(both[0].curve.back().valid.nll, first.curve.back().valid.nll);
+  EXPECT_NE(train_once(vanilla_, corpus_, how, {}, 0, 6).curve.back().valid.nll,
+            first.curve.back().valid.nll);
+}
+
+TEST_F(TrainingTest, StoppedAtAnyStepContinuesBitIdentically) {
+  const auto how = settings(40, {10, 20});
+  const auto whole = train_once(vanilla_, corpus_, how);
+  TrainingContext context;
+  context.checkpoint_folder = folder_;
+  context.checkpoint_name = "x";
+  auto often = how;
+  often.checkpoint_minutes = 1e-9;  // after every step
+  // A process that dies leaves the last checkpoint: train a prefix by stopping from another
+  // thread's point of view.
+  for (int stops = 0; stops < 3; ++stops) {
+    std::atomic<bool> done{false};
+    std::thread stopper([&] {
+      while (!done && !fs::exists(folder_ / "x_0.pt")) std::this_thread::yield();
+      request_stop();
+    });
+    try {
+      train_once(vanilla_, corpus_, often, context);
+      ADD_FAILURE() << "was not stopped";
+    } catch (const StopRequested&) {
+    }
+    done = true;
+    stopper.join();
+    request_stop(false);
+    EXPECT_TRUE(fs::exists(folder_ / "x_0.pt"));
+  }
+  expect_same_curve(whole, train_once(vanilla_, corpus_, often, context));
+  EXPECT_TRUE(fs::is_empty(folder_)) << "a finished training leaves no checkpoint";
+}
+
+TEST_F(TrainingTest, UnreadableCheckpointStartsAgain) {
+  const auto how = settings(5);
+  TrainingContext context;
+  context.checkpoint_folder = folder_;
+  context.checkpoint_name = "x";
+  std::FILE* file = std::fopen((folder_ / "x_0.pt").c_str(), "w");
+  std::fputs("half of a checkpoint", file);
+  std::fclose(file);
+  expect_same_curve(train_once(vanilla_, corpus_, how),
+                    train_once(vanilla_, corpus_, how, context));
+}
+
+TEST_F(TrainingTest, DivergenceIsAStatus) {
+  const auto result = train_once(vanilla_, corpus_, settings(120, {}, 1e30));
+  EXPECT_EQ(result.status, Status::diverged);
+  EXPECT_NE(result.reason.find("not finite"), std::string::npos) << result.reason;
+}
+
+TEST_F(TrainingTest, LackOfMemoryIsAStatusAndTheNextTrainingRuns) {
+  TrainingContext context;
+  context.memory_limit = 50'000;
+  const auto result = train_once(vanilla_, corpus_, settings(3), context);
+  EXPECT_EQ(result.status, Status::out_of_memory);
+  EXPECT_NE(result.reason.find("memory limit of 49 KiB"), std::string::npos) << result.reason;
+  EXPECT_EQ(train_once(vanilla_, corpus_, settings(3)).status, Status::ok);
+}
+
+TEST_F(TrainingTest, HopelessCandidatesStopEarly) {
+  TrainingContext context;
+  context.stop_above[10] = 0.1;  // nats a token: nobody is there by step 10
+  const auto result = train_once(vanilla_, corpus_, settings(30, {10, 20}), context);
+  EXPECT_EQ(result.status, Status::stopped_early);
+  EXPECT_EQ(result.curve.back().step, 10);
+  context.stop_above[10] = 100.0;
+  EXPECT_EQ(train_once(vanilla_, corpus_, settings(30, {10, 20}), context).status, Status::ok);
+}
+
+TEST_F(TrainingTest, RateFollowsTheSchedule) {
+  Parameters parameters(training_settings());
+  parameters.set("steps", std::int64_t{110});
+  parameters.set("learning_rate", 0.5);
+  parameters.set("warmup_steps", std::int64_t{10});
+  EXPECT_DOUBLE_EQ(TrainingSettings(parameters).rate(5), 0.25);
+  EXPECT_DOUBLE_EQ(TrainingSettings(parameters).rate(110), 0.5);
+  parameters.set("schedule", std::string("cosine"));
+  const TrainingSettings cosine(parameters);
+  EXPECT_DOUBLE_EQ(cosine.rate(10), 0.5);
+  EXPECT_NEAR(cosine.rate(60), 0.25, 1e-12);
+  EXPECT_NEAR(cosine.rate(110), 0.0, 1e-12);
+}
+
+TEST_F(TrainingTest, EveryEpochShowsEveryWindowOnce) {
+  TrainingOrder order(corpus_.train, 8, 3, 0);
+  std::multiset<std::int64_t> first;
+  std::vector<std::int64_t> sequence;
+  for (std::int64_t step = 0; step < 10; ++step) {  // 2 epochs of 5 batches
+    const auto batch = order.batch(step);
+    ASSERT_EQ(batch.input.size(0), 8);
+    for (std::int64_t row = 0; row < 8; ++row) {
+      sequence.push_back(batch.input[row].sum().item<std::int64_t>() * 100 +
+                         batch.input[row][0].item<std::int64_t>());
+    }
+  }
+  const std::multiset<std::int64_t> one(sequence.begin(), sequence.begin() + 40);
+  const std::multiset<std::int64_t> two(sequence.begin() + 40, sequence.end());
+  EXPECT_EQ(one, two);
+  EXPECT_FALSE(std::equal(sequence.begin(), sequence.begin() + 40, sequence.begin() + 40));
+  // Any step can be asked for again: nothing is drawn from a stream.
+  EXPECT_TRUE(
+      torch::equal(order.batch(2).input, TrainingOrder(corpus_.train, 8, 3, 0).batch(2).input));
+}
+
+TEST_F(TrainingTest, ValidationCountsWhatItSays) {
+  nn::Transformer model(vanilla_);
+  model.initialise(1, 0);
+  SpecialTokens special;
+  special.pad = 3;
+  special.unknown = 4;
+  const auto whole = validate(model, corpus_.valid, special, 100, "cpu");
+  const auto parts = validate(model, corpus_.valid, special, 7, "cpu");
+  EXPECT_EQ(whole.tokens, 40 * 12);
+  EXPECT_EQ(whole.batches, 1);
+  EXPECT_EQ(parts.batches, 6);
+  EXPECT_NEAR(whole.nll, parts.nll, 1e-3);
+  EXPECT_NEAR(whole.published_perplexity(), whole.perplexity(), 1e-9);
+  EXPECT_NEAR(whole.perplexity(), 11.0, 0.5) << "an untrained model is nearly uniform";
+  EXPECT_GT(whole.pad_tokens, 0);
+  EXPECT_GT(whole.unknown_tokens, 0);
+  EXPECT_LT(whole.pad_tokens + whole.unknown_tokens, whole.tokens);
+}
+
+}  // namespace
+}  // namespace nas
