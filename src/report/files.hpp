@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "report/summary.hpp"
+
+namespace nas {
+
+/// The closing table for a terminal: the best `count` mechanisms beside the vanilla baseline,
+/// failures, and what the numbers can and cannot say.
+std::string closing_table(const RunSummary& run, std::size_t count = 10);
+
+/// Everything about a run's result, for programs. Schema: "schema" = 1.
+nlohmann::json results_json(const RunSummary& run);
+
+/// One line an evaluation, RFC 4180.
+std::string evaluations_csv(const RunSummary& run);
+
+/// The comparable form of a run, JSON Lines: configuration, asks, evaluations; nothing measured, no
+/// process, no path.
+std::string canonical_export(const RunSummary& run);
+
+/// Writes a file whole or not at all (temporary file, then rename). @throws InputError if it
+/// cannot.
+void write_file(const std::filesystem::path& file, const std::string& text);
+
+}  // namespace nas

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <string>
+
+#include "evaluation/evaluator.hpp"
+
+namespace nas {
+
+/// Shows a search while it runs: on a terminal one line that is rewritten, else a plain line for
+/// each finished evaluation and each generation.
+class ProgressDisplay {
+ public:
+  struct Options {
+    bool terminal = false;
+    int width = 100;                 ///< columns of the terminal
+    std::int64_t expected_asks = 0;  ///< of the whole search
+    std::int64_t expected_batches = 0;
+    int workers = 1;
+    std::string objective = "perplexity";
+    std::function<double(const Evaluation&)> value;        ///< of the objective
+    std::function<std::string(const std::string&)> label;  ///< of a candidate
+    std::function<double()> now;                           ///< seconds; default: the steady clock
+  };
+  ProgressDisplay(std::ostream& out, Options options);
+  ~ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+  void update(const Progress& progress);
+
+ private:
+  void finished(const Progress& progress);
+  void rewrite(const Progress& progress);
+  [[nodiscard]] std::string counts(const Progress& progress) const;
+  [[nodiscard]] double seconds_left(const Progress& progress) const;
+
+  std::ostream& out_;
+  Options options_;
+  double started_;
+  double best_;
+  std::string best_label_;
+  std::int64_t failures_ = 0;
+  std::int64_t answered_ = 0;              ///< asks of finished batches
+  std::map<std::string, double> running_;  ///< start by candidate
+  double busy_seconds_ = 0.0;              ///< of finished trainings
+  std::int64_t measured_ = 0;
+  bool line_open_ = false;
+};
+
+}  // namespace nas
