@@ -4,6 +4,14 @@
 # Both become OBJECT libraries linked directly into a shared library: objects of a STATIC library that nobody names are
 # dropped by the linker, and a plug-in is named by nobody.
 
+# The commit that is built, for the records of runs.
+execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} describe --always --dirty --abbrev=12
+  OUTPUT_VARIABLE NAS_REVISION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT NAS_REVISION)
+  set(NAS_REVISION unknown)
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/src/core/version.hpp.in ${PROJECT_BINARY_DIR}/generated/core/version.hpp)
+
 # attnas_base links no Torch (configuration, search, store, data); attnas adds what trains models.
 add_library(attnas_base SHARED)
 add_library(attnas::attnas_base ALIAS attnas_base)
@@ -64,6 +72,7 @@ endfunction()
 function(nas_add_program name)
   cmake_parse_arguments(ARG "" "LIBRARY" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} ${ARG_LINK} nas_flags)
   # The library registers plug-ins by being loaded, whether or not a symbol of it is called.
   target_link_options(${name} PRIVATE -Wl,--no-as-needed)

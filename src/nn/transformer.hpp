@@ -89,7 +89,7 @@ struct CausalityReport {
 ///
 /// The model is of the canonical form, which is what is trained: a temperature that relu_norm voids
 /// does not cancel to the last digit, since its sum is raised by 1e-8, and sequence_mean would leak
-/// up to 1e-6 through that.
+/// through that.
 CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed = 1);
 
 }  // namespace nas::nn

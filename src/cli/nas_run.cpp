@@ -1,0 +1,137 @@
+// nas-run: one experiment from its configuration to its result.
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+
+#include <boost/program_options.hpp>
+
+#include "cli/describe.hpp"
+#include "cli/experiment.hpp"
+#include "cli/rehearsal.hpp"
+#include "cli/run.hpp"
+#include "core/error.hpp"
+#include "core/stop.hpp"
+#include "core/version.hpp"
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr int kOk = 0;
+constexpr int kBroken = 1;
+constexpr int kBadInput = 2;
+constexpr int kStopped = 130;
+
+constexpr const char* kUsage =
+    "nas-run: searches attention mechanisms as a configuration file says\n"
+    "\n"
+    "  nas-run CONFIG [key.path=value ...] [options]   run, or continue, an experiment\n"
+    "  nas-run list [algorithms|problems|objectives|components|data]\n"
+    "  nas-run describe NAME                           a plug-in, a component or a section\n"
+    "\n";
+
+struct Arguments {
+  std::vector<std::string> words;
+  bool dry_run = false;
+  bool quiet = false;
+  bool help = false;
+  bool version = false;
+  bool force_device = false;
+  std::string output;
+};
+
+po::options_description options(Arguments& arguments) {
+  po::options_description visible("options");
+  visible.add_options()  //
+      ("dry-run", po::bool_switch(&arguments.dry_run),
+       "validate everything and print the plan; write nothing")  //
+      ("output,o", po::value(&arguments.output),
+       "the run's folder (default: runs/NAME)")  //
+      ("force-device", po::bool_switch(&arguments.force_device),
+       "continue a run on another kind of device than it began on")            //
+      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")  //
+      ("help,h", po::bool_switch(&arguments.help), "print this text")          //
+      ("version", po::bool_switch(&arguments.version), "print versions");
+  return visible;
+}
+
+void parse(int argc, char** argv, Arguments& arguments, po::options_description& all) {
+  all.add_options()("words", po::value(&arguments.words));
+  po::positional_options_description positional;
+  positional.add("words", -1);
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
+              values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw nas::InputError(std::string("command line: ") + error.what() +
+                          "; nas-run --help lists the options");
+  }
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  auto visible = options(arguments);
+  auto all = visible;
+  parse(argc, argv, arguments, all);
+  if (arguments.help) {
+    std::cout << kUsage << visible;
+    return kOk;
+  }
+  if (arguments.version) {
+    std::cout << nas::version_text();
+    return kOk;
+  }
+  if (arguments.words.empty()) {
+    throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
+                          "for example: nas-run configs/quickstart.yaml");
+  }
+  const auto& words = arguments.words;
+  if (words.front() == "list" || words.front() == "describe") {
+    const bool list = words.front() == "list";
+    if (words.size() > 2 || (!list && words.size() != 2)) {
+      throw nas::InputError(list ? "nas-run list: at most one kind may be given"
+                                 : "nas-run describe: exactly one name must be given");
+    }
+    std::cout << (list ? nas::list_text(words.size() > 1 ? words[1] : "")
+                       : nas::describe_text(words[1]));
+    return kOk;
+  }
+  const auto experiment = nas::load_experiment(words.front(), {words.begin() + 1, words.end()});
+  const std::filesystem::path folder = arguments.output.empty()
+                                           ? std::filesystem::path("runs") / experiment.name
+                                           : std::filesystem::path(arguments.output);
+  if (arguments.dry_run) {
+    std::cout << nas::plan_text(experiment, folder);
+    return kOk;
+  }
+  nas::install_stop_handlers();
+  try {
+    nas::run_experiment(
+        experiment,
+        {.folder = folder, .quiet = arguments.quiet, .force_device = arguments.force_device});
+  } catch (const nas::StopRequested&) {
+    std::cout << "\nStopped. Everything finished is kept in " << folder.string()
+              << "; the same command continues.\n";
+    return kStopped;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const nas::InputError& error) {
+    std::cerr << "nas-run: " << error.what() << '\n';
+    return kBadInput;
+  } catch (const std::exception& error) {
+    std::cerr << "nas-run: " << error.what() << '\n';
+    return kBroken;
+  }
+}

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace nas::testing {
+
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// One of the built programs as a child process; its output goes to a file.
+class Program {
+ public:
+  Program(const std::string& name, std::vector<std::string> arguments, std::filesystem::path output)
+      : output_(std::move(output)) {
+    arguments.insert(arguments.begin(), std::string(NAS_BIN_DIR) + "/" + name);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() {
+    if (pid_ <= 0) return;
+    kill(SIGKILL);
+    wait();
+  }
+
+  void kill(int signal) const { ::kill(pid_, signal); }
+
+  /// @return the exit code; 128 + signal if a signal ended it.
+  int wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  /// @return whether it ended within the time; the exit code is then in `code`.
+  bool wait_for(std::chrono::milliseconds time, int& code) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    int status = 0;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    pid_ = -1;
+    code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return true;
+  }
+
+ private:
+  std::filesystem::path output_;
+  pid_t pid_ = -1;
+};
+
+/// A fresh folder for each test, removed at its end.
+class ProgramTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "attnas-test-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// Runs a program to its end. @return its exit code; what it printed is in text().
+  int run(const std::string& name, const std::vector<std::string>& arguments) {
+    std::filesystem::remove(folder_ / "output.txt");
+    return Program(name, arguments, folder_ / "output.txt").wait();
+  }
+  [[nodiscard]] std::string text() const { return read_file(folder_ / "output.txt"); }
+
+  std::string canonical_export(const std::filesystem::path& run_folder) {
+    EXPECT_EQ(run("nas-export", {run_folder.string(), "--canonical"}), 0) << text();
+    return text();
+  }
+
+  static std::string config(const std::string& name) {
+    return std::string(NAS_SOURCE_DIR) + "/configs/" + name;
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace nas::testing

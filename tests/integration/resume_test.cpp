@@ -1,0 +1,84 @@
+#include <csignal>
+
+#include "core/seed.hpp"
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ResumeTest = ProgramTest;
+
+/// A search of real trainings by two workers, long enough to be killed often; checkpoints several
+/// times a training.
+std::vector<std::string> small_search(const std::string& folder) {
+  return {std::string(NAS_SOURCE_DIR) + "/configs/smoke.yaml",
+          "--output",
+          folder,
+          "algorithm.population=6",
+          "algorithm.generations=3",
+          "training.steps=60",
+          "training.checkpoints=[20, 40]",
+          "training.checkpoint_minutes=0.002",
+          "evaluation.workers=2"};
+}
+
+TEST_F(ResumeTest, KilledTwentyTimesEndsLikeAnUninterruptedRun) {
+  const auto whole = folder_ / "whole";
+  ASSERT_EQ(run("nas-run", small_search(whole.string())), 0) << text();
+  const auto expected = canonical_export(whole);
+
+  const auto killed = folder_ / "killed";
+  RandomEngine random(20);
+  int kills = 0;
+  int code = -1;
+  for (; kills < 20; ++kills) {
+    Program program("nas-run", small_search(killed.string()), folder_ / "killed.txt");
+    const auto moment = std::chrono::milliseconds(200 + random.below(1200));
+    if (program.wait_for(moment, code)) break;
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  RecordProperty("kills", kills);
+  std::cout << "killed " << kills << " times\n";
+  EXPECT_EQ(kills, 20) << "the run is too short";
+  ASSERT_EQ(run("nas-run", small_search(killed.string())), 0) << text();
+  EXPECT_EQ(canonical_export(killed), expected);
+  EXPECT_TRUE(std::filesystem::is_empty(killed / "checkpoints")) << "finished trainings leave none";
+}
+
+TEST_F(ResumeTest, ControlCReturnsWithinFiveSecondsAndTheSameCommandContinues) {
+  const auto whole = folder_ / "whole";
+  ASSERT_EQ(run("nas-run", small_search(whole.string())), 0) << text();
+  const auto stopped = folder_ / "stopped";
+  Program program("nas-run", small_search(stopped.string()), folder_ / "stopped.txt");
+  std::this_thread::sleep_for(3s);
+  program.kill(SIGINT);
+  int code = -1;
+  ASSERT_TRUE(program.wait_for(5s, code));
+  EXPECT_EQ(code, 130);
+  EXPECT_NE(read_file(folder_ / "stopped.txt").find("same command continues"), std::string::npos);
+  ASSERT_EQ(run("nas-run", small_search(stopped.string())), 0) << text();
+  EXPECT_EQ(canonical_export(stopped), canonical_export(whole));
+}
+
+TEST_F(ResumeTest, NumberOfWorkersDoesNotChangeResults) {
+  auto one = small_search((folder_ / "one").string());
+  one.back() = "evaluation.workers=1";
+  ASSERT_EQ(run("nas-run", one), 0) << text();
+  ASSERT_EQ(run("nas-run", small_search((folder_ / "two").string())), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "one"), canonical_export(folder_ / "two"));
+}
+
+TEST_F(ResumeTest, ChangedConfigurationIsRefusedNamingTheKeys) {
+  auto arguments = small_search((folder_ / "run").string());
+  ASSERT_EQ(run("nas-run", arguments), 0) << text();
+  const auto before = canonical_export(folder_ / "run");
+  arguments.emplace_back("training.learning_rate=0.01");
+  EXPECT_EQ(run("nas-run", arguments), 2);
+  EXPECT_NE(text().find("training.learning_rate"), std::string::npos) << text();
+  EXPECT_EQ(canonical_export(folder_ / "run"), before);
+}
+
+}  // namespace
+}  // namespace nas::testing
