@@ -1,0 +1,30 @@
+// Prints every plug-in of the installed library, one "KIND KEY" a line.
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "data/corpus.hpp"
+#include "genotype/component.hpp"
+#include "genotype/mechanism.hpp"
+#include "search/algorithm.hpp"
+#include "search/objective.hpp"
+#include "search/problem.hpp"
+
+namespace {
+
+void print(const std::string& kind, const std::vector<std::string>& keys) {
+  for (const auto& key : keys) std::cout << kind << ' ' << key << '\n';
+}
+
+}  // namespace
+
+int main() {
+  print("algorithms", nas::algorithms().keys());
+  print("objectives", nas::objectives().keys());
+  print("problems", nas::problems().keys());
+  print("corpora", nas::corpora().keys());
+  for (const auto gene : nas::kComponentGenes) {
+    print("attention/" + std::string(gene), nas::components().keys(gene));
+  }
+}
