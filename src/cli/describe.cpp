@@ -1,9 +1,11 @@
 #include "cli/describe.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <sstream>
+#include <utility>
+#include <vector>
 
+#include "cli/experiment.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "data/corpus.hpp"
@@ -18,20 +20,37 @@ namespace nas {
 
 namespace {
 
+using Texts = std::vector<std::string>;
+
 std::string padded(std::string text, std::size_t width) {
-  text.resize(std::max(width, text.size() + 1), ' ');
+  text.resize(std::max(width, text.size()), ' ');
   return text;
 }
 
-/// One kind of plug-in behind its registry, without the registry's type.
+/// Lines of cells in columns, two blanks apart and two from the left.
+std::string table(const std::vector<Texts>& rows) {
+  std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) text += "  " + padded(row[i], widths[i]);
+    text += "  " + row.back() + "\n";
+  }
+  return text;
+}
+
+/// The plug-ins of one kind, without the registry's type.
 struct PluginKind {
-  std::string heading;
+  std::string one;   ///< "algorithm"
+  std::string many;  ///< as given to list_text: "algorithms"
   std::vector<PluginDescription> plugins;
 };
 
 template <class AnyRegistry>
-PluginKind plugin_kind(std::string heading, const AnyRegistry& registry) {
-  PluginKind kind{std::move(heading), {}};
+PluginKind plugin_kind(std::string many, const AnyRegistry& registry) {
+  PluginKind kind{registry.kind(), std::move(many), {}};
   for (const auto& key : registry.keys()) kind.plugins.push_back(registry.at(key).description);
   return kind;
 }
@@ -41,122 +60,154 @@ std::vector<PluginKind> plugin_kinds() {
           plugin_kind("objectives", objectives()), plugin_kind("data", corpora())};
 }
 
-const std::vector<std::pair<std::string, std::function<std::vector<Setting>()>>>& sections() {
-  static const std::vector<std::pair<std::string, std::function<std::vector<Setting>()>>> kSections{
-      {"model", model_settings},
-      {"training", training_settings},
-      {"evaluation", evaluation_settings}};
-  return kSections;
+std::string plugin_list(const PluginKind& kind) {
+  std::vector<Texts> rows;
+  for (const auto& plugin : kind.plugins) rows.push_back({plugin.key, plugin.summary});
+  return table(rows);
+}
+
+std::string component_list() {
+  std::vector<Texts> rows;
+  for (const auto gene : kComponentGenes) {
+    for (const auto& key : components().keys(gene)) {
+      rows.push_back({std::string(gene), key, components().at(gene, key).summary});
+    }
+  }
+  return table(rows);
+}
+
+std::string default_text(const Setting& setting) {
+  if (setting.required) return "required";
+  const auto text = to_text(setting.default_value);
+  return text.empty() ? "(empty)" : text;
+}
+
+std::string allowed_text(const Setting& setting) {
+  const auto text = setting.allowed();
+  return text == "any " + setting.type_name() ? "any" : text;  // the type has its own column
 }
 
 std::string settings_text(const std::vector<Setting>& settings) {
   if (settings.empty()) return "  no settings\n";
-  std::ostringstream text;
+  std::vector<Texts> rows{{"setting", "type", "default", "allowed", "meaning"}};
   for (const auto& setting : settings) {
-    const auto value = to_text(setting.default_value);
-    text << "  " << padded(setting.name, 22) << setting.help << "\n"
-         << std::string(24, ' ') << setting.type_name() << ", " << setting.allowed() << ", default "
-         << (value.empty() ? "''" : value) << '\n';
+    rows.push_back({setting.name, setting.type_name(), default_text(setting), allowed_text(setting),
+                    setting.help});
   }
-  return text.str();
+  return table(rows);
 }
 
+/// What a configuration consists of beside the plug-ins' own settings.
+struct Section {
+  std::string name;
+  std::string summary;
+  std::vector<Setting> settings{};
+};
+
+std::vector<Section> sections() {
+  const auto of = [](const Texts& keys) { return "; further settings: those of " + join(keys); };
+  return {
+      {"experiment", "the top of a configuration", experiment_settings()},
+      {"model", "the language model around the attention mechanism", model_settings()},
+      {"training", "how one candidate is trained", training_settings()},
+      {"evaluation", "where and how candidates are evaluated", evaluation_settings()},
+      {"algorithm", "the search: algorithm.name" + of(algorithms().keys()), population_settings()},
+      {"problem", "what is searched: problem.name" + of(problems().keys())},
+      {"data", "what is learned from: data.corpus" + of(corpora().keys())},
+  };
+}
+
+/// The labels of the paper that stand for a component, with the semantics under which they do.
 std::string labels_text(const Component& component) {
-  std::vector<std::string> meanings;
+  Texts meanings;
   for (const auto semantics : {Semantics::corrected, Semantics::published}) {
-    const auto label = component_label(semantics, component.gene, component.key);
-    const auto& labels = paper_labels(component.gene);
-    if (std::find(labels.begin(), labels.end(), label) != labels.end()) {
-      meanings.push_back("the paper's '" + label + "' under " + std::string(to_string(semantics)));
+    for (const auto& label : paper_labels(component.gene)) {
+      if (component_key(semantics, component.gene, label) == component.key) {
+        meanings.push_back(label + " (" + std::string(to_string(semantics)) + ")");
+      }
     }
   }
-  return meanings.empty() ? "no label of the paper" : join(meanings);
+  return meanings.empty() ? "none: not in the paper" : join(meanings);
 }
 
 std::string component_text(const Component& component) {
-  const AttentionShape shape;
-  std::ostringstream text;
-  text << component.gene << " '" << component.key << "': " << component.summary << '\n'
-       << "  label        " << labels_text(component) << '\n'
-       << "  voids        " << (component.voids.empty() ? "nothing" : join(component.voids)) << '\n'
-       << "  causal       " << (component.causal ? "yes" : "no: sees later tokens") << '\n'
-       << "  prefixes     "
-       << (component.prefix_consistent ? "consistent" : "change when tokens are appended") << '\n'
-       << "  per layer    " << component.parameters(shape) << " parameters, "
-       << human_count(component.flops(shape)) << " FLOPs a sequence, "
-       << component.state_bytes(shape) << " bytes of state a token (width " << shape.width << ", "
-       << shape.heads << " heads, " << shape.context << " tokens)\n";
-  return text.str();
+  const AttentionShape shape;  // the paper's
+  const auto row = [](const char* name, const std::string& value) { return Texts{name, value}; };
+  std::ostringstream at;
+  at << " (width " << shape.width << ", " << shape.heads << " heads, " << shape.context
+     << " tokens)";
+  return std::string(component.gene) + " " + component.key + ": " + component.summary + "\n" +
+         table({
+             row("paper's label", labels_text(component)),
+             row("voids", component.voids.empty() ? "nothing" : join(component.voids)),
+             row("parameters", std::to_string(component.parameters(shape)) + " a layer" + at.str()),
+             row("cost", human_count(component.flops(shape)) + " FLOP a layer and sequence"),
+             row("state", std::to_string(component.state_bytes(shape)) +
+                              " bytes a layer and token, beside keys and values"),
+             row("causal", component.causal ? "yes" : "no: it sees later tokens"),
+             row("prefixes", component.prefix_consistent ? "do not change when tokens are appended"
+                                                         : "change when tokens are appended"),
+         });
 }
 
+/// Whether a name is a component's key or, under either semantics, its label.
 bool bears(const Component& component, const std::string& name) {
-  if (component.key == name) return true;
-  return component_key(Semantics::corrected, component.gene, name) == component.key ||
+  return component.key == name ||
+         component_key(Semantics::corrected, component.gene, name) == component.key ||
          component_key(Semantics::published, component.gene, name) == component.key;
 }
 
 }  // namespace
 
 std::string list_text(const std::string& kind) {
-  std::vector<std::string> known;
-  std::ostringstream text;
-  const auto heading = [&](const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> lists;
+  for (const auto& plugins : plugin_kinds()) lists.emplace_back(plugins.many, plugin_list(plugins));
+  lists.insert(lists.end() - 1, {"components", component_list()});
+  std::string all;
+  Texts known;
+  for (const auto& [name, text] : lists) {
+    if (name == kind) return text;
+    all += name + "\n" + text;
     known.push_back(name);
-    if (!kind.empty() && kind != name) return false;
-    if (kind.empty()) text << name << '\n';
-    return true;
-  };
-  for (const auto& plugins : plugin_kinds()) {
-    if (!heading(plugins.heading)) continue;
-    for (const auto& plugin : plugins.plugins) {
-      text << "  " << padded(plugin.key, 22) << plugin.summary << '\n';
-    }
   }
-  if (heading("components")) {
-    for (const auto gene : kComponentGenes) {
-      text << "  " << gene << '\n';
-      for (const auto& key : components().keys(gene)) {
-        text << "    " << padded(key, 20) << components().at(gene, key).summary << '\n';
-      }
-    }
-  }
-  if (text.str().empty()) {
-    throw InputError("nas-run list: unknown kind '" + kind + "', must be one of " + join(known));
-  }
-  return text.str();
+  if (kind.empty()) return all;
+  const auto guess = nearest(kind, known);
+  throw InputError("list: unknown kind '" + kind + "', known: " + join(known) +
+                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
 }
 
 std::string describe_text(const std::string& name) {
-  std::vector<std::string> known;
-  std::ostringstream text;
+  Texts found;
+  Texts known;
+  const auto offer = [&](const std::string& key, bool matches, const std::string& text) {
+    known.push_back(key);
+    if (matches) found.push_back(text);
+  };
   for (const auto& kind : plugin_kinds()) {
     for (const auto& plugin : kind.plugins) {
-      known.push_back(plugin.key);
-      if (plugin.key != name) continue;
-      text << plugin.key << " (" << kind.heading << "): " << plugin.summary << '\n'
-           << settings_text(plugin.settings);
+      offer(plugin.key, plugin.key == name,
+            kind.one + " " + plugin.key + ": " + plugin.summary + "\n" +
+                settings_text(plugin.settings));
     }
   }
   for (const auto gene : kComponentGenes) {
+    for (const auto& key : components().keys(gene)) {
+      const auto& component = components().at(gene, key);
+      offer(key, bears(component, name), component_text(component));
+    }
     const auto& labels = paper_labels(gene);
     known.insert(known.end(), labels.begin(), labels.end());
-    for (const auto& key : components().keys(gene)) {
-      known.push_back(key);
-      const auto& component = components().at(gene, key);
-      if (bears(component, name)) text << component_text(component);
-    }
   }
-  for (const auto& [section, settings] : sections()) {
-    known.push_back(section);
-    if (section == name) text << "section " << section << '\n' << settings_text(settings());
+  for (const auto& section : sections()) {
+    offer(section.name, section.name == name,
+          "section " + section.name + ": " + section.summary + "\n" +
+              (section.settings.empty() ? "" : settings_text(section.settings)));
   }
-  if (text.str().empty()) {
-    const auto guess = nearest(name, known);
-    throw InputError(
-        "nas-run describe: nothing is called '" + name + "'" +
-        (guess.empty() ? "; nas-run list shows what there is" : "; did you mean " + guess + "?"));
-  }
-  return text.str();
+  if (!found.empty()) return join(found, "\n");
+  const auto guess = nearest(name, known);
+  throw InputError(
+      "describe: nothing is called '" + name + "'" +
+      (guess.empty() ? ", list shows what there is" : "; did you mean " + guess + "?"));
 }
 
 }  // namespace nas

@@ -4,14 +4,16 @@
 
 namespace nas {
 
-/// What there is: plug-ins and components with a sentence each.
+/// What there is, one line each: key and summary.
 ///
-/// @param kind  algorithms, problems, objectives, components, data, or empty: all.
-/// @throws InputError for another kind.
+/// @param kind  algorithms, problems, objectives, components, data, or empty: all of them.
+/// @throws InputError naming the kinds for another kind.
 std::string list_text(const std::string& kind);
 
-/// Everything that bears the name: plug-ins with their settings, components with formula, cost and
-/// labels, sections of the configuration. @throws InputError naming the nearest if nothing does.
+/// Everything that bears the name: plug-ins with their settings; components, by key or by the
+/// paper's label, with formula, cost and labels; sections of a configuration with their settings.
+///
+/// @throws InputError naming the nearest name if nothing bears it.
 std::string describe_text(const std::string& name);
 
 }  // namespace nas

@@ -1,15 +1,16 @@
 #include "cli/experiment.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <optional>
 #include <set>
 
+#include "cli/space.hpp"
 #include "config/document.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
-#include "genotype/component.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
@@ -22,78 +23,70 @@ using Kind = DocumentNode::Kind;
 using Integer = std::int64_t;
 using Texts = std::vector<std::string>;
 
-const std::map<std::string, std::string> kSelectors{
-    {"data", "corpus"}, {"algorithm", "name"}, {"problem", "name"}};
+constexpr const char* kVanilla = "dot|softmax|none|fixed|bias|0.1";
 
-/// The settings of the `algorithm` section that belong to the search and not to the algorithm.
-std::vector<Setting> population_settings() {
-  return {
-      {.name = "population", .default_value = Integer{12}, .help = "individuals", .min = 1},
-      {.name = "informed",
-       .default_value = Texts{},
-       .help = "known-good mechanisms, by name, for the initial population"},
-      {.name = "informed_share",
-       .default_value = 0.0,
-       .help = "share of the initial population that is taken from `informed`, in turn",
-       .min = 0,
-       .max = 1},
-  };
+Texts names(const std::vector<Setting>& settings) {
+  Texts names;
+  for (const auto& setting : settings) names.push_back(setting.name);
+  return names;
 }
 
-std::vector<Setting> top_settings() {
-  return {
-      {.name = "name", .default_value = std::string(), .help = "of the run and its folder"},
-      {.name = "seed", .default_value = Integer{42}, .help = "of everything random", .min = 0},
-      {.name = "semantics",
-       .default_value = std::string("corrected"),
-       .help = "what the paper's labels compute",
-       .choices = {"corrected", "published"}},
-      {.name = "objectives",
-       .default_value = Texts{"perplexity"},
-       .help = "what is minimised",
-       .choices = objectives().keys()},
-      {.name = "baseline",
-       .default_value = std::string("dot|softmax|none|fixed|bias|0.1"),
-       .help = "mechanism that is trained beside the search"},
-  };
+const PluginSections& plugin_sections() {
+  static const PluginSections kSections{
+      {"problem", {.key = "name", .plugin = "attention_search"}},
+      {"data", {.key = "corpus", .plugin = "wikitext-2"}},
+      {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
+  return kSections;
 }
 
-/// Reads a configuration piece by piece; mistakes collect in `diagnostics`.
+bool contains(const Texts& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+/// Reads a configuration section by section; mistakes collect in `diagnostics_`.
 class Reader {
  public:
   explicit Reader(const DocumentNode& document) : document_(document) {}
 
   Experiment read(const std::filesystem::path& file) {
     read_top(file);
-    read_space();
-    const auto* model = document_.find("model");
-    experiment_.model = read_section("model", model, model_settings(), diagnostics_);
-    experiment_.training =
-        read_section("training", document_.find("training"), training_settings(), diagnostics_);
-    experiment_.evaluation = read_section("evaluation", document_.find("evaluation"),
-                                          evaluation_settings(), diagnostics_);
-    experiment_.problem = read_plugin("problem", "name", "attention_search", problems(), {},
-                                      experiment_.problem_settings);
-    experiment_.corpus =
-        read_plugin("data", "corpus", "wikitext-2", corpora(), {}, experiment_.data);
-    Parameters algorithm;
-    experiment_.algorithm =
-        read_plugin("algorithm", "name", "evo_ga", algorithms(), population_settings(), algorithm);
+    noting_mistakes("space", [&] {
+      experiment_.space = read_space(document_.find("space"), experiment_.semantics, diagnostics_);
+    });
+    experiment_.model = read_own("model", model_settings());
+    experiment_.training = read_own("training", training_settings());
+    experiment_.evaluation = read_own("evaluation", evaluation_settings());
+    experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
+    experiment_.corpus = read_plugin("data", corpora(), {}, experiment_.data);
+    experiment_.algorithm = read_plugin("algorithm", algorithms(), population_settings(),
+                                        experiment_.algorithm_settings);
+    const auto& algorithm = experiment_.algorithm_settings;
     experiment_.population = algorithm.get<Integer>("population");
     experiment_.informed = algorithm.get<Texts>("informed");
     experiment_.informed_share = algorithm.get<double>("informed_share");
-    experiment_.algorithm_settings = algorithm;
-    check_together();
+    check_model_and_training();
+    check_evaluation();
+    check_informed();
     diagnostics_.throw_if_any();
     experiment_.resolved = resolved();
     return experiment_;
   }
 
  private:
+  /// Runs `read` and remembers whether it found mistakes in the section: checks of several settings
+  /// together would only repeat them.
+  template <class Read>
+  void noting_mistakes(const std::string& section, Read read) {
+    const auto before = diagnostics_.size();
+    read();
+    if (diagnostics_.size() != before) mistaken_.insert(section);
+  }
+
   void read_top(const std::filesystem::path& file) {
-    const auto settings = top_settings();
-    Texts known{"space", "problem", "model", "training", "evaluation", "data", "algorithm"};
-    for (const auto& setting : settings) known.push_back(setting.name);
+    const auto settings = experiment_settings();
+    Texts known = names(settings);
+    known.insert(known.end(),
+                 {"problem", "space", "model", "data", "training", "evaluation", "algorithm"});
     check_keys("", document_, known, diagnostics_);
     Parameters top(settings);
     for (const auto& setting : settings) {
@@ -105,293 +98,295 @@ class Reader {
     }
     experiment_.name = top.get<std::string>("name");
     if (experiment_.name.empty()) experiment_.name = file.stem().string();
+    if (experiment_.name.find('/') != std::string::npos || experiment_.name.front() == '.') {
+      refuse("name", experiment_.name, "must be the name of a folder: no '/', no '.' in front");
+    }
     experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
     experiment_.semantics = parse_semantics(top.get<std::string>("semantics"));
     experiment_.objectives = top.get<Texts>("objectives");
     if (experiment_.objectives.empty()) {
-      diagnostics_.add(document_.find("objectives")->origin,
-                       "objectives = [], must name at least one of " + join(objectives().keys()));
+      refuse("objectives", "[]", "must name at least one of " + join(objectives().keys()));
     }
     experiment_.baseline = top.get<std::string>("baseline");
-    check_mechanism("baseline", experiment_.baseline, document_.find("baseline"));
+    (void)read_mechanism("baseline", experiment_.baseline, origin_of("baseline"));
   }
 
-  [[nodiscard]] Origin origin_of(const DocumentNode* node) const {
-    return node != nullptr ? node->origin : document_.origin;
+  Parameters read_own(const std::string& section, const std::vector<Setting>& settings) {
+    Parameters parameters;
+    noting_mistakes(section, [&] {
+      parameters = read_section(section, document_.find(section), settings, diagnostics_);
+    });
+    return parameters;
   }
 
-  void check_mechanism(const std::string& path, const std::string& name, const DocumentNode* node) {
-    try {
-      (void)parse_mechanism(name, experiment_.semantics);
-    } catch (const InputError& error) {
-      diagnostics_.add(origin_of(node), path + ": " + error.what());
-    }
-  }
-
-  // -- space
-  // ----------------------------------------------------------------------------------------------------------
-
-  void read_space() {
-    const auto* space = document_.find("space");
-    static const DocumentNode kEmpty;
-    if (space == nullptr || space->kind == Kind::null) space = &kEmpty;
-    if (space->kind != Kind::map && space != &kEmpty) {
-      diagnostics_.add(space->origin, "space = " + space->summary() + ", must be a map of genes");
-      return;
-    }
-    Texts known(kComponentGenes.begin(), kComponentGenes.end());
-    known.insert(known.end(), {"bias", "attention_dropout"});
-    check_keys("space", *space, known, diagnostics_);
-    std::vector<Gene> genes;
-    for (const auto gene : kComponentGenes) {
-      genes.push_back(component_gene(std::string(gene), space->find(gene)));
-    }
-    genes.push_back(bias_gene(space->find("bias")));
-    genes.push_back(dropout_gene(space->find("attention_dropout")));
-    experiment_.space = SearchSpace(std::move(genes));
-  }
-
-  Gene component_gene(const std::string& gene, const DocumentNode* node) {
-    Gene result{.name = gene, .options = paper_labels(gene)};
-    if (node == nullptr) return result;
-    const std::string path = "space." + gene;
-    if (node->kind != Kind::list || node->items.empty()) {
-      diagnostics_.add(node->origin,
-                       path + " = " + node->summary() + ", must be a list of at least one option");
-      return result;
-    }
-    Texts valid = paper_labels(gene);
-    for (const auto& key : components().keys(gene)) {
-      if (std::find(valid.begin(), valid.end(), key) == valid.end()) valid.push_back(key);
-    }
-    Texts options;
-    std::map<std::string, std::string> option_of_key;
-    for (const auto& item : node->items) {
-      const auto& option = item.text;
-      const auto key = component_key(experiment_.semantics, gene, option);
-      if (item.kind != Kind::scalar || !components().contains(gene, key)) {
-        const auto guess = nearest(option, valid);
-        diagnostics_.add(item.origin, path + ": unknown option " + item.summary() +
-                                          ", known: " + join(valid) +
-                                          (guess.empty() ? "" : "; did you mean " + guess + "?"));
-        continue;
-      }
-      const auto [same, fresh] = option_of_key.try_emplace(key, option);
-      if (!fresh) {
-        diagnostics_.add(item.origin, path + ": " + same->second + " and " + option +
-                                          " are the same component, " + key);
-        continue;
-      }
-      options.push_back(option);
-    }
-    if (!options.empty()) result.options = std::move(options);
-    return result;
-  }
-
-  Gene bias_gene(const DocumentNode* node) {
-    Gene gene{.name = "bias", .options = {"bias", "no_bias"}};
-    if (node == nullptr) return gene;
-    const auto wrong = [&](const DocumentNode& at) {
-      diagnostics_.add(at.origin, "space.bias = " + node->summary() +
-                                      ", must be a list of true, false or both, each once");
-      return gene;
-    };
-    const std::vector<DocumentNode> single{*node};
-    const auto& items = node->kind == Kind::list ? node->items : single;
-    if (items.empty()) return wrong(*node);
-    Texts options;
-    for (const auto& item : items) {
-      if (item.kind != Kind::scalar || (item.text != "true" && item.text != "false"))
-        return wrong(item);
-      options.emplace_back(item.text == "true" ? "bias" : "no_bias");
-    }
-    if (std::set<std::string>(options.begin(), options.end()).size() != options.size()) {
-      return wrong(*node);
-    }
-    gene.options = std::move(options);
-    return gene;
-  }
-
-  Gene dropout_gene(const DocumentNode* node) {
-    Gene gene{.name = "attention_dropout", .min = 0.0, .max = 0.3};
-    if (node == nullptr) return gene;
-    const auto bound = [](std::string name, double value) {
-      return Setting{.name = std::move(name),
-                     .default_value = value,
-                     .help = "dropout of the attention weights",
-                     .min = 0,
-                     .max = 1,
-                     .max_exclusive = true};
-    };
-    if (node->kind == Kind::scalar) {
-      Value value;
-      if (read_value("space.attention_dropout", *node, bound("attention_dropout", 0.0),
-                     diagnostics_, value)) {
-        gene.min = gene.max = std::get<double>(value);
-      }
-      return gene;
-    }
-    const auto bounds = read_section("space.attention_dropout", node,
-                                     {bound("min", gene.min),
-                                      bound("max", gene.max),
-                                      {.name = "decimals",
-                                       .default_value = Integer{-1},
-                                       .help = "values are rounded to so many; -1 = not at all",
-                                       .min = -1,
-                                       .max = 12}},
-                                     diagnostics_);
-    gene.min = bounds.get<double>("min");
-    gene.max = bounds.get<double>("max");
-    gene.decimals = static_cast<int>(bounds.get<Integer>("decimals"));
-    if (gene.min > gene.max) {
-      diagnostics_.add(node->origin,
-                       "space.attention_dropout = " + node->summary() + ", min must be <= max");
-      gene.max = gene.min;
-    }
-    return gene;
-  }
-
-  // -- plug-ins
-  // -------------------------------------------------------------------------------------------------------
-
-  /// Reads a section whose plug-in its `selector` key names; a text alone names the plug-in.
+  /// Reads a plug-in section.
+  /// @param shared      settings that every plug-in of the section has.
+  /// @param parameters  receives these and the plug-in's own.
+  /// @return the plug-in's key.
   template <class AnyRegistry>
-  std::string read_plugin(const std::string& section, const std::string& selector, std::string key,
-                          const AnyRegistry& registry, std::vector<Setting> settings,
-                          Parameters& parameters) {
+  std::string read_plugin(const std::string& section, const AnyRegistry& registry,
+                          std::vector<Setting> shared, Parameters& parameters) {
+    const auto& declared = plugin_sections().find(section)->second;
+    Value key = declared.plugin;
+    noting_mistakes(section, [&] {
+      const auto* node = document_.find(section);
+      const auto* named = node != nullptr ? node->find(declared.key) : nullptr;
+      const auto path = section + "." + declared.key;
+      const Setting setting{.name = declared.key, .default_value = key, .help = "the plug-in"};
+      const bool readable =
+          named == nullptr || read_value(path, *named, setting, diagnostics_, key);
+      const auto& text = std::get<std::string>(key);
+      auto settings = std::move(shared);
+      Texts ignored{declared.key};
+      if (readable && registry.contains(text)) {
+        const auto& own = registry.at(text).description.settings;
+        settings.insert(settings.end(), own.begin(), own.end());
+      } else {
+        if (readable) {
+          diagnostics_.add(origin_of(section, declared.key), path + ": " + registry.unknown(text));
+        }
+        // Nobody knows which of the other keys would be right.
+        if (node != nullptr) {
+          for (const auto& entry : node->entries) ignored.push_back(entry.key);
+        }
+      }
+      parameters = read_section(section, node, settings, diagnostics_, ignored);
+    });
+    return std::get<std::string>(key);
+  }
+
+  /// Where a key is written; where it is not, its section, or the whole document.
+  [[nodiscard]] Origin origin_of(const std::string& section, const std::string& key = "") const {
     const auto* node = document_.find(section);
-    const auto* named = node;
-    if (node != nullptr && node->kind != Kind::scalar) named = node->find(selector);
-    if (named != nullptr && named->kind == Kind::scalar) key = named->text;
-    if (!registry.contains(key)) {
-      diagnostics_.add(origin_of(named), section + "." + selector + ": " + registry.unknown(key));
-      parameters = Parameters(settings);
-      return key;
+    if (node == nullptr) return document_.origin;
+    const auto* value = node->find(key);
+    return value != nullptr ? value->origin : node->origin;
+  }
+
+  void refuse(const std::string& key, const std::string& value, const std::string& message) {
+    const auto dot = key.find('.');
+    const auto origin = dot == std::string::npos
+                            ? origin_of(key)
+                            : origin_of(key.substr(0, dot), key.substr(dot + 1));
+    diagnostics_.add(origin, key + " = " + value + ", " + message);
+  }
+
+  std::optional<Mechanism> read_mechanism(const std::string& path, const std::string& name,
+                                          const Origin& origin) {
+    try {
+      return parse_mechanism(name, experiment_.semantics);
+    } catch (const InputError& error) {
+      diagnostics_.add(origin, path + ": " + error.what());
+      return std::nullopt;
     }
-    const auto& own = registry.at(key).description.settings;
-    settings.insert(settings.end(), own.begin(), own.end());
-    const bool has_settings = node != nullptr && node->kind != Kind::scalar;
-    parameters =
-        read_section(section, has_settings ? node : nullptr, settings, diagnostics_, {selector});
-    return key;
   }
 
-  // -- what must fit together
-  // -----------------------------------------------------------------------------------------
-
-  void require(bool holds, const char* section, const char* key, const std::string& message) {
-    if (holds) return;
-    const auto* node = document_.find(section);
-    const auto* value = node != nullptr && node->kind == Kind::map ? node->find(key) : nullptr;
-    diagnostics_.add(value != nullptr ? value->origin : origin_of(node),
-                     std::string(section) + "." + key + message);
-  }
-
-  void check_together() {
+  void check_model_and_training() {
     const auto width = experiment_.model.get<Integer>("width");
     const auto heads = experiment_.model.get<Integer>("heads");
-    require(width % heads == 0, "model", "width",
-            " = " + std::to_string(width) +
-                ", must be a multiple of model.heads = " + std::to_string(heads));
+    if (!mistaken_.contains("model") && width % heads != 0) {
+      refuse("model.width", std::to_string(width),
+             "must be a multiple of model.heads = " + std::to_string(heads));
+    }
     const auto steps = experiment_.training.get<Integer>("steps");
     const auto warmup = experiment_.training.get<Integer>("warmup_steps");
-    require(warmup <= steps, "training", "warmup_steps",
-            " = " + std::to_string(warmup) +
-                ", must be at most training.steps = " + std::to_string(steps));
-    // Validation steps beyond the end are dropped, not refused: a shorter training is one override.
+    if (!mistaken_.contains("training") && warmup > steps) {
+      refuse("training.warmup_steps", std::to_string(warmup),
+             "must be <= training.steps = " + std::to_string(steps));
+    }
     auto checkpoints = experiment_.training.get<std::vector<Integer>>("checkpoints");
     std::erase_if(checkpoints, [steps](Integer step) { return step > steps; });
     experiment_.training.set("checkpoints", checkpoints);
-    check_workers();
-    for (const auto& name : experiment_.informed) {
-      check_mechanism("algorithm.informed", name, document_.find("algorithm"));
-    }
-    require(
-        experiment_.informed_share == 0.0 || !experiment_.informed.empty(), "algorithm",
-        "informed_share",
-        " = " + shortest(experiment_.informed_share) + ", needs mechanisms in algorithm.informed");
   }
 
-  void check_workers() {
+  void check_evaluation() {
+    const auto digits = [](std::string_view text) {
+      constexpr std::size_t kMaxDigits = 4;
+      return !text.empty() && text.size() <= kMaxDigits &&
+             text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
     const auto& workers = experiment_.evaluation.get<std::string>("workers");
-    const bool number = !workers.empty() && workers.size() < 5 && workers.front() != '0' &&
-                        workers.find_first_not_of("0123456789") == std::string::npos;
-    require(workers == "auto" || number, "evaluation", "workers",
-            " = " + workers + ", must be auto or a number >= 1");
+    if (workers != "auto" && (!digits(workers) || workers.front() == '0')) {
+      refuse("evaluation.workers", workers, "must be auto or an integer in [1, 9999]");
+    }
     const auto& device = experiment_.evaluation.get<std::string>("device");
-    const bool indexed = device.rfind("cuda:", 0) == 0 && device.size() > 5 &&
-                         device.find_first_not_of("0123456789", 5) == std::string::npos;
-    require(device == "auto" || device == "cpu" || device == "cuda" || indexed, "evaluation",
-            "device", " = " + device + ", must be auto, cpu, cuda or cuda:N");
+    static const Texts kDevices{"auto", "cpu", "cuda"};
+    const bool numbered = device.rfind("cuda:", 0) == 0 && digits(device.substr(5));
+    if (!numbered && !contains(kDevices, device)) {
+      const auto guess = nearest(device, kDevices);
+      refuse("evaluation.device", device,
+             "must be one of auto, cpu, cuda, cuda:N" +
+                 (guess.empty() ? "" : "; did you mean " + guess + "?"));
+    }
   }
 
-  [[nodiscard]] nlohmann::json resolved() const {
-    nlohmann::json space = nlohmann::json::object();
+  void check_informed() {
+    const auto& informed = experiment_.informed;
+    if (mistaken_.contains("algorithm") || mistaken_.contains("space")) return;
+    if (experiment_.informed_share > 0.0 && informed.empty()) {
+      refuse("algorithm.informed_share", shortest(experiment_.informed_share),
+             "must be 0 where algorithm.informed names no mechanism");
+    }
+    if (informed.empty()) return;
+    const auto items = document_.find("algorithm")->find("informed")->as_list();
+    for (std::size_t i = 0; i < informed.size(); ++i) {
+      const auto mechanism = read_mechanism("algorithm.informed", informed[i], items[i].origin);
+      if (!mechanism) continue;
+      if (const auto why = outside_space(*mechanism); !why.empty()) {
+        diagnostics_.add(items[i].origin, "algorithm.informed = " + informed[i] + ", " + why);
+      }
+    }
+  }
+
+  /// @return which gene of a mechanism is not in the space and what is allowed, empty if all are.
+  [[nodiscard]] std::string outside_space(const Mechanism& mechanism) const {
     for (const auto& gene : experiment_.space.genes()) {
-      if (gene.categorical()) {
+      if (!gene.categorical()) {
+        if (mechanism.attention_dropout < gene.min || mechanism.attention_dropout > gene.max) {
+          return "dropout must be in [" + shortest(gene.min) + ", " + shortest(gene.max) +
+                 "], as the space is";
+        }
+      } else if (!offers(gene, mechanism)) {
+        return gene.name + " must be one of " + join(gene.options) + ", as the space is";
+      }
+    }
+    return {};
+  }
+
+  /// Whether the option that a mechanism has is one of a categorical gene's.
+  [[nodiscard]] bool offers(const Gene& gene, const Mechanism& mechanism) const {
+    if (gene.name == "bias") return contains(gene.options, mechanism.bias ? "bias" : "no_bias");
+    return std::any_of(gene.options.begin(), gene.options.end(), [&](const std::string& option) {
+      return component_key(experiment_.semantics, gene.name, option) ==
+             mechanism.component(gene.name);
+    });
+  }
+
+  [[nodiscard]] nlohmann::json resolved_space() const {
+    auto space = nlohmann::json::object();
+    for (const auto& gene : experiment_.space.genes()) {
+      if (gene.name == "bias") {
+        for (const auto& option : gene.options) space["bias"].push_back(option == "bias");
+      } else if (gene.categorical()) {
         space[gene.name] = gene.options;
       } else {
         space[gene.name] = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
       }
     }
-    const auto with = [](const Parameters& parameters, const char* key, const std::string& value) {
+    return space;
+  }
+
+  /// The configuration as it could be written in a file with nothing left to a default.
+  [[nodiscard]] nlohmann::json resolved() const {
+    const auto plugin = [](const char* section, const std::string& key,
+                           const Parameters& parameters) {
       nlohmann::json json = parameters;
-      json[key] = value;
+      json[plugin_sections().find(section)->second.key] = key;
       return json;
     };
-    return {{"name", experiment_.name},
-            {"seed", experiment_.seed},
-            {"semantics", to_string(experiment_.semantics)},
-            {"space", space},
-            {"problem", with(experiment_.problem_settings, "name", experiment_.problem)},
-            {"objectives", experiment_.objectives},
-            {"baseline", experiment_.baseline},
-            {"model", experiment_.model},
-            {"data", with(experiment_.data, "corpus", experiment_.corpus)},
-            {"training", experiment_.training},
-            {"evaluation", experiment_.evaluation},
-            {"algorithm", with(experiment_.algorithm_settings, "name", experiment_.algorithm)}};
+    return {
+        {"name", experiment_.name},
+        {"seed", experiment_.seed},
+        {"semantics", to_string(experiment_.semantics)},
+        {"problem", plugin("problem", experiment_.problem, experiment_.problem_settings)},
+        {"objectives", experiment_.objectives},
+        {"baseline", experiment_.baseline},
+        {"space", resolved_space()},
+        {"model", experiment_.model},
+        {"data", plugin("data", experiment_.corpus, experiment_.data)},
+        {"training", experiment_.training},
+        {"evaluation", experiment_.evaluation},
+        {"algorithm", plugin("algorithm", experiment_.algorithm, experiment_.algorithm_settings)}};
   }
 
   const DocumentNode& document_;
   Diagnostics diagnostics_;
+  std::set<std::string> mistaken_;  ///< sections in which there are mistakes
   Experiment experiment_;
 };
 
+/// Appends the differences of two values to `keys`. Maps are compared key by key, lists as a whole.
+void compare(const nlohmann::json* recorded, const nlohmann::json* given, const std::string& path,
+             std::vector<std::string>& keys) {
+  static const std::set<std::string> kWithoutEffect{"name", "evaluation.workers",
+                                                    "evaluation.device", "evaluation.keep_models",
+                                                    "training.checkpoint_minutes"};
+  if (kWithoutEffect.contains(path)) return;
+  if (recorded != nullptr && given != nullptr) {
+    if (*recorded == *given) return;
+    if (recorded->is_object() && given->is_object()) {
+      std::set<std::string> names;
+      for (const auto* side : {recorded, given}) {
+        for (const auto& item : side->items()) names.insert(item.key());
+      }
+      const auto value = [](const nlohmann::json& side, const std::string& name) {
+        return side.contains(name) ? &side.at(name) : nullptr;
+      };
+      for (const auto& name : names) {
+        compare(value(*recorded, name), value(*given, name),
+                path.empty() ? name : path + "." + name, keys);
+      }
+      return;
+    }
+  }
+  const auto text = [](const nlohmann::json* value) {
+    return value != nullptr ? value->dump() : "absent";
+  };
+  keys.push_back(path + ": " + text(recorded) + " -> " + text(given));
+}
+
 }  // namespace
+
+std::vector<Setting> experiment_settings() {
+  return {
+      {.name = "name",
+       .default_value = std::string(),
+       .help = "of the run and its folder; empty: the name of the file"},
+      {.name = "seed",
+       .default_value = Integer{42},
+       .help = "from which every other seed is derived",
+       .min = 0},
+      {.name = "semantics",
+       .default_value = std::string("corrected"),
+       .help = "what the paper's labels compute: the published code's defects repaired, or kept",
+       .choices = {"corrected", "published"}},
+      {.name = "objectives",
+       .default_value = Texts{"perplexity"},
+       .help = "what is minimised",
+       .choices = objectives().keys()},
+      {.name = "baseline",
+       .default_value = std::string(kVanilla),
+       .help = "mechanism that is trained beside the search"},
+  };
+}
+
+std::vector<Setting> population_settings() {
+  return {
+      {.name = "population",
+       .default_value = Integer{12},
+       .help = "individuals of a generation",
+       .min = 1},
+      {.name = "informed",
+       .default_value = Texts{},
+       .help = "known-good mechanisms of the space, by name, for the initial population"},
+      {.name = "informed_share",
+       .default_value = 0.0,
+       .help = "share of the initial population that is taken from informed, in turn",
+       .min = 0,
+       .max = 1},
+  };
+}
 
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides) {
-  const auto document = load_document(file, overrides, kSelectors);
+  const auto document = load_document(file, overrides, plugin_sections());
   return Reader(document).read(file);
 }
 
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given) {
-  static const std::set<std::string> kNoResult{"/name", "/evaluation/workers", "/evaluation/device",
-                                               "/evaluation/keep_models",
-                                               "/training/checkpoint_minutes"};
-  // flatten() makes one entry an item of a list; lists are compared whole, as the user wrote them.
   std::vector<std::string> keys;
-  const auto visit = [&](auto&& self, const nlohmann::json& a, const nlohmann::json& b,
-                         const std::string& path) -> void {
-    if (a == b || kNoResult.contains(path)) return;
-    if (!a.is_object() || !b.is_object()) {
-      std::string dotted = path.substr(1);
-      std::replace(dotted.begin(), dotted.end(), '/', '.');
-      keys.push_back(dotted + ": " + a.dump() + " -> " + b.dump());
-      return;
-    }
-    std::set<std::string> names;
-    for (const auto* side : {&a, &b}) {
-      for (const auto& item : side->items()) names.insert(item.key());
-    }
-    for (const auto& name : names) {
-      self(self, a.value(name, nlohmann::json()), b.value(name, nlohmann::json()),
-           path + "/" + name);
-    }
-  };
-  visit(visit, recorded, given, "");
+  compare(&recorded, &given, "", keys);
   return keys;
 }
 

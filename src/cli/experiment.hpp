@@ -35,17 +35,23 @@ struct Experiment {
   nlohmann::json resolved;            ///< all of the above: the run's recorded configuration
 };
 
+/// Settings at the top of a configuration, outside its sections.
+std::vector<Setting> experiment_settings();
+/// Settings of the section `algorithm` that belong to the search, whatever the algorithm.
+std::vector<Setting> population_settings();
+
 /// Reads a configuration: `extends:` chains (relative to the file), then overrides `key.path=value`
-/// in order.
+/// in order. Validation steps after the last training step are dropped, so that a shorter training
+/// is one override.
 /// @throws InputError with every mistake of the file, one a line: "file:line:column: key = value,
-/// must be ...; did you mean
-///         ...?" (overrides: "command line: key.path = ...").
+/// must be ...; did you mean ...?" (overrides: "command line: key.path = ...").
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides);
 
-/// Dotted keys at which two resolved configurations differ, each "key: old -> new"; keys that do
-/// not change results (evaluation.workers, evaluation.device kind auto,
-/// training.checkpoint_minutes, evaluation.keep_models, name) are left out.
+/// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
+/// one has no such key). Left out is what does not change results: name, evaluation.workers,
+/// evaluation.keep_models, training.checkpoint_minutes, and evaluation.device, since the device
+/// that was used is recorded apart.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

@@ -150,6 +150,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
        .value = wanted.front().value,
        .label = [problem](const std::string& candidate) { return problem->label(candidate); },
        .now = {}});
+  for (const auto& evaluation : store.evaluations()) display.count(evaluation);
   const auto evaluator = std::make_shared<Evaluator>(
       problem, store,
       [wanted](const Evaluation& evaluation) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include <yaml-cpp/yaml.h>
 
@@ -17,204 +18,299 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = DocumentNode::Kind;
 
-Origin origin_of(const YAML::Mark& mark, const std::string& source, bool has_lines) {
-  if (!has_lines || mark.is_null()) return {source, 0, 0};
-  return {source, mark.line + 1, mark.column + 1};
-}
+const std::string kCommandLine = "command line";
 
-DocumentNode convert(const YAML::Node& yaml, const std::string& source, bool has_lines) {
-  DocumentNode node;
-  node.origin = origin_of(yaml.Mark(), source, has_lines);
-  if (yaml.IsScalar()) {
-    node.kind = Kind::scalar;
-    node.text = yaml.Scalar();
-    node.quoted = yaml.Tag() == "!";  // yaml-cpp's mark of a quoted scalar
-  } else if (yaml.IsSequence()) {
-    node.kind = Kind::list;
-    for (const auto& item : yaml) node.items.push_back(convert(item, source, has_lines));
-  } else if (yaml.IsMap()) {
-    node.kind = Kind::map;
-    for (const auto& entry : yaml) {
-      node.entries.push_back({entry.first.Scalar(),
-                              origin_of(entry.first.Mark(), source, has_lines),
-                              convert(entry.second, source, has_lines)});
+/// Text of a file or of the command line, becoming a tree.
+class YamlSource {
+ public:
+  YamlSource(std::string name, bool has_lines) : name_(std::move(name)), has_lines_(has_lines) {}
+
+  /// @throws InputError unless `load` returns one YAML document (or none: a null node).
+  template <class Load>
+  [[nodiscard]] DocumentNode read(Load load) const {
+    try {
+      const std::vector<YAML::Node> documents = load();
+      if (documents.empty()) return at(YAML::Mark());
+      if (documents.size() > 1) {
+        refuse(documents[1].Mark(), "a second document ('---') begins, must be one");
+      }
+      return convert(documents.front(), 0);
+    } catch (const YAML::ParserException& error) {
+      refuse(error.mark, "not valid YAML: " + error.msg);
     }
   }
-  return node;
+
+ private:
+  [[nodiscard]] DocumentNode at(const YAML::Mark& mark) const {
+    DocumentNode node;
+    node.origin = origin(mark);
+    return node;
+  }
+
+  [[nodiscard]] Origin origin(const YAML::Mark& mark) const {
+    if (!has_lines_ || mark.is_null()) return {name_, 0, 0};
+    return {name_, mark.line + 1, mark.column + 1};
+  }
+
+  [[noreturn]] void refuse(const YAML::Mark& mark, const std::string& message) const {
+    throw InputError(origin(mark).text() + ": " + message);
+  }
+
+  [[nodiscard]] DocumentNode convert(const YAML::Node& yaml, int depth) const {
+    constexpr int kMaxDepth = 32;  // an anchor that contains an alias of itself has no end
+    if (depth > kMaxDepth) refuse(yaml.Mark(), "nested too deeply, or an anchor within itself");
+    auto node = at(yaml.Mark());
+    if (yaml.IsScalar()) {
+      node.kind = Kind::scalar;
+      node.text = yaml.Scalar();
+      node.quoted = yaml.Tag() == "!";  // yaml-cpp's mark of a scalar that is not plain
+    } else if (yaml.IsSequence()) {
+      node.kind = Kind::list;
+      for (const auto& item : yaml) node.items.push_back(convert(item, depth + 1));
+    } else if (yaml.IsMap()) {
+      node.kind = Kind::map;
+      for (const auto& entry : yaml) {
+        const YAML::Node& key = entry.first;
+        if (!key.IsScalar()) refuse(key.Mark(), "a key must be a word");
+        auto child = convert(entry.second, depth + 1);
+        // The mark of a value that is not there is that of whatever comes next.
+        if (child.kind == Kind::null) child.origin = origin(key.Mark());
+        node.entries.push_back({key.Scalar(), origin(key.Mark()), std::move(child)});
+      }
+    }
+    return node;
+  }
+
+  std::string name_;
+  bool has_lines_;
+};
+
+DocumentNode single_entry(std::string key, DocumentNode value) {
+  DocumentNode map;
+  map.kind = Kind::map;
+  map.origin = value.origin;
+  map.entries.push_back({std::move(key), map.origin, std::move(value)});
+  return map;
 }
 
-DocumentNode parse_text(const std::string& text, const std::string& source, bool has_lines) {
-  try {
-    return convert(YAML::Load(text), source, has_lines);
-  } catch (const YAML::ParserException& error) {
-    throw InputError(origin_of(error.mark, source, has_lines).text() +
-                     ": no valid YAML: " + error.msg);
+/// Writes `problem: zdt` as `problem: {name: zdt}`.
+void expand_short_forms(DocumentNode& document, const PluginSections& sections) {
+  for (auto& entry : document.entries) {
+    const auto section = sections.find(entry.key);
+    if (section != sections.end() && entry.value.kind == Kind::scalar) {
+      entry.value = single_entry(section->second.key, std::move(entry.value));
+    }
   }
 }
 
-DocumentNode::Entry* find_entry(DocumentNode& map, std::string_view key) {
-  const auto found = std::find_if(map.entries.begin(), map.entries.end(),
-                                  [key](const auto& entry) { return entry.key == key; });
-  return found == map.entries.end() ? nullptr : &*found;
+/// Forgets the settings of `base` that belong to another plug-in than the one `over` names.
+void forget_other_plugin(DocumentNode& base, const DocumentNode& over,
+                         const PluginSection& section) {
+  const auto* before = base.find(section.key);
+  const auto* after = over.find(section.key);
+  if (after == nullptr || after->text == (before != nullptr ? before->text : section.plugin)) {
+    return;
+  }
+  std::erase_if(base.entries, [&section](const auto& entry) {
+    return std::find(section.shared.begin(), section.shared.end(), entry.key) ==
+           section.shared.end();
+  });
 }
 
-/// Lays `over` on `base`; `selector` is the key of a plug-in section that names its plug-in, or
-/// empty.
-void merge(DocumentNode& base, DocumentNode over, const std::string& selector,
-           const std::map<std::string, std::string>& selectors) {
+/// Lays `over` on `base`.
+/// @param sections  plug-in sections among the keys of `base`; none below the top of a document.
+void merge(DocumentNode& base, DocumentNode over, const PluginSections& sections) {
+  if (base.kind == Kind::map && over.kind == Kind::null) return;
   if (base.kind != Kind::map || over.kind != Kind::map) {
     base = std::move(over);
     return;
   }
-  if (!selector.empty()) {
-    const auto* before = base.find(selector);
-    const auto* after = over.find(selector);
-    if (after != nullptr && (before == nullptr || before->text != after->text)) {
-      base = std::move(over);
-      return;
-    }
-  }
   std::set<std::string> merged;
   for (auto& entry : over.entries) {
-    auto* known = find_entry(base, entry.key);
+    const auto known = std::find_if(base.entries.begin(), base.entries.end(),
+                                    [&entry](const auto& other) { return other.key == entry.key; });
     // A key that is repeated within one file stays repeated, so that it is reported.
-    if (known == nullptr || !merged.insert(entry.key).second) {
-      merged.insert(entry.key);
+    const bool repeated = !merged.insert(entry.key).second;
+    if (known == base.entries.end() || repeated) {
       base.entries.push_back(std::move(entry));
       continue;
     }
-    const auto section = selectors.find(entry.key);
+    const auto section = sections.find(entry.key);
+    if (section != sections.end()) {
+      forget_other_plugin(known->value, entry.value, section->second);
+    }
     known->origin = entry.origin;
-    merge(known->value, std::move(entry.value), section == selectors.end() ? "" : section->second,
-          {});
+    merge(known->value, std::move(entry.value), {});
   }
 }
 
-DocumentNode load_file(const fs::path& file, std::vector<fs::path>& chain,
-                       const std::map<std::string, std::string>& selectors) {
-  std::error_code error;
-  const auto identity = fs::weakly_canonical(file, error);
-  if (std::find(chain.begin(), chain.end(), identity) != chain.end()) {
-    throw InputError(file.string() + ": extends itself, directly or through the files it extends");
-  }
-  chain.push_back(identity);
-  YAML::Node yaml;
+DocumentNode parse_file(const fs::path& file, const PluginSections& sections) {
+  const auto name = file.string();
+  if (fs::is_directory(file)) throw InputError(name + ": is a folder, must be a YAML file");
+  DocumentNode node;
   try {
-    yaml = YAML::LoadFile(file.string());
+    node = YamlSource(name, true).read([&name] { return YAML::LoadAllFromFile(name); });
   } catch (const YAML::BadFile&) {
-    throw InputError(file.string() + ": no such file, or not readable");
-  } catch (const YAML::ParserException& parser) {
-    throw InputError(origin_of(parser.mark, file.string(), true).text() +
-                     ": no valid YAML: " + parser.msg);
+    throw InputError(name + ": there is no such file, or it cannot be read");
   }
-  auto node = convert(yaml, file.string(), true);
   if (node.kind == Kind::null) node.kind = Kind::map;
   if (node.kind != Kind::map) {
     throw InputError(node.origin.text() + ": a configuration must be a map of keys and values");
   }
-  const auto* extends = node.find("extends");
-  if (extends == nullptr) return node;
-  if (extends->kind != Kind::scalar) {
-    throw InputError(extends->origin.text() + ": extends = " + extends->summary() +
-                     ", must be the name of a file");
-  }
-  const auto parent = file.parent_path() / extends->text;
-  if (!fs::exists(parent)) {
-    throw InputError(extends->origin.text() + ": extends = " + extends->text +
-                     ", there is no file " + parent.string());
-  }
-  auto base = load_file(parent, chain, selectors);
-  std::erase_if(node.entries, [](const auto& entry) { return entry.key == "extends"; });
-  merge(base, std::move(node), "", selectors);
+  expand_short_forms(node, sections);
+  return node;
+}
+
+/// The file that `node` extends, empty if none. Takes the key out of `node`.
+/// @param chain  the files that are being read, canonical: none may be extended again.
+fs::path take_extends(DocumentNode& node, const fs::path& file,
+                      const std::vector<fs::path>& chain) {
+  fs::path parent;
+  std::erase_if(node.entries, [&](const DocumentNode::Entry& entry) {
+    if (entry.key != "extends") return false;
+    const auto refuse = [&entry](const std::string& message) {
+      throw InputError(entry.value.origin.text() + ": extends = " + entry.value.summary() + ", " +
+                       message);
+    };
+    if (!parent.empty()) refuse("is given twice");
+    if (entry.value.kind != Kind::scalar || entry.value.text.empty()) {
+      refuse("must be the name of a file");
+    }
+    parent = (file.parent_path() / entry.value.text).lexically_normal();
+    if (!fs::exists(parent)) refuse("there is no file " + parent.string());
+    if (std::find(chain.begin(), chain.end(), fs::weakly_canonical(parent)) != chain.end()) {
+      refuse("which extends this file in turn");
+    }
+    return true;
+  });
+  return parent;
+}
+
+DocumentNode load_file(const fs::path& file, std::vector<fs::path>& chain,
+                       const PluginSections& sections) {
+  chain.push_back(fs::weakly_canonical(file));
+  auto node = parse_file(file, sections);
+  const auto parent = take_extends(node, file, chain);
+  if (parent.empty()) return node;
+  auto base = load_file(parent, chain, sections);
+  merge(base, std::move(node), sections);
   return base;
 }
 
-DocumentNode parse_override(const std::string& text) {
-  static const std::string kSource = "command line";
+DocumentNode parse_override(const std::string& text, const PluginSections& sections) {
+  const auto refuse = [&text](const std::string& message) {
+    throw InputError(kCommandLine + ": '" + text + "', " + message);
+  };
   const auto equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw InputError("command line: '" + text + "', must be key.path=value");
+  auto path = text.substr(0, equals);
+  if (equals == std::string::npos || path.empty() || path.front() == '.' || path.back() == '.' ||
+      path.find("..") != std::string::npos) {
+    refuse("must be key.path=value");
   }
-  DocumentNode node = parse_text(text.substr(equals + 1), kSource, false);
-  std::string path = text.substr(0, equals);
-  while (true) {
-    const auto dot = path.rfind('.');
-    const auto key = dot == std::string::npos ? path : path.substr(dot + 1);
-    DocumentNode map;
-    map.kind = Kind::map;
-    map.origin = {kSource, 0, 0};
-    map.entries.push_back({key, map.origin, std::move(node)});
-    node = std::move(map);
-    if (dot == std::string::npos) return node;
+  DocumentNode node;
+  try {
+    node = YamlSource(kCommandLine, false).read([&] {
+      return YAML::LoadAll(text.substr(equals + 1));
+    });
+  } catch (const InputError& error) {
+    throw InputError(error.what() + (" in '" + text + "'"));
+  }
+  for (auto dot = path.rfind('.'); dot != std::string::npos; dot = path.rfind('.')) {
+    node = single_entry(path.substr(dot + 1), std::move(node));
     path.resize(dot);
   }
+  node = single_entry(path, std::move(node));
+  expand_short_forms(node, sections);
+  return node;
 }
 
-bool parse_bool(const DocumentNode& node, Value& value) {
-  if (node.kind != Kind::scalar || node.quoted) return false;
-  if (node.text != "true" && node.text != "false") return false;
-  value = node.text == "true";
-  return true;
+std::optional<bool> parse_bool(const DocumentNode& node) {
+  if (node.kind != Kind::scalar || node.quoted) return std::nullopt;
+  if (node.text != "true" && node.text != "false") return std::nullopt;
+  return node.text == "true";
 }
 
-std::optional<double> parse_number(const DocumentNode& node) {
-  if (node.kind != Kind::scalar || node.quoted || node.text.empty()) return std::nullopt;
+/// Reads all of a plain scalar as a number.
+template <class Number>
+std::optional<Number> parse_plain(const DocumentNode& node) {
+  if (node.kind != Kind::scalar || node.quoted) return std::nullopt;
   const char* begin = node.text.data();
   const char* end = begin + node.text.size();
-  if (*begin == '+') ++begin;
-  double number = 0.0;
+  Number number{};
   const auto result = std::from_chars(begin, end, number);
-  if (result.ec != std::errc() || result.ptr != end || !std::isfinite(number)) return std::nullopt;
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
   return number;
 }
 
+std::optional<double> parse_number(const DocumentNode& node) {
+  const auto number = parse_plain<double>(node);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
 std::optional<std::int64_t> parse_integer(const DocumentNode& node) {
+  if (const auto integer = parse_plain<std::int64_t>(node)) return integer;
   constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it a double skips integers
   const auto number = parse_number(node);
   if (!number || *number != std::floor(*number) || std::abs(*number) > kExact) return std::nullopt;
   return static_cast<std::int64_t>(*number);
 }
 
-/// Reads `node` as the type that `value` holds now.
-bool parse_as(const DocumentNode& node, Value& value) {
-  switch (value.index()) {
+std::optional<std::string> parse_text(const DocumentNode& node) {
+  if (node.kind != Kind::scalar) return std::nullopt;
+  return node.text;
+}
+
+template <class Item>
+using ParseItem = std::optional<Item> (*)(const DocumentNode&);
+
+template <class Item>
+std::optional<Value> parse_list(const DocumentNode& node, ParseItem<Item> parse_item) {
+  std::vector<Item> items;
+  for (const auto& child : node.as_list()) {
+    const auto item = parse_item(child);
+    if (!item) return std::nullopt;
+    items.push_back(*item);
+  }
+  return items;
+}
+
+/// Reads `node` as the type that `like` holds.
+std::optional<Value> parse_as(const Value& like, const DocumentNode& node) {
+  switch (like.index()) {
     case 0:
-      return parse_bool(node, value);
+      return parse_bool(node);
     case 1:
-      if (const auto integer = parse_integer(node)) return value = *integer, true;
-      return false;
+      return parse_integer(node);
     case 2:
-      if (const auto number = parse_number(node)) return value = *number, true;
-      return false;
+      return parse_number(node);
     case 3:
-      if (node.kind == Kind::scalar) return value = node.text, true;
-      return false;
-    case 4: {
-      if (node.kind != Kind::list) return false;
-      std::vector<std::int64_t> integers;
-      for (const auto& item : node.items) {
-        const auto integer = parse_integer(item);
-        if (!integer) return false;
-        integers.push_back(*integer);
-      }
-      return value = integers, true;
-    }
-    default: {
-      std::vector<std::string> texts;
-      if (node.kind == Kind::scalar) return value = std::vector{node.text}, true;
-      if (node.kind != Kind::list) return false;
-      for (const auto& item : node.items) {
-        if (item.kind != Kind::scalar) return false;
-        texts.push_back(item.text);
-      }
-      return value = texts, true;
-    }
+      return parse_text(node);
+    case 4:
+      return parse_list<std::int64_t>(node, parse_integer);
+    default:
+      return parse_list<std::string>(node, parse_text);
   }
 }
 
 std::string with_article(const std::string& type) {
   if (type == "true or false" || type == "text") return type;
   return (type.front() == 'i' ? "an " : "a ") + type;
+}
+
+/// What was found instead of what was wanted.
+std::string kind_text(const DocumentNode& node) {
+  switch (node.kind) {
+    case Kind::null:
+      return "nothing";
+    case Kind::list:
+      return "a list";
+    case Kind::map:
+      return "a map";
+    case Kind::scalar:
+      break;
+  }
+  if (parse_number(node)) return "a number";
+  return parse_bool(node) ? "true or false" : "text";
 }
 
 }  // namespace
@@ -231,9 +327,13 @@ const DocumentNode* DocumentNode::find(std::string_view key) const {
   return nullptr;
 }
 
+std::vector<DocumentNode> DocumentNode::as_list() const {
+  return kind == Kind::list ? items : std::vector<DocumentNode>{*this};
+}
+
 std::string DocumentNode::summary() const {
   if (kind == Kind::scalar) return quoted ? "'" + text + "'" : text;
-  if (kind == Kind::null) return "nothing";
+  if (kind == Kind::null) return "(empty)";
   std::vector<std::string> parts;
   for (const auto& item : items) parts.push_back(item.summary());
   for (const auto& entry : entries) parts.push_back(entry.key + ": " + entry.value.summary());
@@ -257,10 +357,10 @@ void Diagnostics::throw_if_any() const {
 }
 
 DocumentNode load_document(const fs::path& file, const std::vector<std::string>& overrides,
-                           const std::map<std::string, std::string>& selectors) {
+                           const PluginSections& sections) {
   std::vector<fs::path> chain;
-  auto document = load_file(file, chain, selectors);
-  for (const auto& text : overrides) merge(document, parse_override(text), "", selectors);
+  auto document = load_file(file, chain, sections);
+  for (const auto& text : overrides) merge(document, parse_override(text, sections), sections);
   return document;
 }
 
@@ -271,9 +371,8 @@ void check_keys(const std::string& path, const DocumentNode& node,
     const auto name = path.empty() ? entry.key : path + "." + entry.key;
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) {
       const auto guess = nearest(entry.key, known);
-      diagnostics.add(entry.origin, name + ": unknown key, " +
-                                        (guess.empty() ? "known: " + join(known)
-                                                       : "did you mean " + guess + "?"));
+      diagnostics.add(entry.origin, name + ": unknown key, known: " + join(known) +
+                                        (guess.empty() ? "" : "; did you mean " + guess + "?"));
     } else if (!seen.insert(entry.key).second) {
       diagnostics.add(entry.origin, name + ": given twice");
     }
@@ -282,28 +381,28 @@ void check_keys(const std::string& path, const DocumentNode& node,
 
 bool read_value(const std::string& path, const DocumentNode& node, const Setting& setting,
                 Diagnostics& diagnostics, Value& value) {
-  Value parsed = setting.default_value;
-  if (!parse_as(node, parsed)) {
-    diagnostics.add(node.origin, path + " = " + node.summary() + ", must be " +
-                                     with_article(setting.type_name()));
+  const auto refuse = [&](const std::string& message) {
+    diagnostics.add(node.origin, path + " = " + node.summary() + ", " + message);
     return false;
+  };
+  auto parsed = parse_as(setting.default_value, node);
+  if (!parsed) {
+    return refuse("must be " + with_article(setting.type_name()) + ", got " + kind_text(node));
   }
-  if (const auto violation = setting.violation(parsed); !violation.empty()) {
-    diagnostics.add(node.origin, path + " = " + node.summary() + ", " + violation);
-    return false;
+  if (const auto violation = setting.violation(*parsed); !violation.empty()) {
+    return refuse(violation);
   }
-  value = std::move(parsed);
+  value = std::move(*parsed);
   return true;
 }
 
 Parameters read_section(const std::string& path, const DocumentNode* node,
                         const std::vector<Setting>& settings, Diagnostics& diagnostics,
                         const std::vector<std::string>& ignored) {
+  static const DocumentNode kEmpty;
   Parameters parameters(settings);
-  if (node == nullptr || node->kind == Kind::null) {
-    static const DocumentNode kEmpty;
-    node = &kEmpty;
-  } else if (node->kind != Kind::map) {
+  if (node == nullptr) node = &kEmpty;
+  if (node->kind != Kind::map && node->kind != Kind::null) {
     diagnostics.add(node->origin, path + " = " + node->summary() + ", must be a map of settings");
     return parameters;
   }
@@ -311,14 +410,17 @@ Parameters read_section(const std::string& path, const DocumentNode* node,
   for (const auto& setting : settings) known.push_back(setting.name);
   check_keys(path, *node, known, diagnostics);
   for (const auto& setting : settings) {
-    const auto* value = node->find(setting.name);
-    if (value == nullptr) {
-      if (setting.required) diagnostics.add(node->origin, path + "." + setting.name + ": missing");
-      continue;
-    }
-    Value read;
-    if (read_value(path + "." + setting.name, *value, setting, diagnostics, read)) {
-      parameters.set(setting.name, std::move(read));
+    const auto name = path + "." + setting.name;
+    const auto* given = node->find(setting.name);
+    Value value;
+    if (given != nullptr) {
+      if (read_value(name, *given, setting, diagnostics, value)) {
+        parameters.set(setting.name, std::move(value));
+      }
+    } else if (setting.required) {
+      diagnostics.add(node->origin, name + ": is missing, must be " +
+                                        with_article(setting.type_name()) + " (" + setting.help +
+                                        ")");
     }
   }
   return parameters;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,8 @@ struct DocumentNode {
 
   /// The value under a key of a map, nullptr if there is none.
   [[nodiscard]] const DocumentNode* find(std::string_view key) const;
+  /// @return the items of a list; of anything else, itself as a list of one.
+  [[nodiscard]] std::vector<DocumentNode> as_list() const;
   /// @return the value as it would be written on one line, for messages.
   [[nodiscard]] std::string summary() const;
 };
@@ -48,25 +52,36 @@ struct DocumentNode::Entry {
 class Diagnostics {
  public:
   void add(const Origin& origin, const std::string& message);
-  [[nodiscard]] bool empty() const { return mistakes_.empty(); }
-  /// @throws InputError with every mistake, one a line, in the order of the files, if there is any.
+  /// Number of mistakes so far.
+  [[nodiscard]] std::size_t size() const { return mistakes_.size(); }
+  /// @throws InputError with every mistake, one a line, sorted by position, if there is any.
   void throw_if_any() const;
 
  private:
   std::vector<std::pair<Origin, std::string>> mistakes_;
 };
 
+/// A section whose settings belong to the plug-in that one of its keys names. A text in place of
+/// the section, `problem: attention_search`, names the plug-in alone.
+struct PluginSection {
+  std::string key;                    ///< names the plug-in: "corpus" of the section data
+  std::string plugin;                 ///< the plug-in where that key is absent
+  std::vector<std::string> shared{};  ///< settings that every plug-in of the section has
+};
+
+/// Plug-in sections by the name of the section.
+using PluginSections = std::map<std::string, PluginSection, std::less<>>;
+
 /// Reads a file, what it extends (`extends: other.yaml`, relative to it), and overrides
-/// `key.path=value` in order. Maps are merged key by key, everything else is replaced.
+/// `key.path=value` in order.
 ///
-/// @param selectors  sections whose other keys belong to the plug-in that one of their keys names,
-/// e.g. {"data", "corpus"}:
-///                   where that key changes, settings of the former plug-in are not inherited.
-/// @throws InputError if a file is missing, is no YAML, extends itself, or an override is not of
-/// that form.
+/// Maps are merged key by key; lists and scalars are replaced; an empty value leaves a map as it
+/// is. Where a plug-in section names another plug-in than before, only shared settings are kept.
+/// @throws InputError "file:line:column: ..." if a file is missing, is not valid YAML, or extends
+/// itself; "command line: ..." if an override is not of its form.
 DocumentNode load_document(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides,
-                           const std::map<std::string, std::string>& selectors);
+                           const PluginSections& sections);
 
 /// Reads a map against what is declared: unknown, repeated, missing, ill-typed and out-of-range
 /// keys go to `diagnostics`.
@@ -79,11 +94,14 @@ Parameters read_section(const std::string& path, const DocumentNode* node,
                         const std::vector<Setting>& settings, Diagnostics& diagnostics,
                         const std::vector<std::string>& ignored = {});
 
-/// Reads one value of a declared type and range. @return whether it is right.
+/// Reads one value of a declared type and range. Integers may be written 5000, 5e3 or 5000.0;
+/// numbers may be integers; a single value stands for a list of one; what is quoted is text.
+/// @return whether it is right; if not, `value` is unchanged.
 bool read_value(const std::string& path, const DocumentNode& node, const Setting& setting,
                 Diagnostics& diagnostics, Value& value);
 
 /// Reports keys of `node` (a map) that are not `known`, and repeated ones.
+/// @param path  name of the map in messages, empty for the whole document.
 void check_keys(const std::string& path, const DocumentNode& node,
                 const std::vector<std::string>& known, Diagnostics& diagnostics);
 

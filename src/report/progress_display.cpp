@@ -67,17 +67,24 @@ void ProgressDisplay::finished(const Progress& progress) {
   const auto name = options_.label(evaluation.candidate);
   const bool usable = is_usable(evaluation);
   const double value = usable ? options_.value(evaluation) : 0.0;
-  if (!usable) ++failures_;
-  if (usable && value < best_) {
-    best_ = value;
-    best_label_ = name;
-  }
+  count(evaluation);
   if (options_.terminal) return;
   out_ << "trained " << name << " replicate " << evaluation.replicate << ": "
        << (usable ? options_.objective + " " + two_digits(value)
                   : std::string(to_string(evaluation.status)) + ", " + evaluation.reason)
        << " (" << human_duration(seconds) << ")\n"
        << std::flush;
+}
+
+void ProgressDisplay::count(const Evaluation& evaluation) {
+  if (!is_usable(evaluation)) {
+    ++failures_;
+    return;
+  }
+  const double value = options_.value(evaluation);
+  if (value >= best_) return;
+  best_ = value;
+  best_label_ = options_.label(evaluation.candidate);
 }
 
 /// Asks still to come, at the share of asks that needed a training and the time that one took so

@@ -32,6 +32,9 @@ class ProgressDisplay {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void update(const Progress& progress);
+  /// Counts an evaluation into the best and the failures: what earlier processes of the run
+  /// recorded.
+  void count(const Evaluation& evaluation);
 
  private:
   void finished(const Progress& progress);

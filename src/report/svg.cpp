@@ -159,6 +159,10 @@ Axis vertical_axis(std::vector<double> values, const RunSummary& run) {
   const auto last = values.size() - 1;
   double low = values.front();
   double high = values[static_cast<std::size_t>(std::ceil(0.97 * static_cast<double>(last)))];
+  // Many exploded trainings would still flatten everything else.
+  const double upper_quartile =
+      values[static_cast<std::size_t>(std::ceil(0.75 * static_cast<double>(last)))];
+  high = std::min(high, upper_quartile + 3 * (upper_quartile - values.front()));
   if (run.baseline) {
     low = std::min(low, run.baseline->value);
     high = std::max(high, run.baseline->value);

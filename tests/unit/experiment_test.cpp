@@ -1,205 +1,416 @@
 #include "cli/experiment.hpp"
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/describe.hpp"
-#include "core/error.hpp"
-#include "search/problem.hpp"
-#include "unit/paper_components.hpp"
+#include "config_fixture.hpp"
+#include "paper_components.hpp"
+#include "stand_in_plugins.hpp"
 
 namespace nas {
 namespace {
 
-namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using Integer = std::int64_t;
+using Integers = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
 
-/// Configuration files in a folder of their own.
-class ExperimentTest : public ::testing::Test {
+class ExperimentTest : public ConfigTest {
  protected:
-  static void SetUpTestSuite() {
-    testing::register_paper_components();
-    // The real problem links Torch.
-    problems().add({.key = "attention_search", .summary = "stand-in"},
-                   [](const ProblemInputs&) { return nullptr; });
+  Experiment load(const std::string& text, const Texts& overrides = {}) const {
+    return load_experiment(write("a.yaml", text), overrides);
   }
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "attnas-config-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
+  std::string mistakes(const std::string& text, const Texts& overrides = {}) const {
+    return error_of([&] { (void)load(text, overrides); });
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return folder_ / name;
-  }
-  Experiment load(const std::string& text, const std::vector<std::string>& overrides = {}) {
-    return load_experiment(write("x.yaml", text), overrides);
-  }
-  /// The mistakes that loading reports, without the folder's name.
-  std::string mistakes(const std::string& text, const std::vector<std::string>& overrides = {}) {
-    try {
-      load(text, overrides);
-    } catch (const InputError& error) {
-      std::string message = error.what();
-      const auto prefix = folder_.string() + "/";
-      for (auto at = message.find(prefix); at != std::string::npos; at = message.find(prefix)) {
-        message.erase(at, prefix.size());
-      }
-      return message;
-    }
-    return "no mistake";
-  }
-
-  fs::path folder_;
 };
 
-TEST_F(ExperimentTest, DefaultsAreThePapersSearch) {
+// What is read.
+
+TEST_F(ExperimentTest, AnEmptyFileIsThePapersSearch) {
   const auto experiment = load("");
-  EXPECT_EQ(experiment.name, "x");
+  EXPECT_EQ(experiment.name, "a");
   EXPECT_EQ(experiment.seed, 42U);
   EXPECT_EQ(experiment.semantics, Semantics::corrected);
-  EXPECT_EQ(experiment.space.num_combinations(), 384);
+  EXPECT_EQ(experiment.problem, "attention_search");
+  EXPECT_EQ(experiment.objectives, Texts{"perplexity"});
+  EXPECT_EQ(experiment.corpus, "wikitext-2");
   EXPECT_EQ(experiment.algorithm, "evo_ga");
   EXPECT_EQ(experiment.population, 12);
-  EXPECT_EQ(experiment.algorithm_settings.get<std::int64_t>("generations"), 10);
-  EXPECT_EQ(experiment.model.get<std::int64_t>("width"), 128);
-  EXPECT_EQ(experiment.training.get<double>("learning_rate"), 3e-4);
+  EXPECT_EQ(experiment.baseline, "dot|softmax|none|fixed|bias|0.1");
+  EXPECT_EQ(experiment.model.get<Integer>("width"), 128);
+  EXPECT_EQ(experiment.training.get<Integer>("steps"), 5000);
+  EXPECT_EQ(experiment.algorithm_settings.get<Integer>("generations"), 10);
+  EXPECT_EQ(experiment.data.get<Integer>("vocabulary"), 10000);
 }
 
-TEST_F(ExperimentTest, EveryMistakeIsReportedAtOnceWithItsPlace) {
-  EXPECT_EQ(mistakes("seed: -1\n"
-                     "semantics: correct\n"
-                     "traning: {}\n"
-                     "training:\n"
-                     "  steps: many\n"
-                     "  stepz: 5\n"
-                     "  learning_rate: 0\n"
-                     "  steps: 5\n"
-                     "model: {dropout: 1}\n"),
-            "x.yaml:1:7: seed = -1, must be >= 0\n"
-            "x.yaml:2:12: semantics = correct, must be one of corrected, published; did you mean "
-            "corrected?\n"
-            "x.yaml:3:1: traning: unknown key, did you mean training?\n"
-            "x.yaml:5:10: training.steps = many, must be an integer\n"
-            "x.yaml:6:3: training.stepz: unknown key, did you mean steps?\n"
-            "x.yaml:7:18: training.learning_rate = 0, must be > 0\n"
-            "x.yaml:8:3: training.steps: given twice\n"
-            "x.yaml:9:18: model.dropout = 1, must be in [0, 1)");
-}
-
-TEST_F(ExperimentTest, UnknownOptionOfACustomSpaceNamesTheNearest) {
-  EXPECT_EQ(mistakes("space:\n  normalization: [softmax, entmx15]\n"),
-            "x.yaml:2:28: space.normalization: unknown option entmx15, known: softmax, sparsemax, "
-            "relu_norm, "
-            "sigmoid, entmax15, sigmoid_norm, topk_quarter; did you mean entmax15?");
-  EXPECT_THAT(mistakes("space: {similarity: [multiplicative, silu_dot]}"),
-              HasSubstr("multiplicative and silu_dot are the same component, silu_dot"));
-  EXPECT_THAT(mistakes("space: {similarity: []}"),
-              HasSubstr("must be a list of at least one option"));
-  EXPECT_THAT(mistakes("space: {bias: [true, true]}"), HasSubstr("each once"));
-  EXPECT_THAT(mistakes("space: {attention_dropout: {min: 0.2, max: 0.1}}"),
-              HasSubstr("min must be <= max"));
-  EXPECT_THAT(mistakes("space: {colour: [red]}"), HasSubstr("space.colour: unknown key"));
-}
-
-TEST_F(ExperimentTest, SpaceIsNarrowedAndWidened) {
-  const auto experiment =
-      load("space: {normalization: [softmax, entmax15], bias: [false], attention_dropout: 0.1}");
-  EXPECT_EQ(experiment.space.num_combinations(), 4 * 2 * 4 * 3);
-  EXPECT_EQ(experiment.space.gene("attention_dropout").min, 0.1);
-  EXPECT_EQ(experiment.space.gene("attention_dropout").max, 0.1);
-}
-
-TEST_F(ExperimentTest, ExtendsAndOverridesMergeKeyByKey) {
-  write("base.yaml", "seed: 7\ntraining: {steps: 100, batch_size: 8}\n");
-  const auto experiment =
-      load("extends: base.yaml\ntraining: {steps: 50}\n",
-           {"training.batch_size=4", "name=mine", "training.checkpoints=[10, 20]"});
-  EXPECT_EQ(experiment.seed, 7U);
-  EXPECT_EQ(experiment.name, "mine");
-  EXPECT_EQ(experiment.training.get<std::int64_t>("steps"), 50);
-  EXPECT_EQ(experiment.training.get<std::int64_t>("batch_size"), 4);
-  EXPECT_EQ(experiment.training.get<std::vector<std::int64_t>>("checkpoints"),
-            (std::vector<std::int64_t>{10, 20}));
-  // Mistakes are reported where they were made.
-  write("base.yaml", "training: {stepz: 1}\n");
-  EXPECT_THAT(mistakes("extends: base.yaml\n"), HasSubstr("base.yaml:1:12: training.stepz"));
-  EXPECT_EQ(mistakes("{}", {"training.steps=x"}),
-            "command line: training.steps = x, must be an integer");
-  EXPECT_EQ(mistakes("{}", {"training.steps"}),
-            "command line: 'training.steps', must be key.path=value");
-  EXPECT_THAT(mistakes("extends: x.yaml\n"), HasSubstr("extends itself"));
-  EXPECT_THAT(mistakes("extends: absent.yaml\n"),
-              HasSubstr("x.yaml:1:10: extends = absent.yaml, there is no file"));
-  EXPECT_THAT(mistakes("a: [1, 2\n"), HasSubstr("no valid YAML"));
-}
-
-TEST_F(ExperimentTest, AnotherPluginDoesNotInheritTheFormersSettings) {
-  write("base.yaml", "data: {corpus: wikitext-2, layout: published}\n");
-  const auto experiment = load("extends: base.yaml\ndata: {corpus: mqar, pairs: 2}\n");
-  EXPECT_EQ(experiment.corpus, "mqar");
-  EXPECT_EQ(experiment.data.get<std::int64_t>("pairs"), 2);
-  const auto same = load("extends: base.yaml\ndata: {corpus: wikitext-2, vocabulary: 500}\n");
-  EXPECT_EQ(same.data.get<std::string>("layout"), "published");
-  EXPECT_THAT(mistakes("data: {corpus: wikitext2}"), HasSubstr("did you mean wikitext-2?"));
-  EXPECT_THAT(mistakes("algorithm: {name: evo_ga, crosover: 1}"),
-              HasSubstr("did you mean crossover?"));
-  EXPECT_EQ(load("algorithm: evo_ga").algorithm, "evo_ga");
-}
-
-TEST_F(ExperimentTest, WhatMustFitTogetherIsChecked) {
-  EXPECT_EQ(mistakes("model: {width: 10, heads: 4}"),
-            "x.yaml:1:16: model.width = 10, must be a multiple of model.heads = 4");
-  EXPECT_THAT(mistakes("training: {steps: 5, warmup_steps: 6}"),
-              HasSubstr("must be at most training.steps = 5"));
-  EXPECT_THAT(mistakes("evaluation: {workers: 0}"), HasSubstr("must be auto or a number >= 1"));
-  EXPECT_THAT(mistakes("evaluation: {device: gpu}"),
-              HasSubstr("must be auto, cpu, cuda or cuda:N"));
-  EXPECT_THAT(mistakes("algorithm: {informed: [dot|softmax]}"), HasSubstr("2 fields, must be 6"));
-  EXPECT_THAT(mistakes("algorithm: {informed_share: 0.5}"),
-              HasSubstr("needs mechanisms in algorithm.informed"));
-  EXPECT_THAT(mistakes("objectives: []"), HasSubstr("must name at least one"));
-  EXPECT_THAT(mistakes("baseline: dot|softmaxx|none|fixed|bias|0.1"),
-              HasSubstr("unknown normalization 'softmaxx'"));
-  // A shorter training keeps the validation steps that it reaches.
-  EXPECT_EQ(load("training: {steps: 15, checkpoints: [10, 20]}")
-                .training.get<std::vector<std::int64_t>>("checkpoints"),
-            std::vector<std::int64_t>{10});
-}
-
-TEST_F(ExperimentTest, DifferingKeysLeavesOutWhatChangesNoResult) {
-  const auto before = load("").resolved;
-  EXPECT_TRUE(differing_keys(before, nlohmann::json::parse(before.dump())).empty());
-  const auto after = load("", {"training.steps=7", "evaluation.workers=3", "name=other",
-                               "space.similarity=[dot]", "evaluation.keep_models=4"})
-                         .resolved;
-  EXPECT_THAT(differing_keys(before, after),
-              ::testing::ElementsAre(
-                  R"(space.similarity: ["dot","multiplicative","additive","cosine"] -> ["dot"])",
-                  "training.steps: 5000 -> 7"));
-}
-
-TEST_F(ExperimentTest, DescribeAndList) {
-  EXPECT_THAT(describe_text("evo_ga"), HasSubstr("number, in [0, 1], default 0.7"));
-  EXPECT_THAT(describe_text("training"), HasSubstr("learning_rate"));
-  EXPECT_THAT(describe_text("sparsemax"),
-              HasSubstr("topk_quarter"));  // what the label means as published
-  EXPECT_THAT(describe_text("relu_norm"), HasSubstr("voids        temperature"));
-  EXPECT_THAT(list_text("algorithms"), HasSubstr("evo_ga"));
-  EXPECT_THAT(list_text("algorithms"), Not(HasSubstr("perplexity")));
-  EXPECT_THROW(list_text("animals"), InputError);
-  try {
-    describe_text("evo_gaa");
-    ADD_FAILURE();
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("did you mean evo_ga?"));
+TEST_F(ExperimentTest, TheDefaultSpaceIsThePapers) {
+  const auto space = load("").space;
+  for (const auto gene : kComponentGenes) {
+    EXPECT_EQ(space.gene(gene).options, paper_labels(gene));
   }
+  EXPECT_EQ(space.gene("bias").options, (Texts{"bias", "no_bias"}));
+  EXPECT_EQ(space.gene("attention_dropout").min, 0.0);
+  EXPECT_EQ(space.gene("attention_dropout").max, 0.3);
+  EXPECT_EQ(space.num_combinations(), 384);
+}
+
+TEST_F(ExperimentTest, EverySectionIsRead) {
+  const auto experiment = load(
+      "name: mine\nseed: 7\nsemantics: published\nobjectives: [flops, perplexity]\n"
+      "baseline: cosine|relu_norm|highway|learned|no_bias|0\nmodel: {width: 64}\n"
+      "data: {corpus: stand_in_corpus, path: x}\ntraining: {steps: 10, checkpoints: [5]}\n"
+      "evaluation: {workers: 3, device: 'cuda:1'}\n"
+      "algorithm: {name: stand_in_search, population: 5, rate: 0.5}\n");
+  EXPECT_EQ(experiment.name, "mine");
+  EXPECT_EQ(experiment.seed, 7U);
+  EXPECT_EQ(experiment.semantics, Semantics::published);
+  EXPECT_EQ(experiment.objectives, (Texts{"flops", "perplexity"}));
+  EXPECT_EQ(experiment.model.get<Integer>("width"), 64);
+  EXPECT_EQ(experiment.corpus, "stand_in_corpus");
+  EXPECT_EQ(experiment.data.get<std::string>("path"), "x");
+  EXPECT_EQ(experiment.data.get<Integer>("lines"), 100);
+  EXPECT_EQ(experiment.training.get<Integers>("checkpoints"), Integers{5});
+  EXPECT_EQ(experiment.evaluation.get<std::string>("workers"), "3");
+  EXPECT_EQ(experiment.evaluation.get<std::string>("device"), "cuda:1");
+  EXPECT_EQ(experiment.algorithm, "stand_in_search");
+  EXPECT_EQ(experiment.population, 5);
+  EXPECT_EQ(experiment.algorithm_settings.get<double>("rate"), 0.5);
+}
+
+TEST_F(ExperimentTest, OneTextStandsForAPlugInOrAList) {
+  const auto experiment =
+      load("problem: attention_search\nobjectives: flops\nalgorithm: stand_in_search\n");
+  EXPECT_EQ(experiment.problem, "attention_search");
+  EXPECT_EQ(experiment.objectives, Texts{"flops"});
+  EXPECT_EQ(experiment.algorithm, "stand_in_search");
+}
+
+TEST_F(ExperimentTest, AnotherAlgorithmKeepsThePopulation) {
+  write("base.yaml", "algorithm: {population: 9, generations: 3}\n");
+  const auto experiment = load("extends: base.yaml\nalgorithm: {name: stand_in_search}\n");
+  EXPECT_EQ(experiment.population, 9);
+  EXPECT_FALSE(experiment.algorithm_settings.contains("generations"));
+}
+
+TEST_F(ExperimentTest, AnotherCorpusInheritsNothing) {
+  write("base.yaml", "data: {corpus: wikitext-2, vocabulary: 77}\n");
+  const auto experiment = load("extends: base.yaml\ndata: {corpus: brown}\n");
+  EXPECT_EQ(experiment.data.get<Integer>("vocabulary"), 10000);
+}
+
+TEST_F(ExperimentTest, CheckpointsAfterTheEndAreDropped) {
+  const auto experiment = load("training: {checkpoints: [50, 100, 200]}", {"training.steps=100"});
+  EXPECT_EQ(experiment.training.get<Integers>("checkpoints"), (Integers{50, 100}));
+}
+
+// The space.
+
+TEST_F(ExperimentTest, SpaceOptionsAreLabelsOrKeysAsWritten) {
+  const auto space = load(
+                         "space:\n  similarity: [silu_dot, dot]\n  gating: [normed_highway]\n"
+                         "  bias: [false, true]\n  attention_dropout: {min: 0.05, max: 0.1}\n")
+                         .space;
+  EXPECT_EQ(space.gene("similarity").options, (Texts{"silu_dot", "dot"}));
+  EXPECT_EQ(space.gene("gating").options, Texts{"normed_highway"});
+  EXPECT_EQ(space.gene("temperature").options, paper_labels("temperature"));
+  EXPECT_EQ(space.gene("bias").options, (Texts{"no_bias", "bias"}));
+  EXPECT_EQ(space.gene("attention_dropout").min, 0.05);
+  EXPECT_EQ(space.gene("attention_dropout").max, 0.1);
+}
+
+TEST_F(ExperimentTest, SpaceShortForms) {
+  const auto space = load("space: {gating: none, bias: true, attention_dropout: 0.1}\n").space;
+  EXPECT_EQ(space.gene("gating").options, Texts{"none"});
+  EXPECT_EQ(space.gene("bias").options, Texts{"bias"});
+  EXPECT_EQ(space.gene("attention_dropout").min, 0.1);
+  EXPECT_EQ(space.gene("attention_dropout").max, 0.1);
+  EXPECT_EQ(load("space: {attention_dropout: {max: 0.2}}\n").space.gene("attention_dropout").max,
+            0.2);
+}
+
+TEST_F(ExperimentTest, UnknownOptionsNameTheNearestLabelOrKey) {
+  EXPECT_EQ(mistakes("space:\n  normalization: [softmax, sparsmax]\n"),
+            "a.yaml:2:28: space.normalization = sparsmax, must be one of softmax, sparsemax, "
+            "relu_norm, sigmoid, sigmoid_norm, topk_quarter; did you mean sparsemax?");
+  EXPECT_EQ(mistakes("space:\n  gating:\n    - none\n    - normd_highway\n"),
+            "a.yaml:4:7: space.gating = normd_highway, must be one of none, input_gate, "
+            "output_gate, highway, normed_highway; did you mean normed_highway?");
+}
+
+TEST_F(ExperimentTest, TwoNamesOfOneComponentAreRefused) {
+  EXPECT_EQ(mistakes("space:\n  similarity: [multiplicative, silu_dot]\n"),
+            "a.yaml:2:32: space.similarity = silu_dot, multiplicative and silu_dot are the same "
+            "component");
+  EXPECT_EQ(mistakes("space:\n  similarity: [dot, dot]\n"),
+            "a.yaml:2:21: space.similarity = dot, is given twice");
+  EXPECT_EQ(mistakes("space: {normalization: [sparsemax, topk_quarter]}\n"), "");
+  EXPECT_EQ(
+      mistakes("semantics: published\nspace:\n  normalization: [sparsemax, topk_quarter]\n"),
+      "a.yaml:3:30: space.normalization = topk_quarter, sparsemax and topk_quarter are the same "
+      "component");
+}
+
+TEST_F(ExperimentTest, MistakesOfTheSpace) {
+  EXPECT_EQ(mistakes("space: 5\n"), "a.yaml:1:8: space = 5, must be a map of genes");
+  EXPECT_EQ(mistakes("space:\n  similarities: [dot]\n"),
+            "a.yaml:2:3: space.similarities: unknown key, known: similarity, normalization, "
+            "gating, temperature, bias, attention_dropout; did you mean similarity?");
+  EXPECT_EQ(mistakes("space:\n  gating: []\n"),
+            "a.yaml:2:11: space.gating = [], must be a list of at least one option");
+  EXPECT_EQ(mistakes("space:\n  gating: [[none]]\n").substr(0, 46),
+            "a.yaml:2:12: space.gating = [none], must be on");
+  for (const std::string bias : {"[true, true]", "[]", "[maybe]", "['true']", "1"}) {
+    EXPECT_NE(mistakes("space: {bias: " + bias + "}\n")
+                  .find("must be a list of true, false or both, each once"),
+              std::string::npos)
+        << bias;
+  }
+}
+
+TEST_F(ExperimentTest, MistakesOfDropout) {
+  EXPECT_EQ(mistakes("space:\n  attention_dropout: 1\n"),
+            "a.yaml:2:22: space.attention_dropout = 1, must be in [0, 1)");
+  EXPECT_EQ(mistakes("space:\n  attention_dropout: {min: -0.1, max: 1}\n"),
+            "a.yaml:2:28: space.attention_dropout.min = -0.1, must be in [0, 1)\n"
+            "a.yaml:2:39: space.attention_dropout.max = 1, must be in [0, 1)");
+  EXPECT_EQ(mistakes("space:\n  attention_dropout: {min: 0.4}\n"),
+            "a.yaml:2:22: space.attention_dropout = {min: 0.4}, min = 0.4 must be <= max = 0.3");
+  EXPECT_EQ(mistakes("space:\n  attention_dropout: [0, 0.3]\n"),
+            "a.yaml:2:22: space.attention_dropout = [0, 0.3], must be a number or {min: ..., max: "
+            "...}");
+}
+
+// Mistakes.
+
+TEST_F(ExperimentTest, EveryMistakeIsToldWithItsPlace) {
+  EXPECT_EQ(mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
+                     "training:\n  learning_rate: 0\n  schedule: cosin\n"
+                     "algorithm:\n  crossover: 1.4\n  population: 0\n",
+                     {"evaluation.threads=two"}),
+            "a.yaml:1:7: seed = -1, must be >= 0\n"
+            "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, objectives, "
+            "baseline, problem, space, model, data, training, evaluation, algorithm; did you mean "
+            "semantics?\n"
+            "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
+            "feed_forward, dropout; did you mean width?\n"
+            "a.yaml:5:10: model.heads = 0, must be >= 1\n"
+            "a.yaml:7:18: training.learning_rate = 0, must be > 0\n"
+            "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine; did you mean "
+            "cosine?\n"
+            "a.yaml:10:14: algorithm.crossover = 1.4, must be in [0, 1]\n"
+            "a.yaml:11:15: algorithm.population = 0, must be >= 1\n"
+            "command line: evaluation.threads = two, must be an integer, got text");
+}
+
+TEST_F(ExperimentTest, UnknownPlugInsNameTheNearest) {
+  EXPECT_EQ(mistakes("data:\n  corpus: wikitext2\n  anything: 1\n").substr(0, 59),
+            "a.yaml:2:11: data.corpus: unknown corpus 'wikitext2', known");
+  const auto text = mistakes("algorithm:\n  name: stand_in_serch\n  rate: 5\n  population: 0\n");
+  EXPECT_EQ(text.substr(0, 63), "a.yaml:2:9: algorithm.name: unknown algorithm 'stand_in_serch',");
+  EXPECT_NE(text.find("; did you mean stand_in_search?\n"
+                      "a.yaml:4:15: algorithm.population = 0, must be >= 1"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(mistakes("problem: atention_search\n").substr(0, 50),
+            "a.yaml:1:10: problem.name: unknown problem 'atenti");
+  EXPECT_EQ(mistakes("data: {corpus: [x]}\n"),
+            "a.yaml:1:16: data.corpus = [x], must be text, got a list");
+  EXPECT_EQ(mistakes("data: [x]\n"), "a.yaml:1:7: data = [x], must be a map of settings");
+}
+
+TEST_F(ExperimentTest, PlugInSettingsAreChecked) {
+  EXPECT_EQ(mistakes("data: {corpus: stand_in_corpus}\n"),
+            "a.yaml:1:7: data.path: is missing, must be text (folder of the text)");
+  EXPECT_EQ(mistakes("algorithm: {name: stand_in_search, schedule: fallin}\n"),
+            "a.yaml:1:46: algorithm.schedule = fallin, must be one of constant, falling; did you "
+            "mean falling?");
+  EXPECT_EQ(mistakes("algorithm: {name: stand_in_search, crossover: 0.5}\n"),
+            "a.yaml:1:36: algorithm.crossover: unknown key, known: name, population, informed, "
+            "informed_share, rate, schedule");
+}
+
+TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
+  EXPECT_NE(mistakes("objectives: [perplexty]\n").find("did you mean perplexity?"),
+            std::string::npos);
+  EXPECT_EQ(mistakes("objectives: []\n").substr(0, 58),
+            "a.yaml:1:13: objectives = [], must name at least one of fl");
+}
+
+TEST_F(ExperimentTest, TheNameIsOneOfAFolder) {
+  EXPECT_EQ(mistakes("name: a/b\n"),
+            "a.yaml:1:7: name = a/b, must be the name of a folder: no '/', no '.' in front");
+  EXPECT_NE(mistakes("name: ..\n"), "");
+}
+
+TEST_F(ExperimentTest, HeadsDivideTheWidth) {
+  EXPECT_EQ(mistakes("model:\n  width: 50\n  heads: 4\n"),
+            "a.yaml:2:10: model.width = 50, must be a multiple of model.heads = 4");
+  EXPECT_EQ(mistakes("", {"model.heads=3"}).substr(0, 66),
+            "command line: model.width = 128, must be a multiple of model.heads");
+}
+
+TEST_F(ExperimentTest, TheWarmUpEndsWithinTheTraining) {
+  EXPECT_EQ(mistakes("training: {steps: 10, warmup_steps: 11}\n"),
+            "a.yaml:1:37: training.warmup_steps = 11, must be <= training.steps = 10");
+  EXPECT_EQ(mistakes("training: {steps: 10, warmup_steps: 10}\n"), "");
+}
+
+TEST_F(ExperimentTest, SectionsWithMistakesAreNotComparedWithThemselves) {
+  EXPECT_EQ(mistakes("model:\n  width: wide\n  heads: 7\n"),
+            "a.yaml:2:10: model.width = wide, must be an integer, got text");
+}
+
+TEST_F(ExperimentTest, WorkersAreAutoOrANumber) {
+  EXPECT_EQ(mistakes("evaluation: {workers: auto}\n"), "");
+  EXPECT_EQ(mistakes("evaluation: {workers: 16}\n"), "");
+  for (const std::string workers : {"0", "-1", "1.5", "many", "10000", "''"}) {
+    const auto shown = workers == "''" ? "" : workers;
+    EXPECT_EQ(
+        mistakes("evaluation: {workers: " + workers + "}\n"),
+        "a.yaml:1:23: evaluation.workers = " + shown + ", must be auto or an integer in [1, 9999]");
+  }
+}
+
+TEST_F(ExperimentTest, DevicesHaveAForm) {
+  for (const std::string device : {"auto", "cpu", "cuda", "cuda:0", "cuda:12"}) {
+    EXPECT_EQ(mistakes("evaluation: {device: '" + device + "'}\n"), "");
+  }
+  EXPECT_EQ(mistakes("evaluation: {device: cud}\n"),
+            "a.yaml:1:22: evaluation.device = cud, must be one of auto, cpu, cuda, cuda:N; did "
+            "you mean cuda?");
+  for (const std::string device : {"cuda:", "cuda:x", "cpu:0", "gpu", ""}) {
+    EXPECT_NE(mistakes("evaluation: {device: '" + device + "'}\n"), "") << device;
+  }
+}
+
+TEST_F(ExperimentTest, TheBaselineIsAMechanism) {
+  EXPECT_EQ(mistakes("baseline: dot|sofmax|none|fixed|bias|0.1\n"),
+            "a.yaml:1:11: baseline: mechanism 'dot|sofmax|none|fixed|bias|0.1': unknown "
+            "normalization 'sofmax', known: relu_norm, sigmoid_norm, softmax, sparsemax, "
+            "topk_quarter; did you mean softmax?");
+}
+
+TEST_F(ExperimentTest, InformedMechanismsLieInTheSpace) {
+  const std::string space =
+      "space: {gating: [none, highway], bias: [true], attention_dropout: {max: 0.2}}\n";
+  const auto informed = [&](const std::string& name) {
+    return mistakes(space + "algorithm:\n  informed_share: 0.5\n  informed:\n    - " + name + "\n");
+  };
+  EXPECT_EQ(informed("dot|sigmoid|highway|learned|bias|0.2"), "");
+  EXPECT_EQ(informed("dot|sigmoid_norm|highway|learned|bias|0"), "");
+  EXPECT_EQ(informed("dot|softmax|output_gate|fixed|bias|0.1"),
+            "a.yaml:5:7: algorithm.informed = dot|softmax|output_gate|fixed|bias|0.1, gating must "
+            "be one of none, highway, as the space is");
+  EXPECT_EQ(informed("dot|softmax|none|fixed|no_bias|0.1"),
+            "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|no_bias|0.1, bias must be one "
+            "of bias, as the space is");
+  EXPECT_EQ(informed("dot|softmax|none|fixed|bias|0.3"),
+            "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|bias|0.3, dropout must be in "
+            "[0, 0.2], as the space is");
+  EXPECT_EQ(informed("dot|softmax|none").substr(0, 61),
+            "a.yaml:5:7: algorithm.informed: mechanism 'dot|softmax|none':");
+}
+
+TEST_F(ExperimentTest, AnInformedShareNeedsMechanisms) {
+  EXPECT_EQ(mistakes("algorithm: {informed_share: 0.5}\n"),
+            "a.yaml:1:29: algorithm.informed_share = 0.5, must be 0 where algorithm.informed names "
+            "no mechanism");
+  const auto experiment =
+      load("algorithm: {informed_share: 0.5, informed: dot|softmax|none|fixed|bias|0.1}\n");
+  EXPECT_EQ(experiment.informed, Texts{"dot|softmax|none|fixed|bias|0.1"});
+  EXPECT_EQ(experiment.informed_share, 0.5);
+}
+
+// The resolved configuration.
+
+TEST_F(ExperimentTest, ResolvedIsCompleteAndTyped) {
+  const auto resolved = load("training: {weight_decay: 1}\nspace: {bias: [false]}\n").resolved;
+  EXPECT_EQ(resolved["algorithm"]["name"], "evo_ga");
+  EXPECT_EQ(resolved["algorithm"]["population"], 12);
+  EXPECT_EQ(resolved["data"]["corpus"], "wikitext-2");
+  EXPECT_EQ(resolved["problem"]["name"], "attention_search");
+  EXPECT_EQ(resolved["space"]["bias"].dump(), "[false]");
+  EXPECT_EQ(resolved["space"]["attention_dropout"].dump(),
+            R"({"decimals":2,"max":0.3,"min":0.0})");
+  EXPECT_EQ(resolved["training"]["weight_decay"].dump(), "1.0");
+  EXPECT_EQ(resolved["training"]["learning_rate"].dump(), "0.0003");
+  EXPECT_EQ(nlohmann::json::parse(resolved.dump()), resolved);
+}
+
+TEST_F(ExperimentTest, ResolvedIsAConfigurationOfTheSameExperiment) {
+  const auto first = load(
+      "semantics: published\nspace: {gating: [none], bias: [false]}\n"
+      "training: {checkpoints: [1, 2], learning_rate: 1e-5}\n"
+      "algorithm: {informed: [dot|softmax|none|fixed|no_bias|0.1], informed_share: 0.1}\n");
+  EXPECT_EQ(load(first.resolved.dump()).resolved, first.resolved);
+  EXPECT_EQ(load(first.resolved.dump(2)).resolved, first.resolved);
+}
+
+TEST_F(ExperimentTest, DifferingKeysSayOldAndNew) {
+  const auto recorded = load("training: {checkpoints: [50]}\n").resolved;
+  const auto given = load(
+                         "seed: 1\nmodel: {width: 64}\ntraining: {checkpoints: [50, 60]}\n"
+                         "algorithm: {name: stand_in_search}\n")
+                         .resolved;
+  EXPECT_EQ(differing_keys(recorded, recorded), Texts{});
+  const auto keys = differing_keys(recorded, given);
+  const auto has = [&keys](const std::string& text) {
+    return std::find(keys.begin(), keys.end(), text) != keys.end();
+  };
+  EXPECT_TRUE(has("seed: 42 -> 1"));
+  EXPECT_TRUE(has("model.width: 128 -> 64"));
+  EXPECT_TRUE(has("training.checkpoints: [50] -> [50,60]"));
+  EXPECT_TRUE(has("algorithm.name: \"evo_ga\" -> \"stand_in_search\""));
+  EXPECT_TRUE(has("algorithm.rate: absent -> 0.25"));
+  EXPECT_TRUE(has("algorithm.generations: 10 -> absent"));
+}
+
+TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
+  const auto recorded = load("").resolved;
+  const auto given = load(
+                         "name: other\ntraining: {checkpoint_minutes: 1}\n"
+                         "evaluation: {workers: 7, device: cpu, keep_models: 3}\n")
+                         .resolved;
+  EXPECT_EQ(differing_keys(recorded, given), Texts{});
+  EXPECT_EQ(differing_keys(recorded, load("evaluation: {threads: 2}\n").resolved),
+            Texts{"evaluation.threads: 1 -> 2"});
+}
+
+// The configurations of the project.
+
+class Configuration : public ConfigTest, public testing::WithParamInterface<const char*> {
+ protected:
+  static Experiment load(const std::string& name, const Texts& overrides = {}) {
+    return load_experiment(std::filesystem::path(NAS_SOURCE_DIR) / "configs" / (name + ".yaml"),
+                           overrides);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Configuration,
+                         testing::Values("ga_baseline", "ga_published", "quickstart", "smoke"),
+                         [](const auto& name) { return std::string(name.param); });
+
+TEST_P(Configuration, Loads) { EXPECT_EQ(load(GetParam()).name, GetParam()); }
+
+TEST_F(Configuration, BaselineWritesTheDefaultsDown) {
+  const auto defaults = load_experiment(write("empty.yaml", ""), {});
+  EXPECT_EQ(differing_keys(defaults.resolved, load("ga_baseline").resolved),
+            Texts{"training.checkpoints: [] -> [50,100,200,350,600,1000,1800,3000,5000]"});
+}
+
+TEST_F(Configuration, PublishedDiffersOnlyInWhatThePublishedCodeDoes) {
+  EXPECT_EQ(differing_keys(load("ga_baseline").resolved, load("ga_published").resolved),
+            (Texts{"data.layout: \"standard\" -> \"published\"",
+                   "evaluation.repeated: \"reuse\" -> \"retrain\"",
+                   "objectives: [\"perplexity\"] -> [\"published_perplexity\"]",
+                   "semantics: \"corrected\" -> \"published\""}));
+}
+
+TEST_F(Configuration, AShorterTrainingIsOneOverride) {
+  const auto experiment = load("ga_baseline", {"training.steps=500", "algorithm.generations=4"});
+  EXPECT_EQ(experiment.training.get<Integers>("checkpoints"), (Integers{50, 100, 200, 350}));
 }
 
 }  // namespace

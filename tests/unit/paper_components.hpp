@@ -1,56 +1,68 @@
 #pragma once
 
-#include <array>
-#include <utility>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "genotype/component.hpp"
-#include "genotype/mechanism.hpp"
 
-namespace nas::testing {
+namespace nas {
 
-/// Registers Torch-free stand-ins for the paper's components (and entmax15), once: unit tests link
-/// no Torch, where the real ones live.
-inline void register_paper_components() {
-  static const bool kDone = [] {
-    using Pair = std::pair<const char*, const char*>;
-    for (const auto& [gene, key] : std::array<Pair, 19>{{{"similarity", "dot"},
-                                                         {"similarity", "silu_dot"},
-                                                         {"similarity", "additive"},
-                                                         {"similarity", "cosine"},
-                                                         {"normalization", "softmax"},
-                                                         {"normalization", "topk_quarter"},
-                                                         {"normalization", "sparsemax"},
-                                                         {"normalization", "sigmoid_norm"},
-                                                         {"normalization", "entmax15"},
-                                                         {"gating", "none"},
-                                                         {"gating", "input_gate"},
-                                                         {"gating", "output_gate"},
-                                                         {"gating", "highway"},
-                                                         {"gating", "normed_highway"},
-                                                         {"temperature", "fixed"},
-                                                         {"temperature", "sqrt_d"},
-                                                         {"temperature", "learned"},
-                                                         {"temperature", "shifted_abs"},
-                                                         {"temperature", "per_query"}}}) {
-      Component component;
-      component.gene = gene;
-      component.key = key;
-      component.summary = "stand-in";
-      components().add(component);
-    }
-    Component relu;
-    relu.gene = "normalization";
-    relu.key = "relu_norm";
-    relu.voids = {"temperature"};
-    components().add(relu);
-    Component mean;
-    mean.gene = "temperature";
-    mean.key = "sequence_mean";
-    mean.causal = false;
-    components().add(mean);
-    return true;
-  }();
-  (void)kDone;
+/// Registers stand-ins for the components of the paper under both semantics: the real descriptions
+/// stand beside the modules that compute them, and those link Torch.
+inline bool register_paper_components() {
+  const auto square = [](const AttentionShape& shape) {
+    return static_cast<double>(shape.context * shape.context);
+  };
+  const auto scores = [square](double each) {
+    return [square, each](const AttentionShape& shape) { return each * square(shape); };
+  };
+  const auto add = [](Component component) { components().add(std::move(component)); };
+
+  for (const std::string key : {"dot", "silu_dot", "cosine"}) {
+    add({.gene = "similarity", .key = key, .summary = "similarity " + key, .flops = scores(256)});
+  }
+  add({.gene = "similarity",
+       .key = "additive",
+       .summary = "s = v.tanh(W_q q + W_k k + b)",
+       .parameters =
+           [](const AttentionShape& shape) {
+             return 2 * shape.head_width() * shape.head_width() + 2 * shape.head_width();
+           },
+       .flops = scores(512),
+       .state_bytes = [](const AttentionShape& shape) { return 4 * shape.width; }});
+  for (const std::string key : {"softmax", "sparsemax", "sigmoid_norm"}) {
+    add({.gene = "normalization", .key = key, .summary = "normalization " + key});
+  }
+  add({.gene = "normalization",
+       .key = "relu_norm",
+       .summary = "w = relu(s) / sum",
+       .voids = {"temperature"}});
+  add({.gene = "normalization",
+       .key = "topk_quarter",
+       .summary = "softmax over the largest quarter",
+       .prefix_consistent = false});
+  add({.gene = "gating", .key = "none", .summary = "h + o: no gate"});
+  for (const std::string key : {"input_gate", "output_gate", "highway", "normed_highway"}) {
+    add({.gene = "gating",
+         .key = key,
+         .summary = "gating " + key,
+         .parameters = [](const AttentionShape& shape) {
+           return shape.width * (shape.width + 1);
+         }});
+  }
+  for (const std::string key : {"fixed", "learned", "per_query", "sqrt_d", "shifted_abs"}) {
+    add({.gene = "temperature", .key = key, .summary = "temperature " + key});
+  }
+  add({.gene = "temperature",
+       .key = "sequence_mean",
+       .summary = "s / (sigmoid(w.mean_t x_t + b) + 0.5)",
+       .causal = false,
+       .prefix_consistent = false});
+  return true;
 }
 
-}  // namespace nas::testing
+/// Registered before main, as plug-ins are.
+[[maybe_unused]] inline const bool paper_components_registered = register_paper_components();
+
+}  // namespace nas

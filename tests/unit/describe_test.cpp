@@ -1,0 +1,121 @@
+#include "cli/describe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "paper_components.hpp"
+#include "stand_in_plugins.hpp"
+
+namespace nas {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+template <class Function>
+std::string error_of(Function function) {
+  try {
+    function();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ListText, ListsOneKind) {
+  const auto text = list_text("algorithms");
+  EXPECT_THAT(text, HasSubstr("  stand_in_search  an algorithm with a rate\n"));
+  EXPECT_THAT(text, HasSubstr("  evo_ga "));
+  EXPECT_THAT(text, Not(HasSubstr("stand_in_corpus")));
+}
+
+TEST(ListText, ListsComponentsByGene) {
+  const auto text = list_text("components");
+  EXPECT_THAT(text, HasSubstr("  similarity     additive "));
+  EXPECT_THAT(text, HasSubstr("  gating         none            h + o: no gate\n"));
+  EXPECT_LT(text.find("similarity "), text.find("normalization "));
+}
+
+TEST(ListText, ListsEverythingUnderHeadings) {
+  const auto text = list_text("");
+  std::size_t at = 0;
+  for (const std::string heading : {"algorithms", "problems", "objectives", "components", "data"}) {
+    const auto found = ("\n" + text).find("\n" + heading + "\n", at);
+    ASSERT_NE(found, std::string::npos) << heading;
+    at = found;
+  }
+  EXPECT_THAT(text, HasSubstr("stand_in_corpus"));
+  EXPECT_THAT(text, HasSubstr("attention_search"));
+}
+
+TEST(ListText, AnUnknownKindNamesTheNearest) {
+  EXPECT_EQ(error_of([] { (void)list_text("component"); }),
+            "list: unknown kind 'component', known: algorithms, problems, objectives, components, "
+            "data; did you mean components?");
+}
+
+TEST(DescribeText, APlugInHasATableOfSettings) {
+  EXPECT_EQ(describe_text("stand_in_search"),
+            "algorithm stand_in_search: an algorithm with a rate\n"
+            "  setting   type    default   allowed                   meaning\n"
+            "  rate      number  0.25      in [0, 1)                 of change\n"
+            "  schedule  text    constant  one of constant, falling  of the rate\n");
+  EXPECT_THAT(describe_text("stand_in_corpus"), HasSubstr("  path     text     required  any "));
+  EXPECT_THAT(describe_text("attention_search"), HasSubstr("problem attention_search: "));
+}
+
+TEST(DescribeText, AComponentHasFormulaCostAndLabels) {
+  EXPECT_EQ(describe_text("additive"),
+            "similarity additive: s = v.tanh(W_q q + W_k k + b)\n"
+            "  paper's label  additive (corrected), additive (published)\n"
+            "  voids          nothing\n"
+            "  parameters     2112 a layer (width 128, 4 heads, 128 tokens)\n"
+            "  cost           8.39 M FLOP a layer and sequence\n"
+            "  state          512 bytes a layer and token, beside keys and values\n"
+            "  causal         yes\n"
+            "  prefixes       do not change when tokens are appended\n");
+  EXPECT_THAT(describe_text("relu_norm"), HasSubstr("voids          temperature\n"));
+  const auto mean = describe_text("sequence_mean");
+  EXPECT_THAT(mean, HasSubstr("paper's label  adaptive (published)\n"));
+  EXPECT_THAT(mean, HasSubstr("causal         no: it sees later tokens\n"));
+  EXPECT_THAT(mean, HasSubstr("prefixes       change when tokens are appended\n"));
+}
+
+TEST(DescribeText, ALabelShowsWhatItComputesUnderEitherSemantics) {
+  const auto text = describe_text("sparsemax");
+  EXPECT_THAT(text, HasSubstr("normalization sparsemax: "));
+  EXPECT_THAT(text, HasSubstr("sparsemax (corrected)\n"));
+  EXPECT_THAT(text, HasSubstr("normalization topk_quarter: "));
+  EXPECT_THAT(text, HasSubstr("sparsemax (published)\n"));
+  EXPECT_THAT(describe_text("topk_quarter"), Not(HasSubstr("normalization sparsemax")));
+}
+
+TEST(DescribeText, ANameOfSeveralThingsShowsAll) {
+  components().add({.gene = "gating", .key = "stand_in_search", .summary = "of the same name"});
+  const auto text = describe_text("stand_in_search");
+  EXPECT_THAT(text, HasSubstr("algorithm stand_in_search: "));
+  EXPECT_THAT(text, HasSubstr("\n\ngating stand_in_search: of the same name\n"));
+  EXPECT_THAT(text, HasSubstr("none: not in the paper"));
+}
+
+TEST(DescribeText, SectionsOfAConfiguration) {
+  EXPECT_THAT(describe_text("training"), HasSubstr("section training: "));
+  EXPECT_THAT(describe_text("training"), HasSubstr("  learning_rate "));
+  EXPECT_THAT(describe_text("experiment"), HasSubstr("  semantics "));
+  EXPECT_THAT(describe_text("algorithm"), HasSubstr("  informed_share "));
+  EXPECT_THAT(describe_text("algorithm"), HasSubstr("stand_in_search"));
+  EXPECT_THAT(describe_text("data"), HasSubstr("stand_in_corpus"));
+}
+
+TEST(DescribeText, AnUnknownNameNamesTheNearest) {
+  EXPECT_EQ(error_of([] { (void)describe_text("trainig"); }),
+            "describe: nothing is called 'trainig'; did you mean training?");
+  EXPECT_EQ(error_of([] { (void)describe_text("multiplicativ"); }),
+            "describe: nothing is called 'multiplicativ'; did you mean multiplicative?");
+  EXPECT_EQ(error_of([] { (void)describe_text("gradient_descent_of_weights"); }),
+            "describe: nothing is called 'gradient_descent_of_weights', list shows what there is");
+}
+
+}  // namespace
+}  // namespace nas

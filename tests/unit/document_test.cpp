@@ -1,0 +1,380 @@
+#include "config/document.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config_fixture.hpp"
+
+namespace nas {
+namespace {
+
+using Integer = std::int64_t;
+using Integers = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
+using Kind = DocumentNode::Kind;
+
+std::vector<Setting> settings() {
+  return {
+      {.name = "steps", .default_value = Integer{10}, .help = "steps", .min = 1},
+      {.name = "rate",
+       .default_value = 0.5,
+       .help = "rate",
+       .min = 0,
+       .max = 1,
+       .max_exclusive = true},
+      {.name = "flag", .default_value = false, .help = "flag"},
+      {.name = "word", .default_value = std::string("w"), .help = "word"},
+      {.name = "at", .default_value = Integers{1}, .help = "steps"},
+      {.name = "tags", .default_value = Texts{}, .help = "tags"},
+  };
+}
+
+PluginSections plugin_sections() {
+  return {{"data", {.key = "corpus", .plugin = "wiki", .shared = {"seed"}}}};
+}
+
+class DocumentTest : public ConfigTest {
+ protected:
+  DocumentNode load(const std::string& name, const Texts& overrides = {}) const {
+    return load_document(path(name), overrides, plugin_sections());
+  }
+
+  /// Writes a.yaml and reads its section s. @return the mistakes.
+  std::string mistakes(const std::string& text, const std::vector<Setting>& declared = settings(),
+                       const Texts& overrides = {}) const {
+    write("a.yaml", text);
+    return error_of([&] {
+      Diagnostics diagnostics;
+      const auto document = load("a.yaml", overrides);
+      (void)read_section("s", document.find("s"), declared, diagnostics);
+      diagnostics.throw_if_any();
+    });
+  }
+
+  /// Writes a.yaml and reads its section s, which must be right.
+  Parameters parameters(const std::string& text, const Texts& overrides = {}) const {
+    write("a.yaml", text);
+    Diagnostics diagnostics;
+    const auto document = load("a.yaml", overrides);
+    auto parameters = read_section("s", document.find("s"), settings(), diagnostics);
+    diagnostics.throw_if_any();
+    return parameters;
+  }
+};
+
+// Values.
+
+TEST_F(DocumentTest, EveryTypeIsRead) {
+  const auto given = parameters(
+      "s:\n  steps: 7\n  rate: 0.25\n  flag: true\n  word: a b\n  at: [2, 3]\n  tags: [x, 'y']\n");
+  EXPECT_EQ(given.get<Integer>("steps"), 7);
+  EXPECT_EQ(given.get<double>("rate"), 0.25);
+  EXPECT_TRUE(given.get<bool>("flag"));
+  EXPECT_EQ(given.get<std::string>("word"), "a b");
+  EXPECT_EQ(given.get<Integers>("at"), (Integers{2, 3}));
+  EXPECT_EQ(given.get<Texts>("tags"), (Texts{"x", "y"}));
+}
+
+TEST_F(DocumentTest, WhatIsAbsentIsAtItsDefault) {
+  for (const std::string text : {"", "# nothing\n", "s:\n", "s: {}\n", "s: ~\n"}) {
+    const auto given = parameters(text);
+    EXPECT_EQ(given.get<Integer>("steps"), 10) << text;
+    EXPECT_EQ(given.get<Integers>("at"), Integers{1}) << text;
+  }
+}
+
+TEST_F(DocumentTest, IntegersMayBeWrittenAsIntegralNumbers) {
+  EXPECT_EQ(parameters("s: {steps: 5e3}").get<Integer>("steps"), 5000);
+  EXPECT_EQ(parameters("s: {steps: 5000.0}").get<Integer>("steps"), 5000);
+  EXPECT_EQ(parameters("s: {steps: 9223372036854775807}").get<Integer>("steps"),
+            9223372036854775807);
+  EXPECT_EQ(mistakes("s: {steps: 2.5}"),
+            "a.yaml:1:12: s.steps = 2.5, must be an integer, got a number");
+  EXPECT_EQ(mistakes("s: {steps: 1e300}"),
+            "a.yaml:1:12: s.steps = 1e300, must be an integer, got a number");
+}
+
+TEST_F(DocumentTest, NumbersMayBeIntegers) {
+  EXPECT_EQ(parameters("s: {rate: 0}").get<double>("rate"), 0.0);
+  EXPECT_EQ(parameters("s: {rate: 3e-4}").get<double>("rate"), 3e-4);
+}
+
+TEST_F(DocumentTest, WhatIsNotFiniteIsNoNumber) {
+  for (const std::string value : {".inf", "inf", ".nan", "nan", "1e999"}) {
+    EXPECT_EQ(mistakes("s: {rate: " + value + "}"),
+              "a.yaml:1:11: s.rate = " + value + ", must be a number, got text");
+  }
+}
+
+TEST_F(DocumentTest, WhatIsQuotedIsText) {
+  EXPECT_EQ(parameters("s: {word: '0.1'}").get<std::string>("word"), "0.1");
+  EXPECT_EQ(parameters("s: {word: 0.1}").get<std::string>("word"), "0.1");
+  EXPECT_EQ(parameters("s: {word: true}").get<std::string>("word"), "true");
+  EXPECT_EQ(mistakes("s: {rate: '0.1'}"),
+            "a.yaml:1:11: s.rate = '0.1', must be a number, got text");
+  EXPECT_EQ(mistakes("s: {flag: \"true\"}"),
+            "a.yaml:1:11: s.flag = 'true', must be true or false, got text");
+}
+
+TEST_F(DocumentTest, ASingleValueIsAListOfOne) {
+  EXPECT_EQ(parameters("s: {at: 5}").get<Integers>("at"), Integers{5});
+  EXPECT_EQ(parameters("s: {tags: x}").get<Texts>("tags"), Texts{"x"});
+  EXPECT_EQ(parameters("s: {at: []}").get<Integers>("at"), Integers{});
+}
+
+// Mistakes.
+
+TEST_F(DocumentTest, WrongTypesSayWhatIsWantedAndGiven) {
+  EXPECT_EQ(mistakes("s:\n  steps: abc\n"),
+            "a.yaml:2:10: s.steps = abc, must be an integer, got text");
+  EXPECT_EQ(mistakes("s:\n  steps: [1, 2]\n"),
+            "a.yaml:2:10: s.steps = [1, 2], must be an integer, got a list");
+  EXPECT_EQ(mistakes("s:\n  steps:\n  rate: {a: 1}\n"),
+            "a.yaml:2:3: s.steps = (empty), must be an integer, got nothing\n"
+            "a.yaml:3:9: s.rate = {a: 1}, must be a number, got a map");
+  EXPECT_EQ(mistakes("s:\n  flag: yes\n  word: [a]\n"),
+            "a.yaml:2:9: s.flag = yes, must be true or false, got text\n"
+            "a.yaml:3:9: s.word = [a], must be text, got a list");
+  EXPECT_EQ(mistakes("s:\n  at: [1, x]\n  tags: [[a]]\n"),
+            "a.yaml:2:7: s.at = [1, x], must be a list of integers, got a list\n"
+            "a.yaml:3:9: s.tags = [[a]], must be a list of texts, got a list");
+  EXPECT_EQ(mistakes("s: 5\n"), "a.yaml:1:4: s = 5, must be a map of settings");
+}
+
+TEST_F(DocumentTest, RangesAreChecked) {
+  EXPECT_EQ(mistakes("s:\n  rate: 1\n  steps: 0\n"),
+            "a.yaml:2:9: s.rate = 1, must be in [0, 1)\n"
+            "a.yaml:3:10: s.steps = 0, must be >= 1");
+}
+
+TEST_F(DocumentTest, UnknownKeysNameTheNearest) {
+  EXPECT_EQ(mistakes("s:\n  stepps: 5\n"),
+            "a.yaml:2:3: s.stepps: unknown key, known: steps, rate, flag, word, at, tags; "
+            "did you mean steps?");
+  EXPECT_EQ(mistakes("s:\n  temperature: 5\n"),
+            "a.yaml:2:3: s.temperature: unknown key, known: steps, rate, flag, word, at, tags");
+}
+
+TEST_F(DocumentTest, RepeatedKeysAreMistakes) {
+  EXPECT_EQ(mistakes("s:\n  steps: 5\n  rate: 0\n  steps: 6\n"),
+            "a.yaml:4:3: s.steps: given twice");
+}
+
+TEST_F(DocumentTest, RepeatedKeysOfAnExtendingFileAreMistakes) {
+  write("base.yaml", "s: {steps: 4}\n");
+  EXPECT_EQ(mistakes("extends: base.yaml\ns:\n  steps: 5\n  steps: 6\n"),
+            "a.yaml:4:3: s.steps: given twice");
+}
+
+TEST_F(DocumentTest, RequiredSettingsMustBeGiven) {
+  const std::vector<Setting> required{{.name = "path",
+                                       .default_value = std::string(),
+                                       .help = "folder of the text",
+                                       .required = true}};
+  EXPECT_EQ(mistakes("s:\n  path: x\n", required), "");
+  EXPECT_EQ(mistakes("q: 1\ns: {}\n", required),
+            "a.yaml:2:4: s.path: is missing, must be text (folder of the text)");
+}
+
+TEST_F(DocumentTest, AllMistakesAreToldInTheOrderOfTheFile) {
+  EXPECT_EQ(mistakes("s:\n  word: [a]\n  stepps: 5\n  rate: 7\n"),
+            "a.yaml:2:9: s.word = [a], must be text, got a list\n"
+            "a.yaml:3:3: s.stepps: unknown key, known: steps, rate, flag, word, at, tags; "
+            "did you mean steps?\n"
+            "a.yaml:4:9: s.rate = 7, must be in [0, 1)");
+}
+
+TEST_F(DocumentTest, AWrongValueLeavesTheDefault) {
+  write("a.yaml", "s: {steps: x, rate: 0.25}\n");
+  Diagnostics diagnostics;
+  const auto document = load("a.yaml");
+  const auto given = read_section("s", document.find("s"), settings(), diagnostics);
+  EXPECT_EQ(diagnostics.size(), 1U);
+  EXPECT_EQ(given.get<Integer>("steps"), 10);
+  EXPECT_EQ(given.get<double>("rate"), 0.25);
+}
+
+TEST_F(DocumentTest, IgnoredKeysAreReadElsewhere) {
+  write("a.yaml", "s: {corpus: wiki}\n");
+  Diagnostics diagnostics;
+  const auto document = load("a.yaml");
+  (void)read_section("s", document.find("s"), settings(), diagnostics, {"corpus"});
+  EXPECT_EQ(diagnostics.size(), 0U);
+}
+
+// Files.
+
+TEST_F(DocumentTest, YamlSyntaxErrorsHaveAPosition) {
+  EXPECT_EQ(mistakes("s: 1\nt: [1, 2\n"),
+            "a.yaml:3:1: not valid YAML: end of sequence flow not found");
+  EXPECT_EQ(mistakes("s:\n\tsteps: 1\n"), "a.yaml:2:7: not valid YAML: illegal map value");
+  EXPECT_EQ(mistakes("s: *nowhere\n"),
+            "a.yaml:1:4: not valid YAML: the referenced anchor is not defined");
+}
+
+TEST_F(DocumentTest, AConfigurationIsOneMap) {
+  EXPECT_EQ(mistakes("- 1\n"), "a.yaml:1:1: a configuration must be a map of keys and values");
+  EXPECT_EQ(mistakes("s: {}\n---\nt: {}\n"),
+            "a.yaml:3:1: a second document ('---') begins, must be one");
+  EXPECT_EQ(mistakes("? [1, 2]\n: 3\n"), "a.yaml:1:3: a key must be a word");
+}
+
+TEST_F(DocumentTest, MissingFilesAreNamed) {
+  EXPECT_EQ(error_of([&] { (void)load("no.yaml"); }),
+            "no.yaml: there is no such file, or it cannot be read");
+  write("folder/a.yaml", "");
+  EXPECT_EQ(error_of([&] { (void)load("folder"); }), "folder: is a folder, must be a YAML file");
+}
+
+TEST_F(DocumentTest, AnchorsAndAliases) {
+  const auto given = parameters("t: &t {steps: 3}\ns: *t\n");
+  EXPECT_EQ(given.get<Integer>("steps"), 3);
+  EXPECT_EQ(mistakes("t: &t {steps: 0}\ns: *t\n"), "a.yaml:1:15: s.steps = 0, must be >= 1");
+}
+
+TEST_F(DocumentTest, AnAnchorWithinItselfIsRefused) {
+  EXPECT_EQ(mistakes("s: &s [1, *s]\n"),
+            "a.yaml:1:8: nested too deeply, or an anchor within itself");
+}
+
+TEST_F(DocumentTest, QuotedKeysAndJson) {
+  EXPECT_EQ(parameters(R"({"s":{"steps":3,"tags":["x"]}})").get<Integer>("steps"), 3);
+}
+
+// Layers.
+
+TEST_F(DocumentTest, ExtendsMergesMapsAndReplacesLists) {
+  write("base/base.yaml", "s:\n  steps: 3\n  rate: 0.25\n  at: [1, 2, 3]\n");
+  const auto given = parameters("extends: base/base.yaml\ns:\n  steps: 4\n  at: [9]\n");
+  EXPECT_EQ(given.get<Integer>("steps"), 4);
+  EXPECT_EQ(given.get<double>("rate"), 0.25);
+  EXPECT_EQ(given.get<Integers>("at"), Integers{9});
+}
+
+TEST_F(DocumentTest, ExtendsIsRelativeToTheFileThatSaysIt) {
+  write("base/first.yaml", "s: {steps: 3}\n");
+  write("base/second.yaml", "extends: first.yaml\ns: {rate: 0.25}\n");
+  const auto given = parameters("extends: base/second.yaml\n");
+  EXPECT_EQ(given.get<Integer>("steps"), 3);
+  EXPECT_EQ(given.get<double>("rate"), 0.25);
+}
+
+TEST_F(DocumentTest, AnEmptySectionChangesNothing) {
+  write("base.yaml", "s: {steps: 3}\n");
+  EXPECT_EQ(parameters("extends: base.yaml\ns:\n").get<Integer>("steps"), 3);
+}
+
+TEST_F(DocumentTest, MistakesAreToldWhereTheyWereWritten) {
+  write("base.yaml", "s:\n  steps: 0\n  rate: 0.25\n");
+  EXPECT_EQ(mistakes("extends: base.yaml\ns:\n  rate: 2\n"),
+            "a.yaml:3:9: s.rate = 2, must be in [0, 1)\n"
+            "base.yaml:2:10: s.steps = 0, must be >= 1");
+}
+
+TEST_F(DocumentTest, ExtendsMustNameAFile) {
+  EXPECT_EQ(mistakes("s: {}\nextends: no.yaml\n"),
+            "a.yaml:2:10: extends = no.yaml, there is no file no.yaml");
+  EXPECT_EQ(mistakes("extends: [b.yaml]\n"),
+            "a.yaml:1:10: extends = [b.yaml], must be the name of a file");
+  EXPECT_EQ(mistakes("extends:\n"), "a.yaml:1:1: extends = (empty), must be the name of a file");
+  write("b.yaml", "");
+  EXPECT_EQ(mistakes("extends: b.yaml\nextends: b.yaml\n"),
+            "a.yaml:2:10: extends = b.yaml, is given twice");
+}
+
+TEST_F(DocumentTest, CyclesAreRefused) {
+  EXPECT_EQ(mistakes("extends: a.yaml\n"),
+            "a.yaml:1:10: extends = a.yaml, which extends this file in turn");
+  write("b.yaml", "extends: ./c.yaml\n");
+  write("c.yaml", "extends: a.yaml\n");
+  EXPECT_EQ(mistakes("extends: b.yaml\n"),
+            "c.yaml:1:10: extends = a.yaml, which extends this file in turn");
+}
+
+TEST_F(DocumentTest, OverridesComeLastAndInOrder) {
+  const auto given = parameters("s: {steps: 3, at: [1]}\n",
+                                {"s.steps=4", "s.at=[5, 6]", "s.word=x=y", "s.steps=5"});
+  EXPECT_EQ(given.get<Integer>("steps"), 5);
+  EXPECT_EQ(given.get<Integers>("at"), (Integers{5, 6}));
+  EXPECT_EQ(given.get<std::string>("word"), "x=y");
+}
+
+TEST_F(DocumentTest, OverridesMakeSections) {
+  EXPECT_EQ(parameters("", {"s.steps=4"}).get<Integer>("steps"), 4);
+  EXPECT_EQ(parameters("", {"s={steps: 4}"}).get<Integer>("steps"), 4);
+}
+
+TEST_F(DocumentTest, MistakesOfOverrides) {
+  EXPECT_EQ(mistakes("s:\n  rate: 5\n", settings(), {"s.steps=0"}),
+            "a.yaml:2:9: s.rate = 5, must be in [0, 1)\n"
+            "command line: s.steps = 0, must be >= 1");
+  EXPECT_EQ(mistakes("", settings(), {"s.stepps=3"}),
+            "command line: s.stepps: unknown key, known: steps, rate, flag, word, at, tags; "
+            "did you mean steps?");
+  EXPECT_EQ(mistakes("", settings(), {"s={steps: {a: 1}}"}),
+            "command line: s.steps = {a: 1}, must be an integer, got a map");
+  EXPECT_EQ(mistakes("", settings(), {"s.steps="}),
+            "command line: s.steps = (empty), must be an integer, got nothing");
+}
+
+TEST_F(DocumentTest, OverridesHaveAForm) {
+  for (const std::string text : {"s.steps", "=3", ".s=3", "s.=3", "s..steps=3", ""}) {
+    EXPECT_EQ(mistakes("", settings(), {text}),
+              "command line: '" + text + "', must be key.path=value");
+  }
+  EXPECT_EQ(mistakes("", settings(), {"s.at=[1"}),
+            "command line: not valid YAML: end of sequence flow not found in 's.at=[1'");
+}
+
+// Plug-in sections.
+
+class PluginSectionTest : public DocumentTest {
+ protected:
+  /// The section data of a file that extends one with corpus brown.
+  std::string data(const std::string& extending, const Texts& overrides = {}) const {
+    write("base.yaml", "data: {corpus: brown, vocabulary: 2000, seed: 7}\n");
+    write("a.yaml", "extends: base.yaml\n" + extending);
+    return load("a.yaml", overrides).find("data")->summary();
+  }
+};
+
+TEST_F(PluginSectionTest, TheSamePlugInInherits) {
+  EXPECT_EQ(data("data: {corpus: brown, layout: x}"),
+            "{corpus: brown, vocabulary: 2000, seed: 7, layout: x}");
+  EXPECT_EQ(data("data: {vocabulary: 50}"), "{corpus: brown, vocabulary: 50, seed: 7}");
+}
+
+TEST_F(PluginSectionTest, AnotherPlugInInheritsWhatIsShared) {
+  EXPECT_EQ(data("data: {corpus: mqar, pairs: 2}"), "{seed: 7, corpus: mqar, pairs: 2}");
+  EXPECT_EQ(data("", {"data.corpus=mqar"}), "{seed: 7, corpus: mqar}");
+}
+
+TEST_F(PluginSectionTest, ATextNamesThePlugIn) {
+  EXPECT_EQ(data("data: mqar"), "{seed: 7, corpus: mqar}");
+  EXPECT_EQ(data("data: brown"), "{corpus: brown, vocabulary: 2000, seed: 7}");
+  EXPECT_EQ(data("", {"data=mqar"}), "{seed: 7, corpus: mqar}");
+}
+
+TEST_F(PluginSectionTest, ThePlugInThatIsNotNamedIsTheDefault) {
+  write("base.yaml", "data: {vocabulary: 2000}\n");
+  write("a.yaml", "extends: base.yaml\ndata: wiki\n");
+  EXPECT_EQ(load("a.yaml").find("data")->summary(), "{vocabulary: 2000, corpus: wiki}");
+  EXPECT_EQ(load("a.yaml", {"data.corpus=brown"}).find("data")->summary(), "{corpus: brown}");
+}
+
+TEST_F(PluginSectionTest, WhatIsGivenAfterTheChangeCounts) {
+  EXPECT_EQ(data("", {"data.pairs=1", "data.corpus=mqar", "data.pairs=2"}),
+            "{seed: 7, corpus: mqar, pairs: 2}");
+}
+
+TEST_F(DocumentTest, NodesKnowTheirOrigin) {
+  write("a.yaml", "# comment\ns:\n  steps: 3\n");
+  const auto document = load("a.yaml", {"s.rate=0"});
+  const auto* section = document.find("s");
+  EXPECT_EQ(section->find("steps")->origin.text(), path("a.yaml") + ":3:10");
+  EXPECT_EQ(section->entries.front().origin.text(), path("a.yaml") + ":3:3");
+  EXPECT_EQ(section->find("rate")->origin.text(), "command line");
+  EXPECT_EQ(section->find("flag"), nullptr);
+}
+
+}  // namespace
+}  // namespace nas

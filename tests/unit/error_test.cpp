@@ -1,0 +1,66 @@
+#include "core/error.hpp"
+
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace nas {
+namespace {
+
+std::string range_error(double value) {
+  try {
+    require_in_range("crossover", value, 0.0, 0.5);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RequireInRange, AcceptsBothEnds) {
+  EXPECT_EQ(range_error(0.0), "");
+  EXPECT_EQ(range_error(0.5), "");
+}
+
+TEST(RequireInRange, SaysNameValueAndRange) {
+  EXPECT_EQ(range_error(0.75), "crossover = 0.75, must be in [0, 0.5]");
+  EXPECT_EQ(range_error(-1e-9), "crossover = -1e-09, must be in [0, 0.5]");
+}
+
+TEST(RequireInRange, RefusesWhatIsNoNumber) {
+  EXPECT_EQ(range_error(std::numeric_limits<double>::quiet_NaN()),
+            "crossover = nan, must be in [0, 0.5]");
+  EXPECT_EQ(range_error(std::numeric_limits<double>::infinity()),
+            "crossover = inf, must be in [0, 0.5]");
+}
+
+TEST(Nearest, FindsTheLeastEditDistance) {
+  EXPECT_EQ(nearest("batchsize", {"steps", "batch_size", "clip_norm"}), "batch_size");
+  EXPECT_EQ(nearest("sofmax", {"softmax", "softmax1"}), "softmax");
+  EXPECT_EQ(nearest("softmax1", {"softmax", "softmax1"}), "softmax1");
+}
+
+TEST(Nearest, AllowsTwoEditsInShortWords) {
+  EXPECT_EQ(nearest("do", {"dot"}), "dot");
+  EXPECT_EQ(nearest("d", {"dot"}), "dot");
+  EXPECT_EQ(nearest("", {"dot"}), "");
+}
+
+TEST(Nearest, AllowsAThirdOfLongWords) {
+  EXPECT_EQ(nearest("abcdefghi", {"abcdefxyz"}), "abcdefxyz");  // 3 edits of 9
+  EXPECT_EQ(nearest("abcdefghi", {"abcdewxyz"}), "");           // 4 edits
+}
+
+TEST(Nearest, OfNothingIsNothing) { EXPECT_EQ(nearest("dot", {}), ""); }
+
+TEST(Nearest, TakesTheFirstOfEquallyNear) { EXPECT_EQ(nearest("abc", {"abd", "abe"}), "abd"); }
+
+TEST(Join, PutsSeparatorsBetweenItems) {
+  EXPECT_EQ(join({}), "");
+  EXPECT_EQ(join({"a"}), "a");
+  EXPECT_EQ(join({"a", "b", "c"}), "a, b, c");
+  EXPECT_EQ(join({"a", "b"}, "|"), "a|b");
+}
+
+}  // namespace
+}  // namespace nas

@@ -1,0 +1,226 @@
+#include "genotype/mechanism.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "paper_components.hpp"
+
+namespace nas {
+namespace {
+
+class BothSemantics : public testing::TestWithParam<Semantics> {};
+
+INSTANTIATE_TEST_SUITE_P(, BothSemantics,
+                         testing::Values(Semantics::corrected, Semantics::published),
+                         [](const auto& semantics) {
+                           return std::string(to_string(semantics.param));
+                         });
+
+/// The mechanisms of the paper's space, dropout aside.
+std::vector<Mechanism> paper_space(Semantics semantics, const std::vector<bool>& biases) {
+  std::vector<Mechanism> mechanisms;
+  const auto key = [semantics](std::string_view gene, const std::string& label) {
+    return component_key(semantics, gene, label);
+  };
+  for (const auto& similarity : paper_labels("similarity")) {
+    for (const auto& normalization : paper_labels("normalization")) {
+      for (const auto& gating : paper_labels("gating")) {
+        for (const auto& temperature : paper_labels("temperature")) {
+          for (const bool bias : biases) {
+            mechanisms.push_back({key("similarity", similarity),
+                                  key("normalization", normalization), key("gating", gating),
+                                  key("temperature", temperature), bias, 0.1});
+          }
+        }
+      }
+    }
+  }
+  return mechanisms;
+}
+
+std::size_t num_functions(const std::vector<Mechanism>& mechanisms, Semantics semantics) {
+  std::set<std::string> names;
+  for (const auto& mechanism : mechanisms) names.insert(to_string(canonical(mechanism, semantics)));
+  return names.size();
+}
+
+std::string parse_error(const std::string& text, Semantics semantics = Semantics::corrected) {
+  try {
+    (void)parse_mechanism(text, semantics);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Semantics, ParsesItsTwoNames) {
+  EXPECT_EQ(parse_semantics("corrected"), Semantics::corrected);
+  EXPECT_EQ(parse_semantics("published"), Semantics::published);
+  try {
+    (void)parse_semantics("paper");
+    FAIL() << "an unknown name was accepted";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "semantics = paper, must be one of corrected, published");
+  }
+}
+
+TEST(ComponentKey, SaysWhatALabelComputes) {
+  EXPECT_EQ(component_key(Semantics::published, "normalization", "sparsemax"), "topk_quarter");
+  EXPECT_EQ(component_key(Semantics::corrected, "normalization", "sparsemax"), "sparsemax");
+  EXPECT_EQ(component_key(Semantics::published, "gating", "highway"), "normed_highway");
+  EXPECT_EQ(component_key(Semantics::published, "temperature", "adaptive"), "sequence_mean");
+  EXPECT_EQ(component_key(Semantics::corrected, "temperature", "adaptive"), "per_query");
+  EXPECT_EQ(component_key(Semantics::corrected, "similarity", "multiplicative"), "silu_dot");
+}
+
+TEST(ComponentKey, LeavesWhatIsNoLabelOfTheGene) {
+  EXPECT_EQ(component_key(Semantics::published, "normalization", "entmax15"), "entmax15");
+  EXPECT_EQ(component_key(Semantics::published, "gating", "sparsemax"), "sparsemax");
+}
+
+TEST_P(BothSemantics, LabelsAndKeysAreInverse) {
+  for (const auto gene : kComponentGenes) {
+    for (const auto& label : paper_labels(gene)) {
+      const auto key = component_key(GetParam(), gene, label);
+      EXPECT_EQ(component_label(GetParam(), gene, key), label) << gene;
+    }
+    EXPECT_EQ(component_label(GetParam(), gene, "bilinear"), "bilinear");
+  }
+}
+
+TEST(PaperLabels, AreInThePapersOrder) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(paper_labels("similarity"), (Texts{"dot", "multiplicative", "additive", "cosine"}));
+  EXPECT_EQ(paper_labels("normalization"), (Texts{"softmax", "sparsemax", "relu_norm", "sigmoid"}));
+  EXPECT_EQ(paper_labels("gating"), (Texts{"none", "input_gate", "output_gate", "highway"}));
+  EXPECT_EQ(paper_labels("temperature"), (Texts{"fixed", "learned", "adaptive"}));
+  EXPECT_THROW((void)paper_labels("bias"), std::logic_error);
+}
+
+TEST(Mechanism, PrintsKeysOrLabels) {
+  const Mechanism mechanism{"dot", "topk_quarter", "output_gate", "shifted_abs", false, 0.1};
+  EXPECT_EQ(to_string(mechanism), "dot|topk_quarter|output_gate|shifted_abs|no_bias|0.1");
+  EXPECT_EQ(label(mechanism, Semantics::published),
+            "dot|sparsemax|output_gate|learned|no_bias|0.1");
+  EXPECT_EQ(label(mechanism, Semantics::corrected),
+            "dot|topk_quarter|output_gate|shifted_abs|no_bias|0.1");
+}
+
+TEST(Mechanism, HasNoOtherComponents) {
+  Mechanism mechanism;
+  EXPECT_THROW((void)mechanism.component("bias"), std::logic_error);
+}
+
+TEST_P(BothSemantics, EveryNameOfThePaperParsesAndPrints) {
+  for (const auto& mechanism : paper_space(GetParam(), {true, false})) {
+    EXPECT_EQ(parse_mechanism(label(mechanism, GetParam()), GetParam()), mechanism);
+    // A key that is also another label is read as the label; the paper has no such key.
+    EXPECT_EQ(parse_mechanism(to_string(mechanism), GetParam()), mechanism);
+  }
+}
+
+TEST(ParseMechanism, KeepsEveryDigitOfDropout) {
+  const auto mechanism =
+      parse_mechanism("dot|softmax|none|fixed|bias|0.12345678901234566", Semantics::corrected);
+  EXPECT_EQ(mechanism.attention_dropout, 0.12345678901234566);
+  EXPECT_EQ(parse_mechanism(to_string(mechanism), Semantics::corrected), mechanism);
+}
+
+TEST(ParseMechanism, AllowsBlanksAroundFields) {
+  EXPECT_EQ(to_string(parse_mechanism(" dot | softmax|none |fixed| bias |0", Semantics::corrected)),
+            "dot|softmax|none|fixed|bias|0");
+}
+
+TEST(ParseMechanism, SaysWhichFieldIsWrong) {
+  EXPECT_EQ(parse_error("dot|softmax|none|fixed|bias"),
+            "mechanism 'dot|softmax|none|fixed|bias': 5 fields, must be 6: "
+            "similarity|normalization|gating|temperature|bias|dropout");
+  EXPECT_EQ(parse_error("dot|softmax|nome|fixed|bias|0.1"),
+            "mechanism 'dot|softmax|nome|fixed|bias|0.1': unknown gating 'nome', known: highway, "
+            "input_gate, none, normed_highway, output_gate; did you mean none?");
+  EXPECT_EQ(parse_error("dot|softmax|none|fixed|true|0.1"),
+            "mechanism 'dot|softmax|none|fixed|true|0.1': bias = true, must be one of bias, "
+            "no_bias");
+  EXPECT_EQ(parse_error("dot|softmax|none|fixed|bias|1"),
+            "mechanism 'dot|softmax|none|fixed|bias|1': dropout = 1, must be a number in [0, 1)");
+}
+
+TEST(ParseMechanism, RefusesWhatIsNoDropout) {
+  for (const std::string dropout : {"", "-0.1", "0.1x", "nan", "inf", "1e400", "a"}) {
+    EXPECT_NE(parse_error("dot|softmax|none|fixed|bias|" + dropout), "") << dropout;
+  }
+}
+
+TEST_P(BothSemantics, ThePaperHas320Functions) {
+  const auto all = paper_space(GetParam(), {true, false});
+  EXPECT_EQ(all.size(), 384U);
+  EXPECT_EQ(num_functions(all, GetParam()), 320U);
+  const auto without_bias = paper_space(GetParam(), {false});
+  EXPECT_EQ(without_bias.size(), 192U);
+  EXPECT_EQ(num_functions(without_bias, GetParam()), 160U);
+}
+
+TEST_P(BothSemantics, CanonicalFormIsIdempotent) {
+  for (const auto& mechanism : paper_space(GetParam(), {true, false})) {
+    const auto once = canonical(mechanism, GetParam());
+    EXPECT_EQ(canonical(once, GetParam()), once);
+  }
+}
+
+TEST(Canonical, SetsOnlyWhatIsVoid) {
+  const auto canonical_name = [](const std::string& name, Semantics semantics) {
+    return to_string(canonical(parse_mechanism(name, semantics), semantics));
+  };
+  EXPECT_EQ(canonical_name("cosine|relu_norm|highway|learned|no_bias|0.2", Semantics::corrected),
+            "cosine|relu_norm|highway|fixed|no_bias|0.2");
+  EXPECT_EQ(canonical_name("cosine|relu_norm|highway|learned|no_bias|0.2", Semantics::published),
+            "cosine|relu_norm|normed_highway|sqrt_d|no_bias|0.2");
+  EXPECT_EQ(canonical_name("cosine|softmax|highway|learned|no_bias|0.2", Semantics::corrected),
+            "cosine|softmax|highway|learned|no_bias|0.2");
+}
+
+TEST(Canonical, NegativeZeroIsZero) {
+  auto mechanism = vanilla_mechanism(Semantics::corrected);
+  mechanism.attention_dropout = -0.0;
+  EXPECT_EQ(to_string(canonical(mechanism, Semantics::corrected)), "dot|softmax|none|fixed|bias|0");
+}
+
+TEST(IsCausal, FailsOnlyForTheSequenceMeanThatHasAnEffect) {
+  const auto causal = [](const std::string& name) {
+    return is_causal(parse_mechanism(name, Semantics::published));
+  };
+  EXPECT_TRUE(causal("dot|softmax|none|learned|bias|0"));
+  EXPECT_FALSE(causal("dot|softmax|none|adaptive|bias|0"));
+  EXPECT_FALSE(causal("dot|sparsemax|none|adaptive|bias|0"));
+  EXPECT_TRUE(causal("dot|relu_norm|none|adaptive|bias|0"));
+  for (const auto& mechanism : paper_space(Semantics::corrected, {true})) {
+    EXPECT_TRUE(is_causal(mechanism)) << to_string(mechanism);
+  }
+}
+
+TEST(VanillaMechanism, IsTheTransformer) {
+  EXPECT_EQ(to_string(vanilla_mechanism(Semantics::corrected)), "dot|softmax|none|fixed|bias|0.1");
+  EXPECT_EQ(to_string(vanilla_mechanism(Semantics::published)), "dot|softmax|none|sqrt_d|bias|0.1");
+}
+
+TEST(Components, AnUnknownKeyNamesTheNearest) {
+  try {
+    (void)components().at("temperature", "lerned");
+    FAIL() << "an unknown key was accepted";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "unknown temperature 'lerned', known: fixed, learned, per_query, sequence_mean, "
+                 "shifted_abs, sqrt_d; did you mean learned?");
+  }
+}
+
+TEST(ComponentsDeathTest, ADuplicateEndsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(components().add({.gene = "gating", .key = "none", .summary = "again"}),
+               "gating 'none' is registered twice");
+}
+
+}  // namespace
+}  // namespace nas

@@ -1,0 +1,157 @@
+#include "core/parameters.hpp"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace nas {
+namespace {
+
+using Integer = std::int64_t;
+using Integers = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
+
+Setting number(double min, double max) {
+  return {.name = "x", .default_value = 0.5, .help = "a number", .min = min, .max = max};
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(Setting, ClosedRangeIncludesItsEnds) {
+  const auto setting = number(0.0, 1.0);
+  EXPECT_EQ(setting.allowed(), "in [0, 1]");
+  EXPECT_EQ(setting.violation(0.0), "");
+  EXPECT_EQ(setting.violation(1.0), "");
+  EXPECT_EQ(setting.violation(-0.1), "must be in [0, 1]");
+  EXPECT_EQ(setting.violation(1.1), "must be in [0, 1]");
+}
+
+TEST(Setting, OpenRangeExcludesItsEnds) {
+  auto setting = number(0.0, 1.0);
+  setting.max_exclusive = true;
+  EXPECT_EQ(setting.allowed(), "in [0, 1)");
+  EXPECT_EQ(setting.violation(0.0), "");
+  EXPECT_EQ(setting.violation(1.0), "must be in [0, 1)");
+  setting.min_exclusive = true;
+  EXPECT_EQ(setting.allowed(), "in (0, 1)");
+  EXPECT_EQ(setting.violation(0.0), "must be in (0, 1)");
+  EXPECT_EQ(setting.violation(0.5), "");
+}
+
+TEST(Setting, OneSidedRanges) {
+  auto least = number(2.0, kInfinity);
+  EXPECT_EQ(least.violation(1.0), "must be >= 2");
+  EXPECT_EQ(least.violation(1e300), "");
+  least.min_exclusive = true;
+  EXPECT_EQ(least.violation(2.0), "must be > 2");
+  auto most = number(-kInfinity, 2.0);
+  EXPECT_EQ(most.violation(3.0), "must be <= 2");
+  most.max_exclusive = true;
+  EXPECT_EQ(most.violation(2.0), "must be < 2");
+}
+
+TEST(Setting, RefusesNan) {
+  EXPECT_EQ(number(0.0, 1.0).violation(std::numeric_limits<double>::quiet_NaN()),
+            "must be in [0, 1]");
+}
+
+TEST(Setting, IntegersHaveRangesToo) {
+  const Setting setting{.name = "steps", .default_value = Integer{1}, .help = "steps", .min = 1};
+  EXPECT_EQ(setting.violation(Integer{1}), "");
+  EXPECT_EQ(setting.violation(Integer{0}), "must be >= 1");
+}
+
+TEST(Setting, ChoicesNameTheNearest) {
+  const Setting setting{.name = "schedule",
+                        .default_value = std::string("constant"),
+                        .help = "schedule",
+                        .choices = {"constant", "cosine"}};
+  EXPECT_EQ(setting.allowed(), "one of constant, cosine");
+  EXPECT_EQ(setting.violation(std::string("cosine")), "");
+  EXPECT_EQ(setting.violation(std::string("cosin")),
+            "must be one of constant, cosine; did you mean cosine?");
+  EXPECT_EQ(setting.violation(std::string("exponential")), "must be one of constant, cosine");
+}
+
+TEST(Setting, ListsAreCheckedItemByItem) {
+  const Setting integers{
+      .name = "checkpoints", .default_value = Integers{}, .help = "steps", .min = 1};
+  EXPECT_EQ(integers.violation(Integers{}), "");
+  EXPECT_EQ(integers.violation(Integers{1, 2}), "");
+  EXPECT_EQ(integers.violation(Integers{1, 0}), "every item must be >= 1");
+  const Setting texts{.name = "objectives",
+                      .default_value = Texts{},
+                      .help = "objectives",
+                      .choices = {"flops", "perplexity"}};
+  EXPECT_EQ(texts.violation(Texts{"flops", "perplexity"}), "");
+  EXPECT_EQ(texts.violation(Texts{"flops", "perplexit"}),
+            "every item must be one of flops, perplexity; did you mean perplexity?");
+}
+
+TEST(Setting, NamesItsType) {
+  const auto type = [](Value value) {
+    return Setting{.name = "x", .default_value = std::move(value), .help = "x"}.type_name();
+  };
+  EXPECT_EQ(type(true), "true or false");
+  EXPECT_EQ(type(Integer{1}), "integer");
+  EXPECT_EQ(type(1.0), "number");
+  EXPECT_EQ(type(std::string("a")), "text");
+  EXPECT_EQ(type(Integers{}), "list of integers");
+  EXPECT_EQ(type(Texts{}), "list of texts");
+  const Setting any{.name = "x", .default_value = std::string(), .help = "x"};
+  EXPECT_EQ(any.allowed(), "any text");
+}
+
+TEST(ToText, ShowsEveryType) {
+  EXPECT_EQ(to_text(true), "true");
+  EXPECT_EQ(to_text(Integer{-3}), "-3");
+  EXPECT_EQ(to_text(0.1), "0.1");
+  EXPECT_EQ(to_text(std::string("a b")), "a b");
+  EXPECT_EQ(to_text(Integers{50, 100}), "[50, 100]");
+  EXPECT_EQ(to_text(Texts{"a", "b"}), "[a, b]");
+}
+
+TEST(Parameters, HoldDefaultsUntilSet) {
+  Parameters parameters({number(0.0, 1.0)});
+  EXPECT_TRUE(parameters.contains("x"));
+  EXPECT_FALSE(parameters.contains("y"));
+  EXPECT_EQ(parameters.get<double>("x"), 0.5);
+  parameters.set("x", 0.25);
+  EXPECT_EQ(parameters.get<double>("x"), 0.25);
+}
+
+TEST(Parameters, UndeclaredNamesAndTypesAreDefects) {
+  const Parameters parameters({number(0.0, 1.0)});
+  const auto message = [](const auto& read) -> std::string {
+    try {
+      read();
+    } catch (const std::logic_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message([&] { (void)parameters.get<double>("y"); }),
+            "no setting is declared under the name y");
+  EXPECT_EQ(message([&] { (void)parameters.get<Integer>("x"); }),
+            "setting x is read with another type than declared");
+}
+
+TEST(Parameters, BecomeJsonWithTheirTypes) {
+  Parameters parameters;
+  parameters.set("flag", true);
+  parameters.set("count", Integer{3});
+  parameters.set("rate", 3e-4);
+  parameters.set("whole", 1.0);
+  parameters.set("list", Integers{1, 2});
+  parameters.set("names", Texts{"a"});
+  parameters.set("word", std::string("w"));
+  const nlohmann::json json = parameters;
+  EXPECT_EQ(json.dump(),
+            R"({"count":3,"flag":true,"list":[1,2],"names":["a"],"rate":0.0003,"whole":1.0,)"
+            R"("word":"w"})");
+  EXPECT_EQ(nlohmann::json(Parameters()).dump(), "{}");
+}
+
+}  // namespace
+}  // namespace nas

@@ -1,0 +1,163 @@
+#include "genotype/search_space.hpp"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "genotype/mechanism.hpp"
+
+namespace nas {
+namespace {
+
+using Vector = std::vector<double>;
+
+SearchSpace paper_space() {
+  std::vector<Gene> genes;
+  for (const auto gene : kComponentGenes) {
+    genes.push_back({.name = std::string(gene), .options = paper_labels(gene)});
+  }
+  genes.push_back({.name = "bias", .options = {"bias", "no_bias"}});
+  genes.push_back({.name = "attention_dropout", .min = 0.0, .max = 0.3});
+  return SearchSpace(std::move(genes));
+}
+
+/// A real gene between categorical ones: the decision vector has another order than the genes.
+SearchSpace mixed_space() {
+  return SearchSpace({{.name = "a", .options = {"a0", "a1", "a2"}},
+                      {.name = "x", .min = -1.0, .max = 1.0},
+                      {.name = "b", .options = {"b0"}},
+                      {.name = "y", .min = 5.0, .max = 5.0}});
+}
+
+template <class Error, class Function>
+std::string message(Function function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SearchSpace, CountsCombinationsOfThePaper) {
+  const auto space = paper_space();
+  EXPECT_EQ(space.num_combinations(), 384);
+  EXPECT_EQ(space.num_integers(), 5U);
+}
+
+TEST(SearchSpace, ManyCombinationsSaturate) {
+  std::vector<Gene> genes;
+  for (int i = 0; i < 64; ++i) {
+    genes.push_back({.name = std::to_string(i), .options = {"0", "1"}});
+  }
+  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::numeric_limits<std::int64_t>::max());
+  genes.resize(62);
+  EXPECT_EQ(SearchSpace(genes).num_combinations(), std::int64_t{1} << 62);
+}
+
+TEST(SearchSpace, BoundsHaveTheIntegersLast) {
+  const auto [lower, upper] = mixed_space().bounds();
+  EXPECT_EQ(lower, (Vector{-1, 5, 0, 0}));
+  EXPECT_EQ(upper, (Vector{1, 5, 2, 0}));
+}
+
+TEST(SearchSpace, EncodeAndDecodeAreInverseOverThePapersSpace) {
+  const auto space = paper_space();
+  std::set<Vector> seen;
+  for (const double dropout : {0.0, 0.1, 0.123456789, 0.3}) {
+    for (int index = 0; index < 384; ++index) {
+      Vector vector{dropout};
+      int rest = index;
+      for (const auto& gene : space.genes()) {
+        if (!gene.categorical()) continue;
+        const auto options = static_cast<int>(gene.options.size());
+        vector.push_back(rest % options);
+        rest /= options;
+      }
+      const auto genotype = space.decode(vector);
+      ASSERT_EQ(space.encode(genotype), vector);
+      ASSERT_EQ(space.decode(space.encode(genotype)), genotype);
+      seen.insert(vector);
+    }
+  }
+  EXPECT_EQ(seen.size(), 4U * 384U);
+}
+
+TEST(SearchSpace, DecodesNamesInTheOrderOfTheGenes) {
+  const auto genotype = mixed_space().decode({0.5, 5.0, 1.0, 0.0});
+  const Genotype expected({{"a", "a1"}, {"x", 0.5}, {"b", "b0"}, {"y", 5.0}});
+  EXPECT_EQ(genotype, expected);
+  EXPECT_EQ(genotype.option("a"), "a1");
+  EXPECT_EQ(genotype.real("x"), 0.5);
+}
+
+TEST(SearchSpace, DecodeClampsAndRounds) {
+  const auto space = mixed_space();
+  EXPECT_EQ(space.decode({-7.0, 5.0, -3.0, 0.0}), space.decode({-1.0, 5.0, 0.0, 0.0}));
+  EXPECT_EQ(space.decode({7.0, 6.0, 9.0, 1.0}), space.decode({1.0, 5.0, 2.0, 0.0}));
+  EXPECT_EQ(space.decode({0.0, 5.0, 1.4, 0.0}).option("a"), "a1");
+  EXPECT_EQ(space.decode({0.0, 5.0, 1.6, 0.0}).option("a"), "a2");
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(space.decode({infinity, 5.0, -infinity, 0.0}), space.decode({1.0, 5.0, 0.0, 0.0}));
+}
+
+TEST(SearchSpace, DecodeRefusesNanAndWrongLengths) {
+  const auto space = mixed_space();
+  EXPECT_EQ(message<std::invalid_argument>([&] {
+              (void)space.decode({0.0, 5.0, NAN, 0.0});
+            }),
+            "decision vector: gene a is NaN");
+  EXPECT_EQ(message<std::invalid_argument>([&] {
+              (void)space.decode({NAN, 5.0, 0.0, 0.0});
+            }),
+            "decision vector: gene x is NaN");
+  EXPECT_EQ(message<std::invalid_argument>([&] { (void)space.decode({0.0}); }),
+            "decision vector has 1 entries, must have 4");
+}
+
+TEST(SearchSpace, EncodeSaysWhatIsNotInTheSpace) {
+  const auto space = mixed_space();
+  const Genotype option({{"a", "a9"}, {"x", 0.0}, {"b", "b0"}, {"y", 5.0}});
+  EXPECT_EQ(message<InputError>([&] { (void)space.encode(option); }),
+            "gene a = a9, must be one of a0, a1, a2; did you mean a0?");
+  const Genotype real({{"a", "a1"}, {"x", 1.5}, {"b", "b0"}, {"y", 5.0}});
+  EXPECT_EQ(message<InputError>([&] { (void)space.encode(real); }),
+            "gene x = 1.5, must be in [-1, 1]");
+}
+
+TEST(SearchSpace, RefusesGenesThatContradict) {
+  EXPECT_EQ(message<InputError>([] {
+              SearchSpace({{.name = "a", .options = {"0"}}, {.name = "a", .options = {"1"}}});
+            }),
+            "space: gene a is given twice");
+  EXPECT_EQ(message<InputError>([] {
+              SearchSpace({{.name = "a", .options = {"0", "0"}}});
+            }),
+            "space.a: option 0 is given twice");
+  EXPECT_EQ(message<InputError>([] { SearchSpace({{.name = "x", .min = 0.5, .max = 0.2}}); }),
+            "space.x: min = 0.5, must be <= max = 0.2");
+}
+
+TEST(SearchSpace, UnknownGenesAreDefects) {
+  EXPECT_EQ(mixed_space().gene("x").max, 1.0);
+  EXPECT_THROW((void)mixed_space().gene("z"), std::logic_error);
+  const Genotype genotype({{"a", "a1"}, {"x", 0.5}});
+  EXPECT_THROW((void)genotype.option("z"), std::logic_error);
+  EXPECT_THROW((void)genotype.option("x"), std::logic_error);
+  EXPECT_THROW((void)genotype.real("a"), std::logic_error);
+}
+
+TEST(SearchSpace, RealGenesAreRoundedToTheirDecimals) {
+  const SearchSpace space({{.name = "dropout", .min = 0.0, .max = 0.3, .decimals = 2}});
+  EXPECT_EQ(space.decode({0.0712345}).real("dropout"), 0.07);
+  EXPECT_EQ(space.decode({0.299}).real("dropout"), 0.3);
+  EXPECT_EQ(space.decode({0.7}).real("dropout"), 0.3);
+  const SearchSpace exact({{.name = "dropout", .min = 0.0, .max = 0.3}});
+  EXPECT_EQ(exact.decode({0.0712345}).real("dropout"), 0.0712345);
+}
+
+}  // namespace
+}  // namespace nas
