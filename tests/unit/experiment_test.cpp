@@ -332,8 +332,7 @@ TEST_F(ExperimentTest, ResolvedIsCompleteAndTyped) {
   EXPECT_EQ(resolved["data"]["corpus"], "wikitext-2");
   EXPECT_EQ(resolved["problem"]["name"], "attention_search");
   EXPECT_EQ(resolved["space"]["bias"].dump(), "[false]");
-  EXPECT_EQ(resolved["space"]["attention_dropout"].dump(),
-            R"({"decimals":2,"max":0.3,"min":0.0})");
+  EXPECT_EQ(resolved["space"]["attention_dropout"].dump(), R"({"decimals":2,"max":0.3,"min":0.0})");
   EXPECT_EQ(resolved["training"]["weight_decay"].dump(), "1.0");
   EXPECT_EQ(resolved["training"]["learning_rate"].dump(), "0.0003");
   EXPECT_EQ(nlohmann::json::parse(resolved.dump()), resolved);
