@@ -60,6 +60,13 @@ std::string tick_text(double value) {
   return buffer.data();
 }
 
+std::string value_text(double value) {
+  if (value >= 1e5) return human_count(value);
+  std::array<char, 32> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.2f", value);
+  return buffer.data();
+}
+
 /// A step of 1, 2 or 5 times a power of ten that divides a range into at most `most` parts.
 double nice_step(double range, int most) {
   const double rough = range / most;
@@ -254,7 +261,7 @@ void draw_best(Canvas& canvas, const RunSummary& run, const Axis& x, const Axis&
   canvas.path(commands + "H" + coordinate(x(static_cast<double>(run.asks.size()))), kBest, 2.5);
   canvas.circle(best_x, y(best), 6, kBest, kBest, "best");
   const bool left_half = best_x < kWidth / 2;
-  const auto words = run.ranking.front().label + "  " + tick_text(std::round(best * 100) / 100);
+  const auto words = run.ranking.front().label + ": " + value_text(best);
   canvas.label(left_half ? best_x : best_x + 6, y(best) + 21, words, left_half ? "start" : "end",
                kBest);
 }
@@ -291,8 +298,7 @@ std::string progress_svg(const RunSummary& run) {
   draw_best(canvas, run, x, y);
   if (run.baseline) {
     canvas.label(kWidth - kRight - 4, y(run.baseline->value) - 6,
-                 "baseline " + tick_text(std::round(run.baseline->value * 100) / 100), "end",
-                 kBaseline);
+                 "baseline " + value_text(run.baseline->value), "end", kBaseline);
   }
   return canvas.str();
 }

@@ -15,6 +15,12 @@
 #include "search/search.hpp"
 #include "unit/fake_measurement.hpp"
 
+/// Under the thread sanitizer: a child that was forked after threads had run may start threads of
+/// its own.
+extern "C" const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}  // NOLINT: the sanitizer's name
+
 namespace nas::testing {
 namespace {
 

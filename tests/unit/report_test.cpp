@@ -139,7 +139,7 @@ TEST_F(ReportTest, PictureEscapesItsTextsAndDrawsEveryAsk) {
   const auto svg = progress_svg(RunSummary(*store_));
   EXPECT_THAT(svg, HasSubstr("the &lt;best&gt;, &quot;b&quot;"));
   EXPECT_THAT(svg, Not(HasSubstr("<best>")));
-  EXPECT_THAT(svg, HasSubstr("baseline 100"));
+  EXPECT_THAT(svg, HasSubstr("baseline 100.00"));
   std::size_t circles = 0;
   for (auto at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1))
     ++circles;
