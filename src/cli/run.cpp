@@ -139,18 +139,19 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
 
   const auto wanted = make_objectives(experiment.objectives);
   std::ostringstream nowhere;
-  ProgressDisplay display(
+  auto display = std::make_unique<ProgressDisplay>(
       options.quiet ? static_cast<std::ostream&>(nowhere) : std::cout,
-      {.terminal = !options.quiet && isatty(STDOUT_FILENO) == 1,
-       .width = terminal_width(),
-       .expected_asks = rehearsal.asked,
-       .expected_batches = rehearsal.batches,
-       .workers = problem->num_workers(),
-       .objective = experiment.objectives.front(),
-       .value = wanted.front().value,
-       .label = [problem](const std::string& candidate) { return problem->label(candidate); },
-       .now = {}});
-  for (const auto& evaluation : store.evaluations()) display.count(evaluation);
+      ProgressDisplay::Options{
+          .terminal = !options.quiet && isatty(STDOUT_FILENO) == 1,
+          .width = terminal_width(),
+          .expected_asks = rehearsal.asked,
+          .expected_batches = rehearsal.batches,
+          .workers = problem->num_workers(),
+          .objective = experiment.objectives.front(),
+          .value = wanted.front().value,
+          .label = [problem](const std::string& candidate) { return problem->label(candidate); },
+          .now = {}});
+  for (const auto& evaluation : store.evaluations()) display->count(evaluation);
   const auto evaluator = std::make_shared<Evaluator>(
       problem, store,
       [wanted](const Evaluation& evaluation) {
@@ -162,7 +163,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
       Evaluator::Options{
           .workers = problem->num_workers(),
           .repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated")),
-          .on_progress = [&display](const Progress& progress) { display.update(progress); }});
+          .on_progress = [&display](const Progress& progress) { display->update(progress); }});
   store.set_meta("baseline", evaluator->evaluate(problem->parse(experiment.baseline), 0).id);
   const auto seed = search_seed(experiment);
   run_search(experiment.space, evaluator,
@@ -170,6 +171,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
              {.population = experiment.population,
               .seed = seed,
               .initial = informed_genotypes(experiment)});
+  display.reset();  // ends its line
   report(store, *problem, options.folder);
 }
 

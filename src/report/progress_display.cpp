@@ -31,13 +31,28 @@ ProgressDisplay::ProgressDisplay(std::ostream& out, Options options)
     };
   }
   started_ = options_.now();
+  if (!options_.terminal) return;
+  ticker_ = std::jthread([this](const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      wake_.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
+      if (!stop.stop_requested() && last_) rewrite(*last_);
+    }
+  });
 }
 
 ProgressDisplay::~ProgressDisplay() {
+  if (ticker_.joinable()) {
+    ticker_.request_stop();
+    ticker_.join();
+  }
   if (line_open_) out_ << '\n' << std::flush;
 }
 
 void ProgressDisplay::update(const Progress& progress) {
+  const std::lock_guard lock(mutex_);
+  last_ = progress;
+  last_->evaluation = nullptr;  // only its event may look at it
   switch (progress.kind) {
     case Progress::Kind::batch_started:
       break;
@@ -67,7 +82,7 @@ void ProgressDisplay::finished(const Progress& progress) {
   const auto name = options_.label(evaluation.candidate);
   const bool usable = is_usable(evaluation);
   const double value = usable ? options_.value(evaluation) : 0.0;
-  count(evaluation);
+  add(evaluation);
   if (options_.terminal) return;
   out_ << "trained " << name << " replicate " << evaluation.replicate << ": "
        << (usable ? options_.objective + " " + two_digits(value)
@@ -77,6 +92,11 @@ void ProgressDisplay::finished(const Progress& progress) {
 }
 
 void ProgressDisplay::count(const Evaluation& evaluation) {
+  const std::lock_guard lock(mutex_);
+  add(evaluation);
+}
+
+void ProgressDisplay::add(const Evaluation& evaluation) {
   if (!is_usable(evaluation)) {
     ++failures_;
     return;

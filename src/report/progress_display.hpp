@@ -1,18 +1,22 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <thread>
 
 #include "evaluation/evaluator.hpp"
 
 namespace nas {
 
-/// Shows a search while it runs: on a terminal one line that is rewritten, else a plain line for
-/// each finished evaluation and each generation.
+/// Shows a search while it runs: on a terminal one line that is rewritten at every event and every
+/// second, else a plain line for each finished evaluation and each generation.
 class ProgressDisplay {
  public:
   struct Options {
@@ -37,6 +41,7 @@ class ProgressDisplay {
   void count(const Evaluation& evaluation);
 
  private:
+  void add(const Evaluation& evaluation);
   void finished(const Progress& progress);
   void rewrite(const Progress& progress);
   [[nodiscard]] std::string counts(const Progress& progress) const;
@@ -53,6 +58,10 @@ class ProgressDisplay {
   double busy_seconds_ = 0.0;              ///< of finished trainings
   std::int64_t measured_ = 0;
   bool line_open_ = false;
+  std::mutex mutex_;              ///< between the search and the ticker
+  std::optional<Progress> last_;  ///< what the ticker shows again
+  std::condition_variable_any wake_;
+  std::jthread ticker_;
 };
 
 }  // namespace nas
