@@ -59,12 +59,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace
-
-std::uint32_t search_seed(const Experiment& experiment) {
-  return static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
-}
-
+/// The known-good share of an experiment's initial population.
 std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
   const auto wanted = static_cast<std::size_t>(
       std::llround(experiment.informed_share * static_cast<double>(experiment.population)));
@@ -93,6 +88,8 @@ std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
   return genotypes;
 }
 
+}  // namespace
+
 Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem) {
   Rehearsal rehearsal;
   const TemporaryFolder folder;
@@ -110,14 +107,18 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
         return fitness;
       },
       std::vector<double>(objectives, 1e9), options);
-  const auto seed = search_seed(experiment);
-  run_search(experiment.space, evaluator,
+  search(experiment, evaluator);
+  rehearsal.asked = evaluator->num_asked();
+  return rehearsal;
+}
+
+void search(const Experiment& experiment, std::shared_ptr<Evaluator> evaluator) {
+  const auto seed = static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
+  run_search(experiment.space, std::move(evaluator),
              algorithms().at(experiment.algorithm).make(experiment.algorithm_settings, seed),
              {.population = experiment.population,
               .seed = seed,
               .initial = informed_genotypes(experiment)});
-  rehearsal.asked = evaluator->num_asked();
-  return rehearsal;
 }
 
 }  // namespace nas

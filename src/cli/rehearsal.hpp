@@ -20,10 +20,8 @@ struct Rehearsal {
 /// Cost: milliseconds. Nothing is trained and nothing is kept.
 Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem);
 
-/// The algorithm's seed, from the experiment's.
-std::uint32_t search_seed(const Experiment& experiment);
-
-/// The initial population that an experiment asks for: a share of known-good genotypes, by name.
-std::vector<Genotype> informed_genotypes(const Experiment& experiment);
+/// Runs an experiment's search to its end: its algorithm from its seed, its initial population (a
+/// share of known-good genotypes first). @throws StopRequested as run_search does.
+void search(const Experiment& experiment, std::shared_ptr<Evaluator> evaluator);
 
 }  // namespace nas

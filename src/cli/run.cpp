@@ -11,7 +11,6 @@
 #include "cli/rehearsal.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
-#include "core/seed.hpp"
 #include "core/version.hpp"
 #include "nn/environment.hpp"
 #include "nn/memory.hpp"
@@ -19,10 +18,8 @@
 #include "report/progress_display.hpp"
 #include "report/summary.hpp"
 #include "report/svg.hpp"
-#include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
-#include "search/search.hpp"
 
 namespace nas {
 
@@ -165,12 +162,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
           .repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated")),
           .on_progress = [&display](const Progress& progress) { display->update(progress); }});
   store.set_meta("baseline", evaluator->evaluate(problem->parse(experiment.baseline), 0).id);
-  const auto seed = search_seed(experiment);
-  run_search(experiment.space, evaluator,
-             algorithms().at(experiment.algorithm).make(experiment.algorithm_settings, seed),
-             {.population = experiment.population,
-              .seed = seed,
-              .initial = informed_genotypes(experiment)});
+  search(experiment, evaluator);
   display.reset();  // ends its line
   report(store, *problem, options.folder);
 }

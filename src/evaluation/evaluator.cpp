@@ -22,10 +22,6 @@ namespace nas {
 
 namespace {
 
-bool usable(const Evaluation& evaluation) {
-  return evaluation.status == Status::ok || evaluation.status == Status::stopped_early;
-}
-
 std::string utc_now() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};
@@ -225,7 +221,7 @@ void Evaluator::State::measure_all(std::vector<Task> tasks) {
 }
 
 std::vector<double> Evaluator::State::fitness(const Evaluation& evaluation) const {
-  if (!usable(evaluation)) return penalty;
+  if (!is_usable(evaluation)) return penalty;
   auto values = objectives(evaluation);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!(values[i] < penalty[i])) values[i] = penalty[i];  // NaN too
@@ -240,7 +236,7 @@ std::vector<double> Evaluator::State::answer(const std::string& candidate, std::
   std::vector<std::vector<double>> rows;
   for (std::size_t i = 0; i <= ask; ++i) {
     const auto& evaluation = known.at(ids[i]);
-    if (usable(evaluation)) rows.push_back(fitness(evaluation));
+    if (is_usable(evaluation)) rows.push_back(fitness(evaluation));
   }
   return rows.empty() ? penalty : mean(rows);
 }

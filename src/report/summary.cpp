@@ -7,10 +7,6 @@
 
 namespace nas {
 
-bool is_usable(const Evaluation& evaluation) {
-  return evaluation.status == Status::ok || evaluation.status == Status::stopped_early;
-}
-
 double measured_number(const Evaluation& evaluation, const char* name) {
   const auto found = evaluation.measured.find(name);
   return found != evaluation.measured.end() && found->is_number() ? found->get<double>() : 0.0;

@@ -59,8 +59,6 @@ struct RunSummary {
   nlohmann::json labels_;
 };
 
-/// Whether an evaluation has a measured quality.
-bool is_usable(const Evaluation& evaluation);
 /// A measured number of an evaluation ("train_seconds"), 0 where there is none.
 double measured_number(const Evaluation& evaluation, const char* name);
 

@@ -49,6 +49,10 @@ Status parse_status(std::string_view text) {
   return static_cast<Status>(found - kStatusNames.begin());
 }
 
+bool is_usable(const Evaluation& evaluation) {
+  return evaluation.status == Status::ok || evaluation.status == Status::stopped_early;
+}
+
 double Scores::perplexity() const { return perplexity_of(nll, tokens); }
 double Scores::published_perplexity() const { return perplexity_of(batch_mean_nll, batches); }
 double Scores::perplexity_without_pad() const {

@@ -64,6 +64,9 @@ struct Evaluation {
   nlohmann::json measured;
 };
 
+/// Whether an evaluation has a measured quality.
+bool is_usable(const Evaluation& evaluation);
+
 /// The store's JSON forms of parts of an evaluation.
 void to_json(nlohmann::json& json, const Scores& scores);
 void from_json(const nlohmann::json& json, Scores& scores);
