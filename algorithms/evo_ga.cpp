@@ -173,7 +173,8 @@ namespace {
 
 using Integer = std::int64_t;
 
-pagmo::algorithm make_evo_ga(const Parameters& parameters, std::uint32_t seed) {
+pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/,
+                      std::uint32_t seed) {
   EvoGa::Options options;
   options.generations = static_cast<unsigned>(parameters.get<Integer>("generations"));
   options.elite = static_cast<unsigned>(parameters.get<Integer>("elite"));
@@ -184,15 +185,28 @@ pagmo::algorithm make_evo_ga(const Parameters& parameters, std::uint32_t seed) {
   return pagmo::algorithm(EvoGa(options, seed));
 }
 
+std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& /*facts*/) {
+  const auto population = parameters.get<Integer>("population");
+  std::vector<Misfit> misfits;
+  for (const auto* name : {"elite", "parents"}) {
+    if (parameters.get<Integer>(name) > population) {
+      misfits.push_back(
+          {name, "must be at most algorithm.population = " + std::to_string(population)});
+    }
+  }
+  return misfits;
+}
+
+Algorithm evo_ga() {
+  return {.objectives = Algorithm::Objectives::one, .batches = true, .fit = fit, .make = make};
+}
+
 NAS_REGISTER_ALGORITHM(
     {.key = "evo_ga",
      .summary = "the EvoAttention paper's genetic algorithm: elites, truncation selection, uniform "
                 "crossover, redraw mutation (Mohabeer 2025)",
      .settings =
-         {{.name = "generations",
-           .default_value = Integer{10},
-           .help = "generations, the initial population included",
-           .min = 1},
+         {generations_setting(10),
           {.name = "elite",
            .default_value = Integer{3},
            .help = "best individuals that survive with the fitness they have",
@@ -217,7 +231,7 @@ NAS_REGISTER_ALGORITHM(
                "constant, or adaptive: 0.5 * 0.5^(generation / generations) instead of mutation",
            .choices = {"constant", "adaptive"}}},
      .file = __FILE__},
-    make_evo_ga);
+    evo_ga);
 
 }  // namespace
 

@@ -123,7 +123,7 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] double expected_cost(const std::string& candidate) const override {
-    return nn::forward_flops(architecture_of(candidate));
+    return forward_flops(architecture_of(candidate));
   }
 
   void begin_batch(const std::vector<Evaluation>& earlier) override {
@@ -144,8 +144,8 @@ class AttentionSearch final : public Problem {
 
   void measure(const Task& task, Evaluation& evaluation) override {
     const auto architecture = architecture_of(task.candidate);
-    evaluation.values["parameters"] = static_cast<double>(nn::num_parameters(architecture));
-    evaluation.values["flops"] = nn::forward_flops(architecture);
+    evaluation.values["parameters"] = static_cast<double>(num_parameters(architecture));
+    evaluation.values["flops"] = forward_flops(architecture);
     if (gate_) {
       const auto report = nn::check_causality(architecture);
       if (!report.causal) {
@@ -194,8 +194,8 @@ class AttentionSearch final : public Problem {
         {"valid_targets", corpus_.valid.num_scored()},
         {"unigram_perplexity", corpus_.unigram_perplexity},
         {"context", architecture_.context},
-        {"vanilla_parameters", nn::num_parameters(vanilla)},
-        {"vanilla_flops", nn::forward_flops(vanilla)},
+        {"vanilla_parameters", num_parameters(vanilla)},
+        {"vanilla_flops", forward_flops(vanilla)},
         {"device", device_.substr(0, device_.find(':'))},
         {"epochs", static_cast<double>(training_.steps * training_.batch_size) /
                        static_cast<double>(corpus_.train.size())},
@@ -216,7 +216,7 @@ class AttentionSearch final : public Problem {
     return parse_mechanism(candidate, semantics_);
   }
 
-  [[nodiscard]] nn::Architecture architecture_of(const std::string& candidate) const {
+  [[nodiscard]] Architecture architecture_of(const std::string& candidate) const {
     auto architecture = architecture_;
     architecture.mechanism = mechanism_of(candidate);
     return architecture;
@@ -269,7 +269,7 @@ class AttentionSearch final : public Problem {
   std::string device_;
   std::int64_t memory_limit_;
   bool gate_ = true;
-  nn::Architecture architecture_;
+  Architecture architecture_;
   Corpus corpus_;
   nlohmann::json identity_training_ = training_parameters_;
   std::map<std::int64_t, double> stop_above_;

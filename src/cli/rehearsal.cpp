@@ -115,7 +115,10 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
 void search(const Experiment& experiment, std::shared_ptr<Evaluator> evaluator) {
   const auto seed = static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
   run_search(experiment.space, std::move(evaluator),
-             algorithms().at(experiment.algorithm).make(experiment.algorithm_settings, seed),
+             algorithms()
+                 .at(experiment.algorithm)
+                 .make()
+                 .make(experiment.algorithm_settings, SearchFacts{}, seed),
              {.population = experiment.population,
               .seed = seed,
               .initial = informed_genotypes(experiment)});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -10,6 +11,17 @@
 #include "core/format.hpp"
 
 namespace nas {
+
+std::string_view to_string(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::integers:
+      return "integers";
+    case Encoding::relaxed:
+      return "relaxed";
+    default:
+      return "scores";
+  }
+}
 
 const GeneValue& Genotype::at(std::string_view gene) const {
   for (const auto& [name, value] : values_) {
@@ -69,80 +81,168 @@ std::int64_t SearchSpace::num_combinations() const {
   return product;
 }
 
-std::size_t SearchSpace::num_integers() const {
-  return static_cast<std::size_t>(std::count_if(
-      genes_.begin(), genes_.end(), [](const Gene& gene) { return gene.categorical(); }));
+std::size_t SearchSpace::num_varying() const {
+  return static_cast<std::size_t>(
+      std::count_if(genes_.begin(), genes_.end(), [](const Gene& gene) { return gene.varies(); }));
 }
 
-std::pair<std::vector<double>, std::vector<double>> SearchSpace::bounds() const {
-  std::vector<double> lower;
-  std::vector<double> upper;
+std::size_t SearchSpace::num_integers(Encoding encoding) const {
+  if (encoding != Encoding::integers) return 0;
+  return static_cast<std::size_t>(std::count_if(genes_.begin(), genes_.end(), [](const Gene& gene) {
+    return gene.categorical() && gene.varies();
+  }));
+}
+
+namespace {
+
+/// Entries of the decision vector that a varying gene takes.
+std::size_t num_entries(const Gene& gene, Encoding encoding) {
+  return gene.categorical() && encoding == Encoding::scores ? gene.options.size() : 1;
+}
+
+double upper_bound(const Gene& gene, Encoding encoding) {
+  if (!gene.categorical()) return gene.max;
+  if (encoding == Encoding::scores) return 1.0;
+  const auto options = static_cast<double>(gene.options.size());
+  return encoding == Encoding::relaxed ? options : options - 1.0;
+}
+
+/// Calls `visit` for the varying genes in the order of the decision vector.
+template <class Visit>
+void in_vector_order(const std::vector<Gene>& genes, Visit visit) {
   for (const bool categorical : {false, true}) {
-    for (const auto& gene : genes_) {
-      if (gene.categorical() != categorical) continue;
-      lower.push_back(categorical ? 0.0 : gene.min);
-      upper.push_back(categorical ? static_cast<double>(gene.options.size() - 1) : gene.max);
+    for (const auto& gene : genes) {
+      if (gene.categorical() == categorical && gene.varies()) visit(gene);
     }
   }
+}
+
+}  // namespace
+
+std::pair<std::vector<double>, std::vector<double>> SearchSpace::bounds(Encoding encoding) const {
+  std::vector<double> lower;
+  std::vector<double> upper;
+  in_vector_order(genes_, [&](const Gene& gene) {
+    const auto entries = num_entries(gene, encoding);
+    lower.insert(lower.end(), entries, gene.categorical() ? 0.0 : gene.min);
+    upper.insert(upper.end(), entries, upper_bound(gene, encoding));
+  });
   return {lower, upper};
 }
 
 namespace {
 
-/// Nearest decimal fraction, as the double that such a decimal is read as.
-double rounded(double x, int decimals) {
-  if (decimals < 0) return x;
-  const double scale = std::pow(10.0, decimals);
-  return std::round(x * scale) / scale;
+/// Within the bounds, and at the nearest decimal fraction as the double that it is read as.
+double real_value(const Gene& gene, double x) {
+  if (gene.decimals >= 0) {
+    const double scale = std::pow(10.0, gene.decimals);
+    x = std::round(x * scale) / scale;
+  }
+  return std::clamp(x, gene.min, gene.max);
+}
+
+/// The value of a gene that does not vary.
+GeneValue only_value(const Gene& gene) {
+  return gene.categorical() ? GeneValue(gene.options.front()) : GeneValue(gene.min);
+}
+
+/// The option that the entries of a categorical gene stand for.
+std::size_t chosen_option(const Gene& gene, Encoding encoding, const double* entries) {
+  if (encoding == Encoding::scores) {
+    return static_cast<std::size_t>(std::max_element(entries, entries + gene.options.size()) -
+                                    entries);
+  }
+  const double last = static_cast<double>(gene.options.size() - 1);
+  const double place = encoding == Encoding::relaxed ? std::floor(*entries) : std::round(*entries);
+  return static_cast<std::size_t>(std::clamp(place, 0.0, last));
+}
+
+/// Entries that stand for an option: drawn, or the middle ones.
+std::vector<double> entries_of_option(const Gene& gene, Encoding encoding, std::size_t option,
+                                      RandomEngine* random) {
+  if (encoding == Encoding::integers) return {static_cast<double>(option)};
+  const auto share = [random] { return random != nullptr ? random->uniform() : 0.5; };
+  if (encoding == Encoding::relaxed) return {static_cast<double>(option) + share()};
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < gene.options.size(); ++i) scores.push_back(0.5 * share());
+  scores[option] = 0.5 + 0.5 * share();
+  return scores;
 }
 
 }  // namespace
 
-Genotype SearchSpace::decode(const std::vector<double>& decision_vector) const {
-  if (decision_vector.size() != genes_.size()) {
+Genotype SearchSpace::decode(const std::vector<double>& decision_vector, Encoding encoding) const {
+  std::map<const Gene*, const double*> entries;
+  std::size_t length = 0;
+  in_vector_order(genes_, [&](const Gene& gene) {
+    entries[&gene] = decision_vector.data() + length;
+    length += num_entries(gene, encoding);
+  });
+  if (decision_vector.size() != length) {
     throw std::invalid_argument("decision vector has " + std::to_string(decision_vector.size()) +
-                                " entries, must have " + std::to_string(genes_.size()));
+                                " entries, must have " + std::to_string(length));
   }
-  std::size_t real = 0;
-  std::size_t integer = genes_.size() - num_integers();
+  if (std::any_of(decision_vector.begin(), decision_vector.end(),
+                  [](double x) { return std::isnan(x); })) {
+    throw std::invalid_argument("decision vector: an entry is NaN");
+  }
   std::vector<std::pair<std::string, GeneValue>> values;
   for (const auto& gene : genes_) {
-    const double x = decision_vector[gene.categorical() ? integer++ : real++];
-    if (std::isnan(x))
-      throw std::invalid_argument("decision vector: gene " + gene.name + " is NaN");
-    if (gene.categorical()) {
-      const double last = static_cast<double>(gene.options.size() - 1);
-      values.emplace_back(
-          gene.name, gene.options[static_cast<std::size_t>(std::clamp(std::round(x), 0.0, last))]);
+    if (!gene.varies()) {
+      values.emplace_back(gene.name, only_value(gene));
+    } else if (gene.categorical()) {
+      values.emplace_back(gene.name, gene.options[chosen_option(gene, encoding, entries[&gene])]);
     } else {
-      values.emplace_back(gene.name, std::clamp(rounded(x, gene.decimals), gene.min, gene.max));
+      values.emplace_back(gene.name, real_value(gene, *entries[&gene]));
     }
   }
   return Genotype(std::move(values));
 }
 
-std::vector<double> SearchSpace::encode(const Genotype& genotype) const {
-  std::vector<double> reals;
-  std::vector<double> integers;
-  for (const auto& gene : genes_) {
-    if (gene.categorical()) {
-      const auto& option = genotype.option(gene.name);
-      const auto found = std::find(gene.options.begin(), gene.options.end(), option);
-      if (found == gene.options.end()) {
-        const std::string guess = nearest(option, gene.options);
-        throw InputError("gene " + gene.name + " = " + option + ", must be one of " +
-                         join(gene.options) +
-                         (guess.empty() ? "" : "; did you mean " + guess + "?"));
-      }
-      integers.push_back(static_cast<double>(found - gene.options.begin()));
-    } else {
+std::vector<double> SearchSpace::encode(const Genotype& genotype, Encoding encoding,
+                                        RandomEngine* random) const {
+  std::vector<double> vector;
+  const auto place = [&](const Gene& gene) {
+    if (!gene.categorical()) {
       const double value = genotype.real(gene.name);
       require_in_range("gene " + gene.name, value, gene.min, gene.max);
-      reals.push_back(value);
+      return std::vector<double>{value};
     }
+    const auto& option = genotype.option(gene.name);
+    const auto found = std::find(gene.options.begin(), gene.options.end(), option);
+    if (found == gene.options.end()) {
+      const std::string guess = nearest(option, gene.options);
+      throw InputError("gene " + gene.name + " = " + option + ", must be one of " +
+                       join(gene.options) + (guess.empty() ? "" : "; did you mean " + guess + "?"));
+    }
+    return entries_of_option(gene, encoding, static_cast<std::size_t>(found - gene.options.begin()),
+                             random);
+  };
+  for (const auto& gene : genes_) {
+    if (!gene.varies()) place(gene);  // refuses what is not in the space
   }
-  reals.insert(reals.end(), integers.begin(), integers.end());
-  return reals;
+  in_vector_order(genes_, [&](const Gene& gene) {
+    const auto entries = place(gene);
+    vector.insert(vector.end(), entries.begin(), entries.end());
+  });
+  return vector;
+}
+
+Genotype SearchSpace::draw(RandomEngine& random) const {
+  std::map<const Gene*, GeneValue> drawn;
+  in_vector_order(genes_, [&](const Gene& gene) {
+    if (gene.categorical()) {
+      const auto options = static_cast<std::int64_t>(gene.options.size());
+      drawn[&gene] = gene.options[static_cast<std::size_t>(random.below(options))];
+    } else {
+      drawn[&gene] = real_value(gene, gene.min + random.uniform() * (gene.max - gene.min));
+    }
+  });
+  std::vector<std::pair<std::string, GeneValue>> values;
+  for (const auto& gene : genes_) {
+    values.emplace_back(gene.name, gene.varies() ? drawn[&gene] : only_value(gene));
+  }
+  return Genotype(std::move(values));
 }
 
 }  // namespace nas

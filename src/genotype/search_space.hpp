@@ -7,6 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/seed.hpp"
+#include "genotype/encoding.hpp"
+
 namespace nas {
 
 /// One named search-space variable: a choice among options, or a real within bounds.
@@ -19,6 +22,8 @@ struct Gene {
   int decimals = -1;  ///< real gene only: values are rounded to so many; -1 = not at all
 
   [[nodiscard]] bool categorical() const { return !options.empty(); }
+  /// Whether there is anything to choose.
+  [[nodiscard]] bool varies() const { return categorical() ? options.size() > 1 : min < max; }
 };
 
 using GeneValue = std::variant<std::string, double>;
@@ -47,8 +52,8 @@ class Genotype {
 
 /// The ordered genes of one problem, and the codec between decision vectors and genotypes.
 ///
-/// Decision vector: first the real genes, then the categorical ones as integers 0 .. options-1,
-/// each group in the order of the genes (pagmo wants the integer part last).
+/// Decision vector: first the real genes, then the categorical ones, each group in the order of the
+/// genes; genes that do not vary are left out (pagmo's algorithms refuse equal bounds).
 class SearchSpace {
  public:
   SearchSpace() = default;
@@ -60,17 +65,28 @@ class SearchSpace {
   [[nodiscard]] const Gene& gene(std::string_view name) const;
   /// Number of combinations of the categorical genes (2^63-1 if more).
   [[nodiscard]] std::int64_t num_combinations() const;
-  /// Number of categorical genes: the length of the integer part.
-  [[nodiscard]] std::size_t num_integers() const;
+  /// Number of genes that vary.
+  [[nodiscard]] std::size_t num_varying() const;
+  /// Length of the integer part of a decision vector.
+  [[nodiscard]] std::size_t num_integers(Encoding encoding = Encoding::integers) const;
   /// Lower and upper bounds of the decision vector.
-  [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> bounds() const;
+  [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> bounds(
+      Encoding encoding = Encoding::integers) const;
 
-  /// Decodes defensively, since pagmo checks lengths only: values are clamped to the bounds and
+  /// Decodes defensively, since pagmo checks lengths only: values are clamped to the bounds,
   /// integers rounded to the nearest. @throws std::invalid_argument on a wrong length or NaN.
-  [[nodiscard]] Genotype decode(const std::vector<double>& decision_vector) const;
-  /// Inverse of decode on valid genotypes. @throws InputError if a gene is missing or its value is
-  /// not in the space, naming the gene, the value and what is allowed.
-  [[nodiscard]] std::vector<double> encode(const Genotype& genotype) const;
+  [[nodiscard]] Genotype decode(const std::vector<double>& decision_vector,
+                                Encoding encoding = Encoding::integers) const;
+  /// Inverse of decode on valid genotypes.
+  /// @param random  where several vectors decode to the genotype, one of them is drawn; without it
+  /// they are the middle ones.
+  /// @throws InputError if a value is not in the space, naming the gene, the value and what is
+  /// allowed; std::logic_error if a gene is missing.
+  [[nodiscard]] std::vector<double> encode(const Genotype& genotype,
+                                           Encoding encoding = Encoding::integers,
+                                           RandomEngine* random = nullptr) const;
+  /// A genotype drawn uniformly, gene by gene.
+  [[nodiscard]] Genotype draw(RandomEngine& random) const;
 
  private:
   std::vector<Gene> genes_;

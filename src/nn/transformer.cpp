@@ -76,24 +76,6 @@ class Block {
   Linear expand_, contract_;
 };
 
-void require_valid(const Architecture& architecture) {
-  const auto positive = [](const char* name, std::int64_t value) {
-    if (value < 1) {
-      throw InputError(std::string(name) + " = " + std::to_string(value) + ", must be >= 1");
-    }
-  };
-  positive("layers", architecture.layers);
-  positive("width", architecture.width);
-  positive("heads", architecture.heads);
-  positive("context", architecture.context);
-  positive("vocabulary", architecture.vocabulary);
-  positive("feed_forward", architecture.feed_forward);
-  if (architecture.width % architecture.heads != 0) {
-    throw InputError("heads = " + std::to_string(architecture.heads) +
-                     ", must divide width = " + std::to_string(architecture.width));
-  }
-}
-
 }  // namespace
 
 struct Transformer::Impl {
@@ -172,41 +154,6 @@ bool Transformer::decays(const std::string& parameter_name) const {
 }
 
 const Architecture& Transformer::architecture() const { return impl_->architecture; }
-
-std::int64_t num_parameters(const Architecture& architecture) {
-  require_valid(architecture);
-  const auto width = architecture.width;
-  const auto hidden = width * architecture.feed_forward;
-  const auto layer_norm = 2 * width;
-  const auto& mechanism = architecture.mechanism;
-  auto attention = 4 * width * width + width + (mechanism.bias ? 3 * width : 0);
-  for (const auto gene : kComponentGenes) {
-    attention +=
-        components().at(gene, mechanism.component(gene)).parameters(architecture.attention_shape());
-  }
-  const auto feed_forward = 2 * width * hidden + hidden + width;
-  return (architecture.vocabulary + architecture.context) * width + layer_norm +
-         architecture.layers * (attention + feed_forward + 2 * layer_norm);
-}
-
-// Matrix products and the mechanism's components. LayerNorm, GELU and additions are left out: they
-// are the same for every mechanism, and less than 1 % of the whole.
-double forward_flops(const Architecture& architecture) {
-  require_valid(architecture);
-  const auto tokens = static_cast<double>(architecture.context);
-  const auto width = static_cast<double>(architecture.width);
-  const auto feed_forward = static_cast<double>(architecture.feed_forward);
-  const double projections = 8.0 * tokens * width * width;
-  const double weighted_sum = 2.0 * tokens * tokens * width;
-  double layer = projections + weighted_sum + 4.0 * feed_forward * tokens * width * width;
-  for (const auto gene : kComponentGenes) {
-    layer += components()
-                 .at(gene, architecture.mechanism.component(gene))
-                 .flops(architecture.attention_shape());
-  }
-  return static_cast<double>(architecture.layers) * layer +
-         2.0 * tokens * width * static_cast<double>(architecture.vocabulary);
-}
 
 CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed) {
   constexpr double kTolerance = 1e-9;

@@ -8,27 +8,10 @@
 
 #include <torch/types.h>
 
-#include "genotype/component.hpp"
-#include "genotype/mechanism.hpp"
+#include "genotype/architecture.hpp"
 #include "nn/dropout.hpp"
 
 namespace nas::nn {
-
-/// Everything that determines a language model's function and parameters.
-struct Architecture {
-  Mechanism mechanism;
-  Semantics semantics = Semantics::corrected;
-  std::int64_t layers = 2;
-  std::int64_t width = 128;         ///< D
-  std::int64_t heads = 4;           ///< H, divides D
-  std::int64_t context = 128;       ///< L, longest sequence
-  std::int64_t vocabulary = 10000;  ///< V
-  std::int64_t feed_forward = 4;    ///< hidden width of the feed-forward layer / D
-  double dropout =
-      0.1;  ///< on the embedding sum, after GELU and after the second feed-forward layer
-
-  [[nodiscard]] AttentionShape attention_shape() const { return {width, heads, context}; }
-};
 
 /// The paper's language model: pre-norm transformer, learned positions, tied embedding, GELU
 /// feed-forward.
@@ -39,8 +22,8 @@ struct Architecture {
 /// Tensors are (B, T, D), row-major, B sequences, T <= context tokens.
 class Transformer {
  public:
-  /// Parameters are uninitialised until initialise(). @throws InputError if heads do not divide
-  /// width.
+  /// Parameters are uninitialised until initialise(). @throws InputError as
+  /// require_valid.
   explicit Transformer(const Architecture& architecture);
   ~Transformer();
   Transformer(Transformer&&) noexcept;
@@ -72,12 +55,6 @@ class Transformer {
   struct Impl;
   std::shared_ptr<Impl> impl_;
 };
-
-/// Number of parameters by formula, without building the model.
-std::int64_t num_parameters(const Architecture& architecture);
-/// Floating-point operations of one forward pass over one sequence of `context` tokens; a
-/// multiply-add counts 2. Output layer included.
-double forward_flops(const Architecture& architecture);
 
 /// Result of the causality gate.
 struct CausalityReport {

@@ -1,18 +1,71 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include <pagmo/algorithm.hpp>
 
 #include "core/parameters.hpp"
 #include "core/registry.hpp"
+#include "genotype/encoding.hpp"
 
 namespace nas {
 
-/// Search algorithms by key: settings and seed in, pagmo algorithm out. The run's number of
-/// generations is one of the algorithm's settings, so that one evolve() call is one run.
-using AlgorithmRegistry = Registry<pagmo::algorithm(const Parameters&, std::uint32_t seed)>;
+/// What is known about a search when its algorithm is made.
+struct SearchFacts {
+  std::size_t num_genes = 0;       ///< genes that vary
+  std::size_t dimension = 0;       ///< entries of a decision vector under the algorithm's encoding
+  std::size_t num_objectives = 1;  ///< that the algorithm sees: 1 where they are decomposed
+  std::int64_t num_combinations = 0;  ///< of the categorical genes
+};
+
+/// A setting that does not fit: which, and what is allowed ("must be at most ...").
+struct Misfit {
+  std::string setting;
+  std::string message;
+};
+
+/// A search algorithm and what it can do: one row of the capability table, from which come the
+/// encoding, the fitted defaults, every refusal of a configuration and `nas-run describe`.
+///
+/// Whatever it is, it minimises, sees a deterministic problem within finite bounds, is handed an
+/// evaluated initial population, and is resumed by being asked again from its seed.
+struct Algorithm {
+  enum class Objectives { one, several, any };
+
+  Objectives objectives = Objectives::one;
+  Encoding encoding = Encoding::integers;
+  /// Asks for a whole generation at once, so that several workers have work; else one candidate
+  /// after the other.
+  bool batches = false;
+  /// Asks again for individuals that it keeps, so that a lucky value does not live for ever (with
+  /// evaluation.repeated other than reuse).
+  bool reevaluates = false;
+  std::int64_t default_population = 12;
+  std::int64_t min_population = 1;
+  std::int64_t population_multiple = 1;  ///< the population must be a multiple of it
+  /// Why it cannot take several objectives although its name promises so; empty otherwise.
+  std::string only_one_because{};
+
+  /// Gives settings that the user left to be fitted (their defaults say so) a value that suits the
+  /// search. May be empty. `population` is among the settings and is fitted already.
+  /// @return what does not fit.
+  std::function<std::vector<Misfit>(Parameters&, const SearchFacts&)> fit{};
+  /// @param settings  the plug-in's own, and `population`; fitted.
+  /// @return a pagmo algorithm of which one evolve() call is one whole search. All randomness comes
+  /// from `seed`.
+  std::function<pagmo::algorithm(const Parameters& settings, const SearchFacts&,
+                                 std::uint32_t seed)>
+      make;
+};
+
+using AlgorithmRegistry = Registry<Algorithm()>;
 AlgorithmRegistry& algorithms();
+
+/// The setting `generations` of an algorithm that works in generations.
+Setting generations_setting(std::int64_t default_value);
 
 /// Registers an algorithm from its own .cpp in algorithms/: `NAS_REGISTER_ALGORITHM(description,
 /// function);`

@@ -19,4 +19,12 @@ ProblemRegistry& problems() {
   return registry;
 }
 
+Setting generations_setting(std::int64_t default_value) {
+  return {.name = "generations",
+          .default_value = default_value,
+          .help = "generations, the initial population included",
+          .min = 1,
+          .max = 1e9};
+}
+
 }  // namespace nas

@@ -55,9 +55,8 @@ class UnreadableCheckpoint : public std::exception {};
 /// One training in progress: model, optimiser, and where it stands.
 class Training {
  public:
-  Training(const nn::Architecture& architecture, const Corpus& corpus,
-           const TrainingSettings& settings, std::uint64_t run_seed, std::int64_t replicate,
-           const TrainingContext& context)
+  Training(const Architecture& architecture, const Corpus& corpus, const TrainingSettings& settings,
+           std::uint64_t run_seed, std::int64_t replicate, const TrainingContext& context)
       : corpus_(corpus),
         settings_(settings),
         context_(context),
@@ -282,7 +281,7 @@ class Training {
   Clock::time_point last_saved_ = started_;
 };
 
-TrainingResult train_one(const nn::Architecture& architecture, const Corpus& corpus,
+TrainingResult train_one(const Architecture& architecture, const Corpus& corpus,
                          const TrainingSettings& settings, std::uint64_t run_seed,
                          std::int64_t replicate, const TrainingContext& context) {
   const nn::MemoryScope memory(context.memory_limit);
@@ -345,7 +344,7 @@ double TrainingSettings::rate(std::int64_t step) const {
   return learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 
-std::vector<TrainingResult> train(const nn::Architecture& architecture, const Corpus& corpus,
+std::vector<TrainingResult> train(const Architecture& architecture, const Corpus& corpus,
                                   const TrainingSettings& settings, std::uint64_t run_seed,
                                   std::span<const std::int64_t> replicates,
                                   const TrainingContext& context) {
@@ -357,7 +356,7 @@ std::vector<TrainingResult> train(const nn::Architecture& architecture, const Co
   return results;
 }
 
-double expected_seconds(const nn::Architecture& architecture, const Corpus& corpus,
+double expected_seconds(const Architecture& architecture, const Corpus& corpus,
                         const TrainingSettings& settings, const TrainingContext& context) {
   at::set_num_threads(context.threads);
   TrainingContext scratch = context;

@@ -72,14 +72,14 @@ struct TrainingResult {
 /// the same call continues bit-identically. Divergence and lack of memory are results.
 ///
 /// @throws StopRequested after writing a checkpoint.
-std::vector<TrainingResult> train(const nn::Architecture& architecture, const Corpus& corpus,
+std::vector<TrainingResult> train(const Architecture& architecture, const Corpus& corpus,
                                   const TrainingSettings& settings, std::uint64_t run_seed,
                                   std::span<const std::int64_t> replicates,
                                   const TrainingContext& context);
 
 /// Seconds that a whole training is expected to take here: some steps and a validation batch are
 /// timed (about a second).
-double expected_seconds(const nn::Architecture& architecture, const Corpus& corpus,
+double expected_seconds(const Architecture& architecture, const Corpus& corpus,
                         const TrainingSettings& settings, const TrainingContext& context);
 
 }  // namespace nas

@@ -40,8 +40,8 @@ Corpus counting_corpus(std::int64_t vocabulary, std::int64_t length, std::int64_
   return corpus;
 }
 
-nn::Architecture tiny(const Corpus& corpus, const std::string& mechanism) {
-  nn::Architecture architecture;
+Architecture tiny(const Corpus& corpus, const std::string& mechanism) {
+  Architecture architecture;
   architecture.mechanism = parse_mechanism(mechanism, Semantics::corrected);
   architecture.layers = 1;
   architecture.width = 16;
@@ -62,7 +62,7 @@ TrainingSettings settings(std::int64_t steps, std::vector<std::int64_t> checkpoi
   return TrainingSettings(parameters);
 }
 
-TrainingResult train_once(const nn::Architecture& architecture, const Corpus& corpus,
+TrainingResult train_once(const Architecture& architecture, const Corpus& corpus,
                           const TrainingSettings& how, const TrainingContext& context = {},
                           std::int64_t replicate = 0, std::uint64_t seed = 5) {
   return train(architecture, corpus, how, seed, {&replicate, 1}, context).front();
@@ -91,7 +91,7 @@ class TrainingTest : public ::testing::Test {
   }
   fs::path folder_;
   Corpus corpus_ = counting_corpus(11, 12, 40);
-  nn::Architecture vanilla_ = tiny(corpus_, "dot|softmax|none|fixed|bias|0.1");
+  Architecture vanilla_ = tiny(corpus_, "dot|softmax|none|fixed|bias|0.1");
 };
 
 TEST_F(TrainingTest, LearnsAndRecordsItsCurve) {

@@ -254,7 +254,7 @@ TEST(EvoGa, RegistryBuildsItFromSettings) {
   const auto& entry = algorithms().at("evo_ga");
   Parameters parameters(entry.description.settings);
   parameters.set("mutation_schedule", std::string("adaptive"));
-  const auto algorithm = entry.make(parameters, 3);
+  const auto algorithm = entry.make().make(parameters, SearchFacts{}, 3);
   EXPECT_TRUE(algorithm.extract<EvoGa>()->mutation_rate(0) == 0.5);
 }
 

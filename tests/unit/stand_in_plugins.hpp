@@ -38,7 +38,10 @@ inline bool register_stand_in_plugins() {
                                   .help = "of the rate",
                                   .choices = {"constant", "falling"}}},
                     .file = __FILE__},
-                   [](const Parameters&, std::uint32_t) { return pagmo::algorithm(); });
+                   [] {
+                     return Algorithm{.make = [](const Parameters&, const SearchFacts&,
+                                                 std::uint32_t) { return pagmo::algorithm(); }};
+                   });
   if (!problems().contains("attention_search")) {
     problems().add({.key = "attention_search", .summary = "train and score", .file = __FILE__},
                    [](const ProblemInputs&) { return std::shared_ptr<Problem>(); });
