@@ -23,7 +23,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/attnasConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/attnasConfig.cmake ${PROJECT_BINARY_DIR}/attnasConfigVersion.cmake
   DESTINATION ${package_folder})
 
-# Headers keep the folders by which they include each other; generated ones lie in the build tree.
+# Headers keep the folders by which they include each other.
 function(nas_install_headers root pattern)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${root} ${root}/${pattern})
   foreach(header ${headers})
@@ -32,7 +32,6 @@ function(nas_install_headers root pattern)
   endforeach()
 endfunction()
 nas_install_headers(${PROJECT_SOURCE_DIR}/src *.hpp)
-nas_install_headers(${PROJECT_BINARY_DIR}/generated *.hpp)
 nas_install_headers(${PROJECT_SOURCE_DIR} algorithms/*.hpp)
 
 if(EXISTS ${PROJECT_SOURCE_DIR}/configs)

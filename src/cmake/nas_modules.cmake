@@ -10,7 +10,7 @@ execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} describe --always --dirty -
 if(NOT NAS_REVISION)
   set(NAS_REVISION unknown)
 endif()
-configure_file(${PROJECT_SOURCE_DIR}/src/core/version.hpp.in ${PROJECT_BINARY_DIR}/generated/core/version.hpp)
+configure_file(${PROJECT_SOURCE_DIR}/src/core/version.cpp.in ${PROJECT_BINARY_DIR}/generated/version.cpp)
 
 # attnas_base links no Torch (configuration, search, store, data); attnas adds what trains models.
 add_library(attnas_base SHARED)
@@ -72,7 +72,6 @@ endfunction()
 function(nas_add_program name)
   cmake_parse_arguments(ARG "" "LIBRARY" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} ${ARG_LINK} nas_flags)
   # The library registers plug-ins by being loaded, whether or not a symbol of it is called.
   target_link_options(${name} PRIVATE -Wl,--no-as-needed)

@@ -34,8 +34,10 @@ std::string Setting::type_name() const {
       return "text";
     case 4:
       return "list of integers";
-    default:
+    case 5:
       return "list of texts";
+    default:
+      return "list of numbers";
   }
 }
 
@@ -67,6 +69,10 @@ std::string Setting::violation(const Value& value) const {
     for (const auto item : *integers) {
       if (!in_range(*this, static_cast<double>(item))) return "every item " + refuse();
     }
+  } else if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
+    for (const auto item : *numbers) {
+      if (!in_range(*this, item)) return "every item " + refuse();
+    }
   } else if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
     for (const auto& item : *texts) {
       if (!choices.empty() && std::find(choices.begin(), choices.end(), item) == choices.end()) {
@@ -93,6 +99,10 @@ std::string to_text(const Value& value) {
         } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
           std::vector<std::string> items;
           for (const auto item : v) items.push_back(std::to_string(item));
+          return "[" + join(items) + "]";
+        } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+          std::vector<std::string> items;
+          for (const auto item : v) items.push_back(shortest(item));
           return "[" + join(items) + "]";
         } else {
           return "[" + join(v) + "]";

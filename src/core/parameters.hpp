@@ -15,7 +15,7 @@ namespace nas {
 
 /// What a setting can hold. The alternative of a setting's default is its type.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
-                           std::vector<std::string>>;
+                           std::vector<std::string>, std::vector<double>>;
 
 /// One setting that a section or a plug-in understands: the single source for validation, `nas-run
 /// describe` and the documentation.
@@ -35,7 +35,8 @@ struct Setting {
   /// @return why `value` is not allowed ("must be in [0, 1)"), empty if it is. The type must
   /// already match.
   [[nodiscard]] std::string violation(const Value& value) const;
-  /// @return "integer", "number", "true or false", "text", "list of integers", "list of texts".
+  /// @return "integer", "number", "true or false", "text", "list of integers", "list of texts",
+  /// "list of numbers".
   [[nodiscard]] std::string type_name() const;
 };
 

@@ -14,4 +14,15 @@ bool stop_requested() noexcept;
 /// Asks for a stop, or (false) takes it back: for tests and embedding programs.
 void request_stop(bool stop = true) noexcept;
 
+/// While it lives, a stop is asked for once so many seconds from its beginning have passed.
+class StopDeadline {
+ public:
+  explicit StopDeadline(double seconds) noexcept;
+  ~StopDeadline();
+  StopDeadline(const StopDeadline&) = delete;
+  StopDeadline& operator=(const StopDeadline&) = delete;
+};
+/// @return whether such a time has passed and nothing else asked for a stop.
+bool stopped_by_deadline() noexcept;
+
 }  // namespace nas

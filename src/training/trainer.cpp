@@ -126,6 +126,8 @@ class Training {
     ++step_;
   }
 
+  nn::Transformer& model() { return model_; }
+
   Scores validate_now() {
     return validate(model_, valid_, corpus_.special, settings_.evaluation_batch_size,
                     context_.device);
@@ -373,11 +375,8 @@ double expected_seconds(const Architecture& architecture, const Corpus& corpus,
   const double step_seconds = seconds_since(start) / static_cast<double>(steps);
   const Windows scored = evenly_spaced(corpus.valid, settings.validation_windows);
   const Windows few = evenly_spaced(scored, settings.evaluation_batch_size);
-  nn::Transformer model(architecture);
-  model.initialise(0, 0);
-  model.to(torch::Device(context.device));
   start = Clock::now();
-  validate(model, few, corpus.special, settings.evaluation_batch_size, context.device);
+  validate(training.model(), few, corpus.special, settings.evaluation_batch_size, context.device);
   const double window_seconds = seconds_since(start) / static_cast<double>(few.size());
   return step_seconds * static_cast<double>(settings.steps) +
          window_seconds * static_cast<double>(scored.size()) *

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/seed.hpp"
 #include "core/stop.hpp"
+#include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
 #include "nn/memory.hpp"
 #include "training/batches.hpp"
@@ -80,16 +81,9 @@ void expect_same_curve(const TrainingResult& a, const TrainingResult& b) {
 class TrainingTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { nn::install_cpu_allocator(); }
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "attnas-training-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override {
-    request_stop(false);
-    fs::remove_all(folder_);
-  }
-  fs::path folder_;
+  void TearDown() override { request_stop(false); }
+  const TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   Corpus corpus_ = counting_corpus(11, 12, 40);
   Architecture vanilla_ = tiny(corpus_, "dot|softmax|none|fixed|bias|0.1");
 };

@@ -11,41 +11,15 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 #include "data/corpus.hpp"
 
 namespace nas {
 
-/// A folder of its own for one test, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "attnas-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) std::abort();
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Writes a file, with the folders it needs. @return its path.
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    const auto file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-    return file;
-  }
-  /// @return names in the folder, hidden ones included.
-  [[nodiscard]] std::size_t num_entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
+/// @return number of names in a folder, hidden ones included.
+inline std::size_t num_entries(const std::filesystem::path& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+}
 
 /// @return the text of the InputError that `call` throws; empty if it throws none.
 template <class Call>

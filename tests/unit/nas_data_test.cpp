@@ -92,7 +92,7 @@ TEST_F(NasData, FailedGetWritesNothing) {
   const Output output = run("get wikitext-2 --from /no/such");
   EXPECT_EQ(output.code, 2);
   EXPECT_EQ(output.text, "nas-data: --from /no/such: no such folder or archive\n");
-  EXPECT_EQ(folder_.num_entries(), 0U);
+  EXPECT_EQ(num_entries(folder_.path()), 0U);
 }
 
 TEST_F(NasData, BuiltInCorporaNeedNoDownload) {

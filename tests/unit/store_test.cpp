@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 
 namespace nas {
 namespace {
@@ -19,14 +20,6 @@ using ::testing::HasSubstr;
 
 class StoreTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "attnas-store-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    file_ = folder_ / "store.sqlite";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static Evaluation example(const std::string& id = "e1") {
     Evaluation evaluation;
     evaluation.id = id;
@@ -57,8 +50,9 @@ class StoreTest : public ::testing::Test {
     return "nothing was thrown";
   }
 
-  fs::path folder_;
-  fs::path file_;
+  const TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
+  fs::path file_ = folder_ / "store.sqlite";
 };
 
 TEST_F(StoreTest, EverythingReadsBackExactlyAfterReopening) {
@@ -70,7 +64,7 @@ TEST_F(StoreTest, EverythingReadsBackExactlyAfterReopening) {
     store.add_asks({{.number = 0,
                      .batch = 0,
                      .genotype = "g",
-                     .evaluation = "e1",
+                     .evaluations = {"e1"},
                      .reused = true,
                      .fitness = {0.1, 1e300}}});
   }
@@ -114,15 +108,27 @@ TEST_F(StoreTest, KnownEvaluationsAndAsksStayAsTheyAre) {
   const Ask ask{.number = 0,
                 .batch = 0,
                 .genotype = "g",
-                .evaluation = "e1",
+                .evaluations = {"e1"},
                 .reused = false,
                 .fitness = {1}};
   store.add_asks({ask});
   store.add_asks({ask});
   auto other = ask;
-  other.evaluation = "e2";
+  other.evaluations = {"e2"};
   EXPECT_THROW(store.add_asks({other}), std::runtime_error);
   EXPECT_EQ(store.asks().size(), 1U);
+}
+
+TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
+  Store store(file_, Store::Mode::write_cheap);
+  store.add_indicator({.asked = 24, .batch = 1, .evaluated = 20, .front = 4, .value = 0.5});
+  store.add_indicator({.asked = 12, .batch = 0, .evaluated = 11, .front = 3, .value = 0.25});
+  store.add_indicator({.asked = 24, .batch = 1, .evaluated = 20, .front = 5, .value = 0.1 + 0.2});
+  const auto indicators = store.indicators();
+  ASSERT_EQ(indicators.size(), 2U);
+  EXPECT_EQ(indicators[0].asked, 12);
+  EXPECT_EQ(indicators[1].front, 5);
+  EXPECT_EQ(indicators[1].value, 0.1 + 0.2);
 }
 
 TEST_F(StoreTest, SecondWriterIsRefusedByNameAndReadersAreNot) {

@@ -2,8 +2,9 @@
 
 namespace nas {
 
-inline constexpr const char* kVersion = "@PROJECT_VERSION@";
+/// "0.1.0"
+extern const char* const kVersion;
 /// The commit that was configured last, "unknown" outside a git checkout.
-inline constexpr const char* kRevision = "@NAS_REVISION@";
+extern const char* const kRevision;
 
 }  // namespace nas
