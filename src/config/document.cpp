@@ -161,40 +161,52 @@ DocumentNode parse_file(const fs::path& file, const PluginSections& sections) {
   return node;
 }
 
-/// The file that `node` extends, empty if none. Takes the key out of `node`.
+/// The files that `node` extends. Takes the key out of `node`.
 /// @param chain  the files that are being read, canonical: none may be extended again.
-fs::path take_extends(DocumentNode& node, const fs::path& file,
-                      const std::vector<fs::path>& chain) {
-  fs::path parent;
+std::vector<fs::path> take_extends(DocumentNode& node, const fs::path& file,
+                                   const std::vector<fs::path>& chain) {
+  std::vector<fs::path> parents;
   std::erase_if(node.entries, [&](const DocumentNode::Entry& entry) {
     if (entry.key != "extends") return false;
-    const auto refuse = [&entry](const std::string& message) {
-      throw InputError(entry.value.origin.text() + ": extends = " + entry.value.summary() + ", " +
-                       message);
+    const auto refuse = [&entry](const Origin& origin, const std::string& message) {
+      throw InputError(origin.text() + ": extends = " + entry.value.summary() + ", " + message);
     };
-    if (!parent.empty()) refuse("is given twice");
-    if (entry.value.kind != Kind::scalar || entry.value.text.empty()) {
-      refuse("must be the name of a file");
+    if (!parents.empty()) refuse(entry.value.origin, "is given twice");
+    for (const auto& item : entry.value.as_list()) {
+      if (item.kind != Kind::scalar || item.text.empty()) {
+        refuse(item.origin, "must be the name of a file, or a list of such names");
+      }
+      const auto parent = (file.parent_path() / item.text).lexically_normal();
+      if (!fs::exists(parent)) refuse(item.origin, "there is no file " + parent.string());
+      if (std::find(chain.begin(), chain.end(), fs::weakly_canonical(parent)) != chain.end()) {
+        refuse(item.origin, "which extends this file in turn");
+      }
+      parents.push_back(parent);
     }
-    parent = (file.parent_path() / entry.value.text).lexically_normal();
-    if (!fs::exists(parent)) refuse("there is no file " + parent.string());
-    if (std::find(chain.begin(), chain.end(), fs::weakly_canonical(parent)) != chain.end()) {
-      refuse("which extends this file in turn");
-    }
+    if (parents.empty()) refuse(entry.value.origin, "must name at least one file");
     return true;
   });
-  return parent;
+  return parents;
 }
 
 DocumentNode load_file(const fs::path& file, std::vector<fs::path>& chain,
                        const PluginSections& sections) {
   chain.push_back(fs::weakly_canonical(file));
   auto node = parse_file(file, sections);
-  const auto parent = take_extends(node, file, chain);
-  if (parent.empty()) return node;
-  auto base = load_file(parent, chain, sections);
-  merge(base, std::move(node), sections);
-  return base;
+  const auto parents = take_extends(node, file, chain);
+  std::optional<DocumentNode> base;
+  for (const auto& parent : parents) {
+    auto next = load_file(parent, chain, sections);
+    if (base) {
+      merge(*base, std::move(next), sections);
+    } else {
+      base = std::move(next);
+    }
+  }
+  chain.pop_back();
+  if (!base) return node;
+  merge(*base, std::move(node), sections);
+  return *base;
 }
 
 DocumentNode parse_override(const std::string& text, const PluginSections& sections) {
@@ -287,8 +299,10 @@ std::optional<Value> parse_as(const Value& like, const DocumentNode& node) {
       return parse_text(node);
     case 4:
       return parse_list<std::int64_t>(node, parse_integer);
-    default:
+    case 5:
       return parse_list<std::string>(node, parse_text);
+    default:
+      return parse_list<double>(node, parse_number);
   }
 }
 

@@ -250,6 +250,15 @@ TEST_F(DocumentTest, ExtendsMergesMapsAndReplacesLists) {
   EXPECT_EQ(given.get<Integers>("at"), Integers{9});
 }
 
+TEST_F(DocumentTest, OfSeveralExtendedFilesTheLaterGoFirst) {
+  write("common.yaml", "s: {steps: 1, rate: 0.5}\n");
+  write("one.yaml", "extends: common.yaml\ns: {steps: 2}\n");
+  write("two.yaml", "extends: common.yaml\ns: {steps: 3}\n");
+  EXPECT_EQ(parameters("extends: [one.yaml, two.yaml]\n").get<Integer>("steps"), 3);
+  EXPECT_EQ(parameters("extends: [two.yaml, one.yaml]\n").get<Integer>("steps"), 2);
+  EXPECT_EQ(parameters("extends: [two.yaml, one.yaml]\ns: {steps: 4}\n").get<Integer>("steps"), 4);
+}
+
 TEST_F(DocumentTest, ExtendsIsRelativeToTheFileThatSaysIt) {
   write("base/first.yaml", "s: {steps: 3}\n");
   write("base/second.yaml", "extends: first.yaml\ns: {rate: 0.25}\n");
@@ -274,8 +283,13 @@ TEST_F(DocumentTest, ExtendsMustNameAFile) {
   EXPECT_EQ(mistakes("s: {}\nextends: no.yaml\n"),
             "a.yaml:2:10: extends = no.yaml, there is no file no.yaml");
   EXPECT_EQ(mistakes("extends: [b.yaml]\n"),
-            "a.yaml:1:10: extends = [b.yaml], must be the name of a file");
-  EXPECT_EQ(mistakes("extends:\n"), "a.yaml:1:1: extends = (empty), must be the name of a file");
+            "a.yaml:1:11: extends = [b.yaml], there is no file b.yaml");
+  EXPECT_EQ(
+      mistakes("extends: [[b.yaml]]\n"),
+      "a.yaml:1:11: extends = [[b.yaml]], must be the name of a file, or a list of such names");
+  EXPECT_EQ(mistakes("extends: []\n"), "a.yaml:1:10: extends = [], must name at least one file");
+  EXPECT_EQ(mistakes("extends:\n"),
+            "a.yaml:1:1: extends = (empty), must be the name of a file, or a list of such names");
   write("b.yaml", "");
   EXPECT_EQ(mistakes("extends: b.yaml\nextends: b.yaml\n"),
             "a.yaml:2:10: extends = b.yaml, is given twice");
