@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "indicators/indicators.hpp"
+
+namespace nas {
+
+/// All candidates of a search with their latest points, and the non-dominated ones among them. Of
+/// candidates with equal points the first stands for all. Minimisation.
+class Archive {
+ public:
+  /// Adds a candidate, or replaces its point. Cost: the size of the front; where a point was
+  /// replaced, the square of the number of candidates.
+  /// @return whether the front changed.
+  bool insert(const std::string& candidate, const Point& point);
+
+  [[nodiscard]] std::size_t size() const { return points_.size(); }
+  /// Candidates of the front with their points, in the order in which they came.
+  [[nodiscard]] const std::vector<std::pair<std::string, Point>>& front() const { return front_; }
+  /// The front's points alone.
+  [[nodiscard]] Points front_points() const;
+
+ private:
+  bool insert_new(const std::string& candidate, const Point& point);
+
+  std::map<std::string, Point> points_;
+  std::vector<std::string> order_;  ///< of the first insertions
+  std::vector<std::pair<std::string, Point>> front_;
+};
+
+}  // namespace nas

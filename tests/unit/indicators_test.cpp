@@ -1,0 +1,149 @@
+#include "indicators/indicators.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+#include <pagmo/utils/hypervolume.hpp>
+
+#include "core/seed.hpp"
+#include "indicators/archive.hpp"
+
+namespace nas {
+namespace {
+
+// The examples that moocore's documentation publishes.
+const Points kSmall{{5, 5}, {4, 6}, {2, 7}, {7, 4}};
+const Points kSet{{3.5, 5.5}, {3.6, 4.1}, {4.1, 3.2}, {5.5, 1.5}};
+const Points kReference{{1, 6}, {2, 5}, {3, 4}, {4, 3}, {5, 2}, {6, 1}};
+
+Points random_points(std::size_t n, std::size_t m, std::uint64_t seed) {
+  RandomEngine random(seed);
+  Points points(n, Point(m));
+  for (auto& point : points) {
+    for (auto& value : point) value = random.uniform();
+  }
+  return points;
+}
+
+TEST(Indicators, HypervolumeOfThePublishedExample) {
+  EXPECT_DOUBLE_EQ(hypervolume(kSmall, {10, 10}), 38.0);
+  EXPECT_DOUBLE_EQ(hypervolume({{-5, -5}, {-4, -6}, {-2, -7}, {-7, -4}}, {0, 0}), 39.0);
+}
+
+TEST(Indicators, HypervolumeIgnoresWhatIsNotBetterThanTheReference) {
+  EXPECT_DOUBLE_EQ(hypervolume({{5, 5}, {11, 0}, {10, 1}}, {10, 10}), 25.0);
+  EXPECT_DOUBLE_EQ(hypervolume({{10, 10}}, {10, 10}), 0.0);
+  EXPECT_DOUBLE_EQ(hypervolume({}, {10, 10}), 0.0);
+  EXPECT_DOUBLE_EQ(hypervolume({{3}, {2}, {12}}, {10}), 8.0);
+}
+
+TEST(Indicators, HypervolumeOfTheTrueFrontsOfZdt) {
+  constexpr int kPoints = 20000;
+  Points convex;
+  Points concave;
+  for (int i = 0; i <= kPoints; ++i) {
+    const double x = static_cast<double>(i) / kPoints;
+    convex.push_back({x, 1 - std::sqrt(x)});
+    concave.push_back({x, 1 - x * x});
+  }
+  EXPECT_NEAR(hypervolume(convex, {1, 1}), 0.66667, 5e-5);
+  EXPECT_NEAR(hypervolume(convex, {1.1, 1.1}), 0.87667, 5e-5);
+  EXPECT_NEAR(hypervolume(concave, {1, 1}), 0.33333, 5e-5);
+}
+
+TEST(Indicators, HypervolumeInThreeDimensionsAgreesWithCountingCells) {
+  // On an integer grid the volume is a number of cells.
+  RandomEngine random(7);
+  Points points(12, Point(3));
+  for (auto& point : points) {
+    for (auto& value : point) value = static_cast<double>(random.below(6));
+  }
+  int cells = 0;
+  for (int x = 0; x < 6; ++x) {
+    for (int y = 0; y < 6; ++y) {
+      for (int z = 0; z < 6; ++z) {
+        for (const auto& p : points) {
+          if (p[0] <= x && p[1] <= y && p[2] <= z) {
+            ++cells;
+            break;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_DOUBLE_EQ(hypervolume(points, {6, 6, 6}), cells);
+}
+
+TEST(Indicators, DistancesOfThePublishedExamples) {
+  EXPECT_DOUBLE_EQ(igd(kSet, kReference), 1.0627908666722465);
+  EXPECT_DOUBLE_EQ(igd_plus(kSet, kReference), 0.9855036468106652);
+  EXPECT_DOUBLE_EQ(additive_epsilon(kSet, kReference), 2.5);
+  EXPECT_DOUBLE_EQ(multiplicative_epsilon(kSet, kReference), 3.5);
+}
+
+TEST(Indicators, IshibuchisCounterExampleToIgd) {
+  const Points reference{{10, 0}, {6, 1}, {2, 2}, {1, 6}, {0, 10}};
+  const Points better{{4, 2}, {3, 3}, {2, 4}};
+  const Points worse{{8, 2}, {4, 4}, {2, 8}};
+  EXPECT_DOUBLE_EQ(igd(better, reference), 3.707092031609239);
+  EXPECT_DOUBLE_EQ(igd(worse, reference), 2.59148346584763);
+  EXPECT_DOUBLE_EQ(igd_plus(better, reference), 1.482842712474619);
+  EXPECT_DOUBLE_EQ(igd_plus(worse, reference), 2.260112615949154);
+}
+
+TEST(Indicators, R2OfThePublishedExample) {
+  EXPECT_DOUBLE_EQ(r2(kSmall, {0, 0}), 2.594191919191919);
+  EXPECT_THROW(r2({{1, 2, 3}}, {0, 0, 0}), std::invalid_argument);
+}
+
+TEST(Indicators, ExactR2IsTheLimitOfManyWeights) {
+  const auto points = random_points(15, 2, 3);
+  Points weights;
+  constexpr int kWeights = 20000;
+  for (int i = 0; i < kWeights; ++i) {
+    const double w = (i + 0.5) / kWeights;
+    weights.push_back({w, 1 - w});
+  }
+  EXPECT_NEAR(r2(points, {0, 0}), r2(points, {0, 0}, weights), 1e-7);
+}
+
+TEST(Indicators, NonDominatedKeepsTheFirstOfEqualPoints) {
+  EXPECT_EQ(non_dominated({{1, 2}, {2, 1}, {1, 2}, {2, 2}, {0, 3}}),
+            (std::vector<std::size_t>{0, 1, 4}));
+  EXPECT_TRUE(dominates({1, 2}, {1, 3}));
+  EXPECT_FALSE(dominates({1, 2}, {1, 2}));
+  EXPECT_FALSE(dominates({1, 3}, {2, 2}));
+}
+
+TEST(Indicators, KneeBulgesTowardsTheIdeal) {
+  EXPECT_EQ(knee({{0, 10}, {1, 2}, {10, 0}, {5, 1.5}}), 1U);
+  EXPECT_EQ(knee({{3, 4}}), 0U);
+  // The same whatever the units.
+  EXPECT_EQ(knee({{0, 1e7}, {0.1, 2e6}, {1, 0}, {0.5, 1.5e6}}), 1U);
+}
+
+TEST(Archive, HoldsTheFrontOfEverythingInserted) {
+  Archive archive;
+  const auto points = random_points(300, 3, 11);
+  for (std::size_t i = 0; i < points.size(); ++i) archive.insert(std::to_string(i), points[i]);
+  std::vector<std::string> expected;
+  for (const auto i : non_dominated(points)) expected.push_back(std::to_string(i));
+  std::vector<std::string> found;
+  for (const auto& [name, point] : archive.front()) found.push_back(name);
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(archive.size(), 300U);
+}
+
+TEST(Archive, AReplacedPointCanLeaveTheFrontAndBringOthersBack) {
+  Archive archive;
+  EXPECT_TRUE(archive.insert("lucky", {1, 1}));
+  EXPECT_FALSE(archive.insert("solid", {2, 2}));
+  EXPECT_FALSE(archive.insert("lucky", {1, 1}));
+  EXPECT_TRUE(archive.insert("lucky", {3, 3}));
+  ASSERT_EQ(archive.front().size(), 1U);
+  EXPECT_EQ(archive.front().front().first, "solid");
+}
+
+}  // namespace
+}  // namespace nas
