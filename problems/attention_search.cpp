@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <numbers>
 
 #include <sched.h>
 
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 
 /// Raised by hand with a commit that changes results, so that old records never answer for new
 /// code.
-constexpr int kResultsVersion = 1;
+constexpr int kResultsVersion = 2;
 
 int available_cores() {
   cpu_set_t cores;
@@ -39,7 +40,8 @@ int available_cores() {
 class AttentionSearch final : public Problem {
  public:
   explicit AttentionSearch(const ProblemInputs& inputs)
-      : semantics_(inputs.semantics),
+      : objectives_(inputs.objectives),
+        semantics_(inputs.semantics),
         seed_(inputs.seed),
         training_parameters_(inputs.training),
         training_(inputs.training),
@@ -115,6 +117,9 @@ class AttentionSearch final : public Problem {
         {"memory_limit", memory_limit_},
         {"run_seed", seed_},
     };
+    for (const auto& constraint : objectives_->constraints) {
+      identity["constraints"].push_back(constraint.text());
+    }
     if (!stop_above_.empty()) {
       auto& limits = identity["stop_above_nll"] = nlohmann::json::object();
       for (const auto& [step, nll] : stop_above_) limits[std::to_string(step)] = nll;
@@ -126,14 +131,15 @@ class AttentionSearch final : public Problem {
     return forward_flops(architecture_of(candidate));
   }
 
-  void begin_batch(const std::vector<Evaluation>& earlier) override {
+  void begin_batch(std::span<const Evaluation* const> earlier) override {
+    for (; remembered_ < earlier.size(); ++remembered_) remember(*earlier[remembered_]);
     stop_above_.clear();
     const auto after = training_parameters_.get<std::int64_t>("early_stop_after");
     if (after == 0) return;
     const auto factor = training_parameters_.get<double>("early_stop_factor");
-    for (const auto& evaluation : earlier) {
-      if (evaluation.status != Status::ok) continue;
-      for (const auto& point : evaluation.curve) {
+    for (const auto* evaluation : earlier) {
+      if (evaluation->status != Status::ok) continue;
+      for (const auto& point : evaluation->curve) {
         if (point.step < after) continue;
         const double limit = factor * point.valid.nll / static_cast<double>(point.valid.tokens);
         const auto [known, fresh] = stop_above_.try_emplace(point.step, limit);
@@ -142,7 +148,7 @@ class AttentionSearch final : public Problem {
     }
   }
 
-  void measure(const Task& task, Evaluation& evaluation) override {
+  void screen(const Task& task, Evaluation& evaluation) override {
     const auto architecture = architecture_of(task.candidate);
     evaluation.values["parameters"] = static_cast<double>(num_parameters(architecture));
     evaluation.values["flops"] = forward_flops(architecture);
@@ -155,6 +161,13 @@ class AttentionSearch final : public Problem {
         return;
       }
     }
+    objectives_->screen(*subject(task.candidate), measured_[function_of(task.candidate)],
+                        evaluation);
+    remember(evaluation);
+  }
+
+  void measure(const Task& task, Evaluation& evaluation) override {
+    const auto architecture = architecture_of(task.candidate);
     TrainingContext context = this->context();
     context.checkpoint_name = task.id;
     // The limits that were in force when the task's identity was made, not those of a later batch.
@@ -178,8 +191,18 @@ class AttentionSearch final : public Problem {
       evaluation.values["perplexity"] = valid.perplexity();
       evaluation.values["published_perplexity"] = valid.published_perplexity();
       evaluation.values["accuracy"] = valid.accuracy();
+      if (corpus_.bytes_per_token > 0.0) {
+        evaluation.values["bits_per_byte"] = valid.nll / static_cast<double>(valid.tokens) /
+                                             std::numbers::ln2 / corpus_.bytes_per_token;
+      }
       keep_best_models(task, evaluation);
     }
+    objectives_->check_trained(evaluation);
+  }
+
+  [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
+    return Subject{
+        .architecture = architecture_of(candidate), .device = device_, .threads = threads_};
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
@@ -193,6 +216,7 @@ class AttentionSearch final : public Problem {
         {"valid_windows", corpus_.valid.size()},
         {"valid_targets", corpus_.valid.num_scored()},
         {"unigram_perplexity", corpus_.unigram_perplexity},
+        {"bytes_per_token", corpus_.bytes_per_token},
         {"context", architecture_.context},
         {"vanilla_parameters", num_parameters(vanilla)},
         {"vanilla_flops", forward_flops(vanilla)},
@@ -220,6 +244,25 @@ class AttentionSearch final : public Problem {
     auto architecture = architecture_;
     architecture.mechanism = mechanism_of(candidate);
     return architecture;
+  }
+
+  /// The name under which measured values are remembered: attention dropout does nothing outside
+  /// training.
+  [[nodiscard]] std::string function_of(const std::string& candidate) const {
+    auto mechanism = mechanism_of(candidate);
+    mechanism.attention_dropout = 0.0;
+    return to_string(mechanism);
+  }
+
+  /// Keeps what was measured before training, for further candidates of the same function.
+  void remember(const Evaluation& evaluation) {
+    auto& known = measured_[function_of(evaluation.candidate)];
+    for (const auto& objective : objectives_->objectives) {
+      const auto found = evaluation.measured.find(objective.name);
+      if (objective.objective.measured && found != evaluation.measured.end()) {
+        known.emplace(objective.name, *found);
+      }
+    }
   }
 
   [[nodiscard]] TrainingContext context() const {
@@ -258,6 +301,7 @@ class AttentionSearch final : public Problem {
     }
   }
 
+  const ObjectiveSet* objectives_;
   Semantics semantics_;
   std::uint64_t seed_;
   Parameters training_parameters_;
@@ -273,6 +317,8 @@ class AttentionSearch final : public Problem {
   Corpus corpus_;
   nlohmann::json identity_training_ = training_parameters_;
   std::map<std::int64_t, double> stop_above_;
+  std::map<std::string, nlohmann::json> measured_;  ///< by function, then by objective
+  std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
   std::mutex models_mutex_;
 };
 
@@ -281,8 +327,13 @@ NAS_REGISTER_PROBLEM({.key = "attention_search",
                                  "and score it on the validation split",
                       .settings = {},
                       .file = __FILE__},
-                     [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
-                       return std::make_shared<AttentionSearch>(inputs);
+                     [] {
+                       return ProblemKind{
+                           .sections = {"semantics", "space", "baseline", "model", "data",
+                                        "training"},
+                           .make = [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
+                             return std::make_shared<AttentionSearch>(inputs);
+                           }};
                      });
 
 }  // namespace

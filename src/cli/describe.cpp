@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/experiment.hpp"
+#include "cli/objectives.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "data/corpus.hpp"
@@ -97,6 +98,44 @@ std::string settings_text(const std::vector<Setting>& settings) {
   return table(rows);
 }
 
+/// The row of the capability table.
+std::string capabilities_text(const Algorithm& algorithm) {
+  using Objectives = Algorithm::Objectives;
+  const auto row = [](const char* name, const std::string& value) { return Texts{name, value}; };
+  std::string objectives = "any number";
+  if (algorithm.objectives == Objectives::one) {
+    objectives = "one; several through algorithm.decomposition";
+    if (!algorithm.only_one_because.empty()) objectives += "; " + algorithm.only_one_because;
+  } else if (algorithm.objectives == Objectives::several) {
+    objectives = "two or more";
+  }
+  std::string encoding = "integers: a categorical gene is an integer";
+  if (algorithm.encoding == Encoding::relaxed) {
+    encoding = "relaxed: a categorical gene is a real, which puts its options in an order";
+  } else if (algorithm.encoding == Encoding::scores) {
+    encoding = "scores: a categorical gene is one real an option, the largest chooses";
+  }
+  auto population = "at least " + std::to_string(algorithm.min_population);
+  if (algorithm.population_multiple > 1) {
+    population += ", a multiple of " + std::to_string(algorithm.population_multiple);
+  }
+  population += algorithm.fitted_population
+                    ? "; by default fitted to the search"
+                    : "; by default " + std::to_string(algorithm.default_population);
+  return table({
+      row("objectives", objectives),
+      row("encoding", encoding),
+      row("population", population),
+      row("asks", algorithm.batches ? "whole generations, which several workers share"
+                                    : "one candidate after the other: one worker, after the "
+                                      "initial population"),
+      row("noise",
+          algorithm.reevaluates ? "asks again for what it keeps" : "keeps what it was told first"),
+      row("constraints", "what breaks one is rejected before training"),
+      row("resume", "by replay, identical"),
+  });
+}
+
 /// What a configuration consists of beside the plug-ins' own settings.
 struct Section {
   std::string name;
@@ -111,8 +150,12 @@ std::vector<Section> sections() {
       {"model", "the language model around the attention mechanism", model_settings()},
       {"training", "how one candidate is trained", training_settings()},
       {"evaluation", "where and how candidates are evaluated", evaluation_settings()},
+      {"budget", "where the search ends, whatever its algorithm would do", budget_settings()},
+      {"objectives",
+       "a list of what is searched for, each a name or a map with its name, settings and these",
+       objective_settings()},
       {"algorithm", "the search: algorithm.name" + of(algorithms().keys()), population_settings()},
-      {"problem", "what is searched: problem.name" + of(problems().keys())},
+      {"problem", "what is searched: problem.type" + of(problems().keys())},
       {"data", "what is learned from: data.corpus" + of(corpora().keys())},
   };
 }
@@ -187,6 +230,9 @@ std::string describe_text(const std::string& name) {
     for (const auto& plugin : kind.plugins) {
       offer(plugin.key, plugin.key == name,
             kind.one + " " + plugin.key + ": " + plugin.summary + "\n" +
+                (kind.one == algorithms().kind()
+                     ? capabilities_text(algorithms().at(plugin.key).make())
+                     : "") +
                 settings_text(plugin.settings));
     }
   }

@@ -1,10 +1,13 @@
 #include "cli/experiment.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "cli/fit.hpp"
+#include "cli/objectives.hpp"
 #include "cli/space.hpp"
 #include "config/document.hpp"
 #include "core/error.hpp"
@@ -12,7 +15,6 @@
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
 #include "search/algorithm.hpp"
-#include "search/objective.hpp"
 #include "search/problem.hpp"
 
 namespace nas {
@@ -21,6 +23,7 @@ namespace {
 
 using Kind = DocumentNode::Kind;
 using Integer = std::int64_t;
+using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
 constexpr const char* kVanilla = "dot|softmax|none|fixed|bias|0.1";
@@ -33,7 +36,7 @@ Texts names(const std::vector<Setting>& settings) {
 
 const PluginSections& plugin_sections() {
   static const PluginSections kSections{
-      {"problem", {.key = "name", .plugin = "attention_search"}},
+      {"problem", {.key = "type", .plugin = "attention_search"}},
       {"data", {.key = "corpus", .plugin = "wikitext-2"}},
       {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
   return kSections;
@@ -49,24 +52,35 @@ class Reader {
   explicit Reader(const DocumentNode& document) : document_(document) {}
 
   Experiment read(const std::filesystem::path& file) {
+    experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
+    if (problems().contains(experiment_.problem)) {
+      kind_ = problems().at(experiment_.problem).make();
+    }
     read_top(file);
-    noting_mistakes("space", [&] {
-      experiment_.space = read_space(document_.find("space"), experiment_.semantics, diagnostics_);
-    });
+    read_space_section();
     experiment_.model = read_own("model", model_settings());
     experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
-    experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
-    experiment_.corpus = read_plugin("data", corpora(), {}, experiment_.data);
+    experiment_.budget = read_own("budget", budget_settings());
+    if (reads("data")) {
+      experiment_.corpus = read_plugin("data", corpora(), {}, experiment_.data);
+    }
     experiment_.algorithm = read_plugin("algorithm", algorithms(), population_settings(),
                                         experiment_.algorithm_settings);
     const auto& algorithm = experiment_.algorithm_settings;
-    experiment_.population = algorithm.get<Integer>("population");
     experiment_.informed = algorithm.get<Texts>("informed");
     experiment_.informed_share = algorithm.get<double>("informed_share");
+    noting_mistakes("objectives", [&] {
+      experiment_.objectives =
+          read_objectives(document_.find("objectives"), document_.find("constraints"),
+                          own_objectives(), diagnostics_);
+    });
     check_model_and_training();
     check_evaluation();
+    check_budget();
+    check_replicates();
     check_informed();
+    fit_to_search();
     diagnostics_.throw_if_any();
     experiment_.resolved = resolved();
     return experiment_;
@@ -85,9 +99,16 @@ class Reader {
   void read_top(const std::filesystem::path& file) {
     const auto settings = experiment_settings();
     Texts known = names(settings);
-    known.insert(known.end(),
-                 {"problem", "space", "model", "data", "training", "evaluation", "algorithm"});
+    known.insert(known.end(), {"problem", "objectives", "constraints", "space", "model", "data",
+                               "training", "evaluation", "budget", "algorithm"});
     check_keys("", document_, known, diagnostics_);
+    for (const auto* section : {"semantics", "baseline", "space", "model", "data", "training"}) {
+      if (document_.find(section) != nullptr && !reads(section)) {
+        diagnostics_.add(origin_of(section), std::string(section) + ": the problem " +
+                                                 experiment_.problem +
+                                                 " has none, must be left out");
+      }
+    }
     Parameters top(settings);
     for (const auto& setting : settings) {
       const auto* node = document_.find(setting.name);
@@ -103,12 +124,43 @@ class Reader {
     }
     experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
     experiment_.semantics = parse_semantics(top.get<std::string>("semantics"));
-    experiment_.objectives = top.get<Texts>("objectives");
-    if (experiment_.objectives.empty()) {
-      refuse("objectives", "[]", "must name at least one of " + join(objectives().keys()));
-    }
+    if (!reads("baseline")) return;
     experiment_.baseline = top.get<std::string>("baseline");
     (void)read_mechanism("baseline", experiment_.baseline, origin_of("baseline"));
+  }
+
+  /// Whether the problem reads a section or key that not every problem has.
+  [[nodiscard]] bool reads(const std::string& section) const {
+    return contains(kind_.sections, section);
+  }
+
+  /// What the problem's own settings decide; their mistakes are the section's.
+  template <class Decide>
+  auto decided_by_problem(Decide decide) {
+    using Result = decltype(decide(experiment_.problem_settings));
+    if (!decide || mistaken_.contains("problem")) return Result();
+    try {
+      return decide(experiment_.problem_settings);
+    } catch (const InputError& error) {
+      mistaken_.insert("problem");
+      diagnostics_.add(origin_of("problem"), error.what());
+      return Result();
+    }
+  }
+
+  std::vector<ChosenObjective> own_objectives() { return decided_by_problem(kind_.objectives); }
+
+  void read_space_section() {
+    noting_mistakes("space", [&] {
+      experiment_.space =
+          kind_.space ? decided_by_problem(kind_.space)
+                      : read_space(document_.find("space"), experiment_.semantics, diagnostics_);
+    });
+    if (!mistaken_.contains("space") && !mistaken_.contains("problem") &&
+        experiment_.space.num_varying() == 0) {
+      diagnostics_.add(origin_of("space"),
+                       "space: every gene has one value only, at least one must vary");
+    }
   }
 
   Parameters read_own(const std::string& section, const std::vector<Setting>& settings) {
@@ -182,6 +234,7 @@ class Reader {
   }
 
   void check_model_and_training() {
+    if (!reads("training")) return;
     const auto width = experiment_.model.get<Integer>("width");
     const auto heads = experiment_.model.get<Integer>("heads");
     if (!mistaken_.contains("model") && width % heads != 0) {
@@ -220,9 +273,51 @@ class Reader {
     }
   }
 
+  void check_budget() {
+    const auto& text = experiment_.budget.get<std::string>("target");
+    if (text.empty()) return;
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (*end != '\0' || !std::isfinite(value)) {
+      refuse("budget.target", text, "must be a number or empty");
+    } else if (experiment_.objectives.objectives.size() > 1) {
+      refuse("budget.target", text, "must be empty where there are several objectives");
+    }
+  }
+
+  void check_replicates() {
+    const auto replicates = experiment_.evaluation.get<Integer>("replicates");
+    for (const auto& objective : experiment_.objectives.objectives) {
+      if (replicates < objective.objective.min_replicates) {
+        refuse("evaluation.replicates", std::to_string(replicates),
+               "must be at least " + std::to_string(objective.objective.min_replicates) +
+                   " for the objective " + objective.name);
+      }
+    }
+  }
+
+  void fit_to_search() {
+    if (mistaken_.contains("algorithm") || mistaken_.contains("space") ||
+        mistaken_.contains("problem") || mistaken_.contains("objectives")) {
+      return;
+    }
+    const auto& settings = experiment_.algorithm_settings;
+    for (const auto& [setting, message] : fit_algorithm(experiment_)) {
+      refuse("algorithm." + setting,
+             setting == "name" ? experiment_.algorithm
+                               : to_text(settings.values().find(setting)->second),
+             message);
+    }
+  }
+
   void check_informed() {
     const auto& informed = experiment_.informed;
     if (mistaken_.contains("algorithm") || mistaken_.contains("space")) return;
+    if (!informed.empty() && kind_.space) {
+      refuse("algorithm.informed", to_text(informed),
+             "must be empty: the problem " + experiment_.problem + " searches no mechanisms");
+      return;
+    }
     if (experiment_.informed_share > 0.0 && informed.empty()) {
       refuse("algorithm.informed_share", shortest(experiment_.informed_share),
              "must be 0 where algorithm.informed names no mechanism");
@@ -284,56 +379,30 @@ class Reader {
       json[plugin_sections().find(section)->second.key] = key;
       return json;
     };
-    return {
+    nlohmann::json json = {
         {"name", experiment_.name},
         {"seed", experiment_.seed},
-        {"semantics", to_string(experiment_.semantics)},
         {"problem", plugin("problem", experiment_.problem, experiment_.problem_settings)},
-        {"objectives", experiment_.objectives},
-        {"baseline", experiment_.baseline},
-        {"space", resolved_space()},
-        {"model", experiment_.model},
-        {"data", plugin("data", experiment_.corpus, experiment_.data)},
-        {"training", experiment_.training},
+        {"objectives", resolved_objectives(experiment_.objectives)},
+        {"constraints", resolved_constraints(experiment_.objectives)},
         {"evaluation", experiment_.evaluation},
+        {"budget", experiment_.budget},
         {"algorithm", plugin("algorithm", experiment_.algorithm, experiment_.algorithm_settings)}};
+    if (reads("semantics")) json["semantics"] = to_string(experiment_.semantics);
+    if (reads("baseline")) json["baseline"] = experiment_.baseline;
+    if (reads("space")) json["space"] = resolved_space();
+    if (reads("model")) json["model"] = experiment_.model;
+    if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
+    if (reads("training")) json["training"] = experiment_.training;
+    return json;
   }
 
   const DocumentNode& document_;
   Diagnostics diagnostics_;
   std::set<std::string> mistaken_;  ///< sections in which there are mistakes
+  ProblemKind kind_;
   Experiment experiment_;
 };
-
-/// Appends the differences of two values to `keys`. Maps are compared key by key, lists as a whole.
-void compare(const nlohmann::json* recorded, const nlohmann::json* given, const std::string& path,
-             std::vector<std::string>& keys) {
-  static const std::set<std::string> kWithoutEffect{"name", "evaluation.workers",
-                                                    "evaluation.device", "evaluation.keep_models",
-                                                    "training.checkpoint_minutes"};
-  if (kWithoutEffect.contains(path)) return;
-  if (recorded != nullptr && given != nullptr) {
-    if (*recorded == *given) return;
-    if (recorded->is_object() && given->is_object()) {
-      std::set<std::string> names;
-      for (const auto* side : {recorded, given}) {
-        for (const auto& item : side->items()) names.insert(item.key());
-      }
-      const auto value = [](const nlohmann::json& side, const std::string& name) {
-        return side.contains(name) ? &side.at(name) : nullptr;
-      };
-      for (const auto& name : names) {
-        compare(value(*recorded, name), value(*given, name),
-                path.empty() ? name : path + "." + name, keys);
-      }
-      return;
-    }
-  }
-  const auto text = [](const nlohmann::json* value) {
-    return value != nullptr ? value->dump() : "absent";
-  };
-  keys.push_back(path + ": " + text(recorded) + " -> " + text(given));
-}
 
 }  // namespace
 
@@ -350,10 +419,6 @@ std::vector<Setting> experiment_settings() {
        .default_value = std::string("corrected"),
        .help = "what the paper's labels compute: the published code's defects repaired, or kept",
        .choices = {"corrected", "published"}},
-      {.name = "objectives",
-       .default_value = Texts{"perplexity"},
-       .help = "what is minimised",
-       .choices = objectives().keys()},
       {.name = "baseline",
        .default_value = std::string(kVanilla),
        .help = "mechanism that is trained beside the search"},
@@ -363,9 +428,11 @@ std::vector<Setting> experiment_settings() {
 std::vector<Setting> population_settings() {
   return {
       {.name = "population",
-       .default_value = Integer{12},
-       .help = "individuals of a generation",
-       .min = 1},
+       .default_value = Integer{0},
+       .help = "individuals of a generation, the first ones of the search; 0 = what suits the "
+               "algorithm",
+       .min = 0,
+       .max = 1e6},
       {.name = "informed",
        .default_value = Texts{},
        .help = "known-good mechanisms of the space, by name, for the initial population"},
@@ -374,6 +441,15 @@ std::vector<Setting> population_settings() {
        .help = "share of the initial population that is taken from informed, in turn",
        .min = 0,
        .max = 1},
+      {.name = "decomposition",
+       .default_value = std::string("none"),
+       .help = "how several objectives, scaled by their ranges, become one for an algorithm that "
+               "knows one: weighted sum, Tchebycheff or boundary intersection",
+       .choices = {"none", "weighted", "tchebycheff", "bi"}},
+      {.name = "weights",
+       .default_value = Numbers{},
+       .help = "of the objectives under decomposition, scaled to sum 1; empty: equal",
+       .min = 0},
   };
 }
 
@@ -381,13 +457,6 @@ Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides) {
   const auto document = load_document(file, overrides, plugin_sections());
   return Reader(document).read(file);
-}
-
-std::vector<std::string> differing_keys(const nlohmann::json& recorded,
-                                        const nlohmann::json& given) {
-  std::vector<std::string> keys;
-  compare(&recorded, &given, "", keys);
-  return keys;
 }
 
 }  // namespace nas

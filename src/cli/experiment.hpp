@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "core/parameters.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
+#include "search/algorithm.hpp"
+#include "search/objective_set.hpp"
+#include "search/search.hpp"
 
 namespace nas {
 
@@ -22,17 +26,19 @@ struct Experiment {
   SearchSpace space;    ///< options as the user wrote them (labels or component keys)
   std::string problem;  ///< key
   Parameters problem_settings;
-  std::vector<std::string> objectives;  ///< keys
-  Parameters model, training, evaluation;
-  std::string corpus;     ///< key
-  Parameters data;        ///< settings of the corpus
-  std::string algorithm;  ///< key
-  Parameters algorithm_settings;
-  std::int64_t population = 12;       ///< algorithm.population
+  ObjectiveSet objectives;  ///< ranges only where the configuration gives them
+  Parameters model, training, evaluation, budget;
+  std::string corpus;                          ///< key
+  Parameters data;                             ///< settings of the corpus
+  std::string algorithm;                       ///< key
+  Parameters algorithm_settings;               ///< fitted to the search
+  SearchFacts search_facts;                    ///< what they are fitted to
+  std::int64_t population = 12;                ///< algorithm.population, fitted
+  std::optional<Decomposition> decomposition;  ///< algorithm.decomposition, unless none
   std::vector<std::string> informed;  ///< algorithm.informed: known-good mechanisms, by name
   double informed_share = 0.0;        ///< algorithm.informed_share of the initial population
-  std::string baseline;               ///< mechanism trained beside the search
-  nlohmann::json resolved;            ///< all of the above: the run's recorded configuration
+  std::string baseline;  ///< mechanism trained beside the search; empty where the problem has none
+  nlohmann::json resolved;  ///< all of the above: the run's recorded configuration
 };
 
 /// Settings at the top of a configuration, outside its sections.
@@ -50,8 +56,8 @@ Experiment load_experiment(const std::filesystem::path& file,
 
 /// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
 /// one has no such key). Left out is what does not change results: name, evaluation.workers,
-/// evaluation.keep_models, training.checkpoint_minutes, and evaluation.device, since the device
-/// that was used is recorded apart.
+/// evaluation.keep_models, training.checkpoint_minutes, the budget (a larger one continues the
+/// run), and evaluation.device, since the device that was used is recorded apart.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

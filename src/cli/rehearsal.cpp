@@ -1,11 +1,11 @@
 #include "cli/rehearsal.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <filesystem>
 
-#include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/seed.hpp"
+#include "core/temporary_folder.hpp"
 #include "search/algorithm.hpp"
 #include "search/search.hpp"
 
@@ -25,7 +25,9 @@ class MadeUp final : public Measurement {
     return {};
   }
   [[nodiscard]] bool expensive() const override { return false; }
-  void begin_batch(const std::vector<Evaluation>& /*earlier*/) override { ++rehearsal_->batches; }
+  void begin_batch(std::span<const Evaluation* const> /*earlier*/) override {
+    ++rehearsal_->batches;
+  }
   void measure(const Task& task, Evaluation& evaluation) override {
     evaluation.status = Status::ok;
     evaluation.values["made_up"] =
@@ -39,25 +41,8 @@ class MadeUp final : public Measurement {
   Rehearsal* rehearsal_;
 };
 
-/// A folder of its own that is gone when the object is.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "attnas-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw InputError(name + ": cannot be created");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+/// A search that asks for more is not rehearsed to its end.
+constexpr std::int64_t kMostAsks = 20000;
 
 /// The known-good share of an experiment's initial population.
 std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
@@ -93,35 +78,62 @@ std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
 Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem) {
   Rehearsal rehearsal;
   const TemporaryFolder folder;
-  Store store(folder.path() / "rehearsal.sqlite");
-  const auto objectives = experiment.objectives.size();
-  Evaluator::Options options;
-  options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
-  const auto evaluator = std::make_shared<Evaluator>(
-      std::make_shared<MadeUp>(problem, rehearsal), store,
-      [objectives](const Evaluation& evaluation) {
-        std::vector<double> fitness;
-        for (std::size_t i = 0; i < objectives; ++i) {
-          fitness.push_back(RandomEngine(derive_seed(i, 0, "rehearsal", evaluation.id)).uniform());
-        }
-        return fitness;
-      },
-      std::vector<double>(objectives, 1e9), options);
-  search(experiment, evaluator);
+  Store store(folder.path() / "rehearsal.sqlite", Store::Mode::write_cheap);
+  auto objectives = experiment.objectives;
+  for (auto& objective : objectives.objectives) {
+    objective.range = objective.maximise ? Range{.best = 1.0, .worst = 0.0} : Range{};
+  }
+  const auto made_up = [&objectives](Objective::Evaluations evaluations) {
+    std::vector<double> fitness;
+    for (std::size_t i = 0; i < objectives.objectives.size(); ++i) {
+      RandomEngine random(derive_seed(i, 0, "rehearsal", evaluations.back()->id));
+      fitness.push_back(objectives.objectives[i].minimised(random.uniform()));
+    }
+    return fitness;
+  };
+  auto options = evaluator_options(experiment);
+  options.budget.device_seconds = 0.0;
+  if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
+  const auto evaluator = std::make_shared<Evaluator>(std::make_shared<MadeUp>(problem, rehearsal),
+                                                     store, made_up, options);
+  auto imagined = experiment;
+  imagined.budget.set("stagnation", std::int64_t{0});
+  imagined.budget.set("target", std::string());
+  search(imagined, objectives, evaluator, {});
   rehearsal.asked = evaluator->num_asked();
+  rehearsal.whole = rehearsal.asked < kMostAsks;
   return rehearsal;
 }
 
-void search(const Experiment& experiment, std::shared_ptr<Evaluator> evaluator) {
+Evaluator::Options evaluator_options(const Experiment& experiment) {
+  Evaluator::Options options;
+  options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
+  options.replicates = experiment.evaluation.get<std::int64_t>("replicates");
+  options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),
+                    .evaluations = experiment.budget.get<std::int64_t>("evaluations"),
+                    .device_seconds = experiment.budget.get<double>("gpu_seconds")};
+  return options;
+}
+
+SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives,
+                    const std::shared_ptr<Evaluator>& evaluator,
+                    std::function<void(const Indicator&)> on_indicator) {
   const auto seed = static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
-  run_search(experiment.space, std::move(evaluator),
-             algorithms()
-                 .at(experiment.algorithm)
-                 .make()
-                 .make(experiment.algorithm_settings, SearchFacts{}, seed),
-             {.population = experiment.population,
-              .seed = seed,
-              .initial = informed_genotypes(experiment)});
+  const auto algorithm = algorithms().at(experiment.algorithm).make();
+  SearchSettings settings{.population = experiment.population,
+                          .seed = seed,
+                          .initial = informed_genotypes(experiment),
+                          .encoding = algorithm.encoding,
+                          .decomposition = experiment.decomposition,
+                          .stagnation = experiment.budget.get<std::int64_t>("stagnation"),
+                          .indicator_interval = std::max<std::int64_t>(experiment.population, 1),
+                          .on_indicator = std::move(on_indicator)};
+  if (const auto& target = experiment.budget.get<std::string>("target"); !target.empty()) {
+    settings.target = std::stod(target);
+  }
+  return run_search(experiment.space, evaluator, objectives,
+                    algorithm.make(experiment.algorithm_settings, experiment.search_facts, seed),
+                    settings);
 }
 
 }  // namespace nas

@@ -1,6 +1,10 @@
 #include "cli/run.hpp"
 
+#include <array>
+#include <chrono>
+#include <cmath>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include <boost/version.hpp>
@@ -8,9 +12,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/ranges.hpp"
 #include "cli/rehearsal.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/stop.hpp"
 #include "core/version.hpp"
 #include "nn/environment.hpp"
 #include "nn/memory.hpp"
@@ -18,7 +24,6 @@
 #include "report/progress_display.hpp"
 #include "report/summary.hpp"
 #include "report/svg.hpp"
-#include "search/objective.hpp"
 #include "search/problem.hpp"
 
 namespace nas {
@@ -27,19 +32,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::shared_ptr<Problem> make_problem(const Experiment& experiment, const fs::path& folder) {
+/// An experiment's problem, and what is wanted of it.
+struct Setup {
+  ObjectiveSet objectives;
+  std::shared_ptr<Problem> problem;  ///< points to the objectives
+  nlohmann::json facts;
+};
+
+std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& folder) {
   nn::install_cpu_allocator();  // before the first tensor
-  return problems()
-      .at(experiment.problem)
-      .make({.semantics = experiment.semantics,
-             .seed = experiment.seed,
-             .settings = experiment.problem_settings,
-             .model = experiment.model,
-             .corpus = experiment.corpus,
-             .data = experiment.data,
-             .training = experiment.training,
-             .evaluation = experiment.evaluation,
-             .folder = folder});
+  auto setup = std::make_unique<Setup>();
+  setup->objectives = experiment.objectives;
+  setup->problem = problems()
+                       .at(experiment.problem)
+                       .make()
+                       .make({.semantics = experiment.semantics,
+                              .seed = experiment.seed,
+                              .settings = experiment.problem_settings,
+                              .model = experiment.model,
+                              .corpus = experiment.corpus,
+                              .data = experiment.data,
+                              .training = experiment.training,
+                              .evaluation = experiment.evaluation,
+                              .objectives = &setup->objectives,
+                              .folder = folder});
+  setup->facts = setup->problem->facts();
+  set_expected_ranges(setup->objectives, experiment.space, *setup->problem, setup->facts);
+  const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
+  const auto device = setup->facts.value("device", "cpu");
+  if (gpu_seconds > 0.0 && device != "cuda") {
+    throw InputError("budget.gpu_seconds = " + shortest(gpu_seconds) +
+                     ", must be 0 on the device " + device + ": it spends none");
+  }
+  return setup;
 }
 
 nlohmann::json environment_json(const nlohmann::json& facts) {
@@ -82,18 +107,6 @@ void check_recorded(const Store& store, const Experiment& experiment, const fs::
   }
 }
 
-std::vector<double> penalties(const std::vector<Objective>& wanted) {
-  std::vector<double> values;
-  for (const auto& objective : wanted) values.push_back(objective.penalty);
-  return values;
-}
-
-std::vector<Objective> make_objectives(const std::vector<std::string>& keys) {
-  std::vector<Objective> made;
-  for (const auto& key : keys) made.push_back(objectives().at(key).make());
-  return made;
-}
-
 int terminal_width() {
   winsize size{};
   constexpr int kUsual = 100;
@@ -111,96 +124,150 @@ void report(Store& store, const Problem& problem, const fs::path& folder) {
   write_file(folder / "results.json", results_json(summary).dump(2) + "\n");
   write_file(folder / "evaluations.csv", evaluations_csv(summary));
   write_file(folder / "progress.svg", progress_svg(summary));
+  const bool several = store.meta("objectives")->size() > 1;
+  if (several) write_file(folder / "front.svg", front_svg(summary));
   std::cout << '\n'
             << closing_table(summary) << "\nwritten to " << folder.string()
-            << ": results.json, evaluations.csv, progress.svg, store.sqlite\n";
+            << ": results.json, evaluations.csv, progress.svg, " << (several ? "front.svg, " : "")
+            << "store.sqlite\n";
 }
+
+std::vector<const Evaluation*> pointers(const std::vector<Evaluation>& evaluations) {
+  std::vector<const Evaluation*> result;
+  for (const auto& evaluation : evaluations) result.push_back(&evaluation);
+  return result;
+}
+
+/// Evaluates the baseline, fixes the ranges of the objectives, and records both.
+void measure_baseline(const Experiment& experiment, Setup& setup, Evaluator& evaluator,
+                      Store& store) {
+  if (const auto recorded = store.meta("objectives")) {
+    set_recorded_ranges(setup.objectives, *recorded);
+  }
+  std::vector<Evaluation> baseline;
+  if (!experiment.baseline.empty()) {
+    baseline = evaluator.evaluate(setup.problem->parse(experiment.baseline));
+  }
+  const auto evaluations = pointers(baseline);
+  set_ranges_from_baseline(setup.objectives, evaluations);
+  store.set_meta("objectives", setup.objectives.record());
+  if (baseline.empty()) return;
+  std::vector<std::string> ids;
+  for (const auto& evaluation : baseline) ids.push_back(evaluation.id);
+  store.set_meta("baseline",
+                 {{"evaluations", ids}, {"fitness", setup.objectives.fitness(evaluations)}});
+}
+
+/// Seconds that the processes of a run have worked on it, kept in its store.
+class ElapsedSeconds {
+ public:
+  explicit ElapsedSeconds(Store& store)
+      : store_(store), before_(store.meta("elapsed_seconds").value_or(0.0).get<double>()) {}
+  ~ElapsedSeconds() { save(); }
+  ElapsedSeconds(const ElapsedSeconds&) = delete;
+  ElapsedSeconds& operator=(const ElapsedSeconds&) = delete;
+
+  [[nodiscard]] double total() const {
+    return before_ +
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  }
+  /// At most once a second, so that it costs nothing.
+  void save_sometimes() {
+    if (total() - saved_ >= 1.0) save();
+  }
+
+ private:
+  void save() {
+    saved_ = total();
+    store_.set_meta("elapsed_seconds", saved_);
+  }
+
+  Store& store_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  double before_;
+  double saved_ = 0.0;
+};
 
 }  // namespace
 
 void run_experiment(const Experiment& experiment, const RunOptions& options) {
   warn_of_slow_blas();
-  const auto problem = make_problem(experiment, options.folder);
-  const auto facts = problem->facts();
+  const auto setup = set_up(experiment, options.folder);
+  const auto& problem = setup->problem;
+  const auto device = setup->facts.value("device", "");
   const auto file = options.folder / "store.sqlite";
   if (fs::exists(file)) {
-    check_recorded(Store(file, Store::Mode::read_only), experiment, options.folder,
-                   facts.value("device", ""), options.force_device);
+    check_recorded(Store(file, Store::Mode::read_only), experiment, options.folder, device,
+                   options.force_device);
   }
-  const Rehearsal rehearsal = rehearse(experiment, problem);
+  const auto rehearsal = problem->expensive() ? rehearse(experiment, problem) : Rehearsal{};
   fs::create_directories(options.folder);
-  Store store(file);
+  Store store(file, problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
   store.set_meta("config", experiment.resolved);
-  store.set_meta("facts", facts);
-  store.set_meta("environment", environment_json(facts));
+  store.set_meta("facts", setup->facts);
+  store.set_meta("environment", environment_json(setup->facts));
 
-  const auto wanted = make_objectives(experiment.objectives);
+  ElapsedSeconds elapsed(store);
+  const double seconds = experiment.budget.get<double>("seconds");
+  std::optional<StopDeadline> deadline;
+  if (seconds > 0.0) deadline.emplace(seconds - elapsed.total());
+  const auto& first = setup->objectives.objectives.front();
   std::ostringstream nowhere;
   auto display = std::make_unique<ProgressDisplay>(
       options.quiet ? static_cast<std::ostream&>(nowhere) : std::cout,
       ProgressDisplay::Options{
           .terminal = !options.quiet && isatty(STDOUT_FILENO) == 1,
           .width = terminal_width(),
-          .expected_asks = rehearsal.asked,
+          .expected_asks = rehearsal.whole ? rehearsal.asked : 0,
           .expected_batches = rehearsal.batches,
           .workers = problem->num_workers(),
-          .objective = experiment.objectives.front(),
-          .value = wanted.front().value,
+          .objective = first.name,
+          .maximise = first.maximise,
+          .several = setup->objectives.objectives.size() > 1,
+          .value =
+              [&first](const Evaluation& evaluation) {
+                return first.value(Objective::Evaluations{std::array{&evaluation}});
+              },
           .label = [problem](const std::string& candidate) { return problem->label(candidate); },
           .now = {}});
   for (const auto& evaluation : store.evaluations()) display->count(evaluation);
+  auto evaluator_settings = evaluator_options(experiment);
+  evaluator_settings.workers = problem->num_workers();
+  const bool show_each = problem->expensive();
+  evaluator_settings.on_progress = [&](const Progress& progress) {
+    if (show_each) display->update(progress);
+    if (progress.kind == Progress::Kind::batch_finished) elapsed.save_sometimes();
+  };
   const auto evaluator = std::make_shared<Evaluator>(
       problem, store,
-      [wanted](const Evaluation& evaluation) {
-        std::vector<double> fitness;
-        for (const auto& objective : wanted) fitness.push_back(objective.value(evaluation));
-        return fitness;
+      [&setup](Objective::Evaluations evaluations) {
+        return setup->objectives.fitness(evaluations);
       },
-      penalties(wanted),
-      Evaluator::Options{
-          .workers = problem->num_workers(),
-          .repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated")),
-          .on_progress = [&display](const Progress& progress) { display->update(progress); }});
-  store.set_meta("baseline", evaluator->evaluate(problem->parse(experiment.baseline), 0).id);
-  search(experiment, evaluator);
+      evaluator_settings);
+  try {
+    measure_baseline(experiment, *setup, *evaluator, store);
+    const auto result =
+        search(experiment, setup->objectives, evaluator, [&](const Indicator& indicator) {
+          store.add_indicator(indicator);
+          display->indicator(indicator);
+        });
+    store.set_meta("ended_by", result.ended_by);
+    store.set_meta("last_population", result.last_population);
+  } catch (const StopRequested&) {
+    if (!stopped_by_deadline() || !store.meta("objectives")) throw;
+    store.set_meta("ended_by", human_duration(seconds) + " of wall-clock time");
+  }
   display.reset();  // ends its line
   report(store, *problem, options.folder);
 }
 
-std::string plan_text(const Experiment& experiment, const fs::path& folder) {
-  warn_of_slow_blas();
-  const auto problem = make_problem(experiment, {});
-  const auto facts = problem->facts();
-  const auto rehearsal = rehearse(experiment, problem);
-  const int workers = problem->num_workers();
+namespace {
 
-  // The mean over some of the mechanisms that the search begins with: they differ in cost.
-  constexpr std::size_t kCalibrated = 4;
-  double seconds = 0.0;
-  std::size_t calibrated = 0;
-  for (const auto& candidate : rehearsal.candidates) {
-    if (calibrated == kCalibrated) break;
-    seconds += problem->calibrate_seconds(candidate);
-    ++calibrated;
-  }
-  const double each = calibrated == 0 ? 0.0 : seconds / static_cast<double>(calibrated);
-  const auto trainings = static_cast<double>(rehearsal.trained + 1);  // and the baseline
-
-  std::ostringstream plan;
-  const auto line = [&plan](std::string_view name, const std::string& value) {
-    plan << "  " << name << std::string(14 - name.size(), ' ') << value << '\n';
-  };
+/// What the problem's facts say of its corpus, model and training, a line each; nothing for a
+/// problem that trains nothing.
+void training_lines(const Experiment& experiment, const nlohmann::json& facts,
+                    const std::function<void(std::string_view, const std::string&)>& line) {
   const auto count = [](double value) { return human_count(value); };
-  plan << "plan of " << experiment.name << '\n';
-  line("space", std::to_string(experiment.space.num_combinations()) +
-                    " combinations of the categorical genes");
-  line("algorithm", experiment.algorithm + ", population " + std::to_string(experiment.population) +
-                        ", seed " + std::to_string(experiment.seed));
-  line("objectives", join(experiment.objectives));
-  line("evaluations", std::to_string(rehearsal.asked) + " asked in " +
-                          std::to_string(rehearsal.batches) + " batches, about " +
-                          std::to_string(rehearsal.trained) + " trained, and the baseline " +
-                          experiment.baseline);
   line("corpus", facts.value("corpus_description", facts.value("corpus", "")) + ", " +
                      count(facts.value("train_windows", 0.0)) + " training windows, vocabulary " +
                      std::to_string(facts.value("vocabulary", 0)));
@@ -212,12 +279,100 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder) {
                        std::to_string(experiment.training.get<std::int64_t>("batch_size")) +
                        " windows: " + shortest(std::round(facts.value("epochs", 0.0) * 100) / 100) +
                        " epochs");
-  line("device",
-       facts.value("device", "") + ", " + std::to_string(workers) + " trainings at once, " +
-           std::to_string(experiment.evaluation.get<std::int64_t>("threads")) + " thread(s) each");
-  line("time", "about " + human_duration(each) + " a training, " +
-                   human_duration(each * trainings / workers) + " in all");
+}
+
+/// Seconds of one training: the mean over some of the mechanisms that the search begins with, since
+/// they differ in cost.
+double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
+  constexpr std::size_t kCalibrated = 4;
+  const auto count = std::min(kCalibrated, rehearsal.candidates.size());
+  double seconds = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    seconds += problem.calibrate_seconds(rehearsal.candidates[i]);
+  }
+  return count == 0 ? 0.0 : seconds / static_cast<double>(count);
+}
+
+/// Every setting with its effective value, "training.steps = 5000", one a line.
+void settings_lines(const nlohmann::json& value, const std::string& path, std::ostream& out) {
+  if (value.is_object()) {
+    for (const auto& [key, item] : value.items()) {
+      settings_lines(item, path.empty() ? key : path + "." + key, out);
+    }
+  } else if (value.is_array() && !value.empty() && value.front().is_object()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      settings_lines(value[i], path + "[" + std::to_string(i) + "]", out);
+    }
+  } else {
+    out << "  " << path << " = " << (value.is_number_float() ? shortest(value) : value.dump())
+        << '\n';
+  }
+}
+
+std::string objectives_text(const ObjectiveSet& set) {
+  std::vector<std::string> texts;
+  for (const auto& objective : set.objectives) {
+    auto text = (objective.maximise ? "maximise " : "minimise ") + objective.name + " (" +
+                objective.objective.unit + ")";
+    if (objective.range) {
+      text +=
+          " in [" + shortest(objective.range->best) + ", " + shortest(objective.range->worst) + "]";
+    }
+    texts.push_back(std::move(text));
+  }
+  for (const auto& constraint : set.constraints) texts.push_back("subject to " + constraint.text());
+  return join(texts);
+}
+
+}  // namespace
+
+std::string plan_text(const Experiment& experiment, const fs::path& folder, bool calibrate) {
+  warn_of_slow_blas();
+  const auto setup = set_up(experiment, {});
+  const auto& problem = setup->problem;
+  const bool trains = problem->expensive();
+  const auto rehearsal = trains ? rehearse(experiment, problem) : Rehearsal{};
+  const int workers = problem->num_workers();
+  const auto algorithm = algorithms().at(experiment.algorithm).make();
+
+  std::ostringstream plan;
+  const auto line = [&plan](std::string_view name, const std::string& value) {
+    plan << "  " << name << std::string(14 - name.size(), ' ') << value << '\n';
+  };
+  plan << "plan of " << experiment.name << '\n';
+  line("space", std::to_string(experiment.space.num_combinations()) +
+                    " combinations of the categorical genes, " +
+                    std::to_string(experiment.space.num_varying()) + " genes that vary");
+  line("algorithm", experiment.algorithm + ", population " + std::to_string(experiment.population) +
+                        ", encoding " + std::string(to_string(algorithm.encoding)) + ", seed " +
+                        std::to_string(experiment.seed));
+  line("objectives", objectives_text(setup->objectives));
+  if (trains) {
+    line("evaluations", (rehearsal.whole ? "" : "at least ") + std::to_string(rehearsal.asked) +
+                            " asked in " + std::to_string(rehearsal.batches) + " batches, about " +
+                            std::to_string(rehearsal.trained) + " trained, and the baseline " +
+                            experiment.baseline);
+    training_lines(experiment, setup->facts, line);
+    line("device", setup->facts.value("device", "") + ", " + std::to_string(workers) +
+                       " trainings at once, " +
+                       std::to_string(experiment.evaluation.get<std::int64_t>("threads")) +
+                       " thread(s) each" +
+                       (algorithm.batches || workers == 1
+                            ? ""
+                            : "; " + experiment.algorithm +
+                                  " asks for one candidate after the other, so that after the "
+                                  "initial population one works"));
+    const double each = calibrate ? calibrated_seconds(rehearsal, *problem) : 0.0;
+    const auto trainings = static_cast<double>(
+        rehearsal.trained + experiment.evaluation.get<std::int64_t>("replicates"));
+    const int busy = algorithm.batches ? workers : 1;
+    if (calibrate)
+      line("time", "about " + human_duration(each) + " a training, " +
+                       human_duration(each * trainings / busy) + " in all");
+  }
   line("folder", folder.string() + (fs::exists(folder / "store.sqlite") ? " (continues)" : ""));
+  plan << "settings\n";
+  settings_lines(experiment.resolved, "", plan);
   return plan.str();
 }
 

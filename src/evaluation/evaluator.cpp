@@ -8,7 +8,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <numeric>
+#include <set>
 #include <thread>
 
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/hash.hpp"
+#include "core/host.hpp"
 #include "core/stop.hpp"
 
 namespace nas {
@@ -31,12 +32,6 @@ std::string utc_now() {
   return text.data();
 }
 
-std::string host_name() {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  return host.data();
-}
-
 /// A genotype as text, gene by gene: for lineage and reports.
 std::string to_text(const Genotype& genotype) {
   std::vector<std::string> fields;
@@ -45,15 +40,6 @@ std::string to_text(const Genotype& genotype) {
     fields.push_back(option != nullptr ? *option : shortest(std::get<double>(value)));
   }
   return join(fields, "|");
-}
-
-std::vector<double> mean(const std::vector<std::vector<double>>& rows) {
-  std::vector<double> sum(rows.front().size(), 0.0);
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) sum[i] += row[i];
-  }
-  for (auto& value : sum) value /= static_cast<double>(rows.size());
-  return sum;
 }
 
 }  // namespace
@@ -70,7 +56,6 @@ struct Evaluator::State {
   std::shared_ptr<Measurement> measurement;
   Store& store;
   Objectives objectives;
-  std::vector<double> penalty;
   Options options;
 
   std::int64_t asked = 0;
@@ -78,8 +63,12 @@ struct Evaluator::State {
   std::int64_t trained = 0;
   std::int64_t reused = 0;
   std::map<std::string, Evaluation> known{};  ///< by id: everything this run has asked for
-  std::map<std::string, std::vector<std::string>> asks{};  ///< ids by candidate, in ask order
-  std::vector<Evaluation> history{};                       ///< of finished batches, in ask order
+  std::map<std::string, std::vector<std::string>> replicates{};  ///< ids by candidate
+  std::map<std::string, std::int64_t> times_asked{};             ///< by candidate
+  std::set<std::string> charged{};           ///< ids of evaluations that asks have caused
+  double device_seconds = 0.0;               ///< of these, as far as they are there
+  std::string spent{};                       ///< what ended the search
+  std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
   std::mutex progress_mutex{};
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr) {
@@ -101,35 +90,80 @@ struct Evaluator::State {
     return task;
   }
 
-  /// The id that answers an ask, and the task behind it where it may be new.
-  std::string assign(const std::string& candidate, std::vector<Task>& tasks) {
-    auto& ids = asks[candidate];
-    if (options.repeated == Repeated::reuse && !ids.empty()) {
-      ids.push_back(ids.front());
-      ++reused;
-      return ids.front();
-    }
-    const auto replicate =
-        options.repeated == Repeated::reuse ? 0 : static_cast<std::int64_t>(ids.size());
-    auto task = make_task(candidate, replicate);
-    ids.push_back(task.id);
-    tasks.push_back(std::move(task));
-    return ids.back();
+  [[nodiscard]] bool over_device_seconds() const {
+    return options.budget.device_seconds > 0.0 && device_seconds >= options.budget.device_seconds;
   }
 
+  struct Pending;
+  std::vector<Pending> assign(const std::vector<Genotype>& batch, std::vector<Task>& tasks);
   void recall_or_measure(std::vector<Task> tasks);
   void measure_all(std::vector<Task> tasks);
-  Evaluation measure_one(const Task& task);
-  std::vector<double> fitness(const Evaluation& evaluation) const;
-  std::vector<double> answer(const std::string& candidate, std::size_t ask) const;
+  void charge(const Evaluation& evaluation);
+  [[nodiscard]] std::vector<double> fitness(const std::vector<std::string>& ids) const;
 };
+
+/// An ask whose evaluations are decided, but perhaps not there yet.
+struct Evaluator::State::Pending {
+  std::string candidate;
+  std::vector<std::string> ids;
+  bool reused;
+  std::int64_t earlier_asks;
+};
+
+/// Decides which evaluations answer a batch, as far as the budget goes.
+/// @param tasks  receives those that this run has not asked for before.
+std::vector<Evaluator::State::Pending> Evaluator::State::assign(const std::vector<Genotype>& batch,
+                                                                std::vector<Task>& tasks) {
+  std::vector<Pending> pending;
+  for (const auto& genotype : batch) {
+    const auto asks_before = asked + static_cast<std::int64_t>(pending.size());
+    if (options.budget.asks > 0 && asks_before >= options.budget.asks) {
+      spent = std::to_string(options.budget.asks) + " asks";
+      break;
+    }
+    const auto candidate = measurement->canonical(genotype);
+    auto& ids = replicates[candidate];
+    const auto before = ids.size();
+    const bool reuse = options.repeated == Repeated::reuse && before > 0;
+    std::vector<Task> fresh;
+    while (!reuse && fresh.size() < static_cast<std::size_t>(options.replicates)) {
+      fresh.push_back(make_task(candidate, static_cast<std::int64_t>(before + fresh.size())));
+    }
+    const auto after = static_cast<std::int64_t>(charged.size() + fresh.size());
+    if (options.budget.evaluations > 0 && after > options.budget.evaluations) {
+      spent = std::to_string(options.budget.evaluations) + " evaluations";
+      break;
+    }
+    for (auto& task : fresh) {
+      ids.push_back(task.id);
+      charged.insert(task.id);
+      tasks.push_back(std::move(task));
+    }
+    const auto first = options.repeated == Repeated::retrain ? before : 0;
+    pending.push_back({.candidate = candidate,
+                       .ids = {ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end()},
+                       .reused = reuse,
+                       .earlier_asks = times_asked[candidate]++});
+    if (reuse) ++reused;
+  }
+  return pending;
+}
+
+void Evaluator::State::charge(const Evaluation& evaluation) {
+  const auto seconds = evaluation.measured.find("train_seconds");
+  if (charged.contains(evaluation.id) && seconds != evaluation.measured.end()) {
+    device_seconds += seconds->get<double>();
+  }
+}
 
 /// Tasks that the store knows are recalled; the others are measured.
 void Evaluator::State::recall_or_measure(std::vector<Task> tasks) {
   std::vector<Task> unknown;
   for (auto& task : tasks) {
-    if (known.contains(task.id)) continue;
-    if (auto recorded = store.find(task.id)) {
+    if (const auto found = known.find(task.id); found != known.end()) {
+      charge(found->second);
+    } else if (auto recorded = store.find(task.id)) {
+      charge(*recorded);
       known.emplace(task.id, std::move(*recorded));
       ++reused;
     } else {
@@ -139,23 +173,28 @@ void Evaluator::State::recall_or_measure(std::vector<Task> tasks) {
   if (!unknown.empty()) measure_all(std::move(unknown));
 }
 
-Evaluation Evaluator::State::measure_one(const Task& task) {
+namespace {
+
+/// An evaluation of which everything is known that is known beforehand.
+Evaluation begun(const Task& task) {
   Evaluation evaluation;
   evaluation.id = task.id;
   evaluation.candidate = task.candidate;
   evaluation.replicate = task.replicate;
   evaluation.identity = task.identity;
   evaluation.measured = {{"started", utc_now()}, {"pid", getpid()}, {"host", host_name()}};
-  {
-    const std::lock_guard lock(progress_mutex);
-    report(Progress::Kind::evaluation_started, &evaluation);
-  }
+  return evaluation;
+}
+
+/// Calls what works on an evaluation; its exceptions become the evaluation's status.
+template <class Work>
+void guarded(Evaluation& evaluation, Work work) {
   const auto fail = [&evaluation](Status status, const char* reason) {
     evaluation.status = status;
     evaluation.reason = reason;
   };
   try {
-    measurement->measure(task, evaluation);
+    work();
   } catch (const StopRequested&) {
     throw;
   } catch (const MemoryLimitExceeded& error) {
@@ -165,34 +204,63 @@ Evaluation Evaluator::State::measure_one(const Task& task) {
   } catch (const std::exception& error) {
     fail(Status::failed, error.what());
   }
-  return evaluation;
 }
 
-/// Measures on a pool of workers, the longest first. Which worker does what changes nothing: a
-/// result depends on its task.
+}  // namespace
+
+/// Screens one task after the other, then measures the remaining ones on a pool of workers, the
+/// longest first. Which worker does what changes nothing: a result depends on its task.
 void Evaluator::State::measure_all(std::vector<Task> tasks) {
+  std::vector<std::unique_ptr<Evaluation>> results(tasks.size());
+  const auto finish = [&](std::size_t task) {
+    if (measurement->expensive()) store.add({*results[task]});
+    const std::lock_guard lock(progress_mutex);
+    ++trained;
+    charge(*results[task]);
+    report(Progress::Kind::evaluation_finished, results[task].get());
+  };
+  std::vector<std::size_t> order;
+  std::vector<std::unique_ptr<Evaluation>> screened(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (stop_requested()) throw StopRequested();
+    auto evaluation = std::make_unique<Evaluation>(begun(tasks[i]));
+    evaluation->status = Status::ok;
+    guarded(*evaluation, [&] { measurement->screen(tasks[i], *evaluation); });
+    if (evaluation->status == Status::ok) {
+      evaluation->status = Status::failed;  // until measured
+      screened[i] = std::move(evaluation);
+      order.push_back(i);
+    } else {
+      results[i] = std::move(evaluation);
+      finish(i);
+    }
+  }
   std::vector<double> costs;
   for (const auto& task : tasks) costs.push_back(measurement->expected_cost(task.candidate));
-  std::vector<std::size_t> order(tasks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
 
-  std::vector<std::unique_ptr<Evaluation>> results(tasks.size());
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stopped{false};
+  std::atomic<bool> exhausted{false};
   std::exception_ptr broken;
   const auto work = [&] {
     try {
-      for (std::size_t i = next++; i < order.size() && !stopped; i = next++) {
+      for (std::size_t i = next++; i < order.size() && !stopped && !exhausted; i = next++) {
         if (stop_requested()) throw StopRequested();
         const std::size_t task = order[i];
-        auto evaluation = std::make_unique<Evaluation>(measure_one(tasks[task]));
-        if (measurement->expensive()) store.add({*evaluation});
-        const std::lock_guard lock(progress_mutex);
-        ++trained;
-        results[task] = std::move(evaluation);
-        report(Progress::Kind::evaluation_finished, results[task].get());
+        auto& evaluation = *screened[task];
+        {
+          const std::lock_guard lock(progress_mutex);
+          if (over_device_seconds()) {
+            exhausted = true;
+            break;
+          }
+          report(Progress::Kind::evaluation_started, &evaluation);
+        }
+        guarded(evaluation, [&] { measurement->measure(tasks[task], evaluation); });
+        results[task] = std::move(screened[task]);
+        finish(task);
       }
     } catch (const StopRequested&) {
       stopped = true;
@@ -202,12 +270,16 @@ void Evaluator::State::measure_all(std::vector<Task> tasks) {
       stopped = true;
     }
   };
-  // Always on threads of their own: a worker sets its thread's number of OpenMP threads.
-  std::vector<std::thread> workers;
-  const auto count =
-      std::min<std::size_t>(static_cast<std::size_t>(std::max(1, options.workers)), tasks.size());
-  for (std::size_t i = 0; i < count; ++i) workers.emplace_back(work);
-  for (auto& worker : workers) worker.join();
+  if (measurement->expensive()) {
+    // Always on threads of their own: a worker sets its thread's number of OpenMP threads.
+    std::vector<std::thread> workers;
+    const auto count =
+        std::min<std::size_t>(static_cast<std::size_t>(std::max(1, options.workers)), order.size());
+    for (std::size_t i = 0; i < count; ++i) workers.emplace_back(work);
+    for (auto& worker : workers) worker.join();
+  } else {
+    work();
+  }
 
   std::vector<Evaluation> cheap;
   for (auto& result : results) {
@@ -220,93 +292,87 @@ void Evaluator::State::measure_all(std::vector<Task> tasks) {
   if (stopped) throw StopRequested();
 }
 
-std::vector<double> Evaluator::State::fitness(const Evaluation& evaluation) const {
-  if (!is_usable(evaluation)) return penalty;
-  auto values = objectives(evaluation);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(values[i] < penalty[i])) values[i] = penalty[i];  // NaN too
-  }
-  return values;
-}
-
-/// Fitness of the ask-th ask (0, 1, ...) for a candidate, under the policy for repeated asks.
-std::vector<double> Evaluator::State::answer(const std::string& candidate, std::size_t ask) const {
-  const auto& ids = asks.at(candidate);
-  if (options.repeated != Repeated::replicate) return fitness(known.at(ids[ask]));
-  std::vector<std::vector<double>> rows;
-  for (std::size_t i = 0; i <= ask; ++i) {
-    const auto& evaluation = known.at(ids[i]);
-    if (is_usable(evaluation)) rows.push_back(fitness(evaluation));
-  }
-  return rows.empty() ? penalty : mean(rows);
+std::vector<double> Evaluator::State::fitness(const std::vector<std::string>& ids) const {
+  std::vector<const Evaluation*> evaluations;
+  for (const auto& id : ids) evaluations.push_back(&known.at(id));
+  return objectives(evaluations);
 }
 
 Evaluator::Evaluator(std::shared_ptr<Measurement> measurement, Store& store, Objectives objectives,
-                     std::vector<double> penalty, Options options)
+                     Options options)
     : state_(new State{.measurement = std::move(measurement),
                        .store = store,
                        .objectives = std::move(objectives),
-                       .penalty = std::move(penalty),
                        .options = std::move(options)}) {}
 
 Evaluator::~Evaluator() = default;
 
-std::vector<std::vector<double>> Evaluator::ask(const std::vector<Genotype>& batch) {
+std::vector<Answer> Evaluator::ask(const std::vector<Genotype>& batch) {
   auto& state = *state_;
   if (stop_requested()) throw StopRequested();
+  if (!state.spent.empty()) return {};
   state.measurement->begin_batch(state.history);
-  struct Pending {
-    std::string candidate;
-    std::size_t ask;
-    bool reused;
-  };
-  std::vector<Pending> pending;
   std::vector<Task> tasks;
-  for (const auto& genotype : batch) {
-    const auto candidate = state.measurement->canonical(genotype);
-    const bool asked_before = state.asks.contains(candidate);
-    state.assign(candidate, tasks);
-    pending.push_back({candidate, state.asks.at(candidate).size() - 1,
-                       asked_before && state.options.repeated == Repeated::reuse});
-  }
+  const auto pending = state.assign(batch, tasks);
   const std::int64_t first = state.asked;
-  state.asked += static_cast<std::int64_t>(batch.size());
+  state.asked += static_cast<std::int64_t>(pending.size());
   {
     const std::lock_guard lock(state.progress_mutex);
     state.report(Progress::Kind::batch_started);
   }
   state.recall_or_measure(std::move(tasks));
 
-  std::vector<std::vector<double>> answers;
+  std::vector<Answer> answers;
   std::vector<Ask> record;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto& [candidate, ask, reused] = pending[i];
-    const auto& id = state.asks.at(candidate)[ask];
-    answers.push_back(state.answer(candidate, ask));
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    const auto& ask = pending[i];
+    const auto there = [&state](const std::string& id) { return state.known.contains(id); };
+    if (!std::all_of(ask.ids.begin(), ask.ids.end(), there)) break;
+    const bool usable = std::any_of(ask.ids.begin(), ask.ids.end(), [&](const std::string& id) {
+      return is_usable(state.known.at(id));
+    });
+    answers.push_back({.candidate = ask.candidate,
+                       .fitness = state.fitness(ask.ids),
+                       .usable = usable,
+                       .earlier_asks = ask.earlier_asks});
     record.push_back({.number = first + static_cast<std::int64_t>(i),
                       .batch = state.batches,
                       .genotype = to_text(batch[i]),
-                      .evaluation = id,
-                      .reused = reused,
-                      .fitness = answers.back()});
-    state.history.push_back(state.known.at(id));
+                      .evaluations = ask.ids,
+                      .reused = ask.reused,
+                      .fitness = answers.back().fitness});
+    for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
   }
+  state.asked = first + static_cast<std::int64_t>(answers.size());
   state.store.add_asks(record);
+  if (state.over_device_seconds()) {
+    state.spent = human_duration(state.options.budget.device_seconds) + " of training";
+  }
   const std::lock_guard lock(state.progress_mutex);
   state.report(Progress::Kind::batch_finished);
   ++state.batches;
   return answers;
 }
 
-Evaluation Evaluator::evaluate(const std::string& candidate, std::int64_t replicate) {
+std::vector<Evaluation> Evaluator::evaluate(const std::string& candidate) {
   auto& state = *state_;
-  auto task = state.make_task(candidate, replicate);
-  const auto id = task.id;
-  state.recall_or_measure({std::move(task)});
-  return state.known.at(id);
+  std::vector<Task> tasks;
+  std::vector<std::string> ids;
+  for (std::int64_t replicate = 0; replicate < state.options.replicates; ++replicate) {
+    tasks.push_back(state.make_task(candidate, replicate));
+    ids.push_back(tasks.back().id);
+  }
+  state.recall_or_measure(std::move(tasks));
+  std::vector<Evaluation> evaluations;
+  for (const auto& id : ids) evaluations.push_back(state.known.at(id));
+  return evaluations;
 }
 
 std::int64_t Evaluator::num_asked() const { return state_->asked; }
-std::size_t Evaluator::num_objectives() const { return state_->penalty.size(); }
+std::int64_t Evaluator::num_evaluated() const {
+  return static_cast<std::int64_t>(state_->charged.size());
+}
+std::int64_t Evaluator::num_batches() const { return state_->batches; }
+std::string Evaluator::spent() const { return state_->spent; }
 
 }  // namespace nas

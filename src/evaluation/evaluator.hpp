@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,11 @@ class Measurement {
   /// ask order: where a rule such as early stopping looks at what is known, it looks at this and
   /// nothing else, so that results do not depend on the number of workers. Must come before
   /// identity().
-  virtual void begin_batch(const std::vector<Evaluation>& /*earlier*/) {}
+  virtual void begin_batch(std::span<const Evaluation* const> /*earlier*/) {}
+  /// What can be known without the expensive part: values, and Status::rejected, which ends the
+  /// evaluation there. Called for one task of a batch after the other before any of them is
+  /// measured, so that timings are undisturbed. Its exceptions are taken as those of measure().
+  virtual void screen(const Task& /*task*/, Evaluation& /*evaluation*/) {}
   /// Fills status, reason, curve, values and measured of `evaluation`, whose other fields are set.
   /// A bad candidate is a status, not an exception. @throws StopRequested if asked to stop; any
   /// other exception becomes Status::failed.
@@ -50,14 +55,28 @@ class Measurement {
 
 /// What happens when a candidate is asked for again.
 enum class Repeated {
-  reuse,      ///< the known evaluation answers: replicate 0 always
-  retrain,    ///< the k-th ask (in ask order) is replicate k, and its own value answers (the
-              ///< published GA)
-  replicate,  ///< the same, and the mean over the replicates so far answers
+  reuse,      ///< the first replicates answer always
+  retrain,    ///< each ask evaluates further replicates, which answer alone (the published GA)
+  replicate,  ///< the same, and all replicates so far answer
 };
 
 /// @throws InputError unless "reuse", "retrain" or "replicate".
 Repeated parse_repeated(std::string_view text);
+
+/// Where a search must end, whatever its algorithm would do; 0 = no such limit.
+struct Budget {
+  std::int64_t asks = 0;         ///< the last batch is cut
+  std::int64_t evaluations = 0;  ///< caused by asks; the last batch is cut
+  double device_seconds = 0.0;   ///< of training, summed; no further training begins
+};
+
+/// The answer to one ask.
+struct Answer {
+  std::string candidate;          ///< canonical name
+  std::vector<double> fitness;    ///< objectives in order, in minimisation form, finite
+  bool usable = false;            ///< at least one replicate was
+  std::int64_t earlier_asks = 0;  ///< for the same candidate in this run
+};
 
 /// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
 struct Progress {
@@ -77,28 +96,33 @@ class Evaluator {
   struct Options {
     int workers = 1;
     Repeated repeated = Repeated::reuse;
+    std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
+    Budget budget{};
     std::function<void(const Progress&)> on_progress{};  ///< may be empty
   };
-  /// Fitness of an evaluation, objectives in order, all minimised; called for usable evaluations
-  /// only.
-  using Objectives = std::function<std::vector<double>(const Evaluation&)>;
+  /// Fitness over the replicates of a candidate, some of them failed: objectives in order, in
+  /// minimisation form, finite.
+  using Objectives = std::function<std::vector<double>(std::span<const Evaluation* const>)>;
 
-  /// @param objectives  number of objectives m is fixed by `penalty`, the finite fitness vector of
-  /// failures: worse than any
-  ///                    real value.
   Evaluator(std::shared_ptr<Measurement> measurement, Store& store, Objectives objectives,
-            std::vector<double> penalty, Options options);
+            Options options);
   ~Evaluator();
 
-  /// Evaluates candidates asked for together; one fitness vector each, in order.
+  /// Evaluates candidates asked for together. @return their answers in order: fewer than asked for
+  /// where the budget ends the search, none once it is spent.
   /// @throws StopRequested when a stop was asked for: what was finished by then is committed.
-  std::vector<std::vector<double>> ask(const std::vector<Genotype>& batch);
+  std::vector<Answer> ask(const std::vector<Genotype>& batch);
 
-  /// Evaluates a candidate outside the search (the baseline): stored, not recorded as an ask.
-  Evaluation evaluate(const std::string& candidate, std::int64_t replicate);
+  /// Evaluates a candidate outside the search (the baseline), all its replicates: stored, not
+  /// recorded as an ask, not charged to the budget.
+  std::vector<Evaluation> evaluate(const std::string& candidate);
 
   [[nodiscard]] std::int64_t num_asked() const;
-  [[nodiscard]] std::size_t num_objectives() const;
+  /// Evaluations that the asks have caused.
+  [[nodiscard]] std::int64_t num_evaluated() const;
+  [[nodiscard]] std::int64_t num_batches() const;
+  /// What ended the search: "500 evaluations"; empty while the budget lasts.
+  [[nodiscard]] std::string spent() const;
 
  private:
   struct State;

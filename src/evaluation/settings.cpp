@@ -85,12 +85,29 @@ std::vector<Setting> evaluation_settings() {
       integer("threads", 1, 1,
               "threads of one training; part of the result, since sums round differently"),
       choice("repeated", "reuse", {"reuse", "retrain", "replicate"},
-             "a candidate asked for again: reuse its evaluation, retrain it with a fresh seed, or "
-             "answer the mean over replicates"),
+             "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
+             "answer the mean over all replicates so far"),
+      integer("replicates", 1, 1,
+              "evaluations of a candidate, each with its own seeds; objectives are their mean"),
       number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
       integer("keep_models", 0, 0, "number of best models whose weights are saved"),
       choice("causality", "auto", {"auto", "require", "ignore"},
              "refuse mechanisms that see later tokens; auto: require under corrected semantics"),
+  };
+}
+
+std::vector<Setting> budget_settings() {
+  return {
+      integer("asks", 0, 0, "candidates that the search may ask for, known ones too; 0 = no limit"),
+      integer("evaluations", 0, 0, "trainings that the search may cause; 0 = no limit"),
+      number("seconds", 0.0, 0.0,
+             "wall-clock seconds of the run, over all processes that work on it; 0 = no limit"),
+      number("gpu_seconds", 0.0, 0.0,
+             "seconds of training on a GPU, summed, after which none begins; 0 = no limit"),
+      integer("stagnation", 0, 0,
+              "asks without a better hypervolume (one objective: a better value) after which the "
+              "search ends; 0 = never"),
+      text("target", "", "value of the only objective at which the search ends; empty = none"),
   };
 }
 

@@ -7,9 +7,11 @@
 namespace nas {
 
 /// The settings of an experiment's sections that belong to no plug-in: model, training and
-/// evaluation of one candidate.
+/// evaluation of one candidate, and the budget of all.
 std::vector<Setting> model_settings();
 std::vector<Setting> training_settings();
 std::vector<Setting> evaluation_settings();
+/// Where a search ends, whatever its algorithm would do.
+std::vector<Setting> budget_settings();
 
 }  // namespace nas

@@ -32,8 +32,8 @@ struct Component {
     return std::int64_t{0};
   };
   /// Floating-point operations that it adds to one forward pass of one layer over one sequence of T
-  /// tokens; a multiply-add counts 2, elementary functions 1. For a similarity: all of the score
-  /// computation.
+  /// tokens; a multiply-add counts 2, elementary functions 1, comparisons (maximum, sorting,
+  /// selecting) nothing. For a similarity: all of the score computation.
   std::function<double(const AttentionShape&)> flops = [](const AttentionShape&) { return 0.0; };
   /// Bytes of inference state per token and layer that it adds to the key/value cache of 2 D
   /// floats.

@@ -44,6 +44,8 @@ struct Algorithm {
   /// evaluation.repeated other than reuse).
   bool reevaluates = false;
   std::int64_t default_population = 12;
+  /// Replaces default_population where what suits depends on the search. May be empty.
+  std::function<std::int64_t(const SearchFacts&)> fitted_population{};
   std::int64_t min_population = 1;
   std::int64_t population_multiple = 1;  ///< the population must be a multiple of it
   /// Why it cannot take several objectives although its name promises so; empty otherwise.
@@ -64,8 +66,25 @@ struct Algorithm {
 using AlgorithmRegistry = Registry<Algorithm()>;
 AlgorithmRegistry& algorithms();
 
-/// The setting `generations` of an algorithm that works in generations.
-Setting generations_setting(std::int64_t default_value);
+/// The setting `generations` of an algorithm that works in generations, the initial population
+/// being the first.
+Setting generations_setting(std::int64_t default_value, double min = 1);
+/// @return what a pagmo algorithm counts: generations after the initial population.
+unsigned further_generations(const Parameters& settings);
+
+/// Declarations of a plug-in's settings, for short.
+Setting integer_setting(std::string name, std::int64_t value, double min, double max,
+                        std::string help);
+Setting number_setting(std::string name, double value, double min, double max, std::string help);
+Setting choice_setting(std::string name, std::vector<std::string> choices, std::string help);
+
+/// Fits that several algorithms share, for Algorithm::fit. A mutation rate of 0 becomes 1 / genes,
+/// so that a child differs in one gene on average.
+void fit_mutation(Parameters& settings, const SearchFacts& facts);
+/// Ant colonies: a kernel of 0 becomes pagmo's 63, or the population where that is less.
+std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& facts);
+/// Evolution strategies: 4 + 3 ln(dimension), at least 5 (Hansen 2006).
+std::int64_t evolution_strategy_population(const SearchFacts& facts);
 
 /// Registers an algorithm from its own .cpp in algorithms/: `NAS_REGISTER_ALGORITHM(description,
 /// function);`

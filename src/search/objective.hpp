@@ -1,25 +1,70 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "core/registry.hpp"
+#include "genotype/architecture.hpp"
 #include "store/evaluation.hpp"
 
 namespace nas {
 
-/// A scalar to minimise. It owns its sign and its unit.
-struct Objective {
-  std::string unit;  ///< "1", "nats", "FLOP", "s"
-  std::function<double(const Evaluation&)>
-      value;             ///< in minimisation form; finite for usable evaluations
-  double penalty = 1e9;  ///< finite, worse than any real value: what a failure gets
+/// The values between which a study expects an objective, in its own unit: fixed before the search
+/// and recorded, so that hypervolumes of several runs are comparable.
+struct Range {
+  double best = 0.0;
+  double worst = 1.0;  ///< differs from best; the larger one if the objective is minimised
 };
 
-using ObjectiveRegistry = Registry<Objective()>;
+/// What an objective that needs no training is computed from.
+struct Subject {
+  Architecture architecture;
+  std::string device = "cpu";  ///< "cpu", "cuda:0", ...
+  int threads = 1;             ///< of one forward pass
+};
+
+/// A scalar of a candidate with its unit and its sense. Exactly one of analytic, measured and
+/// trained says where one evaluation's value comes from; `across` replaces it by a value over all
+/// replicates.
+struct Objective {
+  using Evaluations = std::span<const Evaluation* const>;
+
+  std::string unit;       ///< "1", "bit", "FLOP", "B", "ms", "s", "J"
+  bool maximise = false;  ///< the natural sense; an experiment may turn it round
+
+  /// By formula, before training.
+  std::function<double(const Subject&)> analytic{};
+  /// By measuring the untrained model, before training, while nothing else runs: an object with
+  /// "value" and whatever explains it. Measured once for each function and remembered.
+  std::function<nlohmann::json(const Subject&)> measured{};
+  /// From a finished, usable evaluation.
+  std::function<double(const Evaluation&)> trained{};
+  /// From all replicates of a candidate, failed ones included, of which at least `min_replicates`
+  /// were asked for. Empty: the mean over the usable ones.
+  std::function<double(Evaluations)> across{};
+  std::int64_t min_replicates = 1;
+
+  /// What to expect, from the problem's facts (Problem::facts). Empty or nothing: an analytic
+  /// objective is computed for the whole space, another one is expected between 0 and twice the
+  /// baseline's value.
+  std::function<std::optional<Range>(const nlohmann::json& facts)> range{};
+  /// Why it cannot be had here, from the problem's facts; an empty text if it can. Empty: it can.
+  std::function<std::string(const nlohmann::json& facts)> unavailable{};
+};
+
+/// What to expect of a perplexity: between certainty and what the unigram model reaches, which
+/// looks at no context; where there is no such model, what guessing reaches.
+std::optional<Range> expected_perplexity(const nlohmann::json& facts);
+
+using ObjectiveRegistry = Registry<Objective(const Parameters&)>;
 ObjectiveRegistry& objectives();
 
-/// Registers an objective from its own .cpp in src/objectives/:
+/// Registers an objective from its own .cpp in src/objectives/analytic, measured or trained:
 /// `NAS_REGISTER_OBJECTIVE(description, function);`
 #define NAS_REGISTER_OBJECTIVE(...) \
   [[maybe_unused]] static const bool nas_registered_objective = ::nas::objectives().add(__VA_ARGS__)

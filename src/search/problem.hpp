@@ -2,14 +2,19 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "core/registry.hpp"
 #include "evaluation/evaluator.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/search_space.hpp"
+#include "search/objective_set.hpp"
 
 namespace nas {
 
@@ -23,6 +28,9 @@ struct ProblemInputs {
   Parameters data;     ///< its settings
   Parameters training;
   Parameters evaluation;
+  /// What is wanted of every candidate; a problem that trains screens candidates with it. Not
+  /// owned, may be nullptr; outlives the problem.
+  const ObjectiveSet* objectives = nullptr;
   std::filesystem::path
       folder;  ///< the run's folder, for checkpoints and models; empty: write nothing
 };
@@ -34,6 +42,11 @@ class Problem : public Measurement {
   [[nodiscard]] virtual std::string parse(const std::string& name) const = 0;
   /// Name for people (the paper's labels) of a canonical name.
   [[nodiscard]] virtual std::string label(const std::string& candidate) const = 0;
+  /// What objectives that need no training are computed from; nothing where the problem has no
+  /// such.
+  [[nodiscard]] virtual std::optional<Subject> subject(const std::string& /*candidate*/) const {
+    return std::nullopt;
+  }
   /// Facts for the plan and the run's record: corpus, device, workers, parameters, flops, ...;
   /// deterministic ones only.
   [[nodiscard]] virtual nlohmann::json facts() const = 0;
@@ -44,7 +57,19 @@ class Problem : public Measurement {
   virtual double calibrate_seconds(const std::string& candidate) = 0;
 };
 
-using ProblemRegistry = Registry<std::shared_ptr<Problem>(const ProblemInputs&)>;
+/// What an experiment must know of a problem before it is built from the experiment.
+struct ProblemKind {
+  /// Sections and keys of a configuration that it reads beside its own settings, of "semantics",
+  /// "space", "baseline", "model", "data", "training".
+  std::vector<std::string> sections{};
+  /// Its search space; empty: that of the section `space`.
+  std::function<SearchSpace(const Parameters& settings)> space{};
+  /// Its own objectives, with their ranges; empty: those of the registry.
+  std::function<std::vector<ChosenObjective>(const Parameters& settings)> objectives{};
+  std::function<std::shared_ptr<Problem>(const ProblemInputs&)> make;
+};
+
+using ProblemRegistry = Registry<ProblemKind()>;
 ProblemRegistry& problems();
 
 /// Registers a problem from its own .cpp in problems/: `NAS_REGISTER_PROBLEM(description,

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
@@ -19,12 +22,67 @@ ProblemRegistry& problems() {
   return registry;
 }
 
-Setting generations_setting(std::int64_t default_value) {
-  return {.name = "generations",
-          .default_value = default_value,
-          .help = "generations, the initial population included",
-          .min = 1,
-          .max = 1e9};
+Setting integer_setting(std::string name, std::int64_t value, double min, double max,
+                        std::string help) {
+  return {.name = std::move(name),
+          .default_value = value,
+          .help = std::move(help),
+          .min = min,
+          .max = max};
+}
+
+Setting number_setting(std::string name, double value, double min, double max, std::string help) {
+  return {.name = std::move(name),
+          .default_value = value,
+          .help = std::move(help),
+          .min = min,
+          .max = max};
+}
+
+Setting choice_setting(std::string name, std::vector<std::string> choices, std::string help) {
+  return {.name = std::move(name),
+          .default_value = choices.front(),
+          .help = std::move(help),
+          .choices = std::move(choices)};
+}
+
+Setting generations_setting(std::int64_t default_value, double min) {
+  return integer_setting("generations", default_value, min, 1e9,
+                         "generations, the initial population included");
+}
+
+unsigned further_generations(const Parameters& settings) {
+  return static_cast<unsigned>(settings.get<std::int64_t>("generations") - 1);
+}
+
+void fit_mutation(Parameters& settings, const SearchFacts& facts) {
+  if (settings.get<double>("mutation") > 0.0) return;
+  settings.set("mutation", 1.0 / static_cast<double>(std::max<std::size_t>(facts.num_genes, 1)));
+}
+
+std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& /*facts*/) {
+  using Integer = std::int64_t;
+  const auto population = settings.get<Integer>("population");
+  if (settings.get<Integer>("kernel") == 0) {
+    settings.set("kernel", std::min<Integer>(63, population));
+  }
+  if (const auto kernel = settings.get<Integer>("kernel"); kernel < 2 || kernel > population) {
+    return {{"kernel",
+             "must be in [2, " + std::to_string(population) + "], at most algorithm.population"}};
+  }
+  return {};
+}
+
+std::int64_t evolution_strategy_population(const SearchFacts& facts) {
+  const double dimension = static_cast<double>(std::max<std::size_t>(facts.dimension, 1));
+  return std::max<std::int64_t>(5, 4 + static_cast<std::int64_t>(3.0 * std::log(dimension)));
+}
+
+std::optional<Range> expected_perplexity(const nlohmann::json& facts) {
+  double worst = facts.value("unigram_perplexity", 0.0);
+  if (worst <= 1.0) worst = facts.value("vocabulary", 0.0);
+  if (worst <= 1.0) return std::nullopt;
+  return Range{.best = 1.0, .worst = worst};
 }
 
 }  // namespace nas

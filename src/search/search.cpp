@@ -1,32 +1,136 @@
 #include "search/search.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
+#include <pagmo/utils/multi_objective.hpp>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/seed.hpp"
 
 namespace nas {
 
-SearchProblem::SearchProblem(std::shared_ptr<const SearchSpace> space,
-                             std::shared_ptr<Evaluator> evaluator)
-    : space_(std::move(space)), evaluator_(std::move(evaluator)) {}
+namespace {
+
+/// How much worse a candidate is, in ranges, each time it comes again. Far below what any training
+/// can resolve.
+constexpr double kCloneStep = 1e-9;
+
+/// Leaves an algorithm in the middle of its evolve().
+struct SearchEnd : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return "the search has ended"; }
+};
+
+}  // namespace
+
+/// What all copies of the problem share.
+struct SearchProblem::State {
+  const SearchSpace& space;
+  const std::shared_ptr<Evaluator>& evaluator;
+  const ObjectiveSet& objectives;
+  const SearchSettings& settings;
+  SearchResult result{};
+  std::int64_t since_indicator = 0;
+  double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
+  std::int64_t best_asked = 0;                             ///< asks when it was reached
+
+  [[nodiscard]] bool several() const { return objectives.objectives.size() > 1; }
+
+  std::vector<std::vector<double>> ask(const std::vector<Genotype>& batch);
+  void note(const std::vector<Answer>& answers);
+  [[nodiscard]] double quality() const;
+  [[nodiscard]] std::vector<double> seen_by_algorithm(const Answer& answer) const;
+  [[noreturn]] void end(std::string why) {
+    result.ended_by = std::move(why);
+    throw SearchEnd();
+  }
+};
+
+/// Larger is better.
+double SearchProblem::State::quality() const {
+  const auto front = result.archive.front_points();
+  if (front.empty()) return -std::numeric_limits<double>::infinity();
+  if (!several()) return -front.front().front();
+  return hypervolume(front, Point(objectives.objectives.size(), kReferencePoint));
+}
+
+/// Enters answers into the archive, and reports how far the search is.
+void SearchProblem::State::note(const std::vector<Answer>& answers) {
+  bool changed = false;
+  for (const auto& answer : answers) {
+    if (!answer.usable) continue;
+    changed |= result.archive.insert(answer.candidate, objectives.scaled(answer.fitness));
+  }
+  const auto asked = evaluator->num_asked();
+  if (changed) {
+    const double now = quality();
+    if (now > best) best_asked = asked;
+    best = now;
+  }
+  since_indicator += static_cast<std::int64_t>(answers.size());
+  if (!settings.on_indicator || result.archive.front().empty()) return;
+  if (since_indicator < settings.indicator_interval) return;
+  since_indicator = 0;
+  const auto& only = objectives.objectives.front();
+  double value = best;
+  if (!several()) {  // back from the scale to the objective's own unit and sense
+    value = only.range->best + (only.range->worst - only.range->best) * -best;
+  }
+  settings.on_indicator({.asked = asked,
+                         .batch = evaluator->num_batches() - 1,
+                         .evaluated = evaluator->num_evaluated(),
+                         .front = static_cast<std::int64_t>(result.archive.front().size()),
+                         .value = value});
+}
+
+/// Asks the evaluator, and ends the search where its settings say so.
+std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Genotype>& batch) {
+  const auto answers = evaluator->ask(batch);
+  note(answers);
+  if (const auto spent = evaluator->spent(); !spent.empty()) end(spent);
+  if (settings.target && !several() && !result.archive.front().empty()) {
+    const auto& only = objectives.objectives.front();
+    if (-best <= only.scaled(only.minimised(*settings.target))) {
+      end("target " + shortest(*settings.target) + " reached");
+    }
+  }
+  if (settings.stagnation > 0 && evaluator->num_asked() - best_asked >= settings.stagnation) {
+    end("no progress in " + std::to_string(settings.stagnation) + " asks");
+  }
+  std::vector<std::vector<double>> fitness;
+  for (const auto& answer : answers) fitness.push_back(seen_by_algorithm(answer));
+  return fitness;
+}
+
+std::vector<double> SearchProblem::State::seen_by_algorithm(const Answer& answer) const {
+  if (!several()) return answer.fitness;
+  auto values = objectives.scaled(answer.fitness);
+  if (settings.decomposition) {
+    const Point ideal(values.size(), 0.0);
+    return pagmo::decompose_objectives(values, settings.decomposition->weights, ideal,
+                                       settings.decomposition->method);
+  }
+  for (auto& value : values) value += kCloneStep * static_cast<double>(answer.earlier_asks);
+  return values;
+}
 
 std::vector<double> SearchProblem::fitness(const std::vector<double>& decision_vector) const {
-  return evaluator_->ask({space_->decode(decision_vector)}).front();
+  return state_->ask({state_->space.decode(decision_vector, state_->settings.encoding)}).front();
 }
 
 std::vector<double> SearchProblem::batch_fitness(
     const std::vector<double>& decision_vectors) const {
-  const auto length = static_cast<std::ptrdiff_t>(space_->genes().size());
+  const auto length = static_cast<std::ptrdiff_t>(get_bounds().first.size());
   std::vector<Genotype> batch;
   for (auto begin = decision_vectors.begin(); begin != decision_vectors.end(); begin += length) {
-    batch.push_back(space_->decode({begin, begin + length}));
+    batch.push_back(state_->space.decode({begin, begin + length}, state_->settings.encoding));
   }
   std::vector<double> fitness;
-  for (const auto& values : evaluator_->ask(batch)) {
+  for (const auto& values : state_->ask(batch)) {
     fitness.insert(fitness.end(), values.begin(), values.end());
   }
   return fitness;
@@ -34,53 +138,49 @@ std::vector<double> SearchProblem::batch_fitness(
 
 std::pair<std::vector<double>, std::vector<double>> SearchProblem::get_bounds() const {
   // pagmo asks a default-constructed problem for its bounds before the archive fills it.
-  if (!space_) return {{0.0}, {1.0}};
-  return space_->bounds();
+  if (!state_) return {{0.0}, {1.0}};
+  return state_->space.bounds(state_->settings.encoding);
 }
 
 std::size_t SearchProblem::get_nobj() const {
-  return evaluator_ ? evaluator_->num_objectives() : 1;
-}
-std::size_t SearchProblem::get_nix() const { return space_ ? space_->num_integers() : 0; }
-
-namespace {
-
-std::vector<double> random_decision_vector(const SearchSpace& space, RandomEngine& random) {
-  auto [vector, upper] = space.bounds();
-  const std::size_t num_reals = vector.size() - space.num_integers();
-  for (std::size_t i = 0; i < vector.size(); ++i) {
-    if (i < num_reals) {
-      vector[i] += random.uniform() * (upper[i] - vector[i]);
-    } else {
-      vector[i] += static_cast<double>(random.below(static_cast<std::int64_t>(upper[i]) + 1));
-    }
-  }
-  return vector;
+  return state_ && !state_->settings.decomposition ? state_->objectives.objectives.size() : 1;
 }
 
-}  // namespace
+std::size_t SearchProblem::get_nix() const {
+  return state_ ? state_->space.num_integers(state_->settings.encoding) : 0;
+}
 
-void run_search(const SearchSpace& space, std::shared_ptr<Evaluator> evaluator,
-                pagmo::algorithm algorithm, const SearchSettings& settings) {
-  const SearchProblem asker(std::make_shared<SearchSpace>(space), std::move(evaluator));
+SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluator>& evaluator,
+                        const ObjectiveSet& objectives, const pagmo::algorithm& algorithm,
+                        const SearchSettings& settings) {
+  const auto state = std::make_shared<SearchProblem::State>(SearchProblem::State{
+      .space = space, .evaluator = evaluator, .objectives = objectives, .settings = settings});
+  const SearchProblem asker(state);
   RandomEngine random(derive_seed(settings.seed, 0, "initial population", 0));
+  RandomEngine placement(derive_seed(settings.seed, 0, "initial decision vectors", 0));
   const auto size = static_cast<std::size_t>(settings.population);
   std::vector<std::vector<double>> initial;
-  for (std::size_t i = 0; i < size; ++i) {
-    initial.push_back(i < settings.initial.size() ? space.encode(settings.initial[i])
-                                                  : random_decision_vector(space, random));
-  }
   std::vector<double> joined;
-  for (const auto& vector : initial) joined.insert(joined.end(), vector.begin(), vector.end());
-  const auto fitness = asker.batch_fitness(joined);
-
-  pagmo::population population(pagmo::problem(asker), 0, settings.seed);
-  const std::size_t num_objectives = asker.get_nobj();
   for (std::size_t i = 0; i < size; ++i) {
-    const auto begin = fitness.begin() + static_cast<std::ptrdiff_t>(i * num_objectives);
-    population.push_back(initial[i], {begin, begin + static_cast<std::ptrdiff_t>(num_objectives)});
+    const auto genotype = i < settings.initial.size() ? settings.initial[i] : space.draw(random);
+    initial.push_back(space.encode(genotype, settings.encoding, &placement));
+    joined.insert(joined.end(), initial.back().begin(), initial.back().end());
   }
-  algorithm.evolve(population);
+  try {
+    const auto fitness = asker.batch_fitness(joined);
+    pagmo::population population(pagmo::problem(asker), 0, settings.seed);
+    const auto width = static_cast<std::ptrdiff_t>(asker.get_nobj());
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto begin = fitness.begin() + static_cast<std::ptrdiff_t>(i) * width;
+      population.push_back(initial[i], {begin, begin + width});
+    }
+    const auto last = algorithm.evolve(population);
+    state->result.ended_by = "the algorithm's end";
+    if (!settings.decomposition) state->result.last_population = last.get_f();
+  } catch (const SearchEnd&) {
+    // ended_by says why; what was found is in the archive
+  }
+  return std::move(state->result);
 }
 
 }  // namespace nas

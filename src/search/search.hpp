@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,16 +11,58 @@
 
 #include "evaluation/evaluator.hpp"
 #include "genotype/search_space.hpp"
+#include "indicators/archive.hpp"
+#include "search/objective_set.hpp"
 
 namespace nas {
 
+/// How several objectives, each scaled by its range, become the one of an algorithm that knows only
+/// one.
+struct Decomposition {
+  std::string method;  ///< "weighted", "tchebycheff" or "bi" (boundary intersection): pagmo's names
+  std::vector<double> weights;  ///< one an objective, not negative, of sum 1
+};
+
+/// How a search runs, whatever its algorithm.
+struct SearchSettings {
+  std::int64_t population = 12;
+  std::uint32_t seed = 42;
+  /// Known-good genotypes, the first individuals of the initial population (at most `population`);
+  /// the rest are random.
+  std::vector<Genotype> initial{};
+  Encoding encoding = Encoding::integers;
+  std::optional<Decomposition> decomposition{};
+  std::int64_t stagnation = 0;     ///< asks without progress after which the search ends; 0 = never
+  std::optional<double> target{};  ///< ends when the only objective is not worse
+  /// Asks between two indicators: at the end of each batch in which so many have come together.
+  std::int64_t indicator_interval = 1;
+  std::function<void(const Indicator&)> on_indicator{};  ///< may be empty
+};
+
+/// What a search came to. The archive holds every usable candidate asked for, in scaled objectives.
+struct SearchResult {
+  Archive archive;
+  std::string ended_by;  ///< "the algorithm's end", "500 evaluations", ...
+  /// Scaled objectives of the algorithm's last population; empty where the search was cut short.
+  Points last_population;
+};
+
+/// The reference point of every hypervolume, in scaled objectives: a tenth of the range beyond its
+/// worst end. @see Ishibuchi et al. (2018), on reference points.
+inline constexpr double kReferencePoint = 1.1;
+
 /// The one pagmo user-defined problem: decodes decision vectors and asks an evaluator that it does
-/// not own. Copies share the evaluator; it looks deterministic to pagmo (replicates are handled
+/// not own. Copies share their state; it looks deterministic to pagmo (replicates are handled
 /// inside) and is not thread-safe (parallelism lies in the evaluator's batches).
+///
+/// Several objectives are scaled by their ranges. A candidate that was asked for before is a hair
+/// worse each time, so that pagmo's crowding distance, which is NaN for equal points and ranks NaN
+/// first, does not fill the population with clones.
 class SearchProblem {
  public:
+  struct State;
   SearchProblem() = default;  ///< for pagmo; not usable
-  SearchProblem(std::shared_ptr<const SearchSpace> space, std::shared_ptr<Evaluator> evaluator);
+  explicit SearchProblem(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   [[nodiscard]] std::vector<double> fitness(const std::vector<double>& decision_vector) const;
   [[nodiscard]] std::vector<double> batch_fitness(
@@ -35,23 +79,17 @@ class SearchProblem {
   void serialize(Archive& /*archive*/, unsigned /*version*/) {}
 
  private:
-  std::shared_ptr<const SearchSpace> space_;
-  std::shared_ptr<Evaluator> evaluator_;
+  std::shared_ptr<State> state_;
 };
 
-/// One search: initial population, then one evolve() of the algorithm.
-struct SearchSettings {
-  std::int64_t population = 12;
-  std::uint32_t seed = 42;
-  /// Known-good genotypes, the first individuals of the initial population (at most `population`);
-  /// the rest are random.
-  std::vector<Genotype> initial{};
-};
-
-/// Runs the search to its end. The initial population is one batch.
+/// One search: the initial population as one batch, then one evolve() of the algorithm, until it
+/// ends by itself, the evaluator's budget is spent, the target is reached or nothing gets better.
+///
+/// Equal seeds have equal initial populations, whatever the algorithm and its encoding.
 /// @throws StopRequested if a stop was asked for; running it again on the same store continues by
 /// replay.
-void run_search(const SearchSpace& space, std::shared_ptr<Evaluator> evaluator,
-                pagmo::algorithm algorithm, const SearchSettings& settings);
+SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluator>& evaluator,
+                        const ObjectiveSet& objectives, const pagmo::algorithm& algorithm,
+                        const SearchSettings& settings);
 
 }  // namespace nas

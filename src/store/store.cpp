@@ -1,7 +1,8 @@
 #include "store/store.hpp"
 
-#include <array>
+#include <chrono>
 #include <fstream>
+#include <optional>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 
 namespace nas {
 
@@ -16,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 // Texts are JSON. Doubles in JSON are the shortest decimals that read back equal, so nothing is
 // rounded.
@@ -37,12 +39,19 @@ CREATE TABLE evaluations (
   measured  TEXT NOT NULL      -- times, device, process: not part of the comparable record
 ) WITHOUT ROWID;
 CREATE TABLE asks (
-  number     INTEGER PRIMARY KEY,  -- order in which the algorithm asked
-  batch      INTEGER NOT NULL,
-  genotype   TEXT NOT NULL,
-  evaluation TEXT NOT NULL REFERENCES evaluations (id),
-  reused     INTEGER NOT NULL,
-  fitness    TEXT NOT NULL
+  number      INTEGER PRIMARY KEY,  -- order in which the algorithm asked
+  batch       INTEGER NOT NULL,
+  genotype    TEXT NOT NULL,
+  evaluations TEXT NOT NULL,        -- ids
+  reused      INTEGER NOT NULL,
+  fitness     TEXT NOT NULL         -- minimisation form
+);
+CREATE TABLE indicators (
+  asked     INTEGER PRIMARY KEY,
+  batch     INTEGER NOT NULL,
+  evaluated INTEGER NOT NULL,
+  front     INTEGER NOT NULL,       -- non-dominated candidates
+  value     REAL NOT NULL           -- hypervolume, or the best value of one objective
 );
 )sql";
 
@@ -60,10 +69,7 @@ class WriterLock {
       throw InputError(file.parent_path().string() + " is in use by another process (" + holder +
                        ")");
     }
-    std::array<char, 256> host{};
-    gethostname(host.data(), host.size() - 1);
-    const std::string self =
-        "process " + std::to_string(getpid()) + " on " + std::string(host.data()) + "\n";
+    const std::string self = "process " + std::to_string(getpid()) + " on " + host_name() + "\n";
     if (ftruncate(fd_, 0) != 0 || write(fd_, self.data(), self.size()) < 0) {
       close(fd_);
       throw InputError(file.string() + ": cannot be written");
@@ -87,12 +93,40 @@ struct Store::State {
   std::mutex mutex;
   std::unique_ptr<WriterLock> lock;
   std::unique_ptr<SQLite::Database> database;
+  bool cheap = false;
+  std::optional<SQLite::Transaction> open{};  ///< cheap: what is not committed yet
+  std::chrono::steady_clock::time_point opened{};
+
+  ~State() {
+    if (open) open->commit();
+  }
+
+  /// Does what `write` does in one transaction. Cheap writes share one for a fifth of a second.
+  template <class Write>
+  void in_transaction(Write write) {
+    constexpr std::chrono::milliseconds kShared{200};
+    if (!cheap) {
+      SQLite::Transaction transaction(*database);
+      write();
+      transaction.commit();
+      return;
+    }
+    if (!open) {
+      open.emplace(*database);
+      opened = std::chrono::steady_clock::now();
+    }
+    write();
+    if (std::chrono::steady_clock::now() - opened < kShared) return;
+    open->commit();
+    open.reset();
+  }
 
   SQLite::Statement statement(const char* sql) { return {*database, sql}; }
 };
 
 Store::Store(const fs::path& file, Mode mode) : state_(std::make_unique<State>()) {
-  const bool write = mode == Mode::write;
+  const bool write = mode != Mode::read_only;
+  state_->cheap = mode == Mode::write_cheap;
   if (write) {
     if (!file.parent_path().empty() && !fs::is_directory(file.parent_path())) {
       throw InputError(file.parent_path().string() + ": no such folder");
@@ -124,7 +158,10 @@ Store::Store(const fs::path& file, Mode mode) : state_(std::make_unique<State>()
     }
     // FULL: a committed training survives a power cut too; an fsync costs nothing beside a
     // training.
-    if (write) database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    if (write) {
+      database.exec(mode == Mode::write ? "PRAGMA synchronous = FULL"
+                                        : "PRAGMA synchronous = NORMAL");
+    }
   } catch (const SQLite::Exception& error) {
     throw InputError(file.string() + ": not a readable store: " + error.what());
   }
@@ -134,10 +171,12 @@ Store::~Store() = default;
 
 void Store::set_meta(const std::string& key, const nlohmann::json& value) {
   const std::lock_guard lock(state_->mutex);
-  auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
-  insert.bind(1, key);
-  insert.bind(2, value.dump());
-  insert.exec();
+  state_->in_transaction([&] {
+    auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
+    insert.bind(1, key);
+    insert.bind(2, value.dump());
+    insert.exec();
+  });
 }
 
 std::optional<nlohmann::json> Store::meta(const std::string& key) const {
@@ -182,23 +221,23 @@ std::optional<Evaluation> Store::find(const std::string& id) const {
 
 void Store::add(const std::vector<Evaluation>& evaluations) {
   const std::lock_guard lock(state_->mutex);
-  SQLite::Transaction transaction(*state_->database);
-  auto insert =
-      state_->statement("INSERT OR IGNORE INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const auto& evaluation : evaluations) {
-    insert.bind(1, evaluation.id);
-    insert.bind(2, evaluation.candidate);
-    insert.bind(3, evaluation.replicate);
-    insert.bind(4, std::string(to_string(evaluation.status)));
-    insert.bind(5, evaluation.reason);
-    insert.bind(6, evaluation.identity.dump());
-    insert.bind(7, nlohmann::json(evaluation.curve).dump());
-    insert.bind(8, values_json(evaluation).dump());
-    insert.bind(9, evaluation.measured.dump());
-    insert.exec();
-    insert.reset();
-  }
-  transaction.commit();
+  state_->in_transaction([&] {
+    auto insert =
+        state_->statement("INSERT OR IGNORE INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (const auto& evaluation : evaluations) {
+      insert.bind(1, evaluation.id);
+      insert.bind(2, evaluation.candidate);
+      insert.bind(3, evaluation.replicate);
+      insert.bind(4, std::string(to_string(evaluation.status)));
+      insert.bind(5, evaluation.reason);
+      insert.bind(6, evaluation.identity.dump());
+      insert.bind(7, nlohmann::json(evaluation.curve).dump());
+      insert.bind(8, values_json(evaluation).dump());
+      insert.bind(9, evaluation.measured.dump());
+      insert.exec();
+      insert.reset();
+    }
+  });
 }
 
 std::vector<Evaluation> Store::evaluations() const {
@@ -211,50 +250,79 @@ std::vector<Evaluation> Store::evaluations() const {
 
 void Store::add_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
-  SQLite::Transaction transaction(*state_->database);
-  auto select = state_->statement("SELECT genotype, evaluation FROM asks WHERE number = ?");
-  auto insert = state_->statement("INSERT OR IGNORE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
-  for (const auto& ask : asks) {
-    select.bind(1, ask.number);
-    if (select.executeStep()) {
-      const auto genotype = select.getColumn(0).getString();
-      const auto evaluation = select.getColumn(1).getString();
-      if (genotype != ask.genotype || evaluation != ask.evaluation) {
-        throw std::runtime_error("replay departs from the recorded run at ask " +
-                                 std::to_string(ask.number) + ": recorded " + genotype + " (" +
-                                 evaluation.substr(0, 12) + "), now " + ask.genotype + " (" +
-                                 ask.evaluation.substr(0, 12) + ")");
+  state_->in_transaction([&] {
+    auto select = state_->statement("SELECT genotype, evaluations FROM asks WHERE number = ?");
+    auto insert = state_->statement("INSERT OR IGNORE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
+    for (const auto& ask : asks) {
+      const auto ids = nlohmann::json(ask.evaluations).dump();
+      select.bind(1, ask.number);
+      if (select.executeStep()) {
+        const auto genotype = select.getColumn(0).getString();
+        const auto recorded = select.getColumn(1).getString();
+        if (genotype != ask.genotype || recorded != ids) {
+          throw std::runtime_error("replay departs from the recorded run at ask " +
+                                   std::to_string(ask.number) + ": recorded " + genotype + " " +
+                                   recorded + ", now " + ask.genotype + " " + ids);
+        }
       }
+      select.reset();
+      insert.bind(1, ask.number);
+      insert.bind(2, ask.batch);
+      insert.bind(3, ask.genotype);
+      insert.bind(4, ids);
+      insert.bind(5, ask.reused ? 1 : 0);
+      insert.bind(6, nlohmann::json(ask.fitness).dump());
+      insert.exec();
+      insert.reset();
     }
-    select.reset();
-    insert.bind(1, ask.number);
-    insert.bind(2, ask.batch);
-    insert.bind(3, ask.genotype);
-    insert.bind(4, ask.evaluation);
-    insert.bind(5, ask.reused ? 1 : 0);
-    insert.bind(6, nlohmann::json(ask.fitness).dump());
-    insert.exec();
-    insert.reset();
-  }
-  transaction.commit();
+  });
 }
 
 std::vector<Ask> Store::asks() const {
   const std::lock_guard lock(state_->mutex);
   auto select = state_->statement(
-      "SELECT number, batch, genotype, evaluation, reused, fitness FROM asks ORDER BY number");
+      "SELECT number, batch, genotype, evaluations, reused, fitness FROM asks ORDER BY number");
   std::vector<Ask> asks;
   while (select.executeStep()) {
-    asks.push_back(
-        {.number = select.getColumn(0).getInt64(),
-         .batch = select.getColumn(1).getInt64(),
-         .genotype = select.getColumn(2).getString(),
-         .evaluation = select.getColumn(3).getString(),
-         .reused = select.getColumn(4).getInt() != 0,
-         .fitness =
-             nlohmann::json::parse(select.getColumn(5).getString()).get<std::vector<double>>()});
+    const auto list = [&select](int column) {
+      return nlohmann::json::parse(select.getColumn(column).getString());
+    };
+    asks.push_back({.number = select.getColumn(0).getInt64(),
+                    .batch = select.getColumn(1).getInt64(),
+                    .genotype = select.getColumn(2).getString(),
+                    .evaluations = list(3).get<std::vector<std::string>>(),
+                    .reused = select.getColumn(4).getInt() != 0,
+                    .fitness = list(5).get<std::vector<double>>()});
   }
   return asks;
+}
+
+void Store::add_indicator(const Indicator& indicator) {
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] {
+    auto insert = state_->statement("INSERT OR REPLACE INTO indicators VALUES (?, ?, ?, ?, ?)");
+    insert.bind(1, indicator.asked);
+    insert.bind(2, indicator.batch);
+    insert.bind(3, indicator.evaluated);
+    insert.bind(4, indicator.front);
+    insert.bind(5, indicator.value);
+    insert.exec();
+  });
+}
+
+std::vector<Indicator> Store::indicators() const {
+  const std::lock_guard lock(state_->mutex);
+  auto select = state_->statement(
+      "SELECT asked, batch, evaluated, front, value FROM indicators ORDER BY asked");
+  std::vector<Indicator> indicators;
+  while (select.executeStep()) {
+    indicators.push_back({.asked = select.getColumn(0).getInt64(),
+                          .batch = select.getColumn(1).getInt64(),
+                          .evaluated = select.getColumn(2).getInt64(),
+                          .front = select.getColumn(3).getInt64(),
+                          .value = select.getColumn(4).getDouble()});
+  }
+  return indicators;
 }
 
 }  // namespace nas

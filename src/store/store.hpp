@@ -12,15 +12,24 @@
 
 namespace nas {
 
-/// One question of the algorithm: the n-th candidate it asked for, and the evaluation that answered
-/// it.
+/// One question of the algorithm: the n-th candidate it asked for, and the evaluations that
+/// answered it.
 struct Ask {
   std::int64_t number = 0;  ///< 0, 1, ... in ask order
   std::int64_t batch = 0;   ///< asks made together; a generation, for generational algorithms
   std::string genotype;     ///< as asked, before canonicalisation: for lineage and reports
-  std::string evaluation;   ///< id of the evaluation
-  bool reused = false;  ///< answered by an evaluation that an earlier ask of this run had caused
-  std::vector<double> fitness;
+  std::vector<std::string> evaluations{};  ///< ids: the replicates, at least one
+  bool reused = false;                     ///< answered by what earlier asks of this run had caused
+  std::vector<double> fitness;             ///< objectives in order, in minimisation form
+};
+
+/// How far a search had come after a number of asks.
+struct Indicator {
+  std::int64_t asked = 0;
+  std::int64_t batch = 0;
+  std::int64_t evaluated = 0;  ///< evaluations that the asks have caused
+  std::int64_t front = 0;      ///< non-dominated candidates
+  double value = 0.0;          ///< hypervolume; with one objective the best value
 };
 
 /// The record of a run: one SQLite file (WAL), one writer. Every finished evaluation is durable
@@ -29,7 +38,13 @@ class Store {
  public:
   /// Opens or creates the file. @throws InputError if it is not a store of this version, or another
   /// process holds it for writing (the message names its process id and host).
-  enum class Mode { write, read_only };
+  enum class Mode {
+    write,
+    /// As write, but what was added in the last moments may be lost with the process: for
+    /// evaluations that cost less than a disk's answer, which are made again.
+    write_cheap,
+    read_only,
+  };
   explicit Store(const std::filesystem::path& file, Mode mode = Mode::write);
   ~Store();
   Store(const Store&) = delete;
@@ -47,10 +62,14 @@ class Store {
   [[nodiscard]] std::vector<Evaluation> evaluations() const;
 
   /// Commits asks in one transaction; a number that is known already must agree in genotype and
-  /// evaluation.
+  /// evaluations.
   /// @throws std::runtime_error "replay departs from the recorded run at ask N: ..." otherwise.
   void add_asks(const std::vector<Ask>& asks);
   [[nodiscard]] std::vector<Ask> asks() const;
+
+  /// Commits an indicator, in place of one for as many asks.
+  void add_indicator(const Indicator& indicator);
+  [[nodiscard]] std::vector<Indicator> indicators() const;
 
  private:
   struct State;

@@ -12,14 +12,9 @@
 
 #include "algorithms/evo_ga.hpp"
 #include "core/stop.hpp"
+#include "core/temporary_folder.hpp"
 #include "search/search.hpp"
 #include "unit/fake_measurement.hpp"
-
-/// Under the thread sanitizer: a child that was forked after threads had run may start threads of
-/// its own.
-extern "C" const char* __tsan_default_options() {
-  return "die_after_fork=0";
-}  // NOLINT: the sanitizer's name
 
 namespace nas::testing {
 namespace {
@@ -30,33 +25,29 @@ using ::testing::HasSubstr;
 
 class EvaluatorTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "attnas-evaluator-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override {
-    request_stop(false);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { request_stop(false); }
 
   struct Run {
     explicit Run(const fs::path& file, Evaluator::Options options = {})
         : store(file),
           fake(std::make_shared<FakeMeasurement>()),
-          evaluator(std::make_shared<Evaluator>(fake, store, fake_objective, kPenalty,
-                                                std::move(options))) {}
+          evaluator(std::make_shared<Evaluator>(
+              fake, store, [set = objectives](Objective::Evaluations e) { return set.fitness(e); },
+              std::move(options))) {}
     std::vector<double> ask(const std::vector<std::vector<double>>& vectors) const {
       std::vector<Genotype> batch;
       for (const auto& vector : vectors) batch.push_back(FakeMeasurement::space().decode(vector));
       std::vector<double> values;
-      for (const auto& fitness : evaluator->ask(batch)) values.push_back(fitness.front());
+      for (const auto& answer : evaluator->ask(batch)) values.push_back(answer.fitness.front());
       return values;
     }
     void search(unsigned seed = 1) const {
-      run_search(FakeMeasurement::space(), evaluator, pagmo::algorithm(EvoGa({}, seed)),
-                 {.population = 12, .seed = seed, .initial = {}});
+      search(pagmo::algorithm(EvoGa({}, seed)), {.population = 12, .seed = seed});
     }
+    SearchResult search(const pagmo::algorithm& algorithm, const SearchSettings& settings) const {
+      return run_search(FakeMeasurement::space(), evaluator, objectives, algorithm, settings);
+    }
+    ObjectiveSet objectives = fake_objectives();
     Store store;
     std::shared_ptr<FakeMeasurement> fake;
     std::shared_ptr<Evaluator> evaluator;
@@ -66,8 +57,8 @@ class EvaluatorTest : public ::testing::Test {
     std::string text;
     for (const auto& ask : store.asks()) {
       text += std::to_string(ask.number) + " " + std::to_string(ask.batch) + " " + ask.genotype +
-              " " + ask.evaluation + " " + std::to_string(ask.reused) + " " +
-              nlohmann::json(ask.fitness).dump() + "\n";
+              " " + nlohmann::json(ask.evaluations).dump() + " " + std::to_string(ask.reused) +
+              " " + nlohmann::json(ask.fitness).dump() + "\n";
     }
     for (const auto& evaluation : store.evaluations())
       text += canonical_json(evaluation).dump() + "\n";
@@ -81,7 +72,8 @@ class EvaluatorTest : public ::testing::Test {
     return comparable(run.store);
   }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
 };
 
 TEST_F(EvaluatorTest, ReuseAnswersByTheFirstEvaluation) {
@@ -235,19 +227,104 @@ TEST_F(EvaluatorTest, ProgressCountsAskedTrainedAndReused) {
 
 TEST_F(EvaluatorTest, AlgorithmsOfPagmoThatAskOneByOneRunToo) {
   const Run run(folder_ / "s.sqlite");
-  run_search(
-      FakeMeasurement::space(), run.evaluator,
+  run.search(
       pagmo::algorithm(pagmo::sga(3, 0.9, 1., 0.3, 1., 2, "single", "uniform", "truncated", 5)),
-      {.population = 8, .seed = 5, .initial = {}});
+      {.population = 8, .seed = 5});
   EXPECT_GT(run.evaluator->num_asked(), 8);
 }
 
 TEST_F(EvaluatorTest, InitialGenotypesComeFirst) {
   const Run run(folder_ / "s.sqlite");
   const auto known = FakeMeasurement::space().decode({0.5, 3, 3, 2});
-  run_search(FakeMeasurement::space(), run.evaluator, pagmo::algorithm(EvoGa({}, 1)),
-             {.population = 12, .seed = 1, .initial = {known}});
+  run.search(pagmo::algorithm(EvoGa({}, 1)), {.population = 12, .seed = 1, .initial = {known}});
   EXPECT_EQ(run.store.asks().front().genotype, "d|d|c|0.5");
+}
+
+TEST_F(EvaluatorTest, ReplicatesAreAnsweredByTheirMean) {
+  const Run run(folder_ / "s.sqlite", {.workers = 2, .replicates = 3});
+  double mean = 0.0;
+  for (int i = 0; i < 3; ++i) mean += FakeMeasurement::value("a|b|c|0.1", i) / 3;
+  const auto values = run.ask({{0.1, 0, 1, 2}, {0.1, 0, 1, 2}});
+  EXPECT_DOUBLE_EQ(values[0], mean);
+  EXPECT_EQ(values[1], values[0]);
+  EXPECT_EQ(run.fake->measured_, 3);
+  EXPECT_EQ(run.store.asks()[1].evaluations.size(), 3U);
+  EXPECT_TRUE(run.store.asks()[1].reused);
+  EXPECT_EQ(run.evaluator->evaluate("a|b|c|0.1").size(), 3U);
+}
+
+TEST_F(EvaluatorTest, SomeReplicatesMayFail) {
+  const Run run(folder_ / "s.sqlite", {.replicates = 2});
+  run.fake->on_measure_ = [](int, const Task& task) {
+    if (task.replicate == 0) throw std::runtime_error("unlucky");
+  };
+  EXPECT_THAT(run.ask({{0.1, 0, 1, 2}}), ElementsAre(FakeMeasurement::value("a|b|c|0.1", 1)));
+}
+
+TEST_F(EvaluatorTest, RetrainWithReplicatesTakesFreshOnesEachTime) {
+  const Run run(folder_ / "s.sqlite", {.repeated = Repeated::retrain, .replicates = 2});
+  const auto value = [](int i) { return FakeMeasurement::value("a|b|c|0.1", i); };
+  EXPECT_THAT(run.ask({{0.1, 0, 1, 2}, {0.1, 0, 1, 2}}),
+              ElementsAre((value(0) + value(1)) / 2, (value(2) + value(3)) / 2));
+}
+
+TEST_F(EvaluatorTest, WhatIsScreenedOutIsNotMeasuredButRecorded) {
+  const Run run(folder_ / "s.sqlite", {.workers = 2});
+  run.fake->on_screen_ = [&run](const Task& task, Evaluation& evaluation) {
+    EXPECT_EQ(run.fake->measured_, 0) << "before anything of the batch is measured";
+    evaluation.values["letters"] = task.candidate[0] - 'a';
+    if (task.candidate[0] == 'b') {
+      evaluation.status = Status::rejected;
+      evaluation.reason = "letters = 1, must be <= 0";
+    }
+    if (task.candidate[0] == 'c') throw std::runtime_error("cannot tell");
+  };
+  EXPECT_THAT(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}}),
+              ElementsAre(FakeMeasurement::value("a|a|a|0", 0), 1000.0, 1000.0));
+  EXPECT_EQ(run.fake->measured_, 1);
+  std::map<char, Evaluation> by_first;
+  for (const auto& evaluation : run.store.evaluations())
+    by_first[evaluation.candidate[0]] = evaluation;
+  EXPECT_EQ(by_first['b'].status, Status::rejected);
+  EXPECT_EQ(by_first['b'].values.at("letters"), 1.0);
+  EXPECT_EQ(by_first['a'].values.at("letters"), 0.0);
+  EXPECT_EQ(by_first['c'].reason, "cannot tell");
+}
+
+TEST_F(EvaluatorTest, TheBudgetOfEvaluationsCutsTheLastBatch) {
+  const Run run(folder_ / "s.sqlite", {.workers = 2, .budget = {.evaluations = 3}});
+  run.evaluator->evaluate("d|d|d|1");  // the baseline is not charged
+  EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 1, 0, 0}}).size(), 3U);
+  EXPECT_EQ(run.evaluator->spent(), "");
+  EXPECT_EQ(run.ask({{0, 2, 0, 0}, {0, 0, 0, 0}, {0, 3, 0, 0}, {0, 0, 0, 0}}).size(), 2U);
+  EXPECT_EQ(run.evaluator->spent(), "3 evaluations");
+  EXPECT_TRUE(run.ask({{0, 0, 0, 0}}).empty());
+  EXPECT_EQ(run.evaluator->num_asked(), 5);
+  EXPECT_EQ(run.evaluator->num_evaluated(), 3);
+  EXPECT_EQ(run.store.asks().size(), 5U);
+  EXPECT_EQ(run.fake->measured_, 4);
+}
+
+TEST_F(EvaluatorTest, TheBudgetOfAsksCountsKnownOnesToo) {
+  const Run run(folder_ / "s.sqlite", {.budget = {.asks = 3}});
+  EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 0, 0, 0}}).size(), 2U);
+  EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 0, 0, 0}}).size(), 1U);
+  EXPECT_EQ(run.evaluator->spent(), "3 asks");
+  EXPECT_EQ(run.evaluator->num_evaluated(), 1);
+}
+
+TEST_F(EvaluatorTest, NoTrainingBeginsOnceTheDevicesTimeIsSpent) {
+  const Run run(folder_ / "s.sqlite", {.budget = {.device_seconds = 5.0}});  // each takes 2
+  const auto first = run.ask({{0, 3, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}});
+  EXPECT_EQ(first.size(), 3U);
+  EXPECT_EQ(run.fake->measured_, 3);
+  EXPECT_EQ(run.evaluator->spent(), "5 s of training");
+  // What was recorded is charged again.
+  Run again(folder_ / "t.sqlite", {.budget = {.device_seconds = 5.0}});
+  again.store.add(run.store.evaluations());
+  EXPECT_EQ(again.ask({{0, 3, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}}).size(), 3U);
+  EXPECT_EQ(again.evaluator->spent(), "5 s of training");
+  EXPECT_EQ(again.fake->measured_, 0);
 }
 
 TEST(Repeated, ParsesItsNames) {

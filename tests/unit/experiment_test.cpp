@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -21,10 +22,18 @@ class ExperimentTest : public ConfigTest {
   Experiment load(const std::string& text, const Texts& overrides = {}) const {
     return load_experiment(write("a.yaml", text), overrides);
   }
+  static Texts objective_names(const Experiment& experiment) {
+    Texts names;
+    for (const auto& objective : experiment.objectives.objectives) names.push_back(objective.name);
+    return names;
+  }
   std::string mistakes(const std::string& text, const Texts& overrides = {}) const {
     return error_of([&] { (void)load(text, overrides); });
   }
 };
+
+/// An algorithm that takes any number of objectives.
+const std::string kAny = "algorithm: stand_in_search\n";
 
 // What is read.
 
@@ -34,7 +43,7 @@ TEST_F(ExperimentTest, AnEmptyFileIsThePapersSearch) {
   EXPECT_EQ(experiment.seed, 42U);
   EXPECT_EQ(experiment.semantics, Semantics::corrected);
   EXPECT_EQ(experiment.problem, "attention_search");
-  EXPECT_EQ(experiment.objectives, Texts{"perplexity"});
+  EXPECT_EQ(objective_names(experiment), Texts{"perplexity"});
   EXPECT_EQ(experiment.corpus, "wikitext-2");
   EXPECT_EQ(experiment.algorithm, "evo_ga");
   EXPECT_EQ(experiment.population, 12);
@@ -66,7 +75,7 @@ TEST_F(ExperimentTest, EverySectionIsRead) {
   EXPECT_EQ(experiment.name, "mine");
   EXPECT_EQ(experiment.seed, 7U);
   EXPECT_EQ(experiment.semantics, Semantics::published);
-  EXPECT_EQ(experiment.objectives, (Texts{"flops", "perplexity"}));
+  EXPECT_EQ(objective_names(experiment), (Texts{"flops", "perplexity"}));
   EXPECT_EQ(experiment.model.get<Integer>("width"), 64);
   EXPECT_EQ(experiment.corpus, "stand_in_corpus");
   EXPECT_EQ(experiment.data.get<std::string>("path"), "x");
@@ -83,7 +92,7 @@ TEST_F(ExperimentTest, OneTextStandsForAPlugInOrAList) {
   const auto experiment =
       load("problem: attention_search\nobjectives: flops\nalgorithm: stand_in_search\n");
   EXPECT_EQ(experiment.problem, "attention_search");
-  EXPECT_EQ(experiment.objectives, Texts{"flops"});
+  EXPECT_EQ(objective_names(experiment), Texts{"flops"});
   EXPECT_EQ(experiment.algorithm, "stand_in_search");
 }
 
@@ -187,12 +196,12 @@ TEST_F(ExperimentTest, MistakesOfDropout) {
 TEST_F(ExperimentTest, EveryMistakeIsToldWithItsPlace) {
   EXPECT_EQ(mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
                      "training:\n  learning_rate: 0\n  schedule: cosin\n"
-                     "algorithm:\n  crossover: 1.4\n  population: 0\n",
+                     "algorithm:\n  crossover: 1.4\n  population: -1\n",
                      {"evaluation.threads=two"}),
             "a.yaml:1:7: seed = -1, must be >= 0\n"
-            "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, objectives, "
-            "baseline, problem, space, model, data, training, evaluation, algorithm; did you mean "
-            "semantics?\n"
+            "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, baseline, problem, "
+            "objectives, constraints, space, model, data, training, evaluation, budget, algorithm; "
+            "did you mean semantics?\n"
             "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
             "feed_forward, dropout; did you mean width?\n"
             "a.yaml:5:10: model.heads = 0, must be >= 1\n"
@@ -200,21 +209,21 @@ TEST_F(ExperimentTest, EveryMistakeIsToldWithItsPlace) {
             "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine; did you mean "
             "cosine?\n"
             "a.yaml:10:14: algorithm.crossover = 1.4, must be in [0, 1]\n"
-            "a.yaml:11:15: algorithm.population = 0, must be >= 1\n"
+            "a.yaml:11:15: algorithm.population = -1, must be in [0, 1e+06]\n"
             "command line: evaluation.threads = two, must be an integer, got text");
 }
 
 TEST_F(ExperimentTest, UnknownPlugInsNameTheNearest) {
   EXPECT_EQ(mistakes("data:\n  corpus: wikitext2\n  anything: 1\n").substr(0, 59),
             "a.yaml:2:11: data.corpus: unknown corpus 'wikitext2', known");
-  const auto text = mistakes("algorithm:\n  name: stand_in_serch\n  rate: 5\n  population: 0\n");
+  const auto text = mistakes("algorithm:\n  name: stand_in_serch\n  rate: 5\n  population: -1\n");
   EXPECT_EQ(text.substr(0, 63), "a.yaml:2:9: algorithm.name: unknown algorithm 'stand_in_serch',");
   EXPECT_NE(text.find("; did you mean stand_in_search?\n"
-                      "a.yaml:4:15: algorithm.population = 0, must be >= 1"),
+                      "a.yaml:4:15: algorithm.population = -1, must be in [0, 1e+06]"),
             std::string::npos)
       << text;
   EXPECT_EQ(mistakes("problem: atention_search\n").substr(0, 50),
-            "a.yaml:1:10: problem.name: unknown problem 'atenti");
+            "a.yaml:1:10: problem.type: unknown problem 'atenti");
   EXPECT_EQ(mistakes("data: {corpus: [x]}\n"),
             "a.yaml:1:16: data.corpus = [x], must be text, got a list");
   EXPECT_EQ(mistakes("data: [x]\n"), "a.yaml:1:7: data = [x], must be a map of settings");
@@ -228,14 +237,162 @@ TEST_F(ExperimentTest, PlugInSettingsAreChecked) {
             "mean falling?");
   EXPECT_EQ(mistakes("algorithm: {name: stand_in_search, crossover: 0.5}\n"),
             "a.yaml:1:36: algorithm.crossover: unknown key, known: name, population, informed, "
-            "informed_share, rate, schedule");
+            "informed_share, decomposition, weights, rate, schedule");
 }
 
 TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
   EXPECT_NE(mistakes("objectives: [perplexty]\n").find("did you mean perplexity?"),
             std::string::npos);
-  EXPECT_EQ(mistakes("objectives: []\n").substr(0, 58),
-            "a.yaml:1:13: objectives = [], must name at least one of fl");
+  EXPECT_EQ(mistakes("objectives: []\n").substr(0, 60),
+            "a.yaml:1:13: objectives = [], must be a list of at least one");
+  EXPECT_EQ(mistakes("objectives:\n  - flops\n  - {name: flops, context: 64}\n" + kAny),
+            "a.yaml:3:5: objectives: flops is given twice, must be told apart by `as`");
+  EXPECT_EQ(mistakes("objectives: [[flops]]\n").substr(0, 76),
+            "a.yaml:1:14: objectives = [flops], every item must be a name or a map with a");
+  EXPECT_EQ(mistakes("objectives: [{context: 5}]\n").substr(0, 36),
+            "a.yaml:1:14: objectives = {context: ");
+  EXPECT_EQ(mistakes("objectives: [{name: flops, contxt: 5}]\n").substr(0, 63),
+            "a.yaml:1:28: objectives.flops.contxt: unknown key, known: name,");
+}
+
+TEST_F(ExperimentTest, ObjectivesHaveSettingsGoalsAndRanges) {
+  const auto experiment = load(
+      "objectives:\n  - {name: flops, context: 1024, as: long_flops, range: [1e6, 5e6]}\n"
+      "  - {name: accuracy, range: [0.9, 0.1]}\n  - {name: parameters, goal: maximise}\n" +
+      kAny);
+  const auto& [flops, accuracy, parameters] =
+      std::tie(experiment.objectives.objectives.at(0), experiment.objectives.objectives.at(1),
+               experiment.objectives.objectives.at(2));
+  EXPECT_EQ(flops.name, "long_flops");
+  EXPECT_EQ(flops.key, "flops");
+  EXPECT_EQ(flops.settings.get<Integer>("context"), 1024);
+  EXPECT_EQ(flops.range->worst, 5e6);
+  EXPECT_TRUE(accuracy.maximise);
+  EXPECT_TRUE(parameters.maximise);
+  EXPECT_FALSE(flops.maximise);
+  EXPECT_EQ(mistakes("objectives: [{name: flops, range: [5, 1]}]\n"),
+            "a.yaml:1:35: objectives.flops.range = [5, 1], must be [best, worst], the best smaller "
+            "since it is minimised");
+  EXPECT_EQ(mistakes("objectives: [{name: accuracy, range: [0, 1]}]\n"),
+            "a.yaml:1:38: objectives.accuracy.range = [0, 1], must be [best, worst], the best "
+            "larger since it is maximised");
+  EXPECT_NE(mistakes("objectives: [{name: flops, range: [1]}]\n"), "");
+  EXPECT_EQ(mistakes("objectives: [{name: flops, goal: max}]\n"),
+            "a.yaml:1:34: objectives.flops.goal = max, must be one of natural, minimise, maximise");
+}
+
+TEST_F(ExperimentTest, ConstraintsAreBoundsOfObjectives) {
+  const auto experiment = load(
+      "objectives: [perplexity, {name: flops, context: 64, as: short_flops}]\n"
+      "constraints: [short_flops <= 4e6, parameters >= 10]\n" +
+      kAny);
+  ASSERT_EQ(experiment.objectives.constraints.size(), 2U);
+  EXPECT_EQ(experiment.objectives.constraints[0].quantity.settings.get<Integer>("context"), 64);
+  EXPECT_EQ(experiment.objectives.constraints[1].text(), "parameters >= 10");
+  EXPECT_FALSE(experiment.objectives.constraints[1].at_most);
+  for (const std::string text :
+       {"flops < 4", "flops <= many", "flops <=", "flops", "flops <= 4 6", "flops <= nan"}) {
+    EXPECT_NE(
+        mistakes("constraints: ['" + text + "']\n").find("must be of the form NAME <= NUMBER"),
+        std::string::npos)
+        << text;
+  }
+  EXPECT_NE(mistakes("constraints: [flps <= 4]\n").find("did you mean flops?"), std::string::npos);
+  EXPECT_NE(mistakes("constraints: [seed_sd <= 4]\n").find("only over several replicates"),
+            std::string::npos);
+}
+
+TEST_F(ExperimentTest, StabilityNeedsReplicates) {
+  EXPECT_EQ(mistakes("objectives: [perplexity, seed_sd]\n" + kAny),
+            "a.yaml:1:1: evaluation.replicates = 1, must be at least 2 for the objective seed_sd");
+  EXPECT_EQ(mistakes("objectives: [perplexity, seed_sd]\nevaluation: {replicates: 3}\n" + kAny),
+            "");
+}
+
+TEST_F(ExperimentTest, AlgorithmsTakeTheNumberOfObjectivesTheyCan) {
+  const auto one = mistakes("objectives: [perplexity, flops]\nalgorithm: {name: evo_ga}\n");
+  EXPECT_EQ(
+      one.substr(0, 95),
+      "a.yaml:2:19: algorithm.name = evo_ga, minimises one objective, the experiment has 2; set "
+      "algori");
+  EXPECT_NE(one.find("nsga2"), std::string::npos);
+  EXPECT_EQ(mistakes("algorithm: {name: nsga2}\n").substr(0, 94),
+            "a.yaml:1:19: algorithm.name = nsga2, minimises two objectives or more, the experiment "
+            "has 1; n");
+  const auto ihs = mistakes("objectives: [perplexity, flops]\nalgorithm: {name: ihs}\n");
+  EXPECT_NE(ihs.find("overwrites the population that it reads"), std::string::npos) << ihs;
+}
+
+TEST_F(ExperimentTest, DecompositionMakesOneObjectiveOfSeveral) {
+  const std::string two = "objectives: [perplexity, flops]\n";
+  const auto experiment = load(two +
+                               "algorithm: {name: cmaes, decomposition: tchebycheff, weights: [3, "
+                               "1]}\n");
+  EXPECT_EQ(experiment.decomposition->method, "tchebycheff");
+  EXPECT_EQ(experiment.decomposition->weights, (std::vector<double>{0.75, 0.25}));
+  EXPECT_EQ(experiment.search_facts.num_objectives, 1U);
+  EXPECT_EQ(load(two + "algorithm: {name: cmaes, decomposition: bi}\n").decomposition->weights,
+            (std::vector<double>{0.5, 0.5}));
+  EXPECT_NE(mistakes(two + "algorithm: {name: cmaes, decomposition: bi, weights: [1]}\n")
+                .find("must be 2 numbers >= 0"),
+            std::string::npos);
+  EXPECT_NE(mistakes("algorithm: {name: cmaes, decomposition: bi}\n")
+                .find("must be none for one objective"),
+            std::string::npos);
+  EXPECT_NE(mistakes(two + "algorithm: {name: nsga2, decomposition: bi}\n")
+                .find("must be none: nsga2 needs several objectives"),
+            std::string::npos);
+  EXPECT_NE(mistakes(two + "algorithm: {name: nsga2, weights: [1, 2]}\n")
+                .find("must be empty where algorithm.decomposition is none"),
+            std::string::npos);
+}
+
+TEST_F(ExperimentTest, SettingsAreFittedToTheSearch) {
+  const std::string two = "objectives: [perplexity, flops]\n";
+  const auto nsga2 = load(two + "algorithm: nsga2\n");
+  EXPECT_EQ(nsga2.population, 12);
+  EXPECT_DOUBLE_EQ(nsga2.algorithm_settings.get<double>("mutation"), 1.0 / 6);
+  EXPECT_EQ(nsga2.resolved["algorithm"]["mutation"], 1.0 / 6);
+  const auto moead = load(two + "algorithm: moead\n");
+  EXPECT_EQ(moead.algorithm_settings.get<Integer>("neighbours"), 11);
+  EXPECT_EQ(moead.algorithm_settings.get<std::string>("weight_generation"), "grid");
+  EXPECT_EQ(load(two + "algorithm: maco\n").algorithm_settings.get<Integer>("kernel"), 12);
+  const auto cmaes = load("algorithm: cmaes\n");
+  EXPECT_EQ(cmaes.search_facts.dimension, 18U);
+  EXPECT_EQ(cmaes.population, 12);  // 4 + 3 ln 18
+}
+
+TEST_F(ExperimentTest, WhatDoesNotFitIsRefused) {
+  const std::string two = "objectives: [perplexity, flops]\n";
+  EXPECT_EQ(mistakes(two + "algorithm: {name: nsga2, population: 10}\n"),
+            "a.yaml:2:38: algorithm.population = 10, must be at least 8 and a multiple of 4 for "
+            "nsga2");
+  EXPECT_EQ(mistakes(two + "algorithm: {name: nsga2, population: 4}\n"),
+            "a.yaml:2:38: algorithm.population = 4, must be at least 8 and a multiple of 4 for "
+            "nsga2");
+  EXPECT_EQ(mistakes("algorithm: {population: 4, parents: 5}\n"),
+            "a.yaml:1:37: algorithm.parents = 5, must be at most algorithm.population = 4");
+  EXPECT_EQ(mistakes(two + "algorithm: {name: moead, neighbours: 12}\n"),
+            "a.yaml:2:38: algorithm.neighbours = 12, must be in [2, 11], at most "
+            "algorithm.population - 1");
+  EXPECT_EQ(mistakes("objectives: [perplexity, flops, parameters]\n"
+                     "algorithm: {name: moead, weight_generation: grid}\n"),
+            "a.yaml:2:45: algorithm.weight_generation = grid, must be another, or "
+            "algorithm.population 10 or 15: a grid of 3 objectives has so many weights");
+}
+
+TEST_F(ExperimentTest, ASpaceMustHaveSomethingToSearch) {
+  EXPECT_EQ(mistakes("space: {similarity: dot, normalization: softmax, gating: none, temperature: "
+                     "fixed, bias: true, attention_dropout: 0}\n"),
+            "a.yaml:1:8: space: every gene has one value only, at least one must vary");
+}
+
+TEST_F(ExperimentTest, TargetsAreNumbersForOneObjective) {
+  EXPECT_EQ(load("budget: {target: 80.5}\n").budget.get<std::string>("target"), "80.5");
+  EXPECT_EQ(mistakes("budget: {target: low}\n"),
+            "a.yaml:1:18: budget.target = low, must be a number or empty");
+  EXPECT_EQ(mistakes("objectives: [perplexity, flops]\nbudget: {target: 3}\n" + kAny),
+            "a.yaml:2:18: budget.target = 3, must be empty where there are several objectives");
 }
 
 TEST_F(ExperimentTest, TheNameIsOneOfAFolder) {
@@ -330,7 +487,7 @@ TEST_F(ExperimentTest, ResolvedIsCompleteAndTyped) {
   EXPECT_EQ(resolved["algorithm"]["name"], "evo_ga");
   EXPECT_EQ(resolved["algorithm"]["population"], 12);
   EXPECT_EQ(resolved["data"]["corpus"], "wikitext-2");
-  EXPECT_EQ(resolved["problem"]["name"], "attention_search");
+  EXPECT_EQ(resolved["problem"]["type"], "attention_search");
   EXPECT_EQ(resolved["space"]["bias"].dump(), "[false]");
   EXPECT_EQ(resolved["space"]["attention_dropout"].dump(), R"({"decimals":2,"max":0.3,"min":0.0})");
   EXPECT_EQ(resolved["training"]["weight_decay"].dump(), "1.0");
@@ -341,6 +498,9 @@ TEST_F(ExperimentTest, ResolvedIsCompleteAndTyped) {
 TEST_F(ExperimentTest, ResolvedIsAConfigurationOfTheSameExperiment) {
   const auto first = load(
       "semantics: published\nspace: {gating: [none], bias: [false]}\n"
+      "objectives: [{name: flops, context: 64, as: short_flops}]\nconstraints: [parameters <= "
+      "3e6]\n"
+      "budget: {evaluations: 7, target: 3}\n"
       "training: {checkpoints: [1, 2], learning_rate: 1e-5}\n"
       "algorithm: {informed: [dot|softmax|none|fixed|no_bias|0.1], informed_share: 0.1}\n");
   EXPECT_EQ(load(first.resolved.dump()).resolved, first.resolved);
@@ -370,7 +530,8 @@ TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
   const auto recorded = load("").resolved;
   const auto given = load(
                          "name: other\ntraining: {checkpoint_minutes: 1}\n"
-                         "evaluation: {workers: 7, device: cpu, keep_models: 3}\n")
+                         "evaluation: {workers: 7, device: cpu, keep_models: 3}\n"
+                         "budget: {evaluations: 5}\n")
                          .resolved;
   EXPECT_EQ(differing_keys(recorded, given), Texts{});
   EXPECT_EQ(differing_keys(recorded, load("evaluation: {threads: 2}\n").resolved),
@@ -400,11 +561,14 @@ TEST_F(Configuration, BaselineWritesTheDefaultsDown) {
 }
 
 TEST_F(Configuration, PublishedDiffersOnlyInWhatThePublishedCodeDoes) {
-  EXPECT_EQ(differing_keys(load("ga_baseline").resolved, load("ga_published").resolved),
-            (Texts{"data.layout: \"standard\" -> \"published\"",
-                   "evaluation.repeated: \"reuse\" -> \"retrain\"",
-                   "objectives: [\"perplexity\"] -> [\"published_perplexity\"]",
-                   "semantics: \"corrected\" -> \"published\""}));
+  EXPECT_EQ(
+      differing_keys(load("ga_baseline").resolved, load("ga_published").resolved),
+      (Texts{
+          "data.layout: \"standard\" -> \"published\"",
+          "evaluation.repeated: \"reuse\" -> \"retrain\"",
+          R"(objectives: [{"as":"perplexity","goal":"minimise","name":"perplexity","range":[]}] -> )"
+          R"([{"as":"published_perplexity","goal":"minimise","name":"published_perplexity","range":[]}])",
+          "semantics: \"corrected\" -> \"published\""}));
 }
 
 TEST_F(Configuration, AShorterTrainingIsOneOverride) {

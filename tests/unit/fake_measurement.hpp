@@ -13,6 +13,7 @@
 #include "core/format.hpp"
 #include "core/seed.hpp"
 #include "evaluation/evaluator.hpp"
+#include "search/objective_set.hpp"
 
 namespace nas::testing {
 
@@ -43,8 +44,12 @@ class FakeMeasurement : public Measurement {
   }
   bool expensive() const override { return expensive_; }
   double expected_cost(const std::string& candidate) const override { return candidate[0]; }
-  void begin_batch(const std::vector<Evaluation>& earlier) override {
+  void begin_batch(std::span<const Evaluation* const> earlier) override {
     earlier_.push_back(earlier.size());
+  }
+
+  void screen(const Task& task, Evaluation& evaluation) override {
+    if (on_screen_) on_screen_(task, evaluation);
   }
 
   void measure(const Task& task, Evaluation& evaluation) override {
@@ -63,11 +68,13 @@ class FakeMeasurement : public Measurement {
     point.valid.nll = 1.5;
     point.valid.tokens = 3;
     evaluation.curve = {point};
+    evaluation.measured["train_seconds"] = 2.0;
   }
 
   int version_ = 1;
   bool expensive_ = true;
   std::chrono::milliseconds sleep_{0};
+  std::function<void(const Task&, Evaluation&)> on_screen_;
   std::function<void(int number, const Task&)> on_measure_;
   std::atomic<int> measured_{0};
   std::map<std::string, int> times_;
@@ -76,9 +83,30 @@ class FakeMeasurement : public Measurement {
   std::mutex mutex_;
 };
 
-inline std::vector<double> fake_objective(const Evaluation& evaluation) {
-  return {evaluation.values.at("value")};
+/// "value" as above, and with `several` objectives "letters", the sum of the letters' places: the
+/// better the value, the more letters.
+inline ObjectiveSet fake_objectives(bool several = false) {
+  ObjectiveSet set;
+  set.objectives.push_back(
+      {.name = "value",
+       .key = "value",
+       .settings = {},
+       .objective = {.unit = "1",
+                     .trained = [](const Evaluation& e) { return e.values.at("value"); }},
+       .range = Range{.best = 0.0, .worst = 100.0}});
+  if (!several) return set;
+  set.objectives.push_back({.name = "letters",
+                            .key = "letters",
+                            .settings = {},
+                            .objective = {.unit = "1",
+                                          .trained =
+                                              [](const Evaluation& e) {
+                                                return static_cast<double>(
+                                                    e.candidate[0] + e.candidate[2] +
+                                                    e.candidate[4] - 3 * 'a');
+                                              }},
+                            .range = Range{.best = 0.0, .worst = 8.0}});
+  return set;
 }
-inline const std::vector<double> kPenalty{1000.0};
 
 }  // namespace nas::testing

@@ -28,8 +28,9 @@ SearchSpace paper_space() {
 SearchSpace mixed_space() {
   return SearchSpace({{.name = "a", .options = {"a0", "a1", "a2"}},
                       {.name = "x", .min = -1.0, .max = 1.0},
-                      {.name = "b", .options = {"b0"}},
-                      {.name = "y", .min = 5.0, .max = 5.0}});
+                      {.name = "b", .options = {"b0", "b1"}},
+                      {.name = "y", .min = 5.0, .max = 5.0},
+                      {.name = "c", .options = {"c0"}}});
 }
 
 template <class Error, class Function>
@@ -60,8 +61,17 @@ TEST(SearchSpace, ManyCombinationsSaturate) {
 
 TEST(SearchSpace, BoundsHaveTheIntegersLast) {
   const auto [lower, upper] = mixed_space().bounds();
-  EXPECT_EQ(lower, (Vector{-1, 5, 0, 0}));
-  EXPECT_EQ(upper, (Vector{1, 5, 2, 0}));
+  EXPECT_EQ(lower, (Vector{-1, 0, 0}));
+  EXPECT_EQ(upper, (Vector{1, 2, 1}));
+}
+
+TEST(SearchSpace, GenesOfOneValueTakeNoEntry) {
+  const auto space = mixed_space();
+  EXPECT_EQ(space.num_varying(), 3U);
+  EXPECT_EQ(space.num_integers(), 2U);
+  const auto genotype = space.decode({0.0, 0.0, 0.0});
+  EXPECT_EQ(genotype.real("y"), 5.0);
+  EXPECT_EQ(genotype.option("c"), "c0");
 }
 
 TEST(SearchSpace, EncodeAndDecodeAreInverseOverThePapersSpace) {
@@ -87,8 +97,8 @@ TEST(SearchSpace, EncodeAndDecodeAreInverseOverThePapersSpace) {
 }
 
 TEST(SearchSpace, DecodesNamesInTheOrderOfTheGenes) {
-  const auto genotype = mixed_space().decode({0.5, 5.0, 1.0, 0.0});
-  const Genotype expected({{"a", "a1"}, {"x", 0.5}, {"b", "b0"}, {"y", 5.0}});
+  const auto genotype = mixed_space().decode({0.5, 1.0, 0.0});
+  const Genotype expected({{"a", "a1"}, {"x", 0.5}, {"b", "b0"}, {"y", 5.0}, {"c", "c0"}});
   EXPECT_EQ(genotype, expected);
   EXPECT_EQ(genotype.option("a"), "a1");
   EXPECT_EQ(genotype.real("x"), 0.5);
@@ -96,36 +106,93 @@ TEST(SearchSpace, DecodesNamesInTheOrderOfTheGenes) {
 
 TEST(SearchSpace, DecodeClampsAndRounds) {
   const auto space = mixed_space();
-  EXPECT_EQ(space.decode({-7.0, 5.0, -3.0, 0.0}), space.decode({-1.0, 5.0, 0.0, 0.0}));
-  EXPECT_EQ(space.decode({7.0, 6.0, 9.0, 1.0}), space.decode({1.0, 5.0, 2.0, 0.0}));
-  EXPECT_EQ(space.decode({0.0, 5.0, 1.4, 0.0}).option("a"), "a1");
-  EXPECT_EQ(space.decode({0.0, 5.0, 1.6, 0.0}).option("a"), "a2");
+  EXPECT_EQ(space.decode({-7.0, -3.0, 0.0}), space.decode({-1.0, 0.0, 0.0}));
+  EXPECT_EQ(space.decode({7.0, 9.0, 4.0}), space.decode({1.0, 2.0, 1.0}));
+  EXPECT_EQ(space.decode({0.0, 1.4, 0.0}).option("a"), "a1");
+  EXPECT_EQ(space.decode({0.0, 1.6, 0.0}).option("a"), "a2");
   const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(space.decode({infinity, 5.0, -infinity, 0.0}), space.decode({1.0, 5.0, 0.0, 0.0}));
+  EXPECT_EQ(space.decode({infinity, -infinity, 0.0}), space.decode({1.0, 0.0, 0.0}));
 }
 
 TEST(SearchSpace, DecodeRefusesNanAndWrongLengths) {
   const auto space = mixed_space();
-  EXPECT_EQ(message<std::invalid_argument>([&] {
-              (void)space.decode({0.0, 5.0, NAN, 0.0});
-            }),
-            "decision vector: gene a is NaN");
-  EXPECT_EQ(message<std::invalid_argument>([&] {
-              (void)space.decode({NAN, 5.0, 0.0, 0.0});
-            }),
-            "decision vector: gene x is NaN");
+  for (const auto& vector : {Vector{0.0, NAN, 0.0}, Vector{NAN, 0.0, 0.0}}) {
+    EXPECT_EQ(message<std::invalid_argument>([&] { (void)space.decode(vector); }),
+              "decision vector: an entry is NaN");
+  }
   EXPECT_EQ(message<std::invalid_argument>([&] { (void)space.decode({0.0}); }),
-            "decision vector has 1 entries, must have 4");
+            "decision vector has 1 entries, must have 3");
+  EXPECT_EQ(message<std::invalid_argument>([&] { (void)space.decode({0.0}, Encoding::scores); }),
+            "decision vector has 1 entries, must have 6");
+}
+
+TEST(SearchSpace, RelaxedOptionsAreEquallyWide) {
+  const auto space = mixed_space();
+  EXPECT_EQ(space.bounds(Encoding::relaxed).second, (Vector{1, 3, 2}));
+  EXPECT_EQ(space.num_integers(Encoding::relaxed), 0U);
+  const auto option = [&](double x) {
+    return space.decode({0, x, 0}, Encoding::relaxed).option("a");
+  };
+  EXPECT_EQ(option(0.0), "a0");
+  EXPECT_EQ(option(0.999), "a0");
+  EXPECT_EQ(option(1.0), "a1");
+  EXPECT_EQ(option(3.0), "a2");
+  EXPECT_EQ(option(-1.0), "a0");
+}
+
+TEST(SearchSpace, TheLargestScoreChoosesTheFirstOfEquals) {
+  const auto space = mixed_space();
+  EXPECT_EQ(space.bounds(Encoding::scores).second, (Vector{1, 1, 1, 1, 1, 1}));
+  const auto genotype = space.decode({0.5, 0.1, 0.7, 0.2, 0.4, 0.4}, Encoding::scores);
+  EXPECT_EQ(genotype.option("a"), "a1");
+  EXPECT_EQ(genotype.option("b"), "b0");
+  EXPECT_EQ(genotype.real("x"), 0.5);
+}
+
+TEST(SearchSpace, EveryEncodingIsUndoneByItsDecoding) {
+  RandomEngine random(5);
+  for (const auto& space : {paper_space(), mixed_space()}) {
+    for (const auto encoding : {Encoding::integers, Encoding::relaxed, Encoding::scores}) {
+      const auto [lower, upper] = space.bounds(encoding);
+      for (int i = 0; i < 200; ++i) {
+        const auto genotype = space.draw(random);
+        for (RandomEngine* placement : {static_cast<RandomEngine*>(nullptr), &random}) {
+          const auto vector = space.encode(genotype, encoding, placement);
+          ASSERT_EQ(vector.size(), lower.size());
+          for (std::size_t k = 0; k < vector.size(); ++k) {
+            ASSERT_GE(vector[k], lower[k]);
+            ASSERT_LE(vector[k], upper[k]);
+          }
+          ASSERT_EQ(space.decode(vector, encoding), genotype) << to_string(encoding);
+        }
+      }
+    }
+  }
+}
+
+TEST(SearchSpace, DrawsReachEveryOption) {
+  const auto space = paper_space();
+  RandomEngine random(1);
+  std::set<Vector> seen;
+  for (int i = 0; i < 6000; ++i) {
+    auto vector = space.encode(space.draw(random));
+    vector.front() = 0;  // dropout
+    seen.insert(vector);
+  }
+  EXPECT_EQ(seen.size(), 384U);
 }
 
 TEST(SearchSpace, EncodeSaysWhatIsNotInTheSpace) {
   const auto space = mixed_space();
-  const Genotype option({{"a", "a9"}, {"x", 0.0}, {"b", "b0"}, {"y", 5.0}});
+  const Genotype option({{"a", "a9"}, {"x", 0.0}, {"b", "b0"}, {"y", 5.0}, {"c", "c0"}});
   EXPECT_EQ(message<InputError>([&] { (void)space.encode(option); }),
             "gene a = a9, must be one of a0, a1, a2; did you mean a0?");
-  const Genotype real({{"a", "a1"}, {"x", 1.5}, {"b", "b0"}, {"y", 5.0}});
+  const Genotype real({{"a", "a1"}, {"x", 1.5}, {"b", "b0"}, {"y", 5.0}, {"c", "c0"}});
   EXPECT_EQ(message<InputError>([&] { (void)space.encode(real); }),
             "gene x = 1.5, must be in [-1, 1]");
+  const Genotype fixed({{"a", "a1"}, {"x", 0.5}, {"b", "b0"}, {"y", 5.0}, {"c", "c1"}});
+  EXPECT_EQ(message<InputError>([&] { (void)space.encode(fixed); }),
+            "gene c = c1, must be one of c0; did you mean c0?");
 }
 
 TEST(SearchSpace, RefusesGenesThatContradict) {

@@ -39,12 +39,16 @@ inline bool register_stand_in_plugins() {
                                   .choices = {"constant", "falling"}}},
                     .file = __FILE__},
                    [] {
-                     return Algorithm{.make = [](const Parameters&, const SearchFacts&,
+                     return Algorithm{.objectives = Algorithm::Objectives::any,
+                                      .make = [](const Parameters&, const SearchFacts&,
                                                  std::uint32_t) { return pagmo::algorithm(); }};
                    });
   if (!problems().contains("attention_search")) {
-    problems().add({.key = "attention_search", .summary = "train and score", .file = __FILE__},
-                   [](const ProblemInputs&) { return std::shared_ptr<Problem>(); });
+    problems().add({.key = "attention_search", .summary = "train and score", .file = __FILE__}, [] {
+      return ProblemKind{
+          .sections = {"semantics", "space", "baseline", "model", "data", "training"},
+          .make = [](const ProblemInputs&) { return std::shared_ptr<Problem>(); }};
+    });
   }
   return true;
 }

@@ -4,12 +4,12 @@ namespace nas {
 namespace {
 
 /// exp(nll / tokens) at the end of the curve: every validation token weighs the same.
-Objective perplexity() {
+Objective perplexity(const Parameters& /*settings*/) {
   return {
       .unit = "1",
-      .value =
+      .trained =
           [](const Evaluation& evaluation) { return evaluation.curve.back().valid.perplexity(); },
-      .penalty = 1e9};
+      .range = expected_perplexity};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "perplexity",

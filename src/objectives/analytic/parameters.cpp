@@ -3,10 +3,10 @@
 namespace nas {
 namespace {
 
-Objective parameters() {
-  return {.unit = "1",
-          .value = [](const Evaluation& evaluation) { return evaluation.values.at("parameters"); },
-          .penalty = 1e18};
+Objective parameters(const Parameters& /*settings*/) {
+  return {.unit = "1", .analytic = [](const Subject& subject) {
+            return static_cast<double>(num_parameters(subject.architecture));
+          }};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "parameters",

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "genotype/search_space.hpp"
+#include "search/problem.hpp"
+
+namespace nas {
+
+/// Sets the ranges that can be known before anything is trained: what an objective expects of the
+/// problem's facts; for one by formula its least and largest value over the space (up to 20,000
+/// combinations of the categorical genes all of them, else as many random ones).
+///
+/// @throws InputError if an objective is unavailable here, or is the same for the whole space.
+void set_expected_ranges(ObjectiveSet& objectives, const SearchSpace& space, const Problem& problem,
+                         const nlohmann::json& facts);
+
+/// Sets the ranges that are still open: between 0 and twice the baseline's value.
+/// @param baseline  its replicates; at least one usable, else @throws InputError.
+void set_ranges_from_baseline(ObjectiveSet& objectives, Objective::Evaluations baseline);
+
+/// Sets ranges as an earlier process recorded them (ObjectiveSet::record).
+void set_recorded_ranges(ObjectiveSet& objectives, const nlohmann::json& record);
+
+}  // namespace nas

@@ -1,0 +1,25 @@
+#include "search/objective.hpp"
+
+namespace nas {
+namespace {
+
+Objective accuracy(const Parameters& /*settings*/) {
+  return {.unit = "1",
+          .maximise = true,
+          .trained =
+              [](const Evaluation& evaluation) { return evaluation.curve.back().valid.accuracy(); },
+          .range =
+              [](const nlohmann::json& /*facts*/) {
+                return std::optional<Range>({.best = 1.0, .worst = 0.0});
+              }};
+}
+
+NAS_REGISTER_OBJECTIVE(
+    {.key = "accuracy",
+     .summary = "share of the validation targets that the model ranks first; maximised",
+     .settings = {},
+     .file = __FILE__},
+    accuracy);
+
+}  // namespace
+}  // namespace nas
