@@ -20,7 +20,7 @@ NAS_REGISTER_NORMALIZATION(
         "softmax over the ceil(n/4) largest of n visible scores: topk_quarter made "
         "independent of the length",
     .flops = [](const AttentionShape& shape) {
-      return 5.0 * static_cast<double>(shape.heads * shape.context * shape.context);
+      return 4.0 * static_cast<double>(shape.heads * shape.context * shape.context);
     });
 
 }  // namespace

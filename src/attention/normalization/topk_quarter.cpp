@@ -22,7 +22,7 @@ NAS_REGISTER_NORMALIZATION(
         "'sparsemax'; depends on the length",
     .flops =
         [](const AttentionShape& shape) {
-          return 5.0 * static_cast<double>(shape.heads * shape.context * shape.context);
+          return 4.0 * static_cast<double>(shape.heads * shape.context * shape.context);
         },
     .prefix_consistent = false);
 

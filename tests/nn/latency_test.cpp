@@ -1,0 +1,173 @@
+#include "nn/latency.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "search/objective.hpp"
+
+namespace nas::nn {
+namespace {
+
+Architecture small_model(Semantics semantics = Semantics::corrected) {
+  Architecture architecture;
+  architecture.mechanism = vanilla_mechanism(semantics);
+  architecture.semantics = semantics;
+  architecture.layers = 1;
+  architecture.width = 16;
+  architecture.heads = 2;
+  architecture.context = 8;
+  architecture.vocabulary = 20;
+  return architecture;
+}
+
+LatencySettings settings_for(Part part, std::int64_t context = 0) {
+  LatencySettings settings;
+  settings.pass.part = part;
+  settings.pass.context = context;
+  settings.repeats = LatencySettings::kMinRepeats;
+  settings.warm_up = 2;
+  return settings;
+}
+
+TEST(Percentile, IsTheNearestRank) {
+  std::vector<double> values;
+  for (int i = 10; i >= 1; --i) values.push_back(i);
+  EXPECT_EQ(percentile(values, 50), 5);
+  EXPECT_EQ(percentile(values, 90), 9);
+  EXPECT_EQ(percentile(values, 91), 10);
+  EXPECT_EQ(percentile(values, 100), 10);
+  EXPECT_EQ(percentile(values, 1), 1);
+  EXPECT_EQ(percentile({3, 1, 2}, 50), 2);
+  EXPECT_EQ(percentile({7}, 90), 7);
+  EXPECT_THROW((void)percentile({}, 50), std::logic_error);
+  EXPECT_THROW((void)percentile({1}, 0), std::logic_error);
+  EXPECT_THROW((void)percentile({1}, 101), std::logic_error);
+}
+
+TEST(Latency, IsMeasuredOfEitherPart) {
+  const auto architecture = small_model();
+  for (const auto part : {Part::model, Part::attention}) {
+    const auto report = measure_latency(architecture, architecture, settings_for(part));
+    EXPECT_GT(report.p50, 0.0);
+    EXPECT_LE(report.p50, report.p90);
+    EXPECT_GT(report.canary_p50, 0.0);
+    EXPECT_LE(report.canary_p50, report.canary_p90);
+    EXPECT_TRUE(std::isfinite(report.p90) && std::isfinite(report.canary_p90));
+    EXPECT_EQ(report.relative(), report.p50 / report.canary_p50);
+    EXPECT_EQ(report.repeats, 50);
+    EXPECT_EQ(report.context, 8);
+  }
+}
+
+// 64 times the scores and 8 times the rest, so that no noise hides it.
+TEST(Latency, GrowsWithTheTokens) {
+  Architecture architecture;
+  architecture.mechanism = vanilla_mechanism(Semantics::corrected);
+  const auto at_length = [&](std::int64_t context) {
+    return measure_latency(architecture, architecture, settings_for(Part::attention, context));
+  };
+  const auto brief = at_length(32);
+  const auto lengthy = at_length(256);  // longer than the architecture's 128
+  EXPECT_EQ(lengthy.context, 256);
+  EXPECT_GT(lengthy.p50, 2 * brief.p50);
+  EXPECT_GT(lengthy.canary_p50, 2 * brief.canary_p50);
+}
+
+TEST(Latency, TellsTheSubjectFromTheCanary) {
+  auto subject = small_model();
+  subject.context = 128;
+  subject.mechanism.similarity = "additive";  // a tanh for each channel of a pair of tokens
+  auto canary = subject;
+  canary.mechanism = vanilla_mechanism(canary.semantics);
+  EXPECT_GT(measure_latency(subject, canary, settings_for(Part::attention)).relative(), 1.5);
+  EXPECT_LT(measure_latency(canary, subject, settings_for(Part::attention)).relative(), 1 / 1.5);
+}
+
+TEST(Latency, LeavesTheNumberOfThreadsAsItWas) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  auto settings = settings_for(Part::attention);
+  settings.threads = 1;
+  (void)measure_latency(small_model(), small_model(), settings);
+  EXPECT_EQ(at::get_num_threads(), 2);
+  {
+    const ThreadScope threads(1);
+    EXPECT_EQ(at::get_num_threads(), 1);
+  }
+  EXPECT_EQ(at::get_num_threads(), 2);
+  settings.pass.batch = 0;
+  EXPECT_THROW((void)measure_latency(small_model(), small_model(), settings), InputError);
+  EXPECT_EQ(at::get_num_threads(), 2);
+  at::set_num_threads(before);
+}
+
+void expect_refused(const std::function<void()>& what, const std::string& text) {
+  try {
+    what();
+    ADD_FAILURE() << "no exception, expected: " << text;
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.what(), text);
+  }
+}
+
+TEST(Latency, RefusesWhatCannotBeMeasured) {
+  const auto measure = [](const std::function<void(LatencySettings&, Architecture&)>& change) {
+    return [change] {
+      auto settings = settings_for(Part::model);
+      auto architecture = small_model();
+      change(settings, architecture);
+      (void)measure_latency(architecture, architecture, settings);
+    };
+  };
+  expect_refused(measure([](auto& settings, auto&) { settings.repeats = 49; }),
+                 "repeats = 49, must be in [50, 2147483647]");
+  expect_refused(measure([](auto& settings, auto&) { settings.warm_up = -1; }),
+                 "warm_up = -1, must be in [0, 2147483647]");
+  expect_refused(measure([](auto& settings, auto&) { settings.threads = 0; }),
+                 "threads = 0, must be in [1, 2147483647]");
+  expect_refused(measure([](auto& settings, auto&) { settings.pass.batch = 0; }),
+                 "batch = 0, must be in [1, 2147483647]");
+  expect_refused(measure([](auto& settings, auto&) { settings.pass.context = -1; }),
+                 "context = -1, must be in [0, 2147483647]");
+  expect_refused(measure([](auto&, auto& architecture) { architecture.heads = 3; }),
+                 "heads = 3, must divide width = 16");
+  expect_refused([] { (void)parse_part("layer"); }, "part = layer, must be model or attention");
+}
+
+TEST(LatencyObjective, RecordsWhatWasMeasured) {
+  const auto& entry = objectives().at("latency");
+  Parameters settings(entry.description.settings);
+  settings.set("repeats", std::int64_t{50});
+  settings.set("batch", std::int64_t{2});
+  Subject subject{.architecture = small_model(Semantics::published)};
+  subject.architecture.mechanism.normalization = "sparsemax";
+  for (const bool median : {true, false}) {
+    settings.set("percentile", std::string(median ? "p50" : "p90"));
+    const auto objective = entry.make(settings);
+    EXPECT_EQ(objective.unit, "ms");
+    EXPECT_FALSE(objective.maximise);
+    EXPECT_FALSE(objective.analytic || objective.trained);
+    const auto measured = objective.measured(subject);
+    for (const auto* time : {"value", "p50", "p90", "canary_p50", "canary_p90", "relative"}) {
+      EXPECT_GT(measured.at(time).get<double>(), 0.0) << time;
+      EXPECT_TRUE(std::isfinite(measured.at(time).get<double>())) << time;
+    }
+    EXPECT_EQ(measured.at("value"), measured.at(median ? "p50" : "p90"));
+    EXPECT_EQ(measured.at("repeats"), 50);
+    EXPECT_EQ(measured.at("threads"), 1);
+    EXPECT_EQ(measured.at("device"), "cpu");
+    EXPECT_EQ(measured.at("batch"), 2);
+    EXPECT_EQ(measured.at("context"), 8);
+    EXPECT_EQ(measured.at("part"), "attention");
+  }
+}
+
+}  // namespace
+}  // namespace nas::nn
