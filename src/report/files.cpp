@@ -1,15 +1,16 @@
 #include "report/files.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
+#include <system_error>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "search/search.hpp"
 
 namespace nas {
 
@@ -17,132 +18,56 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// Characters that a UTF-8 text takes on a terminal (no wide ones occur).
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
+/// JSON has no infinity and no NaN.
+nlohmann::json finite(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return value;
 }
 
-/// Columns as wide as their widest cell; the second is left-aligned, the others right.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+nlohmann::json values_json(const RunSummary& run, const std::vector<double>& values) {
+  auto json = nlohmann::json::object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    json[run.objectives[i].name] = finite(values[i]);
   }
-  std::ostringstream text;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string blanks(widths[i] - width_of(row[i]), ' ');
-      text << "  " << (i == 1 ? row[i] + blanks : blanks + row[i]);
-    }
-    text << '\n';
-  }
-  return text.str();
+  return json;
 }
 
-std::string fixed(double value, int digits) {
-  std::array<char, 64> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), "%.*f", digits, value);
-  return buffer.data();
-}
-
-std::string value_text(double value) {
-  return std::abs(value) < 1e5 ? fixed(value, 2) : human_count(value);
-}
-
-Row table_row(const std::string& rank, const RankedCandidate& candidate, const RunSummary& run) {
-  const Evaluation& first = *candidate.evaluations.front();
-  double seconds = 0.0;
-  for (const auto* evaluation : candidate.evaluations) {
-    seconds += measured_number(*evaluation, "train_seconds");
-  }
-  std::string difference = "-";
-  if (run.baseline && run.baseline->candidate != candidate.candidate) {
-    const double percent = 100.0 * (candidate.value / run.baseline->value - 1.0);
-    difference = (percent > 0 ? "+" : "") + fixed(percent, 1) + " %";
-  }
-  const auto number = [&first](const char* name) {
-    const auto found = first.values.find(name);
-    return found == first.values.end() ? std::string("-") : human_count(found->second);
-  };
-  return {rank,
-          candidate.label,
-          value_text(candidate.value),
-          difference,
-          std::to_string(candidate.n),
-          fixed(100.0 * first.curve.back().valid.accuracy(), 1) + " %",
-          number("parameters"),
-          number("flops"),
-          fixed(seconds, 1) + " s",
-          candidate.first_ask < 0 ? "-" : std::to_string(candidate.first_ask + 1)};
-}
-
-std::string failures_text(const RunSummary& run) {
-  std::map<std::string, std::pair<int, std::string>> by_status;
-  for (const auto* evaluation : run.failures) {
-    auto& [count, reason] = by_status[std::string(to_string(evaluation->status))];
-    if (count++ == 0) reason = evaluation->reason;
-  }
-  std::string text;
-  for (const auto& [status, entry] : by_status) {
-    text += "  " + std::to_string(entry.first) + " " + status + ", e.g.: " + entry.second + "\n";
-  }
-  return text;
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-nlohmann::json candidate_json(const RankedCandidate& candidate) {
+nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
   nlohmann::json ids = nlohmann::json::array();
   for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
+  auto facts = nlohmann::json::object();
+  if (const auto* evaluation = candidate.usable_evaluation()) {
+    for (const auto& [name, value] : evaluation->values) facts[name] = finite(value);
+  }
   return {{"mechanism", candidate.label},
           {"candidate", candidate.candidate},
-          {"value", candidate.value},
+          {"values", values_json(run, candidate.values)},
+          {"on_front", candidate.on_front},
           {"n", candidate.n},
           {"first_ask", candidate.first_ask},
           {"times_asked", candidate.times_asked},
-          {"values", candidate.evaluations.front()->values},
+          {"facts", facts},
           {"evaluations", ids}};
 }
 
-}  // namespace
-
-std::string closing_table(const RunSummary& run, std::size_t count) {
-  std::ostringstream text;
-  text << run.asks.size() << " candidates asked for, "
-       << run.asks.size() - static_cast<std::size_t>(run.reused) << " evaluated, " << run.reused
-       << " answered by an earlier evaluation, " << run.failures.size() << " failures; "
-       << human_duration(run.train_seconds) << " of training\n\n";
-  std::vector<Row> rows{{"", "mechanism", run.objective, "to baseline", "n", "accuracy", "params",
-                         "FLOPs", "trained", "ask"}};
-  for (std::size_t i = 0; i < std::min(count, run.ranking.size()); ++i) {
-    rows.push_back(table_row(std::to_string(i + 1), run.ranking[i], run));
+nlohmann::json front_json(const RunSummary& run) {
+  auto front = nlohmann::json::array();
+  for (const auto i : run.front) {
+    const auto& candidate = run.ranking[i];
+    nlohmann::json ids = nlohmann::json::array();
+    for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
+    front.push_back({{"mechanism", candidate.label},
+                     {"candidate", candidate.candidate},
+                     {"values", values_json(run, candidate.values)},
+                     {"n", candidate.n},
+                     {"evaluations", ids},
+                     {"knee", run.knee == i}});
   }
-  if (run.baseline) rows.push_back(table_row("baseline", *run.baseline, run));
-  text << aligned(rows);
-  if (!run.failures.empty()) text << "\nfailures\n" << failures_text(run);
-  if (!run.ranking.empty() && run.ranking.front().n == 1) {
-    text << "\nn = 1: one training each. Differences below the noise between seeds mean nothing, "
-            "and the best of\n"
-            "many single trainings looks better than it is.\n";
-  }
-  return text.str();
+  return front;
 }
 
-nlohmann::json results_json(const RunSummary& run) {
-  nlohmann::json ranking = nlohmann::json::array();
-  for (const auto& candidate : run.ranking) ranking.push_back(candidate_json(candidate));
-  nlohmann::json batches = nlohmann::json::array();
-  const auto finite = [](double value) -> nlohmann::json {
-    if (!std::isfinite(value)) return nullptr;
-    return value;
-  };
+nlohmann::json batches_json(const RunSummary& run) {
+  auto batches = nlohmann::json::array();
   for (const auto& batch : run.batches) {
     batches.push_back({{"batch", batch.batch},
                        {"asked", batch.asked},
@@ -151,73 +76,166 @@ nlohmann::json results_json(const RunSummary& run) {
                        {"mean", batch.asked > batch.failures ? finite(batch.mean) : nullptr},
                        {"best_so_far", finite(batch.best_so_far)}});
   }
-  nlohmann::json failures = nlohmann::json::array();
+  return batches;
+}
+
+nlohmann::json failures_json(const RunSummary& run) {
+  auto failures = nlohmann::json::array();
   for (const auto* evaluation : run.failures) {
     failures.push_back({{"mechanism", run.label(evaluation->candidate)},
                         {"status", to_string(evaluation->status)},
                         {"reason", evaluation->reason},
                         {"evaluation", evaluation->id}});
   }
-  return {{"schema", 1},
-          {"objective", run.objective},
-          {"counts",
-           {{"asked", run.asks.size()},
-            {"evaluated", run.asks.size() - static_cast<std::size_t>(run.reused)},
-            {"reused", run.reused},
-            {"failures", run.failures.size()}}},
-          {"train_seconds", run.train_seconds},
-          {"baseline", run.baseline ? candidate_json(*run.baseline) : nlohmann::json()},
-          {"ranking", ranking},
-          {"batches", batches},
-          {"failures", failures},
-          {"config", run.config},
-          {"facts", run.facts},
-          {"environment", run.environment}};
+  return failures;
 }
 
-std::string evaluations_csv(const RunSummary& run) {
+/// How the search came on: the hypervolume, or the best value of the only objective.
+nlohmann::json trace_json(const RunSummary& run) {
+  auto trace = nlohmann::json::array();
+  for (const auto& indicator : run.indicators) {
+    trace.push_back({{"asked", indicator.asked},
+                     {"evaluated", indicator.evaluated},
+                     {"value", finite(indicator.value)}});
+    if (run.several()) trace.back()["front"] = indicator.front;
+  }
+  nlohmann::json json{
+      {"value", run.indicators.empty() ? nullptr : finite(run.indicators.back().value)},
+      {"trace", trace}};
+  if (run.several()) json["reference"] = kReferencePoint;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json results_json(const RunSummary& run) {
+  auto objectives = nlohmann::json::array();
+  for (const auto& objective : run.objectives) {
+    objectives.push_back({{"name", objective.name},
+                          {"key", objective.key},
+                          {"unit", objective.unit},
+                          {"maximise", objective.maximise},
+                          {"best", finite(objective.best)},
+                          {"worst", finite(objective.worst)}});
+  }
+  auto ranking = nlohmann::json::array();
+  for (const auto& candidate : run.ranking) ranking.push_back(candidate_json(run, candidate));
+  nlohmann::json json{
+      {"schema", 2},
+      {"objectives", objectives},
+      {"counts",
+       {{"asked", run.asks.size()},
+        {"evaluated", run.evaluated},
+        {"reused", run.reused},
+        {"failures", run.failures.size()}}},
+      {"train_seconds", run.train_seconds},
+      {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
+      {"baseline", run.baseline ? candidate_json(run, *run.baseline) : nlohmann::json()},
+      {"front", front_json(run)},
+      {"ranking", ranking},
+      {"batches", batches_json(run)},
+      {"failures", failures_json(run)},
+      {"config", run.config},
+      {"facts", run.facts},
+      {"environment", run.environment}};
+  json[run.several() ? "hypervolume" : "best"] = trace_json(run);
+  if (run.several() && !run.last_population.empty()) {
+    json["last_population_hypervolume"] =
+        hypervolume(run.last_population, Point(run.objectives.size(), kReferencePoint));
+  }
+  return json;
+}
+
+namespace {
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+void write_line(std::ostream& text, const Row& row) {
+  std::vector<std::string> fields;
+  for (const auto& field : row) fields.push_back(csv_field(field));
+  text << join(fields, ",") << "\r\n";
+}
+
+const Row& genes() {
   static const Row kGenes{"similarity",  "normalization", "gating",
                           "temperature", "bias",          "attention_dropout"};
-  std::map<std::string, std::pair<std::string, std::string>>
-      asks;  // numbers and first batch, by evaluation
-  for (const auto& ask : run.asks) {
-    auto& [numbers, batch] = asks[ask.evaluation];
-    numbers += (numbers.empty() ? "" : " ") + std::to_string(ask.number + 1);
-    if (batch.empty()) batch = std::to_string(ask.batch);
+  return kGenes;
+}
+
+/// Whether candidates are mechanisms: their names are the genes, one after the other.
+bool has_genes(const RunSummary& run) {
+  return run.config.contains("space") &&
+         std::all_of(run.evaluations.begin(), run.evaluations.end(), [](const auto& evaluation) {
+           const auto& name = evaluation.candidate;
+           return std::count(name.begin(), name.end(), '|') + 1 == std::ssize(genes());
+         });
+}
+
+const Row& quality_columns() {
+  static const Row kColumns{"perplexity", "published_perplexity", "nll", "tokens", "accuracy"};
+  return kColumns;
+}
+
+Row quality_fields(const Evaluation& evaluation) {
+  if (!is_usable(evaluation) || evaluation.curve.empty()) return Row(quality_columns().size());
+  const auto& valid = evaluation.curve.back().valid;
+  return {shortest(valid.perplexity()), shortest(valid.published_perplexity()), shortest(valid.nll),
+          std::to_string(valid.tokens), shortest(valid.accuracy())};
+}
+
+/// Objectives that are not among the columns anyway.
+std::vector<std::size_t> further_objectives(const RunSummary& run, const Row& columns) {
+  std::vector<std::size_t> further;
+  for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+    const auto& name = run.objectives[i].name;
+    if (std::find(columns.begin(), columns.end(), name) == columns.end()) further.push_back(i);
   }
-  Row header{"mechanism", "candidate"};
-  header.insert(header.end(), kGenes.begin(), kGenes.end());
-  for (const auto* name : {"replicate", "asks", "batch", "status", "reason", "perplexity",
-                           "published_perplexity", "nll", "tokens", "accuracy", "parameters",
-                           "flops", "steps", "train_seconds", "peak_bytes", "id"}) {
-    header.emplace_back(name);
-  }
-  std::ostringstream text;
-  const auto line = [&text](const Row& row) {
-    std::vector<std::string> fields;
-    for (const auto& field : row) fields.push_back(csv_field(field));
-    text << join(fields, ",") << "\r\n";
+  return further;
+}
+
+}  // namespace
+
+std::string evaluations_csv(const RunSummary& run) {
+  struct Answered {
+    std::string numbers, batch;  // of the first
   };
-  line(header);
+  std::map<std::string, Answered> asks;  // by evaluation
+  for (const auto& ask : run.asks) {
+    for (const auto& id : ask.evaluations) {
+      auto& [numbers, batch] = asks[id];
+      numbers += (numbers.empty() ? "" : " ") + std::to_string(ask.number + 1);
+      if (batch.empty()) batch = std::to_string(ask.batch);
+    }
+  }
+  const bool with_genes = has_genes(run);
+  Row header{"mechanism", "candidate"};
+  if (with_genes) header.insert(header.end(), genes().begin(), genes().end());
+  header.insert(header.end(), {"replicate", "asks", "batch", "status", "reason"});
+  header.insert(header.end(), quality_columns().begin(), quality_columns().end());
+  header.insert(header.end(), {"parameters", "flops", "steps", "train_seconds", "peak_bytes"});
+  const auto objectives = further_objectives(run, header);
+  for (const auto i : objectives) header.push_back(run.objectives[i].name);
+  header.emplace_back("id");
+
+  std::ostringstream text;
+  write_line(text, header);
   for (const auto& evaluation : run.evaluations) {
     Row row{run.label(evaluation.candidate), evaluation.candidate};
-    std::istringstream genes(evaluation.candidate);
-    for (std::size_t i = 0; i < kGenes.size(); ++i) {
-      std::string gene;
-      std::getline(genes, gene, '|');
-      row.push_back(gene);
+    std::istringstream fields(evaluation.candidate);
+    for (std::size_t i = 0; with_genes && i < genes().size(); ++i) {
+      row.emplace_back();
+      std::getline(fields, row.back(), '|');
     }
     const auto& [numbers, batch] = asks[evaluation.id];
     row.insert(row.end(), {std::to_string(evaluation.replicate), numbers, batch,
                            std::string(to_string(evaluation.status)), evaluation.reason});
-    if (is_usable(evaluation) && !evaluation.curve.empty()) {
-      const auto& valid = evaluation.curve.back().valid;
-      row.insert(row.end(),
-                 {shortest(valid.perplexity()), shortest(valid.published_perplexity()),
-                  shortest(valid.nll), std::to_string(valid.tokens), shortest(valid.accuracy())});
-    } else {
-      row.insert(row.end(), 5, "");
-    }
+    const auto quality = quality_fields(evaluation);
+    row.insert(row.end(), quality.begin(), quality.end());
     for (const auto* name : {"parameters", "flops"}) {
       const auto found = evaluation.values.find(name);
       row.push_back(found == evaluation.values.end() ? "" : shortest(found->second));
@@ -225,24 +243,53 @@ std::string evaluations_csv(const RunSummary& run) {
     row.push_back(evaluation.curve.empty() ? "0" : std::to_string(evaluation.curve.back().step));
     row.push_back(shortest(measured_number(evaluation, "train_seconds")));
     row.push_back(shortest(measured_number(evaluation, "peak_bytes")));
+    for (const auto i : objectives) {
+      const auto value = run.value(evaluation, i);
+      row.push_back(value ? shortest(*value) : "");
+    }
     row.push_back(evaluation.id);
-    line(row);
+    write_line(text, row);
   }
   return text.str();
 }
 
+namespace {
+
+void erase_keys(nlohmann::json& config, const char* section,
+                std::initializer_list<const char*> keys) {
+  const auto found = config.find(section);
+  if (found == config.end() || !found->is_object()) return;
+  for (const auto* key : keys) found->erase(key);
+}
+
+/// What differing_keys() allows to change between two sessions of one run is no part of the
+/// comparable form; nor are the places of files, whose contents the evaluations' identities hold.
+nlohmann::json comparable_config(nlohmann::json config) {
+  config.erase("name");
+  config.erase("budget");
+  erase_keys(config, "evaluation", {"workers", "device", "keep_models"});
+  erase_keys(config, "training", {"checkpoint_minutes"});
+  const auto data = config.find("data");
+  if (data == config.end() || !data->is_object()) return config;
+  if (data->value("corpus", "") == "text_file") {
+    erase_keys(config, "data", {"train", "valid", "test"});
+  }
+  for (auto setting = data->begin(); setting != data->end();) {
+    const auto& key = setting.key();
+    const bool path = key == "path" || key.ends_with("_file") || key.ends_with("folder");
+    setting = path ? data->erase(setting) : std::next(setting);
+  }
+  return config;
+}
+
+}  // namespace
+
 std::string canonical_export(const RunSummary& run) {
   std::ostringstream text;
-  // What differing_keys() allows to change between two sessions of one run is no part of the
-  // comparable form.
-  auto config = run.config;
-  config.erase("name");
-  for (const auto* key : {"workers", "device", "keep_models"}) config["evaluation"].erase(key);
-  config["training"].erase("checkpoint_minutes");
-  text << nlohmann::json{{"config", config}}.dump() << '\n';
+  text << nlohmann::json{{"config", comparable_config(run.config)}}.dump() << '\n';
   for (const auto& ask : run.asks) {
     text << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
-                           {"genotype", ask.genotype}, {"evaluation", ask.evaluation},
+                           {"genotype", ask.genotype}, {"evaluations", ask.evaluations},
                            {"reused", ask.reused},     {"fitness", ask.fitness}}
                 .dump()
          << '\n';
@@ -253,12 +300,17 @@ std::string canonical_export(const RunSummary& run) {
 
 void write_file(const std::filesystem::path& file, const std::string& text) {
   const std::filesystem::path temporary = file.string() + ".tmp";
+  std::error_code failed;
   {
     std::ofstream stream(temporary, std::ios::binary);
     stream << text;
-    if (!stream.flush()) throw InputError(file.string() + ": cannot be written");
+    if (!stream.flush()) failed = std::make_error_code(std::errc::io_error);
   }
-  std::filesystem::rename(temporary, file);
+  if (!failed) std::filesystem::rename(temporary, file, failed);
+  if (!failed) return;
+  std::error_code ignored;
+  std::filesystem::remove(temporary, ignored);
+  throw InputError(file.string() + ": cannot be written");
 }
 
 }  // namespace nas

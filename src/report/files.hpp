@@ -9,11 +9,11 @@
 
 namespace nas {
 
-/// The closing table for a terminal: the best `count` mechanisms beside the vanilla baseline,
-/// failures, and what the numbers can and cannot say.
-std::string closing_table(const RunSummary& run, std::size_t count = 10);
+/// The closing table for a terminal: the best ten mechanisms (several objectives: at most 20 of the
+/// non-dominated front) beside the baseline, failures, and what the numbers can and cannot say.
+std::string closing_table(const RunSummary& run);
 
-/// Everything about a run's result, for programs. Schema: "schema" = 1.
+/// Everything about a run's result, for programs. Schema: "schema" = 2.
 nlohmann::json results_json(const RunSummary& run);
 
 /// One line an evaluation, RFC 4180.

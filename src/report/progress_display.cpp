@@ -1,29 +1,26 @@
 #include "report/progress_display.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "core/format.hpp"
-#include "report/summary.hpp"
+#include "report/text.hpp"
 
 namespace nas {
 
 namespace {
 
-std::string two_digits(double value) {
-  if (value >= 1e5) return human_count(value);
-  std::array<char, 32> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), "%.2f", value);
-  return buffer.data();
+/// "3/12", or "3" of an unknown number.
+std::string of(std::int64_t count, std::int64_t all) {
+  return std::to_string(count) + (all > 0 ? "/" + std::to_string(all) : "");
 }
 
 }  // namespace
 
 ProgressDisplay::ProgressDisplay(std::ostream& out, Options options)
-    : out_(out), options_(std::move(options)), best_(std::numeric_limits<double>::infinity()) {
+    : out_(out), options_(std::move(options)) {
   if (!options_.now) {
     options_.now = [] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -81,13 +78,16 @@ void ProgressDisplay::finished(const Progress& progress) {
   ++measured_;
   const auto name = options_.label(evaluation.candidate);
   const bool usable = is_usable(evaluation);
-  const double value = usable ? options_.value(evaluation) : 0.0;
   add(evaluation);
   if (options_.terminal) return;
-  out_ << "trained " << name << " replicate " << evaluation.replicate << ": "
-       << (usable ? options_.objective + " " + two_digits(value)
-                  : std::string(to_string(evaluation.status)) + ", " + evaluation.reason)
-       << " (" << human_duration(seconds) << ")\n"
+  auto what = std::string(to_string(evaluation.status));
+  if (!usable) {
+    what += ", " + evaluation.reason;
+  } else if (const double value = options_.value(evaluation); !std::isnan(value)) {
+    what = options_.objective + " " + number_text(value);
+  }
+  out_ << "trained " << name << " replicate " << evaluation.replicate << ": " << what << " ("
+       << human_duration(seconds) << ")\n"
        << std::flush;
 }
 
@@ -102,15 +102,36 @@ void ProgressDisplay::add(const Evaluation& evaluation) {
     return;
   }
   const double value = options_.value(evaluation);
-  if (value >= best_) return;
+  if (std::isnan(value)) return;
+  if (best_ && (options_.maximise ? value <= *best_ : value >= *best_)) return;
   best_ = value;
   best_label_ = options_.label(evaluation.candidate);
+}
+
+void ProgressDisplay::indicator(const Indicator& indicator) {
+  const std::lock_guard lock(mutex_);
+  indicator_ = indicator;
+  if (!options_.several) return;
+  if (options_.terminal) {
+    if (last_) rewrite(*last_);
+    return;
+  }
+  // A line of its own: that of the generation was written before its hypervolume was known.
+  out_ << "after " << indicator.asked << " asked: " << quality() << '\n' << std::flush;
+}
+
+std::string ProgressDisplay::quality() const {
+  if (!options_.several) {
+    return best_ ? "best " + number_text(*best_) + " " + best_label_ : std::string();
+  }
+  if (!indicator_) return {};
+  return "HV " + fixed_text(indicator_->value, 3) + ", front " + std::to_string(indicator_->front);
 }
 
 /// Asks still to come, at the share of asks that needed a training and the time that one took so
 /// far.
 double ProgressDisplay::seconds_left(const Progress& progress) const {
-  if (measured_ == 0) return std::numeric_limits<double>::infinity();
+  if (measured_ == 0 || options_.expected_asks == 0) return std::numeric_limits<double>::infinity();
   const double each = busy_seconds_ / static_cast<double>(measured_);
   const auto asked = static_cast<double>(std::max<std::int64_t>(progress.asked, 1));
   const double trained_share =
@@ -123,11 +144,13 @@ double ProgressDisplay::seconds_left(const Progress& progress) const {
 }
 
 std::string ProgressDisplay::counts(const Progress& progress) const {
-  std::string text = std::to_string(progress.asked) + "/" + std::to_string(options_.expected_asks) +
-                     " asked, " + std::to_string(progress.trained) + " trained, " +
+  std::string text = of(progress.asked, options_.expected_asks) + " asked, " +
+                     std::to_string(progress.trained) + " trained, " +
                      std::to_string(progress.reused) + " known, " + std::to_string(failures_) +
                      " failed";
-  if (!best_label_.empty()) text += ", best " + two_digits(best_) + " " + best_label_;
+  if (options_.terminal || !options_.several) {
+    if (const auto words = quality(); !words.empty()) text += ", " + words;
+  }
   text += ", " + human_duration(options_.now() - started_) + " elapsed";
   const double left = seconds_left(progress);
   if (left < std::numeric_limits<double>::infinity()) text += ", " + human_duration(left) + " left";
@@ -135,11 +158,10 @@ std::string ProgressDisplay::counts(const Progress& progress) const {
 }
 
 void ProgressDisplay::rewrite(const Progress& progress) {
-  std::string line = "gen " + std::to_string(progress.batch + 1) + "/" +
-                     std::to_string(options_.expected_batches) + "  " + counts(progress);
+  const auto line =
+      "gen " + of(progress.batch + 1, options_.expected_batches) + "  " + counts(progress);
   const auto width = static_cast<std::size_t>(std::max(20, options_.width - 1));
-  if (line.size() > width) line.resize(width);
-  out_ << '\r' << line << "\x1b[K" << std::flush;
+  out_ << '\r' << shortened(line, width) << "\x1b[K" << std::flush;
   line_open_ = true;
 }
 

@@ -21,12 +21,15 @@ class ProgressDisplay {
  public:
   struct Options {
     bool terminal = false;
-    int width = 100;                 ///< columns of the terminal
-    std::int64_t expected_asks = 0;  ///< of the whole search
-    std::int64_t expected_batches = 0;
+    int width = 100;                    ///< columns of the terminal
+    std::int64_t expected_asks = 0;     ///< of the whole search; 0 = unknown
+    std::int64_t expected_batches = 0;  ///< 0 = unknown
     int workers = 1;
-    std::string objective = "perplexity";
-    std::function<double(const Evaluation&)> value;        ///< of the objective
+    std::string objective = "perplexity";  ///< the first one
+    bool maximise = false;                 ///< whether a larger value of it is better
+    bool several = false;  ///< objectives: hypervolume and front in place of the best
+    /// Of the first objective, in its own sense; NaN where one evaluation has none.
+    std::function<double(const Evaluation&)> value;
     std::function<std::string(const std::string&)> label;  ///< of a candidate
     std::function<double()> now;                           ///< seconds; default: the steady clock
   };
@@ -39,19 +42,23 @@ class ProgressDisplay {
   /// Counts an evaluation into the best and the failures: what earlier processes of the run
   /// recorded.
   void count(const Evaluation& evaluation);
+  /// How far the search is: shown where there are several objectives.
+  void indicator(const Indicator& indicator);
 
  private:
   void add(const Evaluation& evaluation);
   void finished(const Progress& progress);
   void rewrite(const Progress& progress);
   [[nodiscard]] std::string counts(const Progress& progress) const;
+  [[nodiscard]] std::string quality() const;
   [[nodiscard]] double seconds_left(const Progress& progress) const;
 
   std::ostream& out_;
   Options options_;
   double started_;
-  double best_;
+  std::optional<double> best_;
   std::string best_label_;
+  std::optional<Indicator> indicator_;
   std::int64_t failures_ = 0;
   std::int64_t answered_ = 0;              ///< asks of finished batches
   std::map<std::string, double> running_;  ///< start by candidate

@@ -8,22 +8,45 @@
 
 #include <nlohmann/json.hpp>
 
+#include "indicators/indicators.hpp"
 #include "store/store.hpp"
 
 namespace nas {
 
-/// One candidate as a report shows it: the mean over its usable evaluations.
+/// An objective as a run recorded it.
+struct ObjectiveRecord {
+  std::string name;
+  std::string key;
+  std::string unit;
+  bool maximise = false;
+  double best = 0.0;  ///< the fixed range's ends, in the objective's own unit and sense
+  double worst = 1.0;
+
+  /// From the minimisation form to the objective's own sense, and back.
+  [[nodiscard]] double natural(double fitness) const { return maximise ? -fitness : fitness; }
+  [[nodiscard]] double scaled(double fitness) const;  ///< 0 = best, 1 = worst
+  /// Name, unit, and "max" where it is maximised: "latency (ms)", "accuracy (max)".
+  [[nodiscard]] std::string title() const;
+};
+
+/// One candidate as a report shows it.
 struct RankedCandidate {
   std::string candidate;        ///< canonical name
   std::string label;            ///< for people
-  double value = 0.0;           ///< mean objective over the usable evaluations
-  std::int64_t n = 0;           ///< their number
+  std::vector<double> values;   ///< one an objective, in its own unit and sense
+  std::vector<double> fitness;  ///< the same in minimisation form
+  bool on_front = false;        ///< not dominated by another candidate of the search
+  std::int64_t n = 0;           ///< usable evaluations
   std::int64_t first_ask = -1;  ///< ask at which it first came; -1: outside the search
   std::int64_t times_asked = 0;
   std::vector<const Evaluation*> evaluations;  ///< of RunSummary::evaluations
+
+  /// The first usable one, or nullptr.
+  [[nodiscard]] const Evaluation* usable_evaluation() const;
 };
 
-/// A batch of asks: a generation, for generational algorithms.
+/// A batch of asks: a generation, for generational algorithms. Values are those of the first
+/// objective, in its own sense.
 struct BatchSummary {
   std::int64_t batch = 0;
   std::int64_t asked = 0;
@@ -33,8 +56,8 @@ struct BatchSummary {
   double best_so_far = 0.0;
 };
 
-/// A run, digested: what tables, files and pictures are made from. Move-only, since ranking points
-/// into evaluations.
+/// A run, digested: what tables, files and pictures are made from. Needs nothing but the store.
+/// Move-only, since ranking points into evaluations.
 struct RunSummary {
   explicit RunSummary(const Store& store);
   RunSummary(RunSummary&&) = default;
@@ -42,21 +65,50 @@ struct RunSummary {
   RunSummary& operator=(const RunSummary&) = delete;
 
   nlohmann::json config, facts, environment;
-  std::string objective;  ///< the first one, after which candidates are ranked
+  std::vector<ObjectiveRecord> objectives;  ///< at least one
+  std::string ended_by;                     ///< what ended the search; empty where unknown
+  Points last_population;                   ///< scaled objectives; empty where unknown
   std::vector<Evaluation> evaluations;
   std::vector<Ask> asks;
+  std::vector<Indicator> indicators;
   std::map<std::string, const Evaluation*> by_id;
-  std::vector<RankedCandidate> ranking;     ///< usable ones asked by the search, best first
+  /// Usable candidates that the search asked for. One objective: the best first. Several: the
+  /// front, then the others, both by the first objective.
+  ///
+  /// A candidate's fitness is that of its last usable ask; where each ask trained it afresh and
+  /// answered by that alone (evaluation.repeated = retrain), the mean over its usable asks.
+  std::vector<RankedCandidate> ranking;
+  std::vector<std::size_t> front;           ///< the non-dominated ones in ranking
+  std::optional<std::size_t> knee;          ///< in ranking; where a front has three or more
   std::optional<RankedCandidate> baseline;  ///< if it has a usable evaluation
   std::vector<const Evaluation*> failures;
   std::vector<BatchSummary> batches;
   double train_seconds = 0.0;  ///< over all evaluations
+  std::int64_t evaluated = 0;  ///< evaluations that asks caused
   std::int64_t reused = 0;     ///< asks answered by an earlier one
 
   [[nodiscard]] std::string label(const std::string& candidate) const;
+  [[nodiscard]] bool several() const { return objectives.size() > 1; }
+  [[nodiscard]] const std::string& candidate(const Ask& ask) const;
+  /// Whether one of its evaluations has a measured quality.
+  [[nodiscard]] bool usable(const Ask& ask) const;
+  /// An objective's value in one evaluation, in its own sense, as far as it is recorded.
+  [[nodiscard]] std::optional<double> value(const Evaluation& evaluation,
+                                            std::size_t objective) const;
+  /// Hypervolume of points in minimisation form, each objective scaled by its range.
+  [[nodiscard]] double scaled_hypervolume(const Points& fitness) const;
 
  private:
+  void read_meta(const Store& store);
+  void digest_evaluations();
+  void digest_asks();
+  void digest_batches();
+  void find_front();
+  void find_baseline(const std::optional<nlohmann::json>& record);
+  [[nodiscard]] std::vector<double> natural(const std::vector<double>& fitness) const;
+
   nlohmann::json labels_;
+  std::map<std::string, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one
 };
 
 /// A measured number of an evaluation ("train_seconds"), 0 where there is none.

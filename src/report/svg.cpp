@@ -1,13 +1,11 @@
 #include "report/svg.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <limits>
-#include <sstream>
+#include <optional>
 
 #include "core/format.hpp"
+#include "report/canvas.hpp"
+#include "report/text.hpp"
 
 namespace nas {
 
@@ -15,290 +13,189 @@ namespace {
 
 constexpr double kWidth = 920;
 constexpr double kHeight = 520;
-constexpr double kLeft = 72;
-constexpr double kRight = 24;
-constexpr double kTop = 64;
-constexpr double kBottom = 62;
-constexpr const char* kInk = "#1f2933";
-constexpr const char* kMuted = "#6b7785";
-constexpr const char* kBest = "#0b6e4f";
-constexpr const char* kBaseline = "#c0392b";
+constexpr Frame kFrame{.left = 72, .top = 64, .right = kWidth - 24, .bottom = kHeight - 62};
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
+constexpr const char* kNothing = "no candidate could be evaluated";
+
+Axis ask_axis(const RunSummary& run) {
+  return {.low = 0.0,
+          .high = static_cast<double>(run.asks.size()) + 1,
+          .from = kFrame.left,
+          .to = kFrame.right};
 }
 
-std::string coordinate(double value) {
-  std::array<char, 32> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), "%.1f", value);
-  return buffer.data();
-}
-
-std::string tick_text(double value) {
-  std::array<char, 32> buffer{};
-  std::snprintf(buffer.data(), buffer.size(),
-                value >= 100 || value == std::floor(value) ? "%.0f" : "%.3g", value);
-  return buffer.data();
-}
-
-std::string value_text(double value) {
-  if (value >= 1e5) return human_count(value);
-  std::array<char, 32> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), "%.2f", value);
-  return buffer.data();
-}
-
-/// A step of 1, 2 or 5 times a power of ten that divides a range into at most `most` parts.
-double nice_step(double range, int most) {
-  const double rough = range / most;
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= rough) return factor * power;
-  }
-  return 10.0 * power;
-}
-
-/// From data to the page, linear or logarithmic.
-struct Axis {
-  double low = 0, high = 1, from = 0, to = 1;
-  bool logarithmic = false;
-
-  [[nodiscard]] double operator()(double value) const {
-    const auto scale = [this](double v) { return logarithmic ? std::log(v) : v; };
-    return from + (scale(value) - scale(low)) / (scale(high) - scale(low)) * (to - from);
-  }
-  [[nodiscard]] std::vector<double> ticks() const {
-    std::vector<double> ticks;
-    if (logarithmic && high / low > 4) {
-      for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10) {
-        for (const double factor : {1.0, 2.0, 5.0}) {
-          if (factor * power >= low && factor * power <= high) ticks.push_back(factor * power);
-        }
-      }
-      if (ticks.size() >= 3) return ticks;
-      ticks.clear();
-    }
-    const double step = nice_step(high - low, 7);
-    for (double tick = std::ceil(low / step) * step; tick <= high + 1e-9 * step; tick += step) {
-      ticks.push_back(tick);
-    }
-    return ticks;
-  }
-};
-
-class Canvas {
- public:
-  Canvas() {
-    svg_
-        << R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 920 520" width="920" height="520" )"
-        << R"(font-family="Helvetica, Arial, 'DejaVu Sans', sans-serif" font-size="13">)" << '\n'
-        << R"(<rect width="920" height="520" fill="#ffffff"/>)" << '\n';
-  }
-  void line(double x1, double y1, double x2, double y2, const char* colour, double width,
-            const char* more = "") {
-    svg_ << "<line x1=\"" << coordinate(x1) << "\" y1=\"" << coordinate(y1) << "\" x2=\""
-         << coordinate(x2) << "\" y2=\"" << coordinate(y2) << "\" stroke=\"" << colour
-         << "\" stroke-width=\"" << coordinate(width) << "\" " << more << "/>\n";
-  }
-  void text(double x, double y, const std::string& text, const char* anchor, const char* colour,
-            const char* more = "") {
-    svg_ << "<text x=\"" << coordinate(x) << "\" y=\"" << coordinate(y) << "\" text-anchor=\""
-         << anchor << "\" fill=\"" << colour << "\" " << more << ">" << escaped(text)
-         << "</text>\n";
-  }
-  /// A label on a white ground, so that points behind it do not disturb.
-  void label(double x, double y, const std::string& words, const char* anchor, const char* colour) {
-    text(x, y, words, anchor, "#ffffff",
-         "stroke=\"#ffffff\" stroke-width=\"5\" stroke-linejoin=\"round\"");
-    text(x, y, words, anchor, colour);
-  }
-  void circle(double x, double y, double radius, const std::string& fill, const std::string& stroke,
-              const std::string& tooltip) {
-    svg_ << "<circle cx=\"" << coordinate(x) << "\" cy=\"" << coordinate(y) << "\" r=\""
-         << coordinate(radius) << "\" fill=\"" << fill << "\" stroke=\"" << stroke
-         << "\" stroke-width=\"1.2\"><title>" << escaped(tooltip) << "</title></circle>\n";
-  }
-  void rectangle(double x, double y, double width, double height, const char* fill) {
-    svg_ << "<rect x=\"" << coordinate(x) << "\" y=\"" << coordinate(y) << "\" width=\""
-         << coordinate(width) << "\" height=\"" << coordinate(height) << "\" fill=\"" << fill
-         << "\"/>\n";
-  }
-  void path(const std::string& commands, const char* colour, double width) {
-    svg_ << "<path d=\"" << commands << "\" fill=\"none\" stroke=\"" << colour
-         << "\" stroke-width=\"" << coordinate(width) << "\" stroke-linejoin=\"round\"/>\n";
-  }
-  [[nodiscard]] std::string str() const { return svg_.str() + "</svg>\n"; }
-
- private:
-  std::ostringstream svg_;
-};
-
-/// Values of usable asks.
-std::vector<double> usable_values(const RunSummary& run) {
-  std::vector<double> values;
-  for (const auto& ask : run.asks) {
-    if (is_usable(*run.by_id.at(ask.evaluation))) values.push_back(ask.fitness.front());
-  }
-  return values;
-}
-
-Axis vertical_axis(std::vector<double> values, const RunSummary& run) {
-  std::sort(values.begin(), values.end());
-  const auto last = values.size() - 1;
-  double low = values.front();
-  double high = values[static_cast<std::size_t>(std::ceil(0.97 * static_cast<double>(last)))];
-  // Many exploded trainings would still flatten everything else.
-  const double upper_quartile =
-      values[static_cast<std::size_t>(std::ceil(0.75 * static_cast<double>(last)))];
-  high = std::min(high, upper_quartile + 3 * (upper_quartile - values.front()));
-  if (run.baseline) {
-    low = std::min(low, run.baseline->value);
-    high = std::max(high, run.baseline->value);
-  }
-  Axis axis;
-  axis.logarithmic = low > 0 && high / low > 4;
-  if (axis.logarithmic) {
-    const double margin = std::pow(high / low, 0.08);
-    axis.low = low / margin;
-    axis.high = high * margin;
-  } else {
-    const double margin = high > low ? 0.08 * (high - low) : 0.05 * std::max(1.0, std::abs(low));
-    axis.low = low - 1.4 * margin;
-    axis.high = high + margin;
-  }
-  axis.from = kHeight - kBottom;
-  axis.to = kTop;
-  return axis;
-}
-
-void draw_frame(Canvas& canvas, const RunSummary& run, const Axis& x, const Axis& y) {
+void draw_batches(Canvas& canvas, const RunSummary& run, const Axis& x) {
+  constexpr std::size_t kMost = 60;  // narrower bands are noise
+  if (run.batches.size() > kMost) return;
+  double begin = 0.5;
   bool shaded = false;
-  for (std::size_t i = 0; i < run.asks.size();) {
-    std::size_t end = i;
-    while (end < run.asks.size() && run.asks[end].batch == run.asks[i].batch) ++end;
-    const double left = x(static_cast<double>(i) + 0.5);
-    if (shaded && run.batches.size() <= 60) {
-      canvas.rectangle(left, kTop, x(static_cast<double>(end) + 0.5) - left,
-                       kHeight - kTop - kBottom, "#f3f6f9");
+  for (const auto& batch : run.batches) {
+    const double end = begin + static_cast<double>(batch.asked);
+    if (shaded) {
+      canvas.rectangle(x(begin), kFrame.top, x(end) - x(begin), kFrame.height(), "#f3f6f9");
     }
     shaded = !shaded;
-    i = end;
+    begin = end;
   }
-  for (const double tick : y.ticks()) {
-    canvas.line(kLeft, y(tick), kWidth - kRight, y(tick), "#dfe5ea", 1);
-    canvas.text(kLeft - 8, y(tick) + 4, tick_text(tick), "end", kMuted);
-  }
-  const double step = std::max(1.0, nice_step(x.high - x.low, 10));
-  for (double tick = step; tick <= static_cast<double>(run.asks.size()); tick += step) {
-    canvas.text(x(tick), kHeight - kBottom + 20, tick_text(tick), "middle", kMuted);
-  }
-  canvas.line(kLeft, kHeight - kBottom, kWidth - kRight, kHeight - kBottom, kMuted, 1);
-  const auto axis_name = run.objective + (y.logarithmic ? " (log scale)" : "");
-  canvas.text(20, (kTop + kHeight - kBottom) / 2, axis_name, "middle", kInk,
-              "transform=\"rotate(-90 20 261)\"");
-  canvas.text((kLeft + kWidth - kRight) / 2, kHeight - 14,
-              "candidate, in the order asked (bands: generations; hollow: answered by an earlier "
-              "evaluation; x: failed)",
-              "middle", kInk);
 }
 
+void draw_ask_numbers(Canvas& canvas, const Axis& x, const std::string& name) {
+  for (const auto& [value, words] : x.ticks(10)) {
+    if (value < 1 || value >= x.high || value != std::floor(value)) continue;
+    canvas.text(x(value), kFrame.bottom + 20, words, "middle", kMuted);
+  }
+  canvas.line(kFrame.left, kFrame.bottom, kFrame.right, kFrame.bottom, kMuted, 1);
+  canvas.text((kFrame.left + kFrame.right) / 2, kHeight - 14, name, "middle", kInk);
+}
+
+void draw_baseline(Canvas& canvas, double y, const std::string& words) {
+  canvas.line(kFrame.left, y, kFrame.right, y, kBaselineColour, 1.5, "stroke-dasharray=\"7 5\"");
+  canvas.label(kFrame.right - 4, y - 6, words, "end", kBaselineColour);
+}
+
+/// A step line that grows point by point.
+class Steps {
+ public:
+  void to(double x, double y) {
+    commands_ += commands_.empty() ? "M" + coordinate(x) + " " : "H" + coordinate(x) + "V";
+    commands_ += coordinate(y);
+  }
+  void draw(Canvas& canvas, double end) const {
+    if (!commands_.empty()) canvas.path(commands_ + "H" + coordinate(end), kBestColour, 2.5);
+  }
+
+ private:
+  std::string commands_;
+};
+
 void draw_points(Canvas& canvas, const RunSummary& run, const Axis& x, const Axis& y) {
+  const auto& objective = run.objectives.front();
   for (const auto& ask : run.asks) {
-    const auto& evaluation = *run.by_id.at(ask.evaluation);
     const double cx = x(static_cast<double>(ask.number + 1));
-    const auto name = run.label(evaluation.candidate);
-    if (!is_usable(evaluation)) {
-      canvas.text(cx, kTop + 5, "\u00d7", "middle", kBaseline, "font-size=\"16\"");
+    const auto name = run.label(run.candidate(ask));
+    if (!run.usable(ask)) {
+      canvas.mark(cx, kFrame.top, "\u00d7", kBaselineColour, name + ": failed");
       continue;
     }
-    const double value = ask.fitness.front();
-    if (value > y.high) {  // clipped: an arrow at the edge
-      canvas.text(cx, kTop + 6, "\u2191", "middle", kMuted);
-      continue;
+    const double value = objective.natural(ask.fitness.front());
+    const auto words = name + ": " + shortest(value);
+    if (value > y.high) {
+      canvas.mark(cx, kFrame.top + 2, "\u2191", kMuted, words);
+    } else if (value < y.low) {
+      canvas.mark(cx, kFrame.bottom - 8, "\u2193", kMuted, words);
+    } else {
+      canvas.circle(cx, y(value), 4, ask.reused ? "#ffffff" : "#5b8fc7", "#2f5f93", words);
     }
-    canvas.circle(cx, y(value), 4, ask.reused ? "#ffffff" : "#5b8fc7", "#2f5f93",
-                  name + ": " + shortest(value));
   }
 }
 
 void draw_best(Canvas& canvas, const RunSummary& run, const Axis& x, const Axis& y) {
-  double best = std::numeric_limits<double>::infinity();
-  double best_x = 0;
-  std::string commands;
+  const auto& objective = run.objectives.front();
+  const Ask* best = nullptr;
+  Steps steps;
+  const auto place = [&](const Ask& ask) {
+    return std::pair(x(static_cast<double>(ask.number + 1)),
+                     y(objective.natural(ask.fitness.front())));
+  };
   for (const auto& ask : run.asks) {
-    if (!is_usable(*run.by_id.at(ask.evaluation))) continue;
-    const double value = ask.fitness.front();
-    if (value >= best || value > y.high) continue;
-    const double cx = x(static_cast<double>(ask.number + 1));
-    if (commands.empty()) {
-      commands = "M" + coordinate(cx) + " " + coordinate(y(value));
-    } else {
-      commands += "H" + coordinate(cx) + "V" + coordinate(y(value));
-    }
-    best = value;
-    best_x = cx;
+    if (!run.usable(ask) || !y.holds(objective.natural(ask.fitness.front()))) continue;
+    if (best != nullptr && ask.fitness.front() >= best->fitness.front()) continue;
+    best = &ask;
+    const auto [cx, cy] = place(ask);
+    steps.to(cx, cy);
   }
-  if (commands.empty()) return;
-  canvas.path(commands + "H" + coordinate(x(static_cast<double>(run.asks.size()))), kBest, 2.5);
-  canvas.circle(best_x, y(best), 6, kBest, kBest, "best");
-  const bool left_half = best_x < kWidth / 2;
-  const auto words = run.ranking.front().label + ": " + value_text(best);
-  canvas.label(left_half ? best_x : best_x + 6, y(best) + 21, words, left_half ? "start" : "end",
-               kBest);
+  if (best == nullptr) return;
+  steps.draw(canvas, x(static_cast<double>(run.asks.size())));
+  const auto [cx, cy] = place(*best);
+  canvas.circle(cx, cy, 6, kBestColour, kBestColour, "best");
+  const bool left_half = cx < kWidth / 2;
+  constexpr std::size_t kLongest = 60;
+  const auto words = shortened(run.label(run.candidate(*best)), kLongest) + ": " +
+                     number_text(objective.natural(best->fitness.front()));
+  canvas.label(left_half ? cx : cx + 6, objective.maximise ? cy - 11 : cy + 21, words,
+               left_half ? "start" : "end", kBestColour);
+}
+
+void draw_values(Canvas& canvas, const RunSummary& run) {
+  const auto& objective = run.objectives.front();
+  std::vector<double> values;
+  for (const auto& ask : run.asks) {
+    if (run.usable(ask)) values.push_back(objective.natural(ask.fitness.front()));
+  }
+  std::vector<double> shown;
+  if (run.baseline) shown.push_back(run.baseline->values.front());
+  auto y = value_axis(values, objective.maximise, shown);
+  y.from = kFrame.bottom;
+  y.to = kFrame.top;
+  const auto x = ask_axis(run);
+  draw_batches(canvas, run, x);
+  canvas.left_axis(kFrame, y, objective.title());
+  draw_ask_numbers(canvas, x,
+                   "candidate, in the order asked (bands: generations; hollow: answered by an "
+                   "earlier evaluation; x: failed)");
+  draw_points(canvas, run, x, y);
+  draw_best(canvas, run, x, y);
+  if (run.baseline) {
+    draw_baseline(canvas, y(shown.front()), "baseline " + number_text(shown.front()));
+  }
+}
+
+void draw_hypervolume(Canvas& canvas, const RunSummary& run) {
+  std::optional<double> baseline;
+  if (run.baseline) {
+    const double alone = run.scaled_hypervolume({run.baseline->fitness});
+    if (std::isfinite(alone) && alone > 0.0) baseline = alone;
+  }
+  std::vector<double> values;
+  for (const auto& indicator : run.indicators) values.push_back(indicator.value);
+  auto shown = values;  // no outliers: it only grows
+  if (baseline) shown.push_back(*baseline);
+  auto y = value_axis(values, /*maximise=*/true, shown);
+  y.from = kFrame.bottom;
+  y.to = kFrame.top;
+  const auto x = ask_axis(run);
+  draw_batches(canvas, run, x);
+  canvas.left_axis(kFrame, y, "hypervolume");
+  draw_ask_numbers(canvas, x, "candidates asked for (bands: generations)");
+
+  Steps steps;
+  constexpr std::size_t kMostPoints = 200;
+  for (const auto& indicator : run.indicators) {
+    const double cx = x(static_cast<double>(indicator.asked));
+    steps.to(cx, y(indicator.value));
+    if (run.indicators.size() > kMostPoints) continue;
+    canvas.circle(cx, y(indicator.value), 3, kBestColour, kBestColour,
+                  "after " + std::to_string(indicator.asked) + " asks: " +
+                      shortest(indicator.value) + ", front of " + std::to_string(indicator.front));
+  }
+  steps.draw(canvas, x(static_cast<double>(run.asks.size())));
+  if (baseline) {
+    draw_baseline(canvas, y(*baseline), "baseline alone " + number_text(*baseline));
+  }
+  const auto& last = run.indicators.back();
+  canvas.label(kFrame.right - 4, y(last.value) - 11,
+               number_text(last.value) + ", front of " + std::to_string(last.front), "end",
+               kBestColour);
 }
 
 }  // namespace
 
 std::string progress_svg(const RunSummary& run) {
-  Canvas canvas;
-  const auto values = usable_values(run);
-  canvas.text(kLeft, 26, run.config.value("name", "search"), "start", kInk,
-              "font-size=\"18\" font-weight=\"bold\"");
+  Canvas canvas(kWidth, kHeight);
   const auto corpus = run.facts.value("corpus", "");
-  canvas.text(kLeft, 46,
-              std::to_string(run.asks.size()) + " candidates" +
-                  (corpus.empty() ? "" : " on " + corpus) + ", " +
-                  std::to_string(run.failures.size()) + " failed; one training each unless stated",
-              "start", kMuted);
-  if (values.empty()) {
-    canvas.text(kWidth / 2, kHeight / 2, "no candidate could be evaluated", "middle", kInk);
-    return canvas.str();
-  }
-  const Axis y = vertical_axis(values, run);
-  const Axis x{.low = 0.0,
-               .high = static_cast<double>(run.asks.size()) + 1,
-               .from = kLeft,
-               .to = kWidth - kRight,
-               .logarithmic = false};
-  draw_frame(canvas, run, x, y);
-  if (run.baseline) {
-    canvas.line(kLeft, y(run.baseline->value), kWidth - kRight, y(run.baseline->value), kBaseline,
-                1.5, "stroke-dasharray=\"7 5\"");
-  }
-  draw_points(canvas, run, x, y);
-  draw_best(canvas, run, x, y);
-  if (run.baseline) {
-    canvas.label(kWidth - kRight - 4, y(run.baseline->value) - 6,
-                 "baseline " + value_text(run.baseline->value), "end", kBaseline);
+  canvas.title(run.config.value("name", "search"),
+               std::to_string(run.asks.size()) + " candidates" +
+                   (corpus.empty() ? "" : " on " + corpus) + ", " +
+                   std::to_string(run.failures.size()) + " failed" +
+                   (run.train_seconds > 0.0 ? "; one training each unless stated" : ""));
+  if (run.ranking.empty()) {
+    canvas.text(kWidth / 2, kHeight / 2, kNothing, "middle", kInk);
+  } else if (!run.several()) {
+    draw_values(canvas, run);
+  } else if (run.indicators.empty()) {
+    canvas.text(kWidth / 2, kHeight / 2, "no hypervolume was recorded", "middle", kInk);
+  } else {
+    draw_hypervolume(canvas, run);
   }
   return canvas.str();
 }

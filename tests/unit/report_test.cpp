@@ -1,14 +1,11 @@
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "report/files.hpp"
-#include "report/progress_display.hpp"
 #include "report/svg.hpp"
 
 namespace nas {
@@ -17,6 +14,12 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+std::size_t count_of(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
 
 /// A small made-up run: five asks in two generations, one of them reused, one failed, and a
 /// baseline outside the search.
@@ -31,11 +34,21 @@ class ReportTest : public ::testing::Test {
                  evaluation("v", 100)});
     store_->add_asks({ask(0, 0, "a", 90), ask(1, 0, "b", 80), ask(2, 1, "a", 90, true),
                       ask(3, 1, "c", 1e9), ask(4, 1, "d", 85)});
-    store_->set_meta("config", {{"name", "made up"},
-                                {"objectives", {"perplexity"}},
-                                {"evaluation", {{"workers", "2"}, {"threads", 1}}},
-                                {"training", {{"steps", 5}, {"checkpoint_minutes", 5}}}});
-    store_->set_meta("baseline", "v");
+    store_->add_indicator({.asked = 2, .batch = 0, .evaluated = 2, .front = 1, .value = 80});
+    store_->add_indicator({.asked = 5, .batch = 1, .evaluated = 4, .front = 1, .value = 80});
+    store_->set_meta("config",
+                     {{"name", "made up"},
+                      {"budget", {{"evaluations", 0}}},
+                      {"data",
+                       {{"corpus", "text_file"},
+                        {"path", "/some/where.txt"},
+                        {"train", "/some/other.txt"},
+                        {"seed_file", "/some/seed"},
+                        {"min_count", 2}}},
+                      {"evaluation", {{"workers", "2"}, {"threads", 1}, {"repeated", "reuse"}}},
+                      {"training", {{"steps", 5}, {"checkpoint_minutes", 5}}}});
+    store_->set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
+    store_->set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", {100.0}}});
     store_->set_meta("labels", {{"candidate b", "the <best>, \"b\""}});
   }
   void TearDown() override {
@@ -43,6 +56,11 @@ class ReportTest : public ::testing::Test {
     fs::remove_all(folder_);
   }
 
+  static nlohmann::json objective(const char* name, const char* unit, double best, double worst,
+                                  bool maximise = false) {
+    return {{"name", name},         {"key", name},  {"unit", unit},
+            {"maximise", maximise}, {"best", best}, {"worst", worst}};
+  }
   static Evaluation evaluation(const std::string& id, double perplexity) {
     Evaluation made;
     made.id = id;
@@ -71,7 +89,7 @@ class ReportTest : public ::testing::Test {
     return {.number = number,
             .batch = batch,
             .genotype = "g" + id,
-            .evaluation = id,
+            .evaluations = {id},
             .reused = reused,
             .fitness = {fitness}};
   }
@@ -89,7 +107,8 @@ TEST_F(ReportTest, SummaryRanksCountsAndSetsFailuresApart) {
   EXPECT_EQ(run.ranking[2].n, 1);
   EXPECT_EQ(run.failures.size(), 1U);
   EXPECT_EQ(run.reused, 1);
-  EXPECT_NEAR(run.baseline->value, 100, 1e-9);
+  EXPECT_EQ(run.evaluated, 4);
+  EXPECT_NEAR(run.baseline->values.front(), 100, 1e-9);
   EXPECT_EQ(run.baseline->first_ask, -1);
   EXPECT_DOUBLE_EQ(run.train_seconds, 12.5);
   ASSERT_EQ(run.batches.size(), 2U);
@@ -120,7 +139,13 @@ TEST_F(ReportTest, CsvQuotesAndHasOneLineAnEvaluation) {
 
 TEST_F(ReportTest, ResultsAreJsonWithCounts) {
   const auto json = results_json(RunSummary(*store_));
+  EXPECT_EQ(json["schema"], 2);
   EXPECT_EQ(json["counts"]["asked"], 5);
+  EXPECT_EQ(json["counts"]["evaluated"], 4);
+  EXPECT_EQ(json["best"]["value"], 80);
+  EXPECT_EQ(json["best"]["trace"].size(), 2U);
+  EXPECT_FALSE(json.contains("hypervolume"));
+  EXPECT_EQ(json["ranking"][0]["values"]["perplexity"], 80);
   EXPECT_EQ(json["ranking"][0]["candidate"], "candidate b");
   EXPECT_EQ(json["baseline"]["candidate"], "candidate v");
   EXPECT_EQ(json["failures"][0]["status"], "diverged");
@@ -129,9 +154,12 @@ TEST_F(ReportTest, ResultsAreJsonWithCounts) {
 
 TEST_F(ReportTest, CanonicalExportHoldsNothingMeasured) {
   const auto text = canonical_export(RunSummary(*store_));
-  for (const auto* word : {"train_seconds", "pid", "workers", "checkpoint_minutes", "made up"}) {
+  for (const auto* word : {"train_seconds", "pid", "workers", "checkpoint_minutes", "made up",
+                           "budget", "/some", "indicator"}) {
     EXPECT_THAT(text, Not(HasSubstr(word)));
   }
+  EXPECT_THAT(text, HasSubstr("\"min_count\":2"));
+  EXPECT_THAT(text, HasSubstr("\"evaluations\":[\"a\"]"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 5 + 5);
 }
 
@@ -140,11 +168,89 @@ TEST_F(ReportTest, PictureEscapesItsTextsAndDrawsEveryAsk) {
   EXPECT_THAT(svg, HasSubstr("the &lt;best&gt;, &quot;b&quot;"));
   EXPECT_THAT(svg, Not(HasSubstr("<best>")));
   EXPECT_THAT(svg, HasSubstr("baseline 100.00"));
-  std::size_t circles = 0;
-  for (auto at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1))
-    ++circles;
-  EXPECT_EQ(circles, 5U);  // four usable asks and the mark of the best
+  EXPECT_EQ(count_of(svg, "<circle"), 5U);  // four usable asks and the mark of the best
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST_F(ReportTest, RetrainedCandidateCountsWithItsMean) {
+  Store store(folder_ / "retrain.sqlite");
+  auto again = evaluation("a2", 70);
+  again.candidate = "candidate a";
+  auto failed = evaluation("a3", 0);
+  failed.candidate = "candidate a";
+  store.add({evaluation("a", 90), again, failed, evaluation("b", 85)});
+  store.add_asks(
+      {ask(0, 0, "a", 90), ask(1, 0, "b", 85), ask(2, 1, "a2", 70), ask(3, 1, "a3", 4000)});
+  store.set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
+  store.set_meta("config", {{"evaluation", {{"repeated", "retrain"}}}});
+  {
+    const RunSummary run(store);
+    EXPECT_EQ(run.ranking[0].candidate, "candidate a");
+    EXPECT_DOUBLE_EQ(run.ranking[0].values[0], 80);
+    EXPECT_EQ(run.ranking[0].n, 2);
+    EXPECT_EQ(run.ranking[0].evaluations.size(), 3U);
+    EXPECT_EQ(run.batches[1].failures, 1);
+  }
+  store.set_meta("config", {{"evaluation", {{"repeated", "replicate"}}}});
+  EXPECT_DOUBLE_EQ(RunSummary(store).ranking[0].values[0], 70);  // the last usable answer
+}
+
+TEST_F(ReportTest, MaximisedObjectiveIsShownInItsOwnSense) {
+  Store store(folder_ / "maximised.sqlite");
+  store.add({evaluation("a", 90), evaluation("b", 85), evaluation("v", 100)});
+  store.add_asks({ask(0, 0, "a", -0.25), ask(1, 0, "b", -0.5)});
+  store.set_meta("objectives", nlohmann::json::array({objective("accuracy", "1", 1, 0, true)}));
+  store.set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", {-0.2}}});
+  const RunSummary run(store);
+  EXPECT_EQ(run.ranking[0].candidate, "candidate b");
+  EXPECT_DOUBLE_EQ(run.ranking[0].values[0], 0.5);
+  EXPECT_EQ(run.batches[0].best, 0.5);
+  EXPECT_EQ(run.batches[0].mean, 0.375);
+  const auto text = closing_table(run);
+  EXPECT_THAT(text, HasSubstr("accuracy (max)"));
+  EXPECT_THAT(text, HasSubstr("+150.0 %"));
+  EXPECT_THAT(progress_svg(run), HasSubstr("candidate b: 0.5"));
+}
+
+TEST_F(ReportTest, SyntheticRunHasNoBaselineNoSpaceNoTraining) {
+  Store store(folder_ / "synthetic.sqlite");
+  std::vector<Evaluation> made;
+  std::vector<Ask> asks;
+  for (int i = 0; i < 12; ++i) {
+    Evaluation point;
+    point.id = std::to_string(i);
+    point.candidate = "0.1|0.2|0.3|0.4|0.5|0." + point.id;
+    point.status = Status::ok;
+    point.values["f1"] = 1.0 / (1 + i);
+    made.push_back(point);
+    asks.push_back(ask(i, i / 4, point.id, point.values["f1"]));
+  }
+  store.add(made);
+  store.add_asks(asks);
+  store.set_meta("objectives", nlohmann::json::array({objective("f1", "1", 0, 1)}));
+  store.set_meta("config", {{"name", "sphere"}, {"evaluation", {{"repeated", "reuse"}}}});
+  const RunSummary run(store);
+  const auto text = closing_table(run);
+  for (const auto* word : {"accuracy", "params", "FLOPs", "trained", "to baseline", "n = 1"}) {
+    EXPECT_THAT(text, Not(HasSubstr(word)));
+  }
+  const auto csv = evaluations_csv(run);
+  EXPECT_THAT(csv, Not(HasSubstr("similarity")));
+  EXPECT_THAT(csv, HasSubstr("peak_bytes,f1,id\r\n"));
+  EXPECT_TRUE(results_json(run)["baseline"].is_null());
+  EXPECT_THAT(progress_svg(run), HasSubstr("log scale"));
+  EXPECT_THAT(canonical_export(run), HasSubstr("\"repeated\""));
+}
+
+TEST_F(ReportTest, GenesHaveColumnsWhereCandidatesAreMechanisms) {
+  Store store(folder_ / "genes.sqlite");
+  auto mechanism = evaluation("m", 90);
+  mechanism.candidate = "dot|softmax|none|learned|bias|0.1";
+  store.add({mechanism});
+  store.set_meta("config", {{"space", nlohmann::json::object()}});
+  const auto csv = evaluations_csv(RunSummary(store));
+  EXPECT_THAT(csv, HasSubstr("candidate,similarity,"));
+  EXPECT_THAT(csv, HasSubstr(",dot,softmax,none,learned,bias,0.1,0,"));
 }
 
 TEST_F(ReportTest, PictureOfARunOfFailuresSaysSo) {
@@ -154,95 +260,238 @@ TEST_F(ReportTest, PictureOfARunOfFailuresSaysSo) {
   EXPECT_THAT(progress_svg(RunSummary(store)), HasSubstr("no candidate could be evaluated"));
 }
 
+TEST_F(ReportTest, EmptyStoreIsNoError) {
+  const RunSummary run(Store(folder_ / "empty.sqlite"));
+  EXPECT_THAT(closing_table(run), HasSubstr("0 candidates asked for"));
+  EXPECT_EQ(results_json(run)["counts"]["asked"], 0);
+  EXPECT_THAT(front_svg(run), HasSubstr("one objective"));
+}
+
 TEST_F(ReportTest, FilesAreWrittenWholeOrNotAtAll) {
   write_file(folder_ / "x.txt", "text");
-  std::ifstream file(folder_ / "x.txt");
-  std::string text;
-  std::getline(file, text);
-  EXPECT_EQ(text, "text");
+  EXPECT_EQ(fs::file_size(folder_ / "x.txt"), 4U);
   EXPECT_FALSE(fs::exists(folder_ / "x.txt.tmp"));
   EXPECT_THROW(write_file(folder_ / "no" / "x.txt", "text"), InputError);
+  fs::create_directories(folder_ / "taken" / "inside");
+  EXPECT_THROW(write_file(folder_ / "taken", "text"), InputError);
+  EXPECT_FALSE(fs::exists(folder_ / "taken.tmp"));
 }
 
-class DisplayTest : public ::testing::Test {
+/// A run of two or three objectives: perplexity against FLOPs, and a maximised accuracy.
+class FrontReportTest : public ReportTest {
  protected:
-  ProgressDisplay::Options options(bool terminal) {
-    return {.terminal = terminal,
-            .width = 80,
-            .expected_asks = 10,
-            .expected_batches = 2,
-            .workers = 2,
-            .objective = "perplexity",
-            .value = [](const Evaluation& e) { return e.values.at("perplexity"); },
-            .label = [](const std::string& candidate) { return "label of " + candidate; },
-            .now = [this] { return now_; }};
+  struct Made {
+    std::string id;
+    double perplexity, flops, accuracy;
+  };
+  /// A front of five (b c d e f), of which two replicates answer for d; four dominated ones, one of
+  /// them far off, and a failure.
+  static std::vector<Made> candidates() {
+    return {{"a", 130, 3.0e6, 0.20}, {"b", 60, 9.0e6, 0.42},  {"c", 68, 4.0e6, 0.40},
+            {"d", 75, 1.6e6, 0.36},  {"e", 110, 1.2e6, 0.28}, {"f", 160, 1.0e6, 0.22},
+            {"g", 95, 5.0e6, 0.30},  {"h", 80, 9.5e6, 0.33},  {"i", 5e5, 8.0e6, 0.01}};
   }
-  void play(ProgressDisplay& display) {
-    Evaluation good;
-    good.id = "1";
-    good.candidate = "x";
-    good.status = Status::ok;
-    good.values["perplexity"] = 81.234;
-    Evaluation bad;
-    bad.id = "2";
-    bad.candidate = "y";
-    bad.status = Status::diverged;
-    bad.reason = "not finite";
-    using Kind = Progress::Kind;
-    Progress progress{
-        .kind = Kind::batch_started, .batch = 0, .asked = 4, .trained = 0, .reused = 0};
-    display.update(progress);
-    const std::pair<Kind, Evaluation*> events[] = {{Kind::evaluation_started, &good},
-                                                   {Kind::evaluation_started, &bad},
-                                                   {Kind::evaluation_finished, &good},
-                                                   {Kind::evaluation_finished, &bad}};
-    for (const auto& [kind, evaluation] : events) {
-      progress.kind = kind;
-      progress.evaluation = evaluation;
-      if (kind == Kind::evaluation_finished) {
-        now_ += 5;
-        ++progress.trained;
-      }
-      display.update(progress);
+  std::unique_ptr<Store> make(std::size_t objectives, bool failed = false) {
+    auto store = std::make_unique<Store>(
+        folder_ / ("front" + std::to_string(objectives) + (failed ? "f" : "") + ".sqlite"));
+    const auto cut = [objectives](std::vector<double> fitness) {
+      fitness.resize(objectives);
+      return fitness;
+    };
+    std::vector<Evaluation> evaluations;
+    std::vector<Ask> asks;
+    for (const auto& made : candidates()) {
+      auto entry = evaluation(made.id, failed ? 0 : made.perplexity);
+      entry.candidate = "similarity_" + made.id + "|softmax|none|learned|bias|0.1";
+      if (!failed) entry.values["flops"] = made.flops;
+      entry.measured["latency"] = {{"value", 2.0}, {"canary_p50", 1.0 + 0.01 * made.flops / 1e6}};
+      entry.values.erase("accuracy");
+      evaluations.push_back(entry);
+      const auto number = static_cast<std::int64_t>(asks.size());
+      asks.push_back({.number = number,
+                      .batch = number / 4,
+                      .genotype = "g",
+                      .evaluations = {made.id},
+                      .fitness = cut({made.perplexity, made.flops, -made.accuracy})});
+      if (made.id != "d") continue;
+      auto replicate = entry;
+      replicate.id = "d2";
+      replicate.replicate = 1;
+      replicate.values["perplexity"] = 77;
+      evaluations.push_back(replicate);
+      asks.back().evaluations.emplace_back("d2");
+      asks.back().fitness[0] = failed ? made.perplexity : 76;
     }
-    progress.kind = Kind::batch_finished;
-    progress.reused = 2;
-    display.update(progress);
+    auto lost = evaluation("z", 0);
+    evaluations.push_back(lost);
+    asks.push_back({.number = 9,
+                    .batch = 2,
+                    .genotype = "g",
+                    .evaluations = {"z"},
+                    .fitness = cut({4000, 9e7, 9})});
+    auto vanilla = evaluation("v", 85);
+    vanilla.candidate = "scaled_dot|softmax|none|fixed|bias|0.1";
+    evaluations.push_back(vanilla);
+    store->add(evaluations);
+    store->add_asks(asks);
+    if (!failed) {
+      store->add_indicator({.asked = 4, .batch = 0, .evaluated = 5, .front = 3, .value = 0.75});
+      store->add_indicator({.asked = 8, .batch = 1, .evaluated = 9, .front = 5, .value = 0.8125});
+    }
+    nlohmann::json records{objective("perplexity", "1", 1, 400),
+                           objective("flops", "FLOP", 5e5, 1e7),
+                           objective("accuracy", "1", 1, 0, true)};
+    if (objectives == 2) records.erase(2);
+    store->set_meta("objectives", records);
+    store->set_meta("config", {{"name", "two <goals>"},
+                               {"space", nlohmann::json::object()},
+                               {"evaluation", {{"repeated", "reuse"}}}});
+    store->set_meta("facts", {{"corpus", "brown"}});
+    store->set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", cut({85, 6e6, -0.34})}});
+    store->set_meta("ended_by", "10 evaluations");
+    store->set_meta("last_population", {cut({0.2, 0.2, 0.5}), cut({9, 9, 9})});
+    return store;
   }
-  double now_ = 100;
+  static void expect_sound(const std::string& svg) {
+    EXPECT_THAT(svg, Not(HasSubstr("nan")));
+    EXPECT_THAT(svg, Not(HasSubstr("inf")));
+    EXPECT_THAT(svg, Not(HasSubstr("<goals>")));
+    EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  }
 };
 
-TEST_F(DisplayTest, PipedLinesTellEachEvaluationAndGeneration) {
-  std::ostringstream out;
-  {
-    ProgressDisplay display(out, options(false));
-    play(display);
+TEST_F(FrontReportTest, FrontComesFirstAndHasAKnee) {
+  const RunSummary run(*make(2));
+  ASSERT_EQ(run.front.size(), 5U);
+  std::string members;
+  for (const auto i : run.front) {
+    EXPECT_TRUE(run.ranking[i].on_front);
+    members += run.ranking[i].evaluations.front()->id;
   }
-  EXPECT_THAT(out.str(), HasSubstr("trained label of x replicate 0: perplexity 81.23 (5 s)\n"));
-  EXPECT_THAT(out.str(),
-              HasSubstr("trained label of y replicate 0: diverged, not finite (10 s)\n"));
-  // 6 asks to come, half of them trainings of 7.5 s on two workers.
-  EXPECT_THAT(
-      out.str(),
-      HasSubstr(
-          "generation 0 done: 4/10 asked, 2 trained, 2 known, 1 failed, best 81.23 label of x, "
-          "10 s elapsed, 11 s left\n"));
-  EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
+  EXPECT_EQ(members, "bcdef");
+  EXPECT_FALSE(run.ranking[5].on_front);
+  ASSERT_TRUE(run.knee);
+  EXPECT_EQ(*run.knee, 2U);  // d
+  EXPECT_EQ(run.ranking[2].n, 2);
+  EXPECT_EQ(run.ranking[2].values, (std::vector<double>{76, 1.6e6}));
+  EXPECT_EQ(run.evaluated, 11);
 }
 
-TEST_F(DisplayTest, TerminalLineIsRewrittenWithinItsWidth) {
-  std::ostringstream out;
-  {
-    ProgressDisplay display(out, options(true));
-    play(display);
+TEST_F(FrontReportTest, TableShowsTheFrontTheKneeAndTheHypervolume) {
+  const auto text = closing_table(RunSummary(*make(2)));
+  for (const auto* words :
+       {"ended by: 10 evaluations\n", "non-dominated front, 5 of 9 candidates\n", "flops (FLOP)",
+        "9 M", "hypervolume 0.812; reference point 1.1 everywhere",
+        "perplexity 1 to 400, flops 500 k to 10 M", "1 diverged, e.g.: not finite", "n = 1"}) {
+    EXPECT_THAT(text, HasSubstr(words));
   }
-  std::istringstream lines(out.str());
-  for (std::string line; std::getline(lines, line, '\r');) {
-    if (line.empty()) continue;
-    EXPECT_LE(line.find("\x1b"), 80U) << line;
+  EXPECT_THAT(text, ::testing::ContainsRegex("similarity_d.* 76.00 +1.6 M +2 +4 +knee\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("baseline  scaled_dot.* 85.00 +6 M +1 +-\n"));
+}
+
+TEST_F(FrontReportTest, ThreeObjectivesKeepTheirSense) {
+  const RunSummary run(*make(3));
+  EXPECT_EQ(run.front.size(), 5U);
+  EXPECT_DOUBLE_EQ(run.ranking[0].values[2], 0.42);
+  EXPECT_THAT(closing_table(run), HasSubstr("accuracy (max)"));
+  const auto json = results_json(run);
+  EXPECT_EQ(json["front"][0]["values"]["accuracy"], 0.42);
+  EXPECT_EQ(nlohmann::json::parse(json.dump()), json);
+}
+
+TEST_F(FrontReportTest, ResultsHoldTheFrontAndTheHypervolume) {
+  const auto json = results_json(RunSummary(*make(2)));
+  EXPECT_EQ(json["objectives"][1]["unit"], "FLOP");
+  EXPECT_EQ(json["hypervolume"]["value"], 0.8125);
+  EXPECT_EQ(json["hypervolume"]["reference"], 1.1);
+  EXPECT_EQ(json["hypervolume"]["trace"][0]["front"], 3);
+  EXPECT_NEAR(json["last_population_hypervolume"].get<double>(), 0.81, 1e-12);
+  EXPECT_EQ(json["ended_by"], "10 evaluations");
+  EXPECT_EQ(json["front"].size(), 5U);
+  EXPECT_EQ(json["front"][2]["knee"], true);
+  EXPECT_EQ(json["front"][2]["evaluations"].size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(json.dump()), json);
+}
+
+TEST_F(FrontReportTest, CsvHasAColumnForEachFurtherObjective) {
+  const auto store = make(2);
+  store->set_meta("objectives", {objective("latency", "ms", 0, 10), objective("f", "1", 0, 1)});
+  const auto csv = evaluations_csv(RunSummary(*store));
+  EXPECT_THAT(csv, HasSubstr(",latency,f,id\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",2,3e+06,a\r\n"));  // one evaluation an ask: the ask's value
+  EXPECT_THAT(csv, HasSubstr(",2,,d\r\n"));       // two replicates: a value of neither
+}
+
+TEST_F(FrontReportTest, CanaryTellsHowSteadyTheMachineWas) {
+  const auto store = make(2);
+  store->set_meta("objectives",
+                  {objective("latency", "ms", 0, 10), objective("flops", "FLOP", 0, 1e7)});
+  EXPECT_THAT(closing_table(RunSummary(*store)),
+              HasSubstr("latency canary of latency: p50 between 1.01 and 1.09 ms (drift x1.08)\n"));
+}
+
+TEST_F(FrontReportTest, LongFrontIsShownInPart) {
+  Store store(folder_ / "long.sqlite");
+  std::vector<Evaluation> evaluations;
+  std::vector<Ask> asks;
+  for (int i = 0; i < 50; ++i) {
+    evaluations.push_back(evaluation("e" + std::to_string(i), 50));
+    asks.push_back({.number = i,
+                    .genotype = "g",
+                    .evaluations = {"e" + std::to_string(i)},
+                    .fitness = {1.0 + i, 100.0 / (1.0 + i)}});
   }
-  EXPECT_THAT(out.str(), HasSubstr("gen 1/2"));
-  EXPECT_EQ(out.str().back(), '\n');
+  store.add(evaluations);
+  store.add_asks(asks);
+  store.set_meta("objectives", {objective("x", "1", 0, 60), objective("y", "1", 0, 100)});
+  const RunSummary run(store);
+  const auto text = closing_table(run);
+  EXPECT_THAT(text, HasSubstr("50 of 50 candidates; 20 of them, evenly along the front, and 30"));
+  EXPECT_EQ(count_of(text, "  candidate e"), 20U);
+  EXPECT_EQ(count_of(text, "knee\n"), 1U);
+  EXPECT_THAT(text, HasSubstr("candidate e49"));
+  const auto svg = front_svg(run);
+  expect_sound(svg);
+  const std::string label = "fill=\"#0b6e4f\" >";
+  EXPECT_EQ(count_of(svg, label + "knee: "), 1U);
+  EXPECT_LE(count_of(svg, label), 6U);
+}
+
+TEST_F(FrontReportTest, PictureOfTwoObjectivesHasAStaircase) {
+  const RunSummary run(*make(2));
+  const auto svg = front_svg(run);
+  expect_sound(svg);
+  EXPECT_EQ(count_of(svg, "r=\"5.0\""), 5U);
+  EXPECT_EQ(count_of(svg, "r=\"3.5\""), 3U);  // i lies beyond the picture
+  EXPECT_EQ(count_of(svg, "\u2191") + count_of(svg, "\u2192"), 1U);
+  EXPECT_THAT(
+      svg, ::testing::ContainsRegex("<path d=\"M[0-9. ]+V[0-9.]+(H[0-9.]+V[0-9.]+){4}H[0-9.]+\""));
+  for (const auto* words : {"knee: similarity_d", ">baseline<", "flops (FLOP), log scale",
+                            "best: lower left", "two &lt;goals&gt;"}) {
+    EXPECT_THAT(svg, HasSubstr(words));
+  }
+  const auto progress = progress_svg(run);
+  expect_sound(progress);
+  EXPECT_THAT(progress, HasSubstr(">hypervolume<"));
+  EXPECT_THAT(progress, HasSubstr("0.812, front of 5"));
+}
+
+TEST_F(FrontReportTest, PictureOfThreeObjectivesHasTwoPanels) {
+  const auto svg = front_svg(RunSummary(*make(3)));
+  expect_sound(svg);
+  EXPECT_EQ(count_of(svg, "r=\"5.0\""), 10U);
+  EXPECT_THAT(svg, HasSubstr(">accuracy (max)"));
+  EXPECT_THAT(svg, Not(::testing::ContainsRegex("<path d=\"M[0-9. ]+V")));
+}
+
+TEST_F(FrontReportTest, FrontOfFailuresIsEmpty) {
+  const RunSummary run(*make(2, /*failed=*/true));
+  EXPECT_TRUE(run.front.empty());
+  EXPECT_FALSE(run.knee);
+  EXPECT_THAT(front_svg(run), HasSubstr("no candidate could be evaluated"));
+  EXPECT_THAT(progress_svg(run), HasSubstr("no candidate could be evaluated"));
+  EXPECT_THAT(closing_table(run), HasSubstr("non-dominated front, 0 of 0 candidates"));
+  EXPECT_TRUE(results_json(run)["hypervolume"]["value"].is_null());
 }
 
 }  // namespace

@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "core/format.hpp"
+#include "report/files.hpp"
+#include "report/text.hpp"
+#include "search/search.hpp"
+
+namespace nas {
+
+namespace {
+
+constexpr std::size_t kBestShown = 10;
+constexpr std::size_t kFrontShown = 20;
+constexpr std::size_t kLabelWidth = 60;
+
+/// A column of a table. An empty cell is a value that does not exist.
+struct Column {
+  std::string header;
+  std::vector<std::string> cells{};
+  bool left = false;  ///< aligned to the left
+};
+
+/// Columns as wide as their widest cell; those without any cell are left out.
+std::string aligned(std::vector<Column> columns) {
+  std::erase_if(columns, [](const Column& column) {
+    return std::all_of(column.cells.begin(), column.cells.end(),
+                       [](const auto& cell) { return cell.empty(); });
+  });
+  std::vector<std::string> lines(columns.empty() ? 0 : columns.front().cells.size() + 1);
+  for (auto& column : columns) {
+    column.cells.insert(column.cells.begin(), column.header);
+    std::size_t width = 0;
+    for (auto& cell : column.cells) {
+      // A mark in an unnamed column is there or not; a missing value is told apart from a cut one.
+      if (cell.empty() && !column.header.empty()) cell = "-";
+      width = std::max(width, width_of(cell));
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const auto& cell = column.cells[i];
+      const std::string blanks(width - width_of(cell), ' ');
+      lines[i] += "  " + (column.left ? cell + blanks : blanks + cell);
+    }
+  }
+  std::string text;
+  for (auto& line : lines) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+/// A candidate's row: the name that stands before it, and the candidate.
+using Rows = std::vector<std::pair<std::string, const RankedCandidate*>>;
+
+Column column(const Rows& rows, std::string header,
+              const std::function<std::string(const RankedCandidate&)>& cell) {
+  Column made{.header = std::move(header)};
+  for (const auto& [name, candidate] : rows) made.cells.push_back(cell(*candidate));
+  return made;
+}
+
+std::vector<Column> name_columns(const Rows& rows) {
+  Column names{.header = ""};
+  for (const auto& [name, candidate] : rows) names.cells.push_back(name);
+  auto mechanisms = column(rows, "mechanism", [](const RankedCandidate& candidate) {
+    return shortened(candidate.label, kLabelWidth);
+  });
+  mechanisms.left = true;
+  return {std::move(names), std::move(mechanisms)};
+}
+
+Column objective_column(const Rows& rows, const RunSummary& run, std::size_t objective) {
+  return column(rows, run.objectives[objective].title(),
+                [objective](const RankedCandidate& candidate) {
+                  return number_text(candidate.values[objective]);
+                });
+}
+
+Column replicates_column(const Rows& rows) {
+  return column(rows, "n",
+                [](const RankedCandidate& candidate) { return std::to_string(candidate.n); });
+}
+
+Column ask_column(const Rows& rows) {
+  return column(rows, "ask", [](const RankedCandidate& candidate) {
+    return candidate.first_ask < 0 ? std::string() : std::to_string(candidate.first_ask + 1);
+  });
+}
+
+Column baseline_column(const Rows& rows, const RunSummary& run) {
+  return column(rows, "to baseline", [&run](const RankedCandidate& candidate) -> std::string {
+    if (!run.baseline || run.baseline->candidate == candidate.candidate) return {};
+    const double before = run.baseline->values.front();
+    const double percent = 100.0 * (candidate.values.front() - before) / std::abs(before);
+    if (!std::isfinite(percent)) return {};
+    return (percent > 0 ? "+" : "") + fixed_text(percent, 1) + " %";
+  });
+}
+
+Column accuracy_column(const Rows& rows) {
+  return column(rows, "accuracy", [](const RankedCandidate& candidate) -> std::string {
+    const auto* evaluation = candidate.usable_evaluation();
+    if (evaluation == nullptr || evaluation->curve.empty()) return {};
+    return fixed_text(100.0 * evaluation->curve.back().valid.accuracy(), 1) + " %";
+  });
+}
+
+Column number_column(const Rows& rows, const char* header, const char* name) {
+  return column(rows, header, [name](const RankedCandidate& candidate) -> std::string {
+    const auto* evaluation = candidate.usable_evaluation();
+    if (evaluation == nullptr || !evaluation->values.contains(name)) return {};
+    return human_count(evaluation->values.at(name));
+  });
+}
+
+Column seconds_column(const Rows& rows) {
+  return column(rows, "trained", [](const RankedCandidate& candidate) -> std::string {
+    double seconds = 0.0;
+    for (const auto* evaluation : candidate.evaluations) {
+      seconds += measured_number(*evaluation, "train_seconds");
+    }
+    return seconds == 0.0 ? std::string() : fixed_text(seconds, 1) + " s";
+  });
+}
+
+std::string best_table(const RunSummary& run) {
+  Rows rows;
+  for (std::size_t i = 0; i < std::min(kBestShown, run.ranking.size()); ++i) {
+    rows.emplace_back(std::to_string(i + 1), &run.ranking[i]);
+  }
+  if (run.baseline) rows.emplace_back("baseline", &*run.baseline);
+  if (rows.empty()) return {};
+  auto columns = name_columns(rows);
+  columns.push_back(objective_column(rows, run, 0));
+  columns.push_back(baseline_column(rows, run));
+  columns.push_back(replicates_column(rows));
+  const auto& key = run.objectives.front().key;
+  if (key != "accuracy") columns.push_back(accuracy_column(rows));
+  if (key != "parameters") columns.push_back(number_column(rows, "params", "parameters"));
+  if (key != "flops") columns.push_back(number_column(rows, "FLOPs", "flops"));
+  columns.push_back(seconds_column(rows));
+  columns.push_back(ask_column(rows));
+  return aligned(std::move(columns));
+}
+
+/// Of a long front as many members as a table has room for, evenly along it, ends and knee among
+/// them.
+std::vector<std::size_t> shown_members(const RunSummary& run) {
+  const auto size = run.front.size();
+  if (size <= kFrontShown) return run.front;
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < kFrontShown; ++i) {
+    shown.push_back(run.front[i * (size - 1) / (kFrontShown - 1)]);
+  }
+  if (run.knee && std::find(shown.begin(), shown.end(), *run.knee) == shown.end()) {
+    const auto after = std::upper_bound(shown.begin(), shown.end(), *run.knee);
+    *(after == std::prev(shown.end()) ? std::prev(after) : after) = *run.knee;
+  }
+  return shown;
+}
+
+std::string front_table(const RunSummary& run) {
+  const auto shown = shown_members(run);
+  Rows rows;
+  Column marks{.header = "", .left = true};
+  for (const auto i : shown) {
+    rows.emplace_back(std::to_string(i + 1), &run.ranking[i]);
+    marks.cells.emplace_back(run.knee == i ? "knee" : "");
+  }
+  if (run.baseline) {
+    rows.emplace_back("baseline", &*run.baseline);
+    marks.cells.emplace_back("");
+  }
+  std::ostringstream text;
+  text << "non-dominated front, " << run.front.size() << " of " << run.ranking.size()
+       << " candidates";
+  if (shown.size() < run.front.size()) {
+    text << "; " << shown.size() << " of them, evenly along the front, and "
+         << run.front.size() - shown.size() << " more in results.json";
+  }
+  text << '\n';
+  if (rows.empty()) return text.str();
+  auto columns = name_columns(rows);
+  for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+    columns.push_back(objective_column(rows, run, i));
+  }
+  columns.push_back(replicates_column(rows));
+  columns.push_back(ask_column(rows));
+  columns.push_back(std::move(marks));
+  return text.str() + aligned(std::move(columns));
+}
+
+std::string hypervolume_text(const RunSummary& run) {
+  if (run.indicators.empty()) return {};
+  std::vector<std::string> ranges;
+  const auto end = [](double value) {
+    return std::abs(value) >= 1e5 ? human_count(value) : shortest(value);
+  };
+  for (const auto& objective : run.objectives) {
+    ranges.push_back(objective.name + " " + end(objective.best) + " to " + end(objective.worst));
+  }
+  std::ostringstream text;
+  text << "\nhypervolume " << number_text(run.indicators.back().value) << "; reference point "
+       << shortest(kReferencePoint) << " everywhere, 0 to 1 being " << ranges.front();
+  for (std::size_t i = 1; i < ranges.size(); ++i) text << ", " << ranges[i];
+  text << '\n';
+  return text.str();
+}
+
+/// How steady the machine was while latencies were measured: the same computation, timed beside
+/// each of them.
+std::string canary_text(const RunSummary& run) {
+  std::string text;
+  for (const auto& objective : run.objectives) {
+    double low = std::numeric_limits<double>::infinity();
+    double high = 0.0;
+    for (const auto& evaluation : run.evaluations) {
+      const auto found = evaluation.measured.find(objective.name);
+      if (found == evaluation.measured.end() || !found->is_object()) continue;
+      const auto canary = found->find("canary_p50");
+      if (canary == found->end() || !canary->is_number()) continue;
+      const auto p50 = canary->get<double>();
+      if (p50 <= 0.0) continue;
+      low = std::min(low, p50);
+      high = std::max(high, p50);
+    }
+    if (high == 0.0) continue;
+    text += "latency canary" + (run.objectives.size() > 1 ? " of " + objective.name : "") +
+            ": p50 between " + number_text(low) + " and " + number_text(high) + " ms (drift x" +
+            fixed_text(high / low, 2) + ")\n";
+  }
+  return text;
+}
+
+std::string failures_text(const RunSummary& run) {
+  std::map<std::string, std::pair<int, std::string>> by_status;
+  for (const auto* evaluation : run.failures) {
+    auto& [count, reason] = by_status[std::string(to_string(evaluation->status))];
+    if (count++ == 0) reason = evaluation->reason;
+  }
+  std::string text;
+  for (const auto& [status, entry] : by_status) {
+    text += "  " + std::to_string(entry.first) + " " + status + ", e.g.: " + entry.second + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string closing_table(const RunSummary& run) {
+  std::ostringstream text;
+  text << run.asks.size() << " candidates asked for, " << run.evaluated << " evaluated, "
+       << run.reused << " answered by an earlier evaluation, " << run.failures.size()
+       << " failures";
+  const bool trained = run.train_seconds > 0.0;
+  if (trained) text << "; " << human_duration(run.train_seconds) << " of training";
+  text << '\n';
+  if (!run.ended_by.empty()) text << "ended by: " << run.ended_by << '\n';
+  text << '\n' << (run.several() ? front_table(run) : best_table(run));
+  if (run.several()) text << hypervolume_text(run);
+  text << canary_text(run);
+  if (!run.failures.empty()) text << "\nfailures\n" << failures_text(run);
+  if (trained && !run.ranking.empty() && run.ranking.front().n == 1) {
+    text << "\nn = 1: one training each. Differences below the noise between seeds mean nothing, "
+            "and the best of\n"
+            "many single trainings looks better than it is.\n";
+  }
+  return text.str();
+}
+
+}  // namespace nas

@@ -1,0 +1,50 @@
+#include "report/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/format.hpp"
+
+namespace nas {
+
+namespace {
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+
+}  // namespace
+
+std::string fixed_text(double value, int decimals) {
+  std::array<char, 400> buffer{};  // the largest double has 309 digits
+  std::snprintf(buffer.data(), buffer.size(), "%.*f", decimals, value);
+  return buffer.data();
+}
+
+std::string number_text(double value) {
+  const double size = std::abs(value);
+  if (!std::isfinite(value)) return shortest(value);
+  if (size >= 1e5) return human_count(value);
+  if (size >= 1000 && value == std::floor(value)) return fixed_text(value, 0);
+  if (size >= 0.9995 || size == 0.0) return fixed_text(value, 2);
+  std::array<char, 32> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%#.3g", value);
+  return buffer.data();
+}
+
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  if (width_of(text) <= width) return text;
+  std::size_t characters = 0;
+  std::size_t end = 0;
+  while (end < text.size()) {
+    if (begins_character(text[end]) && ++characters == width) break;
+    ++end;
+  }
+  return text.substr(0, end) + "\u2026";
+}
+
+}  // namespace nas

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace nas {
+
+/// A value for people: two decimals, three digits below 1, a prefix from 100,000 on ("2.5 M").
+std::string number_text(double value);
+
+/// A number with a fixed number of decimals.
+std::string fixed_text(double value, int decimals);
+
+/// Characters that a UTF-8 text takes on a terminal (no wide ones occur).
+std::size_t width_of(const std::string& text);
+
+/// A text of at most `width` characters: a longer one ends in "…".
+std::string shortened(const std::string& text, std::size_t width);
+
+}  // namespace nas
