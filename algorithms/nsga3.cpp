@@ -1,0 +1,583 @@
+#include "algorithms/nsga3.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include <pagmo/problem.hpp>
+#include <pagmo/s11n.hpp>
+#include <pagmo/utils/multi_objective.hpp>
+
+#include "core/format.hpp"
+#include "search/algorithm.hpp"
+#include "search/variation.hpp"
+
+namespace nas {
+
+namespace {
+
+using Vector = std::vector<double>;
+using Indices = std::vector<std::size_t>;
+
+constexpr int kTriesForNewChild = 20;
+
+const Requirement require{"nsga3"};
+
+struct Individual {
+  Vector x;
+  Vector f;
+};
+
+bool is_finite(const Vector& f) {
+  return std::all_of(f.begin(), f.end(), [](double value) { return std::isfinite(value); });
+}
+
+struct Ranking {
+  std::vector<Indices> fronts;  ///< of the distinct individuals that have a fitness, best first
+  Indices rest;                 ///< copies of older individuals, then those without fitness
+};
+
+Ranking rank(const std::vector<Individual>& individuals) {
+  Ranking ranking;
+  Indices distinct;
+  Indices failed;
+  std::set<Vector> seen;
+  for (std::size_t i = 0; i < individuals.size(); ++i) {
+    if (!is_finite(individuals[i].f)) {
+      failed.push_back(i);
+    } else if (seen.insert(individuals[i].x).second) {
+      distinct.push_back(i);
+    } else {
+      ranking.rest.push_back(i);
+    }
+  }
+  ranking.rest.insert(ranking.rest.end(), failed.begin(), failed.end());
+  if (distinct.size() < 2) {  // pagmo refuses to sort these
+    if (!distinct.empty()) ranking.fronts.push_back(distinct);
+    return ranking;
+  }
+  std::vector<Vector> fitness;
+  for (const auto i : distinct) fitness.push_back(individuals[i].f);
+  const auto sorted = pagmo::fast_non_dominated_sorting(fitness);
+  for (const auto& front : std::get<0>(sorted)) {
+    Indices indices;
+    for (const auto i : front) indices.push_back(distinct[i]);
+    std::sort(indices.begin(), indices.end());
+    ranking.fronts.push_back(std::move(indices));
+  }
+  return ranking;
+}
+
+/// Solves `matrix` x = 1 by elimination with pivots.
+/// @return empty if the matrix is singular.
+Vector solve_for_ones(std::vector<Vector> matrix) {
+  const std::size_t size = matrix.size();
+  Vector x(size, 1.0);
+  for (std::size_t column = 0; column < size; ++column) {
+    std::size_t pivot = column;
+    for (std::size_t row = column + 1; row < size; ++row) {
+      if (std::abs(matrix[row][column]) > std::abs(matrix[pivot][column])) pivot = row;
+    }
+    if (!(std::abs(matrix[pivot][column]) > 1e-10)) return {};
+    std::swap(matrix[pivot], matrix[column]);
+    std::swap(x[pivot], x[column]);
+    for (std::size_t row = 0; row < size; ++row) {
+      if (row == column) continue;
+      const double factor = matrix[row][column] / matrix[column][column];
+      for (std::size_t k = column; k < size; ++k) matrix[row][k] -= factor * matrix[column][k];
+      x[row] -= factor * x[column];
+    }
+  }
+  for (std::size_t i = 0; i < size; ++i) x[i] /= matrix[i][i];
+  return x;
+}
+
+/// Largest f_i - ideal_i of some individuals, per objective.
+Vector spread(const std::vector<Individual>& individuals, const Indices& members,
+              const Vector& ideal) {
+  Vector largest(ideal.size(), 0.0);
+  for (const auto member : members) {
+    for (std::size_t i = 0; i < ideal.size(); ++i) {
+      largest[i] = std::max(largest[i], individuals[member].f[i] - ideal[i]);
+    }
+  }
+  return largest;
+}
+
+/// Objectives of `members` relative to the ideal point and the intercepts; finite.
+std::vector<Vector> normalized(const std::vector<Individual>& individuals, const Indices& members,
+                               const Indices& first_front, const Vector& ideal) {
+  Vector scale = spread(individuals, first_front, ideal);
+  const Vector largest = spread(individuals, members, ideal);
+  for (std::size_t i = 0; i < scale.size(); ++i) {
+    if (!(scale[i] > 0)) scale[i] = largest[i] > 0 ? largest[i] : 1.0;
+  }
+  std::vector<Vector> points;
+  for (const auto member : members) {
+    Vector point = individuals[member].f;
+    // A penalty may be so large that its square is no number.
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      point[i] = std::clamp(point[i] - ideal[i], 0.0, 1e6 * scale[i]);
+    }
+    points.push_back(std::move(point));
+  }
+  const Vector cuts = axis_intercepts(points, scale);
+  for (auto& point : points) {
+    for (std::size_t i = 0; i < point.size(); ++i) point[i] /= cuts[i];
+  }
+  return points;
+}
+
+struct Niche {
+  std::size_t reference;
+  double distance;  ///< squared
+};
+
+/// The reference point whose direction from the origin is nearest.
+Niche nearest(const Vector& point, const std::vector<Vector>& references) {
+  Niche niche{0, std::numeric_limits<double>::infinity()};
+  for (std::size_t r = 0; r < references.size(); ++r) {
+    const auto& direction = references[r];
+    const double along =
+        std::inner_product(point.begin(), point.end(), direction.begin(), 0.0) /
+        std::inner_product(direction.begin(), direction.end(), direction.begin(), 0.0);
+    double distance = 0;
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      const double across = point[i] - along * direction[i];
+      distance += across * across;
+    }
+    if (distance < niche.distance) niche = {r, distance};
+  }
+  return niche;
+}
+
+/// Chooses `count` of `candidates`, one after the other, so that the reference directions get
+/// equally many, those of `survivors` included.
+Indices fill_niches(const std::vector<Individual>& individuals, const Indices& survivors,
+                    const Indices& candidates, const Indices& first_front, std::size_t count,
+                    const std::vector<Vector>& references, const Vector& ideal,
+                    std::mt19937& engine) {
+  Indices members = survivors;
+  members.insert(members.end(), candidates.begin(), candidates.end());
+  const auto points = normalized(individuals, members, first_front, ideal);
+  Indices num_survivors(references.size(), 0);
+  std::vector<std::vector<std::pair<double, std::size_t>>> waiting(references.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto niche = nearest(points[i], references);
+    if (i < survivors.size()) {
+      ++num_survivors[niche.reference];
+    } else {
+      waiting[niche.reference].emplace_back(niche.distance, members[i]);
+    }
+  }
+  for (auto& candidate : waiting) std::sort(candidate.begin(), candidate.end());
+
+  Indices chosen;
+  while (chosen.size() < count) {
+    Indices emptiest;
+    for (std::size_t r = 0; r < references.size(); ++r) {
+      if (waiting[r].empty()) continue;
+      if (!emptiest.empty() && num_survivors[r] > num_survivors[emptiest.front()]) continue;
+      if (!emptiest.empty() && num_survivors[r] < num_survivors[emptiest.front()]) emptiest.clear();
+      emptiest.push_back(r);
+    }
+    const std::size_t reference = emptiest[below(engine, emptiest.size())];
+    auto& queue = waiting[reference];
+    const std::size_t place = num_survivors[reference] == 0 ? 0 : below(engine, queue.size());
+    chosen.push_back(queue[place].second);
+    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(place));
+    ++num_survivors[reference];
+  }
+  return chosen;
+}
+
+/// The `size` best of the individuals, best first.
+Indices select(const std::vector<Individual>& individuals, const Ranking& ranking, std::size_t size,
+               const std::vector<Vector>& references, const Vector& ideal, std::mt19937& engine) {
+  Indices survivors;
+  for (const auto& front : ranking.fronts) {
+    if (survivors.size() + front.size() > size) {
+      const auto chosen = fill_niches(individuals, survivors, front, ranking.fronts.front(),
+                                      size - survivors.size(), references, ideal, engine);
+      survivors.insert(survivors.end(), chosen.begin(), chosen.end());
+      return survivors;
+    }
+    survivors.insert(survivors.end(), front.begin(), front.end());
+  }
+  for (const auto i : ranking.rest) {
+    if (survivors.size() < size) survivors.push_back(i);
+  }
+  return survivors;
+}
+
+/// Crossover and mutation within the bounds of a problem.
+class Variation {
+ public:
+  Variation(const pagmo::problem& problem, const Nsga3::Options& options, std::mt19937& engine)
+      : options_(options), engine_(engine), num_reals_(problem.get_nx() - problem.get_nix()) {
+    std::tie(lower_, upper_) = problem.get_bounds();
+    for (std::size_t gene = 0; gene < lower_.size(); ++gene) {
+      if (upper_[gene] > lower_[gene]) free_.push_back(gene);
+    }
+    rate_ = options.mutation > 0
+                ? options.mutation
+                : 1.0 / static_cast<double>(std::max<std::size_t>(1, free_.size()));
+  }
+
+  void cross(Vector& a, Vector& b) const {
+    if (uniform(engine_) >= options_.crossover) return;
+    for (const auto gene : free_) {
+      if (uniform(engine_) >= 0.5) continue;
+      if (gene < num_reals_) cross_reals(gene, a[gene], b[gene]);
+      // Crossed reals go to either child; integers are exchanged or nothing happens to them.
+      if (gene >= num_reals_ || uniform(engine_) < 0.5) std::swap(a[gene], b[gene]);
+    }
+  }
+
+  void mutate(Vector& x) const {
+    for (const auto gene : free_) {
+      if (uniform(engine_) < rate_) change(gene, x[gene]);
+    }
+  }
+
+  void change_one_gene(Vector& x) const {
+    if (free_.empty()) return;
+    const std::size_t gene = free_[below(engine_, free_.size())];
+    change(gene, x[gene]);
+  }
+
+ private:
+  /// One child's share of the spread, such that it stays on its side of `room`, the distance of
+  /// the parent to the bound.
+  [[nodiscard]] double spread_factor(double random, double room, double distance) const {
+    const double power = options_.eta_c + 1;
+    const double alpha = 2.0 - std::pow(1.0 + 2.0 * room / distance, -power);
+    const double share = random * alpha;
+    return std::pow(share <= 1.0 ? share : 1.0 / (2.0 - share), 1.0 / power);
+  }
+
+  void cross_reals(std::size_t gene, double& a, double& b) const {
+    const double low = std::min(a, b);
+    const double high = std::max(a, b);
+    const double distance = high - low;
+    const double random = uniform(engine_);
+    if (!(distance > 1e-14 * (upper_[gene] - lower_[gene]))) return;
+    const double down = spread_factor(random, low - lower_[gene], distance);
+    const double up = spread_factor(random, upper_[gene] - high, distance);
+    a = std::clamp(0.5 * (low + high - down * distance), lower_[gene], upper_[gene]);
+    b = std::clamp(0.5 * (low + high + up * distance), lower_[gene], upper_[gene]);
+  }
+
+  void change(std::size_t gene, double& value) const {
+    const double range = upper_[gene] - lower_[gene];
+    if (gene >= num_reals_) {
+      // One of the others, all alike.
+      const double other =
+          lower_[gene] + static_cast<double>(below(engine_, static_cast<std::size_t>(range)));
+      value = other < value ? other : other + 1;
+      return;
+    }
+    const double power = options_.eta_m + 1;
+    const double random = uniform(engine_);
+    const double step =
+        random < 0.5
+            ? std::pow(2 * random +
+                           (1 - 2 * random) * std::pow(1 - (value - lower_[gene]) / range, power),
+                       1 / power) -
+                  1
+            : 1 - std::pow(
+                      2 * (1 - random) +
+                          (2 * random - 1) * std::pow(1 - (upper_[gene] - value) / range, power),
+                      1 / power);
+    value = std::clamp(value + step * range, lower_[gene], upper_[gene]);
+  }
+
+  const Nsga3::Options& options_;
+  std::mt19937& engine_;
+  std::size_t num_reals_;
+  Vector lower_;
+  Vector upper_;
+  Indices free_;
+  double rate_ = 0;
+};
+
+/// As many children as parents, of random pairs; each is added to `known`.
+std::vector<Vector> offspring(const std::vector<Individual>& parents, const Variation& variation,
+                              std::set<Vector>& known, std::mt19937& engine) {
+  Indices order(parents.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[below(engine, i)]);
+  if (order.size() % 2 == 1) order.push_back(order.front());
+  std::vector<Vector> children;
+  for (std::size_t i = 0; i < order.size(); i += 2) {
+    std::pair<Vector, Vector> pair{parents[order[i]].x, parents[order[i + 1]].x};
+    variation.cross(pair.first, pair.second);
+    for (auto* child : {&pair.first, &pair.second}) {
+      if (children.size() == parents.size()) break;
+      variation.mutate(*child);
+      for (int tries = 0; tries < kTriesForNewChild && known.count(*child) > 0; ++tries) {
+        variation.change_one_gene(*child);
+      }
+      known.insert(*child);
+      children.push_back(*child);
+    }
+  }
+  return children;
+}
+
+void lower_ideal(Vector& ideal, const std::vector<Individual>& individuals) {
+  for (const auto& individual : individuals) {
+    if (!is_finite(individual.f)) continue;
+    for (std::size_t i = 0; i < ideal.size(); ++i) ideal[i] = std::min(ideal[i], individual.f[i]);
+  }
+}
+
+void append_points(std::vector<Vector>& points, Vector& point, std::size_t axis, std::size_t left,
+                   std::size_t divisions) {
+  const bool last = axis + 1 == point.size();
+  for (std::size_t share = last ? left : 0; share <= left; ++share) {
+    point[axis] = static_cast<double>(share) / static_cast<double>(divisions);
+    if (last) {
+      points.push_back(point);
+    } else {
+      append_points(points, point, axis + 1, left - share, divisions);
+    }
+  }
+}
+
+}  // namespace
+
+double num_das_dennis_points(std::size_t num_objectives, std::size_t divisions) {
+  double count = 1;
+  for (std::size_t i = 1; i < num_objectives; ++i) {
+    count = count * static_cast<double>(divisions + i) / static_cast<double>(i);
+  }
+  return count;
+}
+
+std::size_t fitted_divisions(std::size_t num_objectives, std::size_t population) {
+  std::size_t divisions = 0;
+  while (num_das_dennis_points(num_objectives, divisions + 1) <= static_cast<double>(population)) {
+    ++divisions;
+  }
+  return divisions;
+}
+
+std::vector<Vector> das_dennis_points(std::size_t num_objectives, std::size_t divisions) {
+  std::vector<Vector> points;
+  Vector point(num_objectives);
+  append_points(points, point, 0, divisions, divisions);
+  return points;
+}
+
+Vector axis_intercepts(std::vector<Vector> points, const Vector& fallback) {
+  constexpr double kTiny = 1e-6;
+  const std::size_t num_objectives = fallback.size();
+  // Bringing all to order 1 first moves no intercept, and makes the achievement function, and what
+  // counts as degenerate, independent of units: perplexity is beside FLOPs here.
+  for (auto& point : points) {
+    for (std::size_t i = 0; i < num_objectives; ++i) point[i] /= fallback[i];
+  }
+  std::vector<Vector> extremes;
+  for (std::size_t axis = 0; axis < num_objectives; ++axis) {
+    const auto achievement = [axis](const Vector& point) {
+      double worst = 0;
+      for (std::size_t i = 0; i < point.size(); ++i) {
+        worst = std::max(worst, i == axis ? point[i] : point[i] / kTiny);
+      }
+      return worst;
+    };
+    extremes.push_back(*std::min_element(
+        points.begin(), points.end(),
+        [&](const Vector& a, const Vector& b) { return achievement(a) < achievement(b); }));
+  }
+  Vector cuts = solve_for_ones(extremes);
+  if (cuts.empty()) return fallback;
+  for (std::size_t i = 0; i < num_objectives; ++i) {
+    cuts[i] = 1.0 / cuts[i];
+    if (!(cuts[i] >= kTiny && std::isfinite(cuts[i]))) return fallback;
+    // A hyperplane almost parallel to an axis cuts it beyond everything that was seen.
+    double largest = 0;
+    for (const auto& point : points) largest = std::max(largest, point[i]);
+    cuts[i] = std::min(cuts[i], std::max(largest, kTiny)) * fallback[i];
+  }
+  return cuts;
+}
+
+Nsga3::Nsga3(const Options& options, std::uint32_t seed)
+    : options_(options), seed_(seed), engine_(seed) {
+  require(options.generations >= 1, "generations", options.generations, ">= 1");
+  require(options.crossover >= 0 && options.crossover <= 1, "crossover", options.crossover,
+          "in [0, 1]");
+  require(options.eta_c >= 0 && std::isfinite(options.eta_c), "eta_c", options.eta_c, ">= 0");
+  require(options.mutation >= 0 && options.mutation <= 1, "mutation", options.mutation,
+          "in [0, 1]");
+  require(options.eta_m >= 0 && std::isfinite(options.eta_m), "eta_m", options.eta_m, ">= 0");
+}
+
+void Nsga3::set_seed(unsigned seed) {
+  seed_ = seed;
+  engine_.seed(seed);
+}
+
+std::string Nsga3::get_extra_info() const {
+  return "generations: " + std::to_string(options_.generations) +
+         "\ncrossover: " + shortest(options_.crossover) + "\neta_c: " + shortest(options_.eta_c) +
+         "\nmutation: " + shortest(options_.mutation) + "\neta_m: " + shortest(options_.eta_m) +
+         "\ndivisions: " + std::to_string(options_.divisions) + "\nseed: " + std::to_string(seed_);
+}
+
+pagmo::population Nsga3::evolve(pagmo::population population) const {
+  require_suitable("nsga3", population, /*single=*/false);
+  const pagmo::problem& problem = population.get_problem();
+  const std::size_t size = population.size();
+  const std::size_t num_objectives = problem.get_nobj();
+  require(num_objectives >= 2, "objectives of the problem", static_cast<double>(num_objectives),
+          ">= 2");
+  require(size >= 4, "population", static_cast<double>(size), ">= 4");
+  require(size >= num_objectives, "population", static_cast<double>(size),
+          "at least the number of objectives, " + std::to_string(num_objectives));
+  const std::size_t most = fitted_divisions(num_objectives, size);
+  require(options_.divisions <= most, "divisions", options_.divisions,
+          "at most " + std::to_string(most) + ", which gives " +
+              shortest(num_das_dennis_points(num_objectives, most)) +
+              " reference points for a population of " + std::to_string(size));
+  const auto references =
+      das_dennis_points(num_objectives, options_.divisions > 0 ? options_.divisions : most);
+
+  log_.clear();
+  std::vector<Individual> individuals;
+  std::set<Vector> known;
+  for (std::size_t i = 0; i < size; ++i) {
+    individuals.push_back({population.get_x()[i], population.get_f()[i]});
+    known.insert(individuals.back().x);
+  }
+  Vector ideal(num_objectives, std::numeric_limits<double>::max());
+  const Variation variation(problem, options_, engine_);
+  unsigned long long evaluations = size;
+  for (unsigned generation = 0;; ++generation) {
+    lower_ideal(ideal, individuals);
+    const auto ranking = rank(individuals);
+    std::vector<Individual> survivors;
+    for (const auto i : select(individuals, ranking, size, references, ideal, engine_)) {
+      survivors.push_back(individuals[i]);
+    }
+    individuals = std::move(survivors);
+    const std::size_t num_first =
+        ranking.fronts.empty() ? 0 : std::min(size, ranking.fronts.front().size());
+    log_.emplace_back(generation, evaluations, num_first, ideal);
+    if (verbosity_ > 0 && generation % verbosity_ == 0) {
+      std::cout << "nsga3: generation " << generation << ", evaluations " << evaluations
+                << ", first front " << num_first << ", best";
+      for (const double value : ideal) std::cout << ' ' << shortest(value);
+      std::cout << '\n';
+    }
+    if (generation + 1 >= options_.generations) break;
+
+    const auto children = offspring(individuals, variation, known, engine_);
+    const auto fitness = evaluate(problem, children);
+    evaluations += children.size();
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      individuals.push_back({children[i], fitness[i]});
+    }
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    population.set_xf(i, individuals[i].x, individuals[i].f);
+  }
+  return population;
+}
+
+namespace {
+
+using Integer = std::int64_t;
+
+pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/,
+                      std::uint32_t seed) {
+  Nsga3::Options options;
+  options.generations = static_cast<unsigned>(parameters.get<Integer>("generations"));
+  options.crossover = parameters.get<double>("crossover");
+  options.eta_c = parameters.get<double>("eta_c");
+  options.mutation = parameters.get<double>("mutation");
+  options.eta_m = parameters.get<double>("eta_m");
+  options.divisions = static_cast<unsigned>(parameters.get<Integer>("divisions"));
+  return pagmo::algorithm(Nsga3(options, seed));
+}
+
+std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
+  fit_mutation(parameters, facts);
+  // Several objectives are seen to before.
+  if (facts.num_objectives < 2) return {};
+  const auto population = parameters.get<Integer>("population");
+  const auto most = static_cast<Integer>(
+      fitted_divisions(facts.num_objectives, static_cast<std::size_t>(population)));
+  if (most == 0) {
+    return {{"population",
+             "must be at least the number of objectives, " + std::to_string(facts.num_objectives)}};
+  }
+  const auto divisions = parameters.get<Integer>("divisions");
+  if (divisions > most) {
+    return {
+        {"divisions",
+         "must be at most " + std::to_string(most) + ": " + std::to_string(divisions) + " give " +
+             shortest(
+                 num_das_dennis_points(facts.num_objectives, static_cast<std::size_t>(divisions))) +
+             " reference points, more than algorithm.population = " + std::to_string(population)}};
+  }
+  if (divisions == 0) parameters.set("divisions", most);
+  return {};
+}
+
+Algorithm nsga3() {
+  return {.objectives = Algorithm::Objectives::several,
+          .batches = true,
+          .min_population = 4,
+          .fit = fit,
+          .make = make};
+}
+
+NAS_REGISTER_ALGORITHM(
+    {.key = "nsga3",
+     .summary = "NSGA-III: genetic algorithm whose survivors spread over reference directions "
+                "(Deb & Jain 2014)",
+     .settings = {generations_setting(50),
+                  {.name = "crossover",
+                   .default_value = 0.9,
+                   .help = "probability that a pair is crossed",
+                   .min = 0,
+                   .max = 1},
+                  {.name = "eta_c",
+                   .default_value = 30.0,
+                   .help = "distribution index of the crossover of real genes: larger, nearer to "
+                           "the parents",
+                   .min = 0,
+                   .max = 1e6},
+                  {.name = "mutation",
+                   .default_value = 0.0,
+                   .help = "probability for each gene to be mutated; 0 = 1 / number of genes",
+                   .min = 0,
+                   .max = 1},
+                  {.name = "eta_m",
+                   .default_value = 20.0,
+                   .help = "distribution index of the mutation of real genes: larger, nearer to "
+                           "the parent",
+                   .min = 0,
+                   .max = 1e6},
+                  {.name = "divisions",
+                   .default_value = Integer{0},
+                   .help = "divisions of each objective between the reference points; 0 = the most "
+                           "that give no more points than the population",
+                   .min = 0,
+                   .max = 1e6}},
+     .file = __FILE__},
+    nsga3);
+
+}  // namespace
+
+}  // namespace nas
+
+PAGMO_S11N_ALGORITHM_IMPLEMENT(nas::Nsga3)
