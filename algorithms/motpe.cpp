@@ -1,0 +1,603 @@
+#include "algorithms/motpe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include <pagmo/problem.hpp>
+#include <pagmo/s11n.hpp>
+#include <pagmo/utils/hypervolume.hpp>
+#include <pagmo/utils/multi_objective.hpp>
+
+#include "core/format.hpp"
+#include "search/algorithm.hpp"
+#include "search/variation.hpp"
+
+namespace nas {
+
+namespace {
+
+using Vector = std::vector<double>;
+using Indices = std::vector<std::size_t>;
+
+constexpr std::size_t kMostGood = 25;
+constexpr std::size_t kMostObjectivesOfHypervolume = 4;
+// Late in a small space most of what l gives is known.
+constexpr std::size_t kDrawsPerCandidate = 10;
+// What the engine tells apart in one step.
+constexpr double kMostPointsToEnumerate = 0x1.0p32;
+
+/// Standard normal (Box & Muller 1958).
+double gaussian(std::mt19937& engine) {
+  constexpr double kTwoPi = 6.283185307179586;
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(engine)));
+  return radius * std::cos(kTwoPi * uniform(engine));
+}
+
+const Requirement require{"motpe"};
+
+bool is_finite(const Vector& f) {
+  return std::all_of(f.begin(), f.end(), [](double value) { return std::isfinite(value); });
+}
+
+/// Each objective from 0, the best, to 1, the worst; all 0 where there is no difference.
+std::vector<Vector> unit_range(std::vector<Vector> points) {
+  for (std::size_t i = 0; i < points.front().size(); ++i) {
+    double best = std::numeric_limits<double>::infinity();
+    double worst = -best;
+    for (const auto& point : points) {
+      best = std::min(best, point[i]);
+      worst = std::max(worst, point[i]);
+    }
+    // Halves, since the range of huge values is no number.
+    const double range = worst / 2 - best / 2;
+    for (auto& point : points) point[i] = range > 0 ? (point[i] / 2 - best / 2) / range : 0.0;
+  }
+  return points;
+}
+
+/// Hypervolume of points in the unit cube. The reference point is a little outside, else the
+/// extremes of a front were worth nothing.
+double volume(const std::vector<Vector>& points) {
+  if (points.empty()) return 0;
+  const Vector reference(points.front().size(), 1.1);
+  return pagmo::hypervolume(points, false).compute(reference);
+}
+
+/// `count` of a front, each the one that adds the largest hypervolume to those before.
+Indices greedy_subset(const std::vector<Vector>& front, std::size_t count) {
+  // What a point adds can only become less, so that an old gain is a bound: only points whose
+  // bound is the largest are looked at again.
+  struct Bound {
+    double gain;
+    std::size_t index;
+    std::size_t known_at;  // the number of chosen ones for which `gain` is exact
+    bool operator<(const Bound& other) const {
+      return gain != other.gain ? gain < other.gain : index > other.index;
+    }
+  };
+  const auto points = unit_range(front);
+  std::priority_queue<Bound> queue;
+  for (std::size_t i = 0; i < points.size(); ++i) queue.push({volume({points[i]}), i, 0});
+  Indices chosen;
+  std::vector<Vector> covered;
+  double covered_volume = 0;
+  while (chosen.size() < count) {
+    auto bound = queue.top();
+    queue.pop();
+    covered.push_back(points[bound.index]);
+    if (bound.known_at == chosen.size()) {
+      chosen.push_back(bound.index);
+      covered_volume = volume(covered);
+    } else {
+      bound.gain = volume(covered) - covered_volume;
+      bound.known_at = chosen.size();
+      covered.pop_back();
+      queue.push(bound);
+    }
+  }
+  return chosen;
+}
+
+/// Random points of a domain, and which were not asked yet.
+class Sampler {
+ public:
+  explicit Sampler(const ParzenDomain& domain) : domain_(domain) {
+    for (std::size_t gene = 0; gene < domain.lower.size(); ++gene) {
+      if (!(domain.upper[gene] > domain.lower[gene])) continue;
+      ++num_free_;
+      num_points_ *= is_real(gene) ? std::numeric_limits<double>::infinity() : options(gene);
+    }
+  }
+
+  /// Genes that vary.
+  [[nodiscard]] std::size_t num_free() const { return num_free_; }
+
+  /// @return a uniformly random point that is not in `known`; none if there is none.
+  [[nodiscard]] std::optional<Vector> unseen(const std::set<Vector>& known,
+                                             std::mt19937& engine) const {
+    if (num_points_ <= kMostPointsToEnumerate) return enumerated(known, engine);
+    auto point = random(engine);
+    while (known.count(point) > 0) point = random(engine);
+    return point;
+  }
+
+ private:
+  [[nodiscard]] bool is_real(std::size_t gene) const {
+    return gene + domain_.num_integers < domain_.lower.size();
+  }
+  [[nodiscard]] double options(std::size_t gene) const {
+    return domain_.upper[gene] - domain_.lower[gene] + 1;
+  }
+
+  [[nodiscard]] Vector random(std::mt19937& engine) const {
+    Vector point = domain_.lower;
+    for (std::size_t gene = 0; gene < point.size(); ++gene) {
+      const double range = domain_.upper[gene] - domain_.lower[gene];
+      point[gene] +=
+          is_real(gene)
+              ? uniform(engine) * range
+              : static_cast<double>(below(engine, static_cast<std::size_t>(options(gene))));
+      point[gene] = std::min(point[gene], domain_.upper[gene]);
+    }
+    return point;
+  }
+
+  /// Of a space of categories, by numbering its points.
+  [[nodiscard]] std::optional<Vector> enumerated(const std::set<Vector>& known,
+                                                 std::mt19937& engine) const {
+    std::set<std::uint64_t> taken;
+    for (const auto& point : known) {
+      std::uint64_t number = 0;
+      for (std::size_t gene = 0; gene < point.size(); ++gene) {
+        if (is_real(gene)) continue;
+        number = number * static_cast<std::uint64_t>(options(gene)) +
+                 static_cast<std::uint64_t>(point[gene] - domain_.lower[gene]);
+      }
+      taken.insert(number);
+    }
+    const auto total = static_cast<std::uint64_t>(num_points_);
+    if (taken.size() >= total) return std::nullopt;
+    std::uint64_t number = below(engine, total - taken.size());
+    for (const auto other : taken) {
+      if (other <= number) ++number;
+    }
+    Vector point = domain_.lower;
+    for (std::size_t gene = point.size(); gene-- > 0;) {
+      if (is_real(gene)) continue;
+      const auto radix = static_cast<std::uint64_t>(options(gene));
+      point[gene] += static_cast<double>(number % radix);
+      number /= radix;
+    }
+    return point;
+  }
+
+  const ParzenDomain& domain_;
+  std::size_t num_free_ = 0;
+  double num_points_ = 1;
+};
+
+/// ln of what of a normal distribution lies within [lower, upper], which holds its mean.
+double log_mass_within(double mean, double deviation, double lower, double upper) {
+  const double scale = deviation * std::sqrt(2.0);
+  return std::log(0.5 * (std::erf((upper - mean) / scale) - std::erf((lower - mean) / scale)));
+}
+
+double standard_deviation(const std::vector<Vector>& points, std::size_t gene) {
+  const auto n = static_cast<double>(points.size());
+  double mean = 0;
+  for (const auto& point : points) mean += point[gene] / n;
+  double variance = 0;
+  for (const auto& point : points) variance += (point[gene] - mean) * (point[gene] - mean) / n;
+  return std::sqrt(variance);
+}
+
+}  // namespace
+
+ParzenEstimator::ParzenEstimator(const ParzenDomain& domain, std::vector<Vector> points,
+                                 Vector weights, double categorical_bandwidth)
+    : domain_(domain), points_(std::move(points)), shares_(std::move(weights)) {
+  const auto n = static_cast<double>(points_.size());
+  if (shares_.empty()) shares_.assign(points_.size(), 1.0);
+  const double sum = std::accumulate(shares_.begin(), shares_.end(), 0.0);
+  for (double& share : shares_) share *= n / sum / (n + 1);
+  shares_.push_back(1 / (n + 1));
+
+  for (std::size_t index = 0; index < domain.lower.size(); ++index) {
+    const double range = domain.upper[index] - domain.lower[index];
+    if (!(range > 0)) continue;
+    Gene gene{};
+    gene.index = index;
+    gene.lower = domain.lower[index];
+    gene.upper = domain.upper[index];
+    gene.real = index + domain.num_integers < domain.lower.size();
+    gene.num_options = range + 1;
+    gene.log_uniform = -std::log(gene.real ? range : gene.num_options);
+    genes_.push_back(gene);
+  }
+  const auto num_genes = static_cast<double>(genes_.size());
+  for (auto& gene : genes_) {
+    if (gene.real) {
+      const double range = gene.upper - gene.lower;
+      const double scott = points_.empty() ? 0.0
+                                           : 1.059 * standard_deviation(points_, gene.index) *
+                                                 std::pow(n, -1 / (num_genes + 4));
+      gene.bandwidth = std::max(scott, range / std::min(100.0, n + 1));
+      for (const auto& point : points_) {
+        gene.log_mass.push_back(
+            log_mass_within(point[gene.index], gene.bandwidth, gene.lower, gene.upper));
+      }
+    } else {
+      const double others = gene.num_options - 1;
+      gene.bandwidth =
+          categorical_bandwidth > 0 ? categorical_bandwidth : others / (n + 1 + gene.num_options);
+      gene.bandwidth = std::min(gene.bandwidth, others / gene.num_options);
+      gene.log_same = std::log(1 - gene.bandwidth);
+      gene.log_other = std::log(gene.bandwidth / others);
+    }
+  }
+}
+
+double ParzenEstimator::log_density(const Vector& x) const {
+  constexpr double kLogRootTwoPi = 0.9189385332046727;
+  Vector logs;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    if (!(shares_[i] > 0)) continue;
+    double log = std::log(shares_[i]);
+    for (const auto& gene : genes_) {
+      if (i == points_.size()) {
+        log += gene.log_uniform;
+      } else if (gene.real) {
+        const double z = (x[gene.index] - points_[i][gene.index]) / gene.bandwidth;
+        log -= 0.5 * z * z + kLogRootTwoPi + std::log(gene.bandwidth) + gene.log_mass[i];
+      } else {
+        log += x[gene.index] == points_[i][gene.index] ? gene.log_same : gene.log_other;
+      }
+    }
+    logs.push_back(log);
+  }
+  const double largest = *std::max_element(logs.begin(), logs.end());
+  double sum = 0;
+  for (const double log : logs) sum += std::exp(log - largest);
+  return largest + std::log(sum);
+}
+
+Vector ParzenEstimator::sample(std::mt19937& engine) const {
+  double left = uniform(engine);
+  std::size_t component = 0;
+  while (component < points_.size() && left >= shares_[component]) left -= shares_[component++];
+  Vector x = domain_.lower;
+  for (const auto& gene : genes_) {
+    double& value = x[gene.index];
+    const auto num_options = static_cast<std::size_t>(gene.num_options);
+    if (component == points_.size()) {
+      value = gene.real
+                  ? std::min(gene.upper, gene.lower + uniform(engine) * (gene.upper - gene.lower))
+                  : gene.lower + static_cast<double>(below(engine, num_options));
+      continue;
+    }
+    const double mean = points_[component][gene.index];
+    value = mean;
+    if (gene.real) {
+      // At least a third of it lies within the bounds, unless the bandwidth is beyond the range.
+      for (int tries = 0; tries < 100; ++tries) {
+        const double draw = mean + gene.bandwidth * gaussian(engine);
+        if (draw < gene.lower || draw > gene.upper) continue;
+        value = draw;
+        break;
+      }
+    } else if (uniform(engine) < gene.bandwidth) {
+      const double other = gene.lower + static_cast<double>(below(engine, num_options - 1));
+      value = other < mean ? other : other + 1;
+    }
+  }
+  return x;
+}
+
+Indices best_first(const std::vector<Vector>& fitness, std::size_t count, std::mt19937& engine) {
+  Indices finite;
+  Indices failed;
+  for (std::size_t i = 0; i < fitness.size(); ++i) {
+    (is_finite(fitness[i]) ? finite : failed).push_back(i);
+  }
+  Indices order;
+  if (finite.size() < 2) {  // pagmo refuses to sort these
+    order = finite;
+  } else if (fitness.front().size() == 1) {
+    order = finite;
+    std::stable_sort(order.begin(), order.end(), [&fitness](std::size_t a, std::size_t b) {
+      return fitness[a].front() < fitness[b].front();
+    });
+  } else {
+    std::vector<Vector> sortable;
+    for (const auto i : finite) sortable.push_back(fitness[i]);
+    const auto sorted = pagmo::fast_non_dominated_sorting(sortable);
+    for (auto front : std::get<0>(sorted)) {
+      if (order.size() >= count) break;
+      std::sort(front.begin(), front.end());
+      if (order.size() + front.size() <= count) {
+        for (const auto i : front) order.push_back(finite[i]);
+      } else if (fitness.front().size() <= kMostObjectivesOfHypervolume) {
+        std::vector<Vector> members;
+        for (const auto i : front) members.push_back(sortable[i]);
+        for (const auto i : greedy_subset(members, count - order.size())) {
+          order.push_back(finite[front[i]]);
+        }
+      } else {
+        for (std::size_t i = 0; order.size() < count; ++i) {
+          std::swap(front[i], front[i + below(engine, front.size() - i)]);
+          order.push_back(finite[front[i]]);
+        }
+      }
+    }
+  }
+  order.insert(order.end(), failed.begin(), failed.end());
+  order.resize(std::min(count, order.size()));
+  return order;
+}
+
+Vector contribution_weights(const std::vector<Vector>& fitness) {
+  const Vector alike(fitness.size(), 1.0);
+  if (fitness.empty() || fitness.front().size() == 1 ||
+      fitness.front().size() > kMostObjectivesOfHypervolume) {
+    return alike;
+  }
+  const auto points = unit_range(fitness);
+  const double all = volume(points);
+  Vector weights;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    auto others = points;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    weights.push_back(std::max(0.0, all - volume(others)));
+  }
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  // Differences of volumes of order 1: less is rounding.
+  if (!(sum > 1e-12)) return alike;
+  for (double& weight : weights) weight *= static_cast<double>(weights.size()) / sum;
+  return weights;
+}
+
+Motpe::Motpe(const Options& options, std::uint32_t seed)
+    : options_(options), seed_(seed), engine_(seed) {
+  require(options.evaluations >= 1, "evaluations", options.evaluations, ">= 1");
+  require(options.gamma > 0 && options.gamma < 1, "gamma", options.gamma, "in (0, 1)");
+  require(options.candidates >= 1, "candidates", options.candidates, ">= 1");
+  require(options.batch >= 1, "batch", options.batch, ">= 1");
+  require(options.categorical_bandwidth >= 0 && options.categorical_bandwidth < 1,
+          "categorical_bandwidth", options.categorical_bandwidth, "in [0, 1)");
+}
+
+void Motpe::set_seed(unsigned seed) {
+  seed_ = seed;
+  engine_.seed(seed);
+}
+
+std::string Motpe::get_extra_info() const {
+  return "evaluations: " + std::to_string(options_.evaluations) +
+         "\nstartup: " + std::to_string(options_.startup) + "\ngamma: " + shortest(options_.gamma) +
+         "\ncandidates: " + std::to_string(options_.candidates) +
+         "\nbatch: " + std::to_string(options_.batch) +
+         "\ncategorical_bandwidth: " + shortest(options_.categorical_bandwidth) +
+         "\nseed: " + std::to_string(seed_);
+}
+
+namespace {
+
+/// All distinct points asked so far.
+struct Observations {
+  std::vector<Vector> x;
+  std::vector<Vector> f;
+  std::set<Vector> known;
+
+  /// @return whether it is new.
+  bool add(const Vector& point, const Vector& fitness) {
+    const bool is_new = std::find(x.begin(), x.end(), point) == x.end();
+    if (is_new) {
+      x.push_back(point);
+      f.push_back(fitness);
+    }
+    known.insert(point);
+    return is_new;
+  }
+};
+
+/// The densities of the good and of the other observations.
+struct Model {
+  ParzenEstimator good;
+  ParzenEstimator other;
+  std::size_t num_good;
+};
+
+Model fit_model(const ParzenDomain& domain, const Observations& seen, const Motpe::Options& options,
+                std::mt19937& engine) {
+  const auto share = std::ceil(options.gamma * static_cast<double>(seen.x.size()));
+  const auto count = std::min(kMostGood, static_cast<std::size_t>(share));
+  std::vector<Vector> good;
+  std::vector<Vector> good_fitness;
+  std::vector<bool> is_good(seen.x.size(), false);
+  for (const auto i : best_first(seen.f, count, engine)) {
+    if (!is_finite(seen.f[i])) continue;
+    is_good[i] = true;
+    good.push_back(seen.x[i]);
+    good_fitness.push_back(seen.f[i]);
+  }
+  std::vector<Vector> other;
+  for (std::size_t i = 0; i < seen.x.size(); ++i) {
+    if (!is_good[i]) other.push_back(seen.x[i]);
+  }
+  const double bandwidth = options.categorical_bandwidth;
+  const auto num_good = good.size();
+  return {ParzenEstimator(domain, std::move(good), contribution_weights(good_fitness), bandwidth),
+          ParzenEstimator(domain, std::move(other), {}, bandwidth), num_good};
+}
+
+/// @return of draws from the good density that are not known the one that speaks most for it.
+std::optional<Vector> propose(const Model& model, const std::set<Vector>& known,
+                              std::size_t candidates, std::mt19937& engine) {
+  std::optional<Vector> best;
+  double best_ratio = 0;
+  std::size_t found = 0;
+  for (std::size_t i = 0; found < candidates && i < kDrawsPerCandidate * candidates; ++i) {
+    auto candidate = model.good.sample(engine);
+    if (known.count(candidate) > 0) continue;
+    ++found;
+    const double ratio = model.good.log_density(candidate) - model.other.log_density(candidate);
+    if (best && ratio <= best_ratio) continue;
+    best = std::move(candidate);
+    best_ratio = ratio;
+  }
+  return best;
+}
+
+}  // namespace
+
+pagmo::population Motpe::evolve(pagmo::population population) const {
+  require_suitable("motpe", population, /*single=*/false);
+  const pagmo::problem& problem = population.get_problem();
+  const std::size_t size = population.size();
+  require(options_.evaluations >= size, "evaluations", options_.evaluations,
+          "at least the population, " + std::to_string(size));
+
+  log_.clear();
+  const auto [lower, upper] = problem.get_bounds();
+  const ParzenDomain domain{lower, upper, problem.get_nix()};
+  const Sampler sampler(domain);
+  Observations seen;
+  Indices copies;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!seen.add(population.get_x()[i], population.get_f()[i])) copies.push_back(i);
+  }
+  const std::size_t startup =
+      options_.startup > 0 ? options_.startup : std::max(size, 2 * sampler.num_free());
+  for (unsigned long long asked = size; asked < options_.evaluations;) {
+    std::optional<Model> model;
+    std::size_t count = options_.batch;
+    if (asked < startup) {
+      count = startup - asked;
+    } else {
+      model = fit_model(domain, seen, options_, engine_);
+    }
+    count = std::min<std::size_t>(count, options_.evaluations - asked);
+    std::vector<Vector> batch;
+    std::size_t num_random = 0;
+    while (batch.size() < count) {
+      std::optional<Vector> point;
+      if (model) point = propose(*model, seen.known, options_.candidates, engine_);
+      if (!point) {
+        point = sampler.unseen(seen.known, engine_);
+        if (!point) break;
+        ++num_random;
+      }
+      seen.known.insert(*point);
+      batch.push_back(std::move(*point));
+    }
+    if (batch.empty()) break;
+    const auto fitness = evaluate(problem, batch);
+    for (std::size_t i = 0; i < batch.size(); ++i) seen.add(batch[i], fitness[i]);
+    asked += batch.size();
+    log_.emplace_back(asked, model ? model->num_good : 0, num_random);
+    if (verbosity_ > 0 && log_.size() % verbosity_ == 0) {
+      std::cout << "motpe: evaluations " << asked << ", good group " << std::get<1>(log_.back())
+                << ", at random " << num_random << '\n';
+    }
+  }
+
+  std::vector<std::pair<Vector, Vector>> best;
+  for (const auto i : best_first(seen.f, size, engine_)) best.emplace_back(seen.x[i], seen.f[i]);
+  for (const auto i : copies) best.emplace_back(population.get_x()[i], population.get_f()[i]);
+  for (std::size_t i = 0; i < size; ++i) population.set_xf(i, best[i].first, best[i].second);
+  return population;
+}
+
+namespace {
+
+using Integer = std::int64_t;
+
+pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/,
+                      std::uint32_t seed) {
+  Motpe::Options options;
+  options.evaluations = static_cast<unsigned>(parameters.get<Integer>("evaluations"));
+  options.startup = static_cast<unsigned>(parameters.get<Integer>("startup"));
+  options.gamma = parameters.get<double>("gamma");
+  options.candidates = static_cast<unsigned>(parameters.get<Integer>("candidates"));
+  options.batch = static_cast<unsigned>(parameters.get<Integer>("batch"));
+  options.categorical_bandwidth = parameters.get<double>("categorical_bandwidth");
+  return pagmo::algorithm(Motpe(options, seed));
+}
+
+std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
+  const auto population = parameters.get<Integer>("population");
+  const auto evaluations = parameters.get<Integer>("evaluations");
+  if (evaluations < population) {
+    return {
+        {"evaluations", "must be at least algorithm.population = " + std::to_string(population)}};
+  }
+  const auto startup = parameters.get<Integer>("startup");
+  if (startup > evaluations) {
+    return {{"startup", "must be at most algorithm.evaluations = " + std::to_string(evaluations)}};
+  }
+  if (startup == 0) {
+    const auto wanted = std::max(population, 2 * static_cast<Integer>(facts.num_genes));
+    parameters.set("startup", std::min(wanted, evaluations));
+  }
+  return {};
+}
+
+Algorithm motpe() {
+  return {.objectives = Algorithm::Objectives::any, .batches = true, .fit = fit, .make = make};
+}
+
+NAS_REGISTER_ALGORITHM(
+    {.key = "motpe",
+     .summary = "tree-structured Parzen estimator for one or several objectives: asks where good "
+                "candidates are denser than others (Watanabe 2023, Ozaki et al. 2022)",
+     .settings = {{.name = "evaluations",
+                   .default_value = Integer{100},
+                   .help = "candidates asked for, the initial population included",
+                   .min = 1,
+                   .max = 1e9},
+                  {.name = "startup",
+                   .default_value = Integer{0},
+                   .help = "candidates before the model is used, the initial population included; "
+                           "0 = the larger of the population and twice the number of genes",
+                   .min = 0,
+                   .max = 1e9},
+                  {.name = "gamma",
+                   .default_value = 0.1,
+                   .help = "share of the candidates that counts as good, of which 25 at most",
+                   .min = 0,
+                   .max = 1,
+                   .min_exclusive = true,
+                   .max_exclusive = true},
+                  {.name = "candidates",
+                   .default_value = Integer{24},
+                   .help = "draws from the density of the good ones, of which the best is asked",
+                   .min = 1,
+                   .max = 1e6},
+                  {.name = "batch",
+                   .default_value = Integer{1},
+                   .help = "candidates asked for at once: as many as there are workers",
+                   .min = 1,
+                   .max = 1e6},
+                  {.name = "categorical_bandwidth",
+                   .default_value = 0.0,
+                   .help = "probability of another option than the observed one in a kernel; 0 = "
+                           "(options - 1) / (observations + 1 + options)",
+                   .min = 0,
+                   .max = 1,
+                   .max_exclusive = true}},
+     .file = __FILE__},
+    motpe);
+
+}  // namespace
+
+}  // namespace nas
+
+PAGMO_S11N_ALGORITHM_IMPLEMENT(nas::Motpe)

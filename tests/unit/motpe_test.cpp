@@ -1,0 +1,630 @@
+#include "algorithms/motpe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pagmo/algorithm.hpp>
+#include <pagmo/problem.hpp>
+#include <pagmo/problems/ackley.hpp>
+#include <pagmo/problems/dtlz.hpp>
+#include <pagmo/problems/zdt.hpp>
+#include <pagmo/s11n.hpp>
+#include <pagmo/utils/hypervolume.hpp>
+
+#include "core/seed.hpp"
+#include "search/algorithm.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using Vector = std::vector<double>;
+
+/// A problem of given bounds whose fitness is a function; what is asked is recorded in batches.
+struct Landscape {
+  using Value = Vector (*)(const Vector&);
+  Value value = nullptr;
+  Vector lower;
+  Vector upper;
+  std::size_t num_integers = 0;
+  std::size_t num_objectives = 1;
+  std::shared_ptr<std::vector<std::vector<Vector>>> batches =
+      std::make_shared<std::vector<std::vector<Vector>>>();
+
+  [[nodiscard]] std::size_t get_nobj() const { return num_objectives; }
+  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
+    return value == nullptr ? std::pair<Vector, Vector>{{0}, {1}} : std::pair{lower, upper};
+  }
+  [[nodiscard]] std::size_t get_nix() const { return num_integers; }
+  [[nodiscard]] Vector fitness(const Vector& x) const { return value(x); }
+  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
+    Vector values;
+    std::vector<Vector> batch;
+    const auto length = static_cast<std::ptrdiff_t>(lower.size());
+    for (auto i = joined.begin(); i != joined.end(); i += length) {
+      batch.emplace_back(i, i + length);
+      const auto f = value(batch.back());
+      values.insert(values.end(), f.begin(), f.end());
+    }
+    batches->push_back(batch);
+    return values;
+  }
+  [[nodiscard]] std::vector<Vector> asked() const {
+    std::vector<Vector> all;
+    for (const auto& batch : *batches) all.insert(all.end(), batch.begin(), batch.end());
+    return all;
+  }
+};
+
+/// 5 x 4 x 4 x 5 x 3 x 4 = 4800 mechanisms; what the third and the fourth gene do depends on the
+/// first, so that no gene can be judged by itself.
+Landscape categories() {
+  Landscape landscape;
+  landscape.lower = Vector(6, 0);
+  landscape.upper = {4, 3, 3, 4, 2, 3};
+  landscape.num_integers = 6;
+  landscape.value = [](const Vector& x) {
+    double f = 100 - 2 * (x[1] == 2) - 0.5 * x[4] - 0.7 * (x[5] == 1);
+    f -= x[0] == 3 ? 4 * (x[2] == 1) + 3 * (x[3] == 4) : 2 * (x[2] == 0) + 1.0 * (x[3] == 0);
+    return Vector{f};
+  };
+  return landscape;
+}
+
+/// The same with two objectives in conflict.
+Landscape quality_and_cost() {
+  auto landscape = categories();
+  landscape.num_objectives = 2;
+  landscape.value = [](const Vector& x) {
+    const double f = categories().value(x).front();
+    const double cost = x[0] + 2 * (x[1] == 2) + (x[2] == 1 ? 2.0 : 0.5 * x[2]) + 0.5 * x[3] + x[4];
+    return Vector{f, cost};
+  };
+  return landscape;
+}
+
+/// Two reals, one that cannot vary, three categories, two objectives.
+Landscape mixed() {
+  Landscape landscape;
+  landscape.lower = {-1, 2, 0, -1, 0, 0};
+  landscape.upper = {1, 2, 0.5, 3, 1, 2};
+  landscape.num_integers = 3;
+  landscape.num_objectives = 2;
+  landscape.value = [](const Vector& x) {
+    return Vector{x[0] * x[0] + x[2] + (x[3] == 2 ? 0 : 1), 1 - x[0] + x[2] + x[4]};
+  };
+  return landscape;
+}
+
+pagmo::population start(const Landscape& landscape, std::size_t size, unsigned seed) {
+  return pagmo::population(pagmo::problem(landscape), size, seed);
+}
+
+Motpe::Options options(unsigned evaluations) {
+  Motpe::Options result;
+  result.evaluations = evaluations;
+  return result;
+}
+
+TEST(ParzenEstimator, CategoricalDensityIsTheFormula) {
+  // Options 3 and 2, observations (0, 1) and (2, 0); b = 0.3 and 0.3; shares 1/3 each.
+  const ParzenDomain domain{{0, 0}, {2, 1}, 2};
+  const ParzenEstimator estimator(domain, {{0, 1}, {2, 0}}, {}, 0.3);
+  const double uniform = 1.0 / 6;
+  EXPECT_NEAR(std::exp(estimator.log_density({0, 1})), (0.7 * 0.7 + 0.15 * 0.3 + uniform) / 3,
+              1e-12);
+  EXPECT_NEAR(std::exp(estimator.log_density({0, 0})), (0.7 * 0.3 + 0.15 * 0.7 + uniform) / 3,
+              1e-12);
+  EXPECT_NEAR(std::exp(estimator.log_density({1, 0})), (0.15 * 0.3 + 0.15 * 0.7 + uniform) / 3,
+              1e-12);
+  // Fitted, b = 2 / (2 + 1 + 3) and 1 / (2 + 1 + 2); weights 3 : 1 share the two thirds.
+  const ParzenEstimator weighted(domain, {{0, 1}, {2, 0}}, {6, 2}, 0);
+  EXPECT_NEAR(std::exp(weighted.log_density({0, 1})),
+              0.5 * (2.0 / 3 * 0.8) + 1.0 / 6 * (1.0 / 6 * 0.2) + uniform / 3, 1e-12);
+  // No bandwidth makes what was observed less likely than the rest.
+  const ParzenEstimator flat(domain, {{0, 1}}, {}, 0.9);
+  EXPECT_NEAR(std::exp(flat.log_density({0, 1})), uniform, 1e-12);
+  EXPECT_NEAR(std::exp(ParzenEstimator(domain, {}, {}, 0).log_density({1, 1})), uniform, 1e-12);
+}
+
+TEST(ParzenEstimator, DensityIsOneInAllAndWhatIsSampled) {
+  // One real in [0, 2] with observations at its bound, one category, one gene of one value.
+  const ParzenDomain domain{{0, 5, -1}, {2, 5, 1}, 1};
+  const ParzenEstimator estimator(domain, {{0, 5, 1}, {0.4, 5, 0}, {1.9, 5, 0}}, {1, 2, 3}, 0);
+  constexpr int kCells = 10;
+  constexpr int kSteps = 2000;  // of the integral, for each cell
+  std::vector<Vector> mass(3, Vector(kCells, 0));
+  for (int option = 0; option < 3; ++option) {
+    for (int i = 0; i < kCells * kSteps; ++i) {
+      const double x = 2 * (i + 0.5) / (kCells * kSteps);
+      mass[std::size_t(option)][std::size_t(i / kSteps)] +=
+          std::exp(estimator.log_density({x, 5, option - 1.0})) * 2 / (kCells * kSteps);
+    }
+  }
+  double sum = 0;
+  for (const auto& row : mass) sum = std::accumulate(row.begin(), row.end(), sum);
+  EXPECT_NEAR(sum, 1, 1e-6);
+
+  constexpr int kSamples = 200000;
+  std::vector<Vector> share(3, Vector(kCells, 0));
+  std::mt19937 engine(1);
+  for (int i = 0; i < kSamples; ++i) {
+    const auto x = estimator.sample(engine);
+    ASSERT_TRUE(x[0] >= 0 && x[0] <= 2 && x[1] == 5 && x[2] >= -1 && x[2] <= 1);
+    ASSERT_EQ(x[2], std::round(x[2]));
+    const auto cell = std::min<std::size_t>(kCells - 1, std::size_t(x[0] / 2 * kCells));
+    share[std::size_t(x[2] + 1)][cell] += 1.0 / kSamples;
+  }
+  // The standard deviation of a share of 0.1 is 0.0007.
+  for (std::size_t option = 0; option < 3; ++option) {
+    EXPECT_THAT(share[option], Pointwise(DoubleNear(0.004), mass[option]));
+  }
+}
+
+TEST(ParzenEstimator, BandwidthOfARealHasAFloor) {
+  // Equal observations have no spread: the standard deviation is range / (n + 1) = 0.5.
+  const ParzenEstimator estimator({{0}, {2}, 0}, {{1}, {1}, {1}}, {}, 0);
+  const double kernel =
+      std::exp(-0.5 * 4 * 0.25) / (0.5 * std::sqrt(2 * M_PI)) / std::erf(2 / std::sqrt(2.0));
+  EXPECT_NEAR(std::exp(estimator.log_density({1.5})), 0.75 * kernel + 0.25 * 0.5, 1e-12);
+}
+
+TEST(ParzenEstimator, KnowsWhatOccursTogether) {
+  // Each option of each gene is as frequent: only the pairs differ.
+  const ParzenEstimator estimator({{0, 0}, {1, 1}, 2}, {{0, 0}, {1, 1}}, {}, 0.1);
+  EXPECT_GT(estimator.log_density({0, 0}), estimator.log_density({0, 1}) + std::log(2.0));
+}
+
+TEST(MotpeSplit, IsByValueThenByAge) {
+  std::mt19937 engine(1);
+  const double nan = std::nan("");
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(best_first({{3}, {nan}, {1}, {-inf}, {1}, {2}}, 6, engine),
+              ElementsAre(2, 4, 5, 0, 1, 3));
+  EXPECT_THAT(best_first({{3}, {1}}, 1, engine), ElementsAre(1));
+  EXPECT_THAT(best_first({{nan}, {1}}, 5, engine), ElementsAre(1, 0));
+  EXPECT_TRUE(best_first({}, 3, engine).empty());
+}
+
+TEST(MotpeSplit, IsByFrontThenByHypervolume) {
+  std::mt19937 engine(1);
+  // 1, 2, 4, 5 are one front, 0 and 6 behind it; 2 is the knee, 4 nearly the same.
+  const std::vector<Vector> fitness{{2, 9},      {0, 8}, {1, 1}, {0, std::nan("")},
+                                    {1.1, 0.99}, {8, 0}, {9, 9}};
+  EXPECT_THAT(best_first(fitness, 1, engine), ElementsAre(2));
+  EXPECT_THAT(best_first(fitness, 3, engine), ElementsAre(2, 1, 5));
+  EXPECT_THAT(best_first(fitness, 5, engine), ElementsAre(1, 2, 4, 5, 0));
+  EXPECT_THAT(best_first(fitness, 7, engine), ElementsAre(1, 2, 4, 5, 0, 6, 3));
+}
+
+TEST(MotpeSplit, LazyGreedyChoiceIsTheGreedyOne) {
+  RandomEngine random(3);
+  std::vector<Vector> front;
+  for (int i = 0; i < 30; ++i) {
+    // On a plane, so that none dominates another; the third spans [0, 1] with the two extremes.
+    const double a = random.uniform();
+    const double b = random.uniform() * (1 - a);
+    front.push_back({a, b, 1 - a - b});
+  }
+  front.push_back({1, 0, 0});
+  front.push_back({0, 1, 0});
+  front.push_back({0, 0, 1});
+  std::vector<std::size_t> expected;
+  std::vector<Vector> chosen;
+  for (int pick = 0; pick < 10; ++pick) {
+    double best = -1;
+    std::size_t best_index = 0;
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      auto with = chosen;
+      with.push_back(front[i]);
+      const double volume = pagmo::hypervolume(with, false).compute(Vector(3, 1.1));
+      if (volume > best + 1e-12) {
+        best = volume;
+        best_index = i;
+      }
+    }
+    expected.push_back(best_index);
+    chosen.push_back(front[best_index]);
+  }
+  std::mt19937 engine(1);
+  EXPECT_EQ(best_first(front, 10, engine), expected);
+}
+
+TEST(MotpeSplit, ManyObjectivesAreSplitAtRandomWithinAFront) {
+  std::vector<Vector> front(8, Vector(5, 0));
+  for (std::size_t i = 0; i < 8; ++i) front[i] = {double(i), -double(i), 0, 0, 0};
+  std::mt19937 one(1);
+  std::mt19937 same(1);
+  std::mt19937 other(2);
+  const auto chosen = best_first(front, 4, one);
+  EXPECT_EQ(std::set<std::size_t>(chosen.begin(), chosen.end()).size(), 4U);
+  EXPECT_EQ(chosen, best_first(front, 4, same));
+  EXPECT_NE(chosen, best_first(front, 4, other));
+}
+
+TEST(MotpeSplit, WeightsAreContributions) {
+  EXPECT_EQ(contribution_weights({{1}, {2}}), Vector(2, 1));
+  EXPECT_EQ(contribution_weights({{1, 1}, {1, 1}}), Vector(2, 1));
+  EXPECT_EQ(contribution_weights({{7, 3}}), Vector(1, 1));
+  EXPECT_TRUE(contribution_weights({}).empty());
+  // (0, 10), (5, 5), (10, 0) and the dominated (10, 10) with reference (11, 11): 5, 25, 5, 0.
+  EXPECT_THAT(contribution_weights({{0, 10}, {5, 5}, {10, 0}, {10, 10}}),
+              Pointwise(DoubleNear(1e-12), Vector{20.0 / 35, 100.0 / 35, 20.0 / 35, 0}));
+  EXPECT_EQ(contribution_weights(std::vector<Vector>(3, Vector{1, 2, 3, 4, 5})), Vector(3, 1));
+}
+
+double median(Vector values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+TEST(Motpe, BeatsRandomSearchWhereGenesInteract) {
+  // A startup of all evaluations is random search without repetition.
+  Vector found;
+  Vector by_chance;
+  auto random = options(100);
+  random.startup = 100;
+  for (unsigned seed = 0; seed < 21; ++seed) {
+    const auto begin = start(categories(), 12, seed);
+    found.push_back(Motpe(options(100), seed).evolve(begin).champion_f().front());
+    by_chance.push_back(Motpe(random, seed).evolve(begin).champion_f().front());
+  }
+  std::cout << "median of the best: " << median(found) << ", random search " << median(by_chance)
+            << ", best of all 100 - 2 - 1 - 0.7 - 7 = 89.3\n";
+  EXPECT_LT(median(found), median(by_chance) - 1.0);
+  EXPECT_LE(median(found), 90.0);
+}
+
+TEST(Motpe, BeatsRandomSearchInHypervolume) {
+  const auto volume = [](const Motpe::Options& how, unsigned seed) {
+    const auto landscape = quality_and_cost();
+    const auto begin = start(landscape, 12, seed);
+    Motpe(how, seed).evolve(begin);
+    auto fitness = begin.get_f();
+    for (const auto& x : landscape.asked()) fitness.push_back(landscape.value(x));
+    return pagmo::hypervolume(fitness, false).compute({101, 13});
+  };
+  auto random = options(100);
+  random.startup = 100;
+  Vector found;
+  Vector by_chance;
+  for (unsigned seed = 0; seed < 21; ++seed) {
+    found.push_back(volume(options(100), seed));
+    by_chance.push_back(volume(random, seed));
+  }
+  std::cout << "median hypervolume: " << median(found) << ", random search " << median(by_chance)
+            << '\n';
+  EXPECT_GT(median(found), median(by_chance) + 3);
+}
+
+TEST(Motpe, ComesNearTheOptimumOfReals) {
+  Landscape landscape;
+  landscape.lower = {-5, -5, 0};
+  landscape.upper = {5, 5, 3};
+  landscape.num_integers = 1;
+  landscape.value = [](const Vector& x) {
+    return Vector{(x[0] - 1) * (x[0] - 1) + (x[1] + 2) * (x[1] + 2) + (x[2] == 2 ? 0.0 : 5.0)};
+  };
+  Vector found;
+  Vector by_chance;
+  auto random = options(150);
+  random.startup = 150;
+  for (unsigned seed = 0; seed < 11; ++seed) {
+    const auto begin = start(landscape, 12, seed);
+    found.push_back(Motpe(options(150), seed).evolve(begin).champion_f().front());
+    by_chance.push_back(Motpe(random, seed).evolve(begin).champion_f().front());
+  }
+  std::cout << "median of the best: " << median(found) << ", random search " << median(by_chance)
+            << '\n';
+  EXPECT_LT(median(found), 0.5 * median(by_chance));
+}
+
+TEST(Motpe, AsksOnlyForWhatIsInBoundsAndIntegral) {
+  for (const auto& landscape : {mixed(), categories(), quality_and_cost()}) {
+    Motpe(options(80), 3).evolve(start(landscape, 10, 3));
+    const auto asked = landscape.asked();
+    EXPECT_EQ(asked.size(), 70U);
+    const std::size_t num_reals = landscape.lower.size() - landscape.num_integers;
+    for (const auto& x : asked) {
+      for (std::size_t gene = 0; gene < x.size(); ++gene) {
+        EXPECT_GE(x[gene], landscape.lower[gene]);
+        EXPECT_LE(x[gene], landscape.upper[gene]);
+        EXPECT_TRUE(gene < num_reals || x[gene] == std::round(x[gene]));
+      }
+    }
+  }
+}
+
+TEST(Motpe, AsksNothingTwiceAndEndsWithTheSpace) {
+  // 12 points, one gene of which has one value.
+  auto landscape = categories();
+  landscape.lower = {0, 7, -1, 2};
+  landscape.upper = {1, 7, 1, 3};
+  landscape.num_integers = 4;
+  landscape.value = [](const Vector& x) { return Vector{x[0] + x[2] * x[3]}; };
+  for (const unsigned batch : {1U, 5U, 100U}) {
+    landscape.batches->clear();
+    auto how = options(1000);
+    how.startup = 5;
+    how.batch = batch;
+    const auto begin = start(landscape, 3, 1);
+    const auto end = Motpe(how, 1).evolve(begin);
+    auto all = landscape.asked();
+    const auto initial = begin.get_x();
+    const std::set<Vector> before(initial.begin(), initial.end());
+    EXPECT_EQ(all.size(), 12 - before.size());
+    all.insert(all.end(), before.begin(), before.end());
+    EXPECT_EQ(std::set<Vector>(all.begin(), all.end()).size(), 12U);
+    EXPECT_EQ(end.get_f()[0][0], -3);
+    EXPECT_EQ(end.get_f()[1][0], -2);
+    EXPECT_EQ(end.get_f()[2][0], -2);
+  }
+}
+
+TEST(Motpe, RandomPointsOfASmallSpaceAreUniform) {
+  // 6 points, one of them known: the first random one is each of the others as often.
+  auto landscape = categories();
+  landscape.lower = {0, 0};
+  landscape.upper = {2, 1};
+  landscape.num_integers = 2;
+  landscape.value = [](const Vector&) { return Vector{0}; };
+  pagmo::population begin{pagmo::problem(landscape)};
+  begin.push_back({1, 0}, {0});
+  std::map<Vector, int> count;
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    landscape.batches->clear();
+    Motpe(options(2), seed).evolve(begin);
+    ++count[landscape.asked().front()];
+  }
+  EXPECT_EQ(count.size(), 5U);
+  EXPECT_EQ(count.count({1, 0}), 0U);
+  for (const auto& entry : count) EXPECT_NEAR(entry.second, 400, 90);  // 5 standard deviations
+}
+
+TEST(Motpe, BatchesAreOfTheirSizeAndOfOneModel) {
+  auto how = options(50);
+  how.startup = 20;
+  how.batch = 8;
+  const auto landscape = categories();
+  const Motpe motpe(how, 1);
+  motpe.evolve(start(landscape, 12, 1));
+  std::vector<std::size_t> sizes;
+  for (const auto& batch : *landscape.batches) sizes.push_back(batch.size());
+  EXPECT_THAT(sizes, ElementsAre(8, 8, 8, 8, 6));
+  // Good: a tenth of 20, 28, 36 and 44, rounded up.
+  std::vector<std::size_t> good;
+  for (const auto& line : motpe.log()) good.push_back(std::get<1>(line));
+  EXPECT_THAT(good, ElementsAre(0, 2, 3, 4, 5));
+  EXPECT_EQ(std::get<2>(motpe.log().front()), 8U);
+  EXPECT_EQ(std::get<0>(motpe.log().back()), 50U);
+}
+
+TEST(Motpe, StartupIsFittedAndTheGoodGroupHasALimit) {
+  auto how = options(60);
+  how.gamma = 0.6;
+  const Motpe motpe(how, 1);
+  motpe.evolve(start(categories(), 2, 1));
+  EXPECT_EQ(std::get<0>(motpe.log().front()), 12U);  // twice 6 genes
+  std::size_t most = 0;
+  for (const auto& line : motpe.log()) most = std::max(most, std::get<1>(line));
+  EXPECT_EQ(most, 25U);
+}
+
+TEST(Motpe, ReturnsTheBestThatWasSeen) {
+  const auto landscape = categories();
+  const auto begin = start(landscape, 12, 4);
+  const auto end = Motpe(options(60), 4).evolve(begin);
+  Vector all;
+  for (const auto& f : begin.get_f()) all.push_back(f.front());
+  for (const auto& x : landscape.asked()) all.push_back(landscape.value(x).front());
+  std::sort(all.begin(), all.end());
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(end.get_f()[i].front(), all[i]);
+  const auto x = end.get_x();
+  EXPECT_EQ(std::set<Vector>(x.begin(), x.end()).size(), 12U);
+
+  // Copies only fill up.
+  pagmo::population copies{pagmo::problem(landscape)};
+  for (int i = 0; i < 4; ++i) copies.push_back(Vector(6, i == 3 ? 1 : 0), {i == 3 ? 9.0 : 5.0});
+  const auto filled = Motpe(options(4), 1).evolve(copies).get_f();
+  EXPECT_EQ(filled, (std::vector<Vector>{{5}, {9}, {5}, {5}}));
+}
+
+TEST(Motpe, SameSeedSameAsksOtherSeedOtherAsks) {
+  const auto asked = [](unsigned seed) {
+    const auto landscape = mixed();
+    Motpe(options(40), seed).evolve(start(landscape, 12, 1));
+    return *landscape.batches;
+  };
+  EXPECT_EQ(asked(7), asked(7));
+  EXPECT_NE(asked(7), asked(8));
+}
+
+TEST(Motpe, ConstantAndFailingObjectivesDoNoHarm) {
+  for (const auto value :
+       {Landscape::Value{[](const Vector&) {
+          return Vector{1, 2};
+        }},
+        Landscape::Value{[](const Vector& x) {
+          return Vector{x[0], 2};
+        }},
+        Landscape::Value{[](const Vector&) {
+          return Vector{std::nan(""), 2};
+        }},
+        Landscape::Value{[](const Vector& x) {
+          return Vector{x[0], x[3] == 0 ? std::numeric_limits<double>::max()
+                                        : -std::numeric_limits<double>::max()};
+        }},
+        Landscape::Value{[](const Vector& x) {
+          return Vector{x[0], x[3] == 0 ? -std::numeric_limits<double>::infinity() : x[2]};
+        }}}) {
+    auto landscape = mixed();
+    landscape.value = value;
+    Motpe(options(60), 1).evolve(start(landscape, 10, 1));
+    EXPECT_EQ(landscape.asked().size(), 50U);
+  }
+  auto landscape = categories();
+  landscape.value = [](const Vector& x) { return Vector{x[0] == 3 ? x[1] : std::nan("")}; };
+  const auto end = Motpe(options(100), 1).evolve(start(landscape, 12, 1));
+  for (const auto& x : end.get_x()) EXPECT_EQ(x[0], 3);
+}
+
+template <class Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Motpe, RefusesWhatItCannotDo) {
+  const auto with = [](auto change) {
+    Motpe::Options how;
+    change(how);
+    return message_of([&] { Motpe(how, 1); });
+  };
+  EXPECT_EQ(with([](auto& o) { o.evaluations = 0; }), "motpe: evaluations = 0, must be >= 1");
+  EXPECT_EQ(with([](auto& o) { o.gamma = 0; }), "motpe: gamma = 0, must be in (0, 1)");
+  EXPECT_EQ(with([](auto& o) { o.gamma = 1; }), "motpe: gamma = 1, must be in (0, 1)");
+  EXPECT_EQ(with([](auto& o) { o.candidates = 0; }), "motpe: candidates = 0, must be >= 1");
+  EXPECT_EQ(with([](auto& o) { o.batch = 0; }), "motpe: batch = 0, must be >= 1");
+  EXPECT_EQ(with([](auto& o) { o.categorical_bandwidth = 1; }),
+            "motpe: categorical_bandwidth = 1, must be in [0, 1)");
+
+  const auto evolving = [](const pagmo::problem& problem, std::size_t size) {
+    return message_of([&] { Motpe(options(20), 1).evolve(pagmo::population(problem, size, 1)); });
+  };
+  EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 0),
+            "motpe: the population is empty, must have an individual");
+  EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 21),
+            "motpe: evaluations = 20, must be at least the population, 21");
+  struct Constrained {
+    [[nodiscard]] std::size_t get_nec() const { return 1; }
+    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
+    [[nodiscard]] Vector fitness(const Vector&) const { return {0, 0}; }
+  };
+  EXPECT_EQ(evolving(pagmo::problem(Constrained{}), 12),
+            "motpe: constraints of the problem = 1, must be 0");
+  struct Stochastic {
+    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
+    [[nodiscard]] Vector fitness(const Vector&) const { return {0}; }
+    void set_seed(unsigned) {}
+  };
+  EXPECT_EQ(evolving(pagmo::problem(Stochastic{}), 12),
+            "motpe: the problem is stochastic, must be deterministic");
+}
+
+TEST(Motpe, WorksOnAnyProblemOfPagmoAndSurvivesArchives) {
+  const pagmo::algorithm algorithm{Motpe(options(60), 4)};
+  const pagmo::population begin(pagmo::problem(pagmo::zdt(1, 5)), 12, 4);
+  std::stringstream stream;
+  {
+    boost::archive::binary_oarchive archive(stream);
+    archive << algorithm;
+  }
+  pagmo::algorithm loaded;
+  {
+    boost::archive::binary_iarchive archive(stream);
+    archive >> loaded;
+  }
+  const auto end = algorithm.evolve(begin);
+  EXPECT_EQ(end.get_problem().get_fevals(), 60U);
+  EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
+  EXPECT_EQ(loaded.extract<Motpe>()->log(), algorithm.extract<Motpe>()->log());
+  EXPECT_THAT(loaded.get_extra_info(), HasSubstr("gamma: 0.1"));
+}
+
+TEST(Motpe, SamplesMostWhereTheHypervolumeIs) {
+  // Of the three good points the one at (0, 0) contributes ten times what the others do together.
+  auto landscape = quality_and_cost();
+  landscape.lower = {0, 0};
+  landscape.upper = {9, 9};
+  landscape.num_integers = 2;
+  landscape.value = [](const Vector&) { return Vector{20, 20}; };
+  pagmo::population begin{pagmo::problem(landscape)};
+  begin.push_back({0, 0}, {0, 10});
+  begin.push_back({4, 4}, {9.9, 0.05});
+  begin.push_back({8, 8}, {10, 0});
+  for (const int i : {1, 2, 3, 5, 6, 7}) begin.push_back(Vector(2, i), {20, 20});
+  auto how = options(10);
+  how.startup = 9;
+  how.gamma = 0.3;
+  how.candidates = 1;
+  int heavy = 0;
+  int light = 0;
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    landscape.batches->clear();
+    Motpe(how, seed).evolve(begin);
+    const auto x = landscape.asked().front();
+    heavy += x[0] == 0 || x[1] == 0 ? 1 : 0;
+    light += x[0] == 4 || x[1] == 4 ? 1 : 0;
+  }
+  EXPECT_GT(heavy, 2 * light);
+}
+
+TEST(Motpe, TakesMoreObjectivesThanHypervolumeDoes) {
+  for (const unsigned num_objectives : {3U, 4U, 5U, 8U}) {
+    const pagmo::problem problem{pagmo::dtlz(2, num_objectives + 4, num_objectives)};
+    const auto end = Motpe(options(60), 1).evolve(pagmo::population(problem, 12, 1));
+    EXPECT_EQ(end.get_problem().get_fevals(), 60U);
+  }
+}
+
+class MotpeRegistry : public ::testing::Test {
+ protected:
+  MotpeRegistry() : parameters(algorithms().at("motpe").description.settings) {
+    parameters.set("population", std::int64_t{12});
+    facts.num_genes = 9;
+  }
+  Algorithm algorithm = algorithms().at("motpe").make();
+  Parameters parameters;
+  SearchFacts facts;
+};
+
+TEST_F(MotpeRegistry, FitsWhatIsLeftOpenAndBuildsIt) {
+  EXPECT_TRUE(algorithm.fit(parameters, facts).empty());
+  const auto made = algorithm.make(parameters, facts, 3);
+  const auto& how = made.extract<Motpe>()->options();
+  EXPECT_EQ(how.evaluations, 100U);
+  EXPECT_EQ(how.startup, 18U);
+  EXPECT_EQ(how.gamma, 0.1);
+  EXPECT_EQ(how.candidates, 24U);
+  EXPECT_EQ(how.batch, 1U);
+  EXPECT_EQ(how.categorical_bandwidth, 0);
+  EXPECT_EQ(algorithm.objectives, Algorithm::Objectives::any);
+  EXPECT_TRUE(algorithm.batches);
+
+  parameters.set("startup", std::int64_t{0});
+  parameters.set("evaluations", std::int64_t{15});
+  EXPECT_TRUE(algorithm.fit(parameters, facts).empty());
+  EXPECT_EQ(parameters.get<std::int64_t>("startup"), 15);
+}
+
+TEST_F(MotpeRegistry, SaysWhatDoesNotFit) {
+  parameters.set("startup", std::int64_t{101});
+  auto misfits = algorithm.fit(parameters, facts);
+  ASSERT_EQ(misfits.size(), 1U);
+  EXPECT_EQ(misfits.front().setting, "startup");
+  EXPECT_EQ(misfits.front().message, "must be at most algorithm.evaluations = 100");
+  parameters.set("population", std::int64_t{101});
+  misfits = algorithm.fit(parameters, facts);
+  ASSERT_EQ(misfits.size(), 1U);
+  EXPECT_EQ(misfits.front().setting, "evaluations");
+  EXPECT_EQ(misfits.front().message, "must be at least algorithm.population = 101");
+}
+
+}  // namespace
+}  // namespace nas
