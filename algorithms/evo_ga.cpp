@@ -4,13 +4,13 @@
 #include <cmath>
 #include <iostream>
 #include <numeric>
-#include <stdexcept>
 
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
 
 #include "core/format.hpp"
 #include "search/algorithm.hpp"
+#include "search/variation.hpp"
 
 namespace nas {
 
@@ -18,19 +18,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// std's distributions differ between libraries; the engine does not.
-double uniform(std::mt19937& engine) { return static_cast<double>(engine()) * 0x1.0p-32; }
-
-std::size_t below(std::mt19937& engine, std::size_t n) {
-  return static_cast<std::size_t>(uniform(engine) * static_cast<double>(n));
-}
-
-void require(bool holds, const std::string& name, double value, const std::string& allowed) {
-  if (!holds) {
-    throw std::invalid_argument("evo_ga: " + name + " = " + shortest(value) + ", must be " +
-                                allowed);
-  }
-}
+const Requirement require{"evo_ga"};
 
 void require_probability(const std::string& name, double value) {
   require(value >= 0.0 && value <= 1.0, name, value, "in [0, 1]");
@@ -45,18 +33,6 @@ std::vector<std::size_t> ranking(const std::vector<double>& fitness) {
     return fitness[a] < fitness[b];
   });
   return order;
-}
-
-/// Fitness of several decision vectors: as one batch where the problem can, else one by one.
-std::vector<double> evaluate(const pagmo::problem& problem, const std::vector<Vector>& batch) {
-  if (problem.has_batch_fitness()) {
-    Vector joined;
-    for (const auto& vector : batch) joined.insert(joined.end(), vector.begin(), vector.end());
-    return problem.batch_fitness(joined);
-  }
-  std::vector<double> fitness;
-  for (const auto& vector : batch) fitness.push_back(problem.fitness(vector).front());
-  return fitness;
 }
 
 }  // namespace
@@ -115,13 +91,7 @@ Vector EvoGa::offspring(const std::vector<Vector>& parents, const pagmo::problem
 pagmo::population EvoGa::evolve(pagmo::population population) const {
   const pagmo::problem& problem = population.get_problem();
   const std::size_t size = population.size();
-  require(problem.get_nobj() == 1, "objectives of the problem",
-          static_cast<double>(problem.get_nobj()), "1");
-  require(problem.get_nc() == 0, "constraints of the problem",
-          static_cast<double>(problem.get_nc()), "0");
-  if (problem.is_stochastic()) {
-    throw std::invalid_argument("evo_ga: the problem is stochastic, must be deterministic");
-  }
+  require_suitable("evo_ga", population, /*single=*/true);
   require(options_.elite <= size, "elite", options_.elite,
           "at most the population, " + std::to_string(size));
   require(options_.parents <= size, "parents", options_.parents,
@@ -161,7 +131,7 @@ pagmo::population EvoGa::evolve(pagmo::population population) const {
       next_fitness.push_back(fitness[order[i]]);
     }
     next.insert(next.end(), children.begin(), children.end());
-    next_fitness.insert(next_fitness.end(), child_fitness.begin(), child_fitness.end());
+    for (const auto& values : child_fitness) next_fitness.push_back(values.front());
     individuals = std::move(next);
     fitness = std::move(next_fitness);
   }

@@ -165,6 +165,27 @@ TEST(EvoGa, SameSeedSameLogOtherSeedOtherLog) {
   EXPECT_NE(a.log(), c.log());
 }
 
+TEST(EvoGa, RandomStreamStaysAsItIs) {
+  // Runs in stores are resumed by asking again from the seed: another stream would orphan them.
+  const Landscape landscape;
+  pagmo::population population{pagmo::problem(landscape)};
+  for (int i = 0; i < 12; ++i) {
+    const Vector x{0.02 * i, double(i % 4), double(i / 3), double(i % 3), double(i % 3), 1};
+    population.push_back(x, {Landscape::value(x)});
+  }
+  EvoGa({}, 11).evolve(population);
+  double sum = 0;
+  int place = 0;
+  for (const auto& batch : landscape.record->batches) {
+    for (const auto& x : batch) {
+      for (const double gene : x) sum += ++place * gene;
+    }
+  }
+  EXPECT_DOUBLE_EQ(sum, 114486.87379497834);
+  const auto& last = landscape.record->batches.back().back();
+  EXPECT_EQ(Vector(last.begin() + 1, last.end()), (Vector{0, 1, 2, 0, 0}));
+}
+
 TEST(EvoGa, BeatsRandomSearchAtEqualBudget) {
   int wins = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {

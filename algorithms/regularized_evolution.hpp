@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <pagmo/algorithm.hpp>
+#include <pagmo/population.hpp>
+
+namespace nas {
+
+/// Ageing evolution: a queue in which the oldest dies, so that a lucky value does not live for
+/// ever.
+///
+/// The best of `sample` individuals drawn with replacement is the parent; its child differs in one
+/// variable, drawn uniformly, as is its new value among the others. The child joins the queue and
+/// the oldest leaves it. With batch > 1 so many children come from one state of the queue and are
+/// asked for together: the synchronous form, for several workers. One objective; deterministic,
+/// box-bounded problems, integers at the tail. The population that is returned holds the best
+/// points ever asked for.
+///
+/// @see Real, Aggarwal, Huang & Le (2019), Regularized Evolution for Image Classifier Architecture
+/// Search, arXiv:1802.01548, algorithm 1.
+class RegularizedEvolution {
+ public:
+  struct Options {
+    unsigned long long evaluations = 100;  ///< asks, the initial population included; >= 1
+    unsigned sample = 3;  ///< individuals that compete to be the parent; 1 .. population
+    unsigned batch = 1;   ///< children asked for together; >= 1
+
+    template <class Archive>
+    void serialize(Archive& archive, unsigned /*version*/) {
+      archive& evaluations& sample& batch;
+    }
+  };
+
+  RegularizedEvolution() : RegularizedEvolution(Options{}, 42) {}
+  /// @throws std::invalid_argument naming the option, its value and what is allowed.
+  RegularizedEvolution(const Options& options, std::uint32_t seed);
+
+  /// @throws std::invalid_argument if the problem is not of the kind above, or the population is
+  /// empty.
+  pagmo::population evolve(pagmo::population population) const;
+
+  void set_seed(unsigned seed);
+  [[nodiscard]] std::string get_name() const;
+  [[nodiscard]] std::string get_extra_info() const;
+
+  template <class Archive>
+  void serialize(Archive& archive, unsigned /*version*/) {
+    archive& options_& seed_& engine_;
+  }
+
+ private:
+  Options options_;
+  std::uint32_t seed_;
+  mutable std::mt19937 engine_;
+};
+
+}  // namespace nas
+
+PAGMO_S11N_ALGORITHM_EXPORT_KEY(nas::RegularizedEvolution)
