@@ -1,0 +1,48 @@
+#include <cstdint>
+
+#include <pagmo/algorithms/nspso.hpp>
+#include <pagmo/bfe.hpp>
+
+#include "search/algorithm.hpp"
+
+namespace nas {
+
+namespace {
+
+using Integer = std::int64_t;
+
+pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
+                      std::uint32_t seed) {
+  pagmo::nspso nspso(further_generations(settings), settings.get<double>("inertia"),
+                     settings.get<double>("own_pull"), settings.get<double>("leader_pull"), 1.0,
+                     settings.get<double>("largest_velocity"),
+                     static_cast<unsigned>(settings.get<Integer>("leaders")),
+                     settings.get<std::string>("diversity"), /*memory=*/false, seed);
+  nspso.set_bfe(pagmo::bfe());
+  return pagmo::algorithm(std::move(nspso));
+}
+
+NAS_REGISTER_ALGORITHM(
+    {.key = "nspso",
+     .summary = "non-dominated sorting particle swarm (Li 2003)",
+     .settings = {generations_setting(20), number_setting("inertia", 0.6, 0, 1, "omega"),
+                  number_setting("own_pull", 2.0, 0, 4, "c1, towards a particle's own best"),
+                  number_setting("leader_pull", 2.0, 0, 4, "c2, towards a leader"),
+                  number_setting("largest_velocity", 0.5, 1e-6, 1,
+                                 "share of the range that a particle may move at once"),
+                  integer_setting("leaders", 60, 1, 100,
+                                  "share of the best from which leaders come, percent"),
+                  choice_setting("diversity", {"crowding distance", "niche count", "max min"},
+                                 "how leaders are told apart")},
+     .file = __FILE__},
+    [] {
+      return Algorithm{.objectives = Algorithm::Objectives::several,
+                       .encoding = Encoding::relaxed,
+                       .batches = true,
+                       .min_population = 2,
+                       .make = make};
+    });
+
+}  // namespace
+
+}  // namespace nas
