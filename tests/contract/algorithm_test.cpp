@@ -1,0 +1,310 @@
+// What every search algorithm of the registry must do, found there and not listed by hand.
+
+#include "search/algorithm.hpp"
+
+#include <cmath>
+#include <csignal>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <pagmo/population.hpp>
+#include <pagmo/problem.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config/document.hpp"
+#include "core/seed.hpp"
+#include "genotype/mechanism.hpp"
+#include "search/search.hpp"
+#include "unit/data_fixture.hpp"
+#include "unit/paper_components.hpp"
+
+namespace nas::testing {
+namespace {
+
+using Integer = std::int64_t;
+constexpr int kSeeds = 40;
+
+SearchSpace attention_space() {
+  std::vector<Gene> genes;
+  for (const auto gene : kComponentGenes) {
+    genes.push_back({.name = std::string(gene), .options = paper_labels(gene)});
+  }
+  genes.push_back({.name = "bias", .options = {"bias", "no_bias"}});
+  genes.push_back({.name = "attention_dropout", .min = 0.0, .max = 0.3, .decimals = 2});
+  return SearchSpace(std::move(genes));
+}
+
+/// A stand-in for training: perplexities made from the mechanism's parts and their neighbours, a
+/// cost against which they can be traded, one mechanism in nine failing.
+class StandInTraining : public Measurement {
+ public:
+  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
+    Mechanism mechanism;
+    for (const auto gene : kComponentGenes) {
+      mechanism.component(gene) = component_key(Semantics::corrected, gene, genotype.option(gene));
+    }
+    mechanism.bias = genotype.option("bias") == "bias";
+    mechanism.attention_dropout = genotype.real("attention_dropout");
+    return to_string(nas::canonical(mechanism, Semantics::corrected));
+  }
+  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+    return {};
+  }
+  void measure(const Task& task, Evaluation& evaluation) override {
+    if (on_measure_) on_measure_(++measured_);
+    const auto part = [&task](std::size_t gene) {
+      std::size_t from = 0;
+      for (std::size_t i = 0; i < gene; ++i) from = task.candidate.find('|', from) + 1;
+      return RandomEngine(
+                 derive_seed(1, 0, "part",
+                             task.candidate.substr(from, task.candidate.find('|', from) - from)))
+          .uniform();
+    };
+    if (RandomEngine(derive_seed(2, 0, "failure", task.candidate)).below(9) == 0) {
+      evaluation.status = Status::diverged;
+      evaluation.reason = "unlucky";
+      return;
+    }
+    evaluation.status = Status::ok;
+    evaluation.values["perplexity"] =
+        80 + 10 * (part(0) + part(1) * part(2) + part(3)) +
+        std::stod(task.candidate.substr(task.candidate.rfind('|') + 1));
+    evaluation.values["cost"] = 10 - 3 * part(0) - 2 * part(2) + part(4);
+  }
+  std::function<void(int)> on_measure_;
+  int measured_ = 0;
+};
+
+ChosenObjective objective(const std::string& name, Range range) {
+  return {.name = name,
+          .key = name,
+          .settings = {},
+          .objective = {.unit = "1",
+                        .trained =
+                            [name](const Evaluation& evaluation) {
+                              return evaluation.values.at(name);
+                            }},
+          .range = range};
+}
+
+/// An algorithm with its default settings fitted to a space, made as short as it can be.
+struct Fitted {
+  Fitted(const std::string& key, const SearchSpace& space, std::size_t num_objectives)
+      : algorithm(algorithms().at(key).make()),
+        settings(algorithms().at(key).description.settings) {
+    facts = {.num_genes = space.num_varying(),
+             .dimension = space.bounds(algorithm.encoding).first.size(),
+             .num_objectives = num_objectives,
+             .num_combinations = space.num_combinations()};
+    population = algorithm.fitted_population ? algorithm.fitted_population(facts)
+                                             : algorithm.default_population;
+    settings.set("population", population);
+    if (settings.contains("generations")) settings.set("generations", Integer{8});
+    if (settings.contains("temperatures")) settings.set("temperatures", Integer{3});
+    if (algorithm.fit) misfits = algorithm.fit(settings, facts);
+  }
+  [[nodiscard]] pagmo::algorithm make(std::uint32_t seed) const {
+    return algorithm.make(settings, facts, seed);
+  }
+  Algorithm algorithm;
+  Parameters settings;
+  SearchFacts facts;
+  Integer population = 0;
+  std::vector<Misfit> misfits;
+};
+
+class AlgorithmContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  [[nodiscard]] static std::size_t num_objectives() {
+    return algorithms().at(GetParam()).make().objectives == Algorithm::Objectives::one ? 1 : 2;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, AlgorithmContract, ::testing::ValuesIn(algorithms().keys()),
+                         [](const auto& key) { return key.param; });
+
+/// Keeps every decision vector that it is asked for.
+struct Recorder {
+  SearchSpace space = attention_space();
+  Encoding encoding = Encoding::integers;
+  std::size_t objectives = 1;
+  std::shared_ptr<std::vector<std::vector<double>>> asked =
+      std::make_shared<std::vector<std::vector<double>>>();
+
+  [[nodiscard]] std::vector<double> fitness(const std::vector<double>& x) const {
+    asked->push_back(x);
+    double sum = 0.0;
+    double other = 0.0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      sum += (x[i] - 0.3) * (x[i] - 0.3) * static_cast<double>(i + 1);
+      other += (x[i] - 1.2) * (x[i] - 1.2);
+    }
+    return objectives == 1 ? std::vector{sum} : std::vector{sum, other};
+  }
+  [[nodiscard]] std::vector<double> batch_fitness(const std::vector<double>& xs) const {
+    const auto width = static_cast<std::ptrdiff_t>(get_bounds().first.size());
+    std::vector<double> all;
+    for (auto begin = xs.begin(); begin != xs.end(); begin += width) {
+      for (const double value : fitness({begin, begin + width})) all.push_back(value);
+    }
+    return all;
+  }
+  [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> get_bounds() const {
+    return space.bounds(encoding);
+  }
+  [[nodiscard]] std::size_t get_nobj() const { return objectives; }
+  [[nodiscard]] std::size_t get_nix() const { return space.num_integers(encoding); }
+  template <class Archive>
+  void serialize(Archive& /*archive*/, unsigned /*version*/) {}
+};
+
+TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpace) {
+  Recorder recorder;
+  const Fitted fitted(GetParam(), recorder.space, num_objectives());
+  ASSERT_TRUE(fitted.misfits.empty()) << fitted.misfits.front().message;
+  recorder.encoding = fitted.algorithm.encoding;
+  recorder.objectives = num_objectives();
+  const auto [lower, upper] = recorder.get_bounds();
+  const std::size_t first_integer = lower.size() - recorder.get_nix();
+  for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
+    const auto engine = fitted.make(seed);
+    engine.evolve(pagmo::population(pagmo::problem(recorder),
+                                    static_cast<std::size_t>(fitted.population), seed));
+  }
+  ASSERT_GT(recorder.asked->size(), static_cast<std::size_t>(fitted.population * kSeeds));
+  for (const auto& x : *recorder.asked) {
+    ASSERT_EQ(x.size(), lower.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_TRUE(x[i] >= lower[i] && x[i] <= upper[i]) << "entry " << i << " = " << x[i];
+      if (i >= first_integer) {
+        ASSERT_EQ(x[i], std::round(x[i])) << "entry " << i;
+      }
+    }
+    ASSERT_NO_THROW((void)recorder.space.encode(recorder.space.decode(x, recorder.encoding)));
+  }
+}
+
+/// One search on the stand-in, as it is run in earnest.
+struct SearchRun {
+  SearchRun(const std::string& key, std::size_t num_objectives, const std::filesystem::path& file,
+            std::uint32_t search_seed = 5, Store::Mode mode = Store::Mode::write_cheap)
+      : seed(search_seed), fitted(key, space, num_objectives), store(file, mode) {
+    objectives.objectives = {objective("perplexity", {.best = 80, .worst = 120})};
+    if (num_objectives > 1) {
+      objectives.objectives.push_back(objective("cost", {.best = 0, .worst = 12}));
+    }
+    Evaluator::Options options;
+    options.workers = 2;
+    options.budget.evaluations = 90;
+    evaluator = std::make_shared<Evaluator>(
+        training, store, [this](Objective::Evaluations e) { return objectives.fitness(e); },
+        options);
+  }
+  SearchResult search() {
+    return run_search(space, evaluator, objectives, fitted.make(seed),
+                      {.population = fitted.population,
+                       .seed = seed,
+                       .encoding = fitted.algorithm.encoding,
+                       .on_indicator = [this](const Indicator& i) { store.add_indicator(i); }});
+  }
+  [[nodiscard]] std::string record() const {
+    std::string text;
+    for (const auto& ask : store.asks()) {
+      text += ask.genotype + " " + nlohmann::json(ask.evaluations).dump() +
+              nlohmann::json(ask.fitness).dump() + std::to_string(ask.batch) + "\n";
+    }
+    for (const auto& evaluation : store.evaluations()) text += canonical_json(evaluation).dump();
+    for (const auto& i : store.indicators()) {
+      text += std::to_string(i.asked) + " " + nlohmann::json(i.value).dump() + "\n";
+    }
+    return text;
+  }
+  std::uint32_t seed;
+  SearchSpace space = attention_space();
+  Fitted fitted;
+  Store store;
+  ObjectiveSet objectives;
+  std::shared_ptr<StandInTraining> training = std::make_shared<StandInTraining>();
+  std::shared_ptr<Evaluator> evaluator;
+};
+
+TEST_P(AlgorithmContract, KilledAndResumedItEndsLikeAnUninterruptedRun) {
+  const TemporaryFolder folder;
+  const auto killed = folder.path() / "killed.sqlite";
+  RandomEngine random(derive_seed(3, 0, "kills", GetParam()));
+  for (int kill_number = 0; kill_number < 4; ++kill_number) {
+    const int last = 1 + static_cast<int>(random.below(25));
+    const pid_t child = fork();
+    if (child == 0) {
+      SearchRun run(GetParam(), num_objectives(), killed, 5, Store::Mode::write);
+      run.training->on_measure_ = [last](int number) {
+        if (number == last) kill(getpid(), SIGKILL);
+      };
+      run.search();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+  }
+  SearchRun whole(GetParam(), num_objectives(), folder.path() / "whole.sqlite");
+  whole.search();
+  SearchRun resumed(GetParam(), num_objectives(), killed);
+  EXPECT_FALSE(resumed.store.evaluations().empty());
+  resumed.search();
+  EXPECT_EQ(resumed.record(), whole.record());
+  EXPECT_GT(whole.evaluator->num_asked(), whole.fitted.population);
+}
+
+TEST_P(AlgorithmContract, TheArchiveIsEverythingThatWasAsked) {
+  const TemporaryFolder folder;
+  SearchRun run(GetParam(), num_objectives(), folder.path() / "store.sqlite");
+  const auto result = run.search();
+  std::set<std::string> usable;
+  Points points;
+  for (const auto& ask : run.store.asks()) {
+    const auto evaluation = *run.store.find(ask.evaluations.front());
+    if (!is_usable(evaluation) || !usable.insert(evaluation.candidate).second) continue;
+    points.push_back(run.objectives.scaled(ask.fitness));
+  }
+  EXPECT_EQ(result.archive.size(), usable.size());
+  std::set<Point> expected;
+  for (const auto i : non_dominated(points)) expected.insert(points[i]);
+  const auto front = result.archive.front_points();
+  EXPECT_EQ(std::set<Point>(front.begin(), front.end()), expected);
+  const auto indicators = run.store.indicators();
+  ASSERT_FALSE(indicators.empty());
+  for (std::size_t i = 1; i < indicators.size(); ++i) {
+    if (num_objectives() > 1) {
+      EXPECT_GE(indicators[i].value, indicators[i - 1].value);
+    } else {
+      EXPECT_LE(indicators[i].value, indicators[i - 1].value);
+    }
+  }
+}
+
+TEST_P(AlgorithmContract, AHardBudgetEndsIt) {
+  const TemporaryFolder folder;
+  SearchRun run(GetParam(), num_objectives(), folder.path() / "store.sqlite");
+  const auto result = run.search();
+  EXPECT_LE(run.store.evaluations().size(), 90U);
+  if (result.ended_by != "the algorithm's end") {
+    EXPECT_EQ(result.ended_by, "90 evaluations");
+    EXPECT_EQ(run.store.evaluations().size(), 90U);
+  }
+}
+
+TEST_P(AlgorithmContract, ItsSeedDecidesEverything) {
+  const TemporaryFolder folder;
+  const auto record = [&](const char* file, std::uint32_t seed) {
+    SearchRun run(GetParam(), num_objectives(), folder.path() / file, seed);
+    run.search();
+    return run.record();
+  };
+  const auto first = record("a", 5);
+  EXPECT_EQ(record("b", 5), first);
+  EXPECT_NE(record("c", 6), first);
+}
+
+}  // namespace
+}  // namespace nas::testing
