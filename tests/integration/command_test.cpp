@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "integration/program.hpp"
 
 namespace nas::testing {
@@ -52,6 +54,85 @@ TEST_F(CommandTest, EveryMistakeIsReportedAtOnceAndNothingIsWritten) {
   EXPECT_FALSE(fs::exists(out));
 }
 
+TEST_F(CommandTest, BadInputExitsWith2NamesTheKeyAndWritesNothing) {
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"seed=-1", "seed = -1, must be >= 0"},
+      {"sed=1", "did you mean seed?"},
+      {"semantics=correct", "did you mean corrected?"},
+      {"problem=zdtt", "did you mean zdt?"},
+      {"objectives=[perplexity, perplexty]", "did you mean perplexity?"},
+      {"objectives=[{name: perplexity, range: [9, 1]}]", "must be [best, worst]"},
+      {"constraints=[flops < 4]", "must be of the form NAME <= NUMBER"},
+      {"constraints=[flop <= 4]", "did you mean flops?"},
+      {"space.gating=[none, nne]", "did you mean none?"},
+      {"space.attention_dropout=2", "must be in [0, 1)"},
+      {"baseline=dot|softmax", "baseline"},
+      {"model.heads=3", "must be a multiple of model.heads = 3"},
+      {"data.corpus=moar", "did you mean mqar?"},
+      {"training.learning_rate=0", "must be > 0"},
+      {"training.schedule=cosin", "did you mean cosine?"},
+      {"evaluation.workers=none", "must be auto or an integer"},
+      {"budget.target=low", "must be a number or empty"},
+      {"budget.gpu_seconds=10", "must be 0 on the device cpu"},
+      {"algorithm.name=nsga2", "minimises two objectives or more"},
+      {"algorithm.elite=9", "must be at most algorithm.population = 4"},
+      {"algorithm.mutation=1.5", "must be in [0, 1]"},
+  };
+  const auto out = folder_ / "run";
+  for (const auto& [mistake, message] : mistakes) {
+    EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), mistake,
+                              "evaluation.device=cpu"}),
+              2)
+        << mistake;
+    expect_text(message);
+    EXPECT_FALSE(fs::exists(out)) << mistake;
+  }
+}
+
+TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-run",
+                {config("smoke.yaml"), "--output", out.string(),
+                 "objectives=[perplexity, attention_flops, {name: accuracy, as: hits}]",
+                 "constraints=[parameters <= 1e9]", "algorithm.name=nsga2",
+                 "algorithm.population=8", "algorithm.generations=3", "budget.evaluations=12"}),
+            0)
+      << text();
+  expect_text("12 evaluations");
+  expect_text("non-dominated front");
+  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  EXPECT_FALSE(results["front"].empty());
+  EXPECT_TRUE(results["front"][0]["values"].contains("hits"));
+  EXPECT_GT(results["hypervolume"]["value"].get<double>(), 0.0);
+  EXPECT_TRUE(fs::exists(out / "front.svg"));
+}
+
+TEST_F(CommandTest, WhatBreaksAConstraintIsRejectedWithoutTraining) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-run",
+                {config("smoke.yaml"), "--output", out.string(), "constraints=[parameters <= 1]"}),
+            0)
+      << text();
+  expect_text("rejected, e.g.: parameters = ");
+  expect_text("must be <= 1");
+}
+
+TEST_F(CommandTest, AWallClockBudgetEndsAndContinues) {
+  const auto out = folder_ / "run";
+  const std::vector<std::string> search{config("smoke.yaml"),
+                                        "--output",
+                                        out.string(),
+                                        "training.steps=400",
+                                        "algorithm.generations=1000",
+                                        "algorithm.mutation=1",
+                                        "budget.seconds=4"};
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  expect_text("4 s of wall-clock time");
+  EXPECT_TRUE(fs::exists(out / "results.json"));
+  ASSERT_EQ(run("nas-run", search), 0) << "it is spent: only the result is shown again";
+  expect_text("4 s of wall-clock time");
+}
+
 TEST_F(CommandTest, DryRunWritesNothing) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run", "--output", out.string()}), 0)
@@ -59,14 +140,6 @@ TEST_F(CommandTest, DryRunWritesNothing) {
   expect_text("evaluations");
   expect_text("parameters");
   EXPECT_FALSE(fs::exists(out));
-}
-
-TEST_F(CommandTest, ShippedConfigurationsAreValid) {
-  for (const auto& entry : fs::directory_iterator(std::string(NAS_SOURCE_DIR) + "/configs")) {
-    const int code = run("nas-run", {entry.path().string(), "--dry-run"});
-    const bool needs_data = text().find("nas-data get") != std::string::npos;
-    EXPECT_TRUE(code == 0 || (code == 2 && needs_data)) << entry.path() << ":\n" << text();
-  }
 }
 
 TEST_F(CommandTest, ListDescribeHelpVersion) {

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/temporary_folder.hpp"
+
 namespace nas::testing {
 
 inline std::string read_file(const std::filesystem::path& path) {
@@ -76,16 +78,9 @@ class Program {
   pid_t pid_ = -1;
 };
 
-/// A fresh folder for each test, removed at its end.
+/// Each test has a folder of its own.
 class ProgramTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "attnas-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   /// Runs a program to its end. @return its exit code; what it printed is in text().
   int run(const std::string& name, const std::vector<std::string>& arguments) {
     std::filesystem::remove(folder_ / "output.txt");
@@ -102,7 +97,8 @@ class ProgramTest : public ::testing::Test {
     return std::string(NAS_SOURCE_DIR) + "/configs/" + name;
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path();
 };
 
 }  // namespace nas::testing
