@@ -12,9 +12,9 @@ namespace nas {
 
 namespace {
 
-/// "3/12", or "3" of an unknown number.
-std::string of(std::int64_t count, std::int64_t all) {
-  return std::to_string(count) + (all > 0 ? "/" + std::to_string(all) : "");
+/// "3/12", or "3" where more have come than were expected, or nobody knows.
+std::string of(std::int64_t count, std::int64_t expected) {
+  return std::to_string(count) + (count <= expected ? "/" + std::to_string(expected) : "");
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ struct SearchProblem::State {
 
   std::vector<std::vector<double>> ask(const std::vector<Genotype>& batch);
   void note(const std::vector<Answer>& answers);
+  void indicate();
   [[nodiscard]] double quality() const;
   [[nodiscard]] std::vector<double> seen_by_algorithm(const Answer& answer) const;
   [[noreturn]] void end(std::string why) {
@@ -58,7 +59,7 @@ double SearchProblem::State::quality() const {
   return hypervolume(front, Point(objectives.objectives.size(), kReferencePoint));
 }
 
-/// Enters answers into the archive, and reports how far the search is.
+/// Enters answers into the archive.
 void SearchProblem::State::note(const std::vector<Answer>& answers) {
   bool changed = false;
   for (const auto& answer : answers) {
@@ -72,15 +73,19 @@ void SearchProblem::State::note(const std::vector<Answer>& answers) {
     best = now;
   }
   since_indicator += static_cast<std::int64_t>(answers.size());
-  if (!settings.on_indicator || result.archive.front().empty()) return;
-  if (since_indicator < settings.indicator_interval) return;
+  if (since_indicator >= settings.indicator_interval) indicate();
+}
+
+/// Reports how far the search is, unless that is known.
+void SearchProblem::State::indicate() {
+  if (!settings.on_indicator || since_indicator == 0 || result.archive.front().empty()) return;
   since_indicator = 0;
   const auto& only = objectives.objectives.front();
   double value = best;
   if (!several()) {  // back from the scale to the objective's own unit and sense
     value = only.range->best + (only.range->worst - only.range->best) * -best;
   }
-  settings.on_indicator({.asked = asked,
+  settings.on_indicator({.asked = evaluator->num_asked(),
                          .batch = evaluator->num_batches() - 1,
                          .evaluated = evaluator->num_evaluated(),
                          .front = static_cast<std::int64_t>(result.archive.front().size()),
@@ -180,6 +185,7 @@ SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluato
   } catch (const SearchEnd&) {
     // ended_by says why; what was found is in the archive
   }
+  state->indicate();
   return std::move(state->result);
 }
 

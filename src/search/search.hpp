@@ -34,7 +34,8 @@ struct SearchSettings {
   std::optional<Decomposition> decomposition{};
   std::int64_t stagnation = 0;     ///< asks without progress after which the search ends; 0 = never
   std::optional<double> target{};  ///< ends when the only objective is not worse
-  /// Asks between two indicators: at the end of each batch in which so many have come together.
+  /// Asks between two indicators: at the end of each batch in which so many have come together, and
+  /// at the end of the search.
   std::int64_t indicator_interval = 1;
   std::function<void(const Indicator&)> on_indicator{};  ///< may be empty
 };

@@ -138,6 +138,12 @@ TEST_F(SearchTest, IndicatorsComeOnceAPopulation) {
   EXPECT_LT(indicators_[4].value, 1.21);
 }
 
+TEST_F(SearchTest, TheLastIndicatorIsTheEnds) {
+  search(pagmo::algorithm(EvoGa({}, 1)), {.population = 12, .seed = 1, .indicator_interval = 12},
+         {.budget = {.asks = 30}});
+  EXPECT_EQ(indicators_.back().asked, 30);
+}
+
 TEST_F(SearchTest, TheBudgetsEndIsTold) {
   const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}, .times = 100};
   const auto result =
