@@ -151,6 +151,7 @@ void measure_baseline(const Experiment& experiment, Setup& setup, Evaluator& eva
   const auto evaluations = pointers(baseline);
   set_ranges_from_baseline(setup.objectives, evaluations);
   store.set_meta("objectives", setup.objectives.record());
+  store.set_meta("reference_point", kReferencePoint);
   if (baseline.empty()) return;
   std::vector<std::string> ids;
   for (const auto& evaluation : baseline) ids.push_back(evaluation.id);

@@ -119,7 +119,12 @@ nlohmann::json results_json(const RunSummary& run) {
                           {"worst", finite(objective.worst)}});
   }
   auto ranking = nlohmann::json::array();
-  for (const auto& candidate : run.ranking) ranking.push_back(candidate_json(run, candidate));
+  // Beyond these a reader wants evaluations.csv.
+  constexpr std::size_t kMostRanked = 1000;
+  for (std::size_t i = 0; i < std::min(run.ranking.size(), std::max(kMostRanked, run.front.size()));
+       ++i) {
+    ranking.push_back(candidate_json(run, run.ranking[i]));
+  }
   nlohmann::json json{
       {"schema", 2},
       {"objectives", objectives},

@@ -58,17 +58,25 @@ Panel make_panel(const RunSummary& run, std::size_t vertical, const Frame& frame
 }
 
 std::string tooltip(const RunSummary& run, const RankedCandidate& candidate) {
-  auto text = candidate.label;
+  auto text = shortened(candidate.label, 100);
   for (std::size_t i = 0; i < candidate.values.size(); ++i) {
     text += (i == 0 ? ": " : ", ") + run.objectives[i].name + " " + shortest(candidate.values[i]);
   }
   return text;
 }
 
+/// Of how many dominated candidates one is drawn: more of them only make the file large.
+std::size_t thinning(const RunSummary& run) {
+  constexpr std::size_t kMostDrawn = 3000;
+  return 1 + (run.ranking.size() - run.front.size()) / kMostDrawn;
+}
+
 /// Candidates off the front; those beyond an axis as arrows at its edge.
 void draw_others(Canvas& canvas, const Panel& panel, Labels& labels) {
+  const auto every = thinning(panel.run);
+  std::size_t number = 0;
   for (const auto& candidate : panel.run.ranking) {
-    if (candidate.on_front) continue;
+    if (candidate.on_front || number++ % every != 0) continue;
     const double horizontal = candidate.values[panel.horizontal];
     const double vertical = candidate.values[panel.vertical];
     const auto words = tooltip(panel.run, candidate);
@@ -193,6 +201,9 @@ std::string subtitle(const RunSummary& run) {
   if (run.objectives.size() == 2) {
     text += std::string("; best: ") + (run.objectives[1].maximise ? "upper " : "lower ") +
             (run.objectives[0].maximise ? "right" : "left");
+  }
+  if (const auto every = thinning(run); every > 1) {
+    text += "; of the others one in " + std::to_string(every) + " is drawn";
   }
   return text;
 }
