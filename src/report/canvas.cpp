@@ -139,7 +139,9 @@ Axis value_axis(std::vector<double> values, bool maximise, const std::vector<dou
   }
   Axis axis;
   // A logarithm would give the most room to the worst of what is maximised.
-  axis.logarithmic = !maximise && low > 0 && high / low > 4;
+  // What spans more decades comes close to 0, and is about differences there, not ratios.
+  constexpr double kMostRatio = 1e3;
+  axis.logarithmic = !maximise && low > 0 && high / low > 4 && high / low < kMostRatio;
   if (axis.logarithmic) {
     const double margin = std::pow(high / low, 0.08);
     axis.low = low / margin;

@@ -43,7 +43,7 @@ struct Axis {
 };
 
 /// An axis that shows values, logarithmic where they are minimised, positive and span more than a
-/// factor of 4. Outliers on the bad side lie beyond it.
+/// factor of 4 (and less than three decades). Outliers on the bad side lie beyond it.
 /// @param values    at least one, finite.
 /// @param maximise  whether small values are the bad ones.
 /// @param shown     values that must lie on it.

@@ -172,13 +172,16 @@ void draw_panel(Canvas& canvas, const Panel& panel) {
   Labels labels(canvas, panel.frame);
   draw_others(canvas, panel, labels);
   if (run.objectives.size() == 2) draw_staircase(canvas, panel, labels);
+  // The white edges of many points would cover their neighbours.
+  const bool dense = run.front.size() > 60;
   for (const auto i : run.front) {
     const auto& member = run.ranking[i];
     const double cx = panel.px(member);
     const double cy = panel.py(member);
     const bool knee = run.knee == i;
     if (knee) canvas.circle(cx, cy, 9, "none", kBestColour, "knee");
-    canvas.circle(cx, cy, 5, kBestColour, "#ffffff", tooltip(run, member));
+    canvas.circle(cx, cy, dense ? 2.5 : 5, kBestColour, dense ? kBestColour : "#ffffff",
+                  tooltip(run, member));
     labels.keep_clear(cx, cy, knee ? 9 : 5);
   }
   if (run.baseline) draw_baseline(canvas, panel, labels);
