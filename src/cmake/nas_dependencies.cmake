@@ -9,6 +9,7 @@ find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(LibArchive REQUIRED)
 find_package(CURL REQUIRED)
+find_package(HWY REQUIRED CONFIG)
 
 add_library(nas_yaml INTERFACE)
 target_link_libraries(nas_yaml INTERFACE yaml-cpp)

@@ -1,0 +1,207 @@
+#include "kernels/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cross_entropy.cpp"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <type_traits>
+
+#include <hwy/foreach_target.h>
+
+#include "kernels/cross_entropy.hpp"
+#include "kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace nas::kernels {
+namespace HWY_NAMESPACE {
+
+/// Numbers as they lie in memory, and as they are computed with.
+template <class Stored>
+struct Format {
+  using Real = Stored;
+  static HWY_INLINE Vector<Wide<Real>> load(const Stored* from) {
+    return hn::LoadU(Wide<Real>(), from);
+  }
+  static HWY_INLINE void store(Vector<Wide<Real>> x, Stored* to) {
+    hn::StoreU(x, Wide<Real>(), to);
+  }
+  static Real load_one(const Stored* from) { return *from; }
+  static void store_one(Real x, Stored* to) { *to = x; }
+};
+
+template <>
+struct Format<Bfloat16> {
+  using Real = float;
+  using D = Wide<float>;
+  using D16 = hn::Rebind<std::uint16_t, D>;
+  using D32 = hn::Rebind<std::uint32_t, D>;
+
+  static const std::uint16_t* bits(const Bfloat16* x) {
+    return reinterpret_cast<const std::uint16_t*>(x);
+  }
+  static HWY_INLINE Vector<D> load(const Bfloat16* from) {
+    const auto wide = hn::PromoteTo(D32(), hn::LoadU(D16(), bits(from)));
+    return hn::BitCast(D(), hn::ShiftLeft<16>(wide));
+  }
+  static HWY_INLINE void store(Vector<D> x, Bfloat16* to) {
+    // To the nearest, ties to even; finite numbers only.
+    const auto all = hn::BitCast(D32(), x);
+    const auto odd = hn::And(hn::ShiftRight<16>(all), hn::Set(D32(), 1U));
+    const auto half = hn::Add(odd, hn::Set(D32(), 0x7fffU));
+    const auto high = hn::ShiftRight<16>(hn::Add(all, half));
+    const hn::RebindToSigned<D32> integers;
+    hn::StoreU(hn::DemoteTo(D16(), hn::BitCast(integers, high)), D16(),
+               reinterpret_cast<std::uint16_t*>(to));
+  }
+  static float load_one(const Bfloat16* from) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(*bits(from)) << 16U);
+  }
+  static void store_one(float x, Bfloat16* to) {
+    const auto all = std::bit_cast<std::uint32_t>(x);
+    *to = static_cast<Bfloat16>((all + 0x7fffU + ((all >> 16U) & 1U)) >> 16U);
+  }
+};
+
+/// Calls run(i) for the first element of each whole vector of [0, size). @return where they end.
+template <class Real, class Run>
+HWY_INLINE std::int64_t for_each_vector(std::int64_t size, const Run& run) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Wide<Real>()));
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= size; i += 4 * lanes) {
+    run(i);
+    run(i + lanes);
+    run(i + 2 * lanes);
+    run(i + 3 * lanes);
+  }
+  for (; i + lanes <= size; i += lanes) run(i);
+  return i;
+}
+
+template <class Stored, class Real = typename Format<Stored>::Real>
+Real largest(const Stored* HWY_RESTRICT x, std::int64_t size) {
+  const Wide<Real> d;
+  Real top = Format<Stored>::load_one(x);
+  auto tops = hn::Set(d, top);
+  const auto end = for_each_vector<Real>(
+      size, [&](std::int64_t i) { tops = hn::Max(tops, Format<Stored>::load(x + i)); });
+  top = largest_of(d, tops);
+  for (std::int64_t i = end; i < size; ++i) top = std::max(top, Format<Stored>::load_one(x + i));
+  return top;
+}
+
+/// Sum of e^(x - top).
+template <class Stored, class Real = typename Format<Stored>::Real>
+Real sum_of_exponentials(const Stored* HWY_RESTRICT x, std::int64_t size, Real top) {
+  const Wide<Real> d;
+  const auto shift = hn::Set(d, top);
+  auto sums = hn::Zero(d);
+  const auto end = for_each_vector<Real>(size, [&](std::int64_t i) {
+    sums = hn::Add(sums, exponential(d, hn::Sub(Format<Stored>::load(x + i), shift)));
+  });
+  Real sum = sum_of(d, sums);
+  for (std::int64_t i = end; i < size; ++i) sum += std::exp(Format<Stored>::load_one(x + i) - top);
+  return sum;
+}
+
+/// log(sum) + top - x: adding the logarithm to the largest would round it to the logits' precision.
+template <class Real>
+double nll_of(Real sum, Real top, Real x) {
+  return std::log(static_cast<double>(sum)) + (static_cast<double>(top) - static_cast<double>(x));
+}
+
+template <class Stored>
+CrossEntropy score(const Stored* x, std::int64_t size, std::int64_t target) {
+  if (target < 0) return {};
+  const auto top = largest(x, size);
+  const auto of_target = Format<Stored>::load_one(x + target);
+  return {nll_of(sum_of_exponentials(x, size, top), top, of_target),
+          of_target == top && std::none_of(x, x + target, [&](const Stored& earlier) {
+            return Format<Stored>::load_one(&earlier) == top;
+          })};
+}
+
+template <class Stored>
+double gradient(Stored* HWY_RESTRICT x, std::int64_t size, std::int64_t target, double weight) {
+  using Real = typename Format<Stored>::Real;
+  const Wide<Real> d;
+  if (target < 0) {
+    std::fill_n(x, size, Stored{});
+    return 0.0;
+  }
+  const auto top = largest(x, size);
+  const auto of_target = Format<Stored>::load_one(x + target);
+  const auto shift = hn::Set(d, top);
+  Real sum = 0;
+  if constexpr (std::is_same_v<Stored, Real>) {
+    auto sums = hn::Zero(d);
+    const auto end = for_each_vector<Real>(size, [&](std::int64_t i) {
+      const auto e = exponential(d, hn::Sub(Format<Stored>::load(x + i), shift));
+      Format<Stored>::store(e, x + i);
+      sums = hn::Add(sums, e);
+    });
+    sum = sum_of(d, sums);
+    for (std::int64_t i = end; i < size; ++i) sum += x[i] = std::exp(x[i] - top);
+  } else {  // rounding twice would cost more than computing twice
+    sum = sum_of_exponentials(x, size, top);
+  }
+  const auto factor = static_cast<Real>(weight) / sum;
+  const auto factors = hn::Set(d, factor);
+  const auto end = for_each_vector<Real>(size, [&](std::int64_t i) {
+    auto e = Format<Stored>::load(x + i);
+    if constexpr (!std::is_same_v<Stored, Real>) e = exponential(d, hn::Sub(e, shift));
+    Format<Stored>::store(hn::Mul(factors, e), x + i);
+  });
+  for (std::int64_t i = end; i < size; ++i) {
+    auto e = Format<Stored>::load_one(x + i);
+    if constexpr (!std::is_same_v<Stored, Real>) e = std::exp(e - top);
+    Format<Stored>::store_one(factor * e, x + i);
+  }
+  const auto kept = static_cast<Real>(factor * std::exp(of_target - top));
+  Format<Stored>::store_one(kept - static_cast<Real>(weight), x + target);
+  return nll_of(sum, top, of_target);
+}
+
+CrossEntropy score_single(const float* x, std::int64_t size, std::int64_t target) {
+  return score(x, size, target);
+}
+CrossEntropy score_twice(const double* x, std::int64_t size, std::int64_t target) {
+  return score(x, size, target);
+}
+CrossEntropy score_half(const Bfloat16* x, std::int64_t size, std::int64_t target) {
+  return score(x, size, target);
+}
+double gradient_single(float* x, std::int64_t size, std::int64_t target, double weight) {
+  return gradient(x, size, target, weight);
+}
+double gradient_twice(double* x, std::int64_t size, std::int64_t target, double weight) {
+  return gradient(x, size, target, weight);
+}
+double gradient_half(Bfloat16* x, std::int64_t size, std::int64_t target, double weight) {
+  return gradient(x, size, target, weight);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace nas::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nas::kernels {
+
+#define NAS_CROSS_ENTROPY(Stored, kernel)                                                    \
+  HWY_EXPORT(score_##kernel);                                                                \
+  HWY_EXPORT(gradient_##kernel);                                                             \
+  CrossEntropy cross_entropy(const Stored* logits, std::int64_t size, std::int64_t target) { \
+    return HWY_DYNAMIC_DISPATCH(score_##kernel)(logits, size, target);                       \
+  }                                                                                          \
+  double cross_entropy_gradient(Stored* logits, std::int64_t size, std::int64_t target,      \
+                                double weight) {                                             \
+    return HWY_DYNAMIC_DISPATCH(gradient_##kernel)(logits, size, target, weight);            \
+  }
+NAS_CROSS_ENTROPY(float, single)
+NAS_CROSS_ENTROPY(double, twice)
+NAS_CROSS_ENTROPY(Bfloat16, half)
+#undef NAS_CROSS_ENTROPY
+
+}  // namespace nas::kernels
+#endif

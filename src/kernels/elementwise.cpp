@@ -1,0 +1,144 @@
+#include "kernels/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/elementwise.cpp"
+#include <algorithm>
+#include <tuple>
+
+#include <hwy/foreach_target.h>
+
+#include "kernels/dropout-inl.h"
+#include "kernels/elementwise.hpp"
+#include "kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace nas::kernels {
+namespace HWY_NAMESPACE {
+
+/// out[i] = map(in[i]..., factor): factor is what dropout multiplies by, 0 or its scale.
+template <class Real, class Map, class... In>
+HWY_INLINE void map_dropped(Real* out, std::int64_t first, std::int64_t size,
+                            const Dropout& dropout, const Map& map, const In*... in) {
+  const Wide<Real> d;
+  const auto run = [&](std::int64_t i, std::int64_t n, Vector<Wide<Real>> factor) {
+    if (n == static_cast<std::int64_t>(hn::Lanes(d))) {
+      hn::StoreU(map(factor, hn::LoadU(d, in + i)...), d, out + i);
+      return;
+    }
+    HWY_ALIGN Real rest[hn::MaxLanes(d)] = {};
+    const auto load = [&](const Real* from) {
+      std::copy_n(from + i, n, rest);
+      return hn::Load(d, rest);
+    };
+    // Braces, so that each is loaded before the next one overwrites it.
+    hn::Store(std::apply(map, std::tuple{factor, load(in)...}), d, rest);
+    std::copy_n(rest, n, out + i);
+  };
+  if (!dropout.drops()) {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const auto one = hn::Set(d, Real{1});
+    for (std::int64_t i = 0; i < size; i += lanes) run(i, std::min(lanes, size - i), one);
+    return;
+  }
+  const auto scale = hn::Set(d, static_cast<Real>(dropout.scale));
+  for_each_kept(d, dropout, first, size, [&](std::int64_t i, std::int64_t n, auto mask) {
+    run(i, n, hn::IfThenElseZero(mask, scale));
+  });
+}
+
+template <class Real>
+void drop_all(const Real* in, Real* out, std::int64_t first, std::int64_t size,
+              const Dropout& dropout) {
+  map_dropped(
+      out, first, size, dropout, [](auto factor, auto x) { return hn::Mul(factor, x); }, in);
+}
+
+template <class Real>
+void add_all(const Real* in, const Real* residual, Real* out, std::int64_t first, std::int64_t size,
+             const Dropout& dropout) {
+  map_dropped(
+      out, first, size, dropout,
+      [](auto factor, auto x, auto h) { return hn::MulAdd(factor, x, h); }, in, residual);
+}
+
+template <class Real>
+void gelu_all(const Real* in, Real* out, std::int64_t first, std::int64_t size,
+              const Dropout& dropout) {
+  map_dropped(
+      out, first, size, dropout,
+      [](auto factor, auto x) {
+        return hn::Mul(hn::Mul(factor, x), normal(Wide<Real>(), x).distribution);
+      },
+      in);
+}
+
+template <class Real>
+void gelu_gradient(const Real* in, const Real* gradient, Real* out, std::int64_t first,
+                   std::int64_t size, const Dropout& dropout) {
+  map_dropped(
+      out, first, size, dropout,
+      [](auto factor, auto x, auto g) {
+        const auto at = normal(Wide<Real>(), x);
+        return hn::Mul(hn::Mul(factor, g), hn::MulAdd(x, at.density, at.distribution));
+      },
+      in, gradient);
+}
+
+// Dispatch takes functions, not templates.
+#define NAS_MAP(name, all)                                                                \
+  void name##_single(const float* in, float* out, std::int64_t first, std::int64_t size,  \
+                     const Dropout& dropout) {                                            \
+    all(in, out, first, size, dropout);                                                   \
+  }                                                                                       \
+  void name##_twice(const double* in, double* out, std::int64_t first, std::int64_t size, \
+                    const Dropout& dropout) {                                             \
+    all(in, out, first, size, dropout);                                                   \
+  }
+#define NAS_MAP_OF_TWO(name, all)                                                           \
+  void name##_single(const float* in, const float* other, float* out, std::int64_t first,   \
+                     std::int64_t size, const Dropout& dropout) {                           \
+    all(in, other, out, first, size, dropout);                                              \
+  }                                                                                         \
+  void name##_twice(const double* in, const double* other, double* out, std::int64_t first, \
+                    std::int64_t size, const Dropout& dropout) {                            \
+    all(in, other, out, first, size, dropout);                                              \
+  }
+NAS_MAP(drop, drop_all)
+NAS_MAP_OF_TWO(add, add_all)
+NAS_MAP(gelu, gelu_all)
+NAS_MAP_OF_TWO(gelu_backward, gelu_gradient)
+#undef NAS_MAP
+#undef NAS_MAP_OF_TWO
+
+}  // namespace HWY_NAMESPACE
+}  // namespace nas::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nas::kernels {
+
+#define NAS_MAP(name, exported, Real, kernel)                                 \
+  HWY_EXPORT(exported##_##kernel);                                            \
+  void name(const Real* in, Real* out, std::int64_t first, std::int64_t size, \
+            const Dropout& dropout) {                                         \
+    HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, out, first, size, dropout); \
+  }
+#define NAS_MAP_OF_TWO(name, exported, Real, kernel)                                             \
+  HWY_EXPORT(exported##_##kernel);                                                               \
+  void name(const Real* in, const Real* other, Real* out, std::int64_t first, std::int64_t size, \
+            const Dropout& dropout) {                                                            \
+    HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, other, out, first, size, dropout);             \
+  }
+NAS_MAP(drop, drop, float, single)
+NAS_MAP(drop, drop, double, twice)
+NAS_MAP_OF_TWO(add_dropped, add, float, single)
+NAS_MAP_OF_TWO(add_dropped, add, double, twice)
+NAS_MAP(gelu, gelu, float, single)
+NAS_MAP(gelu, gelu, double, twice)
+NAS_MAP_OF_TWO(gelu_backward, gelu_backward, float, single)
+NAS_MAP_OF_TWO(gelu_backward, gelu_backward, double, twice)
+#undef NAS_MAP
+#undef NAS_MAP_OF_TWO
+
+}  // namespace nas::kernels
+#endif

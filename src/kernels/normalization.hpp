@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+
+namespace nas::kernels {
+
+/// Rows of the fused kernels are padded to a multiple of this many elements: 64 bytes of floats,
+/// the widest vector.
+inline constexpr std::int64_t kPadding = 16;
+
+constexpr std::int64_t padded(std::int64_t size) {
+  return (size + kPadding - 1) / kPadding * kPadding;
+}
+
+/// Turns one query's scores into weights, and gradients back; plain functions, so that a component
+/// may bring its own.
+template <class Real>
+struct RowKernel {
+  /// Scores to weights, in place.
+  ///
+  /// @param row      `size` elements, a multiple of kPadding: scores of `visible` keys, then -inf.
+  ///                 On return the weights, exactly 0 where the score was -inf.
+  /// @param tokens   length of the sequence.
+  /// @return a number that backward() needs.
+  Real (*forward)(Real* row, std::int64_t visible, std::int64_t size, std::int64_t tokens);
+  /// Gradient by the weights to gradient by the scores, in place; 0 for hidden keys, where the
+  /// gradient on entry may be any finite number.
+  void (*backward)(const Real* weights, Real* gradient, std::int64_t size, Real statistic);
+};
+
+struct RowNormalization {
+  RowKernel<float> single;
+  RowKernel<double> twice;
+
+  template <class Real>
+  [[nodiscard]] const RowKernel<Real>& kernel() const {
+    if constexpr (sizeof(Real) == sizeof(float)) {
+      return single;
+    } else {
+      return twice;
+    }
+  }
+};
+
+// What the components of these names compute (src/attention/normalization), with p the weights and
+// g the gradient by them:
+RowNormalization softmax();       ///< dL/ds = p (g - <g, p>)
+RowNormalization softmax1();      ///< the same
+RowNormalization relu_norm();     ///< [p > 0] (g - <g, p>) / sum; the statistic is sum + 1e-8
+RowNormalization sigmoid_norm();  ///< o (1 - o) (g - <g, p>) / sum, o = p sum; likewise
+/// On the support g - its mean. The threshold by Newton's method on the convex, piecewise linear
+/// sum max(s - tau, 0) - 1 from the left (Michelot 1986): exact after finitely many steps.
+RowNormalization sparsemax();
+/// r g - r <r, g> / sum r, r = sqrt(p). The threshold by Newton's method on the convex
+/// sum max(s/2 - tau, 0)^2 - 1 from the left: quadratic convergence.
+RowNormalization entmax15();
+/// softmax's, over the ceil(n/4) largest of n visible scores. The threshold by bisection on the
+/// bits of the scores; of equal scores at the threshold the first ones.
+RowNormalization top_k();
+/// The same over max(1, floor(T/4)).
+RowNormalization topk_quarter();
+
+}  // namespace nas::kernels

@@ -1,0 +1,161 @@
+#include "kernels/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/product.cpp"
+#include <algorithm>
+
+#include <hwy/foreach_target.h>
+
+#include "kernels/matrix-inl.h"
+#include "kernels/product.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace nas::kernels {
+namespace HWY_NAMESPACE {
+
+// B is packed in blocks of kDepth rows, a block in panels of the width of a tile, a panel row by
+// row: what the innermost loop reads of B lies side by side and stays in the first-level cache.
+constexpr std::int64_t kDepth = 128;
+// Rows of C at a time, so that they and their rows of A stay in the second-level cache.
+constexpr std::int64_t kRowBlock = 64;
+
+template <class Real>
+inline constexpr auto kPanel = static_cast<std::int64_t>(2 * hn::MaxLanes(Wide<Real>()));
+
+template <class Real>
+constexpr std::int64_t panels(std::int64_t n) {
+  return (n + kPanel<Real> - 1) / kPanel<Real>;
+}
+
+template <class Real>
+void pack_all(MatrixView<Real> b, std::int64_t k, std::int64_t n, Real* HWY_RESTRICT packed) {
+  for (std::int64_t begin = 0; begin < k; begin += kDepth) {
+    const std::int64_t depth = std::min(kDepth, k - begin);
+    for (std::int64_t first = 0; first < n; first += kPanel<Real>) {
+      const std::int64_t width = std::min(kPanel<Real>, n - first);
+      const Real* from = b.data + begin * b.row + first * b.column;
+      if (b.column == 1) {
+        for (std::int64_t p = 0; p < depth; ++p) {
+          std::copy_n(from + p * b.row, width, packed + p * kPanel<Real>);
+        }
+      } else {
+        for (std::int64_t j = 0; j < width; ++j) {
+          for (std::int64_t p = 0; p < depth; ++p) {
+            packed[p * kPanel<Real> + j] = from[p * b.row + j * b.column];
+          }
+        }
+      }
+      if (width < kPanel<Real>) {
+        for (std::int64_t p = 0; p < depth; ++p) {
+          std::fill_n(packed + p * kPanel<Real> + width, kPanel<Real> - width, Real{0});
+        }
+      }
+      packed += depth * kPanel<Real>;
+    }
+  }
+}
+
+/// Some rows of C, one panel wide, over one block of k.
+template <class Real>
+void multiply_panel(std::int64_t m, std::int64_t width, std::int64_t depth, Left<Real> a,
+                    const Real* HWY_RESTRICT panel, Start<Real> start, Real* c,
+                    std::int64_t c_row) {
+  if (width == kPanel<Real>) {
+    multiply_columns<2>(m, depth, a, panel, kPanel<Real>, start, c, c_row);
+    return;
+  }
+  // The last columns: C has no room for a whole tile.
+  HWY_ALIGN Real tile[kRowBlock * kPanel<Real>] = {};
+  if (start.data != nullptr) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      std::copy_n(start.data + i * start.row, width, tile + i * kPanel<Real>);
+    }
+  }
+  multiply_columns<2>(m, depth, a, panel, kPanel<Real>, Start<Real>{tile, kPanel<Real>}, tile,
+                      kPanel<Real>);
+  for (std::int64_t i = 0; i < m; ++i) {
+    std::copy_n(tile + i * kPanel<Real>, width, c + i * c_row);
+  }
+}
+
+template <class Real>
+void multiply_all(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Real> a,
+                  const Real* packed, Initial<Real> initial, Real* c, std::int64_t c_row) {
+  for (std::int64_t top = 0; top < m; top += kRowBlock) {
+    const std::int64_t rows = std::min(kRowBlock, m - top);
+    for (std::int64_t begin = 0; begin < k; begin += kDepth) {
+      const std::int64_t depth = std::min(kDepth, k - begin);
+      const Left<Real> left{a.data + top * a.row + begin * a.column, a.row, a.column};
+      const Real* block = packed + begin * panels<Real>(n) * kPanel<Real>;
+      for (std::int64_t first = 0; first < n; first += kPanel<Real>) {
+        const std::int64_t width = std::min(kPanel<Real>, n - first);
+        Real* out = c + top * c_row + first;
+        Start<Real> start{out, c_row};
+        if (begin == 0) {
+          start = initial.data == nullptr
+                      ? Start<Real>{}
+                      : Start<Real>{initial.data + top * initial.row + first, initial.row};
+        }
+        multiply_panel(rows, width, depth, left, block + first * depth, start, out, c_row);
+      }
+    }
+  }
+}
+
+void pack_single(MatrixView<float> b, std::int64_t k, std::int64_t n, float* packed) {
+  pack_all(b, k, n, packed);
+}
+void pack_twice(MatrixView<double> b, std::int64_t k, std::int64_t n, double* packed) {
+  pack_all(b, k, n, packed);
+}
+void multiply_single(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<float> a,
+                     const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
+  multiply_all(m, n, k, a, packed, initial, c, c_row);
+}
+void multiply_twice(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<double> a,
+                    const double* packed, Initial<double> initial, double* c, std::int64_t c_row) {
+  multiply_all(m, n, k, a, packed, initial, c, c_row);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace nas::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nas::kernels {
+
+HWY_EXPORT(pack_single);
+HWY_EXPORT(pack_twice);
+HWY_EXPORT(multiply_single);
+HWY_EXPORT(multiply_twice);
+
+std::int64_t packed_size(std::int64_t k, std::int64_t n) {
+  // The widest panel: two vectors of 64 bytes.
+  constexpr std::int64_t kWidest = 32;
+  return k * ((n + kWidest - 1) / kWidest) * kWidest;
+}
+
+template <>
+void pack(MatrixView<float> b, std::int64_t k, std::int64_t n, float* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_single)(b, k, n, packed);
+}
+
+template <>
+void pack(MatrixView<double> b, std::int64_t k, std::int64_t n, double* packed) {
+  HWY_DYNAMIC_DISPATCH(pack_twice)(b, k, n, packed);
+}
+
+template <>
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<float> a,
+              const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
+  HWY_DYNAMIC_DISPATCH(multiply_single)(m, n, k, a, packed, initial, c, c_row);
+}
+
+template <>
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<double> a,
+              const double* packed, Initial<double> initial, double* c, std::int64_t c_row) {
+  HWY_DYNAMIC_DISPATCH(multiply_twice)(m, n, k, a, packed, initial, c, c_row);
+}
+
+}  // namespace nas::kernels
+#endif
