@@ -187,6 +187,12 @@ std::string component_text(const Component& component) {
              row("cost", human_count(component.flops(shape)) + " FLOP a layer and sequence"),
              row("state", std::to_string(component.state_bytes(shape)) +
                               " bytes a layer and token, beside keys and values"),
+             row("fused", component.gene == "gating" || component.gene == "temperature"
+                              ? "computed outside the attention kernel"
+                          : component.fused
+                              ? "yes, in numerical modes exact and fast on the CPU"
+                              : "no: attention with it is computed by LibTorch's operations in "
+                                "every numerical mode"),
              row("causal", component.causal ? "yes" : "no: it sees later tokens"),
              row("prefixes", component.prefix_consistent ? "do not change when tokens are appended"
                                                          : "change when tokens are appended"),

@@ -40,7 +40,10 @@ struct Component {
   std::function<std::int64_t(const AttentionShape&)> state_bytes = [](const AttentionShape&) {
     return std::int64_t{0};
   };
-  bool causal = true;             ///< no output depends on later tokens of the same sequence
+  bool causal = true;  ///< no output depends on later tokens of the same sequence
+  /// Whether its module has a form for the fused kernel of numerical modes exact and fast; found
+  /// out at its registration. Of gatings and temperatures nothing is computed there.
+  bool fused = false;
   bool prefix_consistent = true;  ///< outputs of a prefix do not change when tokens are appended
 };
 

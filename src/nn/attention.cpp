@@ -54,6 +54,7 @@ AttentionLayer::AttentionLayer(const Mechanism& mechanism, const AttentionShape&
                                Semantics semantics, const ParameterScope& scope, Start output_start)
     : num_heads_(shape.heads),
       dropout_(mechanism.attention_dropout),
+      mode_(scope.mode()),
       q_proj_(projection(scope.child("q_proj"), shape.width, mechanism.bias)),
       k_proj_(projection(scope.child("k_proj"), shape.width, mechanism.bias)),
       v_proj_(projection(scope.child("v_proj"), shape.width, mechanism.bias)),
@@ -80,12 +81,26 @@ const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device 
 torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tensor& residual,
                                       const Pass& pass, std::uint64_t site) {
   const auto input = gating_->gated_input(x);
-  const auto scores = similarity_->scores(heads(q_proj_(input)), heads(k_proj_(input)));
-  const auto weights =
-      normalization_->weights(temperature_->scaled(scores, input), visible(x.size(1), x.device()));
-  const auto mixed = dropout(weights, dropout_, pass, site).matmul(heads(v_proj_(input)));
-  const auto attended = out_proj_(mixed.transpose(1, 2).reshape(x.sizes()));
+  const auto attended =
+      out_proj_(mixed(heads(q_proj_(input)), heads(k_proj_(input)), heads(v_proj_(input)),
+                      temperature_->divisors(input), pass, site));
   return gating_->increment(attended, input, residual);
+}
+
+torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
+                                    const torch::Tensor& v, const torch::Tensor& divisors,
+                                    const Pass& pass, std::uint64_t site) {
+  if (mode_ != NumericalMode::reference && q.device().is_cpu()) {
+    const auto normalization = normalization_->fused();
+    const auto scores = normalization ? similarity_->fused(q, k) : std::nullopt;
+    if (scores) {
+      return fused_attention(*scores, *normalization, divisors, v,
+                             dropout_mask(dropout_, pass, site));
+    }
+  }
+  const auto scores = similarity_->scores(q, k) / divisors;
+  const auto weights = normalization_->weights(scores, visible(q.size(2), q.device()));
+  return dropout(weights, dropout_, pass, site).matmul(v).transpose(1, 2).flatten(2);
 }
 
 }  // namespace nas::nn

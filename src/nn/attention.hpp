@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -10,7 +11,9 @@
 #include "core/registry.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "kernels/normalization.hpp"
 #include "nn/dropout.hpp"
+#include "nn/fused_attention.hpp"
 #include "nn/parameter.hpp"
 
 namespace nas::nn {
@@ -26,6 +29,10 @@ struct LayerContext {
   double start_temperature = 1.0;  ///< T0 of the layer's similarity
 };
 
+// A similarity and a normalization may also say how they are computed inside the fused kernel of
+// numerical modes exact and fast (nn/fused_attention.hpp); where one of the two has no such form, a
+// layer is computed by the operations below in every mode.
+
 /// Scores every key for every query.
 class Similarity {
  public:
@@ -34,6 +41,11 @@ class Similarity {
   /// @return  scores (B, H, T, T); those of hidden keys may hold any finite value.
   [[nodiscard]] virtual torch::Tensor scores(const torch::Tensor& q,
                                              const torch::Tensor& k) const = 0;
+  /// The same scores for the fused kernel; nothing: it has no such form.
+  [[nodiscard]] virtual std::optional<FusedScores> fused(const torch::Tensor& /*q*/,
+                                                         const torch::Tensor& /*k*/) const {
+    return std::nullopt;
+  }
   /// @return T0, the divisor that gives the scores a suitable scale at the start (corrected).
   [[nodiscard]] virtual double start_temperature(const AttentionShape& shape) const = 0;
 };
@@ -47,16 +59,19 @@ class Normalization {
   /// @return weights (B, H, T, T), exactly 0 for hidden keys, never NaN.
   [[nodiscard]] virtual torch::Tensor weights(const torch::Tensor& scores,
                                               const torch::Tensor& visible) const = 0;
+  /// The same for one row in the fused kernel; nothing: it has no such form.
+  [[nodiscard]] virtual std::optional<kernels::RowNormalization> fused() const {
+    return std::nullopt;
+  }
 };
 
 /// Divides scores by a temperature.
 class Temperature {
  public:
   virtual ~Temperature() = default;
-  /// @param scores  (B, H, T, T).   @param x  (B, T, D), what q, k and v are projected from.
-  /// @return  (B, H, T, T).
-  [[nodiscard]] virtual torch::Tensor scaled(const torch::Tensor& scores,
-                                             const torch::Tensor& x) const = 0;
+  /// @param x  (B, T, D), what q, k and v are projected from.
+  /// @return the divisors, positive: a tensor that expands to (B, H, T, 1), one number a query.
+  [[nodiscard]] virtual torch::Tensor divisors(const torch::Tensor& x) const = 0;
 };
 
 /// Gates what goes into attention and what comes out.
@@ -87,6 +102,15 @@ OptionRegistry<Normalization>& normalizations();
 OptionRegistry<Gating>& gatings();
 OptionRegistry<Temperature>& temperatures();
 
+/// Whether a module has its own form for the fused kernel.
+template <class Module, class Option>
+constexpr bool has_fused_form() {
+  if constexpr (requires { &Option::fused; }) {
+    return !std::is_same_v<decltype(&Module::fused), decltype(&Option::fused)>;
+  }
+  return false;
+}
+
 /// Registers an option's Torch-free description and its module. For the macros below.
 ///
 /// @tparam Module  constructible from (LayerContext, ParameterScope), or from nothing.
@@ -101,6 +125,7 @@ bool register_option(OptionRegistry<Option>& registry, Component component, cons
           return std::make_unique<Module>();
         }
       });
+  component.fused = has_fused_form<Module, Option>();
   return components().add(std::move(component));
 }
 
@@ -137,7 +162,7 @@ torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
 /// One causal multi-head attention layer, of any mechanism.
 ///
 ///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),
-///   w = dropout(normalization(temperature(similarity(q, k)))),  increment(w v W_o' + b_o, x, h)
+///   w = dropout(normalization(similarity(q, k) / temperature)),  increment(w v W_o' + b_o, x, h)
 class AttentionLayer {
  public:
   /// @param output_start  initial values of the output projection's matrix.
@@ -154,10 +179,14 @@ class AttentionLayer {
 
  private:
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
+  /// (B, T, D), the weighted values of all heads.
+  torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                      const torch::Tensor& divisors, const Pass& pass, std::uint64_t site);
   const torch::Tensor& visible(std::int64_t tokens, torch::Device device);
 
   std::int64_t num_heads_;
   double dropout_;
+  NumericalMode mode_;
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   std::unique_ptr<Similarity> similarity_;
   std::unique_ptr<Normalization> normalization_;

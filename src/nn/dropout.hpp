@@ -4,6 +4,8 @@
 
 #include <torch/types.h>
 
+#include "kernels/dropout.hpp"
+
 namespace nas::nn {
 
 /// What one forward pass draws its dropout from. Masks depend on (seed, site), never on a global
@@ -14,17 +16,27 @@ struct Pass {
   std::uint64_t seed = 0;
 };
 
-/// Inverted dropout by a counter: y_i = x_i / (1 - p) if kept, else 0.
+/// The mask of one dropout of a pass; it drops nothing if p = 0 or pass.training is false.
 ///
-/// On the CPU element i (in row-major order) is kept iff a 32-bit hash of (seed, site, i) is at
-/// least p 2^32, so that the result depends on neither threads nor call order. On another device
-/// the mask comes from a generator of that device, seeded by (seed, site): as reproducible, but
-/// another mask. Nothing is stored for the backward pass, which draws the mask again.
-///
-/// @param x     any shape, float32 or float64.
 /// @param p     share that is dropped, in [0, 1).
 /// @param site  which dropout of the model this is; equal sites in a pass have equal masks.
-/// @return x itself if p = 0 or pass.training is false.
+kernels::Dropout dropout_mask(double p, const Pass& pass, std::uint64_t site);
+
+/// Inverted dropout by a counter: y_i = x_i / (1 - p) if kept, else 0.
+///
+/// On the CPU the mask is that of kernels/dropout.hpp, which depends on neither threads nor call
+/// order. On another device it comes from a generator of that device, seeded by (seed, site): as
+/// reproducible, but another mask. Nothing is stored for the backward pass, which draws it again.
+///
+/// @param x  any shape, float32 or float64.   @param p, site  as above.
+/// @return x itself if nothing is dropped.
 torch::Tensor dropout(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site);
+
+/// residual + dropout(x): one pass over memory on the CPU.
+torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x, double p,
+                          const Pass& pass, std::uint64_t site);
+
+/// dropout(gelu(x)), gelu(x) = x Phi(x) (kernels/elementwise.hpp): one pass over memory on the CPU.
+torch::Tensor dropped_gelu(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site);
 
 }  // namespace nas::nn

@@ -28,28 +28,30 @@ Architecture with_context(Architecture architecture, std::int64_t context) {
   return architecture;
 }
 
-std::function<void()> model_pass(const Architecture& architecture, std::int64_t batch,
-                                 torch::Device device) {
-  auto model = std::make_shared<Transformer>(architecture);
+std::function<void()> model_pass(const Architecture& architecture, const PassSettings& settings) {
+  const torch::Device device(settings.device);
+  auto model = std::make_shared<Transformer>(architecture, settings.numerical_mode);
   model->initialise(kSeed, 0);
   model->to(device);
-  const auto tokens = at::arange(batch * architecture.context, at::TensorOptions(at::kLong))
-                          .remainder(architecture.vocabulary)
-                          .view({batch, architecture.context})
-                          .to(device);
+  const auto tokens =
+      at::arange(settings.batch * architecture.context, at::TensorOptions(at::kLong))
+          .remainder(architecture.vocabulary)
+          .view({settings.batch, architecture.context})
+          .to(device);
   return [model, tokens] { (void)model->logits(tokens, Pass{}); };
 }
 
-std::function<void()> attention_pass(const Architecture& architecture, std::int64_t batch,
-                                     torch::Device device) {
+std::function<void()> attention_pass(const Architecture& architecture,
+                                     const PassSettings& settings) {
+  const torch::Device device(settings.device);
   std::vector<Parameter> parameters;
-  const auto layer =
-      std::make_shared<AttentionLayer>(architecture.mechanism, architecture.attention_shape(),
-                                       architecture.semantics, ParameterScope(parameters));
+  const auto layer = std::make_shared<AttentionLayer>(
+      architecture.mechanism, architecture.attention_shape(), architecture.semantics,
+      ParameterScope(parameters, settings.numerical_mode));
   initialise(parameters, kSeed, 0);
   move_to(parameters, device, at::kFloat);
   // What comes out of a LayerNorm at its start: mean 0, variance 1.
-  const auto x = at::randn({batch, architecture.context, architecture.width},
+  const auto x = at::randn({settings.batch, architecture.context, architecture.width},
                            make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
                      .to(device);
   return [layer, x] { (void)layer->forward(x, x, Pass{}, 0); };
@@ -71,7 +73,7 @@ struct ForwardPass::Impl {
     install_cpu_allocator();
     const at::NoGradGuard no_grad;
     const auto prepare = settings.part == Part::model ? model_pass : attention_pass;
-    run = prepare(architecture, settings.batch, device);
+    run = prepare(architecture, settings);
   }
 
   Architecture architecture;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "core/numerical_mode.hpp"
 #include "genotype/architecture.hpp"
 
 namespace nas::nn {
@@ -19,10 +20,11 @@ struct PassSettings {
   std::int64_t batch = 1;      ///< sequences, >= 1
   std::int64_t context = 0;    ///< tokens a sequence; 0 = the architecture's; may be longer
   std::string device = "cpu";  ///< "cpu", "cuda", "cuda:0", ...
+  NumericalMode numerical_mode = NumericalMode::exact;
 };
 
 /// A forward pass that is ready to be run again and again: without gradients, in evaluation mode
-/// (no dropout), in float32, always over the same input. Parameters are as at the start of a
+/// (no dropout), always over the same input. Parameters are as at the start of a
 /// training of seed 1, so that no value depends on what memory held before.
 class ForwardPass {
  public:

@@ -24,6 +24,7 @@ struct MemoryScope::Account {
   std::int64_t limit = 0;
   std::atomic<std::int64_t> current{0};
   std::atomic<std::int64_t> peak{0};
+  std::atomic<std::int64_t> requested{0};
 };
 
 namespace {
@@ -56,6 +57,7 @@ void charge(Account* innermost, std::int64_t bytes) {
   // Only the thread of the scope charges, so that nobody else moves the peak.
   for (auto* account = innermost; account != nullptr; account = account->outer.get()) {
     account->peak = std::max(account->peak.load(), account->current.load());
+    account->requested += bytes;
   }
 }
 
@@ -183,6 +185,8 @@ MemoryScope::MemoryScope(std::int64_t limit_bytes) : account_(std::make_shared<A
 MemoryScope::~MemoryScope() { open_account = account_->outer; }
 
 std::int64_t MemoryScope::current_bytes() const { return account_->current; }
+
+std::int64_t MemoryScope::requested_bytes() const { return account_->requested; }
 
 std::int64_t MemoryScope::peak_bytes() const { return account_->peak; }
 

@@ -29,6 +29,8 @@ class MemoryScope {
 
   /// @return bytes asked for and not yet freed.
   [[nodiscard]] std::int64_t current_bytes() const;
+  /// @return the sum of all that was asked for.
+  [[nodiscard]] std::int64_t requested_bytes() const;
   /// @return the largest current_bytes() so far.
   [[nodiscard]] std::int64_t peak_bytes() const;
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/seed.hpp"
+#include "nn/product.hpp"
 #include "nn/torch_compat.hpp"
 
 namespace nas::nn {
@@ -18,17 +19,19 @@ torch::Tensor ParameterScope::add(const std::string& name, const std::vector<std
 Linear::Linear(const ParameterScope& scope, std::int64_t in, std::int64_t out, Start weight,
                Start bias)
     : weight_(scope.add("weight", {out, in}, weight, Decay::yes)),
-      bias_(scope.add("bias", {out}, bias, Decay::no)) {}
+      bias_(scope.add("bias", {out}, bias, Decay::no)),
+      mode_(scope.mode()) {}
 
 Linear Linear::without_bias(const ParameterScope& scope, std::int64_t in, std::int64_t out,
                             Start weight) {
   Linear linear;
+  linear.mode_ = scope.mode();
   linear.weight_ = scope.add("weight", {out, in}, weight, Decay::yes);
   return linear;
 }
 
 torch::Tensor Linear::operator()(const torch::Tensor& x) const {
-  return bias_.defined() ? at::linear(x, weight_, bias_) : at::linear(x, weight_);
+  return linear(x, weight_, bias_, mode_);
 }
 
 void initialise(std::vector<Parameter>& parameters, std::uint64_t run_seed,

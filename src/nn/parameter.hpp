@@ -6,6 +6,8 @@
 
 #include <torch/types.h>
 
+#include "core/numerical_mode.hpp"
+
 namespace nas::nn {
 
 /// How a parameter's initial values are drawn.
@@ -32,12 +34,14 @@ struct Parameter {
   Decay decay;
 };
 
-/// Where parts of a model put their parameters: a list shared by the model, under a name prefix.
+/// Where parts of a model put their parameters: a list shared by the model, under a name prefix. It
+/// also says in which numerical mode the model computes.
 class ParameterScope {
  public:
   /// @param parameters  outlives the scope.
-  explicit ParameterScope(std::vector<Parameter>& parameters, std::string prefix = "")
-      : parameters_(&parameters), prefix_(std::move(prefix)) {}
+  explicit ParameterScope(std::vector<Parameter>& parameters,
+                          NumericalMode mode = NumericalMode::reference, std::string prefix = "")
+      : parameters_(&parameters), mode_(mode), prefix_(std::move(prefix)) {}
 
   /// @return a new parameter, float32 on the CPU, uninitialised. The handle stays valid when the
   /// list is moved to another device or type.
@@ -45,15 +49,18 @@ class ParameterScope {
                     Decay decay) const;
   /// @return the scope "PREFIX NAME."
   [[nodiscard]] ParameterScope child(const std::string& name) const {
-    return ParameterScope(*parameters_, prefix_ + name + ".");
+    return ParameterScope(*parameters_, mode_, prefix_ + name + ".");
   }
+  [[nodiscard]] NumericalMode mode() const { return mode_; }
 
  private:
   std::vector<Parameter>* parameters_;
+  NumericalMode mode_;
   std::string prefix_;
 };
 
-/// y = x W' + b; W (out, in), b (out) starts at 0 unless asked for otherwise.
+/// y = x W' + b; W (out, in), b (out) starts at 0 unless asked for otherwise. Computed in
+/// the numerical mode of the scope (nn/product.hpp).
 class Linear {
  public:
   Linear() = default;
@@ -69,6 +76,7 @@ class Linear {
  private:
   torch::Tensor weight_;
   torch::Tensor bias_;
+  NumericalMode mode_ = NumericalMode::reference;
 };
 
 /// Draws initial values, each tensor in float32 on the CPU from its own generator, seeded by (run

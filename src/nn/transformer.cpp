@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "nn/attention.hpp"
 #include "nn/parameter.hpp"
+#include "nn/product.hpp"
 #include "nn/torch_compat.hpp"
 
 namespace nas::nn {
@@ -48,6 +49,7 @@ class Block {
  public:
   Block(const Architecture& architecture, const ParameterScope& scope, std::int64_t index)
       : dropout_(architecture.dropout),
+        fused_(scope.mode() != NumericalMode::reference),
         first_site_(1 + static_cast<std::uint64_t>(index) * kSitesPerLayer),
         attention_norm_(scope.child("attention_norm"), architecture.width),
         attention_(architecture.mechanism, architecture.attention_shape(), architecture.semantics,
@@ -62,13 +64,20 @@ class Block {
   torch::Tensor forward(const torch::Tensor& stream, const Pass& pass) {
     const auto attended = stream + attention_.forward(attention_norm_(stream), stream, pass,
                                                       first_site_ + kAttentionSite);
-    const auto hidden = dropout(at::gelu(expand_(feed_forward_norm_(attended))), dropout_, pass,
-                                first_site_ + kHiddenSite);
-    return attended + dropout(contract_(hidden), dropout_, pass, first_site_ + kOutputSite);
+    const auto expanded = expand_(feed_forward_norm_(attended));
+    const auto hidden_site = first_site_ + kHiddenSite;
+    const auto output_site = first_site_ + kOutputSite;
+    if (fused_) {
+      const auto hidden = dropped_gelu(expanded, dropout_, pass, hidden_site);
+      return add_dropped(attended, contract_(hidden), dropout_, pass, output_site);
+    }
+    const auto hidden = dropout(at::gelu(expanded), dropout_, pass, hidden_site);
+    return attended + dropout(contract_(hidden), dropout_, pass, output_site);
   }
 
  private:
   double dropout_;
+  bool fused_;
   std::uint64_t first_site_;
   LayerNorm attention_norm_;
   AttentionLayer attention_;
@@ -79,9 +88,10 @@ class Block {
 }  // namespace
 
 struct Transformer::Impl {
-  explicit Impl(const Architecture& given) : architecture(given) {
+  Impl(const Architecture& given, NumericalMode given_mode)
+      : architecture(given), mode(given_mode) {
     require_valid(architecture);
-    const ParameterScope scope(parameters);
+    const ParameterScope scope(parameters, mode);
     embedding =
         scope.add("embedding.weight", {given.vocabulary, given.width}, Start::normal(), Decay::no);
     positions =
@@ -93,6 +103,7 @@ struct Transformer::Impl {
   }
 
   Architecture architecture;
+  NumericalMode mode;
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
   torch::Tensor positions;
@@ -100,8 +111,8 @@ struct Transformer::Impl {
   std::unique_ptr<LayerNorm> final_norm;
 };
 
-Transformer::Transformer(const Architecture& architecture)
-    : impl_(std::make_shared<Impl>(architecture)) {}
+Transformer::Transformer(const Architecture& architecture, NumericalMode mode)
+    : impl_(std::make_shared<Impl>(architecture, mode)) {}
 Transformer::~Transformer() = default;
 Transformer::Transformer(Transformer&&) noexcept = default;
 Transformer& Transformer::operator=(Transformer&&) noexcept = default;
@@ -130,7 +141,19 @@ torch::Tensor Transformer::features(const torch::Tensor& tokens, const Pass& pas
 }
 
 torch::Tensor Transformer::logits(const torch::Tensor& tokens, const Pass& pass) {
-  return at::linear(features(tokens, pass), impl_->embedding);
+  return linear(features(tokens, pass), impl_->embedding, {}, impl_->mode);
+}
+
+torch::Tensor Transformer::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                const Pass& pass) {
+  return linear_cross_entropy(features(tokens, pass).flatten(0, 1), impl_->embedding,
+                              targets.flatten(), impl_->mode);
+}
+
+TokenScores Transformer::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {
+  const at::NoGradGuard no_grad;
+  return score_tokens(features(tokens, Pass{}).flatten(0, 1), impl_->embedding, targets.flatten(),
+                      impl_->mode);
 }
 
 torch::Tensor Transformer::embedding() { return impl_->embedding; }
@@ -154,6 +177,8 @@ bool Transformer::decays(const std::string& parameter_name) const {
 }
 
 const Architecture& Transformer::architecture() const { return impl_->architecture; }
+
+NumericalMode Transformer::numerical_mode() const { return impl_->mode; }
 
 CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed) {
   constexpr double kTolerance = 1e-9;

@@ -8,8 +8,10 @@
 
 #include <torch/types.h>
 
+#include "core/numerical_mode.hpp"
 #include "genotype/architecture.hpp"
 #include "nn/dropout.hpp"
+#include "nn/loss.hpp"
 
 namespace nas::nn {
 
@@ -22,9 +24,10 @@ namespace nas::nn {
 /// Tensors are (B, T, D), row-major, B sequences, T <= context tokens.
 class Transformer {
  public:
-  /// Parameters are uninitialised until initialise(). @throws InputError as
-  /// require_valid.
-  explicit Transformer(const Architecture& architecture);
+  /// Parameters are uninitialised until initialise(). Outside numerical mode `reference`, what has
+  /// a fused form on the CPU is computed by it. @throws InputError as require_valid.
+  explicit Transformer(const Architecture& architecture,
+                       NumericalMode mode = NumericalMode::reference);
   ~Transformer();
   Transformer(Transformer&&) noexcept;
   Transformer& operator=(Transformer&&) noexcept;
@@ -41,6 +44,11 @@ class Transformer {
   torch::Tensor features(const torch::Tensor& tokens, const Pass& pass);
   /// @return logits (B, T, V) = features E'.
   torch::Tensor logits(const torch::Tensor& tokens, const Pass& pass);
+  /// @param targets  (B, T) int64; below 0 where nothing is asked.
+  /// @return mean nll over the targets, nats (nn/loss.hpp).
+  torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, const Pass& pass);
+  /// What each token's logits say about its target, without dropout and gradients; (B T) rows.
+  TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);
   /// @return the tied embedding matrix E (V, D).
   torch::Tensor embedding();
 
@@ -50,6 +58,7 @@ class Transformer {
   /// matrices only (corrected).
   [[nodiscard]] bool decays(const std::string& parameter_name) const;
   [[nodiscard]] const Architecture& architecture() const;
+  [[nodiscard]] NumericalMode numerical_mode() const;
 
  private:
   struct Impl;

@@ -130,8 +130,9 @@ TEST(Normalization, SparsemaxJacobian) {
 
 /// One layer in float64 with parameters that are far from any special value.
 struct Layer {
-  Layer(const Mechanism& given, Semantics semantics, AttentionShape shape = {8, 2, 6})
-      : layer(given, shape, semantics, ParameterScope(parameters)) {
+  Layer(const Mechanism& given, Semantics semantics, AttentionShape shape = {8, 2, 6},
+        NumericalMode mode = NumericalMode::reference)
+      : layer(given, shape, semantics, ParameterScope(parameters, mode)) {
     move_to(parameters, at::kCPU, at::kDouble);
     const at::NoGradGuard no_grad;
     auto generator = at::detail::createCPUGenerator(5);
@@ -169,8 +170,8 @@ void expect_gradient(Layer& layer, const torch::Tensor& tensor, const torch::Ten
   EXPECT_LT(error, 1e-6 * (1.0 + numeric.abs().max().item<double>())) << what;
 }
 
-void expect_gradients(const Mechanism& mechanism, Semantics semantics) {
-  Layer layer(mechanism, semantics);
+void expect_gradients(const Mechanism& mechanism, Semantics semantics, NumericalMode mode) {
+  Layer layer(mechanism, semantics, {8, 2, 6}, mode);
   layer.pass = {true, 3};
   const auto name = std::string(to_string(semantics)) + " " + to_string(mechanism);
   layer.x.requires_grad_(true);
@@ -191,7 +192,8 @@ TEST(AttentionLayer, GradientsEqualFiniteDifferences) {
   for (const auto semantics : both_semantics()) {
     for (auto mechanism : single_options(semantics)) {
       mechanism.attention_dropout = 0.2;
-      expect_gradients(mechanism, semantics);
+      expect_gradients(mechanism, semantics, NumericalMode::reference);
+      expect_gradients(mechanism, semantics, NumericalMode::exact);
     }
   }
 }

@@ -62,12 +62,12 @@ std::string label_of(const nlohmann::json& gene) {
   return label + (gene.at("use_bias").get<bool>() ? "bias" : "no_bias") + "|0";
 }
 
-void expect_reference_result(const nlohmann::json& record) {
-  const auto label = label_of(record.at("gene"));
+void expect_reference_result(const nlohmann::json& record, NumericalMode mode) {
+  const auto label = label_of(record.at("gene")) + " " + std::string(to_string(mode));
   const AttentionShape shape{record.at("d_model"), record.at("heads"), record.at("length")};
   std::vector<Parameter> parameters;
-  AttentionLayer layer(parse_mechanism(label, Semantics::published), shape, Semantics::published,
-                       ParameterScope(parameters));
+  AttentionLayer layer(parse_mechanism(label_of(record.at("gene")), Semantics::published), shape,
+                       Semantics::published, ParameterScope(parameters, mode));
   move_to(parameters, at::kCPU, at::kDouble);
   ASSERT_EQ(parameters.size(), record.at("params").size()) << label;
   for (auto& parameter : parameters) {
@@ -100,7 +100,9 @@ TEST(AttentionGolden, EqualsThePublishedModulesInValuesAndGradients) {
   auto lines = lines_of(path);
   int cases = 0;
   for (std::string line; std::getline(lines, line); ++cases) {
-    expect_reference_result(nlohmann::json::parse(line));
+    const auto record = nlohmann::json::parse(line);
+    expect_reference_result(record, NumericalMode::reference);
+    expect_reference_result(record, NumericalMode::exact);
   }
   EXPECT_EQ(cases, 192) << path;
 }

@@ -81,11 +81,14 @@ TEST(DescribeText, AComponentHasFormulaCostAndLabels) {
             "  parameters     2112 a layer (width 128, 4 heads, 128 tokens)\n"
             "  cost           8.39 M FLOP a layer and sequence\n"
             "  state          512 bytes a layer and token, beside keys and values\n"
+            "  fused          no: attention with it is computed by LibTorch's operations in every "
+            "numerical mode\n"
             "  causal         yes\n"
             "  prefixes       do not change when tokens are appended\n");
   EXPECT_THAT(describe_text("relu_norm"), HasSubstr("voids          temperature\n"));
   const auto mean = describe_text("sequence_mean");
   EXPECT_THAT(mean, HasSubstr("paper's label  adaptive (published)\n"));
+  EXPECT_THAT(mean, HasSubstr("fused          computed outside the attention kernel\n"));
   EXPECT_THAT(mean, HasSubstr("causal         no: it sees later tokens\n"));
   EXPECT_THAT(mean, HasSubstr("prefixes       change when tokens are appended\n"));
 }

@@ -35,6 +35,7 @@ class Entmax15 final : public Normalization {
                                inside.square().sum(-1, /*keepdim=*/true) / count);
     return (z - tau).masked_fill(outside, 0.0).square();
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::entmax15(); }
 };
 
 NAS_REGISTER_NORMALIZATION(

@@ -9,6 +9,7 @@ class ReluNorm final : public Normalization {
     const auto positive = scores.masked_fill(visible.logical_not(), 0.0).relu();
     return positive / (positive.sum(-1, /*keepdim=*/true) + 1e-8);
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::relu_norm(); }
 };
 
 // Dividing all scores of a row by a number changes both sides of the fraction alike.

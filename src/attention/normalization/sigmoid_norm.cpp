@@ -9,6 +9,9 @@ class SigmoidNorm final : public Normalization {
     const auto open = scores.sigmoid().masked_fill(visible.logical_not(), 0.0);
     return open / (open.sum(-1, /*keepdim=*/true) + 1e-8);
   }
+  std::optional<kernels::RowNormalization> fused() const override {
+    return kernels::sigmoid_norm();
+  }
 };
 
 NAS_REGISTER_NORMALIZATION(

@@ -8,6 +8,7 @@ class Softmax final : public Normalization {
   torch::Tensor weights(const torch::Tensor& scores, const torch::Tensor& visible) const override {
     return softmax_over(scores, visible);
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::softmax(); }
 };
 
 NAS_REGISTER_NORMALIZATION(

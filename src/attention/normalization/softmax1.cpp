@@ -11,6 +11,7 @@ class Softmax1 final : public Normalization {
         at::zeros({}, scores.options()).expand({scores.size(0), scores.size(1), scores.size(2), 1});
     return at::cat({hide(scores, visible), nothing}, -1).softmax(-1).narrow(-1, 0, scores.size(-1));
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::softmax1(); }
 };
 
 NAS_REGISTER_NORMALIZATION(

@@ -25,6 +25,7 @@ class Sparsemax final : public Normalization {
     const auto threshold = (z.masked_fill(outside, 0.0).sum(-1, /*keepdim=*/true) - 1.0) / size;
     return (z - threshold).masked_fill(outside, 0.0);
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::sparsemax(); }
 };
 
 NAS_REGISTER_NORMALIZATION(

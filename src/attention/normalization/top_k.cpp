@@ -12,6 +12,7 @@ class TopK final : public Normalization {
                             .div(4, /*rounding_mode=*/"floor");
     return softmax_over(scores, largest(scores, visible, counts, (tokens + 3) / 4));
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::top_k(); }
 };
 
 NAS_REGISTER_NORMALIZATION(

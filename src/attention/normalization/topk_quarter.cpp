@@ -13,6 +13,9 @@ class TopkQuarter final : public Normalization {
     const auto counts = at::full({tokens}, count, scores.options().dtype(at::kLong));
     return softmax_over(scores, largest(scores, visible, counts, count));
   }
+  std::optional<kernels::RowNormalization> fused() const override {
+    return kernels::topk_quarter();
+  }
 };
 
 NAS_REGISTER_NORMALIZATION(

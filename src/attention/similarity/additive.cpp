@@ -85,6 +85,13 @@ class Additive final : public Similarity {
     return AdditiveScores::apply(at::linear(q, halves[0], bias_), at::linear(k, halves[1]),
                                  v_.view(-1));
   }
+  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
+    // Heads lie side by side: (B, T, H, d) needs no copy.
+    const auto halves = weight_.chunk(2, 1);
+    return FusedScores{kernels::Score::additive,
+                       at::linear(q.transpose(1, 2), halves[0], bias_).transpose(1, 2),
+                       at::linear(k.transpose(1, 2), halves[1]).transpose(1, 2), v_.view(-1)};
+  }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
 
  private:

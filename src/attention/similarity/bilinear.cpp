@@ -16,6 +16,9 @@ class Bilinear final : public Similarity {
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return q.matmul(weight_).matmul(k.transpose(-2, -1));
   }
+  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
+    return FusedScores{kernels::Score::product, q.matmul(weight_), k};
+  }
   // Xavier's start keeps the scale of q, so that of the dot product suits.
   double start_temperature(const AttentionShape& shape) const override {
     return std::sqrt(static_cast<double>(shape.head_width()));

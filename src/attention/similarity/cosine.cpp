@@ -18,6 +18,9 @@ class Cosine final : public Similarity {
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return unit(q).matmul(unit(k).transpose(-2, -1));
   }
+  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
+    return FusedScores{kernels::Score::product, unit(q), unit(k)};
+  }
   // Cosines lie in [-1, 1], too narrow to choose among L keys: start with their gain.
   double start_temperature(const AttentionShape& shape) const override {
     const auto length = static_cast<double>(std::max<std::int64_t>(shape.context, 2));

@@ -6,14 +6,12 @@ namespace {
 class Fixed final : public Temperature {
  public:
   Fixed(const LayerContext& context, const ParameterScope& /*scope*/)
-      : temperature_(context.start_temperature) {}
+      : temperature_(at::scalar_tensor(context.start_temperature, at::kDouble)) {}
 
-  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& /*x*/) const override {
-    return scores / temperature_;
-  }
+  torch::Tensor divisors(const torch::Tensor& /*x*/) const override { return temperature_; }
 
  private:
-  double temperature_;
+  torch::Tensor temperature_;  // of no dimension, so that it takes any device and type
 };
 
 NAS_REGISTER_TEMPERATURE(

@@ -10,8 +10,8 @@ class Learned final : public Temperature {
         theta_(scope.add("temperature.theta", {context.shape.heads}, Start::constant(0.0),
                          Decay::no)) {}
 
-  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& /*x*/) const override {
-    return scores / (theta_.exp() * start_).view({1, -1, 1, 1});
+  torch::Tensor divisors(const torch::Tensor& /*x*/) const override {
+    return (theta_.exp() * start_).view({1, -1, 1, 1});
   }
 
  private:

@@ -12,9 +12,9 @@ class PerQuery final : public Temperature {
         bias_(scope.add("temperature.bias", {context.shape.heads}, Start::constant(0.0),
                         Decay::no)) {}
 
-  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& x) const override {
+  torch::Tensor divisors(const torch::Tensor& x) const override {
     const auto factor = at::linear(x, weight_, bias_).sigmoid() + 0.5;  // (B, T, H)
-    return scores / (factor * start_).transpose(1, 2).unsqueeze(-1);
+    return (factor * start_).transpose(1, 2).unsqueeze(-1);
   }
 
  private:

@@ -10,9 +10,9 @@ class SequenceMean final : public Temperature {
             scope.add("temp_proj.weight", {1, context.shape.width}, Start::normal(), Decay::no)),
         bias_(scope.add("temp_proj.bias", {1}, Start::constant(0.0), Decay::no)) {}
 
-  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& x) const override {
+  torch::Tensor divisors(const torch::Tensor& x) const override {
     const auto factor = at::linear(x.mean(1), weight_, bias_).sigmoid() + 0.5;  // (B, 1)
-    return scores / factor.view({-1, 1, 1, 1});
+    return factor.view({-1, 1, 1, 1});
   }
 
  private:

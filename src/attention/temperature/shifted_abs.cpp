@@ -8,9 +8,7 @@ class ShiftedAbs final : public Temperature {
   ShiftedAbs(const LayerContext& /*context*/, const ParameterScope& scope)
       : p_(scope.add("temperature", {1}, Start::constant(1.0), Decay::no)) {}
 
-  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& /*x*/) const override {
-    return scores / (p_.abs() + 0.5);
-  }
+  torch::Tensor divisors(const torch::Tensor& /*x*/) const override { return p_.abs() + 0.5; }
 
  private:
   torch::Tensor p_;  // (1)

@@ -8,14 +8,13 @@ namespace {
 class SqrtD final : public Temperature {
  public:
   SqrtD(const LayerContext& context, const ParameterScope& /*scope*/)
-      : temperature_(std::sqrt(static_cast<double>(context.shape.head_width()))) {}
+      : temperature_(at::scalar_tensor(std::sqrt(static_cast<double>(context.shape.head_width())),
+                                       at::kDouble)) {}
 
-  torch::Tensor scaled(const torch::Tensor& scores, const torch::Tensor& /*x*/) const override {
-    return scores / temperature_;
-  }
+  torch::Tensor divisors(const torch::Tensor& /*x*/) const override { return temperature_; }
 
  private:
-  double temperature_;
+  torch::Tensor temperature_;  // of no dimension, so that it takes any device and type
 };
 
 NAS_REGISTER_TEMPERATURE(

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string_view>
+
+namespace nas {
+
+/// How the same mathematics is computed. (What is computed: Semantics.) Part of every result's
+/// identity, since sums round differently.
+enum class NumericalMode {
+  reference,  ///< one LibTorch operation after the other
+  exact,      ///< fused kernels, float32
+  fast,       ///< the same, with products of bfloat16 numbers, summed in float32; float32 weights
+};
+
+/// @throws InputError unless "reference", "exact" or "fast".
+NumericalMode parse_numerical_mode(std::string_view text);
+std::string_view to_string(NumericalMode mode);
+
+}  // namespace nas

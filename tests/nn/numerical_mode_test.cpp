@@ -1,0 +1,353 @@
+// Fused kernels against one LibTorch operation after the other.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "mechanisms.hpp"
+#include "nn/attention.hpp"
+#include "nn/loss.hpp"
+#include "nn/product.hpp"
+#include "nn/transformer.hpp"
+
+namespace nas::nn {
+namespace {
+
+using test::both_semantics;
+
+/// What one layer computes, by name: "y", "x" (its gradient), "q_proj.weight", ...
+using Tensors = std::map<std::string, torch::Tensor>;
+
+struct Case {
+  AttentionShape shape;
+  at::ScalarType type = at::kFloat;
+  std::int64_t batch = 2;
+  double dropout = 0.2;
+};
+
+Tensors layer_pass(Mechanism mechanism, Semantics semantics, const Case& given,
+                   NumericalMode mode) {
+  mechanism.attention_dropout = given.dropout;
+  std::vector<Parameter> parameters;
+  AttentionLayer layer(mechanism, given.shape, semantics, ParameterScope(parameters, mode));
+  move_to(parameters, at::kCPU, given.type);
+  auto generator = at::detail::createCPUGenerator(5);
+  const auto draw = [&](at::IntArrayRef shape, double mean, double spread) {
+    return at::empty(shape, at::TensorOptions(at::kDouble))
+        .normal_(mean, spread, generator)
+        .to(given.type);
+  };
+  {
+    const at::NoGradGuard no_grad;
+    // Far from any special value, and such that scores have the spread of a trained model's.
+    const double spread = 1.5 / std::sqrt(static_cast<double>(given.shape.width));
+    for (auto& parameter : parameters) {
+      parameter.tensor.copy_(draw(parameter.tensor.sizes(), 0.05, spread));
+    }
+  }
+  const std::vector<std::int64_t> sizes{given.batch, given.shape.context, given.shape.width};
+  auto x = draw(sizes, 0, 1).requires_grad_(true);
+  auto residual = draw(sizes, 0, 1).requires_grad_(true);
+  const auto direction = draw(sizes, 0, 1);
+  const Pass pass{.training = true, .seed = 3};
+  Tensors tensors;
+  tensors["y"] = layer.forward(x, residual, pass, 1);
+  (tensors["y"] * direction).sum().backward();
+  tensors["x"] = x.grad();
+  if (residual.grad().defined()) tensors["residual"] = residual.grad();
+  for (const auto& parameter : parameters) tensors[parameter.name] = parameter.tensor.grad();
+  return tensors;
+}
+
+/// Each value within 1e-4 of the tensor's largest (1e-10 in double) and 1e-6 of the largest
+/// gradient of the case, beside which a smaller one is noise. A gradient in which thousands of
+/// numbers cancel (shifted_abs has one number a layer) may miss that, if it is no further from the
+/// one in double than twice what the reference is.
+void expect_equal(const Tensors& fused, const Tensors& reference, at::ScalarType type,
+                  const std::function<Tensors()>& in_double, const std::string& what) {
+  const bool single = type == at::kFloat;
+  double largest = 0.0;
+  for (const auto& [name, tensor] : reference) {
+    if (name != "y") largest = std::max(largest, tensor.abs().max().item<double>());
+  }
+  ASSERT_EQ(fused.size(), reference.size()) << what;
+  for (const auto& [name, expected] : reference) {
+    const auto& given = fused.at(name);
+    ASSERT_TRUE(given.defined()) << what << " " << name;
+    const auto distance = [](const torch::Tensor& a, const torch::Tensor& b) {
+      return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
+    };
+    const double error = distance(given, expected);
+    const double bound = (single ? 1e-4 : 1e-10) * expected.abs().max().item<double>() +
+                         (single ? 1e-6 : 1e-12) * largest;
+    if (error <= bound) continue;
+    const auto exact = in_double().at(name);
+    EXPECT_TRUE(single && expected.numel() == 1)
+        << what << " " << name << " " << error << " > " << bound;
+    EXPECT_LE(distance(given, exact), 4 * distance(expected, exact) + bound) << what << " " << name;
+  }
+}
+
+void expect_fused_equals_reference(const Mechanism& mechanism, Semantics semantics,
+                                   const Case& given) {
+  expect_equal(
+      layer_pass(mechanism, semantics, given, NumericalMode::exact),
+      layer_pass(mechanism, semantics, given, NumericalMode::reference), given.type,
+      [&] {
+        auto twice = given;
+        twice.type = at::kDouble;
+        return layer_pass(mechanism, semantics, twice, NumericalMode::reference);
+      },
+      std::string(to_string(semantics)) + " " + to_string(mechanism) + " tokens " +
+          std::to_string(given.shape.context) + " head " +
+          std::to_string(given.shape.head_width()));
+}
+
+/// Every pair of the genes that the kernel sees, the others at their first option.
+std::vector<Mechanism> kernel_mechanisms() {
+  return test::combinations([](std::string_view gene) {
+    return gene == "gating" ? std::vector<std::string>{"none"} : components().keys(gene);
+  });
+}
+
+TEST(FusedAttention, EveryOptionOfThePaperHasAFusedForm) {
+  for (const auto semantics : both_semantics()) {
+    for (const auto* gene : {"similarity", "normalization"}) {
+      for (const auto& label : paper_labels(gene)) {
+        const auto key = component_key(semantics, gene, label);
+        EXPECT_TRUE(components().at(gene, key).fused) << key;
+      }
+    }
+  }
+}
+
+TEST(FusedAttention, EqualsTheReferenceInDouble) {
+  for (const auto& mechanism : kernel_mechanisms()) {
+    for (const std::int64_t tokens : {1, 31, 33, 70}) {
+      expect_fused_equals_reference(mechanism, Semantics::corrected,
+                                    {{16, 2, tokens}, at::kDouble, 2, 0.2});
+    }
+  }
+}
+
+TEST(FusedAttention, EqualsTheReferenceInFloat) {
+  for (const auto& mechanism : kernel_mechanisms()) {
+    expect_fused_equals_reference(mechanism, Semantics::corrected, {{64, 2, 33}, at::kFloat});
+  }
+}
+
+TEST(FusedAttention, EqualsTheReferenceAtEveryLengthAndHeadSize) {
+  for (auto mechanism : test::single_options(Semantics::corrected)) {
+    for (const std::int64_t tokens : {1, 31, 32, 33, 127, 128, 200}) {
+      for (const std::int64_t width : {8, 32, 64}) {
+        expect_fused_equals_reference(mechanism, Semantics::corrected,
+                                      {{2 * width, 2, tokens}, at::kFloat, 1});
+      }
+    }
+  }
+}
+
+/// Scores of up to 300 and equal ones; what a normalization computes must stay finite and add up.
+TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
+  for (const auto& key : components().keys("normalization")) {
+    std::vector<Parameter> parameters;
+    const auto normalization =
+        normalizations().at(key).make(LayerContext{}, ParameterScope(parameters));
+    const auto row_kernel = normalization->fused();
+    ASSERT_TRUE(row_kernel) << key;
+    for (const float scale : {0.0F, 1.0F, -1.0F, 300.0F, -300.0F}) {
+      for (const std::int64_t visible : {1, 3, 16, 17, 128}) {
+        auto row = at::full({kernels::padded(visible)}, -std::numeric_limits<float>::infinity());
+        row.narrow(0, 0, visible).copy_(at::linspace(-1.0, 1.0, visible).abs().mul(scale));
+        const auto expected =
+            normalization
+                ->weights(row.narrow(0, 0, visible).expand({1, 1, visible, visible}),
+                          at::ones({visible, visible}, at::TensorOptions(at::kBool)).tril())
+                .select(2, visible - 1)
+                .flatten();
+        const auto statistic =
+            row_kernel->single.forward(row.data_ptr<float>(), visible, row.numel(), visible);
+        // Which of equal scores are among the largest is nobody's business.
+        const auto sorted = [](const torch::Tensor& x) { return std::get<0>(x.sort()); };
+        EXPECT_TRUE(sorted(row.narrow(0, 0, visible)).allclose(sorted(expected), 1e-4, 1e-6))
+            << key << " " << scale << " " << visible << "\n"
+            << row << expected;
+        EXPECT_EQ(row.narrow(0, visible, row.numel() - visible).count_nonzero().item<int>(), 0);
+        const auto gradient = at::ones_like(row);
+        row_kernel->single.backward(row.data_ptr<float>(), gradient.data_ptr<float>(), row.numel(),
+                                    statistic);
+        EXPECT_TRUE(gradient.isfinite().all().item<bool>()) << key << " " << scale;
+      }
+    }
+  }
+}
+
+/// Arguments of e^(2 q) e^(2 k) beyond the range of numbers.
+TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
+  for (const double size : {1.0, 15.0, 40.0, 300.0}) {
+    const auto options = at::TensorOptions(at::kFloat);
+    const auto q = at::linspace(-size, size, 2 * 40 * 8, options).view({1, 2, 40, 8});
+    const auto k = q.flip(2) * -0.9;
+    const auto v = at::linspace(-1, 1, 8, options);
+    const FusedScores scores{kernels::Score::additive, q, k, v};
+    const auto values = at::eye(40, options).expand({1, 2, 40, 40});
+    const auto weights = fused_attention(scores, kernels::softmax(), at::ones({}, options),
+                                         values.narrow(3, 0, 8), {});
+    const auto raw = (q.unsqueeze(3) + k.unsqueeze(2)).tanh().matmul(v);
+    const auto expected = softmax_over(raw, at::ones({40, 40}, at::TensorOptions(at::kBool)).tril())
+                              .matmul(values.narrow(3, 0, 8))
+                              .transpose(1, 2)
+                              .flatten(2);
+    EXPECT_TRUE(weights.allclose(expected, 1e-4, 1e-5)) << size;
+  }
+}
+
+TEST(FusedAttention, DoesNotDependOnTheNumberOfThreads) {
+  auto mechanism = vanilla_mechanism(Semantics::corrected);
+  for (const auto* similarity : {"dot", "silu_dot", "additive"}) {
+    mechanism.similarity = similarity;
+    const Case given{{32, 4, 70}, at::kFloat, 3};
+    const int before = at::get_num_threads();
+    at::set_num_threads(1);
+    const auto one = layer_pass(mechanism, Semantics::corrected, given, NumericalMode::exact);
+    at::set_num_threads(2);
+    const auto two = layer_pass(mechanism, Semantics::corrected, given, NumericalMode::exact);
+    at::set_num_threads(before);
+    for (const auto& [name, tensor] : one) {
+      // Sums of biases are LibTorch's own, which divides them among threads.
+      if (name.find("bias") != std::string::npos) continue;
+      EXPECT_TRUE(tensor.equal(two.at(name))) << similarity << " " << name;
+    }
+  }
+}
+
+Architecture small_architecture(const Mechanism& mechanism) {
+  Architecture architecture;
+  architecture.mechanism = mechanism;
+  architecture.width = 24;
+  architecture.heads = 3;
+  architecture.context = 19;
+  architecture.vocabulary = 1037;
+  return architecture;
+}
+
+struct Step {
+  double loss = 0.0;
+  Tensors gradients;
+};
+
+Step model_step(const Mechanism& mechanism, NumericalMode mode, at::ScalarType type) {
+  Transformer model(small_architecture(mechanism), mode);
+  model.initialise(1, 0);
+  {
+    // relu_norm is steepest at 0, where scores lie at the start.
+    const at::NoGradGuard no_grad;
+    for (auto& [name, parameter] : model.parameters()) {
+      if (name.find("_proj.weight") != std::string::npos) parameter.mul_(10.0);
+    }
+  }
+  model.to(at::kCPU, type);
+  auto generator = at::detail::createCPUGenerator(5);
+  const auto tokens = at::randint(1037, {70, 19}, generator, at::TensorOptions(at::kLong));
+  auto targets = at::randint(1037, {70, 19}, generator, at::TensorOptions(at::kLong));
+  targets.slice(1, 0, 3).fill_(-100);
+  const auto loss = model.loss(tokens, targets, Pass{.training = true, .seed = 2});
+  (loss * 0.5).backward();
+  Step step{.loss = loss.item<double>(), .gradients = {}};
+  for (const auto& [name, parameter] : model.parameters()) {
+    step.gradients[name] = parameter.grad();
+  }
+  return step;
+}
+
+TEST(NumericalMode, LossAndGradientsOfTheModelAgree) {
+  for (const auto& mechanism : test::single_options(Semantics::corrected)) {
+    for (const auto type : {at::kFloat, at::kDouble}) {
+      const auto exact = model_step(mechanism, NumericalMode::exact, type);
+      const auto reference = model_step(mechanism, NumericalMode::reference, type);
+      const auto name = to_string(mechanism);
+      EXPECT_NEAR(exact.loss, reference.loss, type == at::kFloat ? 1e-5 : 1e-12) << name;
+      expect_equal(
+          exact.gradients, reference.gradients, type,
+          [&] { return model_step(mechanism, NumericalMode::reference, at::kDouble).gradients; },
+          name);
+    }
+  }
+}
+
+TEST(NumericalMode, RoundedProductsAreCloseToExactOnes) {
+  for (const auto& mechanism : test::single_options(Semantics::corrected)) {
+    const auto fast = model_step(mechanism, NumericalMode::fast, at::kFloat);
+    const auto exact = model_step(mechanism, NumericalMode::exact, at::kFloat);
+    EXPECT_NEAR(fast.loss, exact.loss, 2e-3) << to_string(mechanism);
+    // Where weights jump with the scores (relu_norm, top_k), gradients do, too.
+    if (mechanism.normalization != "softmax" || mechanism.similarity == "cosine") continue;
+    const auto& given = fast.gradients.at("embedding.weight");
+    const auto& expected = exact.gradients.at("embedding.weight");
+    EXPECT_LT((given - expected).norm().item<double>(), 0.03 * expected.norm().item<double>())
+        << to_string(mechanism);
+  }
+}
+
+TEST(NumericalMode, TokensScoreAlike) {
+  auto generator = at::detail::createCPUGenerator(5);
+  const auto features = at::empty({700, 24}).normal_(0, 1, generator);
+  const auto embedding = at::empty({1037, 24}).normal_(0, 1, generator);
+  auto targets = at::randint(1037, {700}, generator, at::TensorOptions(at::kLong));
+  targets.slice(0, 0, 300).copy_(at::linear(features, embedding).argmax(1).slice(0, 0, 300));
+  targets.slice(0, 10, 20).fill_(-100);
+  const auto reference = score_tokens(features, embedding, targets, NumericalMode::reference);
+  const auto exact = score_tokens(features, embedding, targets, NumericalMode::exact);
+  const auto fast = score_tokens(features, embedding, targets, NumericalMode::fast);
+  EXPECT_TRUE(exact.nll.allclose(reference.nll, 1e-5, 1e-5));
+  EXPECT_TRUE(fast.nll.allclose(reference.nll, 2e-2, 0.2));
+  EXPECT_TRUE(exact.correct.equal(reference.correct));
+  EXPECT_GE(exact.correct.sum().item<int>(), 290);
+  EXPECT_EQ(exact.nll.slice(0, 10, 20).abs().max().item<double>(), 0.0);
+}
+
+TEST(PackedMatrix, MultipliesAnyStridesAndSizes) {
+  auto generator = at::detail::createCPUGenerator(5);
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    const auto draw = [&](std::int64_t rows, std::int64_t columns) {
+      return at::empty({rows, columns}, at::TensorOptions(type)).normal_(0, 1, generator);
+    };
+    for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{1, 1, 1},
+                                  {7, 129, 33},
+                                  {65, 300, 100},
+                                  {130, 5, 64},
+                                  {64, 128, 31}}) {
+      const auto b = draw(k, n);
+      const auto bias = draw(1, n).view(-1);
+      for (const bool transposed : {false, true}) {
+        const auto a = transposed ? draw(k, m).t() : draw(m, k);
+        const auto given_b = transposed ? b.t().contiguous().t() : b;
+        const auto expected = a.to(at::kDouble).mm(b.to(at::kDouble));
+        const auto near = [&](const torch::Tensor& c, const torch::Tensor& wanted) {
+          return (c.to(at::kDouble) - wanted).abs().max().item<double>() <
+                 (type == at::kFloat ? 1e-5 : 1e-13) * (1 + wanted.abs().max().item<double>());
+        };
+        const auto c = at::empty({m, n}, b.options());
+        PackedMatrix(given_b).multiply(a, c);
+        EXPECT_TRUE(near(c, expected)) << m << " " << k << " " << n;
+        PackedMatrix(given_b).multiply(a, c, c);
+        EXPECT_TRUE(near(c, 2 * expected)) << m << " " << k << " " << n;
+        PackedMatrix(given_b).multiply(a, c, bias);
+        EXPECT_TRUE(near(c, expected + bias.to(at::kDouble))) << m << " " << k << " " << n;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nas::nn
