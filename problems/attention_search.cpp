@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 /// Raised by hand with a commit that changes results, so that old records never answer for new
 /// code.
-constexpr int kResultsVersion = 2;
+constexpr int kResultsVersion = 3;
 
 int available_cores() {
   cpu_set_t cores;
@@ -48,6 +48,7 @@ class AttentionSearch final : public Problem {
         folder_(inputs.folder),
         keep_models_(inputs.evaluation.get<std::int64_t>("keep_models")),
         threads_(static_cast<int>(inputs.evaluation.get<std::int64_t>("threads"))),
+        numerical_mode_(parse_numerical_mode(inputs.evaluation.get<std::string>("numerical_mode"))),
         workers_(inputs.evaluation.get<std::string>("workers")),
         device_(nn::resolve_device(inputs.evaluation.get<std::string>("device"))),
         memory_limit_(static_cast<std::int64_t>(inputs.evaluation.get<double>("memory_limit") *
@@ -111,7 +112,7 @@ class AttentionSearch final : public Problem {
         {"corpus", corpus_.name},
         {"corpus_hash", corpus_.hash},
         {"training", identity_training_},
-        {"numerical_mode", "reference"},
+        {"numerical_mode", to_string(numerical_mode_)},
         {"threads", threads_},
         {"causality_gate", gate_},
         {"memory_limit", memory_limit_},
@@ -201,8 +202,10 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
-    return Subject{
-        .architecture = architecture_of(candidate), .device = device_, .threads = threads_};
+    return Subject{.architecture = architecture_of(candidate),
+                   .device = device_,
+                   .threads = threads_,
+                   .numerical_mode = numerical_mode_};
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
@@ -269,6 +272,7 @@ class AttentionSearch final : public Problem {
     TrainingContext context;
     context.device = device_;
     context.threads = threads_;
+    context.numerical_mode = numerical_mode_;
     context.memory_limit = memory_limit_;
     if (!folder_.empty()) context.checkpoint_folder = folder_ / "checkpoints";
     return context;
@@ -309,6 +313,7 @@ class AttentionSearch final : public Problem {
   fs::path folder_;
   std::int64_t keep_models_;
   int threads_;
+  NumericalMode numerical_mode_;
   std::string workers_;
   std::string device_;
   std::int64_t memory_limit_;

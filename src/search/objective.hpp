@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/numerical_mode.hpp"
 #include "core/registry.hpp"
 #include "genotype/architecture.hpp"
 #include "store/evaluation.hpp"
@@ -26,6 +27,7 @@ struct Subject {
   Architecture architecture;
   std::string device = "cpu";  ///< "cpu", "cuda:0", ...
   int threads = 1;             ///< of one forward pass
+  NumericalMode numerical_mode = NumericalMode::exact;
 };
 
 /// A scalar of a candidate with its unit and its sense. Exactly one of analytic, measured and

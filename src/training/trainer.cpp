@@ -8,8 +8,6 @@
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
-#include <torch/nn/functional/loss.h>
-#include <torch/optim/adamw.h>
 #include <torch/serialize.h>
 
 #include "core/error.hpp"
@@ -18,6 +16,7 @@
 #include "core/stop.hpp"
 #include "nn/memory.hpp"
 #include "training/batches.hpp"
+#include "training/optimizer.hpp"
 #include "training/validation.hpp"
 
 namespace nas {
@@ -35,20 +34,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Scales all gradients so that their total norm is at most `max_norm`, without waiting for the
-/// device.
-void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm) {
-  std::vector<torch::Tensor> norms;
-  for (const auto& parameter : parameters) {
-    if (parameter.grad().defined()) norms.push_back(parameter.grad().norm());
-  }
-  const auto total = torch::stack(norms).norm();
-  const auto factor = (max_norm / (total + 1e-6)).clamp_max(1.0);
-  for (const auto& parameter : parameters) {
-    if (parameter.grad().defined()) parameter.mutable_grad().mul_(factor);
-  }
-}
-
 /// A checkpoint that cannot be read has been removed: the training has to start again.
 class UnreadableCheckpoint : public std::exception {};
 
@@ -62,29 +47,15 @@ class Training {
         context_(context),
         run_seed_(run_seed),
         replicate_(replicate),
-        model_(architecture),
+        model_(architecture, context.numerical_mode),
         order_(corpus.train, settings.batch_size, run_seed, replicate),
         valid_(evenly_spaced(corpus.valid, settings.validation_windows)) {
     model_.initialise(run_seed, replicate);
     model_.to(torch::Device(context.device));
-    std::vector<torch::Tensor> decayed;
-    std::vector<torch::Tensor> free;
-    for (const auto& [name, tensor] : model_.parameters()) {
-      parameters_.push_back(tensor);
-      (model_.decays(name) ? decayed : free).push_back(tensor);
-    }
-    using torch::optim::AdamWOptions;
-    std::vector<torch::optim::OptimizerParamGroup> groups;
-    const auto add_group = [&](std::vector<torch::Tensor> tensors, double weight_decay) {
-      if (tensors.empty()) return;
-      groups.emplace_back(std::move(tensors),
-                          std::make_unique<AdamWOptions>(
-                              AdamWOptions(settings.learning_rate).weight_decay(weight_decay)));
-    };
-    add_group(std::move(decayed), settings.weight_decay);
-    add_group(std::move(free), 0.0);
-    optimizer_ =
-        std::make_unique<torch::optim::AdamW>(groups, AdamWOptions(settings.learning_rate));
+    optimizer_ = std::make_unique<Optimizer>(
+        model_, OptimizerSettings{.learning_rate = settings.learning_rate,
+                                  .weight_decay = settings.weight_decay,
+                                  .clip_norm = settings.clip_norm});
     loss_sum_ = torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(context.device));
   }
 
@@ -106,20 +77,13 @@ class Training {
   }
 
   void step() {
-    const double rate = settings_.rate(step_ + 1);
-    for (auto& group : optimizer_->param_groups()) {
-      static_cast<torch::optim::AdamWOptions&>(group.options()).lr(rate);
-    }
+    optimizer_->set_learning_rate(settings_.rate(step_ + 1));
     const Batch batch = order_.batch(step_);
-    optimizer_->zero_grad();
     const nn::Pass pass{.training = true,
                         .seed = derive_seed(run_seed_, replicate_, "dropout", step_)};
-    const auto logits = model_.logits(batch.input.to(context_.device), pass);
-    const auto loss = torch::nn::functional::cross_entropy(
-        logits.flatten(0, 1), batch.target.to(context_.device).flatten(),
-        torch::nn::functional::CrossEntropyFuncOptions().ignore_index(kNotScored));
+    const auto loss =
+        model_.loss(batch.input.to(context_.device), batch.target.to(context_.device), pass);
     loss.backward();
-    clip_gradients(parameters_, settings_.clip_norm);
     optimizer_->step();
     loss_sum_ += loss.detach();
     ++loss_steps_;
@@ -271,8 +235,7 @@ class Training {
   nn::Transformer model_;
   TrainingOrder order_;
   Windows valid_;
-  std::vector<torch::Tensor> parameters_;
-  std::unique_ptr<torch::optim::AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
 
   std::int64_t step_ = 0;        ///< steps done
   torch::Tensor loss_sum_;       ///< of the steps since the last curve point, on the device

@@ -37,11 +37,12 @@ struct TrainingSettings {
   [[nodiscard]] double rate(std::int64_t step) const;
 };
 
-/// Where and under which limits a training runs: nothing here changes its result, except threads
-/// and device (rounding).
+/// Where, how and under which limits a training runs: nothing here changes its result, except by
+/// rounding (device, threads, numerical mode).
 struct TrainingContext {
   std::string device = "cpu";
   int threads = 1;
+  NumericalMode numerical_mode = NumericalMode::exact;
   std::int64_t memory_limit = 0;  ///< bytes; 0 = none
   /// Folder for the checkpoint of an unfinished training, and the name of its file there; empty:
   /// none is written.

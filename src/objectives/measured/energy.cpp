@@ -16,6 +16,7 @@ Objective energy(const Parameters& settings) {
               [measurement](const Subject& subject) {
                 auto here = measurement;
                 here.pass.device = subject.device;
+                here.pass.numerical_mode = subject.numerical_mode;
                 here.threads = subject.threads;
                 const auto meter = nn::make_energy_meter(subject.device);
                 const auto report = nn::measure_energy(subject.architecture, here, *meter);

@@ -16,6 +16,7 @@ Objective latency(const Parameters& settings) {
   return {.unit = "ms", .measured = [measurement, part, median](const Subject& subject) {
             auto here = measurement;
             here.pass.device = subject.device;
+            here.pass.numerical_mode = subject.numerical_mode;
             here.threads = subject.threads;
             auto canary = subject.architecture;
             canary.mechanism = vanilla_mechanism(canary.semantics);
@@ -27,6 +28,7 @@ Objective latency(const Parameters& settings) {
                                   {"canary_p90", report.canary_p90},
                                   {"relative", report.relative()},
                                   {"repeats", report.repeats},
+                                  {"numerical_mode", to_string(subject.numerical_mode)},
                                   {"threads", subject.threads},
                                   {"device", subject.device},
                                   {"batch", here.pass.batch},
