@@ -1,0 +1,322 @@
+// Times training steps of the whole model in a process of its own and prints one JSON object: what
+// bench/side_by_side compares with other programs, and what the counters test keeps from growing.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+#include <boost/program_options.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <torch/torch.h>
+
+#include "core/error.hpp"
+#include "core/seed.hpp"
+#include "core/version.hpp"
+#include "genotype/architecture.hpp"
+#include "nn/environment.hpp"
+#include "nn/memory.hpp"
+#include "training/optimizer.hpp"
+
+namespace nas {
+namespace {
+
+struct Settings {
+  std::string mode;
+  std::string mechanism;
+  std::string semantics;
+  std::int64_t batch = 0;
+  std::int64_t context = 0;
+  std::int64_t vocabulary = 0;
+  int threads = 1;
+  int warm_up = 0;
+  int steps = 0;
+  int copies = 1;
+  std::string tokens;
+  std::string allocator;
+};
+
+double cpu_seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+std::int64_t page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+/// Windows of context + 1 tokens: from a file, or random.
+std::vector<std::int32_t> read_windows(const Settings& settings) {
+  std::vector<std::int32_t> tokens;
+  if (settings.tokens.empty()) {
+    RandomEngine random(1);
+    tokens.resize(static_cast<std::size_t>(8 * settings.batch * (settings.context + 1)));
+    for (auto& token : tokens) token = static_cast<std::int32_t>(random.below(settings.vocabulary));
+    return tokens;
+  }
+  std::ifstream file(settings.tokens, std::ios::binary | std::ios::ate);
+  if (!file) throw InputError("--tokens " + settings.tokens + ": cannot be read");
+  tokens.resize(static_cast<std::size_t>(file.tellg()) / sizeof(std::int32_t));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(tokens.data()),
+            static_cast<std::streamsize>(tokens.size() * sizeof(std::int32_t)));
+  const auto window = static_cast<std::size_t>(settings.context + 1);
+  if (tokens.empty() || tokens.size() % window != 0) {
+    throw InputError(
+        "--tokens " + settings.tokens + ": " + std::to_string(tokens.size()) +
+        " int32 tokens, must be a multiple of context + 1 = " + std::to_string(window));
+  }
+  return tokens;
+}
+
+/// The windows of one step: inputs and targets.
+std::pair<torch::Tensor, torch::Tensor> batch_of(const std::vector<std::int32_t>& windows,
+                                                 const Settings& settings, int step) {
+  const auto length = settings.context + 1;
+  const auto count = static_cast<std::int64_t>(windows.size()) / length;
+  auto all = torch::empty({settings.batch, length}, torch::kLong);
+  for (std::int64_t b = 0; b < settings.batch; ++b) {
+    const auto first = (step * settings.batch + b) % count * length;
+    std::copy_n(windows.begin() + first, length, all.data_ptr<std::int64_t>() + b * length);
+  }
+  return {all.slice(1, 0, settings.context).contiguous(), all.slice(1, 1).contiguous()};
+}
+
+Architecture architecture_of(const Settings& settings) {
+  Architecture architecture;
+  architecture.semantics = parse_semantics(settings.semantics);
+  architecture.mechanism = parse_mechanism(settings.mechanism, architecture.semantics);
+  architecture.context = settings.context;
+  architecture.vocabulary = settings.vocabulary;
+  require_valid(architecture);
+  return architecture;
+}
+
+struct Timing {
+  std::vector<double> cpu, wall, loss;
+  std::int64_t faults = 0;
+  std::int64_t peak_bytes = 0;
+  std::int64_t requested_bytes = 0;
+};
+
+Timing train(const Settings& settings, const std::vector<std::int32_t>& windows) {
+  at::set_num_threads(settings.threads);
+  std::optional<nn::MemoryScope> memory;
+  if (settings.allocator == "ours") memory.emplace();
+  nn::Transformer model(architecture_of(settings), parse_numerical_mode(settings.mode));
+  model.initialise(1, 0);
+  Optimizer optimizer(model, {.learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0});
+  // Several trainings at once: each thread's own time; one: also that of its helpers.
+  const auto clock = settings.copies > 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
+  Timing timing;
+  std::int64_t faults = page_faults();
+  std::int64_t requested = 0;
+  for (int step = 0; step < settings.warm_up + settings.steps; ++step) {
+    if (step == settings.warm_up) {
+      faults = page_faults();
+      requested = memory ? memory->requested_bytes() : 0;
+    }
+    const auto [input, target] = batch_of(windows, settings, step);
+    const auto wall = std::chrono::steady_clock::now();
+    const double cpu = cpu_seconds(clock);
+    const nn::Pass pass{.training = true, .seed = derive_seed(1, 0, "dropout", step)};
+    const auto loss = model.loss(input, target, pass);
+    loss.backward();
+    optimizer.step();
+    timing.loss.push_back(loss.item<double>());
+    if (step < settings.warm_up) continue;
+    timing.cpu.push_back(cpu_seconds(clock) - cpu);
+    timing.wall.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count());
+  }
+  timing.faults = page_faults() - faults;
+  if (memory) {
+    timing.peak_bytes = memory->peak_bytes();
+    timing.requested_bytes = memory->requested_bytes() - requested;
+  }
+  return timing;
+}
+
+std::atomic<std::int64_t> num_operations{0};
+
+/// Operations that LibTorch dispatches in the steps after the warm-up.
+std::int64_t count_operations(const Settings& settings, const std::vector<std::int32_t>& windows) {
+  auto one = settings;
+  one.warm_up = 1;
+  one.steps = 1;
+  const auto count = [&](int steps) {
+    one.steps = steps;
+    num_operations = 0;
+    const auto handle = at::addGlobalCallback(
+        at::RecordFunctionCallback([](const at::RecordFunction& /*function*/)
+                                       -> std::unique_ptr<at::ObserverContext> {
+          ++num_operations;
+          return nullptr;
+        }).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+    train(one, windows);
+    at::removeCallback(handle);
+    return num_operations.load();
+  };
+  const auto of_one = count(1);
+  return count(2) - of_one;
+}
+
+/// Best rate of a product of two 1024 x 1024 matrices, and of the model's own shapes.
+double gemm_gflops(int threads) {
+  at::set_num_threads(threads);
+  nn::install_cpu_allocator();
+  double best = 0.0;
+  const std::vector<std::array<std::int64_t, 3>> shapes{{1024, 1024, 1024}, {4096, 128, 128}};
+  for (const auto& [m, k, n] : shapes) {
+    const auto a = torch::randn({m, k});
+    const auto b = torch::randn({k, n});
+    auto c = torch::empty({m, n});
+    const auto flop = 2.0 * static_cast<double>(m * k * n);
+    const auto repeats = static_cast<int>(2e9 / flop) + 1;
+    for (int trial = 0; trial < 12; ++trial) {
+      const double start = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
+      const auto wall = std::chrono::steady_clock::now();
+      for (int i = 0; i < repeats; ++i) at::mm_out(c, a, b);
+      const double seconds =
+          threads == 1
+              ? cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - start
+              : std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+      best = std::max(best, flop * repeats / seconds / 1e9);
+    }
+  }
+  return best;
+}
+
+nlohmann::json versions() {
+  const auto environment = nn::environment();
+  return {{"torch", environment.torch_version},
+          {"blas", environment.blas_library},
+          {"processor", environment.processor},
+          {"compiler", __VERSION__},
+          {"revision", kRevision}};
+}
+
+int run(int argc, char** argv) {
+  namespace options = boost::program_options;
+  Settings settings;
+  const auto text = [](std::string& target, const char* value) {
+    return options::value(&target)->default_value(value);
+  };
+  options::options_description description(
+      "training_step [options]: times training steps, prints JSON");
+  description.add_options()("help", "prints this")("gemm-peak", "best rate of sgemm, nothing else")(
+      "count-operations", "also count LibTorch's operations of a step")(
+      "mode", text(settings.mode, "exact"), "reference, exact or fast")(
+      "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"), "its name")(
+      "semantics", text(settings.semantics, "published"), "published or corrected")(
+      "batch", options::value(&settings.batch)->default_value(32), "sequences a step")(
+      "context", options::value(&settings.context)->default_value(128), "tokens a sequence")(
+      "vocabulary", options::value(&settings.vocabulary)->default_value(10000), "words")(
+      "threads", options::value(&settings.threads)->default_value(1), "of a training")(
+      "warm-up", options::value(&settings.warm_up)->default_value(2),
+      "steps before the timed ones")("steps", options::value(&settings.steps)->default_value(5),
+                                     "timed steps")(
+      "copies", options::value(&settings.copies)->default_value(1), "trainings at once")(
+      "tokens", text(settings.tokens, ""), "file of int32 windows of context + 1; empty: random")(
+      "allocator", text(settings.allocator, "ours"), "ours, or torch: LibTorch's own");
+  options::variables_map given;
+  options::store(options::parse_command_line(argc, argv, description), given);
+  options::notify(given);
+  if (given.contains("help")) {
+    std::cout << description;
+    return 0;
+  }
+  const auto positive = [](const char* name, std::int64_t value, std::int64_t least) {
+    if (value < least) {
+      throw InputError("--" + std::string(name) + " " + std::to_string(value) +
+                       ", must be at least " + std::to_string(least));
+    }
+  };
+  positive("batch", settings.batch, 1);
+  positive("threads", settings.threads, 1);
+  positive("warm-up", settings.warm_up, 0);
+  positive("steps", settings.steps, 1);
+  positive("copies", settings.copies, 1);
+  if (settings.allocator != "ours" && settings.allocator != "torch") {
+    throw InputError("--allocator " + settings.allocator + ", must be ours or torch");
+  }
+  if (given.contains("gemm-peak")) {
+    std::cout << nlohmann::json{{"gemm_gflops", gemm_gflops(settings.threads)},
+                                {"versions", versions()}}
+              << "\n";
+    return 0;
+  }
+  const auto architecture = architecture_of(settings);
+  const auto windows = read_windows(settings);
+  std::vector<Timing> timings(static_cast<std::size_t>(settings.copies));
+  std::vector<std::thread> threads;
+  for (auto& timing : timings) {
+    if (settings.copies == 1) {
+      timing = train(settings, windows);
+    } else {
+      threads.emplace_back([&] { timing = train(settings, windows); });
+    }
+  }
+  for (auto& thread : threads) thread.join();
+
+  const auto each = [&](auto member) {
+    if (settings.copies == 1) return nlohmann::json(timings.front().*member);
+    auto all = nlohmann::json::array();
+    for (const auto& timing : timings) all.push_back(timing.*member);
+    return all;
+  };
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  nlohmann::json result = {
+      {"mode", settings.mode},
+      {"mechanism", settings.mechanism},
+      {"semantics", settings.semantics},
+      {"allocator", settings.allocator},
+      {"threads", settings.threads},
+      {"copies", settings.copies},
+      {"cpu_seconds", each(&Timing::cpu)},
+      {"wall_seconds", each(&Timing::wall)},
+      {"loss", each(&Timing::loss)},
+      {"page_faults", each(&Timing::faults)},
+      {"peak_rss_bytes", std::int64_t{1024} * usage.ru_maxrss},
+      {"peak_bytes", nullptr},
+      {"requested_bytes", nullptr},
+      {"flop_per_step", 3.0 * static_cast<double>(settings.batch) * forward_flops(architecture)},
+      {"versions", versions()}};
+  if (settings.allocator == "ours") {
+    result["peak_bytes"] = each(&Timing::peak_bytes);
+    result["requested_bytes"] = each(&Timing::requested_bytes);
+  }
+  if (given.contains("count-operations")) {
+    result["operations"] = count_operations(settings, windows);
+  }
+  std::cout << result << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace nas
+
+int main(int argc, char** argv) {
+  try {
+    return nas::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "training_step: " << error.what() << "\n";
+    return 2;
+  }
+}
