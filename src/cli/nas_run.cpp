@@ -10,6 +10,7 @@
 
 #include "cli/describe.hpp"
 #include "cli/experiment.hpp"
+#include "cli/passive_waiting.hpp"
 #include "cli/rehearsal.hpp"
 #include "cli/run.hpp"
 #include "core/error.hpp"
@@ -109,6 +110,7 @@ int run(int argc, char** argv) {
     std::cout << nas::plan_text(experiment, folder);
     return kOk;
   }
+  nas::wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
   nas::install_stop_handlers();
   try {
     nas::run_experiment(

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include <nlohmann/json.hpp>
 
 #include "integration/program.hpp"
@@ -140,6 +142,36 @@ TEST_F(CommandTest, DryRunWritesNothing) {
   expect_text("evaluations");
   expect_text("parameters");
   EXPECT_FALSE(fs::exists(out));
+}
+
+TEST_F(CommandTest, ThreadsOfATrainingWaitPassivelyUnlessTheUserSaysOtherwise) {
+  const auto out = folder_ / "run";
+  const auto threads = [&](const std::string& number) {
+    fs::remove_all(out);
+    return run("nas-run",
+               {config("smoke.yaml"), "--output", out.string(), "evaluation.threads=" + number,
+                "training.steps=2", "budget.evaluations=2"});
+  };
+  const auto spins = [this] {  // what the last start of the program read
+    const auto printed = text();
+    const auto line = printed.rfind("GOMP_SPINCOUNT");
+    return line != std::string::npos && printed.compare(line, 20, "GOMP_SPINCOUNT = '0'") != 0;
+  };
+  setenv("OMP_DISPLAY_ENV", "VERBOSE", /*overwrite=*/1);
+  unsetenv("OMP_WAIT_POLICY");
+  unsetenv("GOMP_SPINCOUNT");
+  EXPECT_EQ(run("nas-run", {"list"}), 0);
+  const bool gnu = text().find("GOMP_SPINCOUNT") != std::string::npos;
+  EXPECT_EQ(threads("1"), 0) << text();
+  EXPECT_EQ(spins(), gnu);
+  EXPECT_EQ(threads("2"), 0) << text();
+  EXPECT_FALSE(spins());
+  EXPECT_TRUE(fs::exists(out / "results.json"));
+  setenv("OMP_WAIT_POLICY", "ACTIVE", 1);
+  EXPECT_EQ(threads("2"), 0) << text();
+  EXPECT_EQ(spins(), gnu);
+  unsetenv("OMP_WAIT_POLICY");
+  unsetenv("OMP_DISPLAY_ENV");
 }
 
 TEST_F(CommandTest, ListDescribeHelpVersion) {
