@@ -221,7 +221,7 @@ def versions(folder):
     import torch
     torch.mm(torch.ones(8, 8), torch.ones(8, 8))  # loads the BLAS
     return {"torch": torch.__version__, "blas": blas_library(), "python": sys.version.split()[0],
-            "numpy": numpy.__version__, "published_digest": source_digest(folder)}
+            "numpy": numpy.__version__, "sha256_of_its_files": source_digest(folder)}
 
 
 def main():
