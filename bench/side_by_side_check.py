@@ -65,6 +65,22 @@ def check_statistics():
     assert abs(cpu_report.departure(0.8) - 0.25) < 1e-12 and abs(cpu_report.departure(1.25) - 0.25) < 1e-12
 
 
+def check_estimates():
+    """The median of rounds, the fastest step, and no claim inside the A/A spread even where the interval is narrow."""
+    assert cpu_report.best_step([3.0, 1.0, 2.0]) == 1.0
+    assert cpu_report.best_step([[3.0, 1.0], [5.0, 2.0]]) == 1.5
+    data = made_up({BASELINE: {"published": 1.0, "exact": 0.9}}, noise=0.0)
+    summary, = cpu_report.summarise(data)
+    assert not summary["rows"][1]["unclear"]
+    data["rounds"][2]["runs"][-1]["result"]["cpu_seconds"] = [1.2] * 5
+    summary, = cpu_report.summarise(data)
+    assert abs(summary["same_spread"] - 0.2) < 1e-12 and summary["rows"][1]["unclear"]
+    for entry, seconds in zip(data["rounds"], (0.1, 0.5, 0.6, 0.7, 40.0)):
+        entry["runs"][1]["result"]["cpu_seconds"] = [seconds] * 5
+    summary, = cpu_report.summarise(data)
+    assert summary["rows"][1]["ratio"] == 0.6 and summary["rows"][1]["unclear"]  # the interval holds 1
+
+
 def check_discarded():
     data = made_up({BASELINE: {"reference-torch": 1.0, "exact": 0.5}})
     data["rounds"][0].update(kept=False, why="exact at wall/CPU 1.30", runs=data["rounds"][0]["runs"][:1])
