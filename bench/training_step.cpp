@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -207,60 +208,29 @@ nlohmann::json versions() {
   return {{"torch", environment.torch_version},
           {"blas", environment.blas_library},
           {"processor", environment.processor},
+          {"instruction_set", environment.instruction_set},
           {"compiler", __VERSION__},
           {"revision", kRevision}};
 }
 
-int run(int argc, char** argv) {
-  namespace options = boost::program_options;
-  Settings settings;
-  const auto text = [](std::string& target, const char* value) {
-    return options::value(&target)->default_value(value);
-  };
-  options::options_description description(
-      "training_step [options]: times training steps, prints JSON");
-  description.add_options()("help", "prints this")("gemm-peak", "best rate of sgemm, nothing else")(
-      "count-operations", "also count LibTorch's operations of a step")(
-      "mode", text(settings.mode, "exact"), "reference, exact or fast")(
-      "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"), "its name")(
-      "semantics", text(settings.semantics, "published"), "published or corrected")(
-      "batch", options::value(&settings.batch)->default_value(32), "sequences a step")(
-      "context", options::value(&settings.context)->default_value(128), "tokens a sequence")(
-      "vocabulary", options::value(&settings.vocabulary)->default_value(10000), "words")(
-      "threads", options::value(&settings.threads)->default_value(1), "of a training")(
-      "warm-up", options::value(&settings.warm_up)->default_value(2),
-      "steps before the timed ones")("steps", options::value(&settings.steps)->default_value(5),
-                                     "timed steps")(
-      "copies", options::value(&settings.copies)->default_value(1), "trainings at once")(
-      "tokens", text(settings.tokens, ""), "file of int32 windows of context + 1; empty: random")(
-      "allocator", text(settings.allocator, "ours"), "ours, or torch: LibTorch's own");
-  options::variables_map given;
-  options::store(options::parse_command_line(argc, argv, description), given);
-  options::notify(given);
-  if (given.contains("help")) {
-    std::cout << description;
-    return 0;
-  }
-  const auto positive = [](const char* name, std::int64_t value, std::int64_t least) {
-    if (value < least) {
-      throw InputError("--" + std::string(name) + " " + std::to_string(value) +
-                       ", must be at least " + std::to_string(least));
+/// The paper's 192 mechanisms without bias and dropout, those that are the same function once.
+std::vector<std::string> all_mechanisms(Semantics semantics) {
+  std::set<std::string> names;
+  for (const auto& similarity : paper_labels("similarity")) {
+    for (const auto& normalization : paper_labels("normalization")) {
+      for (const auto& gating : paper_labels("gating")) {
+        for (const auto& temperature : paper_labels("temperature")) {
+          const auto label =
+              similarity + "|" + normalization + "|" + gating + "|" + temperature + "|no_bias|0.1";
+          names.insert(to_string(canonical(parse_mechanism(label, semantics), semantics)));
+        }
+      }
     }
-  };
-  positive("batch", settings.batch, 1);
-  positive("threads", settings.threads, 1);
-  positive("warm-up", settings.warm_up, 0);
-  positive("steps", settings.steps, 1);
-  positive("copies", settings.copies, 1);
-  if (settings.allocator != "ours" && settings.allocator != "torch") {
-    throw InputError("--allocator " + settings.allocator + ", must be ours or torch");
   }
-  if (given.contains("gemm-peak")) {
-    std::cout << nlohmann::json{{"gemm_gflops", gemm_gflops(settings.threads)},
-                                {"versions", versions()}}
-              << "\n";
-    return 0;
-  }
+  return {names.begin(), names.end()};
+}
+
+nlohmann::json result_of(const Settings& settings, bool with_operations) {
   const auto architecture = architecture_of(settings);
   const auto windows = read_windows(settings);
   std::vector<Timing> timings(static_cast<std::size_t>(settings.copies));
@@ -302,10 +272,70 @@ int run(int argc, char** argv) {
     result["peak_bytes"] = each(&Timing::peak_bytes);
     result["requested_bytes"] = each(&Timing::requested_bytes);
   }
-  if (given.contains("count-operations")) {
-    result["operations"] = count_operations(settings, windows);
+  if (with_operations) result["operations"] = count_operations(settings, windows);
+  return result;
+}
+
+int run(int argc, char** argv) {
+  namespace options = boost::program_options;
+  Settings settings;
+  const auto text = [](std::string& target, const char* value) {
+    return options::value(&target)->default_value(value);
+  };
+  options::options_description description(
+      "training_step [options]: times training steps, prints JSON");
+  description.add_options()("help", "prints this")("gemm-peak", "best rate of sgemm, nothing else")(
+      "count-operations", "also count LibTorch's operations of a step")(
+      "mode", text(settings.mode, "exact"), "reference, exact or fast")(
+      "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"),
+      "its name, or all: the paper's 192 without bias, a line each")(
+      "semantics", text(settings.semantics, "published"), "published or corrected")(
+      "batch", options::value(&settings.batch)->default_value(32), "sequences a step")(
+      "context", options::value(&settings.context)->default_value(128), "tokens a sequence")(
+      "vocabulary", options::value(&settings.vocabulary)->default_value(10000), "words")(
+      "threads", options::value(&settings.threads)->default_value(1), "of a training")(
+      "warm-up", options::value(&settings.warm_up)->default_value(2),
+      "steps before the timed ones")("steps", options::value(&settings.steps)->default_value(5),
+                                     "timed steps")(
+      "copies", options::value(&settings.copies)->default_value(1), "trainings at once")(
+      "tokens", text(settings.tokens, ""), "file of int32 windows of context + 1; empty: random")(
+      "allocator", text(settings.allocator, "ours"), "ours, or torch: LibTorch's own");
+  options::variables_map given;
+  options::store(options::parse_command_line(argc, argv, description), given);
+  options::notify(given);
+  if (given.contains("help")) {
+    std::cout << description;
+    return 0;
   }
-  std::cout << result << "\n";
+  const auto positive = [](const char* name, std::int64_t value, std::int64_t least) {
+    if (value < least) {
+      throw InputError("--" + std::string(name) + " " + std::to_string(value) +
+                       ", must be at least " + std::to_string(least));
+    }
+  };
+  positive("batch", settings.batch, 1);
+  positive("threads", settings.threads, 1);
+  positive("warm-up", settings.warm_up, 0);
+  positive("steps", settings.steps, 1);
+  positive("copies", settings.copies, 1);
+  if (settings.allocator != "ours" && settings.allocator != "torch") {
+    throw InputError("--allocator " + settings.allocator + ", must be ours or torch");
+  }
+  if (given.contains("gemm-peak")) {
+    std::cout << nlohmann::json{{"gemm_gflops", gemm_gflops(settings.threads)},
+                                {"versions", versions()}}
+              << "\n";
+    return 0;
+  }
+  if (settings.mechanism != "all") {
+    std::cout << result_of(settings, given.contains("count-operations")) << "\n";
+    return 0;
+  }
+  const auto mechanisms = all_mechanisms(parse_semantics(settings.semantics));
+  for (const auto& mechanism : mechanisms) {
+    settings.mechanism = mechanism;
+    std::cout << result_of(settings, given.contains("count-operations")) << std::endl;
+  }
   return 0;
 }
 

@@ -75,6 +75,7 @@ nlohmann::json environment_json(const nlohmann::json& facts) {
           {"torch", environment.torch_version},
           {"blas", environment.blas_library},
           {"processor", environment.processor},
+          {"instruction_set", environment.instruction_set},
           {"device", facts.value("device", "")}};
 }
 
@@ -384,6 +385,7 @@ std::string version_text() {
        << "compiler " << __VERSION__ << '\n'
        << "LibTorch " << environment.torch_version << '\n'
        << "BLAS " << environment.blas_library << '\n'
+       << "kernels for " << environment.instruction_set << '\n'
        << "pagmo " << PAGMO_VERSION << '\n'
        << "Boost " << BOOST_LIB_VERSION << '\n';
   return text.str();

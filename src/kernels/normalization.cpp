@@ -164,8 +164,9 @@ Real sparsemax_forward(Real* row, std::int64_t /*visible*/, std::int64_t size,
   const auto top = hn::Set(d, largest(row, size));
   map_row(row, size, [&](auto x) { return hn::Sub(x, top); });
   // The largest is 0 now: at -1 it alone fills the sum, so the threshold is not to the left of it.
+  // From there the supports shrink; one that does not is the last, or rounding would go on for ever.
   Real threshold = -1;
-  for (std::size_t count = 0;;) {
+  for (auto count = static_cast<std::size_t>(size) + 1;;) {
     const auto thresholds = hn::Set(d, threshold);
     std::size_t larger = 0;
     auto sum = hn::Zero(d);
@@ -176,7 +177,7 @@ Real sparsemax_forward(Real* row, std::int64_t /*visible*/, std::int64_t size,
       sum = hn::Add(sum, hn::IfThenElseZero(above, x));
     }
     threshold = (sum_of(d, sum) - 1) / static_cast<Real>(larger);
-    if (larger == count) break;
+    if (larger >= count) break;
     count = larger;
   }
   const auto thresholds = hn::Set(d, threshold);

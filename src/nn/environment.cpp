@@ -11,6 +11,7 @@
 #include <torch/version.h>
 
 #include "core/error.hpp"
+#include "kernels/instruction_set.hpp"
 
 namespace nas::nn {
 
@@ -39,6 +40,7 @@ Environment environment() {
   environment.torch_version = TORCH_VERSION;
   environment.blas_library = library_of_symbol("sgemm_");
   environment.processor = processor_name();
+  environment.instruction_set = kernels::instruction_set();
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;

@@ -18,12 +18,13 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 /// Logits at a time: they stay in the last-level cache, and the products are large enough.
-constexpr std::int64_t kLogitBytes = std::int64_t{20} << 20U;
+constexpr std::int64_t kLogitBytes = std::int64_t{16} << 20U;
 
+/// A multiple of what products take at once, at least that.
 std::int64_t rows_at_once(const torch::Tensor& features, const torch::Tensor& embedding) {
+  constexpr std::int64_t kMultiple = 128;
   const auto bytes = embedding.size(0) * static_cast<std::int64_t>(features.element_size());
-  return std::clamp<std::int64_t>(kLogitBytes / bytes, 64,
-                                  std::max<std::int64_t>(features.size(0), 64));
+  return std::max<std::int64_t>(kLogitBytes / bytes / kMultiple, 1) * kMultiple;
 }
 
 /// Calls run(row, Real*) for each row of `logits`, on LibTorch's threads.

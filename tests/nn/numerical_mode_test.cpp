@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "kernels/instruction_set.hpp"
 #include "mechanisms.hpp"
 #include "nn/attention.hpp"
 #include "nn/loss.hpp"
@@ -190,6 +191,39 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
       }
     }
   }
+}
+
+/// Newton's steps from the left must end, whatever rounding does to them.
+TEST(FusedAttention, ThresholdsAreFoundForAnyScores) {
+  auto generator = at::detail::createCPUGenerator(7);
+  for (const auto& rows : {kernels::sparsemax(), kernels::entmax15()}) {
+    for (const double spread : {1e-6, 1e-3, 1e-1, 1.0, 30.0}) {
+      for (int trial = 0; trial < 4000; ++trial) {
+        const std::int64_t visible = 1 + trial % 128;
+        auto row = at::full({kernels::padded(visible)}, -std::numeric_limits<float>::infinity());
+        row.narrow(0, 0, visible).normal_(trial % 3, spread, generator);
+        rows.single.forward(row.data_ptr<float>(), visible, row.numel(), visible);
+        const auto sum = row.sum().item<double>();
+        ASSERT_NEAR(sum, 1.0, 1e-4) << spread << " " << visible;
+      }
+    }
+  }
+}
+
+/// The kernels of every instruction set that this processor has.
+TEST(FusedAttention, EveryInstructionSetAgrees) {
+  const auto all = kernels::instruction_sets();
+  ASSERT_FALSE(all.empty());
+  for (const auto& name : all) {
+    kernels::use_instruction_set(name);
+    EXPECT_EQ(kernels::instruction_set(), name);
+    for (const auto type : {at::kFloat, at::kDouble}) {
+      for (const auto& mechanism : test::single_options(Semantics::corrected)) {
+        expect_fused_equals_reference(mechanism, Semantics::corrected, {{24, 2, 37}, type});
+      }
+    }
+  }
+  kernels::use_instruction_set(all.front());
 }
 
 /// Arguments of e^(2 q) e^(2 k) beyond the range of numbers.
