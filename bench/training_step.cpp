@@ -159,7 +159,6 @@ std::atomic<std::int64_t> num_operations{0};
 std::int64_t count_operations(const Settings& settings, const std::vector<std::int32_t>& windows) {
   auto one = settings;
   one.warm_up = 1;
-  one.steps = 1;
   const auto count = [&](int steps) {
     one.steps = steps;
     num_operations = 0;
@@ -213,7 +212,7 @@ nlohmann::json versions() {
           {"revision", kRevision}};
 }
 
-/// The paper's 192 mechanisms without bias and dropout, those that are the same function once.
+/// The paper's 192 mechanisms without bias, those that are the same function once.
 std::vector<std::string> all_mechanisms(Semantics semantics) {
   std::set<std::string> names;
   for (const auto& similarity : paper_labels("similarity")) {

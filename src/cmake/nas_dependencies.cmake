@@ -16,6 +16,8 @@ target_link_libraries(nas_yaml INTERFACE yaml-cpp)
 
 if(NAS_WITH_TORCH)
   find_package(Torch REQUIRED)
+  # LibTorch's loops over threads are templates: compiled without OpenMP they silently use one.
+  find_package(OpenMP COMPONENTS CXX)
   # TORCH_LIBRARIES without TORCH_CXX_FLAGS, and its headers as system headers: their warnings are not ours.
   add_library(nas_torch INTERFACE)
   target_include_directories(nas_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})

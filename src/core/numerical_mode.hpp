@@ -8,7 +8,7 @@ namespace nas {
 /// identity, since sums round differently.
 enum class NumericalMode {
   reference,  ///< one LibTorch operation after the other
-  exact,      ///< fused kernels, float32
+  exact,      ///< fused kernels
   fast,       ///< the same, with products of bfloat16 numbers, summed in float32; float32 weights
 };
 

@@ -218,7 +218,7 @@ class AdditiveScore {
     for (std::int64_t i = 0; i < size; i += lanes) {
       largest_key = hn::Max(largest_key, hn::Abs(hn::LoadU(d, keys_ + i)));
     }
-    // 2 |q + k| <= 86 keeps a b between 1e-37 and 1e37; a comparison with NaN is false.
+    // 2 |q + k| <= 86 keeps a b between 4e-38 and 3e37.
     factored_ = largest_query + largest_of(d, largest_key) <= Real{43};
     if (factored_) {
       for (std::int64_t i = 0; i < size; i += lanes) {
@@ -537,23 +537,25 @@ void run_backward(const Attention<Real>& attention, const AttentionGradients<Rea
   }
 }
 
-void forward_single(const Attention<float>& attention, HeadVectors<float> output,
-                    std::int64_t begin, std::int64_t end, float* workspace) {
+void forward_in_float(const Attention<float>& attention, HeadVectors<float> output,
+                      std::int64_t begin, std::int64_t end, float* workspace) {
   run_forward(attention, output, begin, end, workspace);
 }
 
-void forward_twice(const Attention<double>& attention, HeadVectors<double> output,
-                   std::int64_t begin, std::int64_t end, double* workspace) {
+void forward_in_double(const Attention<double>& attention, HeadVectors<double> output,
+                       std::int64_t begin, std::int64_t end, double* workspace) {
   run_forward(attention, output, begin, end, workspace);
 }
 
-void backward_single(const Attention<float>& attention, const AttentionGradients<float>& gradients,
-                     std::int64_t begin, std::int64_t end, float* workspace) {
+void backward_in_float(const Attention<float>& attention,
+                       const AttentionGradients<float>& gradients, std::int64_t begin,
+                       std::int64_t end, float* workspace) {
   run_backward(attention, gradients, begin, end, workspace);
 }
 
-void backward_twice(const Attention<double>& attention, const AttentionGradients<double>& gradients,
-                    std::int64_t begin, std::int64_t end, double* workspace) {
+void backward_in_double(const Attention<double>& attention,
+                        const AttentionGradients<double>& gradients, std::int64_t begin,
+                        std::int64_t end, double* workspace) {
   run_backward(attention, gradients, begin, end, workspace);
 }
 
@@ -564,10 +566,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-HWY_EXPORT(forward_single);
-HWY_EXPORT(forward_twice);
-HWY_EXPORT(backward_single);
-HWY_EXPORT(backward_twice);
+HWY_EXPORT(forward_in_float);
+HWY_EXPORT(forward_in_double);
+HWY_EXPORT(backward_in_float);
+HWY_EXPORT(backward_in_double);
 
 std::int64_t attention_workspace(std::int64_t tokens, std::int64_t width) {
   // The larger pass: seven arrays of all vectors, three blocks of rows, some vectors; see take().
@@ -578,27 +580,27 @@ std::int64_t attention_workspace(std::int64_t tokens, std::int64_t width) {
 template <>
 void attention_forward(const Attention<float>& attention, HeadVectors<float> output,
                        std::int64_t begin, std::int64_t end, float* workspace) {
-  HWY_DYNAMIC_DISPATCH(forward_single)(attention, output, begin, end, workspace);
+  HWY_DYNAMIC_DISPATCH(forward_in_float)(attention, output, begin, end, workspace);
 }
 
 template <>
 void attention_forward(const Attention<double>& attention, HeadVectors<double> output,
                        std::int64_t begin, std::int64_t end, double* workspace) {
-  HWY_DYNAMIC_DISPATCH(forward_twice)(attention, output, begin, end, workspace);
+  HWY_DYNAMIC_DISPATCH(forward_in_double)(attention, output, begin, end, workspace);
 }
 
 template <>
 void attention_backward(const Attention<float>& attention,
                         const AttentionGradients<float>& gradients, std::int64_t begin,
                         std::int64_t end, float* workspace) {
-  HWY_DYNAMIC_DISPATCH(backward_single)(attention, gradients, begin, end, workspace);
+  HWY_DYNAMIC_DISPATCH(backward_in_float)(attention, gradients, begin, end, workspace);
 }
 
 template <>
 void attention_backward(const Attention<double>& attention,
                         const AttentionGradients<double>& gradients, std::int64_t begin,
                         std::int64_t end, double* workspace) {
-  HWY_DYNAMIC_DISPATCH(backward_twice)(attention, gradients, begin, end, workspace);
+  HWY_DYNAMIC_DISPATCH(backward_in_double)(attention, gradients, begin, end, workspace);
 }
 
 }  // namespace nas::kernels

@@ -162,22 +162,22 @@ double gradient(Stored* HWY_RESTRICT x, std::int64_t size, std::int64_t target, 
   return nll_of(sum, top, of_target);
 }
 
-CrossEntropy score_single(const float* x, std::int64_t size, std::int64_t target) {
+CrossEntropy score_in_float(const float* x, std::int64_t size, std::int64_t target) {
   return score(x, size, target);
 }
-CrossEntropy score_twice(const double* x, std::int64_t size, std::int64_t target) {
+CrossEntropy score_in_double(const double* x, std::int64_t size, std::int64_t target) {
   return score(x, size, target);
 }
-CrossEntropy score_half(const Bfloat16* x, std::int64_t size, std::int64_t target) {
+CrossEntropy score_in_bfloat16(const Bfloat16* x, std::int64_t size, std::int64_t target) {
   return score(x, size, target);
 }
-double gradient_single(float* x, std::int64_t size, std::int64_t target, double weight) {
+double gradient_in_float(float* x, std::int64_t size, std::int64_t target, double weight) {
   return gradient(x, size, target, weight);
 }
-double gradient_twice(double* x, std::int64_t size, std::int64_t target, double weight) {
+double gradient_in_double(double* x, std::int64_t size, std::int64_t target, double weight) {
   return gradient(x, size, target, weight);
 }
-double gradient_half(Bfloat16* x, std::int64_t size, std::int64_t target, double weight) {
+double gradient_in_bfloat16(Bfloat16* x, std::int64_t size, std::int64_t target, double weight) {
   return gradient(x, size, target, weight);
 }
 
@@ -198,9 +198,9 @@ namespace nas::kernels {
                                 double weight) {                                             \
     return HWY_DYNAMIC_DISPATCH(gradient_##kernel)(logits, size, target, weight);            \
   }
-NAS_CROSS_ENTROPY(float, single)
-NAS_CROSS_ENTROPY(double, twice)
-NAS_CROSS_ENTROPY(Bfloat16, half)
+NAS_CROSS_ENTROPY(float, in_float)
+NAS_CROSS_ENTROPY(double, in_double)
+NAS_CROSS_ENTROPY(Bfloat16, in_bfloat16)
 #undef NAS_CROSS_ENTROPY
 
 }  // namespace nas::kernels

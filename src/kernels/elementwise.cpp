@@ -3,7 +3,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise.cpp"
 #include <algorithm>
-#include <tuple>
 
 #include <hwy/foreach_target.h>
 
@@ -25,14 +24,14 @@ HWY_INLINE void map_dropped(Real* out, std::int64_t first, std::int64_t size,
       hn::StoreU(map(factor, hn::LoadU(d, in + i)...), d, out + i);
       return;
     }
-    HWY_ALIGN Real rest[hn::MaxLanes(d)] = {};
     const auto load = [&](const Real* from) {
-      std::copy_n(from + i, n, rest);
-      return hn::Load(d, rest);
+      HWY_ALIGN Real part[hn::MaxLanes(d)] = {};
+      std::copy_n(from + i, n, part);
+      return hn::Load(d, part);
     };
-    // Braces, so that each is loaded before the next one overwrites it.
-    hn::Store(std::apply(map, std::tuple{factor, load(in)...}), d, rest);
-    std::copy_n(rest, n, out + i);
+    HWY_ALIGN Real result[hn::MaxLanes(d)];
+    hn::Store(map(factor, load(in)...), d, result);
+    std::copy_n(result, n, out + i);
   };
   if (!dropout.drops()) {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -85,23 +84,23 @@ void gelu_gradient(const Real* in, const Real* gradient, Real* out, std::int64_t
 }
 
 // Dispatch takes functions, not templates.
-#define NAS_MAP(name, all)                                                                \
-  void name##_single(const float* in, float* out, std::int64_t first, std::int64_t size,  \
-                     const Dropout& dropout) {                                            \
-    all(in, out, first, size, dropout);                                                   \
-  }                                                                                       \
-  void name##_twice(const double* in, double* out, std::int64_t first, std::int64_t size, \
-                    const Dropout& dropout) {                                             \
-    all(in, out, first, size, dropout);                                                   \
+#define NAS_MAP(name, all)                                                                    \
+  void name##_in_float(const float* in, float* out, std::int64_t first, std::int64_t size,    \
+                       const Dropout& dropout) {                                              \
+    all(in, out, first, size, dropout);                                                       \
+  }                                                                                           \
+  void name##_in_double(const double* in, double* out, std::int64_t first, std::int64_t size, \
+                        const Dropout& dropout) {                                             \
+    all(in, out, first, size, dropout);                                                       \
   }
-#define NAS_MAP_OF_TWO(name, all)                                                           \
-  void name##_single(const float* in, const float* other, float* out, std::int64_t first,   \
-                     std::int64_t size, const Dropout& dropout) {                           \
-    all(in, other, out, first, size, dropout);                                              \
-  }                                                                                         \
-  void name##_twice(const double* in, const double* other, double* out, std::int64_t first, \
-                    std::int64_t size, const Dropout& dropout) {                            \
-    all(in, other, out, first, size, dropout);                                              \
+#define NAS_MAP_OF_TWO(name, all)                                                               \
+  void name##_in_float(const float* in, const float* other, float* out, std::int64_t first,     \
+                       std::int64_t size, const Dropout& dropout) {                             \
+    all(in, other, out, first, size, dropout);                                                  \
+  }                                                                                             \
+  void name##_in_double(const double* in, const double* other, double* out, std::int64_t first, \
+                        std::int64_t size, const Dropout& dropout) {                            \
+    all(in, other, out, first, size, dropout);                                                  \
   }
 NAS_MAP(drop, drop_all)
 NAS_MAP_OF_TWO(add, add_all)
@@ -129,14 +128,14 @@ namespace nas::kernels {
             const Dropout& dropout) {                                                            \
     HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, other, out, first, size, dropout);             \
   }
-NAS_MAP(drop, drop, float, single)
-NAS_MAP(drop, drop, double, twice)
-NAS_MAP_OF_TWO(add_dropped, add, float, single)
-NAS_MAP_OF_TWO(add_dropped, add, double, twice)
-NAS_MAP(gelu, gelu, float, single)
-NAS_MAP(gelu, gelu, double, twice)
-NAS_MAP_OF_TWO(gelu_backward, gelu_backward, float, single)
-NAS_MAP_OF_TWO(gelu_backward, gelu_backward, double, twice)
+NAS_MAP(drop, drop, float, in_float)
+NAS_MAP(drop, drop, double, in_double)
+NAS_MAP_OF_TWO(add_dropped, add, float, in_float)
+NAS_MAP_OF_TWO(add_dropped, add, double, in_double)
+NAS_MAP(gelu, gelu, float, in_float)
+NAS_MAP(gelu, gelu, double, in_double)
+NAS_MAP_OF_TWO(gelu_backward, gelu_backward, float, in_float)
+NAS_MAP_OF_TWO(gelu_backward, gelu_backward, double, in_double)
 #undef NAS_MAP
 #undef NAS_MAP_OF_TWO
 

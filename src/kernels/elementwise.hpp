@@ -22,7 +22,8 @@ void add_dropped(const double* in, const double* residual, double* out, std::int
                  std::int64_t size, const Dropout& dropout);
 
 /// out = dropout(gelu(in)), gelu(x) = x Phi(x) with the exact normal distribution function
-/// (Hendrycks & Gimpel 2016, arXiv:1606.08415), relative error below 1e-6 in float.
+/// (Hendrycks & Gimpel 2016, arXiv:1606.08415); in float within 1e-6 of the result for in > -5, and
+/// 0 below -13.
 void gelu(const float* in, float* out, std::int64_t first, std::int64_t size,
           const Dropout& dropout);
 void gelu(const double* in, double* out, std::int64_t first, std::int64_t size,

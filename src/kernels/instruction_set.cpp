@@ -24,17 +24,26 @@ std::vector<std::int64_t> targets() {
 
 }  // namespace
 
+namespace {
+
+/// Undoes use_instruction_set().
+void use_best() {
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+
 std::string instruction_set() { return hwy::TargetName(targets().front()); }
 
 std::vector<std::string> instruction_sets() {
-  hwy::SetSupportedTargetsForTest(0);  // whatever was chosen before
   std::vector<std::string> names;
   for (const auto target : targets()) names.emplace_back(hwy::TargetName(target));
   return names;
 }
 
 void use_instruction_set(const std::string& name) {
-  hwy::SetSupportedTargetsForTest(0);
+  use_best();
   for (const auto target : targets()) {
     if (hwy::TargetName(target) != name) continue;
     hwy::SetSupportedTargetsForTest(target);

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace nas::kernels {
 namespace HWY_NAMESPACE {
 
-/// Sum over a row of term(vector), by two chains of additions.
+/// Sum over a row of term(vector).
 template <class Real, class Term>
 HWY_INLINE Real sum_over(const Real* HWY_RESTRICT row, std::int64_t size, const Term& term) {
   const Wide<Real> d;
@@ -124,7 +124,7 @@ Real normalise(Real* row, std::int64_t size) {
 template <class Real>
 Real relu_forward(Real* row, std::int64_t /*visible*/, std::int64_t size, std::int64_t /*tokens*/) {
   const auto zero = hn::Zero(Wide<Real>());
-  map_row(row, size, [&](auto x) { return hn::Max(x, zero); });
+  map_row(row, size, [&](auto x) { return hn::Max(zero, x); });  // in this order NaN stays
   return normalise(row, size);
 }
 
@@ -164,7 +164,8 @@ Real sparsemax_forward(Real* row, std::int64_t /*visible*/, std::int64_t size,
   const auto top = hn::Set(d, largest(row, size));
   map_row(row, size, [&](auto x) { return hn::Sub(x, top); });
   // The largest is 0 now: at -1 it alone fills the sum, so the threshold is not to the left of it.
-  // From there the supports shrink; one that does not is the last, or rounding would go on for ever.
+  // From there the supports shrink; one that does not is the last, or rounding would go on for
+  // ever.
   Real threshold = -1;
   for (auto count = static_cast<std::size_t>(size) + 1;;) {
     const auto thresholds = hn::Set(d, threshold);
@@ -181,7 +182,7 @@ Real sparsemax_forward(Real* row, std::int64_t /*visible*/, std::int64_t size,
     count = larger;
   }
   const auto thresholds = hn::Set(d, threshold);
-  map_row(row, size, [&](auto x) { return hn::Max(hn::Sub(x, thresholds), hn::Zero(d)); });
+  map_row(row, size, [&](auto x) { return hn::Max(hn::Zero(d), hn::Sub(x, thresholds)); });
   return 0;
 }
 
@@ -212,7 +213,7 @@ Real entmax15_forward(Real* row, std::int64_t /*visible*/, std::int64_t size,
   map_row(row, size,
           [&](auto x) { return hn::Mul(hn::Sub(x, top), hn::Set(d, static_cast<Real>(0.5))); });
   const auto above = [&](auto x, auto threshold) {
-    return hn::Max(hn::Sub(x, threshold), hn::Zero(d));
+    return hn::Max(hn::Zero(d), hn::Sub(x, threshold));
   };
   // As for sparsemax, -1 is not to the right of the threshold. From the left the excess only falls;
   // rounding ends it.
@@ -229,7 +230,7 @@ Real entmax15_forward(Real* row, std::int64_t /*visible*/, std::int64_t size,
     }
     const Real excess = sum_of(d, squares) - 1;
     const Real next = threshold + excess / (2 * sum_of(d, sum));
-    if (excess <= 2 * std::numeric_limits<Real>::epsilon() || next <= threshold) break;
+    if (!(excess > 2 * std::numeric_limits<Real>::epsilon() && next > threshold)) break;
     threshold = next;
   }
   const auto thresholds = hn::Set(d, threshold);

@@ -29,15 +29,15 @@ struct RowKernel {
 };
 
 struct RowNormalization {
-  RowKernel<float> single;
-  RowKernel<double> twice;
+  RowKernel<float> in_float;
+  RowKernel<double> in_double;
 
   template <class Real>
   [[nodiscard]] const RowKernel<Real>& kernel() const {
     if constexpr (sizeof(Real) == sizeof(float)) {
-      return single;
+      return in_float;
     } else {
-      return twice;
+      return in_double;
     }
   }
 };

@@ -102,18 +102,19 @@ void multiply_all(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Rea
   }
 }
 
-void pack_single(MatrixView<float> b, std::int64_t k, std::int64_t n, float* packed) {
+void pack_in_float(MatrixView<float> b, std::int64_t k, std::int64_t n, float* packed) {
   pack_all(b, k, n, packed);
 }
-void pack_twice(MatrixView<double> b, std::int64_t k, std::int64_t n, double* packed) {
+void pack_in_double(MatrixView<double> b, std::int64_t k, std::int64_t n, double* packed) {
   pack_all(b, k, n, packed);
 }
-void multiply_single(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<float> a,
-                     const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
+void multiply_in_float(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<float> a,
+                       const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
   multiply_all(m, n, k, a, packed, initial, c, c_row);
 }
-void multiply_twice(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<double> a,
-                    const double* packed, Initial<double> initial, double* c, std::int64_t c_row) {
+void multiply_in_double(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<double> a,
+                        const double* packed, Initial<double> initial, double* c,
+                        std::int64_t c_row) {
   multiply_all(m, n, k, a, packed, initial, c, c_row);
 }
 
@@ -124,10 +125,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-HWY_EXPORT(pack_single);
-HWY_EXPORT(pack_twice);
-HWY_EXPORT(multiply_single);
-HWY_EXPORT(multiply_twice);
+HWY_EXPORT(pack_in_float);
+HWY_EXPORT(pack_in_double);
+HWY_EXPORT(multiply_in_float);
+HWY_EXPORT(multiply_in_double);
 
 std::int64_t packed_size(std::int64_t k, std::int64_t n) {
   // The widest panel: two vectors of 64 bytes.
@@ -137,24 +138,24 @@ std::int64_t packed_size(std::int64_t k, std::int64_t n) {
 
 template <>
 void pack(MatrixView<float> b, std::int64_t k, std::int64_t n, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_single)(b, k, n, packed);
+  HWY_DYNAMIC_DISPATCH(pack_in_float)(b, k, n, packed);
 }
 
 template <>
 void pack(MatrixView<double> b, std::int64_t k, std::int64_t n, double* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_twice)(b, k, n, packed);
+  HWY_DYNAMIC_DISPATCH(pack_in_double)(b, k, n, packed);
 }
 
 template <>
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<float> a,
               const float* packed, Initial<float> initial, float* c, std::int64_t c_row) {
-  HWY_DYNAMIC_DISPATCH(multiply_single)(m, n, k, a, packed, initial, c, c_row);
+  HWY_DYNAMIC_DISPATCH(multiply_in_float)(m, n, k, a, packed, initial, c, c_row);
 }
 
 template <>
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<double> a,
               const double* packed, Initial<double> initial, double* c, std::int64_t c_row) {
-  HWY_DYNAMIC_DISPATCH(multiply_twice)(m, n, k, a, packed, initial, c, c_row);
+  HWY_DYNAMIC_DISPATCH(multiply_in_double)(m, n, k, a, packed, initial, c, c_row);
 }
 
 }  // namespace nas::kernels

@@ -30,14 +30,15 @@ using Wide = hn::ScalableTag<Real>;
 template <class D>
 using Vector = hn::Vec<D>;
 
-/// e^x for x <= 88; 0 below -87.3, -inf included.
+/// e^x for x <= 88; 0 below -87.3, -inf included; NaN for NaN, which must not get lost: a diverging
+/// training is noticed by it.
 template <class D>
 requires std::same_as < hn::TFromD<D>,
 float > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) {
   const hn::RebindToSigned<D> integers;
   const auto lowest = hn::Set(d, -87.3F);
   // e^x = 2^n e^r, |r| <= ln(2) / 2; ln(2) in two parts, so that n ln(2) loses nothing.
-  const auto clamped = hn::Max(x, lowest);
+  const auto clamped = hn::Max(lowest, x);  // in this order NaN stays
   const auto n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504F)));
   auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), clamped);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);
@@ -49,19 +50,24 @@ float > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) {
   p = hn::MulAdd(hn::Mul(r, r), p, hn::Add(r, hn::Set(d, 1.0F)));
   const auto power = hn::BitCast(
       d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127))));
-  return hn::IfThenElseZero(hn::Ge(x, lowest), hn::Mul(p, power));
+  return hn::IfThenZeroElse(hn::Lt(x, lowest), hn::Mul(p, power));
 }
 
 template <class D>
 requires std::same_as < hn::TFromD<D>,
 double > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) { return hn::Exp(d, x); }
 
-/// 1 / x for x in the middle of the range: one Newton step after the processor's estimate.
+/// 1 / x for x in the middle of the range: one Newton step after the processor's estimate of 12
+/// bits.
 template <class D>
 requires std::same_as < hn::TFromD<D>,
 float > HWY_INLINE Vector<D> reciprocal(D d, Vector<D> x) {
+#if HWY_ARCH_X86
   const auto estimate = hn::ApproximateReciprocal(x);
   return hn::Mul(estimate, hn::NegMulAdd(x, estimate, hn::Set(d, 2.0F)));
+#else  // estimates of 8 bits
+  return hn::Div(hn::Set(d, 1.0F), x);
+#endif
 }
 
 template <class D>

@@ -70,7 +70,8 @@ class Temperature {
  public:
   virtual ~Temperature() = default;
   /// @param x  (B, T, D), what q, k and v are projected from.
-  /// @return the divisors, positive: a tensor that expands to (B, H, T, 1), one number a query.
+  /// @return the divisors, positive and finite: a tensor that expands to (B, H, T, 1), one number a
+  /// query.
   [[nodiscard]] virtual torch::Tensor divisors(const torch::Tensor& x) const = 0;
 };
 

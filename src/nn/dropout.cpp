@@ -74,6 +74,8 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& residual,
                                const torch::Tensor& x, const kernels::Dropout& mask) {
+    TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
+                residual.sizes());
     keep_mask(context, mask);
     return mapped(
         [&](const auto* in, const auto* stream, auto* out, std::int64_t first, std::int64_t size) {

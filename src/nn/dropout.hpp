@@ -32,7 +32,7 @@ kernels::Dropout dropout_mask(double p, const Pass& pass, std::uint64_t site);
 /// @return x itself if nothing is dropped.
 torch::Tensor dropout(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site);
 
-/// residual + dropout(x): one pass over memory on the CPU.
+/// residual + dropout(x), both of one size: one pass over memory on the CPU.
 torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x, double p,
                           const Pass& pass, std::uint64_t site);
 

@@ -154,6 +154,12 @@ torch::Tensor fused_attention(const FusedScores& scores,
       scores.direction.defined() ? scores.direction.contiguous() : at::empty({0}, q.options());
   const auto inverse_temperature =
       divisors.to(q.scalar_type()).reciprocal().expand({q.size(0), q.size(1), q.size(2), 1});
+  TORCH_CHECK(q.dim() == 4 && k.sizes() == q.sizes() && values.sizes() == q.sizes(),
+              "attention of q ", q.sizes(), ", k ", k.sizes(), ", v ", values.sizes(),
+              ", must be of one size (B, H, T, d)");
+  TORCH_CHECK((scores.score == kernels::Score::additive) == (direction.numel() > 0) &&
+                  (direction.numel() == 0 || direction.numel() == q.size(3)),
+              "additive scores have a direction of ", q.size(3), " numbers, others none");
   const auto call = c10::make_intrusive<Call>(scores.score, normalization, dropout);
   if (at::GradMode::is_enabled() &&
       (q.requires_grad() || k.requires_grad() || values.requires_grad() ||

@@ -18,9 +18,9 @@ struct FusedScores {
 /// Causal attention by blocks of queries, forward and backward (kernels/attention.hpp): no matrix
 /// of all scores, no mask and no random number is stored, only the weights, for the backward pass.
 /// On the CPU, float32 and float64; as many threads as LibTorch has, with the same result for any
-/// number.
+/// number, except for LibTorch's own sums over heads. Not for second derivatives.
 ///
-/// @param divisors  expands to (B, H, T, 1), positive.   @param v  (B, H, T, d).
+/// @param divisors  expands to (B, H, T, 1), positive and finite.   @param v  (B, H, T, d).
 /// @return (B, T, H d), the weighted values.
 torch::Tensor fused_attention(const FusedScores& scores,
                               const kernels::RowNormalization& normalization,

@@ -1,6 +1,7 @@
 #include "nn/loss.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -43,13 +44,21 @@ void for_rows(const torch::Tensor& logits, const Run& run) {
   }
 }
 
+/// LibTorch's own losses say so, too.
+void require_targets_below(std::int64_t vocabulary, const torch::Tensor& targets) {
+  if (targets.numel() == 0) return;
+  const auto largest = targets.max().item<std::int64_t>();
+  TORCH_CHECK_INDEX(largest < vocabulary, "target ", largest, " must be below the vocabulary of ",
+                    vocabulary);
+}
+
 /// The three products of a few rows of logits with the embedding matrix, E (V, D).
 class OutputProducts {
  public:
   /// @param rows  at most so many at once.
   OutputProducts(const torch::Tensor& embedding, std::int64_t rows)
       : by_logits_(embedding), by_features_(embedding.t()) {
-    // Rows a whole cache line apart, and never a multiple of a page, which would crowd the cache.
+    // Rows begin at cache lines, and not a power of two apart, which would crowd the cache.
     const std::int64_t size = (embedding.size(0) + 15) / 16 * 16;
     logits_ = at::empty({rows, size % 1024 == 0 ? size + 16 : size}, embedding.options())
                   .narrow(1, 0, embedding.size(0));
@@ -123,6 +132,7 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
     const auto inputs = features.contiguous();
     const auto wanted = targets.contiguous();
     const auto* target = wanted.data_ptr<std::int64_t>();
+    require_targets_below(embedding.size(0), wanted);
     const double weight = 1.0 / static_cast<double>(wanted.ge(0).sum().item<std::int64_t>());
     const auto by_features = at::empty_like(inputs);
     const auto by_embedding = at::zeros_like(embedding, at::MemoryFormat::Contiguous);
@@ -154,7 +164,7 @@ torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::T
   }
   namespace F = torch::nn::functional;
   constexpr std::int64_t kIgnored = -100;
-  return F::cross_entropy(at::linear(features, embedding),
+  return F::cross_entropy(linear(features, embedding, {}, mode),
                           targets.masked_fill(targets.lt(0), kIgnored),
                           F::CrossEntropyFuncOptions().ignore_index(kIgnored));
 }
@@ -162,16 +172,27 @@ torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::T
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
                          const torch::Tensor& targets, NumericalMode mode) {
   const at::NoGradGuard no_grad;
+  const bool fused = mode != NumericalMode::reference && features.device().is_cpu();
+  if (fused) require_targets_below(embedding.size(0), targets);
+  std::optional<PackedMatrix> packed;
+  if (mode == NumericalMode::exact && fused) packed.emplace(embedding.t());
   const std::int64_t step = rows_at_once(features, embedding);
   TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
                      at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
   for (std::int64_t first = 0; first < features.size(0); first += step) {
     const std::int64_t rows = std::min(step, features.size(0) - first);
-    const auto logits = linear(features.narrow(0, first, rows), embedding, {}, mode);
+    const auto inputs = features.narrow(0, first, rows);
+    torch::Tensor logits;
+    if (packed) {
+      logits = at::empty({rows, embedding.size(0)}, features.options());
+      packed->multiply(inputs, logits);
+    } else {
+      logits = linear(inputs, embedding, {}, mode);
+    }
     const auto target = targets.narrow(0, first, rows).contiguous();
     auto nll = scores.nll.narrow(0, first, rows);
     auto correct = scores.correct.narrow(0, first, rows);
-    if (mode != NumericalMode::reference && features.device().is_cpu()) {
+    if (fused) {
       for_rows(logits, [&](std::int64_t row, const auto* values) {
         const auto score =
             kernels::cross_entropy(values, logits.size(1), target.data_ptr<std::int64_t>()[row]);

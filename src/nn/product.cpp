@@ -96,6 +96,16 @@ PackedMatrix::PackedMatrix(const torch::Tensor& b)
 
 void PackedMatrix::multiply(const torch::Tensor& a, const torch::Tensor& c,
                             const torch::Tensor& initial) const {
+  TORCH_CHECK(a.dim() == 2 && a.size(1) == k_ && c.dim() == 2 && c.size(0) == a.size(0) &&
+                  c.size(1) == n_ && (n_ == 1 || c.stride(1) == 1),
+              "a product of ", a.sizes(), " and (", k_, ", ", n_, ") does not fit ", c.sizes());
+  TORCH_CHECK(!initial.defined() || (initial.size(-1) == n_ && initial.stride(-1) == 1),
+              "a product of ", n_, " columns is not added to ", initial.sizes());
+  if (k_ == 0) {  // a sum of nothing
+    if (!initial.defined()) c.zero_();
+    if (initial.defined() && !initial.is_same(c)) c.copy_(initial.expand(c.sizes()));
+    return;
+  }
   AT_DISPATCH_FLOATING_TYPES(a.scalar_type(), "multiply", [&] {
     kernels::Initial<scalar_t> start;
     if (initial.defined()) {

@@ -19,7 +19,7 @@ class PackedMatrix {
   ///
   /// @param a        (m, k), any strides.
   /// @param c        (m, n), rows contiguous.
-  /// @param initial  (n), added to each row; c itself; or undefined: zeros.
+  /// @param initial  (n), contiguous, added to each row; c itself; or undefined: zeros.
   void multiply(const torch::Tensor& a, const torch::Tensor& c,
                 const torch::Tensor& initial = {}) const;
 
@@ -29,8 +29,9 @@ class PackedMatrix {
 };
 
 // Products of numerical mode `fast`: factors are rounded to bfloat16 (8 bits of significand), sums
-// are float32. Processors with AVX512_BF16 and GPUs compute twice as many of these at a time; on
-// others the rounded factors are multiplied as float32, with the same accuracy and no gain.
+// are float32, and results are rounded to bfloat16 again. Processors with AVX512_BF16 and GPUs
+// compute twice as many of these at a time; on others the rounded factors are multiplied as
+// float32, results are not rounded, and nothing is gained.
 
 /// Whether products of bfloat16 numbers are faster than those of float32 on the CPU.
 bool has_bf16_products();
@@ -39,7 +40,7 @@ bool has_bf16_products();
 /// stays.
 torch::Tensor rounded_factor(const torch::Tensor& x);
 
-/// x W' + b as one operation in the way of a mode; backward likewise.
+/// x W' + b as one operation in the way of a mode; backward likewise. Not for second derivatives.
 ///
 /// @param x  (..., in).   @param weight  (out, in).   @param bias  (out), or undefined.
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,

@@ -16,6 +16,7 @@ void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_nor
   for (const auto& parameter : parameters) {
     if (parameter.grad().defined()) norms.push_back(parameter.grad().norm());
   }
+  if (norms.empty()) return;
   const auto total = torch::stack(norms).norm();
   const auto factor = (max_norm / (total + 1e-6)).clamp_max(1.0);
   for (const auto& parameter : parameters) {
@@ -50,7 +51,8 @@ Optimizer::~Optimizer() = default;
 void Optimizer::step() {
   clip_gradients(parameters_, clip_norm_);
   adamw_->step();
-  adamw_->zero_grad();
+  // Gone, not zero: the next backward pass then hands its own tensors over instead of adding them.
+  for (auto& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
 }
 
 void Optimizer::set_learning_rate(double rate) {

@@ -37,8 +37,8 @@ struct TrainingSettings {
   [[nodiscard]] double rate(std::int64_t step) const;
 };
 
-/// Where, how and under which limits a training runs: nothing here changes its result, except by
-/// rounding (device, threads, numerical mode).
+/// Where, how and under which limits a training runs. Threads and numerical mode change its result
+/// by rounding, another kind of device by other dropout masks, nothing else does.
 struct TrainingContext {
   std::string device = "cpu";
   int threads = 1;

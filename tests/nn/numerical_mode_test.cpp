@@ -6,7 +6,10 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -177,7 +180,7 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
                 .select(2, visible - 1)
                 .flatten();
         const auto statistic =
-            row_kernel->single.forward(row.data_ptr<float>(), visible, row.numel(), visible);
+            row_kernel->in_float.forward(row.data_ptr<float>(), visible, row.numel(), visible);
         // Which of equal scores are among the largest is nobody's business.
         const auto sorted = [](const torch::Tensor& x) { return std::get<0>(x.sort()); };
         EXPECT_TRUE(sorted(row.narrow(0, 0, visible)).allclose(sorted(expected), 1e-4, 1e-6))
@@ -185,8 +188,8 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
             << row << expected;
         EXPECT_EQ(row.narrow(0, visible, row.numel() - visible).count_nonzero().item<int>(), 0);
         const auto gradient = at::ones_like(row);
-        row_kernel->single.backward(row.data_ptr<float>(), gradient.data_ptr<float>(), row.numel(),
-                                    statistic);
+        row_kernel->in_float.backward(row.data_ptr<float>(), gradient.data_ptr<float>(),
+                                      row.numel(), statistic);
         EXPECT_TRUE(gradient.isfinite().all().item<bool>()) << key << " " << scale;
       }
     }
@@ -202,7 +205,7 @@ TEST(FusedAttention, ThresholdsAreFoundForAnyScores) {
         const std::int64_t visible = 1 + trial % 128;
         auto row = at::full({kernels::padded(visible)}, -std::numeric_limits<float>::infinity());
         row.narrow(0, 0, visible).normal_(trial % 3, spread, generator);
-        rows.single.forward(row.data_ptr<float>(), visible, row.numel(), visible);
+        rows.in_float.forward(row.data_ptr<float>(), visible, row.numel(), visible);
         const auto sum = row.sum().item<double>();
         ASSERT_NEAR(sum, 1.0, 1e-4) << spread << " " << visible;
       }
@@ -244,6 +247,32 @@ TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
                               .flatten(2);
     EXPECT_TRUE(weights.allclose(expected, 1e-4, 1e-5)) << size;
   }
+}
+
+std::mutex rows_mutex;
+std::set<std::thread::id> threads_of_rows;
+
+float remember_thread(float* /*row*/, std::int64_t /*visible*/, std::int64_t /*size*/,
+                      std::int64_t /*tokens*/) {
+  const std::lock_guard lock(rows_mutex);
+  threads_of_rows.insert(std::this_thread::get_id());
+  return 0.0F;
+}
+
+/// Compiled without OpenMP, LibTorch's loops would silently use one thread.
+TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
+#ifdef _OPENMP
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  const auto x = at::ones({4, 2, 40, 8});
+  kernels::RowNormalization rows{};
+  rows.in_float.forward = &remember_thread;
+  fused_attention({kernels::Score::product, x, x}, rows, at::ones({}), x, {});
+  at::set_num_threads(before);
+  EXPECT_EQ(threads_of_rows.size(), 2U);
+#else
+  GTEST_SKIP() << "built without OpenMP";
+#endif
 }
 
 TEST(FusedAttention, DoesNotDependOnTheNumberOfThreads) {
