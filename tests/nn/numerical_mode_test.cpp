@@ -196,6 +196,22 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
   }
 }
 
+/// A diverging training is noticed by its NaN, so no row may swallow one.
+TEST(FusedAttention, NaNStaysNaN) {
+  for (const auto& key : components().keys("normalization")) {
+    std::vector<Parameter> parameters;
+    const auto rows =
+        normalizations().at(key).make(LayerContext{}, ParameterScope(parameters))->fused();
+    for (const std::int64_t position : {0, 5, 19}) {
+      auto row = at::full({kernels::padded(20)}, -std::numeric_limits<float>::infinity());
+      row.narrow(0, 0, 20).copy_(at::linspace(-1.0, 1.0, 20));
+      row[position].fill_(std::numeric_limits<float>::quiet_NaN());
+      rows->in_float.forward(row.data_ptr<float>(), 20, row.numel(), 20);
+      EXPECT_TRUE(row.isnan().any().item<bool>()) << key << " " << position;
+    }
+  }
+}
+
 /// Newton's steps from the left must end, whatever rounding does to them.
 TEST(FusedAttention, ThresholdsAreFoundForAnyScores) {
   auto generator = at::detail::createCPUGenerator(7);
