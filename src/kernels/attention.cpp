@@ -138,10 +138,10 @@ class ProductScore {
         dots[i] = sum_of(d, sum);
       }
     }
-    multiply<Write::replace>(block.rows(), size, block.end,
-                             Left<Real>{gradient, block.columns(), 1}, key_rows_, size, dq, size);
-    multiply<Write::add>(block.end, size, block.rows(), Left<Real>{gradient, 1, block.columns()},
-                         query_rows_ + block.begin * size, size, dk_, size);
+    multiply_rows<Real>(block.rows(), size, block.end, {gradient, block.columns(), 1}, key_rows_,
+                        size, {}, dq, size);
+    multiply_rows<Real>(block.end, size, block.rows(), {gradient, 1, block.columns()},
+                        query_rows_ + block.begin * size, size, {dk_, size}, dk_, size);
     if constexpr (!Map::kNeedsProduct) {
       // sum_j g_ij q_i.k_j = q_i.dq_i
       for (std::int64_t i = 0; i < block.rows(); ++i) {
@@ -157,9 +157,9 @@ class ProductScore {
 
  private:
   void product(const Block& block, Real* out) {
-    multiply<Write::replace>(block.rows(), block.columns(), head_.width,
-                             Left<Real>{head_.q[block.begin], head_.q.token_step, 1}, keys_,
-                             padded(head_.tokens), out, block.columns());
+    multiply_rows<Real>(block.rows(), block.columns(), head_.width,
+                        {head_.q[block.begin], head_.q.token_step, 1}, keys_, padded(head_.tokens),
+                        {}, out, block.columns());
   }
 
   Head<Real> head_{};
@@ -436,8 +436,8 @@ void forward_heads(const Attention<Real>& attention, HeadVectors<Real> output, s
         }
       }
       if (kept != nullptr) kept += block.rows() * columns;
-      multiply<Write::replace>(block.rows(), row, block.end, Left<Real>{weights, columns, 1},
-                               values, row, mixed, row);
+      multiply_rows<Real>(block.rows(), row, block.end, {weights, columns, 1}, values, row, {},
+                          mixed, row);
       unpack_rows(mixed, output.head(sequence, head), block.begin, block.end, width);
     }
   }
@@ -473,9 +473,8 @@ void backward_heads(const Attention<Real>& attention, const AttentionGradients<R
     for (Block block{0, 0}; block.end < tokens;) {
       block = {block.end, std::min(block.end + kQueryRows, tokens)};
       const std::int64_t columns = block.columns();
-      multiply<Write::replace>(block.rows(), columns, width,
-                               Left<Real>{outputs + block.begin * row, row, 1}, values,
-                               padded(tokens), gradient, columns);
+      multiply_rows<Real>(block.rows(), columns, width, {outputs + block.begin * row, row, 1},
+                          values, padded(tokens), {}, gradient, columns);
       const Real* used = weights;
       if (attention.dropout.drops()) {
         std::copy_n(weights, block.rows() * columns, dropped);
@@ -486,8 +485,8 @@ void backward_heads(const Attention<Real>& attention, const AttentionGradients<R
         }
         used = dropped;
       }
-      multiply<Write::add>(block.end, row, block.rows(), Left<Real>{used, 1, columns},
-                           outputs + block.begin * row, row, dv, row);
+      multiply_rows<Real>(block.end, row, block.rows(), {used, 1, columns},
+                          outputs + block.begin * row, row, {dv, row}, dv, row);
       for (std::int64_t i = block.begin; i < block.end; ++i) {
         Real* g = gradient + (i - block.begin) * columns;
         attention.normalization.backward(weights + (i - block.begin) * columns, g, columns,

@@ -13,46 +13,33 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "kernels/product.hpp"
 #include "kernels/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace nas::kernels {
 namespace HWY_NAMESPACE {
 
-/// A left factor: element (i, p) lies at data[i * row + p * column], so that a transpose is a swap.
-template <class Real>
-struct Left {
-  const Real* data;
-  std::int64_t row;
-  std::int64_t column;
-};
-
 /// Rows of a tile of two vectors: as many sums as the registers hold, 32 of them with AVX-512, 16
 /// otherwise, beside a row of B and a factor.
 template <class Real>
 inline constexpr std::size_t kTileRows = sizeof(Vector<Wide<Real>>) == 64 ? 8 : 6;
 
-/// What a product is added to: rows of the shape of C (C itself, or one row for all, at step 0).
-template <class Real>
-struct Start {
-  const Real* data = nullptr;  ///< null: zeros
-  std::int64_t row = 0;
-};
-
-/// kRows x (kVectors vectors) of C = start + A B, held in registers over all of k.
+/// kRows x (kVectors vectors) of C = initial + A B, held in registers over all of k.
 template <std::size_t kRows, std::size_t kVectors, class Real>
-HWY_INLINE void multiply_tile(std::int64_t k, Left<Real> a, const Real* HWY_RESTRICT b,
-                              std::int64_t b_row, Start<Real> start, Real* c, std::int64_t c_row) {
+HWY_INLINE void multiply_tile(std::int64_t k, MatrixView<Real> a, const Real* HWY_RESTRICT b,
+                              std::int64_t b_row, Initial<Real> initial, Real* c,
+                              std::int64_t c_row) {
   const Wide<Real> d;
   constexpr std::size_t kLanes = hn::MaxLanes(d);
   constexpr std::int64_t kAhead = 12;
   Vector<Wide<Real>> sums[kRows][kVectors];
   for (std::size_t i = 0; i < kRows; ++i) {
     for (std::size_t j = 0; j < kVectors; ++j) {
-      sums[i][j] =
-          start.data == nullptr
-              ? hn::Zero(d)
-              : hn::LoadU(d, start.data + static_cast<std::int64_t>(i) * start.row + j * kLanes);
+      sums[i][j] = initial.data == nullptr
+                       ? hn::Zero(d)
+                       : hn::LoadU(d, initial.data + static_cast<std::int64_t>(i) * initial.row +
+                                          j * kLanes);
     }
   }
   for (std::int64_t p = 0; p < k; ++p) {
@@ -75,40 +62,32 @@ HWY_INLINE void multiply_tile(std::int64_t k, Left<Real> a, const Real* HWY_REST
 }
 
 template <std::size_t kVectors, class Real>
-HWY_NOINLINE void multiply_columns(std::int64_t m, std::int64_t k, Left<Real> a,
+HWY_NOINLINE void multiply_columns(std::int64_t m, std::int64_t k, MatrixView<Real> a,
                                    const Real* HWY_RESTRICT b, std::int64_t b_row,
-                                   Start<Real> start, Real* c, std::int64_t c_row) {
+                                   Initial<Real> initial, Real* c, std::int64_t c_row) {
   constexpr std::size_t kRows = kTileRows<Real>;
   std::int64_t i = 0;
-  const auto left = [&] { return Left<Real>{a.data + i * a.row, a.row, a.column}; };
-  const auto from = [&] {
-    return Start<Real>{start.data == nullptr ? nullptr : start.data + i * start.row, start.row};
-  };
   constexpr auto kStep = static_cast<std::int64_t>(kRows);
   for (; i + kStep <= m; i += kStep) {
-    multiply_tile<kRows, kVectors>(k, left(), b, b_row, from(), c + i * c_row, c_row);
+    multiply_tile<kRows, kVectors>(k, a.at(i, 0), b, b_row, initial.at(i, 0), c + i * c_row, c_row);
   }
   for (; i < m; ++i) {
-    multiply_tile<1, kVectors>(k, left(), b, b_row, from(), c + i * c_row, c_row);
+    multiply_tile<1, kVectors>(k, a.at(i, 0), b, b_row, initial.at(i, 0), c + i * c_row, c_row);
   }
 }
 
-/// What a product does to the values that are there.
-enum class Write { replace, add };
-
-/// C (m, n) (+)= A (m, k) B (k, n), rows of B and C contiguous; n is a multiple of the vector.
-template <Write kWrite, class Real>
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Left<Real> a, const Real* b,
-              std::int64_t b_row, Real* c, std::int64_t c_row) {
+/// C (m, n) = initial + A (m, k) B (k, n), rows of B and C contiguous; n is a multiple of the
+/// vector.
+template <class Real>
+void multiply_rows(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Real> a,
+                   const Real* b, std::int64_t b_row, Initial<Real> initial, Real* c,
+                   std::int64_t c_row) {
   constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(Wide<Real>()));
-  const auto start = [&](std::int64_t j) {
-    return kWrite == Write::add ? Start<Real>{c + j, c_row} : Start<Real>{};
-  };
   std::int64_t j = 0;
   for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
-    multiply_columns<2>(m, k, a, b + j, b_row, start(j), c + j, c_row);
+    multiply_columns<2>(m, k, a, b + j, b_row, initial.at(0, j), c + j, c_row);
   }
-  if (j < n) multiply_columns<1>(m, k, a, b + j, b_row, start(j), c + j, c_row);
+  if (j < n) multiply_columns<1>(m, k, a, b + j, b_row, initial.at(0, j), c + j, c_row);
 }
 
 }  // namespace HWY_NAMESPACE

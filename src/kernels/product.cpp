@@ -57,21 +57,21 @@ void pack_all(MatrixView<Real> b, std::int64_t k, std::int64_t n, Real* HWY_REST
 
 /// Some rows of C, one panel wide, over one block of k.
 template <class Real>
-void multiply_panel(std::int64_t m, std::int64_t width, std::int64_t depth, Left<Real> a,
-                    const Real* HWY_RESTRICT panel, Start<Real> start, Real* c,
+void multiply_panel(std::int64_t m, std::int64_t width, std::int64_t depth, MatrixView<Real> a,
+                    const Real* HWY_RESTRICT panel, Initial<Real> initial, Real* c,
                     std::int64_t c_row) {
   if (width == kPanel<Real>) {
-    multiply_columns<2>(m, depth, a, panel, kPanel<Real>, start, c, c_row);
+    multiply_columns<2>(m, depth, a, panel, kPanel<Real>, initial, c, c_row);
     return;
   }
   // The last columns: C has no room for a whole tile.
   HWY_ALIGN Real tile[kRowBlock * kPanel<Real>] = {};
-  if (start.data != nullptr) {
+  if (initial.data != nullptr) {
     for (std::int64_t i = 0; i < m; ++i) {
-      std::copy_n(start.data + i * start.row, width, tile + i * kPanel<Real>);
+      std::copy_n(initial.data + i * initial.row, width, tile + i * kPanel<Real>);
     }
   }
-  multiply_columns<2>(m, depth, a, panel, kPanel<Real>, Start<Real>{tile, kPanel<Real>}, tile,
+  multiply_columns<2>(m, depth, a, panel, kPanel<Real>, Initial<Real>{tile, kPanel<Real>}, tile,
                       kPanel<Real>);
   for (std::int64_t i = 0; i < m; ++i) {
     std::copy_n(tile + i * kPanel<Real>, width, c + i * c_row);
@@ -85,18 +85,12 @@ void multiply_all(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Rea
     const std::int64_t rows = std::min(kRowBlock, m - top);
     for (std::int64_t begin = 0; begin < k; begin += kDepth) {
       const std::int64_t depth = std::min(kDepth, k - begin);
-      const Left<Real> left{a.data + top * a.row + begin * a.column, a.row, a.column};
       const Real* block = packed + begin * panels<Real>(n) * kPanel<Real>;
       for (std::int64_t first = 0; first < n; first += kPanel<Real>) {
         const std::int64_t width = std::min(kPanel<Real>, n - first);
         Real* out = c + top * c_row + first;
-        Start<Real> start{out, c_row};
-        if (begin == 0) {
-          start = initial.data == nullptr
-                      ? Start<Real>{}
-                      : Start<Real>{initial.data + top * initial.row + first, initial.row};
-        }
-        multiply_panel(rows, width, depth, left, block + first * depth, start, out, c_row);
+        multiply_panel(rows, width, depth, a.at(top, begin), block + first * depth,
+                       begin == 0 ? initial.at(top, first) : Initial<Real>{out, c_row}, out, c_row);
       }
     }
   }

@@ -15,7 +15,10 @@ struct MatrixView {
   std::int64_t row = 0;
   std::int64_t column = 1;
 
-  [[nodiscard]] MatrixView transposed() const { return {data, column, row}; }
+  /// The part from element (i, j) on.
+  [[nodiscard]] MatrixView at(std::int64_t i, std::int64_t j) const {
+    return {data + i * row + j * column, row, column};
+  }
 };
 
 /// @return elements of a packed (k, n) matrix.
@@ -31,6 +34,10 @@ template <class Real>
 struct Initial {
   const Real* data = nullptr;
   std::int64_t row = 0;
+
+  [[nodiscard]] Initial at(std::int64_t i, std::int64_t j) const {
+    return {data == nullptr ? nullptr : data + i * row + j, row};
+  }
 };
 
 /// @param packed  B, packed.   @param c  row i begins at c + i * c_row; only n elements of it are
