@@ -26,16 +26,7 @@ NAS_REGISTER_ALGORITHM(
     {.key = "gaco",
      .summary = "extended ant colony (Schlueter, Egea & Banga 2009); categories by rounding, which "
                 "orders them",
-     .settings = {generations_setting(20),
-                  integer_setting("kernel", 0, 0, 1e6,
-                                  "solutions in the archive that guides the ants; 0 = fitted: 63, "
-                                  "or the population if less"),
-                  number_setting("convergence", 1.0, 0, 100,
-                                 "q: the smaller, the more the best solutions weigh"),
-                  integer_setting("threshold", 1, 1, 1e9,
-                                  "generation from which the convergence speed q is 0.01"),
-                  number_setting("focus", 0.0, 0, 1e6,
-                                 "0 = none; else pulls the ants towards the best")},
+     .settings = ant_colony_settings(),
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

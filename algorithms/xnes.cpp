@@ -1,5 +1,3 @@
-#include <cstdint>
-
 #include <pagmo/algorithms/xnes.hpp>
 
 #include "search/algorithm.hpp"
@@ -20,16 +18,7 @@ NAS_REGISTER_ALGORITHM(
     {.key = "xnes",
      .summary = "exponential natural evolution strategy (Glasmachers et al. 2010) over one score "
                 "an option",
-     .settings = {generations_setting(20),
-                  number_setting("sigma0", 0.5, 1e-6, 1,
-                                 "first standard deviation, as a share of the range"),
-                  number_setting("ftol", 0.0, 0, 1,
-                                 "ends when the population's values differ by less"),
-                  number_setting("xtol", 0.0, 0, 1, "ends when steps are smaller"),
-                  {.name = "force_bounds",
-                   .default_value = true,
-                   .help = "keep candidates within the bounds; else they are clamped when decoded, "
-                           "and what was adapted is not what was evaluated"}},
+     .settings = evolution_strategy_settings(),
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

@@ -81,8 +81,14 @@ Setting choice_setting(std::string name, std::vector<std::string> choices, std::
 /// Fits that several algorithms share, for Algorithm::fit. A mutation rate of 0 becomes 1 / genes,
 /// so that a child differs in one gene on average.
 void fit_mutation(Parameters& settings, const SearchFacts& facts);
+/// What pagmo's ant colonies, gaco and maco, have in common: generations, kernel, convergence,
+/// threshold, focus.
+std::vector<Setting> ant_colony_settings();
 /// Ant colonies: a kernel of 0 becomes pagmo's 63, or the population where that is less.
 std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& facts);
+/// What pagmo's evolution strategies, cmaes and xnes, have in common: generations, sigma0, ftol,
+/// xtol, force_bounds.
+std::vector<Setting> evolution_strategy_settings();
 /// Evolution strategies: 4 + 3 ln(dimension), at least 5 (Hansen 2006).
 std::int64_t evolution_strategy_population(const SearchFacts& facts);
 

@@ -63,6 +63,14 @@ struct Objective {
 /// looks at no context; where there is no such model, what guessing reaches.
 std::optional<Range> expected_perplexity(const nlohmann::json& facts);
 
+/// The setting `context` of objectives that may look at another length than the model's.
+Setting context_setting();
+/// An analytic objective of the architecture at the length that the setting `context` names.
+///
+/// @param cost  in units of `unit`.
+Objective at_context(const Parameters& settings, std::string unit,
+                     std::function<double(const Architecture&)> cost);
+
 using ObjectiveRegistry = Registry<Objective(const Parameters&)>;
 ObjectiveRegistry& objectives();
 

@@ -60,6 +60,18 @@ void fit_mutation(Parameters& settings, const SearchFacts& facts) {
   settings.set("mutation", 1.0 / static_cast<double>(std::max<std::size_t>(facts.num_genes, 1)));
 }
 
+std::vector<Setting> ant_colony_settings() {
+  return {generations_setting(20),
+          integer_setting("kernel", 0, 0, 1e6,
+                          "solutions in the archive that guides the ants; 0 = fitted: 63, or the "
+                          "population if less"),
+          number_setting("convergence", 1.0, 0, 100,
+                         "q: the smaller, the more the best solutions weigh"),
+          integer_setting("threshold", 1, 1, 1e9,
+                          "generation from which the convergence speed q is 0.01"),
+          number_setting("focus", 0.0, 0, 1e6, "0 = none; else pulls the ants towards the best")};
+}
+
 std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& /*facts*/) {
   using Integer = std::int64_t;
   const auto population = settings.get<Integer>("population");
@@ -73,9 +85,41 @@ std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& /*facts*
   return {};
 }
 
+std::vector<Setting> evolution_strategy_settings() {
+  return {
+      generations_setting(20),
+      number_setting("sigma0", 0.5, 1e-6, 1, "first standard deviation, as a share of the range"),
+      number_setting("ftol", 0.0, 0, 1, "ends when the population's values differ by less"),
+      number_setting("xtol", 0.0, 0, 1, "ends when steps are smaller"),
+      {.name = "force_bounds",
+       .default_value = true,
+       .help =
+           "keep candidates within the bounds; else they are clamped when decoded, and what was "
+           "adapted is not what was evaluated"}};
+}
+
 std::int64_t evolution_strategy_population(const SearchFacts& facts) {
   const double dimension = static_cast<double>(std::max<std::size_t>(facts.dimension, 1));
   return std::max<std::int64_t>(5, 4 + static_cast<std::int64_t>(3.0 * std::log(dimension)));
+}
+
+Setting context_setting() {
+  return {.name = "context",
+          .default_value = std::int64_t{0},
+          .help = "length of the sequences, tokens; 0 = the model's",
+          .min = 0,
+          .max = 1e6};
+}
+
+Objective at_context(const Parameters& settings, std::string unit,
+                     std::function<double(const Architecture&)> cost) {
+  const auto context = settings.get<std::int64_t>("context");
+  return {.unit = std::move(unit),
+          .analytic = [context, cost = std::move(cost)](const Subject& subject) {
+            auto architecture = subject.architecture;
+            if (context > 0) architecture.context = context;
+            return cost(architecture);
+          }};
 }
 
 std::optional<Range> expected_perplexity(const nlohmann::json& facts) {
