@@ -43,20 +43,14 @@ std::vector<Vector> grid(const pagmo::problem& problem, unsigned levels) {
 
 }  // namespace
 
-Exhaustive::Exhaustive(const Options& options, std::uint32_t seed)
-    : options_(options), seed_(seed), engine_(seed) {
+Exhaustive::Exhaustive(const Options& options) : options_(options) {
   require(options.levels >= 1, "levels", options.levels, ">= 1");
-}
-
-void Exhaustive::set_seed(unsigned seed) {
-  seed_ = seed;
-  engine_.seed(seed);
 }
 
 std::string Exhaustive::get_name() const { return "exhaustive: every combination"; }
 
 std::string Exhaustive::get_extra_info() const {
-  return "levels: " + std::to_string(options_.levels) + "\nseed: " + std::to_string(seed_);
+  return "levels: " + std::to_string(options_.levels);
 }
 
 pagmo::population Exhaustive::evolve(pagmo::population population) const {
@@ -98,9 +92,9 @@ namespace {
 using Integer = std::int64_t;
 
 pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
-                      std::uint32_t seed) {
+                      std::uint32_t /*seed*/) {
   return pagmo::algorithm(
-      Exhaustive({.levels = static_cast<unsigned>(settings.get<Integer>("levels"))}, seed));
+      Exhaustive({.levels = static_cast<unsigned>(settings.get<Integer>("levels"))}));
 }
 
 NAS_REGISTER_ALGORITHM(

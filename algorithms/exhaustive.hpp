@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -27,27 +25,24 @@ class Exhaustive {
     }
   };
 
-  Exhaustive() : Exhaustive(Options{}, 42) {}
+  Exhaustive() : Exhaustive(Options{}) {}
   /// @throws std::invalid_argument naming the option, its value and what is allowed.
-  Exhaustive(const Options& options, std::uint32_t seed);
+  explicit Exhaustive(const Options& options);
 
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population is
   /// empty.
   pagmo::population evolve(pagmo::population population) const;
 
-  void set_seed(unsigned seed);
   [[nodiscard]] std::string get_name() const;
   [[nodiscard]] std::string get_extra_info() const;
 
   template <class Archive>
   void serialize(Archive& archive, unsigned /*version*/) {
-    archive& options_& seed_& engine_;
+    archive& options_;
   }
 
  private:
   Options options_;
-  std::uint32_t seed_;
-  mutable std::mt19937 engine_;
 };
 
 }  // namespace nas

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 #include "search/objective.hpp"
 
 namespace {
@@ -64,17 +65,8 @@ const EnergySources kInProgram{.nvml = ""};  // dlopen("") is the program itself
 /// A folder like /sys/class/powercap.
 class Powercap : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "attnas-powercap-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    sources_.powercap = name;
-  }
-  void TearDown() override { fs::remove_all(sources_.powercap); }
-
   void write(const std::string& file, const std::string& text) const {
-    const auto path = fs::path(sources_.powercap) / file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text << '\n';
+    temporary_.write(file, text + '\n');
   }
   void add_domain(const std::string& folder, const std::string& name, std::uint64_t energy) const {
     write(folder + "/name", name);
@@ -85,7 +77,8 @@ class Powercap : public ::testing::Test {
     write(folder + "/energy_uj", std::to_string(energy));
   }
 
-  EnergySources sources_;
+  const TemporaryFolder temporary_;
+  EnergySources sources_{.powercap = temporary_.path().string()};
 };
 
 TEST_F(Powercap, SumsThePackages) {

@@ -17,6 +17,7 @@
 #include <pagmo/s11n.hpp>
 
 #include "core/seed.hpp"
+#include "message_of.hpp"
 #include "search/algorithm.hpp"
 
 namespace nas {
@@ -210,16 +211,6 @@ TEST(EvoGa, AdaptiveRateFalls) {
   EXPECT_NEAR(ga.mutation_rate(1), 0.5 * std::pow(0.5, 0.1), 1e-15);
   EXPECT_NEAR(ga.mutation_rate(9), 0.5 * std::pow(0.5, 0.9), 1e-15);
   EXPECT_EQ(EvoGa({}, 1).mutation_rate(5), 0.3);
-}
-
-template <class Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(EvoGa, RefusesWhatItCannotDo) {

@@ -21,6 +21,7 @@
 #include <pagmo/utils/hypervolume.hpp>
 
 #include "core/seed.hpp"
+#include "message_of.hpp"
 #include "search/algorithm.hpp"
 
 namespace nas {
@@ -478,16 +479,6 @@ TEST(Motpe, ConstantAndFailingObjectivesDoNoHarm) {
   landscape.value = [](const Vector& x) { return Vector{x[0] == 3 ? x[1] : std::nan("")}; };
   const auto end = Motpe(options(100), 1).evolve(start(landscape, 12, 1));
   for (const auto& x : end.get_x()) EXPECT_EQ(x[0], 3);
-}
-
-template <class Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(Motpe, RefusesWhatItCannotDo) {

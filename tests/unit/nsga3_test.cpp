@@ -20,6 +20,7 @@
 #include <pagmo/utils/multi_objective.hpp>
 
 #include "core/seed.hpp"
+#include "message_of.hpp"
 #include "search/algorithm.hpp"
 
 namespace nas {
@@ -309,16 +310,6 @@ TEST(Nsga3, WhatIsNotFiniteRanksLast) {
 
   landscape.value = [](const Vector&) { return Vector(3, std::nan("")); };
   EXPECT_EQ(Nsga3(options(5), 1).evolve(start(pagmo::problem(landscape), 12, 1)).size(), 12U);
-}
-
-template <class Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(Nsga3, RefusesWhatItCannotDo) {

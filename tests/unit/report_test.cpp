@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 #include "report/files.hpp"
 #include "report/svg.hpp"
 
@@ -26,9 +27,6 @@ std::size_t count_of(const std::string& text, const std::string& word) {
 class ReportTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "attnas-report-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     store_ = std::make_unique<Store>(folder_ / "store.sqlite");
     store_->add({evaluation("a", 90), evaluation("b", 80), evaluation("c", 0), evaluation("d", 85),
                  evaluation("v", 100)});
@@ -51,11 +49,6 @@ class ReportTest : public ::testing::Test {
     store_->set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", {100.0}}});
     store_->set_meta("labels", {{"candidate b", "the <best>, \"b\""}});
   }
-  void TearDown() override {
-    store_.reset();
-    fs::remove_all(folder_);
-  }
-
   static nlohmann::json objective(const char* name, const char* unit, double best, double worst,
                                   bool maximise = false) {
     return {{"name", name},         {"key", name},  {"unit", unit},
@@ -94,7 +87,8 @@ class ReportTest : public ::testing::Test {
             .fitness = {fitness}};
   }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   std::unique_ptr<Store> store_;
 };
 

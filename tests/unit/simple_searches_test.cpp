@@ -22,6 +22,7 @@
 #include "algorithms/local_search.hpp"
 #include "algorithms/random_search.hpp"
 #include "algorithms/regularized_evolution.hpp"
+#include "message_of.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
@@ -82,16 +83,6 @@ Recorder mixed() {
 
 pagmo::population start(const Recorder& recorder, std::size_t size, unsigned seed = 1) {
   return pagmo::population(pagmo::problem(recorder), size, seed);
-}
-
-template <class Function>
-std::string message(Function function) {
-  try {
-    function();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "";
 }
 
 template <class Algorithm>
@@ -204,7 +195,7 @@ TEST(RandomSearch, TakesSeveralObjectives) {
 TEST(Exhaustive, AsksForEveryPointExactlyOnce) {
   const auto recorder = grid();
   const auto begin = start(recorder, 4);
-  const auto end = Exhaustive({}, 1).evolve(begin);
+  const auto end = Exhaustive().evolve(begin);
   auto asked = recorder.asked();
   EXPECT_TRUE(std::is_sorted(asked.begin(), asked.end())) << "the last variable is the fastest";
   const auto initial = begin.get_x();
@@ -220,20 +211,20 @@ TEST(Exhaustive, AsksForEveryPointExactlyOnce) {
 
 TEST(Exhaustive, RealVariablesTakeTheirLevels) {
   const auto recorder = mixed();
-  Exhaustive({.levels = 5}, 1).evolve(start(recorder, 1));
+  Exhaustive({.levels = 5}).evolve(start(recorder, 1));
   EXPECT_EQ(recorder.asked().size(), 300U);
   std::set<double> levels;
   for (const auto& x : recorder.asked()) levels.insert(x[0]);
   EXPECT_EQ(levels, (std::set<double>{0, 0.25, 0.5, 0.75, 1}));
   const auto middle = mixed();
-  Exhaustive({.levels = 1}, 1).evolve(start(middle, 1));
+  Exhaustive({.levels = 1}).evolve(start(middle, 1));
   EXPECT_EQ(middle.asked().front()[0], 0.5);
 }
 
 TEST(Exhaustive, RefusesWhatNeverEnds) {
   auto recorder = grid();
   recorder.upper = {999, 999, 99};
-  EXPECT_EQ(message([&] { Exhaustive({}, 1).evolve(start(recorder, 1)); }),
+  EXPECT_EQ(message_of([&] { Exhaustive().evolve(start(recorder, 1)); }),
             "exhaustive: points of the space = 1e+08, must be at most 1e+07");
 }
 
@@ -330,42 +321,42 @@ TEST(RegularizedEvolution, NaNNeverWins) {
 // All of them.
 
 TEST(SimpleSearches, OptionsAreChecked) {
-  EXPECT_EQ(message([] { RandomSearch({.evaluations = 0}, 1); }),
+  EXPECT_EQ(message_of([] { RandomSearch({.evaluations = 0}, 1); }),
             "random_search: evaluations = 0, must be >= 1");
-  EXPECT_EQ(message([] { Exhaustive({.levels = 0}, 1); }), "exhaustive: levels = 0, must be >= 1");
-  EXPECT_EQ(message([] { LocalSearch({.step = 0.0}, 1); }),
+  EXPECT_EQ(message_of([] { Exhaustive({.levels = 0}); }), "exhaustive: levels = 0, must be >= 1");
+  EXPECT_EQ(message_of([] { LocalSearch({.step = 0.0}, 1); }),
             "local_search: step = 0, must be in (0, 1]");
-  EXPECT_EQ(message([] { LocalSearch({.step = 1.5}, 1); }),
+  EXPECT_EQ(message_of([] { LocalSearch({.step = 1.5}, 1); }),
             "local_search: step = 1.5, must be in (0, 1]");
-  EXPECT_EQ(message([] { LocalSearch({.evaluations = 0}, 1); }),
+  EXPECT_EQ(message_of([] { LocalSearch({.evaluations = 0}, 1); }),
             "local_search: evaluations = 0, must be >= 1");
-  EXPECT_EQ(message([] { RegularizedEvolution({.evaluations = 0}, 1); }),
+  EXPECT_EQ(message_of([] { RegularizedEvolution({.evaluations = 0}, 1); }),
             "regularized_evolution: evaluations = 0, must be >= 1");
-  EXPECT_EQ(message([] { RegularizedEvolution({.sample = 0}, 1); }),
+  EXPECT_EQ(message_of([] { RegularizedEvolution({.sample = 0}, 1); }),
             "regularized_evolution: sample = 0, must be >= 1");
-  EXPECT_EQ(message([] { RegularizedEvolution({.batch = 0}, 1); }),
+  EXPECT_EQ(message_of([] { RegularizedEvolution({.batch = 0}, 1); }),
             "regularized_evolution: batch = 0, must be >= 1");
   const auto recorder = grid();
-  EXPECT_EQ(message([&] { RegularizedEvolution({.sample = 5}, 1).evolve(start(recorder, 4)); }),
+  EXPECT_EQ(message_of([&] { RegularizedEvolution({.sample = 5}, 1).evolve(start(recorder, 4)); }),
             "regularized_evolution: sample = 5, must be at most the population, 4");
 }
 
 TEST(SimpleSearches, UnsuitableProblemsAreRefused) {
   const pagmo::population two(pagmo::problem(pagmo::zdt(1, 3)), 5, 1);
-  EXPECT_EQ(message([&] { LocalSearch({}, 1).evolve(two); }),
+  EXPECT_EQ(message_of([&] { LocalSearch({}, 1).evolve(two); }),
             "local_search: objectives of the problem = 2, must be 1");
-  EXPECT_EQ(message([&] { RegularizedEvolution({}, 1).evolve(two); }),
+  EXPECT_EQ(message_of([&] { RegularizedEvolution({}, 1).evolve(two); }),
             "regularized_evolution: objectives of the problem = 2, must be 1");
   const pagmo::population empty(pagmo::problem(pagmo::ackley(2)), 0, 1);
-  EXPECT_EQ(message([&] { RandomSearch({}, 1).evolve(empty); }),
+  EXPECT_EQ(message_of([&] { RandomSearch({}, 1).evolve(empty); }),
             "random_search: the population is empty, must have an individual");
   struct Constrained {
     [[nodiscard]] Vector fitness(const Vector& x) const { return {x[0], x[0]}; }
     [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
     [[nodiscard]] static std::size_t get_nic() { return 1; }
   };
-  EXPECT_EQ(message([&] {
-              Exhaustive({}, 1).evolve(pagmo::population(pagmo::problem(Constrained()), 2, 1));
+  EXPECT_EQ(message_of([&] {
+              Exhaustive().evolve(pagmo::population(pagmo::problem(Constrained()), 2, 1));
             }),
             "exhaustive: constraints of the problem = 1, must be 0");
 }
