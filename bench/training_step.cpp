@@ -1,9 +1,8 @@
 // Times training steps of the whole model in a process of its own and prints one JSON object: what
-// bench/side_by_side compares with other programs, and what the counters test keeps from growing.
+// bench/side_by_side compares with other programs.
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
@@ -17,7 +16,6 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <ATen/record_function.h>
 #include <boost/program_options.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -153,29 +151,6 @@ Timing train(const Settings& settings, const std::vector<std::int32_t>& windows)
   return timing;
 }
 
-std::atomic<std::int64_t> num_operations{0};
-
-/// Operations that LibTorch dispatches in the steps after the warm-up.
-std::int64_t count_operations(const Settings& settings, const std::vector<std::int32_t>& windows) {
-  auto one = settings;
-  one.warm_up = 1;
-  const auto count = [&](int steps) {
-    one.steps = steps;
-    num_operations = 0;
-    const auto handle = at::addGlobalCallback(
-        at::RecordFunctionCallback([](const at::RecordFunction& /*function*/)
-                                       -> std::unique_ptr<at::ObserverContext> {
-          ++num_operations;
-          return nullptr;
-        }).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-    train(one, windows);
-    at::removeCallback(handle);
-    return num_operations.load();
-  };
-  const auto of_one = count(1);
-  return count(2) - of_one;
-}
-
 /// Best rate of a product of two 1024 x 1024 matrices, and of the model's own shapes.
 double gemm_gflops(int threads) {
   at::set_num_threads(threads);
@@ -229,7 +204,7 @@ std::vector<std::string> all_mechanisms(Semantics semantics) {
   return {names.begin(), names.end()};
 }
 
-nlohmann::json result_of(const Settings& settings, bool with_operations) {
+nlohmann::json result_of(const Settings& settings) {
   const auto architecture = architecture_of(settings);
   const auto windows = read_windows(settings);
   std::vector<Timing> timings(static_cast<std::size_t>(settings.copies));
@@ -271,7 +246,6 @@ nlohmann::json result_of(const Settings& settings, bool with_operations) {
     result["peak_bytes"] = each(&Timing::peak_bytes);
     result["requested_bytes"] = each(&Timing::requested_bytes);
   }
-  if (with_operations) result["operations"] = count_operations(settings, windows);
   return result;
 }
 
@@ -284,7 +258,6 @@ int run(int argc, char** argv) {
   options::options_description description(
       "training_step [options]: times training steps, prints JSON");
   description.add_options()("help", "prints this")("gemm-peak", "best rate of sgemm, nothing else")(
-      "count-operations", "also count LibTorch's operations of a step")(
       "mode", text(settings.mode, "exact"), "reference, exact or fast")(
       "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"),
       "its name, or all: the paper's 192 without bias, a line each")(
@@ -327,13 +300,13 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (settings.mechanism != "all") {
-    std::cout << result_of(settings, given.contains("count-operations")) << "\n";
+    std::cout << result_of(settings) << "\n";
     return 0;
   }
   const auto mechanisms = all_mechanisms(parse_semantics(settings.semantics));
   for (const auto& mechanism : mechanisms) {
     settings.mechanism = mechanism;
-    std::cout << result_of(settings, given.contains("count-operations")) << std::endl;
+    std::cout << result_of(settings) << std::endl;
   }
   return 0;
 }
