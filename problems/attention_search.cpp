@@ -63,19 +63,24 @@ class AttentionSearch final : public Problem {
     architecture_.context = inputs.model.get<std::int64_t>("context");
     architecture_.feed_forward = inputs.model.get<std::int64_t>("feed_forward");
     architecture_.dropout = inputs.model.get<double>("dropout");
-    corpus_ = corpora()
-                  .at(inputs.corpus)
-                  .make(inputs.data, architecture_.context, default_data_location());
-    architecture_.vocabulary = corpus_.vocabulary;
-    if (corpus_.train.size() == 0 || corpus_.valid.size() == 0) {
+    corpus_ = std::make_shared<const Corpus>(
+        corpora()
+            .at(inputs.corpus)
+            .make(inputs.data, architecture_.context, default_data_location()));
+    architecture_.vocabulary = corpus_->vocabulary;
+    if (corpus_->train.size() == 0 || corpus_->valid.size() == 0) {
       throw InputError("data.corpus = " + inputs.corpus + ": no window of " +
                        std::to_string(architecture_.context) +
                        " tokens in its training or validation split, must be at least one in each");
     }
-    // What does not change a result is no part of its identity.
-    for (const auto* name : {"checkpoint_minutes", "early_stop_after", "early_stop_factor"}) {
-      identity_training_.erase(name);
-    }
+    take_training(inputs.training);
+  }
+
+  [[nodiscard]] std::shared_ptr<Problem> with_training(const Parameters& training) const override {
+    auto other = std::make_shared<AttentionSearch>(*this);
+    other->take_training(training);
+    other->keep_models_ = 0;  // those of the search are kept
+    return other;
   }
 
   [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
@@ -109,8 +114,8 @@ class AttentionSearch final : public Problem {
           {"vocabulary", architecture_.vocabulary},
           {"feed_forward", architecture_.feed_forward},
           {"dropout", architecture_.dropout}}},
-        {"corpus", corpus_.name},
-        {"corpus_hash", corpus_.hash},
+        {"corpus", corpus_->name},
+        {"corpus_hash", corpus_->hash},
         {"training", identity_training_},
         {"numerical_mode", to_string(numerical_mode_)},
         {"threads", threads_},
@@ -180,11 +185,12 @@ class AttentionSearch final : public Problem {
     }
     const std::int64_t replicate = task.replicate;
     const auto result =
-        train(architecture, corpus_, training_, seed_, {&replicate, 1}, context).front();
+        train(architecture, *corpus_, training_, seed_, {&replicate, 1}, context).front();
     evaluation.status = result.status;
     evaluation.reason = result.reason;
     evaluation.curve = result.curve;
     evaluation.measured["train_seconds"] = result.seconds;
+    if (threads_ == 1) evaluation.measured["cpu_seconds"] = result.cpu_seconds;
     evaluation.measured["peak_bytes"] = result.peak_bytes;
     evaluation.measured["device"] = device_;
     if (result.status == Status::ok) {
@@ -192,9 +198,14 @@ class AttentionSearch final : public Problem {
       evaluation.values["perplexity"] = valid.perplexity();
       evaluation.values["published_perplexity"] = valid.published_perplexity();
       evaluation.values["accuracy"] = valid.accuracy();
-      if (corpus_.bytes_per_token > 0.0) {
+      if (corpus_->bytes_per_token > 0.0) {
         evaluation.values["bits_per_byte"] = valid.nll / static_cast<double>(valid.tokens) /
-                                             std::numbers::ln2 / corpus_.bytes_per_token;
+                                             std::numbers::ln2 / corpus_->bytes_per_token;
+      }
+      if (result.test.tokens > 0) {
+        evaluation.values["test_nll"] = result.test.nll / static_cast<double>(result.test.tokens);
+        evaluation.values["test_tokens"] = static_cast<double>(result.test.tokens);
+        evaluation.values["test_perplexity"] = result.test.perplexity();
       }
       keep_best_models(task, evaluation);
     }
@@ -211,21 +222,21 @@ class AttentionSearch final : public Problem {
   [[nodiscard]] nlohmann::json facts() const override {
     const auto vanilla = architecture_of(to_string(vanilla_mechanism(semantics_)));
     return {
-        {"corpus", corpus_.name},
-        {"corpus_description", corpus_.description},
-        {"corpus_hash", corpus_.hash},
-        {"vocabulary", corpus_.vocabulary},
-        {"train_windows", corpus_.train.size()},
-        {"valid_windows", corpus_.valid.size()},
-        {"valid_targets", corpus_.valid.num_scored()},
-        {"unigram_perplexity", corpus_.unigram_perplexity},
-        {"bytes_per_token", corpus_.bytes_per_token},
+        {"corpus", corpus_->name},
+        {"corpus_description", corpus_->description},
+        {"corpus_hash", corpus_->hash},
+        {"vocabulary", corpus_->vocabulary},
+        {"train_windows", corpus_->train.size()},
+        {"valid_windows", corpus_->valid.size()},
+        {"valid_targets", corpus_->valid.num_scored()},
+        {"unigram_perplexity", corpus_->unigram_perplexity},
+        {"bytes_per_token", corpus_->bytes_per_token},
         {"context", architecture_.context},
         {"vanilla_parameters", num_parameters(vanilla)},
         {"vanilla_flops", forward_flops(vanilla)},
         {"device", device_.substr(0, device_.find(':'))},
         {"epochs", static_cast<double>(training_.steps * training_.batch_size) /
-                       static_cast<double>(corpus_.train.size())},
+                       static_cast<double>(corpus_->train.size())},
     };
   }
 
@@ -235,10 +246,20 @@ class AttentionSearch final : public Problem {
   }
 
   double calibrate_seconds(const std::string& candidate) override {
-    return expected_seconds(architecture_of(candidate), corpus_, training_, context());
+    return expected_seconds(architecture_of(candidate), *corpus_, training_, context());
   }
 
  private:
+  void take_training(const Parameters& training) {
+    training_parameters_ = training;
+    training_ = TrainingSettings(training);
+    identity_training_ = training;
+    // What does not change a result is no part of its identity.
+    for (const auto* name : {"checkpoint_minutes", "early_stop_after", "early_stop_factor"}) {
+      identity_training_.erase(name);
+    }
+  }
+
   [[nodiscard]] Mechanism mechanism_of(const std::string& candidate) const {
     return parse_mechanism(candidate, semantics_);
   }
@@ -282,7 +303,7 @@ class AttentionSearch final : public Problem {
   /// folder, so that a restarted process goes on where the killed one was.
   void keep_best_models(const Task& task, const Evaluation& evaluation) {
     if (keep_models_ == 0 || folder_.empty()) return;
-    const std::lock_guard lock(models_mutex_);
+    const std::lock_guard lock(*models_mutex_);
     const auto folder = folder_ / "models";
     std::ofstream(folder / (task.id + ".json")) << nlohmann::json{
         {"candidate", task.candidate},
@@ -319,12 +340,12 @@ class AttentionSearch final : public Problem {
   std::int64_t memory_limit_;
   bool gate_ = true;
   Architecture architecture_;
-  Corpus corpus_;
-  nlohmann::json identity_training_ = training_parameters_;
+  std::shared_ptr<const Corpus> corpus_;
+  nlohmann::json identity_training_;
   std::map<std::int64_t, double> stop_above_;
   std::map<std::string, nlohmann::json> measured_;  ///< by function, then by objective
   std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
-  std::mutex models_mutex_;
+  std::shared_ptr<std::mutex> models_mutex_ = std::make_shared<std::mutex>();
 };
 
 NAS_REGISTER_PROBLEM({.key = "attention_search",

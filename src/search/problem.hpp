@@ -55,6 +55,12 @@ class Problem : public Measurement {
   /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if
   /// unknown.
   virtual double calibrate_seconds(const std::string& candidate) = 0;
+  /// The same problem with another section `training`, sharing what it has loaded; it keeps no
+  /// models. nullptr where nothing is trained.
+  [[nodiscard]] virtual std::shared_ptr<Problem> with_training(
+      const Parameters& /*training*/) const {
+    return nullptr;
+  }
 };
 
 /// What an experiment must know of a problem before it is built from the experiment.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <numbers>
 
@@ -34,6 +35,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Seconds that the calling thread has computed.
+double thread_cpu_seconds() {
+  constexpr double kNanoseconds = 1e-9;
+  std::timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + kNanoseconds * static_cast<double>(time.tv_nsec);
+}
+
 /// A checkpoint that cannot be read has been removed: the training has to start again.
 class UnreadableCheckpoint : public std::exception {};
 
@@ -62,10 +71,14 @@ class Training {
   TrainingResult run() {
     restore();
     started_ = Clock::now();
+    cpu_started_ = thread_cpu_seconds();
     last_saved_ = started_;
     TrainingResult result;
     try {
       result.status = steps(result.reason);
+      if (settings_.score_test && result.status == Status::ok) {
+        result.test = score(evenly_spaced(corpus_.test, settings_.validation_windows));
+      }
     } catch (const StopRequested&) {
       // The step that was interrupted is done again: the checkpoint holds whole steps only.
       save();
@@ -73,6 +86,7 @@ class Training {
     }
     result.curve = curve_;
     result.seconds = seconds();
+    result.cpu_seconds = cpu_seconds();
     return result;
   }
 
@@ -92,8 +106,8 @@ class Training {
 
   nn::Transformer& model() { return model_; }
 
-  Scores validate_now() {
-    return validate(model_, valid_, corpus_.special, settings_.evaluation_batch_size,
+  Scores score(const Windows& windows) {
+    return validate(model_, windows, corpus_.special, settings_.evaluation_batch_size,
                     context_.device);
   }
 
@@ -136,7 +150,7 @@ class Training {
     CurvePoint point;
     point.step = step_;
     point.train_nll = loss_sum_.item<double>() / static_cast<double>(loss_steps_);
-    point.valid = validate_now();
+    point.valid = score(valid_);
     point.seconds = seconds();
     loss_sum_.zero_();
     loss_steps_ = 0;
@@ -159,6 +173,9 @@ class Training {
   }
 
   [[nodiscard]] double seconds() const { return earlier_seconds_ + seconds_since(started_); }
+  [[nodiscard]] double cpu_seconds() const {
+    return earlier_cpu_seconds_ + thread_cpu_seconds() - cpu_started_;
+  }
 
   [[nodiscard]] fs::path checkpoint_file() const {
     if (context_.checkpoint_folder.empty()) return {};
@@ -186,8 +203,11 @@ class Training {
     archive.write("optimizer", optimizer);
     archive.write("loss_sum", loss_sum_);
     // NaN and infinity have no JSON: a training that diverged never gets here.
-    const nlohmann::json state = {
-        {"step", step_}, {"loss_steps", loss_steps_}, {"curve", curve_}, {"seconds", seconds()}};
+    const nlohmann::json state = {{"step", step_},
+                                  {"loss_steps", loss_steps_},
+                                  {"curve", curve_},
+                                  {"seconds", seconds()},
+                                  {"cpu_seconds", cpu_seconds()}};
     archive.write("state", torch::IValue(state.dump()));
     write_archive(archive, file);
   }
@@ -225,6 +245,7 @@ class Training {
     loss_steps_ = state.at("loss_steps");
     curve_ = state.at("curve").get<std::vector<CurvePoint>>();
     earlier_seconds_ = state.at("seconds");
+    earlier_cpu_seconds_ = state.at("cpu_seconds");
   }
 
   const Corpus& corpus_;
@@ -242,7 +263,9 @@ class Training {
   std::int64_t loss_steps_ = 0;  ///< their number
   std::vector<CurvePoint> curve_;
   double earlier_seconds_ = 0.0;  ///< of the processes before this one
+  double earlier_cpu_seconds_ = 0.0;
   Clock::time_point started_ = Clock::now();
+  double cpu_started_ = thread_cpu_seconds();
   Clock::time_point last_saved_ = started_;
 };
 
@@ -294,6 +317,7 @@ TrainingSettings::TrainingSettings(const Parameters& parameters)
       checkpoints(parameters.get<std::vector<std::int64_t>>("checkpoints")),
       evaluation_batch_size(parameters.get<std::int64_t>("evaluation_batch_size")),
       validation_windows(parameters.get<std::int64_t>("validation_windows")),
+      score_test(parameters.get<bool>("score_test")),
       checkpoint_minutes(parameters.get<double>("checkpoint_minutes")) {
   checkpoints.push_back(steps);
   std::sort(checkpoints.begin(), checkpoints.end());

@@ -30,7 +30,8 @@ struct TrainingSettings {
   double clip_norm;
   std::vector<std::int64_t> checkpoints;  ///< validation steps, ascending, the last one = steps
   std::int64_t evaluation_batch_size;
-  std::int64_t validation_windows;  ///< scored, evenly spaced over the split; 0 = all
+  std::int64_t validation_windows;  ///< scored of a split, evenly spaced over it; 0 = all
+  bool score_test;                  ///< also score the test split, once, at the end
   double checkpoint_minutes;
 
   /// Learning rate of step 1 .. steps: linear warm-up, then constant or cosine.
@@ -59,7 +60,11 @@ struct TrainingResult {
   Status status = Status::failed;
   std::string reason;
   std::vector<CurvePoint> curve;
+  Scores test{};         ///< of the trained model; no tokens unless asked for
   double seconds = 0.0;  ///< training and validation, over all processes that worked on it
+  /// The part of `seconds` in which its thread computed: what a neighbour on the machine does not
+  /// stretch. Counts one thread.
+  double cpu_seconds = 0.0;
   std::int64_t peak_bytes =
       0;  ///< largest memory of tensors at once; 0 where the device does not count
 };

@@ -101,6 +101,26 @@ TEST_F(TrainingTest, LearnsAndRecordsItsCurve) {
   EXPECT_GT(result.peak_bytes, 0);
 }
 
+TEST_F(TrainingTest, ScoresTheTestSplitWhereAsked) {
+  Parameters parameters(training_settings());
+  parameters.set("steps", std::int64_t{60});
+  parameters.set("batch_size", std::int64_t{8});
+  parameters.set("learning_rate", 1e-2);
+  const auto without = train_once(vanilla_, corpus_, TrainingSettings(parameters));
+  EXPECT_EQ(without.test.tokens, 0);
+  parameters.set("score_test", true);
+  corpus_.test = counting_corpus(11, 12, 7).train;
+  const auto with = train_once(vanilla_, corpus_, TrainingSettings(parameters));
+  EXPECT_EQ(with.test.tokens, corpus_.test.num_scored());
+  EXPECT_NE(with.test.nll, with.curve.back().valid.nll);
+  EXPECT_GT(with.test.nll, 0.0);
+  expect_same_curve(without, with);
+  parameters.set("validation_windows", std::int64_t{3});
+  EXPECT_EQ(train_once(vanilla_, corpus_, TrainingSettings(parameters)).test.tokens, 3 * 12);
+  EXPECT_GT(with.cpu_seconds, 0.0);
+  EXPECT_LE(with.cpu_seconds, with.seconds * 1.05);
+}
+
 TEST_F(TrainingTest, DependsOnSeedsAndNothingElse) {
   const auto how = settings(20);
   const auto first = train_once(vanilla_, corpus_, how);

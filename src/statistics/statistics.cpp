@@ -1,0 +1,80 @@
+#include "statistics/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include <boost/math/distributions/students_t.hpp>
+
+namespace nas {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+Estimate estimate(std::span<const double> values, double confidence) {
+  if (values.empty()) throw std::logic_error("estimate: no values");
+  const auto n = static_cast<double>(values.size());
+  Estimate result;
+  result.n = static_cast<std::int64_t>(values.size());
+  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  if (result.n == 1) {
+    result.standard_error = kInfinity;
+    result.low = -kInfinity;
+    result.high = kInfinity;
+    return result;
+  }
+  double squares = 0.0;
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+  result.standard_error = std::sqrt(squares / (n - 1.0) / n);
+  const boost::math::students_t distribution(n - 1.0);
+  const double half =
+      result.standard_error * boost::math::quantile(distribution, 0.5 + confidence / 2.0);
+  result.low = result.mean - half;
+  result.high = result.mean + half;
+  return result;
+}
+
+PairedComparison compare_paired(std::span<const double> a, std::span<const double> b,
+                                double confidence) {
+  if (a.size() != b.size()) throw std::logic_error("compare_paired: not one length");
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
+  PairedComparison result{.difference = estimate(differences, confidence)};
+  const auto& [mean, standard_error, count, low, high] = result.difference;
+  const auto n = static_cast<double>(count);
+  if (count == 1) {
+    result.effect_size = std::numeric_limits<double>::quiet_NaN();
+  } else if (standard_error == 0.0) {
+    result.p = mean == 0.0 ? 1.0 : 0.0;
+    result.effect_size = mean == 0.0 ? 0.0 : std::copysign(kInfinity, mean);
+  } else {
+    const boost::math::students_t distribution(n - 1.0);
+    result.p = 2.0 * boost::math::cdf(
+                         boost::math::complement(distribution, std::abs(mean / standard_error)));
+    result.effect_size =
+        mean / (standard_error * std::sqrt(n)) * (1.0 - 3.0 / (4.0 * (n - 1.0) - 1.0));
+  }
+  return result;
+}
+
+std::vector<double> holm(std::span<const double> p_values) {
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  std::vector<double> adjusted(p_values.size());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto left = static_cast<double>(order.size() - i);
+    largest = std::max(largest, std::min(1.0, left * p_values[order[i]]));
+    adjusted[order[i]] = largest;
+  }
+  return adjusted;
+}
+
+}  // namespace nas

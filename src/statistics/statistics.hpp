@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace nas {
+
+/// A mean with its uncertainty.
+struct Estimate {
+  double mean = 0.0;
+  double standard_error = 0.0;  ///< s / sqrt(n); infinite for n = 1, which says nothing about it
+  std::int64_t n = 0;
+  double low = 0.0;  ///< of the confidence interval by Student's t; -infinity for n = 1
+  double high = 0.0;
+};
+
+/// Mean of independent values with its t-interval. @param confidence in (0, 1).
+/// @throws std::logic_error for no values.
+Estimate estimate(std::span<const double> values, double confidence = 0.95);
+
+/// Two candidates measured on the same seeds.
+struct PairedComparison {
+  Estimate difference;  ///< of a - b
+  double p = 1.0;       ///< two-sided, of no difference, by Student's t on the pairs; 1 for n = 1
+  /// Mean difference in standard deviations of the differences, shrunk by Hedges' 1 - 3 / (4 (n -
+  /// 1)
+  /// - 1): d_z of Lakens (2013). 0 where all pairs are equal, NaN for n = 1.
+  double effect_size = 0.0;
+};
+
+/// Compares pair by pair: common random numbers cancel what the seeds do to both.
+/// @throws std::logic_error unless both are of one length, at least 1.
+PairedComparison compare_paired(std::span<const double> a, std::span<const double> b,
+                                double confidence = 0.95);
+
+/// Holm's step-down correction (1979): p-values of a family such that rejecting those below alpha
+/// errs with probability alpha at most. In the order given; at most 1.
+std::vector<double> holm(std::span<const double> p_values);
+
+}  // namespace nas

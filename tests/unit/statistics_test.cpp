@@ -1,0 +1,89 @@
+#include "statistics/statistics.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/seed.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+// Student's sleep data (1908): extra hours of sleep under two drugs, ten patients.
+const std::vector<double> kFirst{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
+const std::vector<double> kSecond{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
+
+TEST(Estimate, IsTheTInterval) {
+  const auto mean = estimate(kFirst);
+  EXPECT_NEAR(mean.mean, 0.75, 1e-12);
+  EXPECT_NEAR(mean.standard_error, 0.5657345, 1e-7);
+  EXPECT_NEAR(mean.low, 0.75 - 2.2621572 * 0.5657345, 1e-6);
+  EXPECT_NEAR(mean.high, 0.75 + 2.2621572 * 0.5657345, 1e-6);
+  EXPECT_EQ(mean.n, 10);
+}
+
+TEST(Estimate, OneValueSaysNothingOfItsError) {
+  const auto mean = estimate(std::vector<double>{3.0});
+  EXPECT_EQ(mean.mean, 3.0);
+  EXPECT_TRUE(std::isinf(mean.standard_error));
+  EXPECT_TRUE(std::isinf(mean.low));
+  EXPECT_THROW(estimate(std::vector<double>{}), std::logic_error);
+}
+
+TEST(ComparePaired, AgreesWithThePublishedTest) {
+  const auto comparison = compare_paired(kFirst, kSecond);
+  EXPECT_NEAR(comparison.difference.mean, -1.58, 1e-12);
+  EXPECT_NEAR(comparison.p, 0.00283289, 1e-8);
+  EXPECT_NEAR(comparison.difference.low, -2.4598858, 1e-6);
+  EXPECT_NEAR(comparison.difference.high, -0.7001142, 1e-6);
+  EXPECT_NEAR(comparison.effect_size, -1.58 / 1.2299955 * (1.0 - 3.0 / 35.0), 1e-6);
+  EXPECT_THROW(compare_paired(kFirst, std::vector<double>{1.0}), std::logic_error);
+}
+
+TEST(ComparePaired, EqualPairsAndSinglePairs) {
+  EXPECT_EQ(compare_paired(kFirst, kFirst).p, 1.0);
+  EXPECT_EQ(compare_paired(kFirst, kFirst).effect_size, 0.0);
+  const std::vector<double> one{1.0};
+  const std::vector<double> two{2.0};
+  EXPECT_EQ(compare_paired(one, two).p, 1.0);
+  EXPECT_TRUE(std::isnan(compare_paired(one, two).effect_size));
+}
+
+TEST(ComparePaired, IntervalsCoverAsOftenAsTheySay) {
+  RandomEngine random(derive_seed(1, 0, "coverage", 0));
+  const auto normal = [&random] {  // Box and Muller
+    return std::sqrt(-2.0 * std::log(1.0 - random.uniform())) *
+           std::cos(6.283185307179586 * random.uniform());
+  };
+  int covered = 0;
+  constexpr int kRuns = 4000;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<double> a;
+    std::vector<double> b;
+    for (int i = 0; i < 5; ++i) {
+      const double seed = 3.0 * normal();
+      a.push_back(seed + normal() + 0.5);
+      b.push_back(seed + normal());
+    }
+    const auto interval = compare_paired(a, b).difference;
+    covered += interval.low <= 0.5 && 0.5 <= interval.high ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(covered) / kRuns, 0.95, 0.0125);  // 3.6 standard errors
+}
+
+TEST(Holm, StepsDown) {
+  // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")
+  EXPECT_THAT(holm(std::vector<double>{0.01, 0.04, 0.03, 0.005}),
+              ElementsAre(DoubleNear(0.03, 1e-12), DoubleNear(0.06, 1e-12), DoubleNear(0.06, 1e-12),
+                          DoubleNear(0.02, 1e-12)));
+  EXPECT_THAT(holm(std::vector<double>{0.6, 0.7}), ElementsAre(1.0, 1.0));
+  EXPECT_TRUE(holm(std::vector<double>{}).empty());
+}
+
+}  // namespace
+}  // namespace nas
