@@ -14,7 +14,7 @@
 
 #include "bench/stand_in_training.hpp"
 #include "core/temporary_folder.hpp"
-#include "evaluation/evaluator.hpp"
+#include "evaluation/recording_evaluator.hpp"
 #include "genotype/mechanism.hpp"
 #include "report/progress_display.hpp"
 #include "search/algorithm.hpp"
@@ -109,10 +109,10 @@ SearchResult search(const Setup& setup, Store& store) {
                            .value = [](const Evaluation& e) { return e.values.at("perplexity"); },
                            .label = [](const std::string& candidate) { return candidate; },
                            .now = {}});
-  const auto evaluator = std::make_shared<Evaluator>(
+  const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<StandInSearch>(), store,
       [&setup](Objective::Evaluations e) { return setup.objectives.fitness(e); },
-      Evaluator::Options{
+      RecordingEvaluator::Options{
           .budget = {.asks = kAsks},
           .on_progress = [&display](const Progress& progress) { display.update(progress); }});
   return run_search(setup.space, evaluator, setup.objectives, setup.algorithm,

@@ -94,8 +94,8 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   auto options = evaluator_options(experiment);
   options.budget.device_seconds = 0.0;
   if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
-  const auto evaluator = std::make_shared<Evaluator>(std::make_shared<MadeUp>(problem, rehearsal),
-                                                     store, made_up, options);
+  const auto evaluator = std::make_shared<RecordingEvaluator>(
+      std::make_shared<MadeUp>(problem, rehearsal), store, made_up, options);
   auto imagined = experiment;
   imagined.budget.set("stagnation", std::int64_t{0});
   imagined.budget.set("target", std::string());
@@ -105,8 +105,8 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   return rehearsal;
 }
 
-Evaluator::Options evaluator_options(const Experiment& experiment) {
-  Evaluator::Options options;
+RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
+  RecordingEvaluator::Options options;
   options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
   options.replicates = experiment.evaluation.get<std::int64_t>("replicates");
   options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/experiment.hpp"
+#include "evaluation/recording_evaluator.hpp"
 #include "search/problem.hpp"
 
 namespace nas {
@@ -22,7 +23,7 @@ struct Rehearsal {
 Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem);
 
 /// How an experiment answers asks, its workers and its display left out.
-Evaluator::Options evaluator_options(const Experiment& experiment);
+RecordingEvaluator::Options evaluator_options(const Experiment& experiment);
 
 /// Runs an experiment's search to its end: its algorithm from its seed, its initial population (a
 /// share of known-good genotypes first).

@@ -140,7 +140,7 @@ std::vector<const Evaluation*> pointers(const std::vector<Evaluation>& evaluatio
 }
 
 /// Evaluates the baseline, fixes the ranges of the objectives, and records both.
-void measure_baseline(const Experiment& experiment, Setup& setup, Evaluator& evaluator,
+void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvaluator& evaluator,
                       Store& store) {
   if (const auto recorded = store.meta("objectives")) {
     set_recorded_ranges(setup.objectives, *recorded);
@@ -240,7 +240,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
     if (show_each) display->update(progress);
     if (progress.kind == Progress::Kind::batch_finished) elapsed.save_sometimes();
   };
-  const auto evaluator = std::make_shared<Evaluator>(
+  const auto evaluator = std::make_shared<RecordingEvaluator>(
       problem, store,
       [&setup](Objective::Evaluations evaluations) {
         return setup->objectives.fitness(evaluations);

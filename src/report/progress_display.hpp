@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "evaluation/evaluator.hpp"
+#include "evaluation/recording_evaluator.hpp"
 
 namespace nas {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/registry.hpp"
-#include "evaluation/evaluator.hpp"
+#include "evaluation/measurement.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
 #include "search/objective_set.hpp"

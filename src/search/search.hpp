@@ -13,6 +13,7 @@
 #include "genotype/search_space.hpp"
 #include "indicators/archive.hpp"
 #include "search/objective_set.hpp"
+#include "store/store.hpp"
 
 namespace nas {
 

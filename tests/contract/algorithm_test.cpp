@@ -14,6 +14,7 @@
 
 #include "config/document.hpp"
 #include "core/seed.hpp"
+#include "evaluation/recording_evaluator.hpp"
 #include "genotype/mechanism.hpp"
 #include "search/search.hpp"
 #include "unit/data_fixture.hpp"
@@ -194,10 +195,10 @@ struct SearchRun {
     if (num_objectives > 1) {
       objectives.objectives.push_back(objective("cost", {.best = 0, .worst = 12}));
     }
-    Evaluator::Options options;
+    RecordingEvaluator::Options options;
     options.workers = 2;
     options.budget.evaluations = 90;
-    evaluator = std::make_shared<Evaluator>(
+    evaluator = std::make_shared<RecordingEvaluator>(
         training, store, [this](Objective::Evaluations e) { return objectives.fitness(e); },
         options);
   }

@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
-#include "evaluation/evaluator.hpp"
+#include "evaluation/recording_evaluator.hpp"
 #include "search/objective_set.hpp"
 
 namespace nas::testing {

@@ -37,8 +37,8 @@ struct Repeater {
 class SearchTest : public ::testing::Test {
  protected:
   SearchResult search(const pagmo::algorithm& algorithm, SearchSettings settings,
-                      Evaluator::Options options = {}) {
-    evaluator_ = std::make_shared<Evaluator>(
+                      RecordingEvaluator::Options options = {}) {
+    evaluator_ = std::make_shared<RecordingEvaluator>(
         fake_, store_, [this](Objective::Evaluations e) { return objectives_.fitness(e); },
         std::move(options));
     settings.on_indicator = [this](const Indicator& indicator) {
@@ -157,9 +157,9 @@ TEST_F(SearchTest, EncodingsShareTheirInitialPopulation) {
   for (const auto encoding : {Encoding::integers, Encoding::relaxed, Encoding::scores}) {
     const TemporaryFolder folder;
     Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
-    const auto evaluator = std::make_shared<Evaluator>(
+    const auto evaluator = std::make_shared<RecordingEvaluator>(
         fake_, store, [this](Objective::Evaluations e) { return objectives_.fitness(e); },
-        Evaluator::Options{});
+        RecordingEvaluator::Options{});
     run_search(FakeMeasurement::space(), evaluator, objectives_,
                pagmo::algorithm(pagmo::null_algorithm()),
                {.population = 20, .seed = 9, .encoding = encoding});

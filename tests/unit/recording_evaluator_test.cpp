@@ -1,4 +1,4 @@
-#include "evaluation/evaluator.hpp"
+#include "evaluation/recording_evaluator.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -28,10 +28,10 @@ class EvaluatorTest : public ::testing::Test {
   void TearDown() override { request_stop(false); }
 
   struct Run {
-    explicit Run(const fs::path& file, Evaluator::Options options = {})
+    explicit Run(const fs::path& file, RecordingEvaluator::Options options = {})
         : store(file),
           fake(std::make_shared<FakeMeasurement>()),
-          evaluator(std::make_shared<Evaluator>(
+          evaluator(std::make_shared<RecordingEvaluator>(
               fake, store, [set = objectives](Objective::Evaluations e) { return set.fitness(e); },
               std::move(options))) {}
     std::vector<double> ask(const std::vector<std::vector<double>>& vectors) const {
@@ -50,7 +50,7 @@ class EvaluatorTest : public ::testing::Test {
     ObjectiveSet objectives = fake_objectives();
     Store store;
     std::shared_ptr<FakeMeasurement> fake;
-    std::shared_ptr<Evaluator> evaluator;
+    std::shared_ptr<RecordingEvaluator> evaluator;
   };
 
   static std::string comparable(const Store& store) {

@@ -1,4 +1,4 @@
-#include "evaluation/evaluator.hpp"
+#include "evaluation/recording_evaluator.hpp"
 
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ Repeated parse_repeated(std::string_view text) {
                    ", must be one of reuse, retrain, replicate");
 }
 
-struct Evaluator::State {
+struct RecordingEvaluator::State {
   std::shared_ptr<Measurement> measurement;
   Store& store;
   Objectives objectives;
@@ -103,7 +103,7 @@ struct Evaluator::State {
 };
 
 /// An ask whose evaluations are decided, but perhaps not there yet.
-struct Evaluator::State::Pending {
+struct RecordingEvaluator::State::Pending {
   std::string candidate;
   std::vector<std::string> ids;
   bool reused;
@@ -112,8 +112,8 @@ struct Evaluator::State::Pending {
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
 /// @param tasks  receives those that this run has not asked for before.
-std::vector<Evaluator::State::Pending> Evaluator::State::assign(const std::vector<Genotype>& batch,
-                                                                std::vector<Task>& tasks) {
+std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assign(
+    const std::vector<Genotype>& batch, std::vector<Task>& tasks) {
   std::vector<Pending> pending;
   for (const auto& genotype : batch) {
     const auto asks_before = asked + static_cast<std::int64_t>(pending.size());
@@ -149,7 +149,7 @@ std::vector<Evaluator::State::Pending> Evaluator::State::assign(const std::vecto
   return pending;
 }
 
-void Evaluator::State::charge(const Evaluation& evaluation) {
+void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
   if (charged.contains(evaluation.id) && seconds != evaluation.measured.end()) {
     device_seconds += seconds->get<double>();
@@ -157,7 +157,7 @@ void Evaluator::State::charge(const Evaluation& evaluation) {
 }
 
 /// Tasks that the store knows are recalled; the others are measured.
-void Evaluator::State::recall_or_measure(std::vector<Task> tasks) {
+void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
   std::vector<Task> unknown;
   for (auto& task : tasks) {
     if (const auto found = known.find(task.id); found != known.end()) {
@@ -210,7 +210,7 @@ void guarded(Evaluation& evaluation, Work work) {
 
 /// Screens one task after the other, then measures the remaining ones on a pool of workers, the
 /// longest first. Which worker does what changes nothing: a result depends on its task.
-void Evaluator::State::measure_all(std::vector<Task> tasks) {
+void RecordingEvaluator::State::measure_all(std::vector<Task> tasks) {
   std::vector<std::unique_ptr<Evaluation>> results(tasks.size());
   const auto finish = [&](std::size_t task) {
     if (measurement->expensive()) store.add({*results[task]});
@@ -292,22 +292,22 @@ void Evaluator::State::measure_all(std::vector<Task> tasks) {
   if (stopped) throw StopRequested();
 }
 
-std::vector<double> Evaluator::State::fitness(const std::vector<std::string>& ids) const {
+std::vector<double> RecordingEvaluator::State::fitness(const std::vector<std::string>& ids) const {
   std::vector<const Evaluation*> evaluations;
   for (const auto& id : ids) evaluations.push_back(&known.at(id));
   return objectives(evaluations);
 }
 
-Evaluator::Evaluator(std::shared_ptr<Measurement> measurement, Store& store, Objectives objectives,
-                     Options options)
+RecordingEvaluator::RecordingEvaluator(std::shared_ptr<Measurement> measurement, Store& store,
+                                       Objectives objectives, Options options)
     : state_(new State{.measurement = std::move(measurement),
                        .store = store,
                        .objectives = std::move(objectives),
                        .options = std::move(options)}) {}
 
-Evaluator::~Evaluator() = default;
+RecordingEvaluator::~RecordingEvaluator() = default;
 
-std::vector<Answer> Evaluator::ask(const std::vector<Genotype>& batch) {
+std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) {
   auto& state = *state_;
   if (stop_requested()) throw StopRequested();
   if (!state.spent.empty()) return {};
@@ -354,7 +354,7 @@ std::vector<Answer> Evaluator::ask(const std::vector<Genotype>& batch) {
   return answers;
 }
 
-std::vector<Evaluation> Evaluator::evaluate(const std::string& candidate) {
+std::vector<Evaluation> RecordingEvaluator::evaluate(const std::string& candidate) {
   auto& state = *state_;
   std::vector<Task> tasks;
   std::vector<std::string> ids;
@@ -368,11 +368,11 @@ std::vector<Evaluation> Evaluator::evaluate(const std::string& candidate) {
   return evaluations;
 }
 
-std::int64_t Evaluator::num_asked() const { return state_->asked; }
-std::int64_t Evaluator::num_evaluated() const {
+std::int64_t RecordingEvaluator::num_asked() const { return state_->asked; }
+std::int64_t RecordingEvaluator::num_evaluated() const {
   return static_cast<std::int64_t>(state_->charged.size());
 }
-std::int64_t Evaluator::num_batches() const { return state_->batches; }
-std::string Evaluator::spent() const { return state_->spent; }
+std::int64_t RecordingEvaluator::num_batches() const { return state_->batches; }
+std::string RecordingEvaluator::spent() const { return state_->spent; }
 
 }  // namespace nas

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "genotype/search_space.hpp"
+#include "store/evaluation.hpp"
+
+namespace nas {
+
+/// A unit of work: one candidate with one replicate's seed, ready to be measured.
+struct Task {
+  std::string candidate;  ///< canonical name
+  std::int64_t replicate = 0;
+  std::string id;           ///< evaluation id
+  nlohmann::json identity;  ///< what the id is the hash of
+};
+
+/// What is evaluated, and how. The seam between search (which knows genotypes and evaluations) and
+/// whatever measures them: a LibTorch training, a table, an analytic function in a test. measure()
+/// is called from several threads at once.
+class Measurement {
+ public:
+  virtual ~Measurement() = default;
+  /// Canonical name of a genotype: equal for candidates that are the same function.
+  [[nodiscard]] virtual std::string canonical(const Genotype& genotype) const = 0;
+  /// Everything that determines the result of measuring `candidate`, beyond the candidate's name
+  /// and the replicate.
+  [[nodiscard]] virtual nlohmann::json identity(const std::string& candidate) const = 0;
+  /// Relative cost, for starting the longest first. Any unit.
+  [[nodiscard]] virtual double expected_cost(const std::string& /*candidate*/) const { return 1.0; }
+  /// Whether each result is committed when it is there (a training) or once a batch (a synthetic
+  /// problem).
+  [[nodiscard]] virtual bool expensive() const { return true; }
+  /// Called once before a batch is measured, with all evaluations of earlier batches of this run in
+  /// ask order: where a rule such as early stopping looks at what is known, it looks at this and
+  /// nothing else, so that results do not depend on the number of workers. Must come before
+  /// identity().
+  virtual void begin_batch(std::span<const Evaluation* const> /*earlier*/) {}
+  /// What can be known without the expensive part: values, and Status::rejected, which ends the
+  /// evaluation there. Called for one task of a batch after the other before any of them is
+  /// measured, so that timings are undisturbed. Its exceptions are taken as those of measure().
+  virtual void screen(const Task& /*task*/, Evaluation& /*evaluation*/) {}
+  /// Fills status, reason, curve, values and measured of `evaluation`, whose other fields are set.
+  /// A bad candidate is a status, not an exception. @throws StopRequested if asked to stop; any
+  /// other exception becomes Status::failed.
+  virtual void measure(const Task& task, Evaluation& evaluation) = 0;
+};
+
+}  // namespace nas

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evaluation/evaluator.hpp"
+#include "evaluation/measurement.hpp"
+#include "store/store.hpp"
+
+namespace nas {
+
+/// What happens when a candidate is asked for again.
+enum class Repeated {
+  reuse,      ///< the first replicates answer always
+  retrain,    ///< each ask evaluates further replicates, which answer alone (the published GA)
+  replicate,  ///< the same, and all replicates so far answer
+};
+
+/// @throws InputError unless "reuse", "retrain" or "replicate".
+Repeated parse_repeated(std::string_view text);
+
+/// Where a search must end, whatever its algorithm would do; 0 = no such limit.
+struct Budget {
+  std::int64_t asks = 0;         ///< the last batch is cut
+  std::int64_t evaluations = 0;  ///< caused by asks; the last batch is cut
+  double device_seconds = 0.0;   ///< of training, summed; no further training begins
+};
+
+/// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
+struct Progress {
+  enum class Kind { batch_started, evaluation_started, evaluation_finished, batch_finished } kind;
+  std::int64_t batch = 0;
+  std::int64_t asked = 0;    ///< asks so far, this batch included
+  std::int64_t trained = 0;  ///< evaluations measured by this process
+  std::int64_t reused = 0;   ///< asks answered by what was known, recorded runs included
+  const Evaluation* evaluation = nullptr;  ///< the one that started or finished
+};
+
+/// Answers asks for candidates: from the store where the answer is known, else by measuring on a
+/// pool of workers. Results, their order and the recorded asks do not depend on the number of
+/// workers.
+class RecordingEvaluator final : public Evaluator {
+ public:
+  struct Options {
+    int workers = 1;
+    Repeated repeated = Repeated::reuse;
+    std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
+    Budget budget{};
+    std::function<void(const Progress&)> on_progress{};  ///< may be empty
+  };
+  /// Fitness over the replicates of a candidate, some of them failed: objectives in order, in
+  /// minimisation form, finite.
+  using Objectives = std::function<std::vector<double>(std::span<const Evaluation* const>)>;
+
+  RecordingEvaluator(std::shared_ptr<Measurement> measurement, Store& store, Objectives objectives,
+                     Options options);
+  ~RecordingEvaluator() override;
+
+  std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
+
+  /// Evaluates a candidate outside the search (the baseline), all its replicates: stored, not
+  /// recorded as an ask, not charged to the budget.
+  std::vector<Evaluation> evaluate(const std::string& candidate);
+
+  [[nodiscard]] std::int64_t num_asked() const override;
+  [[nodiscard]] std::int64_t num_evaluated() const override;
+  [[nodiscard]] std::int64_t num_batches() const override;
+  [[nodiscard]] std::string spent() const override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nas
