@@ -10,6 +10,8 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "report/csv.hpp"
+#include "report/recorded_asks.hpp"
 #include "search/search.hpp"
 
 namespace nas {
@@ -153,31 +155,12 @@ nlohmann::json results_json(const RunSummary& run) {
 
 namespace {
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-void write_line(std::ostream& text, const Row& row) {
-  std::vector<std::string> fields;
-  for (const auto& field : row) fields.push_back(csv_field(field));
-  text << join(fields, ",") << "\r\n";
-}
-
-const Row& genes() {
-  static const Row kGenes{"similarity",  "normalization", "gating",
-                          "temperature", "bias",          "attention_dropout"};
-  return kGenes;
-}
-
 /// Whether candidates are mechanisms: their names are the genes, one after the other.
 bool has_genes(const RunSummary& run) {
   return run.config.contains("space") &&
          std::all_of(run.evaluations.begin(), run.evaluations.end(), [](const auto& evaluation) {
            const auto& name = evaluation.candidate;
-           return std::count(name.begin(), name.end(), '|') + 1 == std::ssize(genes());
+           return std::count(name.begin(), name.end(), '|') + 1 == std::ssize(mechanism_genes());
          });
 }
 
@@ -219,7 +202,7 @@ std::string evaluations_csv(const RunSummary& run) {
   }
   const bool with_genes = has_genes(run);
   Row header{"mechanism", "candidate"};
-  if (with_genes) header.insert(header.end(), genes().begin(), genes().end());
+  if (with_genes) header.insert(header.end(), mechanism_genes().begin(), mechanism_genes().end());
   header.insert(header.end(), {"replicate", "asks", "batch", "status", "reason"});
   header.insert(header.end(), quality_columns().begin(), quality_columns().end());
   header.insert(header.end(), {"parameters", "flops", "steps", "train_seconds", "peak_bytes"});
@@ -227,12 +210,11 @@ std::string evaluations_csv(const RunSummary& run) {
   for (const auto i : objectives) header.push_back(run.objectives[i].name);
   header.emplace_back("id");
 
-  std::ostringstream text;
-  write_line(text, header);
+  auto text = csv_line(header);
   for (const auto& evaluation : run.evaluations) {
     Row row{run.label(evaluation.candidate), evaluation.candidate};
     std::istringstream fields(evaluation.candidate);
-    for (std::size_t i = 0; with_genes && i < genes().size(); ++i) {
+    for (std::size_t i = 0; with_genes && i < mechanism_genes().size(); ++i) {
       row.emplace_back();
       std::getline(fields, row.back(), '|');
     }
@@ -253,9 +235,9 @@ std::string evaluations_csv(const RunSummary& run) {
       row.push_back(value ? shortest(*value) : "");
     }
     row.push_back(evaluation.id);
-    write_line(text, row);
+    text += csv_line(row);
   }
-  return text.str();
+  return text;
 }
 
 namespace {
@@ -316,6 +298,46 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
   throw InputError(file.string() + ": cannot be written");
+}
+
+namespace {
+
+/// @throws InputError if something else than these files stands where a folder of them is to be.
+void refuse_to_lose(const std::filesystem::path& folder,
+                    const std::map<std::filesystem::path, std::string>& files) {
+  if (!std::filesystem::exists(folder)) return;
+  if (!std::filesystem::is_directory(folder)) {
+    throw InputError(folder.string() + " is a file, must be a folder");
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const auto name = entry.path().lexically_relative(folder);
+    if (entry.is_directory() || files.contains(name)) continue;
+    throw InputError(folder.string() + " holds " + name.string() +
+                     ", which would be lost; remove the folder or give another");
+  }
+}
+
+}  // namespace
+
+void write_folder(const std::filesystem::path& folder,
+                  const std::map<std::filesystem::path, std::string>& files) {
+  namespace fs = std::filesystem;
+  const auto target = (folder / "").parent_path();  // without a slash at its end
+  refuse_to_lose(target, files);
+  const fs::path temporary = target.string() + ".tmp";
+  try {
+    fs::remove_all(temporary);
+    for (const auto& [name, text] : files) {
+      fs::create_directories((temporary / name).parent_path());
+      write_file(temporary / name, text);
+    }
+    fs::remove_all(target);
+    fs::rename(temporary, target);
+  } catch (const std::exception&) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+    throw InputError(target.string() + ": cannot be written");
+  }
 }
 
 }  // namespace nas

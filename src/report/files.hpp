@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -26,5 +27,12 @@ std::string canonical_export(const RunSummary& run);
 /// Writes a file whole or not at all (temporary file, then rename). @throws InputError if it
 /// cannot.
 void write_file(const std::filesystem::path& file, const std::string& text);
+
+/// Writes a folder of files whole or not at all. A folder that is there is replaced.
+/// @param files  texts by path in the folder.
+/// @throws InputError if it cannot, or if the folder holds anything but these files: that would be
+/// lost.
+void write_folder(const std::filesystem::path& folder,
+                  const std::map<std::filesystem::path, std::string>& files);
 
 }  // namespace nas

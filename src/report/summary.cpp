@@ -53,10 +53,23 @@ std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>
   return objectives;
 }
 
+/// The asks before the first that needs more than so many evaluations in all.
+std::vector<Ask> asks_within(std::vector<Ask> asks, std::int64_t trainings) {
+  std::set<std::string> trained;
+  const auto beyond = std::find_if(asks.begin(), asks.end(), [&](const Ask& ask) {
+    trained.insert(ask.evaluations.begin(), ask.evaluations.end());
+    return std::ssize(trained) > trainings;
+  });
+  asks.erase(beyond, asks.end());
+  return asks;
+}
+
 }  // namespace
 
-RunSummary::RunSummary(const Store& store)
-    : evaluations(store.evaluations()), asks(store.asks()), indicators(store.indicators()) {
+RunSummary::RunSummary(const Store& store, std::int64_t trainings)
+    : evaluations(store.evaluations()),
+      asks(asks_within(store.asks(), trainings)),
+      indicators(store.indicators()) {
   read_meta(store);
   digest_evaluations();
   digest_asks();

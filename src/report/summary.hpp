@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,7 +60,9 @@ struct BatchSummary {
 /// A run, digested: what tables, files and pictures are made from. Needs nothing but the store.
 /// Move-only, since ranking points into evaluations.
 struct RunSummary {
-  explicit RunSummary(const Store& store);
+  /// @param trainings  asks are read as long as they need no more evaluations than so many.
+  explicit RunSummary(const Store& store,
+                      std::int64_t trainings = std::numeric_limits<std::int64_t>::max());
   RunSummary(RunSummary&&) = default;
   RunSummary(const RunSummary&) = delete;
   RunSummary& operator=(const RunSummary&) = delete;
