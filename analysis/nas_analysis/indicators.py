@@ -1,0 +1,199 @@
+"""Quality of sets of points in objective space.
+
+Every objective is minimised. A set of points is an (n, m) array, one point a row, m >= 1; the
+order of the rows and dominated points change no indicator of a whole set.
+"""
+
+from bisect import bisect_left
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def point_matrix(points: ArrayLike, num_objectives: int | None = None) -> np.ndarray:
+    """The points as an (n, m) array; ValueError where they are none or m is not as asked."""
+    array = np.asarray(points, dtype=float)
+    if array.size == 0 and array.ndim < 2:
+        return np.empty((0, num_objectives or 1))
+    if array.ndim != 2 or array.shape[1] != (num_objectives or array.shape[1]):
+        columns = "m" if num_objectives is None else num_objectives
+        raise ValueError(f"points have the shape {array.shape}, must be (n, {columns})")
+    return array
+
+
+def non_dominated(points: ArrayLike) -> np.ndarray:
+    """Mask of the points that no other point dominates; of equal points the first.
+
+    a dominates b where a is nowhere worse and somewhere better. A point with NaN is never chosen.
+    Cost: n log n for one or two objectives, n times the size of the front for more.
+    """
+    points = point_matrix(points)
+    mask = np.zeros(len(points), dtype=bool)
+    known = np.flatnonzero(~np.isnan(points).any(axis=1))
+    order = known[np.lexsort(points[known].T[::-1])]  # a later point dominates no earlier one
+    if points.shape[1] <= 2:
+        last = points[order, -1]
+        mask[order[:1]] = True
+        mask[order[1:][last[1:] < np.minimum.accumulate(last)[:-1]]] = True
+        return mask
+    front = np.empty_like(points)
+    size = 0
+    for index in order:
+        if not (front[:size] <= points[index]).all(axis=1).any():
+            front[size] = points[index]
+            size += 1
+            mask[index] = True
+    return mask
+
+
+def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
+    """Volume of the region that points dominate up to a reference point (Zitzler & Thiele 1998).
+
+    Points that are not better than the reference in every objective count nothing. Exact: sweeps
+    the last objective and adds up slices of the others' hypervolume. Cost: n log n for two
+    objectives, n times the size of the front for three; more are meant for small sets.
+    """
+    reference = np.asarray(reference, dtype=float)
+    points = point_matrix(points, len(reference))
+    points = points[(points < reference).all(axis=1)]
+    if len(points) == 0:
+        return 0.0
+    if len(reference) == 1:
+        return float(reference[0] - points.min())
+    points = points[non_dominated(points)]
+    points = points[np.argsort(points[:, -1])]
+    slices = anytime_hypervolume(points[:, :-1], reference[:-1])
+    return float(slices @ np.diff(points[:, -1], append=reference[-1]))
+
+
+def anytime_hypervolume(points: ArrayLike, reference: ArrayLike) -> np.ndarray:
+    """Hypervolume of the first i + 1 points for every i, as an (n,) array.
+
+    What each point adds is its exclusive hypervolume over the front so far (While et al. 2012,
+    WFG). Points that are not better than the reference in every objective, or that have NaN, add
+    nothing. Cost for two objectives: about a microsecond a point.
+    """
+    reference = np.asarray(reference, dtype=float)
+    points = point_matrix(points, len(reference))
+    if len(reference) == 1:
+        best = np.fmin.accumulate(points[:, 0])
+        return np.where(best < reference[0], reference[0] - best, 0.0)
+    added = _staircase_gains if len(reference) == 2 else _exclusive_gains
+    return np.cumsum(added(points, reference), dtype=float)
+
+
+def igd(points: ArrayLike, reference_set: ArrayLike) -> float:
+    """Inverted generational distance (Coello Coello & Reyes Sierra 2004).
+
+    Mean over the reference set of the Euclidean distance to the nearest point, in [0, inf). Not
+    compliant with dominance: see igd_plus.
+    """
+    points, reference_set = _pair_of_sets(points, reference_set)
+    distances = np.linalg.norm(points - reference_set[:, None], axis=2)
+    return float(distances.min(axis=1).mean())
+
+
+def igd_plus(points: ArrayLike, reference_set: ArrayLike) -> float:
+    """IGD with the distance by which a point is worse, max(a_i - r_i, 0) in every objective i.
+
+    Weakly compliant with dominance (Ishibuchi et al. 2015), in [0, inf).
+    """
+    points, reference_set = _pair_of_sets(points, reference_set)
+    distances = np.linalg.norm(np.maximum(points - reference_set[:, None], 0.0), axis=2)
+    return float(distances.min(axis=1).mean())
+
+
+def additive_epsilon(points: ArrayLike, reference_set: ArrayLike) -> float:
+    """max over r of min over a of max over i of a_i - r_i (Zitzler et al. 2003).
+
+    The smallest number that, subtracted from every objective of the points, makes them weakly
+    dominate the reference set; at most 0 where they already do.
+    """
+    points, reference_set = _pair_of_sets(points, reference_set)
+    return float((points - reference_set[:, None]).max(axis=2).min(axis=1).max())
+
+
+def multiplicative_epsilon(points: ArrayLike, reference_set: ArrayLike) -> float:
+    """max over r of min over a of max over i of a_i / r_i (Zitzler et al. 2003).
+
+    The smallest factor by which every objective of the points must be divided to weakly dominate
+    the reference set. ValueError unless all coordinates are positive.
+    """
+    points, reference_set = _pair_of_sets(points, reference_set)
+    smallest = min(points.min(), reference_set.min())
+    if not smallest > 0:
+        raise ValueError(f"multiplicative_epsilon: a coordinate is {smallest}, must be positive")
+    return float((points / reference_set[:, None]).max(axis=2).min(axis=1).max())
+
+
+def r2(points: ArrayLike, ideal: ArrayLike) -> float:
+    """R2 of a set with two objectives over all weights (Schaepermeier & Kerschke 2024).
+
+        integral over w in [0, 1] of min over a of max(w (a_1 - z_1), (1 - w) (a_2 - z_2))
+
+    Exact. z is the ideal; ValueError where a point is better than it. In [0, inf), 0 where the
+    ideal itself is in the set.
+    """
+    points = point_matrix(points, 2)
+    distances = points - np.asarray(ideal, dtype=float)
+    if len(points) == 0 or not (distances >= 0).all():
+        raise ValueError(f"r2: of {len(points)} points none may be better than the ideal "
+                         f"{np.asarray(ideal).tolist()}, and there must be one")
+    front = distances[non_dominated(distances)]
+    first, second = front[np.argsort(front[:, 1])].T  # the best point as w grows from 0
+    if first[-1] + second[-1] == 0.0:
+        return 0.0
+    crossing = second[1:] / (first[:-1] + second[1:])  # where the next point takes over
+    begin, end = np.append(0.0, crossing), np.append(crossing, 1.0)
+    corner = second / (first + second)  # where the second objective stops being the worse
+    falling = second * ((corner - begin) - (corner**2 - begin**2) / 2)
+    return float(np.sum(falling + first * (end**2 - corner**2) / 2))
+
+
+def _staircase_gains(points: np.ndarray, reference: np.ndarray) -> list[float]:
+    """What each point adds to the hypervolume of those before it, for two objectives.
+
+    The front is kept as a staircase: first objective ascending, second descending, between two
+    sentinels.
+    """
+    right, top = reference.tolist()
+    firsts, seconds = [-np.inf, right], [top, -np.inf]
+    gains = []
+    for first, second in points.tolist():
+        gain = 0.0
+        if first < right and second < top:
+            begin = end = bisect_left(firsts, first)
+            left, height = first, seconds[begin - 1]
+            if second < height:
+                while seconds[end] >= second:
+                    gain += (firsts[end] - left) * (height - second)
+                    left, height = firsts[end], seconds[end]
+                    end += 1
+                gain += (firsts[end] - left) * (height - second)
+                firsts[begin:end] = [first]
+                seconds[begin:end] = [second]
+        gains.append(gain)
+    return gains
+
+
+def _exclusive_gains(points: np.ndarray, reference: np.ndarray) -> list[float]:
+    """What each point adds to the hypervolume of those before it, for any number of objectives."""
+    front = np.empty((0, len(reference)))
+    gains = []
+    for point in points:
+        gain = 0.0
+        if (point < reference).all() and not (front <= point).all(axis=1).any():
+            shared = hypervolume(np.maximum(front, point), reference)
+            gain = float(np.prod(reference - point)) - shared
+            front = np.vstack([front[~(front >= point).all(axis=1)], point])
+        gains.append(gain)
+    return gains
+
+
+def _pair_of_sets(points: ArrayLike, reference_set: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    reference_set = point_matrix(reference_set)
+    points = point_matrix(points, reference_set.shape[1])
+    if len(points) == 0 or len(reference_set) == 0:
+        raise ValueError(f"{len(points)} points and {len(reference_set)} reference points, "
+                         "must be at least one of each")
+    return points, reference_set

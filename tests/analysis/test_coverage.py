@@ -1,0 +1,82 @@
+"""How often 95 % intervals hold the truth, by simulation. Prints what it measures.
+
+A share must lie within four standard errors of the simulation around 95 %, or beyond by what the
+test allows a method that is known to be too short or too long for few runs.
+"""
+
+import unittest
+
+import numpy as np
+from nas_analysis.statistics import (iqm, mean_interval, probability_of_improvement,
+                                     stratified_bootstrap, vargha_delaney)
+from scipy import stats
+
+NOMINAL = 0.95
+
+
+class Coverage(unittest.TestCase):
+    def assert_covers(self, name, intervals, truth, allowed_below=0.0, allowed_above=0.0):
+        share = np.mean([low <= truth <= high for _, low, high in intervals])
+        error = np.sqrt(NOMINAL * (1.0 - NOMINAL) / len(intervals))
+        print(f"{name}: {share:.3f} of {len(intervals)} intervals (standard error {error:.3f})")
+        with self.subTest(name):
+            self.assertGreater(share, NOMINAL - allowed_below - 4.0 * error)
+            self.assertLess(share, NOMINAL + allowed_above + 4.0 * error)
+
+    def test_mean(self):
+        generator = np.random.default_rng(1)
+        for size in (3, 5, 30):
+            intervals = [mean_interval(generator.normal(size=size)) for _ in range(4000)]
+            self.assert_covers(f"mean, {size} normal values", intervals, 0.0)
+
+    def test_bootstrap_of_iqm(self):
+        """A percentile bootstrap of few runs is too short."""
+        generator = np.random.default_rng(2)
+        quartiles = stats.expon.ppf([0.25, 0.75])
+        middle = stats.expon.expect(lb=quartiles[0], ub=quartiles[1], conditional=True)
+        for shape, draw, true, allowed_below in (((5, 1), generator.normal, 0.0, 0.1),
+                                                 ((10, 1), generator.normal, 0.0, 0.06),
+                                                 ((31, 1), generator.normal, 0.0, 0.03),
+                                                 ((31, 1), generator.exponential, middle, 0.03),
+                                                 ((100, 1), generator.normal, 0.0, 0.01),
+                                                 ((10, 5), generator.normal, 0.0, 0.03)):
+            intervals = [stratified_bootstrap({"": draw(size=shape)}, iqm, 1000, seed)[""]
+                         for seed in range(1000)]
+            self.assert_covers(f"IQM, runs x tasks {shape}, {draw.__name__}", intervals, true,
+                               allowed_below)
+
+    def test_vargha_delaney(self):
+        generator = np.random.default_rng(3)
+        for size, true, spread in ((10, 0.5, 1.0), (10, 0.75, 1.0), (10, 0.95, 1.0), (31, 0.5, 1.0),
+                                   (31, 0.5, 5.0), (31, 0.75, 3.0), (31, 0.95, 1.0),
+                                   (100, 0.9, 0.2)):
+            shift = stats.norm.ppf(true) * np.hypot(1.0, spread)
+            intervals = [vargha_delaney(generator.normal(size=size),
+                                        generator.normal(shift, spread, size=size))
+                         for _ in range(1500)]
+            self.assert_covers(f"A12 = {true}, {size} runs each, spread 1 and {spread}", intervals,
+                               true, allowed_above=0.05)
+
+    def test_vargha_delaney_with_ties(self):
+        generator = np.random.default_rng(4)
+        shares = np.array([0.4, 0.3, 0.2, 0.1])
+        reverse = shares[::-1]
+        intervals = [vargha_delaney(generator.choice(4, 31, p=shares),
+                                    generator.choice(4, 31, p=reverse)) for _ in range(1500)]
+        true = sum(shares[i] * (reverse[i + 1:].sum() + reverse[i] / 2) for i in range(4))
+        self.assert_covers("A12 of four values with ties, 31 runs each", intervals, true)
+
+    def test_probability_of_improvement(self):
+        generator = np.random.default_rng(5)
+        shifts = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
+        true = stats.norm.cdf(shifts / np.sqrt(2.0)).mean()
+        for runs in (5, 10, 31):
+            intervals = [probability_of_improvement(generator.normal(size=(runs, 5)),
+                                                    generator.normal(size=(runs, 5)) + shifts)
+                         for _ in range(1500)]
+            self.assert_covers(f"probability of improvement, {runs} runs x 5 tasks", intervals,
+                               true, allowed_above=0.03)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,288 @@
+"""Statistics against scipy, statsmodels, published values and plain definitions."""
+
+import itertools
+import unittest
+from math import comb
+
+import numpy as np
+from nas_analysis.statistics import (best_of_n, cliques, critical_difference, friedman, holm, iqm,
+                                     mann_whitney, mean_interval, optimality_gap,
+                                     performance_profile, probability_of_improvement,
+                                     stratified_bootstrap, vargha_delaney, wilcoxon)
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+
+class Summaries(unittest.TestCase):
+    def test_iqm_is_the_trimmed_mean_of_all(self):
+        generator = np.random.default_rng(1)
+        for runs, tasks in ((1, 1), (3, 1), (5, 1), (8, 1), (31, 1), (10, 7)):
+            scores = generator.normal(size=(runs, tasks))
+            self.assertAlmostEqual(iqm(scores), stats.trim_mean(scores, 0.25, axis=None), places=14)
+        self.assertEqual(iqm([0, 1, 2, 3, 4, 5, 6, np.inf]), 3.5)
+
+    def test_axes_in_front_are_kept(self):
+        scores = np.random.default_rng(2).normal(size=(4, 3, 9, 2))
+        for statistic in (iqm, lambda x: optimality_gap(x, 0.1),
+                          lambda x: performance_profile(x, [-1.0, 0.0, 1.0])):
+            one_by_one = [[statistic(block) for block in row] for row in scores]
+            np.testing.assert_allclose(statistic(scores), one_by_one, rtol=1e-14)
+
+    def test_optimality_gap_is_that_of_rliable_for_negated_scores(self):
+        scores, target = np.random.default_rng(3).normal(size=(20, 3)), 0.3
+        gamma = -target
+        rliable = gamma - np.mean(np.minimum(-scores, gamma))
+        self.assertAlmostEqual(optimality_gap(scores, target), rliable, places=14)
+        self.assertEqual(optimality_gap([1.0, 2.0, 4.0], 2.0), 2.0 / 3.0)
+
+    def test_performance_profile_counts_what_is_as_good_as_the_threshold(self):
+        scores = [[1.0, 5.0], [2.0, 6.0]]
+        self.assertEqual(performance_profile(scores, [0.9, 1.0, 5.5, 6.0]).tolist(),
+                         [0.0, 0.25, 0.75, 1.0])
+
+    def test_nan_and_nothing_are_refused(self):
+        for scores in ([1.0, np.nan], []):
+            with self.assertRaisesRegex(ValueError, rf"shape \({len(scores)},\) hold NaN or noth"):
+                iqm(scores)
+
+
+class StratifiedBootstrap(unittest.TestCase):
+    def test_draws_every_task_on_its_own(self):
+        """The mean's standard error knows only the spread within tasks."""
+        generator = np.random.default_rng(4)
+        scores = generator.normal(size=(50, 3)) + [0.0, 100.0, 1000.0]
+        interval = stratified_bootstrap({"a": scores}, lambda x: x.mean(axis=(-1, -2)))["a"]
+        error = np.sqrt(np.sum(scores.var(axis=0) / 50)) / 3
+        self.assertAlmostEqual(interval.point, scores.mean(), places=10)
+        self.assertAlmostEqual((interval.high - interval.low) / (2 * 1.959964 * error), 1.0,
+                               delta=0.02)
+
+    def test_agrees_with_a_plain_bootstrap(self):
+        generator = np.random.default_rng(5)
+        scores = generator.exponential(size=40)
+        plain = stats.trim_mean(generator.choice(scores, size=(50_000, 40)), 0.25, axis=1)
+        interval = stratified_bootstrap({"a": scores}, iqm)["a"]
+        np.testing.assert_allclose(interval[1:], np.quantile(plain, [0.025, 0.975]), atol=0.01)
+
+    def test_an_interval_depends_on_its_own_algorithm_and_the_seed_only(self):
+        generator = np.random.default_rng(6)
+        scores = {"a": generator.normal(size=(30, 1)), "b": generator.normal(size=(30, 1)),
+                  "c": generator.normal(size=(300, 2))}
+        together = stratified_bootstrap(scores, iqm, resamples=500)
+        for name, array in scores.items():
+            alone = stratified_bootstrap({name: array}, iqm, resamples=500)
+            self.assertEqual(together[name], alone[name])
+        again = stratified_bootstrap(scores, iqm, resamples=500, seed=1)
+        self.assertNotEqual(together["a"].low, again["a"].low)
+
+    def test_statistics_with_several_values(self):
+        scores = np.arange(10.0)
+        profile = stratified_bootstrap({"a": scores}, lambda x: performance_profile(x, [-1, 4, 9]),
+                                       resamples=2000)["a"]
+        self.assertEqual(profile.point.tolist(), [0.0, 0.5, 1.0])
+        self.assertEqual(profile.low[[0, 2]].tolist(), [0.0, 1.0])
+        self.assertAlmostEqual(profile.low[1], stats.binom.ppf(0.025, 10, 0.5) / 10, places=14)
+
+    def test_confidence(self):
+        scores = np.random.default_rng(7).normal(size=30)
+        wide, narrow = (stratified_bootstrap({"a": scores}, iqm, 2000, confidence=share)["a"]
+                        for share in (0.99, 0.5))
+        self.assertLess(wide.low, narrow.low)
+        self.assertLess(narrow.high, wide.high)
+
+
+class ProbabilityOfImprovement(unittest.TestCase):
+    def test_is_mann_whitneys_u_over_all_pairs(self):
+        generator = np.random.default_rng(8)
+        a, b = generator.integers(0, 6, size=(12, 3)), generator.integers(1, 7, size=(9, 3))
+        u = [stats.mannwhitneyu(a[:, task], b[:, task]).statistic for task in range(3)]
+        expected = np.mean([1.0 - value / (12 * 9) for value in u])
+        found = probability_of_improvement(a, b)
+        self.assertAlmostEqual(found.point, expected, places=14)
+        self.assertLess(found.low, expected)
+        self.assertLess(expected, found.high)
+
+    def test_smaller_is_better_and_ties_count_half(self):
+        self.assertEqual(vargha_delaney([1, 2], [3, 4]).point, 1.0)
+        self.assertEqual(vargha_delaney([3, 4], [1, 2]).point, 0.0)
+        self.assertEqual(vargha_delaney([1, 2], [2, 3]).point, 3.5 / 4)
+
+    def test_changing_sides_mirrors_the_interval(self):
+        generator = np.random.default_rng(9)
+        a, b = generator.normal(size=20), generator.normal(0.8, 2.0, size=31)
+        one, other = vargha_delaney(a, b), vargha_delaney(b, a)
+        np.testing.assert_allclose(one, [1 - other.point, 1 - other.high, 1 - other.low])
+
+    def test_agrees_with_the_stratified_bootstrap_of_many_runs(self):
+        generator = np.random.default_rng(10)
+        a, b = generator.normal(size=(200, 2)), generator.normal(0.5, 1.5, size=(150, 2))
+        found = probability_of_improvement(a, b)
+        points = [probability_of_improvement(generator.choice(a, 200), generator.choice(b, 150))
+                  for _ in range(2000)]
+        low, high = np.quantile([interval.point for interval in points], [0.025, 0.975])
+        self.assertAlmostEqual(found.low, low, delta=0.006)
+        self.assertAlmostEqual(found.high, high, delta=0.006)
+
+    def test_where_all_pairs_compare_alike(self):
+        unseen = 1 - 0.025 ** (1 / 10)
+        ones, twos = np.arange(10.0), np.arange(12.0) + 100
+        np.testing.assert_allclose(vargha_delaney(ones, twos), (1, 1 - unseen, 1), rtol=1e-12)
+        np.testing.assert_allclose(vargha_delaney(twos, ones), (0, 0, unseen), rtol=1e-12)
+        np.testing.assert_allclose(vargha_delaney(np.ones(10), np.ones(10)),
+                                   (0.5, 0.5 - unseen, 0.5 + unseen), rtol=1e-12)
+
+    def test_one_run_gives_no_interval(self):
+        point, low, high = vargha_delaney([1.0], [2.0, 3.0])
+        self.assertEqual(point, 1.0)
+        self.assertTrue(np.isnan([low, high]).all())
+
+    def test_refuses_unequal_tasks(self):
+        with self.assertRaisesRegex(ValueError, "2 tasks and 3 tasks, must be equally many"):
+            probability_of_improvement(np.ones((4, 2)), np.ones((4, 3)))
+
+
+class Tests(unittest.TestCase):
+    def test_mann_whitney(self):
+        generator = np.random.default_rng(11)
+        for size, digits in ((5, 9), (30, 9), (30, 0)):
+            a = np.round(generator.normal(size=size), digits)
+            b = np.round(generator.normal(0.5, size=size + 2), digits)
+            self.assertEqual(mann_whitney(a, b), stats.mannwhitneyu(a, b).pvalue)
+        self.assertEqual(mann_whitney([1, 1, 1], [1, 1]), 1.0)
+
+    def test_wilcoxon(self):
+        generator = np.random.default_rng(12)
+        a = generator.normal(size=60)
+        b = a + generator.normal(0.3, size=60)
+        c = np.round(a)
+        for pairs, method in (((a[:30], b[:30]), "exact"), ((a, b), "approx"),
+                              ((c[:30], np.round(b)[:30]), "approx"),  # zeros and ties
+                              ((np.arange(12.0), c[:12] + 20.0), "approx")):  # ties
+            expected = stats.wilcoxon(*pairs, zero_method="pratt", method=method).pvalue
+            self.assertEqual(wilcoxon(*pairs), expected)
+        self.assertEqual(wilcoxon([1, 2, 3], [1, 2, 3]), 1.0)
+        self.assertEqual(wilcoxon(np.arange(6.0), np.arange(6.0) * 2 + 1), 2 / 2**6)
+        with self.assertRaisesRegex(ValueError, "2 and 3 scores, must be pairs"):
+            wilcoxon([1, 2], [1, 2, 3])
+
+    def test_holm(self):
+        generator = np.random.default_rng(13)
+        for size in (1, 2, 10, 50):
+            p_values = generator.random(size) ** 3
+            np.testing.assert_allclose(holm(p_values), multipletests(p_values, method="holm")[1],
+                                       rtol=1e-14)
+        np.testing.assert_allclose(holm([0.04, 0.01, 0.03]), [0.06, 0.03, 0.06])
+
+    def test_friedman(self):
+        generator = np.random.default_rng(14)
+        for levels in (4, 10**9):
+            table = generator.integers(0, levels, size=(12, 5))
+            found, expected = friedman(table), stats.friedmanchisquare(*table.T)
+            self.assertAlmostEqual(found.statistic, expected.statistic, places=10)
+            self.assertAlmostEqual(found.p, expected.pvalue, places=12)
+            np.testing.assert_allclose(found.mean_ranks, stats.rankdata(table, axis=1).mean(axis=0))
+
+    def test_friedman_of_two_is_the_sign_test(self):
+        found = friedman([(1, 2)] * 9 + [(2, 1)])
+        self.assertAlmostEqual(found.statistic, (9 - 1) ** 2 / 10, places=14)
+        self.assertEqual(found.mean_ranks.tolist(), [1.1, 1.9])
+
+    def test_friedman_of_equals(self):
+        self.assertEqual(friedman(np.ones((4, 3)))[:2], (0.0, 1.0))
+        with self.assertRaisesRegex(ValueError, r"shape \(3, 1\), must have at least two columns"):
+            friedman([1.0, 2.0, 3.0])
+
+
+class CriticalDifference(unittest.TestCase):
+    def test_published_quantiles(self):
+        """Demsar (2006), table 5 a."""
+        published = {0.05: (1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164),
+                     0.10: (1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920)}
+        for alpha, quantiles in published.items():
+            for k, quantile in enumerate(quantiles, start=2):
+                found = critical_difference(k, 7, alpha) / np.sqrt(k * (k + 1) / (6 * 7))
+                self.assertAlmostEqual(found, quantile, delta=0.0011)
+
+    def test_published_example(self):
+        """Demsar (2006), section 3.2.4: 4 classifiers on 14 data sets."""
+        self.assertAlmostEqual(critical_difference(4, 14), 1.25, delta=0.005)
+        self.assertAlmostEqual(critical_difference(4, 14, 0.10), 1.12, delta=0.005)
+
+    def test_cliques_are_neighbours_of_which_no_pair_is_told_apart(self):
+        # In the order of ranks 2, 0, 3, 1: alike are 2-0, 0-3, 2-3 and 3-1.
+        p = np.full((4, 4), 0.001)
+        for i, j in ((2, 0), (0, 3), (2, 3), (3, 1)):
+            p[i, j] = p[j, i] = 0.2
+        ranks = [2.0, 3.5, 1.0, 3.0]
+        self.assertEqual(cliques(ranks, p), [[2, 0, 3], [3, 1]])
+        p[2, 3] = p[3, 2] = 0.05  # just told apart
+        self.assertEqual(cliques(ranks, p), [[2, 0], [0, 3], [3, 1]])
+
+    def test_no_bar_spans_what_is_told_apart(self):
+        p = np.ones((3, 3))
+        p[0, 1] = p[1, 0] = 0.0
+        self.assertEqual(cliques([1, 2, 3], p), [[1, 2]])
+
+    def test_all_or_nobody_alike(self):
+        self.assertEqual(cliques([3, 1, 2], np.ones((3, 3))), [[1, 2, 0]])
+        self.assertEqual(cliques([3, 1, 2], np.zeros((3, 3))), [])
+
+
+class BestOfN(unittest.TestCase):
+    VALUES = (3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.3)
+
+    def test_is_the_mean_over_all_subsets(self):
+        for n in range(1, 8):
+            subsets = [min(chosen) for chosen in itertools.combinations(self.VALUES, n)]
+            self.assertAlmostEqual(best_of_n(self.VALUES, n), np.mean(subsets), places=13)
+
+    def test_agrees_with_the_formula_of_tang(self):
+        values, count = np.sort(self.VALUES), len(self.VALUES)
+        for n in range(1, count + 1):
+            formula = sum(values[i - 1] * comb(count - i, n - 1) for i in range(1, count + 1))
+            self.assertAlmostEqual(best_of_n(values, n), formula / comb(count, n), places=13)
+
+    def test_is_unbiased_where_the_formula_of_dodge_is_not(self):
+        """The expected smallest of n exponential draws is 1 / n."""
+        generator = np.random.default_rng(15)
+        n, count, repeats = 5, 10, 20_000
+        samples = np.sort(generator.exponential(size=(repeats, count)), axis=1)
+        unbiased = [best_of_n(sample, n) for sample in samples]
+        ranks = np.arange(count + 1)
+        dodge = samples @ -np.diff((1 - ranks / count) ** n)
+        error = np.std(unbiased) / np.sqrt(repeats)
+        self.assertAlmostEqual(np.mean(unbiased), 1 / n, delta=4 * error)
+        self.assertGreater(np.mean(dodge), 1 / n + 10 * error)
+
+    def test_agrees_with_simulated_draws(self):
+        generator = np.random.default_rng(16)
+        values = generator.normal(size=40)
+        smallest = generator.permuted(np.tile(values, (20_000, 1)), axis=1)[:, :6].min(axis=1)
+        self.assertAlmostEqual(best_of_n(values, 6), smallest.mean(),
+                               delta=4 * smallest.std() / np.sqrt(20_000))
+
+    def test_many_values_and_several_n(self):
+        values = np.arange(1.0, 10_001.0)
+        n = np.array([[1, 2], [100, 10_000]])
+        np.testing.assert_allclose(best_of_n(values, n), 10_001 / (n + 1), rtol=1e-10)
+
+    def test_refuses_more_than_there_are(self):
+        for n in (0, 8):
+            with self.assertRaisesRegex(ValueError, rf"n = {n}, must be in \[1, 7\]"):
+                best_of_n(self.VALUES, n)
+
+
+class MeanInterval(unittest.TestCase):
+    def test_is_students(self):
+        x = np.random.default_rng(17).normal(size=8)
+        low, high = stats.t.interval(0.9, 7, x.mean(), stats.sem(x))
+        np.testing.assert_allclose(mean_interval(x, 0.9), (x.mean(), low, high), rtol=1e-12)
+
+    def test_one_value_gives_no_interval(self):
+        mean, low, high = mean_interval([2.5])
+        self.assertEqual(mean, 2.5)
+        self.assertTrue(np.isnan([low, high]).all())
+
+
+if __name__ == "__main__":
+    unittest.main()
