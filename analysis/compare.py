@@ -1,0 +1,517 @@
+#!/usr/bin/env python3
+"""Compares search algorithms by their finished searches: a page, a text, a table, pictures.
+
+    analysis/compare.py STORE... [-o FOLDER] [--reference ALGORITHM] [--show ALGORITHM]...
+                                 [--budget N] [--resamples N]
+
+STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder or its
+store.sqlite. FOLDER receives compare.html, compare.md, summary.csv and the pictures as .svg.
+"""
+
+import argparse
+import csv
+import io
+import pathlib
+import shlex
+import sys
+
+import numpy as np
+
+from nas_analysis import comparison, figures, pages, statistics, stores
+from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
+from nas_analysis.figures import number
+
+
+class Words:
+    """How the numbers of a comparison are named and shown."""
+
+    def __init__(self, result: Comparison, shown: list[str]):
+        self.result = result
+        goal = result.searches.objectives[0]
+        self.goal = goal
+        if result.several:
+            self.gap = "true hypervolume" if result.true else "hypervolume"
+            self.believed = "believed hypervolume"
+            self.whole = ("1 = the whole true front" if result.true
+                          else "1 = the front of all searches together")
+        else:
+            self.gap = (f"regret in {goal.title}" if result.true
+                        else f"{goal.title} above the best seen")
+            self.believed = f"believed {goal.title}"
+            self.whole = ("true value of the incumbent minus the best true value in the table"
+                          if result.true else "best measured value minus the best of any search")
+        self.reference = (None if result.reference is None
+                          else result.algorithms[result.reference].name)
+        self.shown = shown
+        self.styles = _styles([algorithm.name for algorithm in result.algorithms],
+                              self.reference, shown)
+
+    def quality(self, gap):
+        """A gap as it is shown: several objectives show the hypervolume reached."""
+        return 1.0 - gap if self.result.several else gap
+
+    def interval(self, gap: statistics.Interval) -> statistics.Interval:
+        """The same of an interval."""
+        ends = sorted((self.quality(gap.low), self.quality(gap.high)))
+        return statistics.Interval(self.quality(gap.point), *ends)
+
+    def value(self, believed):
+        """A believed or true value of an incumbent in the objective's own sense."""
+        return believed if self.result.several else self.goal.natural(believed)
+
+    def verdict(self, i: int, j: int) -> str:
+        """Algorithm i against j, in words."""
+        pairs = self.result.pairs
+        probability = pairs.probability[i, j]
+        if np.isnan(pairs.p[i, j]):
+            return "one search: no test"
+        if pairs.p[i, j] > ALPHA or probability == 0.5:
+            return "not told apart"
+        side = "better" if probability > 0.5 else "worse"
+        return f"meaningfully {side}" if max(probability, 1 - probability) >= MEANINGFUL else side
+
+
+def _styles(names: list[str], reference: str | None, shown: list[str]) -> dict[str, str]:
+    """Colours for the named algorithms, the best ones and the last; the others stay grey."""
+    others = [name for name in names if name != reference]
+    wanted = [*others[:1], *shown, *others[1:3], *others[-1:], *others[3:]]
+    chosen = [name for name in dict.fromkeys(wanted) if name != reference]
+    styles = dict.fromkeys(names, "other")
+    for i, name in enumerate(chosen[:figures.NUM_COLOURS]):
+        styles[name] = f"c{i}"
+    if reference:
+        styles[reference] = "reference"
+    return styles
+
+
+def _interval(interval) -> str:
+    """ "0.5 [0.4, 0.6]", without brackets where no bounds are known."""
+    point, low, high = map(number, interval)
+    return f"{point} [{low}, {high}]" if np.isfinite(interval[1]) else point
+
+
+def _p(value: float) -> str:
+    return "-" if np.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def verdict(result: Comparison, words: Words) -> pages.Section:
+    """The findings in sentences."""
+    best, algorithms = result.algorithms[0], result.algorithms
+    counts = [len(algorithm.traces) for algorithm in algorithms]
+    each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. Trainings of a search: "
+             f"{result.budget}."]
+    if len(algorithms) > 1:
+        level = [algorithms[j].name for j in range(1, len(algorithms))
+                 if words.verdict(0, j) == "not told apart"]
+        items.append(f"Best: {best.name}, {words.gap} {_interval(words.interval(best.iqm))} "
+                     f"(interquartile mean, 95 %)"
+                     + (f"; not told apart from it: {_listed(level)}." if level else
+                        "." if np.isnan(result.pairs.p[0, 1]) else "; every other is told apart."))
+    if result.reference is not None and len(algorithms) > 1:
+        items += _against_reference(result, words)
+    if result.true:
+        items.append(_bias(result, words))
+    return pages.Section("Verdict", [pages.Bullets(items + result.searches.remarks)])
+
+
+def _against_reference(result: Comparison, words: Words) -> list[str]:
+    groups: dict[str, list[str]] = {}
+    for i, algorithm in enumerate(result.algorithms):
+        if i != result.reference:
+            groups.setdefault(words.verdict(i, result.reference), []).append(algorithm.name)
+    return [f"Against {words.reference}, {finding}: {_listed(groups[finding])}."
+            for finding in ("meaningfully better", "better", "not told apart", "worse",
+                            "meaningfully worse", "one search: no test") if finding in groups]
+
+
+def _bias(result: Comparison, words: Words) -> str:
+    means = {algorithm.name: result.optimism(algorithm).mean() for algorithm in result.algorithms}
+    least, most = min(means, key=means.get), max(means, key=means.get)
+    what = "front looks" if result.several else "winner looks"
+    unit = "of the whole hypervolume" if result.several else words.goal.title
+    text = f"Selection bias: the {what} better than it is by {number(means[least])} ({least})"
+    if most != least:
+        text += f" to {number(means[most])} ({most})"
+    return f"{text} {unit} on average, since noisy values were compared."
+
+
+def quality(result: Comparison, words: Words) -> pages.Section:
+    """What the searches have reached when the budget is spent."""
+    parts = [_ranking(result, words)]
+    algorithms, styles = result.algorithms, words.styles
+    svgs = {"final_quality.svg": figures.intervals(
+        "Final quality", f"Interquartile mean and 95 % interval over searches of {words.gap} "
+        f"({words.whole}).", words.gap,
+        [figures.Row(a.name, styles[a.name], *words.interval(a.iqm)) for a in algorithms])}
+    if result.reference is not None and len(algorithms) > 1:
+        j = result.reference
+        svgs["improvement.svg"] = figures.intervals(
+            f"Better than {words.reference}?",
+            f"Probability that a search is better than one of {words.reference}, ties half, with "
+            "95 % interval.", "probability of improvement",
+            [figures.Row(a.name, styles[a.name], result.pairs.probability[i, j],
+                         result.pairs.low[i, j], result.pairs.high[i, j])
+             for i, a in enumerate(algorithms) if i != j],
+            [(0.5, "as good"), (MEANINGFUL, "meaningful")], (0.0, 1.0))
+    names = [algorithm.name for algorithm in algorithms]
+    if result.friedman:
+        svgs["critical_difference.svg"] = figures.critical_difference(
+            "Mean ranks", "Bars on the right join algorithms that pairwise tests (Holm, "
+            f"{_share(ALPHA)}) do not tell apart.", names, [styles[name] for name in names],
+            result.friedman.mean_ranks, result.friedman.groups)
+    if len(algorithms) > 1:
+        svgs["pairs.svg"] = figures.matrix(
+            "Every pair", "Probability that a search of the row is better than one of the column "
+            "(A12): blue where the row is better, orange where it is worse; a dot: not told apart.",
+            names, result.pairs.probability, ~(result.pairs.p > ALPHA))
+    return pages.Section("Final quality", [*parts, pages.Pictures(svgs), *_tests(result, words)])
+
+
+def _ranking(result: Comparison, words: Words) -> pages.Table:
+    j = result.reference
+    head = ["algorithm", "searches", f"{words.gap}: median", "IQM [95 %]"]
+    if result.friedman:
+        head.append("mean rank")
+    if j is not None:
+        head += [f"P(better than {words.reference}) [95 %]", "p (Holm)", "finding"]
+    rows = []
+    for i, algorithm in enumerate(result.algorithms):
+        row = [algorithm.name, str(len(algorithm.traces)),
+               number(words.quality(np.median(algorithm.final))),
+               _interval(words.interval(algorithm.iqm))]
+        if result.friedman:
+            row.append(f"{result.friedman.mean_ranks[i]:.2f}")
+        if j is not None:
+            pairs = result.pairs
+            row += ["", "", "reference"] if i == j else [
+                _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+                _p(pairs.p[i, j]), words.verdict(i, j)]
+        rows.append(row)
+    return pages.Table(head, rows)
+
+
+def _tests(result: Comparison, words: Words) -> list:
+    pairs, names = result.pairs, [algorithm.name for algorithm in result.algorithms]
+    if not pairs.tests:
+        return [pages.Paragraph("With one search an algorithm nothing can be tested; differences "
+                                "may be luck.")] if len(names) > 1 else []
+    text = (f"Two algorithms are told apart where {' and '.join(sorted(pairs.tests))}, gives "
+            f"p <= {ALPHA} after Holm's correction over all {len(names) * (len(names) - 1) // 2} "
+            "pairs. A difference is called meaningful where moreover the probability that one "
+            f"search is better than the other is {MEANINGFUL} or more (Bouthillier et al. 2021); "
+            "that probability is Vargha and Delaney's A12.")
+    if result.friedman:
+        text += (f" Friedman's test over {len(result.algorithms[0].traces)} common seeds: "
+                 f"chi-squared {number(result.friedman.statistic)}, p {_p(result.friedman.p)}. "
+                 f"Nemenyi's critical difference of mean ranks would be "
+                 f"{number(result.friedman.nemenyi)}; it is not used, since its verdict on two "
+                 "algorithms depends on the others.")
+    rows = [[f"{names[i]} against {names[j]}",
+             _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+             _p(pairs.p[i, j]), words.verdict(i, j)]
+            for i in range(len(names)) for j in range(i + 1, len(names))]
+    return [pages.Paragraph(text),
+            pages.Table(["pair", "A12 [95 %]", "p (Holm)", "finding"], rows, "All pairs")]
+
+
+def anytime(result: Comparison, words: Words) -> pages.Section:
+    """Performance over what was spent."""
+    svgs = {}
+    for spent, name in (("trained", "trainings"), ("seconds", "charged training seconds")):
+        if (spent, "gap") not in result.algorithms[0].curves:
+            continue
+        for what in ("gap", "believed") if result.true or not result.several else ("gap",):
+            svgs[f"{what}_by_{spent}.svg"] = _curves(result, words, spent, name, what)
+    shares = [share for share in (0.25, 0.5, 1.0) if int(share * result.budget) >= 1]
+    budgets = [max(int(share * result.budget), 1) for share in shares]
+    rows = []
+    for algorithm in result.algorithms:
+        curve = algorithm.curves["trained", "gap"]
+        places = np.searchsorted(curve.x, budgets, side="right") - 1
+        rows.append([algorithm.name, *(
+            _interval(words.interval(statistics.Interval(curve.middle[i], curve.low[i],
+                                                         curve.high[i]))) for i in places)])
+    head = ["algorithm", *(f"after {budget} trainings" for budget in budgets)]
+    return pages.Section("While the search goes on", [
+        pages.Pictures(svgs),
+        pages.Paragraph(f"{words.gap}, {words.whole}: median [quartiles] over searches."),
+        pages.Table(head, rows)])
+
+
+def _curves(result: Comparison, words: Words, spent: str, name: str, what: str) -> str:
+    def shown(values):
+        return words.quality(values) if what == "gap" else words.value(values)
+
+    lines = []
+    for algorithm in result.algorithms:
+        curve, style = algorithm.curves[spent, what], words.styles[algorithm.name]
+        with_band = algorithm.name in {result.algorithms[0].name, words.reference, *words.shown}
+        bands = [shown(curve.low), shown(curve.high)] if with_band else [None, None]
+        lines.append(figures.Line(algorithm.name, style, shown(curve.middle), *bands))
+    x = result.algorithms[0].curves[spent, what].x
+    floor, lowest = 0.0, ""
+    if what == "gap" and not result.several:
+        floor, lowest = _floor(result, lines)
+    title = words.gap if what == "gap" else words.believed
+    meaning = words.whole if what == "gap" or result.several else "what searchers see"
+    return figures.curves(f"{title[0].upper()}{title[1:]}, by {name.split()[-1]}",
+                          f"Median over searches ({meaning}); bands: quartiles.", x, name, title,
+                          lines, floor, lowest)
+
+
+def _floor(result: Comparison, lines: list) -> tuple[float, str]:
+    """Lower end of a logarithmic axis of gaps, and its name where gaps lie below it."""
+    values = np.concatenate([line.middle for line in lines]
+                            + [line.low for line in lines if line.low is not None])
+    positive = values[np.isfinite(values) & (values > 0)]
+    finest = result.targets[-2] if len(result.targets) > 1 else 0.0
+    floor = float(max(0.7 * np.min(positive, initial=np.inf if len(positive) else 1.0), finest))
+    return floor, f"\u2264{floor:.2g}" if (values < floor).any() else ""
+
+
+def targets(result: Comparison, words: Words) -> pages.Section:
+    """When searches reach what."""
+    optimum = "optimum" if result.true else "best seen"
+    start = "the start of " + (words.reference or "all searches")
+    lines = [figures.Line(a.name, words.styles[a.name], a.ecdf) for a in result.algorithms]
+    svg = figures.curves(
+        "Targets reached", f"Share of all pairs of a search and one of {len(result.targets)} "
+        f"targets, from {start} to the {optimum}.", result.trainings, "trainings", "share reached",
+        lines, y_range=(0.0, 1.0))
+    head = ["algorithm"]
+    for share in comparison.ERT_SHARES:
+        head += [f"trainings to {_share(1 - share)}", "reached"]
+    rows = [[a.name, *(text for time, success in zip(a.running_times, a.successes)
+                       for text in (number(time), _share(success)))] for a in result.algorithms]
+    gap = number(result.start)
+    return pages.Section("Targets", [
+        pages.Pictures({"targets.svg": svg}),
+        pages.Paragraph(
+            f"Expected trainings until {_listed([_share(1 - s) for s in comparison.ERT_SHARES])} "
+            f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
+            "searches that miss were begun anew; and the share of searches that get there. A "
+            "target counts as reached when it is met first, even if the incumbent is replaced by a "
+            "worse one later."),
+        pages.Table(head, rows)])
+
+
+def attainment(result: Comparison, words: Words) -> pages.Section:
+    """Where in the plane of two objectives searches arrive."""
+    if len(result.searches.objectives) != 2:
+        return pages.Section("Attainment", [])
+    algorithms = result.algorithms
+    of_each = [comparison.surfaces(algorithm) for algorithm in algorithms]
+    front = np.empty((0, 2))
+    if result.true:
+        truth = result.searches.candidates.truth
+        front = truth[comparison.indicators.non_dominated(truth)]
+    corners = np.concatenate([front, *(surface for each in of_each for surface in each)])
+    on = figures.plane(result.searches.objectives, corners)
+    dots = "; dots: the true front" if result.true else ""
+    reference = None if result.reference is None else of_each[result.reference][1]
+    dashed = "" if reference is None else f"; dashed: the median of {words.reference}"
+    svgs = {"attainment.svg": figures.surfaces(
+        "Attainment", f"Line: what half of the searches attain; band: from a quarter to three "
+        f"quarters{dashed}{dots}.", on,
+        [figures.Panel(a.name, words.styles[a.name], *each)
+         for a, each in zip(algorithms, of_each)], reference, front)}
+    if result.reference is not None:
+        for i, algorithm in enumerate(algorithms):
+            if i == result.reference or not (i == 0 or algorithm.name in words.shown):
+                continue
+            low, high, share = comparison.surface_difference(algorithm,
+                                                             algorithms[result.reference])
+            svgs[f"attainment_difference_{_file_name(algorithm.name)}.svg"] = figures.difference(
+                f"{algorithm.name} against {words.reference}",
+                "Where one attains points more often: the deeper, the larger the difference of "
+                f"shares (largest {_share(np.max(np.abs(share), initial=0))}, white below "
+                f"{_share(0.1)}){dots}.", on, (algorithm.name, words.reference), low, high, share,
+                front)
+    values = "true" if result.true else "measured"
+    return pages.Section("Attainment", [
+        pages.Paragraph(f"A search attains a point if something it evaluated is at least as good "
+                        f"in both objectives, by {values} values."), pages.Pictures(svgs)])
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in name)
+
+
+def believed_against_true(result: Comparison, words: Words) -> pages.Section:
+    """What searchers believe of their results, and what is so."""
+    if not result.true:
+        return pages.Section("Believed against true", [])
+    what = "front's hypervolume" if result.several else f"winner's {words.goal.title}"
+    known = result.searches.candidates.believed is not None
+    rows, bars = [], []
+    for algorithm in result.algorithms:
+        interval = statistics.mean_interval(result.optimism(algorithm))
+        means = [words.value(algorithm.each(name).mean())
+                 for name in ("end_believed", "end_expected", "end_true")]
+        rows.append([algorithm.name, _interval(interval), number(means[0]),
+                     *([number(means[1])] if known else []), number(means[2])])
+        bars.append(figures.Row(algorithm.name, words.styles[algorithm.name], *interval))
+    head = ["algorithm", "optimism [95 %]", f"{what}, believed",
+            *(["mean of all replicates"] if known else []), "true"]
+    against = ("the mean of all replicates of the same candidates on the same split" if known
+               else "their true values")
+    judged = ("The front that a searcher believes in is judged here by its own members, not by "
+              "all that was evaluated. " if result.several else "")
+    svg = figures.intervals(
+        "Optimism", f"By how much the {'front' if result.several else 'winner'} looks better to "
+        "the searcher than it is; mean and 95 % interval over searches.",
+        "relative hypervolume" if result.several else words.goal.title, bars, [(0.0, "none")])
+    return pages.Section("Believed against true", [
+        pages.Paragraph(
+            f"Optimism is how much better the result looked than {against}: the best of many "
+            f"noisy values is partly the luckiest. {judged}Means over searches. Between the means "
+            "of the replicates and what is true lies the step from one split of the data to "
+            "another." if known else
+            f"Optimism is how much better the result looked than {against}: the best of many "
+            f"noisy values is partly the luckiest. {judged}Means over searches."),
+        pages.Pictures({"optimism.svg": svg}), pages.Table(head, rows)])
+
+
+def effort(result: Comparison) -> pages.Section:
+    """What the searches cost beside their trainings."""
+    rows = []
+    for algorithm in result.algorithms:
+        asked = algorithm.each("asked")
+        own = algorithm.each("search_seconds").sum() / asked.sum() * 1000
+        rows.append([algorithm.name, number(asked.mean()), number(algorithm.trainings.mean()),
+                     f"{algorithm.trainings.sum() / asked.sum():.2f}",
+                     _share(algorithm.each("repeated").mean()),
+                     number(np.mean([trace.seconds[-1] for trace in algorithm.traces])),
+                     "-" if np.isnan(own) else number(own)])
+    return pages.Section("Effort", [pages.Table(
+        ["algorithm", "asks", "trainings", "trainings an ask", "repeated asks",
+         "charged seconds", "own time an ask, ms"], rows)])
+
+
+def making(result: Comparison, resamples: int, command: str) -> pages.Section:
+    """What all this was made from, and how to make it again."""
+    searches = result.searches
+    seeds = sorted({search.seed for search in searches.searches})
+    items = [f"{len(searches.searches)} searches of {len(result.algorithms)} algorithms; "
+             f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}."]
+    for source in searches.sources:
+        table = source.table or {}
+        sha256 = f", SHA-256 {table['sha256']}" if "sha256" in table else ""
+        items.append(f"{source.path}: {source.kind}"
+                     + (f" on the table {table.get('name', '')}{sha256}" if table else ""))
+    items += [f"Budget: {result.budget} trainings; a search that ends earlier keeps what it has.",
+              "What a searcher believes of a candidate is the latest answer it got for it.",
+              f"Intervals: bootstrap of {resamples} resamples for interquartile means, DeLong's "
+              "variance for probabilities, Student's t for means."]
+    if result.several:
+        ranges = ", ".join(f"{goal.title} {number(goal.best)} to {number(goal.worst)}"
+                           for goal in searches.objectives)
+        items.append(f"Hypervolume over objectives scaled by the ranges {ranges}; reference point "
+                     f"{searches.reference_point} in each.")
+    return pages.Section("How this was made", [pages.Bullets(items), pages.Code(command)])
+
+
+def summary(result: Comparison, words: Words) -> str:
+    """summary.csv: a row for each algorithm, numbers unrounded and unscaled."""
+    def row(i: int, algorithm: Algorithm) -> dict:
+        pairs, j = result.pairs, result.reference
+        against = (np.nan,) * 4 if j is None or i == j else (
+            pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j], pairs.p[i, j])
+        optimism = statistics.mean_interval(result.optimism(algorithm))
+        asked = algorithm.each("asked")
+        fields = {
+            "algorithm": algorithm.name, "searches": len(algorithm.traces),
+            "trainings": algorithm.trainings.mean(), "asks": asked.mean(),
+            "gap_median": np.median(algorithm.final), "gap_iqm": algorithm.iqm.point,
+            "gap_iqm_low": algorithm.iqm.low, "gap_iqm_high": algorithm.iqm.high,
+            "believed_mean": words.value(algorithm.each("end_believed").mean()),
+            "expected_mean": words.value(algorithm.each("end_expected").mean()),
+            "true_mean": words.value(algorithm.each("end_true").mean()),
+            "optimism": optimism.point, "optimism_low": optimism.low,
+            "optimism_high": optimism.high,
+            "improvement": against[0], "improvement_low": against[1],
+            "improvement_high": against[2], "p_holm": against[3],
+            "mean_rank": result.friedman.mean_ranks[i] if result.friedman else np.nan}
+        for share, time, success in zip(comparison.ERT_SHARES, algorithm.running_times,
+                                        algorithm.successes):
+            fields[f"ert_{100 * (1 - share):.0f}"] = time
+            fields[f"reached_{100 * (1 - share):.0f}"] = success
+        return {**fields, "repeated": algorithm.each("repeated").mean(),
+                "trainings_per_ask": algorithm.trainings.sum() / asked.sum(),
+                "search_ms_per_ask":
+                    1000 * algorithm.each("search_seconds").sum() / asked.sum()}
+
+    rows = [row(i, algorithm) for i, algorithm in enumerate(result.algorithms)]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for fields in rows:
+        writer.writerow({key: value if isinstance(value, (str, int)) else
+                         "" if np.isnan(value) else repr(float(value))
+                         for key, value in fields.items()})
+    return text.getvalue()
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value}, must be at least 1")
+    return value
+
+
+def main(arguments: list[str]) -> int:
+    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+    parser = argparse.ArgumentParser(prog="compare.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stores", nargs="+", metavar="STORE")
+    parser.add_argument("-o", "--output", default="comparison", metavar="FOLDER")
+    parser.add_argument("--reference", metavar="ALGORITHM",
+                        help="what the others are compared with; random_search if it is there")
+    parser.add_argument("--show", action="append", default=[], metavar="ALGORITHM",
+                        help="one to highlight, and to compare with the reference in the plane")
+    parser.add_argument("--budget", type=_positive, metavar="N",
+                        help="trainings a search may use; all it was given if left out")
+    parser.add_argument("--resamples", type=_positive, default=50_000, metavar="N",
+                        help="of the bootstrap (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    try:
+        searches = stores.load(options.stores)
+        names = list(dict.fromkeys(search.algorithm for search in searches.searches))
+        shown = [comparison.find(name, names) for name in options.show]
+        result = comparison.compare(searches, options.budget or searches.budget,
+                                    options.reference, options.resamples)
+    except stores.StoreError as error:
+        print(f"compare.py: {error}", file=sys.stderr)
+        return 2
+    words = Words(result, shown)
+    command = f"analysis/compare.py {shlex.join(arguments)}"
+    page = pages.Page("Comparison of search algorithms", [
+        verdict(result, words), quality(result, words), anytime(result, words),
+        targets(result, words), attainment(result, words),
+        believed_against_true(result, words), effort(result),
+        making(result, options.resamples, command)])
+    folder = pathlib.Path(options.output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in {"compare.html": page.html(), "compare.md": page.markdown(),
+                           "summary.csv": summary(result, words), **page.pictures()}.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"compare.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
+    print(f"written to {folder}: compare.html, compare.md, summary.csv, "
+          f"{len(page.pictures())} pictures")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

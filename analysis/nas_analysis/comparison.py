@@ -1,0 +1,414 @@
+"""What repeated searches say about the algorithms that made them: numbers only, no text, no ink.
+
+The unit is one complete search. Ground truth, where the stores hold it, judges; no search saw it.
+
+The gap of a search is what its algorithm is judged by, minimised, 0 = nothing better exists:
+  one objective       true value of the incumbent - best true value of any candidate (regret),
+                      the incumbent being the candidate that the searcher believes best;
+  several objectives  1 - hypervolume of the true values of all candidates evaluated
+                      / hypervolume of the true front.
+Without ground truth what was measured takes its place, and the best that any search has measured
+within the budget that of the optimum. What a searcher believes of a candidate is the latest answer
+it got for it.
+"""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from . import anytime, attainment, indicators, statistics, stores
+
+QUARTILES = (0.25, 0.5, 0.75)
+NUM_TARGETS = 51
+# Targets of the expected running times: the gap that is left, as a share of the start's.
+ERT_SHARES = (0.5, 0.1, 0.01)
+MEANINGFUL = 0.75  # probability of improvement (Bouthillier et al. 2021)
+ALPHA = 0.05
+MOST_BUDGETS = 200  # points of a curve
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """One search as it is judged: an entry for each ask, and its end."""
+
+    seed: int
+    trained: np.ndarray
+    seconds: np.ndarray
+    gap: np.ndarray
+    believed: np.ndarray  # value of the incumbent, minimisation form; or relative hypervolume
+    # The incumbent, or the front, at the end: what the searcher believes of it, what it could
+    # expect (mean of all replicates that it might have seen; nan = not recorded), what is true.
+    end_believed: float
+    end_expected: float
+    end_true: float
+    front: np.ndarray  # (n, m) what it has found: non-dominated (true) values; several objectives
+    repeated: float  # share of the asks for a candidate that was asked for before
+    asked: int
+    search_seconds: float  # the algorithm's own time; nan = not recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """Quartiles over searches at common budgets; inf where too few searches have a value yet."""
+
+    x: np.ndarray
+    low: np.ndarray
+    middle: np.ndarray
+    high: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Algorithm:
+    """All searches of one algorithm, by seed."""
+
+    name: str
+    traces: list[Trace]
+    final: np.ndarray  # gap of each search at the end of the budget
+    iqm: statistics.Interval  # of `final`; NaN bounds for a single search
+    curves: dict[tuple[str, str], Curve]  # ("trained" | "seconds", "gap" | "believed")
+    ecdf: np.ndarray  # share of (search, target) pairs, over Comparison.trainings
+    running_times: np.ndarray  # expected trainings to the three targets; inf = never
+    successes: np.ndarray  # share of searches that reach them
+
+    @property
+    def seeds(self) -> list[int]:
+        """In the order of the traces."""
+        return [trace.seed for trace in self.traces]
+
+    def each(self, name: str) -> np.ndarray:
+        """A field of all traces: "end_believed", "repeated", ..."""
+        return np.array([getattr(trace, name) for trace in self.traces])
+
+    @property
+    def trainings(self) -> np.ndarray:
+        """Trainings that each search spent."""
+        return np.array([int(trace.trained[-1]) for trace in self.traces])
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs:
+    """Every algorithm against every other, (k, k): entry [i, j] is i against j."""
+
+    probability: np.ndarray  # that i is better than j, A12; with its 95 % interval
+    low: np.ndarray
+    high: np.ndarray
+    p: np.ndarray  # Holm-adjusted over all pairs; 1 on the diagonal; nan with one search each
+    tests: set[str]  # names of the tests used
+
+
+@dataclasses.dataclass(frozen=True)
+class Friedman:
+    """Ranks over searches with common seeds."""
+
+    statistic: float
+    p: float
+    mean_ranks: np.ndarray
+    groups: list[list[int]]  # algorithms that are not told apart
+    nemenyi: float  # critical difference, for comparability only
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Everything found. Algorithms are in order of the interquartile mean of their final gaps."""
+
+    searches: stores.Searches
+    budget: int
+    reference: int | None  # number of the algorithm the others are compared with
+    algorithms: list[Algorithm]
+    trainings: np.ndarray  # budgets of the ECDF
+    targets: np.ndarray  # gaps, the last one 0
+    start: float  # median gap after the first ask (of the reference)
+    pairs: Pairs
+    friedman: Friedman | None  # None where algorithms have no common seeds
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several objectives."""
+        return len(self.searches.objectives) > 1
+
+    @property
+    def true(self) -> bool:
+        """Whether ground truth judges."""
+        return self.searches.candidates.truth is not None
+
+    def optimism(self, algorithm: Algorithm) -> np.ndarray:
+        """How much better its result looked to each search than what it had to expect of it: the
+        winner's luck. Positive: it looked too good. NaN without ground truth."""
+        expected = algorithm.each("end_expected")
+        expected = np.where(np.isnan(expected), algorithm.each("end_true"), expected)
+        luck = expected - algorithm.each("end_believed")  # values are minimised, volumes are not
+        return -luck if self.several else luck
+
+
+def compare(searches: stores.Searches, budget: int, reference: str | None = None,
+            resamples: int = 50_000) -> Comparison:
+    """Compares the algorithms of searches at a budget of trainings.
+
+    @param reference  name of the algorithm that the others are compared with; None = random
+        search, or nothing if there is none.
+    @param resamples  of the bootstrap.
+    @throws StoreError  where a search asked for nothing within the budget, no search measured
+        anything, or the reference is unknown.
+    """
+    searches = dataclasses.replace(searches, searches=[_cut(search, budget)
+                                                       for search in searches.searches])
+    if not any(np.isfinite(search.fitness).any() for search in searches.searches):
+        raise stores.StoreError("no search measured anything")
+    by_name: dict[str, list[stores.Search]] = {}
+    for search in searches.searches:
+        by_name.setdefault(search.algorithm, []).append(search)
+    names = list(by_name)
+    reference_name = find(reference or "random_search", names, required=reference is not None)
+    judge = _judge(searches)
+    traces = {name: sorted((judge(search) for search in group), key=lambda trace: trace.seed)
+              for name, group in by_name.items()}
+    traces = _with_scores(traces)
+
+    first = traces[reference_name] if reference_name else sum(traces.values(), [])
+    start = float(np.median([trace.gap[0] for trace in first]))
+    targets = _targets(start, _smallest_gap(searches))
+    trainings = _whole_budgets(budget)
+    seconds = max(np.median([trace.seconds[-1] for trace in group]) for group in traces.values())
+    grids = {"trained": trainings}
+    if seconds > 0:
+        grids["seconds"] = np.linspace(0, seconds, MOST_BUDGETS)
+    finals = {name: np.array([trace.gap[-1] for trace in group]) for name, group in traces.items()}
+    means = statistics.stratified_bootstrap(finals, statistics.iqm, resamples)
+    order = sorted(names, key=lambda name: (float(means[name].point), finals[name].mean(), name))
+    algorithms = []
+    for name in order:
+        hits = np.array([anytime.first_hits(trace.trained, trace.gap, targets)
+                         for trace in traces[name]])
+        times, successes = _running_times(traces[name], start)
+        algorithms.append(Algorithm(
+            name, traces[name], finals[name],
+            means[name] if len(finals[name]) > 1
+            else statistics.Interval(means[name].point, np.nan, np.nan),
+            {(spent, what): _curve(traces[name], spent, what, grid)
+             for spent, grid in grids.items() for what in ("gap", "believed")},
+            anytime.ecdf(hits, trainings), times, successes))
+    pairs = _pairs(algorithms)
+    return Comparison(searches, budget,
+                      order.index(reference_name) if reference_name else None, algorithms,
+                      trainings, targets, start, pairs, _friedman(algorithms, pairs))
+
+
+def find(name: str, names: list[str], required: bool = True) -> str | None:
+    """The algorithm that a name means: case, blanks, "-" and "_" do not matter.
+
+    @throws StoreError  where it is required and not there.
+    """
+    def plain(text):
+        return re.sub(r"[\s_-]+", "", text).lower()
+
+    for candidate in names:
+        if plain(candidate) == plain(name):
+            return candidate
+    if required:
+        raise stores.StoreError(f"algorithm {name!r} is in no store; there are "
+                                f"{', '.join(sorted(names))}")
+    return None
+
+
+def incumbents(candidates: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """After every ask the ask whose candidate is believed best: position of its latest answer.
+
+    A later answer replaces what was believed of a candidate, so that an incumbent can lose its
+    place. -1 while nothing finite was answered.
+    """
+    latest: dict[int, tuple[float, int]] = {}
+    best, leader, result = np.inf, -1, []
+    for i, (candidate, value) in enumerate(zip(candidates.tolist(), values.tolist())):
+        latest[candidate] = (value, i)
+        if value < best:
+            best, leader = value, i
+        elif leader >= 0 and candidate == candidates[leader]:
+            best, leader = min(latest.values())
+            leader = leader if best < np.inf else -1
+        result.append(leader)
+    return np.array(result)
+
+
+def _cut(search: stores.Search, budget: int) -> stores.Search:
+    """The asks that the budget paid for, and their share of the search's own time."""
+    kept = int(np.searchsorted(search.trained, budget, side="right"))
+    if kept == 0:
+        raise stores.StoreError(f"{search.algorithm}, seed {search.seed}: its first ask cost "
+                                f"{search.trained[0]} trainings, the budget is {budget}")
+    return dataclasses.replace(
+        search, candidates=search.candidates[:kept], trained=search.trained[:kept],
+        seconds=search.seconds[:kept], fitness=search.fitness[:kept],
+        truth=None if search.truth is None else search.truth[:kept],
+        search_seconds=search.search_seconds * kept / len(search.trained))
+
+
+def _judge(searches: stores.Searches):
+    """A function from a search to its trace."""
+    return (_judge_of_fronts if len(searches.objectives) > 1 else _judge_of_values)(searches)
+
+
+def _common(search: stores.Search) -> dict:
+    asked = len(search.candidates)
+    return {"seed": search.seed, "trained": search.trained, "seconds": search.seconds,
+            "repeated": 1.0 - len(np.unique(search.candidates)) / asked,
+            "search_seconds": search.search_seconds, "asked": asked}
+
+
+def _judge_of_values(searches: stores.Searches):
+    truth, expected = searches.candidates.truth, searches.candidates.believed
+    if truth is None:
+        optimum = min(float(search.fitness.min()) for search in searches.searches)
+    else:
+        optimum = float(truth.min())
+
+    def judge(search: stores.Search) -> Trace:
+        leaders = incumbents(search.candidates, search.fitness[:, 0])
+        believed = np.where(leaders < 0, np.inf, search.fitness[leaders, 0])
+        values = believed if truth is None else \
+            np.where(leaders < 0, np.inf, search.truth[leaders, 0])
+        last = leaders[-1]
+        winner = search.candidates[last]
+        return Trace(gap=values - optimum, believed=believed,
+                     end_believed=float(believed[-1]),
+                     end_expected=np.nan if expected is None or last < 0
+                     else float(expected[winner, 0]),
+                     end_true=np.nan if truth is None else float(values[-1]),
+                     front=np.empty((0, 1)), **_common(search))
+
+    return judge
+
+
+def _judge_of_fronts(searches: stores.Searches):
+    truth, expected = searches.candidates.truth, searches.candidates.believed
+    reference = np.full(len(searches.objectives), searches.reference_point)
+
+    def volume(points):
+        return indicators.hypervolume(searches.scaled(points), reference)
+
+    if truth is None:
+        seen = np.concatenate([search.fitness for search in searches.searches])
+        whole = whole_believed = volume(seen)
+    else:
+        whole = volume(truth)
+        whole_believed = whole if expected is None else volume(expected)
+    if min(whole, whole_believed) <= 0:
+        raise stores.StoreError("nothing is better than the hypervolume's reference point: the "
+                                "recorded ranges of the objectives do not fit their values")
+
+    def judge(search: stores.Search) -> Trace:
+        believed = indicators.anytime_hypervolume(searches.scaled(search.fitness), reference)
+        values = search.fitness if truth is None else search.truth
+        reached = believed if truth is None else \
+            indicators.anytime_hypervolume(searches.scaled(values), reference)
+        chosen = search.candidates[indicators.non_dominated(search.fitness)]
+        known = values[np.isfinite(values).all(axis=1)]
+        return Trace(gap=_without_rounding(1.0 - reached / whole),
+                     believed=believed / whole_believed,
+                     end_believed=float(believed[-1] / whole_believed),
+                     end_expected=np.nan if expected is None
+                     else volume(expected[chosen]) / whole_believed,
+                     end_true=np.nan if truth is None else volume(truth[chosen]) / whole,
+                     front=known[indicators.non_dominated(known)], **_common(search))
+
+    return judge
+
+
+def _without_rounding(gap: np.ndarray) -> np.ndarray:
+    """Gaps that are 0 but for rounding become 0, so that the last target can be hit."""
+    return np.where(gap < 1e-12, 0.0, gap)
+
+
+def _with_scores(traces: dict[str, list[Trace]]) -> dict[str, list[Trace]]:
+    """Searches that never had an incumbent get the worst gap that any search had."""
+    gaps = np.concatenate([trace.gap for group in traces.values() for trace in group])
+    finite = gaps[np.isfinite(gaps)]
+    if len(finite) == len(gaps):
+        return traces
+    worst = np.max(finite, initial=0.0)
+    return {name: [dataclasses.replace(trace, gap=np.minimum(trace.gap, worst))
+                   for trace in group] for name, group in traces.items()}
+
+
+def _smallest_gap(searches: stores.Searches) -> float:
+    """The least that a search for one objective can stay behind; 0 where that is not known."""
+    truth = searches.candidates.truth
+    if truth is None or len(searches.objectives) > 1:
+        return 0.0
+    behind = truth[:, 0] - truth.min()
+    return float(np.min(behind[behind > 0], initial=np.inf))
+
+
+def _targets(start: float, finest: float) -> np.ndarray:
+    """Logarithmic from the start's gap to a thousandth of it, or to the finest; and 0."""
+    if start <= 0 or finest >= start:
+        return np.zeros(1)
+    return np.append(np.geomspace(start, max(start / 1000, finest), NUM_TARGETS - 1), 0.0)
+
+
+def _whole_budgets(budget: int) -> np.ndarray:
+    return np.unique(np.linspace(0, budget, min(budget, MOST_BUDGETS) + 1).round().astype(int))
+
+
+def _curve(traces: list[Trace], spent: str, what: str, grid: np.ndarray) -> Curve:
+    values = np.array([anytime.at_budgets(getattr(trace, spent), getattr(trace, what), grid)
+                       for trace in traces])
+    # Without interpolation, since inf (nothing yet) must not become NaN.
+    quartiles = np.quantile(np.where(np.isnan(values), np.inf, values), QUARTILES, axis=0,
+                            method="inverted_cdf")
+    return Curve(grid, *quartiles)
+
+
+def _running_times(traces: list[Trace], start: float) -> tuple[np.ndarray, np.ndarray]:
+    hits = np.array([anytime.first_hits(trace.trained, trace.gap, start * np.array(ERT_SHARES))
+                     for trace in traces])
+    return anytime.expected_running_time(hits, [trace.trained[-1] for trace in traces])
+
+
+def _pairs(algorithms: list[Algorithm]) -> Pairs:
+    k = len(algorithms)
+    probability, low, high = np.full((k, k), 0.5), np.full((k, k), np.nan), np.full((k, k), np.nan)
+    p = np.ones((k, k))
+    rows, columns = np.triu_indices(k, 1)
+    tests = set()
+    for i, j in zip(rows, columns):
+        a, b = algorithms[i], algorithms[j]
+        effect = statistics.vargha_delaney(a.final, b.final)
+        probability[i, j], low[i, j], high[i, j] = effect
+        probability[j, i], low[j, i], high[j, i] = 1 - effect.point, 1 - effect.high, 1 - effect.low
+        if min(len(a.final), len(b.final)) < 2:
+            p[i, j] = np.nan
+        elif a.seeds == b.seeds:
+            p[i, j] = statistics.wilcoxon(a.final, b.final)
+            tests.add("Wilcoxon's signed-rank test, paired by seed")
+        else:
+            p[i, j] = statistics.mann_whitney(a.final, b.final)
+            tests.add("Mann and Whitney's U test, since seeds differ")
+    tested = ~np.isnan(p[rows, columns])
+    rows, columns = rows[tested], columns[tested]
+    p[rows, columns] = statistics.holm(p[rows, columns])
+    lower = np.tril_indices(k, -1)
+    p[lower] = p.T[lower]
+    return Pairs(probability, low, high, p, tests)
+
+
+def _friedman(algorithms: list[Algorithm], pairs: Pairs) -> Friedman | None:
+    seeds = algorithms[0].seeds
+    if len(algorithms) < 2 or len(seeds) < 2 or any(a.seeds != seeds for a in algorithms):
+        return None
+    found = statistics.friedman(np.stack([algorithm.final for algorithm in algorithms], axis=1))
+    return Friedman(found.statistic, found.p, found.mean_ranks,
+                    statistics.cliques(found.mean_ranks, pairs.p, ALPHA),
+                    statistics.critical_difference(len(algorithms), len(seeds), ALPHA))
+
+
+def surfaces(algorithm: Algorithm) -> list[np.ndarray]:
+    """Corners of what a quarter, half and three quarters of the searches attain; two objectives."""
+    fronts = [trace.front for trace in algorithm.traces]
+    return [attainment.attainment_surface(fronts, share) for share in QUARTILES]
+
+
+def surface_difference(a: Algorithm, b: Algorithm) -> attainment.Rectangles:
+    """Where a attains more often (positive) or less often than b; two objectives."""
+    return attainment.attainment_difference([trace.front for trace in a.traces],
+                                            [trace.front for trace in b.traces])

@@ -1,0 +1,359 @@
+"""Reads finished searches, whoever ran them: runs (`store.sqlite`, or a run's folder) and
+comparisons of many searches on one table (`comparison.sqlite`). Nothing is written.
+
+Values are in minimisation form: an objective that is maximised has its sign turned round.
+Candidates of all stores share one numbering, by name.
+"""
+
+import dataclasses
+import json
+import pathlib
+import sqlite3
+
+import numpy as np
+
+USABLE = ("ok", "stopped_early")  # what has a measured quality
+
+
+class StoreError(Exception):
+    """A store that cannot be read, or that cannot stand beside the others. Names the file."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """What is optimised, with the range that scales it for the hypervolume."""
+
+    name: str
+    unit: str
+    maximise: bool
+    best: float
+    worst: float
+
+    @property
+    def title(self) -> str:
+        """Name with its unit, for axes and headings."""
+        return self.name if self.unit in ("1", "") else f"{self.name} ({self.unit})"
+
+    def natural(self, values):
+        """Values in the objective's own sense, from minimisation form; and back."""
+        return -values if self.maximise else values
+
+    def scaled(self, values):
+        """Values over the range: 0 = best, 1 = worst."""
+        return (self.natural(values) - self.best) / (self.worst - self.best)
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """All candidates that the stores name, n of them."""
+
+    names: list[str]
+    labels: list[str]  # for people
+    truth: np.ndarray | None  # (n, m): ground truth, for reports only; inf where unknown
+    believed: np.ndarray | None  # (n, m): the mean of what a search may see; None = not recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """One search; arrays have an entry for each of its asks, in order."""
+
+    algorithm: str
+    seed: int
+    candidates: np.ndarray  # numbers into Searches.candidates
+    trained: np.ndarray  # trainings charged so far, this ask included
+    seconds: np.ndarray  # seconds of training charged so far
+    fitness: np.ndarray  # (asked, m): what the algorithm saw; inf where nothing could be measured
+    truth: np.ndarray | None  # (asked, m): what is true of the candidates asked for
+    labels: list[str]  # of all candidates, by number
+    search_seconds: float  # the algorithm's own time; nan = not recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file that was read."""
+
+    path: str
+    kind: str  # "run", "comparison"
+    table: dict | None  # name, file, sha256, ... of the table behind a comparison
+    config: dict
+
+
+@dataclasses.dataclass(frozen=True)
+class Searches:
+    """All that was read."""
+
+    objectives: list[Objective]
+    reference_point: float  # of the hypervolume over scaled objectives, in each of them
+    searches: list[Search]
+    candidates: Candidates
+    budget: int  # trainings that a search was given; the most that one spent, where unlimited
+    sources: list[Source]
+    remarks: list[str]  # what a reader should know, in words
+
+    def scaled(self, points: np.ndarray) -> np.ndarray:
+        """Points (..., m) in minimisation form over the objectives' ranges."""
+        columns = [goal.scaled(points[..., i]) for i, goal in enumerate(self.objectives)]
+        return np.stack(columns, axis=-1)
+
+
+def load(paths: list[str]) -> Searches:
+    """Reads stores and puts their searches side by side.
+
+    @param paths  run stores, run folders, comparison stores; at least one.
+    @throws StoreError  where a file is no such store or damaged, or where stores differ in their
+        objectives or tables.
+    """
+    if not paths:
+        raise StoreError("no store was given")
+    read = [_read(pathlib.Path(path)) for path in paths]
+    for store in read[1:]:
+        _require_comparable(read[0], store)
+    _name_runs([store.searches[0] for store in read if store.source.kind == "run"])
+    numbers: dict[str, int] = {}
+    for store in read:
+        for name in store.names:
+            numbers.setdefault(name, len(numbers))
+    candidates = _merged_candidates(read, numbers)
+    searches = [search for store in read for search in _searches(store, numbers, candidates)]
+    _require_different(searches)
+    if not searches:
+        raise StoreError(f"{paths[0]}: holds no search that asked for anything")
+    budgets = [store.budget for store in read if store.budget]
+    budget = min(budgets) if budgets else max(int(search.trained[-1]) for search in searches)
+    return Searches(read[0].objectives, read[0].reference_point, searches, candidates, budget,
+                    [store.source for store in read], _remarks(read))
+
+
+@dataclasses.dataclass
+class _Store:
+    """One file as read: candidates and values by its own numbering."""
+
+    source: Source
+    objectives: list[Objective]
+    reference_point: float
+    names: list[str]
+    labels: list[str]
+    truth: np.ndarray | None
+    believed: np.ndarray | None
+    budget: int  # 0 = none recorded
+    searches: list[dict]  # fields of Search, candidates by this store's numbers
+
+
+def _read(path: pathlib.Path) -> _Store:
+    file = path / "store.sqlite" if path.is_dir() else path
+    if not file.is_file():
+        raise StoreError(f"{file}: no such file; give a run's folder, its store.sqlite, or a "
+                         "comparison.sqlite")
+    # A store that nobody writes has no -wal file, and then its folder need not be writable.
+    mode = "mode=ro" if pathlib.Path(f"{file}-wal").exists() else "immutable=1"
+    database = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
+    try:
+        tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+        if {"meta", "asks", "evaluations"} <= tables:
+            return _read_run(str(file), database)
+        if {"meta", "algorithms", "candidates", "searches"} <= tables:
+            return _read_comparison(str(file), database)
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{file}: cannot be read as a store: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{file}: damaged: {type(error).__name__}: {error}") from None
+    finally:
+        database.close()
+    raise StoreError(f"{file}: neither the store of a run nor a comparison: it holds the tables "
+                     f"{', '.join(sorted(tables)) or '(none)'}")
+
+
+def _meta(database: sqlite3.Connection) -> dict:
+    return {key: json.loads(value) for key, value in
+            database.execute("SELECT key, value FROM meta")}
+
+
+def _objectives(meta: dict) -> list[Objective]:
+    def number(record, name, otherwise):
+        value = record.get(name)
+        return otherwise if value is None else float(value)
+
+    return [Objective(record["name"], record.get("unit", "1"), bool(record.get("maximise", False)),
+                      number(record, "best", 0.0), number(record, "worst", 1.0))
+            for record in meta["objectives"]]
+
+
+def _points(rows: list, objectives: int) -> np.ndarray:
+    """Rows of numbers as an array (n, objectives); what is null or missing is inf."""
+    points = np.full((len(rows), objectives), np.inf)
+    for point, row in zip(points, rows):
+        if row is not None:
+            point[:] = [np.inf if value is None else value for value in row]
+    return np.where(np.isnan(points), np.inf, points)
+
+
+def _read_run(file: str, database: sqlite3.Connection) -> _Store:
+    meta = _meta(database)
+    if "objectives" not in meta:
+        raise StoreError(f"{file}: the run ended before its first evaluation")
+    objectives = _objectives(meta)
+    evaluations = {key: (candidate, status in USABLE, json.loads(measured)) for
+                   key, candidate, status, measured in database.execute(
+                       "SELECT id, candidate, status, measured FROM evaluations")}
+    numbers: dict[str, int] = {}
+    charged: set[str] = set()
+    seconds = 0.0
+    asked, trained, spent, fitness = [], [], [], []
+    for ids, values in database.execute("SELECT evaluations, fitness FROM asks ORDER BY number"):
+        ids = json.loads(ids)
+        asked.append(numbers.setdefault(evaluations[ids[0]][0], len(numbers)))
+        for key in ids:
+            if key not in charged:
+                charged.add(key)
+                seconds += evaluations[key][2].get("train_seconds", 0.0)
+        trained.append(len(charged))
+        spent.append(seconds)
+        usable = any(evaluations[key][1] for key in ids)
+        fitness.append(json.loads(values) if usable else None)
+    truth = meta.get("truth", {})
+    for name in truth:
+        numbers.setdefault(name, len(numbers))
+    names = list(numbers)
+    labels = meta.get("labels", {})
+    config = meta.get("config", {})
+    search = {"algorithm": dict(config.get("algorithm", {"name": "unknown"})),
+              "seed": int(config.get("seed", 0)), "candidates": np.array(asked, dtype=np.int64),
+              "trained": np.array(trained, dtype=np.int64), "seconds": np.array(spent),
+              "fitness": _points(fitness, len(objectives)), "search_seconds": np.nan}
+    return _Store(Source(file, "run", None, config), objectives,
+                  float(meta.get("reference_point", 1.1)), names,
+                  [labels.get(name, name) for name in names],
+                  _points([truth.get(name) for name in names], len(objectives)) if truth else None,
+                  None, int(config.get("budget", {}).get("evaluations", 0)), [search])
+
+
+def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
+    meta = _meta(database)
+    if meta.get("kind") != "comparison" or meta.get("version") != 1:
+        raise StoreError(f"{file}: kind {meta.get('kind')!r}, version {meta.get('version')!r}; "
+                         "this reads kind 'comparison', version 1")
+    objectives = _objectives(meta)
+    rows = list(database.execute(
+        "SELECT number, name, label, truth, believed FROM candidates ORDER BY number"))
+    if [row[0] for row in rows] != list(range(len(rows))):
+        raise ValueError("candidates are not numbered from 0 without gaps")
+    algorithms = dict(database.execute("SELECT number, name FROM algorithms"))
+    searches = []
+    for number, seed, asked, own, *blobs in database.execute(
+            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness "
+            "FROM searches ORDER BY algorithm, seed"):
+        candidates, trained, seconds, fitness = (
+            np.frombuffer(blob, dtype=kind) for blob, kind in zip(blobs, ("<i4", "<i4", "<f8",
+                                                                          "<f8")))
+        if not (len(candidates) == len(trained) == len(seconds) == asked
+                and len(fitness) == asked * len(objectives)):
+            raise ValueError(f"search {number}, seed {seed}: {asked} asks, but arrays of "
+                             f"{len(candidates)}, {len(trained)}, {len(seconds)}, {len(fitness)}")
+        if asked and not 0 <= candidates.min() <= candidates.max() < len(rows):
+            raise ValueError(f"search {number}, seed {seed}: asks for a candidate that is not "
+                             "there")
+        searches.append({"algorithm": algorithms[number], "seed": seed, "candidates": candidates,
+                         "trained": trained, "seconds": seconds,
+                         "fitness": fitness.reshape(asked, len(objectives)),
+                         "search_seconds": np.nan if own is None else own})
+    truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
+    return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
+                  objectives, float(meta.get("reference_point", 1.1)), [row[1] for row in rows],
+                  [row[2] or row[1] for row in rows], truth, believed,
+                  int(meta.get("budget", {}).get("trainings", 0)), searches)
+
+
+def _column(texts: list, objectives: int) -> np.ndarray | None:
+    """A column of JSON arrays as points; None where it is empty throughout."""
+    rows = [None if text is None else json.loads(text) for text in texts]
+    return _points(rows, objectives) if any(row is not None for row in rows) else None
+
+
+def _require_comparable(first: _Store, other: _Store) -> None:
+    def senses(store):
+        return [(goal.name, goal.maximise) for goal in store.objectives]
+
+    def names(store):
+        return ", ".join(goal.name for goal in store.objectives)
+
+    if senses(first) != senses(other):
+        raise StoreError(f"{other.source.path}: objectives {names(other)}, but "
+                         f"{first.source.path} has {names(first)}; only searches for the same "
+                         "objectives can be compared")
+    tables = [store.source.table and store.source.table.get("sha256") for store in (first, other)]
+    if all(tables) and tables[0] != tables[1]:
+        raise StoreError(f"{other.source.path}: another table (SHA-256 {tables[1][:12]}) than "
+                         f"that of {first.source.path} ({tables[0][:12]})")
+
+
+def _require_different(searches: list[Search]) -> None:
+    seen = set()
+    for search in searches:
+        if (search.algorithm, search.seed) in seen:
+            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice; give "
+                             "each search once")
+        seen.add((search.algorithm, search.seed))
+
+
+def _name_runs(searches: list[dict]) -> None:
+    """Names the algorithms of runs by their keys, and where one key has several settings among
+    them, by those that differ too: "nsga2, population 24"."""
+    settings = [search["algorithm"] for search in searches]
+    for search, own in zip(searches, settings):
+        same_key = [other for other in settings if other["name"] == own["name"]]
+        differing = [key for key in sorted(own)
+                     if any(other.get(key) != own[key] for other in same_key)]
+        search["algorithm"] = ", ".join([own["name"], *(f"{key} {own[key]}" for key in differing)])
+
+
+def _remarks(stores: list[_Store]) -> list[str]:
+    remarks = []
+    truths = [store.truth is not None for store in stores]
+    if not any(truths):
+        remarks.append("No store holds ground truth: what is compared is what the searches "
+                       "measured, noise and luck included.")
+    elif not all(truths):
+        remarks.append("Some stores hold no ground truth, so none is used: what is compared is "
+                       "what the searches measured, noise and luck included.")
+    if any(store.objectives != stores[0].objectives for store in stores):
+        remarks.append("The stores scale their objectives by different ranges; those of "
+                       f"{stores[0].source.path} are used for all.")
+    ignored = {"algorithm", "seed", "name", "budget"}
+    configs = [store.source.config for store in stores if store.source.kind == "run"]
+    sections = sorted({key for config in configs for key in {*config, *configs[0]} - ignored
+                       if config.get(key) != configs[0].get(key)})
+    if sections:
+        remarks.append("Beware: the runs differ not only in their algorithms, but also in "
+                       f"{', '.join(sections)}.")
+    return remarks
+
+
+def _merged_candidates(stores: list[_Store], numbers: dict[str, int]) -> Candidates:
+    labels = [""] * len(numbers)
+    for store in reversed(stores):
+        for name, label in zip(store.names, store.labels):
+            labels[numbers[name]] = label
+
+    def merged(columns):
+        if any(column is None for column in columns):
+            return None
+        result = np.full((len(numbers), len(stores[0].objectives)), np.inf)
+        for store, column in zip(reversed(stores), reversed(columns)):
+            result[[numbers[name] for name in store.names]] = column
+        return result
+
+    return Candidates(list(numbers), labels, merged([store.truth for store in stores]),
+                      merged([store.believed for store in stores]))
+
+
+def _searches(store: _Store, numbers: dict[str, int], candidates: Candidates) -> list[Search]:
+    renumber = np.array([numbers[name] for name in store.names], dtype=np.int64)
+    result = []
+    for fields in store.searches:
+        if len(fields["candidates"]) == 0:
+            continue
+        asked = renumber[fields["candidates"]]
+        truth = None if candidates.truth is None else candidates.truth[asked]
+        result.append(Search(**{**fields, "candidates": asked}, truth=truth,
+                             labels=candidates.labels))
+    return result

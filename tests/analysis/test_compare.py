@@ -1,0 +1,257 @@
+"""The comparison: known skills, equal algorithms, hand-computed numbers, refusals."""
+
+import contextlib
+import csv
+import io
+import pathlib
+import re
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import compare
+import numpy as np
+from fake_stores import PERPLEXITY, write_comparison, write_fake, write_run
+from nas_analysis import comparison, stores
+
+UNIT = {"unit": "1", "maximise": False, "best": 0.0, "worst": 1.0}
+SQUARE = [{"name": "f1", "key": "f1", **UNIT}, {"name": "f2", "key": "f2", **UNIT}]
+
+
+class Comparing(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def compare(self, *arguments, exit_code=0):
+        """Runs the program; its output folder is self.folder / "out". @return what it said."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = compare.main([*map(str, arguments), "-o", str(self.folder / "out"),
+                                 "--resamples", "500"])
+        self.assertEqual(code, exit_code, err.getvalue())
+        return err.getvalue()
+
+    def read(self, name):
+        return (self.folder / "out" / name).read_text(encoding="utf-8")
+
+    def summary(self):
+        return {row["algorithm"]: row for row in csv.DictReader(io.StringIO(
+            self.read("summary.csv")))}
+
+    def fake(self, skills, **options):
+        path = self.folder / "comparison.sqlite"
+        write_fake(path, skills, 40, **options)
+        return path
+
+
+class KnownSkills(Comparing):
+    def check(self, several):
+        skills = {"random_search": 0.0, "poor": 0.1, "good": 3.0}
+        self.compare(self.fake(skills, several=several, asks=30), "--show", "poor")
+        rows = self.summary()
+        self.assertEqual(list(rows)[0], "good")
+        self.assertGreater(float(rows["good"]["improvement"]), comparison.MEANINGFUL)
+        self.assertLess(float(rows["good"]["p_holm"]), 0.001)
+        self.assertLess(float(rows["good"]["ert_50"]), float(rows["random_search"]["ert_50"]))
+        # The best of 93 noisy values is lucky, and more so where many are nearly as good.
+        self.assertGreater(float(rows["good"]["optimism_low"]), 0.0)
+        self.assertIn("- Against random_search, meaningfully better: good.",
+                      self.read("compare.md"))
+
+    def test_one_objective(self):
+        self.check(several=False)
+
+    def test_two_objectives(self):
+        self.check(several=True)
+        for name in ("good", "poor"):
+            self.assertIn("<svg", self.read(f"attainment_difference_{name}.svg"))
+
+    def test_equal_algorithms_are_not_told_apart(self):
+        self.compare(self.fake({"random_search": 1.0, "twin": 1.0}, own_draws=False))
+        twin = self.summary()["twin"]
+        self.assertEqual((float(twin["improvement"]), float(twin["p_holm"])), (0.5, 1.0))
+        self.assertIn("not told apart from it: ", self.read("compare.md"))
+
+    def test_equally_skilled_algorithms_are_not_told_apart(self):
+        self.compare(self.fake({"random_search": 1.0, "b": 1.0, "c": 1.0}))
+        rows = self.summary()
+        self.assertGreater(min(float(rows[name]["p_holm"]) for name in "bc"), comparison.ALPHA)
+
+    def test_files(self):
+        self.compare(self.fake({"random_search": 0.0, "good": 3.0}, several=True))
+        page = self.read("compare.html")
+        self.assertIsNone(re.search(r"""(src|href)=|url\(|@import""", page))
+        pictures = sorted(path.name for path in (self.folder / "out").glob("*.svg"))
+        self.assertEqual(page.count("<svg"), len(pictures))
+        self.assertEqual(sorted(re.findall(r"\((\w+\.svg)\)", self.read("compare.md"))), pictures)
+        for name in pictures:
+            xml.etree.ElementTree.fromstring(self.read(name))
+            self.assertNotRegex(self.read(name), r"\b(nan|inf)\b")
+        self.assertIn("SHA-256 " + "a" * 64, page)
+        self.assertIn("<code>analysis/compare.py ", page)
+
+    def test_the_same_stores_give_the_same_files(self):
+        path = self.fake({"random_search": 0.0, "good": 3.0})
+        self.compare(path)
+        first = self.read("compare.html")
+        self.compare(path)
+        self.assertEqual(self.read("compare.html"), first)
+
+
+class HandComputed(Comparing):
+    def write(self):
+        # True perplexities 100, 101, 103, 110; on the split that searches see all are 3 more.
+        write_comparison(
+            self.folder / "tiny.sqlite", [PERPLEXITY], [[100], [101], [103], [110]],
+            [[103], [104], [106], [113]], ["sharp", "random_search"],
+            [(0, 1, 0.4, [3, 1, 1, 0], [1, 2, 2, 3], [10, 20, 20, 30], [113, 104.5, 104.5, 102]),
+             (0, 2, 0.2, [2, 1], [1, 2], [10, 20], [105, 106]),
+             (1, 1, 0.1, [3, 2], [1, 2], [10, 20], [113, 107]),
+             (1, 2, 0.1, [3, 3], [1, 1], [10, 10], [112, 112])])
+        return self.folder / "tiny.sqlite"
+
+    def check(self, algorithm, expected):
+        row = self.summary()[algorithm]
+        for name, value in expected.items():
+            self.assertAlmostEqual(float(row[name]), value, msg=f"{algorithm}: {name}")
+
+    def test_one_objective(self):
+        self.compare(self.write())
+        # Regret at the end: 0 and 3 (seed 2 believes in the third candidate); 3 and 10.
+        self.check("sharp", {
+            "searches": 2, "trainings": 2.5, "asks": 3, "gap_median": 1.5, "gap_iqm": 1.5,
+            "believed_mean": 103.5, "expected_mean": 104.5, "true_mean": 101.5, "optimism": 1.0,
+            "improvement": 3.5 / 4, "p_holm": 0.5, "mean_rank": 1.0,
+            # Random search starts at a regret of 10: targets 5, 1 and 0.1.
+            "ert_50": (2 + 1) / 2, "reached_50": 1.0, "ert_90": (2 + 2) / 1, "reached_90": 0.5,
+            "ert_99": (3 + 2) / 1, "reached_99": 0.5, "repeated": 0.125,
+            "trainings_per_ask": 5 / 6, "search_ms_per_ask": 100.0})
+        self.check("random_search", {
+            "gap_median": 6.5, "optimism": 0.0, "ert_50": (2 + 1) / 1, "reached_50": 0.5,
+            "ert_90": np.inf, "reached_90": 0.0, "mean_rank": 2.0, "repeated": 0.25})
+        self.assertEqual(self.summary()["random_search"]["improvement"], "")
+
+    def test_budget(self):
+        self.compare(self.write(), "--budget", "1")
+        self.check("sharp", {"trainings": 1, "asks": 1, "gap_median": 6.5})
+        # A repeated ask costs nothing, so that it is within the budget.
+        self.check("random_search", {"asks": 1.5, "gap_median": 10})
+
+    def test_reference(self):
+        self.compare(self.write(), "--reference", "Sharp")
+        self.check("random_search", {"improvement": 0.5 / 4})
+
+    def test_two_objectives(self):
+        truth = [[0, 1], [0.5, 0.5], [1, 0], [1, 1]]
+        # Searches see the second candidate better than it is.
+        write_comparison(self.folder / "square.sqlite", SQUARE, truth, truth, ["narrow", "wide"],
+                         [(0, 1, 0.1, [1, 3], [1, 2], [1, 2], [[0.4, 0.4], [1, 1]]),
+                          (1, 1, 0.1, [1, 0, 2], [1, 2, 3], [1, 2, 3], [[0.5, 0.5], [0, 1],
+                                                                        [1, 0]])])
+        self.compare(self.folder / "square.sqlite")
+        whole = 0.5 * 0.1 + 0.5 * 0.6 + 0.1 * 1.1
+        self.check("narrow", {"gap_median": 1 - 0.36 / whole, "believed_mean": 0.49 / whole,
+                              "true_mean": 0.36 / whole, "optimism": (0.49 - 0.36) / whole})
+        self.check("wide", {"gap_median": 0.0, "optimism": 0.0})
+        self.assertIn("With one search an algorithm nothing can be tested",
+                      self.read("compare.md"))
+
+    def test_maximised_objective(self):
+        accuracy = {**PERPLEXITY, "name": "accuracy", "maximise": True, "best": 1, "worst": 0}
+        write_comparison(self.folder / "max.sqlite", [accuracy], [[-0.5], [-0.75]], None, ["x"],
+                         [(0, 1, 0.1, [0], [1], [1], [-0.6]), (0, 2, 0.1, [1], [1], [1], [-0.7])])
+        self.compare(self.folder / "max.sqlite")
+        self.check("x", {"gap_median": 0.125, "believed_mean": 0.65, "true_mean": 0.625,
+                         "optimism": 0.025})
+
+    def test_incumbent_that_is_answered_anew(self):
+        leaders = comparison.incumbents(np.array([0, 1, 0, 1, 2]),
+                                        np.array([3.0, 4.0, 5.0, 6.0, np.inf]))
+        self.assertEqual(leaders.tolist(), [0, 0, 1, 2, 2])
+        self.assertEqual(comparison.incumbents(np.array([0]), np.array([np.inf])).tolist(), [-1])
+
+
+class RealRuns(Comparing):
+    def write(self, algorithm, seed, values):
+        path = self.folder / f"{algorithm}_{seed}.sqlite"
+        write_run(path, {"name": algorithm}, seed,
+                  [(f"c{value}", [f"{value}"], [value], 2.0, "ok") for value in values])
+        return path
+
+    def test_without_truth(self):
+        self.compare(self.write("random_search", 1, [105.0, 104.0]),
+                     self.write("random_search", 2, [106.0, 103.0]),
+                     self.write("de", 1, [104.0, 101.0]), self.write("de", 3, [104.5, 102.0]))
+        text = self.read("compare.md")
+        self.assertIn("No store holds ground truth: what is compared is what the searches "
+                      "measured", text)
+        self.assertNotIn("regret", text)
+        self.assertNotIn("Believed against true", text)
+        self.assertIn("Mann and Whitney's U test, since seeds differ", text)
+        row = self.summary()["de"]
+        self.assertEqual((float(row["gap_median"]), row["optimism"], row["mean_rank"]),
+                         (0.5, "", ""))
+
+    def test_one_search(self):
+        self.compare(self.write("de", 1, [104.0, 101.0]))
+        self.assertEqual(float(self.summary()["de"]["gap_median"]), 0.0)
+
+    def test_no_search_measured_anything(self):
+        write_run(self.folder / "x.sqlite", {"name": "de"}, 1,
+                  [("a", ["1"], [1e9], 1.0, "diverged")])
+        self.assertEqual(self.compare(self.folder / "x.sqlite", exit_code=2),
+                         "compare.py: no search measured anything\n")
+
+
+class Refused(Comparing):
+    def check(self, words, *arguments):
+        self.assertIn(words, self.compare(*arguments, exit_code=2))
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_damaged_file(self):
+        (self.folder / "damaged").write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
+        self.check("damaged: cannot be read as a store", self.folder / "damaged")
+
+    def test_no_file(self):
+        self.check("nowhere: no such file", self.folder / "nowhere")
+
+    def test_unknown_algorithm(self):
+        path = self.fake({"random_search": 0.0, "good": 3.0})
+        for option in ("--reference", "--show"):
+            self.check("algorithm 'nsga' is in no store; there are good, random_search", path,
+                       option, "nsga")
+
+    def test_budget_below_the_first_ask(self):
+        path = self.folder / "dear.sqlite"
+        write_comparison(path, [PERPLEXITY], [[100]], None, ["x"],
+                         [(0, 1, 0.1, [0], [3], [1], [101])])
+        self.check("x, seed 1: its first ask cost 3 trainings, the budget is 2", path,
+                   "--budget", "2")
+
+    def test_ranges_that_do_not_fit(self):
+        path = self.folder / "far.sqlite"
+        write_comparison(path, SQUARE, [[2, 2]], None, ["x"],
+                         [(0, 1, 0.1, [0], [1], [1], [[2, 2]])])
+        self.check("nothing is better than the hypervolume's reference point", path)
+
+    def test_numbers_out_of_range(self):
+        with self.assertRaises(SystemExit) as caught, \
+                contextlib.redirect_stderr(io.StringIO()) as err:
+            compare.main(["x", "--budget", "0"])
+        self.assertEqual(caught.exception.code, 2)
+        self.assertIn("argument --budget: 0, must be at least 1", err.getvalue())
+
+
+class Names(unittest.TestCase):
+    def test_case_and_signs_do_not_matter(self):
+        self.assertEqual(comparison.find("random_search", ["NSGA-II", "Random search"]),
+                         "Random search")
+        self.assertIsNone(comparison.find("x", ["y"], required=False))
+        with self.assertRaises(stores.StoreError):
+            comparison.find("x", ["y"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,183 @@
+"""Reading runs and comparisons: what arrives, and what is refused with which words."""
+
+import pathlib
+import sqlite3
+import tempfile
+import unittest
+
+import numpy as np
+from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
+from nas_analysis import stores
+
+TRUTH = [[100.0], [101.0], [103.0]]
+ACCURACY = {"name": "accuracy", "key": "accuracy", "unit": "1", "maximise": True, "best": 1.0,
+            "worst": 0.5}
+ASKS = [("a", ["1"], [101.0], 5.0, "ok"), ("b", ["2", "3"], [99.0], 6.0, "ok"),
+        ("a", ["1"], [101.0], 5.0, "ok"), ("c", ["4"], [1e9], 1.0, "diverged")]
+
+
+class Stores(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def path(self, name):
+        return str(self.folder / name)
+
+    def comparison(self, name="comparison.sqlite", **options):
+        arguments = {"objectives": [PERPLEXITY], "truth": TRUTH, "believed": TRUTH,
+                     "algorithms": ["x", "y"],
+                     "searches": [(1, 7, 0.5, [2, 0], [1, 2], [3.0, 4.5], [106.0, 103.0])]}
+        write_comparison(self.path(name), **{**arguments, **options})
+        return self.path(name)
+
+    def run_store(self, name="run.sqlite", algorithm=None, seed=42, asks=ASKS, **options):
+        write_run(self.path(name), algorithm or {"name": "nsga2", "population": 12}, seed, asks,
+                  **options)
+        return self.path(name)
+
+    def refusal(self, *paths):
+        with self.assertRaises(stores.StoreError) as caught:
+            stores.load(list(paths))
+        return str(caught.exception)
+
+
+class Comparisons(Stores):
+    def test_searches_arrive(self):
+        read = stores.load([self.comparison()])
+        self.assertEqual(read.budget, 93)
+        self.assertEqual(read.remarks, [])
+        search, = read.searches
+        self.assertEqual((search.algorithm, search.seed, search.search_seconds), ("y", 7, 0.5))
+        self.assertEqual(search.candidates.tolist(), [2, 0])
+        self.assertEqual(search.trained.tolist(), [1, 2])
+        self.assertEqual(search.seconds.tolist(), [3.0, 4.5])
+        self.assertEqual(search.fitness.tolist(), [[106.0], [103.0]])
+        self.assertEqual(search.truth.tolist(), [[103.0], [100.0]])
+        self.assertEqual(search.labels[search.candidates[0]], "mechanism 2")
+
+    def test_scaled_by_ranges_and_senses(self):
+        read = stores.load([self.comparison(
+            objectives=[PERPLEXITY, ACCURACY], truth=[[90.0, -1.0]] * 3, believed=None,
+            searches=[(0, 1, 0.1, [0], [1], [1.0], [[105.0, -0.75]])])])
+        np.testing.assert_allclose(read.scaled(read.searches[0].fitness), [[0.5, 0.5]])
+        self.assertIsNone(read.candidates.believed)
+
+    def test_other_version(self):
+        self.assertIn("kind 'comparison', version 2; this reads kind 'comparison', version 1",
+                      self.refusal(self.comparison(version=2)))
+
+    def test_arrays_of_wrong_length(self):
+        path = self.comparison(searches=[(0, 3, 0.1, [0, 1], [1], [1.0, 2.0], [100.0, 101.0])])
+        self.assertIn("comparison.sqlite: damaged: ValueError: search 0, seed 3: 2 asks, but "
+                      "arrays of 2, 1, 2, 2", self.refusal(path))
+
+    def test_candidate_that_is_not_there(self):
+        path = self.comparison(searches=[(0, 3, 0.1, [3], [1], [1.0], [100.0])])
+        self.assertIn("asks for a candidate that is not there", self.refusal(path))
+
+    def test_other_table(self):
+        other = self.comparison("other.sqlite", sha256="b" * 64)
+        self.assertIn("other.sqlite: another table (SHA-256 bbbbbbbbbbbb) than that of",
+                      self.refusal(self.comparison(), other))
+
+    def test_a_search_given_twice(self):
+        self.assertIn("y with seed 7 is there twice",
+                      self.refusal(self.comparison(), self.comparison("copy.sqlite")))
+
+
+class Runs(Stores):
+    def test_asks_arrive(self):
+        read = stores.load([self.run_store()])
+        search, = read.searches
+        self.assertEqual((search.algorithm, search.seed), ("nsga2", 42))
+        self.assertEqual([read.candidates.names[i] for i in search.candidates],
+                         ["a", "b", "a", "c"])
+        self.assertEqual(search.labels[search.candidates[1]], "label of b")
+        self.assertEqual(search.trained.tolist(), [1, 3, 3, 4])
+        self.assertEqual(search.seconds.tolist(), [5.0, 17.0, 17.0, 18.0])
+        self.assertEqual(search.fitness[:, 0].tolist(), [101.0, 99.0, 101.0, np.inf])
+        self.assertIsNone(search.truth)
+        self.assertEqual(read.budget, 4)
+        self.assertIn("No store holds ground truth", read.remarks[0])
+
+    def test_ground_truth(self):
+        read = stores.load([self.run_store(truth={"a": [100.0], "b": [98.0], "d": [97.0]})])
+        self.assertEqual(read.candidates.names, ["a", "b", "c", "d"])
+        self.assertEqual(read.candidates.truth[:, 0].tolist(), [100.0, 98.0, np.inf, 97.0])
+        self.assertEqual(read.searches[0].truth[:, 0].tolist(), [100.0, 98.0, 100.0, np.inf])
+
+    def test_a_folder(self):
+        (self.folder / "run").mkdir()
+        self.run_store("run/store.sqlite")
+        self.assertEqual(len(stores.load([self.path("run")]).searches), 1)
+
+    def test_candidates_of_several_stores_share_numbers(self):
+        other = self.run_store("2.sqlite", seed=43, asks=[("b", ["9"], [98.0], 1.0, "ok")])
+        read = stores.load([self.run_store(), other])
+        self.assertEqual([search.candidates.tolist() for search in read.searches],
+                         [[0, 1, 0, 2], [1]])
+
+    def test_settings_that_differ_name_the_algorithm(self):
+        paths = [self.run_store("1.sqlite"), self.run_store("2.sqlite", {"name": "random_search"}),
+                 self.run_store("3.sqlite", {"name": "nsga2", "population": 24})]
+        self.assertEqual([search.algorithm for search in stores.load(paths).searches],
+                         ["nsga2, population 12", "random_search", "nsga2, population 24"])
+
+    def test_other_differences_are_remarked(self):
+        other = self.run_store("2.sqlite", seed=43, config={"training": {"steps": 5}},
+                               objectives=[{**PERPLEXITY, "worst": 200.0}])
+        remarks = stores.load([self.run_store(), other]).remarks
+        self.assertIn("by different ranges", remarks[1])
+        self.assertIn("not only in their algorithms, but also in training", remarks[2])
+
+    def test_other_objectives(self):
+        other = self.run_store("2.sqlite", seed=43, objectives=[FLOPS])
+        self.assertIn("2.sqlite: objectives attention_flops, but", self.refusal(self.run_store(),
+                                                                                other))
+
+    def test_run_without_asks(self):
+        self.assertIn("holds no search that asked for anything",
+                      self.refusal(self.run_store(asks=[])))
+
+
+class Refused(Stores):
+    def test_no_file(self):
+        self.assertIn("none.sqlite: no such file; give a run's folder",
+                      self.refusal(self.path("none.sqlite")))
+
+    def test_no_database(self):
+        (self.folder / "text").write_text("no database, but long enough for a header" * 9)
+        self.assertIn("text: cannot be read as a store: file is not a database",
+                      self.refusal(self.path("text")))
+
+    def test_another_database(self):
+        sqlite3.connect(self.path("other")).executescript("CREATE TABLE songs(name TEXT)")
+        self.assertIn("other: neither the store of a run nor a comparison: it holds the tables "
+                      "songs", self.refusal(self.path("other")))
+
+    def test_cut_short(self):
+        whole = pathlib.Path(self.comparison()).read_bytes()
+        (self.folder / "cut").write_bytes(whole[:len(whole) // 2])
+        self.assertIn("cut: cannot be read as a store", self.refusal(self.path("cut")))
+
+    def test_broken_json(self):
+        path = self.run_store()
+        database = sqlite3.connect(path)
+        database.execute("UPDATE asks SET fitness = '[1,' WHERE number = 1")
+        database.commit()
+        database.close()
+        self.assertIn("run.sqlite: damaged: JSONDecodeError", self.refusal(path))
+
+    def test_run_that_never_began(self):
+        path = self.run_store()
+        database = sqlite3.connect(path)
+        database.execute("DELETE FROM meta WHERE key = 'objectives'")
+        database.commit()
+        database.close()
+        self.assertIn("the run ended before its first evaluation", self.refusal(path))
+
+
+if __name__ == "__main__":
+    unittest.main()
