@@ -10,6 +10,7 @@
 
 #include "cli/describe.hpp"
 #include "cli/experiment.hpp"
+#include "cli/page.hpp"
 #include "cli/passive_waiting.hpp"
 #include "cli/rehearsal.hpp"
 #include "cli/run.hpp"
@@ -41,6 +42,7 @@ struct Arguments {
   bool help = false;
   bool version = false;
   bool force_device = false;
+  bool no_report = false;
   std::string output;
 };
 
@@ -52,9 +54,11 @@ po::options_description options(Arguments& arguments) {
       ("output,o", po::value(&arguments.output),
        "the run's folder (default: runs/NAME)")  //
       ("force-device", po::bool_switch(&arguments.force_device),
-       "continue a run on another kind of device than it began on")            //
-      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")  //
-      ("help,h", po::bool_switch(&arguments.help), "print this text")          //
+       "continue a run on another kind of device than it began on")  //
+      ("no-report", po::bool_switch(&arguments.no_report),
+       "do not write report.html, the run as a page (needs Python with numpy and scipy)")  //
+      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")              //
+      ("help,h", po::bool_switch(&arguments.help), "print this text")                      //
       ("version", po::bool_switch(&arguments.version), "print versions");
   return visible;
 }
@@ -120,6 +124,9 @@ int run(int argc, char** argv) {
     std::cout << "\nStopped. Everything finished is kept in " << folder.string()
               << "; the same command continues.\n";
     return kStopped;
+  }
+  if (!arguments.no_report) {
+    nas::write_page(folder, nas::find_python(), nas::find_page_script(), std::cout, std::cerr);
   }
   return kOk;
 }

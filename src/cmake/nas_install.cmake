@@ -34,6 +34,9 @@ endfunction()
 nas_install_headers(${PROJECT_SOURCE_DIR}/src *.hpp)
 nas_install_headers(${PROJECT_SOURCE_DIR} algorithms/*.hpp)
 
+# The scripts that read runs; nas-run finds report.py there.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis DESTINATION ${CMAKE_INSTALL_DATADIR}/attnas
+  USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 if(EXISTS ${PROJECT_SOURCE_DIR}/configs)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/attnas)
 endif()

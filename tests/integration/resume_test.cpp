@@ -20,7 +20,8 @@ std::vector<std::string> small_search(const std::string& folder, int steps = 60)
           "training.steps=" + std::to_string(steps),
           "training.checkpoints=[20, 40]",
           "training.checkpoint_minutes=0.002",
-          "evaluation.workers=2"};
+          "evaluation.workers=2",
+          "--no-report"};
 }
 
 TEST_F(ResumeTest, KilledTwentyTimesEndsLikeAnUninterruptedRun) {

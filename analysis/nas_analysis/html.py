@@ -1,0 +1,50 @@
+"""HTML and SVG elements as text, in which everything that is not markup already is escaped."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from nas_analysis.words import shortened
+
+
+class Html(str):
+    """Text that is markup already."""
+
+
+def text(child: Any) -> Html:
+    """A child as markup: escaped, unless it is markup."""
+    if child is None:
+        return Html("")
+    return child if isinstance(child, Html) else Html(escape(str(child), quote=False))
+
+
+def join(*children: Any, separator: str = "") -> Html:
+    """Children one after the other."""
+    return Html(separator.join(text(child) for child in children))
+
+
+def element(tag: str, *children: Any, **attributes: Any) -> Html:
+    """An element. Attributes: class_ is class, _ is -, None is left out, True has no value."""
+    words = [tag]
+    for name, value in attributes.items():
+        if value is None or value is False:
+            continue
+        name = name.rstrip("_").replace("_", "-")
+        words.append(name if value is True else f'{name}="{escape(str(value))}"')
+    opening = " ".join(words)
+    if tag in ("meta", "input", "br", "wbr"):
+        return Html(f"<{opening}>")
+    return Html(f"<{opening}>{join(*children)}</{tag}>")
+
+
+def mechanism(label: str) -> Html:
+    """A mechanism's name, which may break after each gene."""
+    return element("span", join(*shortened(label, 160).split("|"), separator="|<wbr>"),
+                   class_="mechanism")
+
+
+def prose(words: str) -> Html:
+    """Words in which `this` is code."""
+    return join(*(element("code", part) if i % 2 else part
+                  for i, part in enumerate(words.split("`"))))

@@ -1,0 +1,374 @@
+"""One run as its store records it, digested: what the page of a run is made from.
+
+Fitness is in minimisation form, values are in an objective's own sense and unit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Iterable
+
+import numpy as np
+
+from nas_analysis.indicators import non_dominated
+
+SCHEMA_VERSION = 2
+REFERENCE_POINT = 1.1
+# Keys of objectives that follow from the architecture by formula: replicates do not differ in them.
+COMPUTED = {
+    "attention_flops", "flops", "non_embedding_parameters", "parameters", "state_bytes",
+}
+GENES = ("similarity", "normalization", "gating", "temperature", "bias", "attention_dropout")
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """How far the search had come after a batch; value: hypervolume, or the best value."""
+
+    asked: int
+    value: float
+
+
+class BadInput(Exception):
+    """What was given cannot be read; the text says what is wrong and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """An objective as a run recorded it; `best` and `worst` are the ends of its fixed range."""
+
+    name: str
+    key: str
+    unit: str
+    maximise: bool
+    best: float
+    worst: float
+
+    def natural(self, fitness: float) -> float:
+        """From the minimisation form to the objective's own sense, and back."""
+        return -fitness if self.maximise else fitness
+
+    def scaled(self, fitness: float) -> float:
+        """0 = best, 1 = worst end of the range."""
+        return (self.natural(fitness) - self.best) / (self.worst - self.best)
+
+    def is_better(self, a: float, b: float) -> bool:
+        """Whether value a is better than value b."""
+        return a > b if self.maximise else a < b
+
+    @property
+    def title(self) -> str:
+        """Name, unit, and "max" where it is maximised."""
+        inside = [] if self.unit == "1" else [self.unit]
+        if self.maximise:
+            inside.append("max")
+        return f"{self.name} ({', '.join(inside)})" if inside else self.name
+
+
+@dataclass
+class Evaluation:
+    """One candidate measured once."""
+
+    id: str
+    candidate: str
+    replicate: int
+    status: str
+    reason: str
+    identity: dict[str, Any]
+    trained: bool  # whether it has a training curve
+    values: dict[str, float]
+    measured: dict[str, Any]
+
+    @property
+    def usable(self) -> bool:
+        """Whether it has a measured quality."""
+        return self.status in ("ok", "stopped_early")
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of its training; 0 where none was recorded."""
+        return finite_or(self.measured.get("train_seconds"), 0.0)
+
+
+@dataclass
+class Ask:
+    """One answer to the algorithm."""
+
+    number: int
+    batch: int
+    genotype: str
+    evaluations: list[str]
+    reused: bool
+    fitness: list[float]
+    usable: bool = False
+
+
+@dataclass
+class Candidate:
+    """One mechanism, with everything that the search learnt about it."""
+
+    name: str
+    label: str
+    fitness: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    on_front: bool = False
+    first_ask: int = -1  # -1: outside the search
+    times_asked: int = 0
+    rank: int = -1  # place in Run.ranking
+    evaluations: list[Evaluation] = field(default_factory=list)
+
+    @property
+    def n(self) -> int:
+        """Usable evaluations."""
+        return sum(evaluation.usable for evaluation in self.evaluations)
+
+    @property
+    def seconds(self) -> float:
+        """Training seconds of all its evaluations."""
+        return sum(evaluation.seconds for evaluation in self.evaluations)
+
+
+def finite_or(value: Any, otherwise: float) -> float:
+    """A JSON number, or `otherwise` for all else; non-finite numbers are written as texts."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return otherwise
+    return float(value) if math.isfinite(value) else otherwise
+
+
+def _number(value: Any) -> float:
+    """A number of the store, whose non-finite ones are null or the texts nan, inf and -inf."""
+    return math.inf if value is None else float(value)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    file = path / "store.sqlite" if path.is_dir() else path
+    if not file.is_file():
+        raise BadInput(f"{path}: no such store; give a run's folder or its store.sqlite")
+    # A closed store in a folder that cannot be written to opens only as immutable.
+    for mode in ("mode=ro", "immutable=1"):
+        connection = sqlite3.connect(f"{file.resolve().as_uri()}?{mode}", uri=True)
+        try:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            break
+        except sqlite3.OperationalError:
+            connection.close()
+        except sqlite3.DatabaseError as error:
+            raise BadInput(f"{file}: not a readable store: {error}") from error
+    else:
+        raise BadInput(f"{file}: not a readable store")
+    if version != SCHEMA_VERSION:
+        raise BadInput(
+            f"{file}: not a store of version {SCHEMA_VERSION} (its version is {version})"
+        )
+    return connection
+
+
+class Run:
+    """A run's store, digested as the closing table of nas-run digests it.
+
+    ranking holds the usable candidates of the search: with one objective the best first, with
+    several the front, then the others, both by the first objective. A candidate's fitness is that
+    of its last usable ask; where each ask trained it afresh and answered by that alone
+    (evaluation.repeated = retrain), the mean over its usable asks.
+    """
+
+    def __init__(self, path: Path):
+        """Reads a run's folder or store. Raises BadInput."""
+        connection = _open(path)
+        try:
+            self.meta: dict[str, Any] = {
+                key: json.loads(value)
+                for key, value in connection.execute("SELECT key, value FROM meta")
+            }
+            self.evaluations = [
+                Evaluation(
+                    row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6] != "[]",
+                    {k: _number(v) for k, v in json.loads(row[7]).items()}, json.loads(row[8]),
+                )
+                for row in connection.execute(
+                    'SELECT id, candidate, replicate, status, reason, identity, curve, "values", '
+                    "measured FROM evaluations ORDER BY id"
+                )
+            ]
+            self.asks = [
+                Ask(
+                    row[0], row[1], row[2], json.loads(row[3]), bool(row[4]),
+                    [_number(value) for value in json.loads(row[5])],
+                )
+                for row in connection.execute(
+                    "SELECT number, batch, genotype, evaluations, reused, fitness FROM asks "
+                    "ORDER BY number"
+                )
+            ]
+            self.indicators = [
+                Indicator(*row) for row in connection.execute(
+                    "SELECT asked, value FROM indicators ORDER BY asked")
+            ]
+        except (sqlite3.DatabaseError, ValueError) as error:
+            raise BadInput(f"{path}: not a readable store: {error}") from error
+        finally:
+            connection.close()
+        self.config: dict[str, Any] = self.meta.get("config") or {}
+        self.facts: dict[str, Any] = self.meta.get("facts") or {}
+        self.environment: dict[str, Any] = self.meta.get("environment") or {}
+        self.labels: dict[str, str] = self.meta.get("labels") or {}
+        self.objectives = self._read_objectives()
+        self.trained = any(e.trained for e in self.evaluations)  # so that values depend on seeds
+        self.failures = [e for e in self.evaluations if not e.usable]
+        self.by_id = {evaluation.id: evaluation for evaluation in self.evaluations}
+        self._answered_alone: dict[str, Ask] = {}
+        self.searched: list[Evaluation] = []  # in the order asked, the search's own
+        self.ranking: list[Candidate] = []
+        self._digest_asks()
+        self._find_front()
+        self.front = [candidate for candidate in self.ranking if candidate.on_front]
+        self.baseline = self._find_baseline()
+
+    def _read_objectives(self) -> list[Objective]:
+        objectives = [
+            Objective(
+                name=str(record["name"]),
+                key=str(record.get("key", record["name"])),
+                unit=str(record.get("unit", "1")),
+                maximise=bool(record.get("maximise", False)),
+                best=finite_or(record.get("best"), 0.0),
+                worst=finite_or(record.get("worst"), 1.0),
+            )
+            for record in self.meta.get("objectives") or []
+        ]
+        return objectives or [Objective("objective", "", "1", False, 0.0, 1.0)]
+
+    def _digest_asks(self) -> None:
+        mean = (self.config.get("evaluation") or {}).get("repeated") == "retrain"
+        candidates: dict[str, Candidate] = {}
+        answers: dict[str, int] = {}
+        seen: set[str] = set()
+        for ask in self.asks:
+            name = self.candidate_of(ask)
+            candidate = candidates.setdefault(name, Candidate(name, self.label(name)))
+            if candidate.first_ask < 0:
+                candidate.first_ask = ask.number
+            candidate.times_asked += 1
+            for id_ in ask.evaluations:
+                if id_ not in seen:
+                    seen.add(id_)
+                    candidate.evaluations.append(self.by_id[id_])
+                    self.searched.append(self.by_id[id_])
+            ask.usable = (
+                len(ask.fitness) == len(self.objectives)
+                and all(math.isfinite(value) for value in ask.fitness)
+                and any(self.by_id[id_].usable for id_ in ask.evaluations)
+            )
+            if not ask.usable:
+                continue
+            if len(ask.evaluations) == 1:
+                self._answered_alone[ask.evaluations[0]] = ask
+            n = answers[name] = answers.get(name, 0) + 1
+            if n == 1 or not mean:
+                candidate.fitness = list(ask.fitness)
+            else:
+                candidate.fitness = [
+                    old + (new - old) / n for old, new in zip(candidate.fitness, ask.fitness)
+                ]
+        self.ranking = [candidate for candidate in candidates.values() if candidate.fitness]
+        for candidate in self.ranking:
+            candidate.values = self.natural(candidate.fitness)
+
+    def _find_front(self) -> None:
+        if not self.ranking:
+            return
+        points = np.array([candidate.fitness for candidate in self.ranking])
+        for candidate, member in zip(self.ranking, non_dominated(points)):
+            candidate.on_front = bool(member)
+        self.ranking.sort(key=lambda c: (not c.on_front, c.fitness[0], c.first_ask))
+        for rank, candidate in enumerate(self.ranking):
+            candidate.rank = rank
+
+    def _find_baseline(self) -> Candidate | None:
+        record = self.meta.get("baseline")
+        if not isinstance(record, dict):
+            return None
+        evaluations = [self.by_id[i] for i in record.get("evaluations", []) if i in self.by_id]
+        fitness = [finite_or(value, math.inf) for value in record.get("fitness", [])]
+        if (
+            not any(evaluation.usable for evaluation in evaluations)
+            or len(fitness) != len(self.objectives)
+            or not all(math.isfinite(value) for value in fitness)
+        ):
+            return None
+        name = evaluations[0].candidate
+        found = Candidate(name, self.label(name), fitness, self.natural(fitness))
+        found.evaluations = evaluations
+        for candidate in self.ranking:
+            if candidate.name == name:
+                found.first_ask, found.on_front = candidate.first_ask, candidate.on_front
+                found.times_asked, found.rank = candidate.times_asked, candidate.rank
+        return found
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return str(self.config.get("name", "search"))
+
+    @property
+    def several(self) -> bool:
+        """Whether it has several objectives."""
+        return len(self.objectives) > 1
+
+    @cached_property
+    def noisy(self) -> int | None:
+        """The objective whose noise matters: the first that no formula gives; None without one."""
+        wanted = (self.meta.get("retest") or {}).get("objective")
+        for i, objective in enumerate(self.objectives):
+            if objective.name == wanted:
+                return i
+        if not self.trained:
+            return None
+        return next((i for i, o in enumerate(self.objectives) if o.key not in COMPUTED), None)
+
+    def label(self, candidate: str) -> str:
+        """A candidate's name for people."""
+        return str(self.labels.get(candidate, candidate))
+
+    def candidate_of(self, ask: Ask) -> str:
+        """Canonical name of what was asked for."""
+        return self.by_id[ask.evaluations[0]].candidate
+
+    def natural(self, fitness: Iterable[float]) -> list[float]:
+        """From the minimisation form to the objectives' own senses."""
+        return [o.natural(value) for o, value in zip(self.objectives, fitness)]
+
+    def scaled(self, fitness: Iterable[float]) -> list[float]:
+        """On the objectives' fixed ranges."""
+        return [o.scaled(value) for o, value in zip(self.objectives, fitness)]
+
+    def value(self, evaluation: Evaluation, objective: int) -> float | None:
+        """An objective's value of a single evaluation; None where it is not known."""
+        name = self.objectives[objective].name
+        found = evaluation.values.get(name)
+        if found is None and isinstance(evaluation.measured.get(name), dict):
+            found = evaluation.measured[name].get("value")
+        if found is None and evaluation.id in self._answered_alone:
+            ask = self._answered_alone[evaluation.id]
+            found = self.objectives[objective].natural(ask.fitness[objective])
+        value = finite_or(found, math.nan)
+        return None if math.isnan(value) else value
+
+    def replicates(self, candidate: Candidate, objective: int) -> dict[int, float]:
+        """Values of a candidate's usable evaluations by the number of the replicate."""
+        found = {}
+        for evaluation in candidate.evaluations:
+            value = self.value(evaluation, objective) if evaluation.usable else None
+            if value is not None:
+                found[evaluation.replicate] = value
+        return found
+
+    def with_baseline(self) -> list[Candidate]:
+        """The ranking, and the baseline where the search did not ask for it."""
+        outside = self.baseline is not None and self.baseline.rank < 0
+        return self.ranking + ([self.baseline] if outside else [])

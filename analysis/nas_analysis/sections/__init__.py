@@ -1,0 +1,4 @@
+"""The sections of a run's page, one a module.
+
+Each module has section(run) -> Section, or None where the run has nothing to say there.
+"""

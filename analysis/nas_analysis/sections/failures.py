@@ -1,0 +1,61 @@
+"""What failed, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from nas_analysis.genes import genes
+from nas_analysis.html import Html, join, mechanism
+from nas_analysis.page import Cell, Section, note, paragraph, table
+from nas_analysis.run import Evaluation, Run
+from nas_analysis.words import counted
+
+MOST_NAMED = 3
+MOST_ROWS = 30
+
+
+def section(run: Run) -> Section:
+    """Failures by status and reason."""
+    failures = run.failures
+    total = counted(len(run.evaluations), "evaluation")
+    if not failures:
+        return Section("failures", "Failures", paragraph(f"None of {total} failed."))
+    groups: dict[tuple[str, str], list[Evaluation]] = defaultdict(list)
+    for evaluation in failures:
+        groups[evaluation.status, evaluation.reason].append(evaluation)
+    ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
+    rows = [
+        [Cell(status.replace("_", " "), left=True), Cell(reason, left=True),
+         Cell(_names(run, evaluations), left=True), Cell(len(evaluations))]
+        for (status, reason), evaluations in ordered[:MOST_ROWS]
+    ]
+    return Section("failures", "Failures", join(
+        paragraph(f"{len(failures)} of {total} failed."),
+        table(["status", "reason", "mechanisms", "count"], rows),
+        note(f"{len(ordered) - MOST_ROWS} further reasons are not shown.")
+        if len(ordered) > MOST_ROWS else None,
+        _common(run),
+    ))
+
+
+def _names(run: Run, evaluations: list[Evaluation]) -> Html:
+    labels = sorted({run.label(evaluation.candidate) for evaluation in evaluations})
+    shown = [mechanism(label) for label in labels[:MOST_NAMED]]
+    if len(labels) > MOST_NAMED:
+        shown.append(Html(f"and {len(labels) - MOST_NAMED} more"))
+    return join(*shown, separator="<br>")
+
+
+def _common(run: Run) -> Html | None:
+    """Options that all failed mechanisms share, though others have them not."""
+    labels = {run.label(evaluation.candidate) for evaluation in run.failures}
+    if len(labels) < 3:
+        return None
+    shared = []
+    for gene in genes(run):
+        options = {gene.option(label) for label in labels}
+        if len(options) == 1:
+            shared.append(f"{gene.name} {options.pop()}")
+    if not shared:
+        return None
+    return paragraph(f"All {len(labels)} failed mechanisms have {' and '.join(shared)}.")

@@ -1,0 +1,177 @@
+"""The front: a staircase of two objectives, pairs of more, a ranking of one."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from nas_analysis.html import Html, join, mechanism
+from nas_analysis.page import Cell, Section, note, table
+from nas_analysis.run import Candidate, Run
+from nas_analysis.svg import Frame, Picture, figure, thinned, tip, value_axis
+from nas_analysis.words import count, counted, duration, number, percent, shortened
+
+MOST_NUMBERED = 15
+MOST_LISTED = 20
+MOST_RANKED = 20
+
+
+def section(run: Run) -> Section | None:
+    """Pictures and the table of the front."""
+    if not run.ranking:
+        return None
+    if not run.several:
+        return Section("ranking", "Ranking", join(
+            figure(lambda width: _ranking(run, width),
+                   f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} "
+                   "mechanisms. Small dots: single trainings. Dashed: the baseline."),
+        ))
+    pairs = list(combinations(range(len(run.objectives)), 2))
+    figures = [figure(lambda width, p=pair: _scatter(run, *p, width)) for pair in pairs]
+    return Section("front", "Pareto front", join(
+        *figures,
+        note("Green: not dominated", ", numbered as in the table" if _numbered(run) else "",
+             ". Pale: everything else that was evaluated; arrows lie beyond an axis. ",
+             "Red: the baseline. " if run.baseline else "", "The steps bound what the front attains."
+             if len(pairs) == 1 else "With more than two objectives a mechanism can be on the "
+             "front without looking so in any one pair."),
+        _table(run),
+    ))
+
+
+def describe(run: Run, candidate: Candidate) -> str:
+    """The tip of a mechanism: values, costs, n."""
+    lines = [f"{o.title} {number(v)}" for o, v in zip(run.objectives, candidate.values)]
+    usable = next((e for e in candidate.evaluations if e.usable), None)
+    shown = {objective.name for objective in run.objectives}
+    if usable is not None:
+        lines += [f"{name} {count(usable.values[name])}" for name in ("parameters", "flops")
+                  if name in usable.values and name not in shown]
+    if run.trained:
+        lines.append(f"n = {candidate.n}, {duration(candidate.seconds)} of training")
+    if candidate.first_ask >= 0:
+        times = counted(candidate.times_asked, "time")
+        lines.append(f"ask {candidate.first_ask + 1}, asked {times}")
+    return tip(candidate.label, *lines)
+
+
+def _numbered(run: Run) -> bool:
+    return len(run.front) <= MOST_NUMBERED
+
+
+def _scatter(run: Run, across: int, up: int, width: float) -> Picture:
+    narrow = width < 600
+    height = 380.0 if narrow else (470.0 if len(run.objectives) == 2 else 380.0)
+    horizontal, vertical = run.objectives[across], run.objectives[up]
+    picture = Picture(width, height, f"{vertical.name} against {horizontal.name}")
+    frame = Frame(52, 30, width - 14, height - 46)
+    shown = run.front + ([run.baseline] if run.baseline else [])
+    x = value_axis([c.values[across] for c in run.ranking], horizontal.maximise,
+                   [c.values[across] for c in shown])
+    y = value_axis([c.values[up] for c in run.ranking if x.holds(c.values[across])],
+                   vertical.maximise, [c.values[up] for c in shown])
+    picture.left_axis(frame, y, vertical.title)
+    picture.bottom_axis(frame, x, horizontal.title, grid=True)
+    for candidate in thinned([c for c in run.ranking if not c.on_front]):
+        h, v = candidate.values[across], candidate.values[up]
+        words = describe(run, candidate)
+        if x.holds(h) and y.holds(v):
+            picture.dot(x(h), y(v), 4, "pale", words, candidate.rank)
+        elif x.holds(h):
+            picture.sign(x(h), y(v), "\u2191" if v > y.high else "\u2193", "edge-text", words,
+                         candidate.rank)
+        else:
+            picture.sign(x(h), y(v), "\u2192" if h > x.high else "\u2190", "edge-text", words,
+                         candidate.rank)
+    if len(run.objectives) == 2:
+        bad_x = x(x.low if horizontal.maximise else x.high)
+        bad_y = y(y.low if vertical.maximise else y.high)
+        corners = [(x(c.values[across]), y(c.values[up])) for c in run.front]
+        picture.steps([(corners[0][0], bad_y), *corners, (bad_x, corners[-1][1])], "line")
+    for i, candidate in enumerate(thinned(run.front)):
+        place = x(candidate.values[across]), y(candidate.values[up])
+        radius, style = (9, "front") if _numbered(run) else (3, "fill-best")
+        picture.dot(*place, radius, style, describe(run, candidate), candidate.rank)
+        if _numbered(run):
+            picture.text(place[0], place[1] + 4, i + 1, "on-best", "middle")
+    if run.baseline:
+        place = x(run.baseline.values[across]), y(run.baseline.values[up])
+        picture.cross(*place, "baseline: " + describe(run, run.baseline),
+                      run.baseline.rank if run.baseline.rank >= 0 else None)
+        above = place[1] > frame.top + 30
+        picture.text(min(place[0], width - 34), place[1] + (-13 if above else 23), "baseline",
+                     "baseline-text label", "middle")
+    return picture
+
+
+def _table(run: Run) -> Html:
+    header = ["", "mechanism", *(o.title for o in run.objectives)]
+    baseline = run.baseline
+    if baseline:
+        header.append(f"{run.objectives[0].name} to baseline")
+    if run.trained:
+        header.append("n")
+    rows = []
+    shown = run.front[:MOST_LISTED]
+    for i, candidate in enumerate([*shown, *([baseline] if baseline else [])]):
+        is_baseline = i == len(shown)
+        row = [Cell("baseline" if is_baseline else i + 1, left=True),
+               Cell(mechanism(candidate.label), left=True)]
+        row += [Cell(number(value)) for value in candidate.values]
+        if baseline:
+            row.append(Cell("" if is_baseline else change(candidate.values[0],
+                                                          baseline.values[0])))
+        if run.trained:
+            row.append(Cell(candidate.n))
+        rows.append(row)
+    more = len(run.front) - len(shown)
+    return join(
+        table(header, rows, marked=[c.rank for c in shown] + [baseline.rank if baseline else None]),
+        note(f"{more} further members of the front are in the table of all mechanisms.")
+        if more > 0 else None,
+    )
+
+
+def change(value: float, before: float) -> str:
+    """A relative change: +2.1 %."""
+    if before == 0:
+        return ""
+    share = (value - before) / abs(before)
+    return ("+" if share > 0 else "") + percent(share, 1)
+
+
+def _ranking(run: Run, width: float) -> Picture:
+    narrow = width < 600
+    objective = run.objectives[0]
+    shown = run.ranking[:MOST_RANKED]
+    listed = list(shown)
+    if run.baseline and run.baseline.name not in {c.name for c in listed}:
+        listed.append(run.baseline)
+    row = 36.0 if narrow else 25.0
+    left = 30.0 if narrow else 420.0
+    frame = Frame(left, 12, width - 62, 12 + row * len(listed))
+    picture = Picture(width, frame.bottom + 48, f"the best mechanisms by {objective.name}")
+    values = [v for c in listed for v in run.replicates(c, 0).values()]
+    x = value_axis(values, objective.maximise, [c.values[0] for c in listed])
+    picture.bottom_axis(frame, x, objective.title, grid=True)
+    if run.baseline:
+        place = x(run.baseline.values[0])
+        picture.line(place, frame.top, place, frame.bottom, "dashed")
+    for i, candidate in enumerate(listed):
+        y = frame.top + row * (i + 0.5) + (6 if narrow else 0)
+        is_baseline = run.baseline is not None and candidate.name == run.baseline.name
+        place = "" if i >= len(shown) else str(i + 1)
+        name = shortened(candidate.label, 44 if narrow else 52)
+        colour = " baseline-text" if is_baseline else ""
+        picture.text(24, y + 4, place, "tick", "end")
+        picture.text(left if narrow else 32, y - 9 if narrow else y + 4, name,
+                     "code small label" + colour)
+        for value in run.replicates(candidate, 0).values():
+            if candidate.n > 1 and x.holds(value):
+                picture.dot(x(value), y, 2.5, "pale", describe(run, candidate), candidate.rank)
+        if is_baseline:
+            picture.cross(x(candidate.values[0]), y, describe(run, candidate), candidate.rank)
+        else:
+            picture.dot(x(candidate.values[0]), y, 5.5, "front" if i == 0 else "point",
+                        describe(run, candidate), candidate.rank)
+        picture.text(width - 2, y + 4, number(candidate.values[0]), "small" + colour, "end")
+    return picture

@@ -1,0 +1,123 @@
+"""The re-test on seeds that the search has not seen, beside the score that the search saw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nas_analysis.html import Html, join, mechanism, prose
+from nas_analysis.page import Cell, Section, note, paragraph, table
+from nas_analysis.run import Objective, Run, finite_or
+from nas_analysis.svg import Frame, Picture, figure, tip, value_axis
+from nas_analysis.words import (NOTHING, number, p_value, percent, range_text, shortened, signed)
+
+NAN = float("nan")
+
+
+def section(run: Run) -> Section | None:
+    """Search score beside re-test score, and the differences from the baseline."""
+    retest = run.meta.get("retest")
+    if run.noisy is None:
+        return None
+    if not retest or not retest.get("candidates"):
+        return Section("retest", "Re-test", paragraph(prose(
+            "No re-test was made. `retest:` in the configuration trains the best mechanisms and "
+            "the baseline again on held-out seeds, scores the test split, and shows here how much "
+            "of the search's score was luck.")))
+    records = retest["candidates"]
+    objective = run.objectives[run.noisy]
+    return Section("retest", "Re-test", join(
+        paragraph(retest["verdict"]) if retest.get("verdict") else None,
+        figure(lambda width: _picture(run, records, objective, width),
+               "Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
+               "95 % interval. A shift to the worse is selection bias: the best of many draws "
+               "was also a lucky one."),
+        _bias(run, records, objective),
+        _table(run, records),
+        note("Differences are of the test split's mean nll (nats a target), paired over seeds, "
+             "Holm over the mechanisms. Effect size: standardised mean difference of the pairs, "
+             "Hedges-corrected; below zero is better. P(non-dominated): the probability that the "
+             "mechanism is on the front, given the noise."),
+    ))
+
+
+def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Search score, mean of the re-test and its interval, in the objective's own sense."""
+    place = run.noisy or 0
+    search = record.get("search") or []
+    seen = finite_or(search[place], NAN) if place < len(search) else NAN
+    again = (record.get("retest") or [])[place:place + 1]
+    found = again[0] if again and isinstance(again[0], dict) else {}
+    return (run.objectives[place].natural(seen),
+            *(finite_or(found.get(key), NAN) for key in ("mean", "low", "high")))
+
+
+def _picture(run: Run, records: list[dict], objective: Objective, width: float) -> Picture:
+    narrow = width < 600
+    row = 38.0 if narrow else 27.0
+    left = 8.0 if narrow else 400.0
+    frame = Frame(left, 10, width - 14, 10 + row * len(records))
+    picture = Picture(width, frame.bottom + 48, "search score and re-test score")
+    scores = [_scores(run, record) for record in records]
+    shown = [value for score in scores for value in score if value == value]
+    x = value_axis(shown, objective.maximise, shown)
+    picture.bottom_axis(frame, x, objective.title, grid=True)
+    for i, (record, (seen, mean, low, high)) in enumerate(zip(records, scores)):
+        y = frame.top + row * (i + 0.5) + (7 if narrow else 0)
+        is_baseline = record.get("role") == "baseline"
+        label = str(record.get("label", record.get("candidate", "")))
+        picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
+                     shortened(label, 46 if narrow else 53),
+                     "code small label" + (" baseline-text" if is_baseline else ""))
+        words = tip(label, f"search {number(seen)} (n = {record.get('search_n', '?')})",
+                    f"re-test {number(mean)}, 95 % interval {range_text(low, high)}",
+                    str(record.get("role", "")))
+        if low == low and high == high:
+            picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
+        if seen == seen:
+            if mean == mean:
+                picture.line(x(seen), y, x(mean), y, "axis")
+            picture.dot(x(seen), y, 5, "hollow", words)
+        if mean == mean:
+            picture.dot(x(mean), y, 5.5, "ring" if is_baseline else "front", words)
+    return picture
+
+
+def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
+    shifts = [
+        mean - seen for record in records if record.get("role") in ("front", "top")
+        for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen
+    ]
+    if not shifts:
+        return None
+    average = sum(shifts) / len(shifts)
+    worse = sum(objective.is_better(0.0, shift) for shift in shifts)
+    return paragraph(
+        f"From search to re-test {objective.name} moved by {signed(average)} on average over the "
+        f"{len(shifts)} selected mechanisms; {worse} of them became worse.")
+
+
+def _table(run: Run, records: list[dict]) -> Html:
+    header = ["mechanism", "role", "search", "re-test", "test perplexity", "P(non-dominated)",
+              "difference (95 % interval)", "p (Holm)", "effect size", "n"]
+    rows = []
+    for record in records:
+        seen, mean, *_ = _scores(run, record)
+        test = record.get("test") or {}
+        against = record.get("against_baseline") or {}
+        probability = record.get("non_dominated_probability")
+
+        def cell(key: str) -> float:
+            return finite_or(against.get(key), NAN)
+
+        rows.append([
+            Cell(mechanism(str(record.get("label", record.get("candidate", "")))), left=True),
+            Cell(str(record.get("role", "")), left=True), Cell(number(seen)), Cell(number(mean)),
+            Cell(number(finite_or(test.get("mean"), NAN))),
+            Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
+            Cell(f"{signed(cell('difference'))} ({range_text(cell('low'), cell('high'))})"
+                 if against else NOTHING),
+            Cell(p_value(cell("p_holm")) if against else NOTHING),
+            Cell(signed(cell("effect_size")) if against else NOTHING),
+            Cell(str(against.get("n", NOTHING))),
+        ])
+    return table(header, rows)

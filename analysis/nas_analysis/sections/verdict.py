@@ -1,0 +1,144 @@
+"""What came out, in words first, and the key figures."""
+
+from __future__ import annotations
+
+from nas_analysis.differences import Difference, from_baseline
+from nas_analysis.html import Html, element, join, mechanism, prose
+from nas_analysis.page import Section, note, paragraph
+from nas_analysis.run import Candidate, Run
+from nas_analysis.words import (counted, duration, listed, number, p_value, percent, range_text,
+                                signed)
+
+
+def section(run: Run) -> Section:
+    """The verdict of the re-test where there is one, else what the search alone can say."""
+    if not run.ranking:
+        failed = counted(len(run.failures), "evaluation")
+        body = paragraph("No mechanism could be evaluated: ", failed, " failed.")
+        return Section("verdict", "Verdict", join(body, _tiles(run)))
+    retest = run.meta.get("retest") or {}
+    found = _several(run) if run.several else _one(run)
+    parts = [paragraph(found)]
+    if retest.get("verdict"):
+        parts.insert(0, paragraph(retest["verdict"]))
+        parts.append(note(
+            f"The first paragraph is the re-test's, on {retest.get('replicates', '?')} held-out "
+            "seeds each; the second is the search's own, whose scores flatter what it selected."))
+    else:
+        parts.append(paragraph(prose(_certainty(run))))
+    return Section("verdict", "Verdict", join(*parts, _tiles(run)))
+
+
+def _spent(run: Run) -> str:
+    kind = "training" if run.trained else "evaluation"
+    return f"After {counted(len(run.searched), kind)} "
+
+
+def _seeds(candidate: Candidate) -> str:
+    return f"n = {candidate.n} seed{'' if candidate.n == 1 else 's'}"
+
+
+def _one(run: Run) -> Html:
+    best, baseline, objective = run.ranking[0], run.baseline, run.objectives[0]
+    says = [_spent(run), "the best mechanism is ", mechanism(best.label),
+            f" with {objective.name} {number(best.values[0])}"]
+    if baseline is None:
+        return join(*says, f" ({_seeds(best)})." if run.trained else ".")
+    if baseline.name == best.name:
+        return join(_spent(run), "no mechanism scored better than the vanilla baseline, ",
+                    mechanism(best.label), f": {objective.name} {number(best.values[0])} "
+                    f"({_seeds(best)}).")
+    if not objective.is_better(best.values[0], baseline.values[0]):
+        return join(*says, f", no better than the vanilla baseline's {number(baseline.values[0])} "
+                    f"({_seeds(best)} and {baseline.n}).")
+    seeds = (f"{_seeds(best)} each" if best.n == baseline.n
+             else f"n = {best.n} and {baseline.n} seeds")
+    return join(*says, f" against {number(baseline.values[0])} for the vanilla baseline ({seeds}).")
+
+
+def _several(run: Run) -> Html:
+    names = listed([objective.name for objective in run.objectives])
+    says = [_spent(run), f"the front over {names} holds {len(run.front)} of "
+            f"{counted(len(run.ranking), 'mechanism')}. "]
+    first = run.objectives[0]
+    best = run.front[0]
+    says += [f"The best in {first.name} is ", mechanism(best.label),
+             f" with {number(best.values[0])}"]
+    if run.baseline is None:
+        return join(*says, ".")
+    says.append(f"; the vanilla baseline has {number(run.baseline.values[0])}. ")
+    dominating = [c for c in run.front if _dominates(c, run.baseline)]
+    if dominating:
+        says.append(f"{counted(len(dominating), 'member')} of the front scored better than the "
+                    "baseline in every objective or equal in some.")
+    elif any(c.name == run.baseline.name for c in run.front):
+        says.append("The baseline is on the front itself.")
+    else:
+        says.append("No mechanism scored at least as well as the baseline in every objective.")
+    return join(*says)
+
+
+def _dominates(a: Candidate, b: Candidate) -> bool:
+    pairs = list(zip(a.fitness, b.fitness))
+    return all(x <= y for x, y in pairs) and any(x < y for x, y in pairs)
+
+
+def _certainty(run: Run) -> str:
+    objective = run.noisy
+    if objective is None:
+        return "The objectives are computed, not measured: there is no noise between seeds."
+    name = run.objectives[objective].name
+    retest = "re-test the best on held-out seeds with `retest:`."
+    if len(run.ranking) < 2:
+        return f"One mechanism is no comparison: {retest}"
+    draws = (f"The best of {len(run.ranking)} mechanisms also looks better than it is, since it "
+             "was chosen by the score shown")
+    compared = from_baseline(run, objective)
+    if not compared:
+        single = max(candidate.n for candidate in run.ranking) < 2
+        lacking = "With one seed each" if single else "Without replicates of the baseline too"
+        return f"{lacking} nothing can be told apart. {draws}: {retest}"
+    better = [d for d in compared if d.significant and
+              run.objectives[objective].is_better(d.value, 0.0)]
+    over = f"Holm over {counted(len(compared), 'comparison')}"
+    if better:
+        least = counted(min(d.n for d in compared), "seed")
+        return (f"{counted(len(better), 'mechanism')} of {len(compared)} differ from the baseline "
+                f"for the better in {name} ({least} each, {over}). {draws}: {retest}")
+    return f"{_largest(run, compared, objective)} {draws}: {retest}"
+
+
+def _largest(run: Run, compared: list[Difference], objective: int) -> str:
+    first = min(compared, key=lambda d: -d.value if run.objectives[objective].maximise
+                else d.value)
+    return (f"No difference from the baseline in {run.objectives[objective].name} is significant: "
+            f"the largest for the better is {signed(first.value)} (95 % interval "
+            f"{range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm over "
+            f"{counted(len(compared), 'comparison')}, n = {first.n}).")
+
+
+def _tiles(run: Run) -> Html:
+    tiles = []
+    if run.ranking:
+        first = run.objectives[0]
+        best = run.ranking[0].values[0]
+        words = f"best {first.name}"
+        if run.baseline and run.baseline.values[0]:
+            change = (best - run.baseline.values[0]) / abs(run.baseline.values[0])
+            sign = "+" if change > 0 else ""
+            words += f", {sign}{percent(change, 1)} to the baseline"
+        tiles.append((number(best), words))
+    if run.several:
+        tiles.append((str(len(run.front)), "mechanisms on the front"))
+    kind = "trainings" if run.trained else "evaluations"
+    tiles.append((f"{len(run.searched):,}", f"{kind}; {len(run.ranking):,} mechanisms scored"))
+    if run.trained and run.ranking:
+        seeds = sorted({candidate.n for candidate in run.ranking})
+        words = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]}\u2013{seeds[-1]}"
+        tiles.append((words, "seeds a mechanism" if seeds[-1] > 1 else "seed a mechanism"))
+    tiles.append((str(len(run.failures)), "failed"))
+    if run.meta.get("elapsed_seconds"):
+        tiles.append((duration(run.meta["elapsed_seconds"]), "of wall-clock time"))
+    return element("div", *(
+        element("div", element("b", value), element("span", words)) for value, words in tiles
+    ), class_="tiles")

@@ -1,0 +1,90 @@
+"""Numbers, times and lists for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+MINUS = "\u2212"
+NOTHING = "\u2013"
+
+
+def count(value: float) -> str:
+    """Three digits and a prefix: 2.5 M."""
+    prefixes = ["", " k", " M", " G", " T", " P"]
+    while abs(value) >= 999.5 and len(prefixes) > 1:
+        value /= 1000
+        prefixes.pop(0)
+    return f"{value:.3g}{prefixes[0]}".replace("-", MINUS)
+
+
+def number(value: float | None) -> str:
+    """Two decimals, three digits below 1, a prefix from 100,000 on; a dash where unknown."""
+    if value is None or math.isnan(value):
+        return NOTHING
+    size = abs(value)
+    if math.isinf(size):
+        return "\u221e" if value > 0 else MINUS + "\u221e"
+    if size >= 1e5:
+        return count(value)
+    if size >= 1000 and value == math.floor(value):
+        written = f"{value:.0f}"
+    elif size >= 0.9995 or size == 0.0:
+        written = f"{value:.2f}"
+    else:
+        written = f"{value:#.3g}"
+    return written.replace("-", MINUS)
+
+
+def signed(value: float) -> str:
+    """A difference, with its sign."""
+    return ("+" if value > 0 else "") + number(value)
+
+
+def percent(share: float, decimals: int = 0) -> str:
+    """A share as a percentage."""
+    return f"{100 * share:.{decimals}f} %".replace("-", MINUS)
+
+
+def p_value(p: float) -> str:
+    """A p value with its relation: p = 0.03, p < 0.001."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds to days, the two largest units."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    s = round(seconds)
+    if s < 60:
+        return f"{s} s"
+    if s < 3600:
+        return f"{s // 60} min {s % 60:02} s"
+    if s < 86400:
+        return f"{s // 3600} h {s % 3600 // 60:02} min"
+    return f"{s // 86400} d {s % 86400 // 3600} h"
+
+
+def counted(n: int, singular: str, plural: str | None = None) -> str:
+    """1 training, 2 trainings."""
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
+
+
+def listed(items: Sequence[str], most: int = 5) -> str:
+    """a, b and c; what is beyond the most is counted."""
+    shown = list(items[:most])
+    if len(items) > most:
+        shown.append(f"{len(items) - most} more")
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+def shortened(label: str, width: int) -> str:
+    """At most `width` characters: a longer text ends in an ellipsis."""
+    return label if len(label) <= width else label[: max(1, width - 1)] + "\u2026"
+
+
+def range_text(low: float, high: float) -> str:
+    """An interval in words."""
+    return f"{number(low)} to {number(high)}"

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Writes one self-contained page about a run from its store.
+
+    report.py RUN_FOLDER|store.sqlite [-o report.html]
+
+Needs numpy and scipy. Exit code 2 where the store cannot be read or the page not written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from nas_analysis.page import page
+from nas_analysis.run import BadInput, Run
+from nas_analysis.sections import (components, distribution, diversity, effort, failures, front,
+                                   health, progress, replicates, reproducibility, retest, tuning,
+                                   verdict)
+from nas_analysis.words import counted, listed
+
+SECTIONS = (verdict, front, progress, replicates, retest, tuning, components, failures, diversity,
+            distribution, effort, health, reproducibility)
+
+
+def report(run: Run) -> str:
+    """The page of a run."""
+    sections = [found for each in SECTIONS if (found := each.section(run)) is not None]
+    algorithm = (run.config.get("algorithm") or {}).get("name", "")
+    below = ", ".join(part for part in (
+        f"algorithm {algorithm}" if algorithm else "",
+        f"{'objectives' if run.several else 'objective'} "
+        f"{listed([objective.name for objective in run.objectives])}",
+        f"corpus {run.facts['corpus']}" if run.facts.get("corpus") else "",
+        counted(len(run.asks), "ask"),
+    ) if part)
+    return page(run.name, below, sections)
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file whole or not at all. Raises BadInput."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def main() -> int:
+    """Reads the command line, writes the page, says where."""
+    parser = argparse.ArgumentParser(description="writes one page about a run from its store")
+    parser.add_argument("run", type=Path, help="a run's folder, or its store.sqlite")
+    parser.add_argument("-o", "--output", type=Path,
+                        help="the page (default: report.html beside the store)")
+    arguments = parser.parse_args()
+    folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
+    output = arguments.output or folder / "report.html"
+    try:
+        write(output, report(Run(arguments.run)))
+    except BadInput as error:
+        print(f"report.py: {error}", file=sys.stderr)
+        return 2
+    print(f"written to {output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nas {
+
+/// What became of a child process.
+struct ProgramResult {
+  int status = 0;      ///< exit code; 128 + signal where one ended it; 127 where it did not start
+  std::string errors;  ///< what it wrote to its standard error, the last 4,096 characters
+};
+
+/// Runs a program to its end, without a shell: its arguments are passed on as they are. It reads
+/// nothing, and its standard output is dropped.
+/// @param arguments  the program, looked up on PATH unless it has a slash, and its arguments.
+ProgramResult run_program(const std::vector<std::string>& arguments);
+
+/// The first of $NAS_PYTHON, python3 on PATH and /usr/bin/python3 that imports numpy and scipy;
+/// takes about a tenth of a second each.
+std::optional<std::string> find_python();
+
+/// The script that writes a run's page: of the installed package or, for a program in its build
+/// folder, of the source tree.
+std::optional<std::filesystem::path> find_page_script();
+
+/// Has the script write report.html into a run's folder and says so in a line on `out`. Where
+/// Python or the script is missing, the line says what to run by hand; where it fails, a line on
+/// `err` says why. The run must be closed: its store is read.
+void write_page(const std::filesystem::path& folder, const std::optional<std::string>& python,
+                const std::optional<std::filesystem::path>& script, std::ostream& out,
+                std::ostream& err);
+
+}  // namespace nas

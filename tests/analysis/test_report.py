@@ -1,0 +1,310 @@
+"""The page about a run: what it says, and that nothing from a store becomes markup."""
+
+import html
+import itertools
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+from nas_analysis.differences import among, difference, from_baseline, noise
+from nas_analysis.genes import genes
+from nas_analysis.run import BadInput, Run
+from nas_analysis.sections import diversity
+from nas_analysis.words import duration, number
+from page_fixture import BASELINE, HOSTILE, ROOT, RunFixture
+from report import report
+from scipy import stats
+
+SCRIPT = ROOT / "analysis" / "report.py"
+
+
+def words_of(page: str) -> str:
+    """What a reader sees, without markup."""
+    body = page[page.index("<body>"):page.index("<script>")]
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<title>.*?</title>|<[^>]*>", "", body,
+                                                    flags=re.DOTALL)))
+
+
+class PageTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name) / "run"
+
+    def fixture(self, **settings) -> RunFixture:
+        fixture = RunFixture(self.folder, **settings)
+        self.addCleanup(fixture.database.close)
+        return fixture
+
+    def words(self) -> str:
+        return words_of(report(Run(self.folder)))
+
+
+class Verdicts(PageTest):
+    def test_one_seed_tells_nothing_apart(self):
+        self.fixture(objectives=1, replicates=1)
+        words = self.words()
+        self.assertRegex(words, r"After 36 trainings the best mechanism is \S+ with perplexity "
+                                r"\S+ against \S+ for the vanilla baseline \(n = 1 seed each\)\.")
+        self.assertIn("With one seed each nothing can be told apart.", words)
+        self.assertIn("re-test the best on held-out seeds with retest:", words)
+        self.assertIn("Unknown: one seed each", words)
+
+    def test_noise_is_no_difference(self):
+        self.fixture(objectives=1, replicates=2, noise=8.0)
+        words = self.words()
+        self.assertIn("No difference from the baseline in perplexity is significant", words)
+        self.assertIn("their order is not known", words)
+        self.assertNotIn("for the better in perplexity (", words)
+
+    def test_a_clear_difference_is_said_with_its_number_of_seeds(self):
+        self.fixture(objectives=1, replicates=5, noise=0.3)
+        self.assertRegex(self.words(), r"\d+ mechanisms of \d+ differ from the baseline for the "
+                                       r"better in perplexity \(5 seeds each, Holm over \d+ comp")
+
+    def test_the_retest_speaks_first(self):
+        self.fixture().retest()
+        words = self.words()
+        first = words.index("The best mechanism beats the baseline on unseen seeds.")
+        self.assertLess(first, words.index("After 72 trainings the front over"))
+        self.assertIn("From search to re-test perplexity moved by +1.50 on average over the 3 "
+                      "selected mechanisms; 3 of them became worse.", words)
+        self.assertIn("p = 0.012", words)
+
+    def test_nothing_evaluated_is_said(self):
+        fixture = self.fixture(asked=0)
+        fixture.database.execute("UPDATE evaluations SET status = 'failed', \"values\" = '{}'")
+        fixture.database.commit()
+        self.assertIn("No mechanism could be evaluated: 2 evaluations failed.", self.words())
+
+    def test_computed_objectives_have_no_noise(self):
+        fixture = self.fixture(replicates=1)
+        fixture.database.execute("UPDATE evaluations SET curve = '[]'")
+        fixture.database.commit()
+        self.assertIn("computed, not measured: there is no noise between seeds", self.words())
+
+
+class Pages(PageTest):
+    def test_nothing_of_a_store_becomes_markup(self):
+        fixture = self.fixture()
+        fixture.meta("config", {"name": HOSTILE, "algorithm": {"name": HOSTILE}, "space": {}})
+        fixture.meta("labels", {BASELINE: HOSTILE, fixture.candidates[1]: "</title>" + HOSTILE})
+        fixture.meta("ended_by", HOSTILE)
+        fixture.meta("environment", {"processor": HOSTILE})
+        fixture.retest()
+        fixture.meta("tuning", [{"label": HOSTILE, "best": 0, "trials": [
+            {"learning_rate": 1.0, "weight_decay": 0.0, "evaluations": [], "value": 1.0}]}])
+        page = report(Run(self.folder))
+        self.assertEqual(page.count("<script>"), 1)
+        self.assertNotIn("</title><script", page)
+        self.assertIn("&lt;script&gt;", page)
+        self.assertIn(HOSTILE, words_of(page))
+
+    def test_nothing_is_loaded_from_elsewhere(self):
+        fixture = self.fixture()
+        fixture.retest()
+        page = report(Run(self.folder))
+        self.assertNotRegex(page, r"(?i)https?://|url\(|@import|\ssrc=")
+        self.assertFalse([link for link in re.findall(r'href="([^"]*)"', page)
+                          if not link.startswith("#")])
+        self.assertTrue("default-src 'none'" in html.unescape(page))
+
+    def test_sections_are_in_order_and_only_where_there_is_something(self):
+        def keys():
+            return re.findall(r'<section id="(\w+)"', report(Run(self.folder)))
+
+        fixture = self.fixture()
+        without = ["verdict", "front", "progress", "replicates", "retest", "components",
+                   "failures", "diversity", "distribution", "time", "health", "reproducibility"]
+        self.assertEqual(keys(), without)
+        self.assertIn("No re-test was made.", self.words())
+        fixture.tuning()
+        self.assertEqual(keys(), without[:5] + ["tuning"] + without[5:])
+        self.assertIn("It lies at the edge of the tried learning rate and weight decay.",
+                      self.words())
+
+    def test_one_objective_is_ranked_and_three_are_paired(self):
+        self.fixture(objectives=1)
+        self.assertIn('<section id="ranking"', report(Run(self.folder)))
+        self.folder = self.folder.parent / "three"
+        self.fixture(objectives=3)
+        page = report(Run(self.folder))
+        for label in ("attention_flops against perplexity", "accuracy against perplexity",
+                      "accuracy against attention_flops"):
+            self.assertEqual(page.count(f'aria-label="{label}"'), 2, "wide and narrow")
+
+    def test_hypervolumes_of_many_objectives_are_those_recorded(self):
+        fixture = self.fixture(objectives=3, replicates=1, asked=400)
+        fixture.database.execute("INSERT INTO indicators VALUES (400, 49, 400, 9, 0.987)")
+        fixture.database.commit()
+        self.assertIn("0.987", self.words())
+
+    def test_failures_are_counted_by_reason(self):
+        fixture = self.fixture()
+        words = self.words()
+        rows = fixture.database.execute("SELECT status, count(*) FROM evaluations WHERE status "
+                                        "NOT IN ('ok') GROUP BY status").fetchall()
+        self.assertEqual(dict(rows), {"diverged": 4, "out_of_memory": 2})
+        self.assertIn("6 of 74 evaluations failed.", words)
+        self.assertRegex(words, r"diverged\s*the loss is nan.{0,120}4\s*out of memory")
+
+    def test_the_configuration_is_a_file_to_run(self):
+        fixture = self.fixture()
+        config = json.loads(fixture.database.execute(
+            "SELECT value FROM meta WHERE key = 'config'").fetchone()[0])
+        page = report(Run(self.folder))
+        texts = [html.unescape(t) for t in re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)]
+        self.assertIn("nas-run fixture.yaml --output runs/fixture", texts)
+        lines = next(t for t in texts if t.startswith('"')).strip().split("\n")
+        self.assertEqual(json.loads("{" + ",".join(lines) + "}"), config)
+
+
+class Digest(PageTest):
+    def test_ranking_front_and_baseline_are_those_of_the_asks(self):
+        fixture = self.fixture(objectives=3)
+        run = Run(self.folder)
+        points = {json.loads(e)[0]: tuple(json.loads(f)) for e, f in fixture.database.execute(
+            "SELECT evaluations, fitness FROM asks") if json.loads(f)[0] < 1e6}
+        self.assertEqual(len(run.ranking), len({run.by_id[i].candidate for i in points}))
+        front = {p for p in points.values() if not any(
+            all(a <= b for a, b in zip(q, p)) and q != p for q in points.values())}
+        self.assertEqual({tuple(c.fitness) for c in run.front}, front)
+        self.assertEqual(run.baseline.name, BASELINE)
+        self.assertLess(run.front[0].values[2], 1, "accuracy in its own sense")
+        self.assertGreater(run.front[0].values[2], 0)
+        self.assertEqual([c.fitness[0] for c in run.front],
+                         sorted(c.fitness[0] for c in run.front))
+
+    def test_answers_of_retrained_mechanisms_are_averaged(self):
+        fixture = self.fixture(objectives=1, replicates=1, asked=3, failures=False)
+        fixture.database.execute("INSERT INTO asks SELECT 3, 0, genotype, evaluations, 1, "
+                                 "'[100.0]' FROM asks WHERE number = 0")
+        first = json.loads(fixture.database.execute(
+            "SELECT fitness FROM asks WHERE number = 0").fetchone()[0])[0]
+
+        def fitness():
+            return next(c.fitness[0] for c in Run(self.folder).ranking if c.first_ask == 0)
+
+        fixture.database.commit()
+        self.assertEqual(fitness(), 100.0, "the last answer")
+        fixture.meta("config", {"evaluation": {"repeated": "retrain"}})
+        self.assertAlmostEqual(fitness(), (first + 100.0) / 2)
+
+    def test_a_bad_store_is_named(self):
+        with self.assertRaisesRegex(BadInput, r"absent: no such store; give a run's folder"):
+            Run(Path("absent"))
+        self.folder.mkdir(parents=True)
+        file = self.folder / "store.sqlite"
+        file.write_text("no store at all, but long enough to be read as one" * 30)
+        with self.assertRaisesRegex(BadInput, "not a readable store"):
+            Run(self.folder)
+        file.unlink()
+        sqlite3.connect(file).execute("PRAGMA user_version = 7").connection.close()
+        with self.assertRaisesRegex(BadInput, r"not a store of version 2 \(its version is 7\)"):
+            Run(file)
+
+
+class Statistics(PageTest):
+    def test_shared_seeds_are_paired_and_adjusted(self):
+        self.fixture(objectives=1, replicates=4)
+        run = Run(self.folder)
+        found = from_baseline(run, 0)
+        self.assertEqual(len(found), len(run.ranking))
+        baseline = list(run.replicates(run.baseline, 0).values())
+        p_values = []
+        for each in found:
+            expected = stats.ttest_rel(list(run.replicates(each.a, 0).values()), baseline)
+            self.assertAlmostEqual(each.p, expected.pvalue, places=12)
+            interval = stats.t.interval(0.95, 3, loc=each.value,
+                                        scale=abs(each.value / expected.statistic))
+            np.testing.assert_allclose((each.low, each.high), interval)
+            p_values.append(each.p)
+        least = int(np.argmin(p_values))
+        self.assertAlmostEqual(found[least].p_holm, min(1, len(found) * p_values[least]))
+
+    def test_other_seeds_are_compared_by_welch(self):
+        fixture = self.fixture(objectives=1, replicates=3, asked=4, failures=False)
+        fixture.database.execute("UPDATE evaluations SET replicate = replicate + 10 WHERE "
+                                 "candidate = ?", (BASELINE,))
+        fixture.database.commit()
+        run = Run(self.folder)
+        a = run.ranking[0]
+        found = difference(run, a, run.baseline, 0)
+        x, y = (list(run.replicates(c, 0).values()) for c in (a, run.baseline))
+        self.assertFalse(found.paired)
+        self.assertAlmostEqual(found.p, stats.ttest_ind(x, y, equal_var=False).pvalue, places=12)
+        self.assertAlmostEqual((found.low + found.high) / 2, np.mean(x) - np.mean(y))
+
+    def test_one_seed_is_no_comparison(self):
+        self.fixture(objectives=1, replicates=1)
+        run = Run(self.folder)
+        self.assertEqual(from_baseline(run, 0), [])
+        self.assertEqual(among(run, run.ranking[:5], 0), [])
+        self.assertIsNone(noise(run, 0))
+
+    def test_noise_is_what_seeds_do_not_share(self):
+        self.fixture(objectives=1, replicates=6, asked=60, noise=2.0, failures=False)
+        found = noise(Run(self.folder), 0)
+        self.assertAlmostEqual(found.within, 4.0, delta=0.8)  # not 4 + the shared 9
+        self.assertGreater(found.between, 20)
+        self.assertLess(found.reliability, 1)
+
+    def test_hamming_distance_is_the_mean_over_pairs(self):
+        self.fixture(objectives=1, replicates=1, asked=16)
+        run = Run(self.folder)
+        found = genes(run)
+        self.assertEqual(len(found), 6)
+        asks = run.asks[8:16]
+        members = [[g.option(run.label(run.candidate_of(a))) for g in found] for a in asks]
+        pairs = [sum(x != y for x, y in zip(a, b)) / 6
+                 for a, b in itertools.combinations(members, 2)]
+        each = diversity.measure(run, "batch 1", asks, found)
+        self.assertAlmostEqual(each.hamming, np.mean(pairs))
+        self.assertAlmostEqual(each.distinct, len({tuple(m) for m in members}) / 8)
+        self.assertTrue(all(0 <= value <= 1 for value in each.entropy))
+
+
+class Program(PageTest):
+    def run_script(self, *arguments):
+        return subprocess.run([sys.executable, "-B", SCRIPT, *map(str, arguments)],
+                              capture_output=True, text=True, check=False)
+
+    def test_writes_beside_the_store_or_where_told(self):
+        self.fixture(asked=10).database.close()
+        done = self.run_script(self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout, f"written to {self.folder / 'report.html'}\n")
+        there = self.folder.parent / "there.html"
+        self.assertEqual(self.run_script(self.folder / "store.sqlite", "-o", there).returncode, 0)
+        self.assertEqual(there.read_text(), (self.folder / "report.html").read_text())
+
+    def test_bad_input_exits_with_2_and_writes_nothing(self):
+        done = self.run_script(self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no such store", done.stderr)
+        self.fixture(asked=10)
+        done = self.run_script(self.folder, "-o", self.folder / "absent" / "page.html")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("page.html: cannot be written: No such file", done.stderr)
+        self.assertEqual(list(self.folder.glob("*.html*")), [])
+
+
+class Words(unittest.TestCase):
+    def test_numbers(self):
+        for value, expected in ((62.494, "62.49"), (0.12345, "0.123"), (1613824.0, "1.61 M"),
+                                (2000.0, "2000"), (0.0, "0.00"), (-3.0, "\u22123.00"),
+                                (float("nan"), "\u2013"), (float("inf"), "\u221e")):
+            self.assertEqual(number(value), expected)
+        for seconds, expected in ((4.04, "4.0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"),
+                                  (7260, "2 h 01 min"), (90000, "1 d 1 h")):
+            self.assertEqual(duration(seconds), expected)
+
+
+if __name__ == "__main__":
+    unittest.main()

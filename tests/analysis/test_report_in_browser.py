@@ -1,0 +1,92 @@
+"""The page about a run in a browser: its script runs, marks say what they are, tables sort."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from nas_analysis.run import Run
+from page_fixture import RunFixture
+from report import report
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+# What a person would do; what they would see ends up in data attributes of the page.
+VISIT = """<script>
+const root = document.documentElement;
+const visible = [...document.querySelectorAll("#front svg")].find((s) => s.clientWidth > 0);
+visible.scrollIntoView();
+const mark = visible.querySelector("circle.front");
+const box = mark.getBoundingClientRect();
+const at = {clientX: box.left + box.width / 2 + 3, clientY: box.top + box.height / 2,
+            bubbles: true};
+visible.dispatchEvent(new PointerEvent("pointermove", at));
+root.dataset.tipText = document.getElementById("tip").innerText;
+root.dataset.lit = document.querySelectorAll("circle.hot").length;
+visible.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
+root.dataset.tipHidden = document.getElementById("tip").hidden;
+visible.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}));
+root.dataset.stepped = document.getElementById("tip").hidden;
+const rows = () => [...document.querySelectorAll("#all tbody tr")];
+const third = () => rows().map((row) => Number(row.cells[2].dataset.v));
+const button = document.querySelectorAll("#all th button")[2];
+button.click();
+root.dataset.rising = third().every((v, i, all) => i === 0 || all[i - 1] <= v);
+button.click();
+root.dataset.falling = third().every((v, i, all) => i === 0 || all[i - 1] >= v);
+const input = document.querySelector("input[type=search]");
+input.value = "highway softmax";
+input.dispatchEvent(new Event("input"));
+const left = rows().filter((row) => !row.hidden);
+root.dataset.filtered = left.length > 0 && left.length < rows().length &&
+  left.every((row) => /highway/.test(row.textContent) && /softmax/.test(row.textContent));
+root.dataset.wide = document.body.scrollWidth <= innerWidth;
+</script>"""
+
+
+class Browser(unittest.TestCase):
+    def visit(self, width: int, dark: bool = False, **settings) -> dict[str, str]:
+        """Data attributes of the page's root after the visit."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            fixture = RunFixture(folder / "run", **settings)
+            fixture.retest()
+            fixture.tuning()
+            fixture.database.close()
+            page = report(Run(folder / "run"))
+            (folder / "page.html").write_text(page.replace("</body>", VISIT + "</body>"))
+            done = subprocess.run(
+                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+                 f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900",
+                 f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+                 (folder / "page.html").as_uri()],
+                capture_output=True, text=True, timeout=120, check=True)
+        opening = re.search(r"<html[^>]*>", done.stdout).group(0)
+        return dict(re.findall(r'data-([a-z-]+)="([^"]*)"', opening))
+
+    def expect_all_well(self, seen: dict[str, str]) -> None:
+        self.assertNotIn("error", seen)
+        self.assertGreater(int(seen["marks"]), 500)
+        self.assertIn("perplexity", seen["tip-text"])
+        self.assertIn("attention_flops (FLOP)", seen["tip-text"])
+        self.assertIn("n = 2", seen["tip-text"])
+        self.assertGreater(int(seen["lit"]), 3, "the mechanism lights up in other pictures too")
+        self.assertEqual([seen[k] for k in ("tip-hidden", "stepped", "rising", "falling",
+                                            "filtered", "wide")],
+                         ["true", "false", "true", "true", "true", "true"])
+
+    def test_on_a_desk(self):
+        self.expect_all_well(self.visit(1100))
+
+    def test_on_a_phone_in_the_dark(self):
+        self.expect_all_well(self.visit(500, dark=True))
+
+
+if __name__ == "__main__":
+    if CHROMIUM is None:
+        print("skipped: no chromium")
+        sys.exit(77)
+    unittest.main()

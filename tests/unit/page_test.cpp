@@ -1,0 +1,108 @@
+#include "cli/page.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "core/temporary_folder.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class PageTest : public ::testing::Test {
+ protected:
+  /// A program of a few shell lines.
+  [[nodiscard]] fs::path program(const std::string& name, const std::string& lines) const {
+    const auto file = folder_.path() / name;
+    std::ofstream(file) << "#!/bin/sh\n" << lines << '\n';
+    chmod(file.c_str(), 0755);
+    return file;
+  }
+
+  /// The page's lines on standard output and standard error.
+  void write(const std::optional<std::string>& python, const std::optional<fs::path>& script) {
+    write_page(run_, python, script, out_, err_);
+  }
+
+  const TemporaryFolder folder_;
+  // A name that a shell would take apart, and run in part.
+  const fs::path run_ = folder_.path() / "a run; touch injected $(touch injected)";
+  const fs::path injected_ = "injected";
+  std::ostringstream out_, err_;
+
+  PageTest() { fs::create_directories(run_); }
+};
+
+TEST_F(PageTest, PassesArgumentsOnAsTheyAre) {
+  const auto python =
+      program("python", "[ \"$1\" = -B ] && printf %s \"$*\" > \"$4\" && echo dropped");
+  write(python.string(), "report.py");
+  EXPECT_THAT(out_.str(), StartsWith("and " + (run_ / "report.html").string()));
+  EXPECT_EQ(err_.str(), "");
+  std::ifstream page(run_ / "report.html");
+  const std::string words((std::istreambuf_iterator<char>(page)), {});
+  EXPECT_EQ(words,
+            "-B report.py --output " + (run_ / "report.html").string() + " -- " + run_.string());
+  EXPECT_FALSE(fs::exists(injected_));
+}
+
+TEST_F(PageTest, WarnsInOneLineWhereTheScriptFails) {
+  const auto python =
+      program("python", "echo Traceback >&2; echo 'OSError: disk full' >&2; exit 1");
+  write(python.string(), "report.py");
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "warning: " + (run_ / "report.html").string() +
+                            " was not written: OSError: disk full\n");
+}
+
+TEST_F(PageTest, NamesTheExitCodeOfASilentFailureAndOfASignal) {
+  write(program("python", "exit 3").string(), "report.py");
+  EXPECT_THAT(err_.str(), HasSubstr("was not written: exit code 3\n"));
+  err_.str("");
+  write(program("python", "kill -9 $$").string(), "report.py");
+  EXPECT_THAT(err_.str(), HasSubstr("was not written: exit code 137\n"));
+}
+
+TEST_F(PageTest, PrintsTheCommandWherePythonOrTheScriptIsMissing) {
+  write(std::nullopt, "/share/report.py");
+  EXPECT_EQ(out_.str(), "for a page about the run: python3 /share/report.py '" + run_.string() +
+                            "'  (needs Python with numpy and scipy)\n");
+  out_.str("");
+  write("python3.11", std::nullopt);
+  EXPECT_EQ(out_.str(),
+            "for a page about the run: python3.11 analysis/report.py '" + run_.string() + "'\n");
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(PageTest, RunProgramSurvivesAMissingProgramAndALongComplaint) {
+  EXPECT_EQ(run_program({(folder_.path() / "absent").string()}).status, 127);
+  const auto result =
+      run_program({program("long", "yes | head -c 300000 >&2; echo end >&2").string()});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.errors.size(), 4096U);
+  EXPECT_TRUE(result.errors.ends_with("end\n"));
+}
+
+TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
+  const auto fitting = program("fitting", "[ \"$2\" = 'import numpy, scipy' ]");
+  const auto bare = program("bare", "exit 1");
+  ASSERT_EQ(setenv("NAS_PYTHON", fitting.c_str(), 1), 0);
+  EXPECT_EQ(find_python(), fitting.string());
+  ASSERT_EQ(setenv("NAS_PYTHON", bare.c_str(), 1), 0);
+  EXPECT_NE(find_python(), bare.string());
+  unsetenv("NAS_PYTHON");
+}
+
+TEST_F(PageTest, FindsTheScriptOfTheSourceTree) {
+  EXPECT_EQ(find_page_script(), fs::path(NAS_SOURCE_DIR) / "analysis" / "report.py");
+}
+
+}  // namespace
+}  // namespace nas
