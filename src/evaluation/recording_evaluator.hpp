@@ -28,7 +28,7 @@ Repeated parse_repeated(std::string_view text);
 struct Budget {
   std::int64_t asks = 0;         ///< the last batch is cut
   std::int64_t evaluations = 0;  ///< caused by asks; the last batch is cut
-  double device_seconds = 0.0;   ///< of training, summed; no further training begins
+  double train_seconds = 0.0;    ///< of training, summed; no further training begins
 };
 
 /// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
