@@ -140,6 +140,8 @@ nlohmann::json results_json(const RunSummary& run) {
       {"ranking", ranking},
       {"batches", batches_json(run)},
       {"failures", failures_json(run)},
+      {"retest", run.retest},
+      {"tuning", run.tuning},
       {"config", run.config},
       {"facts", run.facts},
       {"environment", run.environment}};

@@ -9,6 +9,7 @@
 #include "core/format.hpp"
 #include "report/columns.hpp"
 #include "report/files.hpp"
+#include "report/retest_table.hpp"
 #include "report/text.hpp"
 #include "search/search.hpp"
 
@@ -231,7 +232,8 @@ std::string closing_table(const RunSummary& run) {
   if (run.several()) text << hypervolume_text(run);
   text << canary_text(run);
   if (!run.failures.empty()) text << "\nfailures\n" << failures_text(run);
-  if (trained && !run.ranking.empty() && run.ranking.front().n == 1) {
+  text << retest_table(run);
+  if (trained && run.retest.is_null() && !run.ranking.empty() && run.ranking.front().n == 1) {
     text << "\nn = 1: one training each. Differences below the noise between seeds mean nothing, "
             "and the best of\n"
             "many single trainings looks better than it is.\n";
