@@ -7,6 +7,8 @@
 
 #include "cli/experiment.hpp"
 #include "cli/objectives.hpp"
+#include "cli/retest.hpp"
+#include "cli/tuning.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "data/corpus.hpp"
@@ -151,6 +153,11 @@ std::vector<Section> sections() {
       {"training", "how one candidate is trained", training_settings()},
       {"evaluation", "where and how candidates are evaluated", evaluation_settings()},
       {"budget", "where the search ends, whatever its algorithm would do", budget_settings()},
+      {"retest", "trains the search's result again, on fresh seeds and with the test split scored",
+       retest_settings()},
+      {"baseline", "a mechanism, or a map with this setting and baseline.tune: false or a map",
+       baseline_settings()},
+      {"baseline.tune", "trials that the baseline gets beside the search", tuning_settings()},
       {"objectives",
        "a list of what is searched for, each a name or a map with its name, settings and these",
        objective_settings()},

@@ -14,7 +14,9 @@ void compare(const nlohmann::json* recorded, const nlohmann::json* given, const 
                                                     "evaluation.device",
                                                     "evaluation.keep_models",
                                                     "training.checkpoint_minutes",
-                                                    "budget"};
+                                                    "budget",
+                                                    "retest",
+                                                    "baseline.tune"};
   if (kWithoutEffect.contains(path)) return;
   if (recorded != nullptr && given != nullptr) {
     if (*recorded == *given) return;
@@ -39,12 +41,21 @@ void compare(const nlohmann::json* recorded, const nlohmann::json* given, const 
   keys.push_back(path + ": " + text(recorded) + " -> " + text(given));
 }
 
+/// A baseline that was recorded as a text, in the form of today.
+nlohmann::json with_baseline_section(nlohmann::json config) {
+  const auto baseline = config.find("baseline");
+  if (baseline != config.end() && baseline->is_string()) *baseline = {{"mechanism", *baseline}};
+  return config;
+}
+
 }  // namespace
 
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given) {
   std::vector<std::string> keys;
-  compare(&recorded, &given, "", keys);
+  const auto before = with_baseline_section(recorded);
+  const auto now = with_baseline_section(given);
+  compare(&before, &now, "", keys);
   return keys;
 }
 

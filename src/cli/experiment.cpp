@@ -9,7 +9,9 @@
 
 #include "cli/fit.hpp"
 #include "cli/objectives.hpp"
+#include "cli/retest.hpp"
 #include "cli/space.hpp"
+#include "cli/tuning.hpp"
 #include "config/document.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -38,6 +40,8 @@ Texts names(const std::vector<Setting>& settings) {
 const PluginSections& plugin_sections() {
   static const PluginSections kSections{
       {"problem", {.key = "type", .plugin = "attention_search"}},
+      // A mechanism is no plug-in, but a text may stand for it as for one.
+      {"baseline", {.key = "mechanism", .plugin = kVanilla, .shared = {"tune"}}},
       {"data", {.key = "corpus", .plugin = "wikitext-2"}},
       {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
   return kSections;
@@ -63,6 +67,8 @@ class Reader {
     experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
     experiment_.budget = read_own("budget", budget_settings());
+    experiment_.retest = read_own("retest", retest_settings());
+    if (document_.find("retest") == nullptr) experiment_.retest.set("replicates", Integer{0});
     if (reads("data")) {
       experiment_.corpus = read_plugin("data", corpora(), {}, experiment_.data);
     }
@@ -80,6 +86,7 @@ class Reader {
     check_evaluation();
     check_budget();
     check_replicates();
+    check_further();
     check_informed();
     fit_to_search();
     diagnostics_.throw_if_any();
@@ -100,8 +107,8 @@ class Reader {
   void read_top(const std::filesystem::path& file) {
     const auto settings = experiment_settings();
     Texts known = names(settings);
-    known.insert(known.end(), {"problem", "objectives", "constraints", "space", "model", "data",
-                               "training", "evaluation", "budget", "algorithm"});
+    known.insert(known.end(), {"baseline", "problem", "objectives", "constraints", "space", "model",
+                               "data", "training", "evaluation", "budget", "algorithm", "retest"});
     check_keys("", document_, known, diagnostics_);
     for (const auto* section : {"semantics", "baseline", "space", "model", "data", "training"}) {
       if (document_.find(section) != nullptr && !reads(section)) {
@@ -126,9 +133,16 @@ class Reader {
     experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
     experiment_.semantics = kind_.semantics ? decided_by_problem(kind_.semantics)
                                             : parse_semantics(top.get<std::string>("semantics"));
-    if (!reads("baseline")) return;
-    experiment_.baseline = top.get<std::string>("baseline");
-    (void)read_mechanism("baseline", experiment_.baseline, origin_of("baseline"));
+    if (reads("baseline")) noting_mistakes("baseline", [this] { read_baseline(); });
+  }
+
+  void read_baseline() {
+    const auto* node = document_.find("baseline");
+    experiment_.baseline =
+        read_section("baseline", node, baseline_settings(), diagnostics_, {"tune"})
+            .get<std::string>("mechanism");
+    (void)read_mechanism("baseline", experiment_.baseline, origin_of("baseline", "mechanism"));
+    experiment_.tuning = read_tuning(node, diagnostics_);
   }
 
   /// Whether the problem reads a section or key that not every problem has.
@@ -287,13 +301,29 @@ class Reader {
   }
 
   void check_replicates() {
-    const auto replicates = experiment_.evaluation.get<Integer>("replicates");
-    for (const auto& objective : experiment_.objectives.objectives) {
-      if (replicates < objective.objective.min_replicates) {
-        refuse("evaluation.replicates", std::to_string(replicates),
+    const auto check = [this](const std::string& key, Integer replicates) {
+      for (const auto& objective : experiment_.objectives.objectives) {
+        if (replicates >= objective.objective.min_replicates) continue;
+        refuse(key, std::to_string(replicates),
                "must be at least " + std::to_string(objective.objective.min_replicates) +
                    " for the objective " + objective.name);
       }
+    };
+    check("evaluation.replicates", experiment_.evaluation.get<Integer>("replicates"));
+    const auto fresh = experiment_.retest.get<Integer>("replicates");
+    if (fresh > 0) check("retest.replicates", fresh);
+  }
+
+  /// What follows a search trains, which not every problem does.
+  void check_further() {
+    if (!problems().contains(experiment_.problem) || reads("training")) return;
+    const auto why = "the problem " + experiment_.problem + " trains nothing";
+    const auto replicates = experiment_.retest.get<Integer>("replicates");
+    if (replicates > 0) {
+      refuse("retest.replicates", std::to_string(replicates), "must be 0: " + why);
+    }
+    if (experiment_.tuning) {
+      diagnostics_.add(origin_of("baseline", "tune"), "baseline.tune: must be false: " + why);
     }
   }
 
@@ -388,9 +418,13 @@ class Reader {
         {"constraints", resolved_constraints(experiment_.objectives)},
         {"evaluation", experiment_.evaluation},
         {"budget", experiment_.budget},
+        {"retest", experiment_.retest},
         {"algorithm", plugin("algorithm", experiment_.algorithm, experiment_.algorithm_settings)}};
     if (reads("semantics")) json["semantics"] = to_string(experiment_.semantics);
-    if (reads("baseline")) json["baseline"] = experiment_.baseline;
+    if (reads("baseline")) {
+      json["baseline"] = {{"mechanism", experiment_.baseline}, {"tune", false}};
+      if (experiment_.tuning) json["baseline"]["tune"] = *experiment_.tuning;
+    }
     if (reads("space")) json["space"] = resolved_space();
     if (reads("model")) json["model"] = experiment_.model;
     if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
@@ -420,10 +454,13 @@ std::vector<Setting> experiment_settings() {
        .default_value = std::string("corrected"),
        .help = "what the paper's labels compute: the published code's defects repaired, or kept",
        .choices = {"corrected", "published"}},
-      {.name = "baseline",
-       .default_value = std::string(kVanilla),
-       .help = "mechanism that is trained beside the search"},
   };
+}
+
+std::vector<Setting> baseline_settings() {
+  return {{.name = "mechanism",
+           .default_value = std::string(kVanilla),
+           .help = "mechanism that is trained beside the search"}};
 }
 
 std::vector<Setting> population_settings() {

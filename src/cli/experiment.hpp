@@ -38,11 +38,15 @@ struct Experiment {
   std::vector<std::string> informed;  ///< algorithm.informed: known-good mechanisms, by name
   double informed_share = 0.0;        ///< algorithm.informed_share of the initial population
   std::string baseline;  ///< mechanism trained beside the search; empty where the problem has none
-  nlohmann::json resolved;  ///< all of the above: the run's recorded configuration
+  std::optional<Parameters> tuning;  ///< baseline.tune, unless false
+  Parameters retest;                 ///< replicates = 0: none
+  nlohmann::json resolved;           ///< all of the above: the run's recorded configuration
 };
 
 /// Settings at the top of a configuration, outside its sections.
 std::vector<Setting> experiment_settings();
+/// Settings of the section `baseline`, its part `tune` apart.
+std::vector<Setting> baseline_settings();
 /// Settings of the section `algorithm` that belong to the search, whatever the algorithm.
 std::vector<Setting> population_settings();
 
@@ -57,7 +61,8 @@ Experiment load_experiment(const std::filesystem::path& file,
 /// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
 /// one has no such key). Left out is what does not change results: name, evaluation.workers,
 /// evaluation.keep_models, training.checkpoint_minutes, the budget (a larger one continues the
-/// run), and evaluation.device, since the device that was used is recorded apart.
+/// run), what follows the search (retest, baseline.tune), and evaluation.device, since the device
+/// that was used is recorded apart.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

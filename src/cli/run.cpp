@@ -14,6 +14,8 @@
 
 #include "cli/ranges.hpp"
 #include "cli/rehearsal.hpp"
+#include "cli/retest.hpp"
+#include "cli/tuning.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -56,6 +58,7 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
                               .evaluation = experiment.evaluation,
                               .objectives = &setup->objectives,
                               .folder = folder});
+  require_further_trainings(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
   set_expected_ranges(setup->objectives, experiment.space, *setup->problem, setup->facts);
   const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
@@ -160,7 +163,14 @@ void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvalu
                  {{"evaluations", ids}, {"fitness", setup.objectives.fitness(evaluations)}});
 }
 
-/// Seconds that the processes of a run have worked on it, kept in its store.
+/// Whether the search or its baseline, not what follows them, caused an evaluation.
+bool of_search(const Evaluation& evaluation, const Problem& problem) {
+  const auto training = evaluation.identity.find("training");
+  return training == evaluation.identity.end() ||
+         *training == problem.identity(evaluation.candidate).at("training");
+}
+
+/// Seconds that the processes of a run have worked on its search, kept in its store.
 class ElapsedSeconds {
  public:
   explicit ElapsedSeconds(Store& store)
@@ -209,16 +219,18 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   store.set_meta("facts", setup->facts);
   store.set_meta("environment", environment_json(setup->facts));
 
-  ElapsedSeconds elapsed(store);
+  std::optional<ElapsedSeconds> elapsed(std::in_place, store);
   const double seconds = experiment.budget.get<double>("seconds");
   std::optional<StopDeadline> deadline;
-  if (seconds > 0.0) deadline.emplace(seconds - elapsed.total());
+  if (seconds > 0.0) deadline.emplace(seconds - elapsed->total());
   const auto& first = setup->objectives.objectives.front();
   std::ostringstream nowhere;
+  auto& shown = options.quiet ? static_cast<std::ostream&>(nowhere) : std::cout;
+  const bool terminal = !options.quiet && isatty(STDOUT_FILENO) == 1;
   auto display = std::make_unique<ProgressDisplay>(
-      options.quiet ? static_cast<std::ostream&>(nowhere) : std::cout,
+      shown,
       ProgressDisplay::Options{
-          .terminal = !options.quiet && isatty(STDOUT_FILENO) == 1,
+          .terminal = terminal,
           .width = terminal_width(),
           .expected_asks = rehearsal.whole ? rehearsal.asked : 0,
           .expected_batches = rehearsal.batches,
@@ -232,13 +244,15 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
               },
           .label = [problem](const std::string& candidate) { return problem->label(candidate); },
           .now = {}});
-  for (const auto& evaluation : store.evaluations()) display->count(evaluation);
+  for (const auto& evaluation : store.evaluations()) {
+    if (of_search(evaluation, *problem)) display->count(evaluation);
+  }
   auto evaluator_settings = evaluator_options(experiment);
   evaluator_settings.workers = problem->num_workers();
   const bool show_each = problem->expensive();
   evaluator_settings.on_progress = [&](const Progress& progress) {
     if (show_each) display->update(progress);
-    if (progress.kind == Progress::Kind::batch_finished) elapsed.save_sometimes();
+    if (progress.kind == Progress::Kind::batch_finished) elapsed->save_sometimes();
   };
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       problem, store,
@@ -261,6 +275,16 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   }
   if (const auto truth = problem->truth(); !truth.empty()) store.set_meta("truth", truth);
   display.reset();  // ends its line
+  // What follows the search is not charged to it.
+  deadline.reset();
+  elapsed.reset();
+  const FurtherWork work{
+      .experiment = experiment,
+      .objectives = setup->objectives,
+      .problem = *problem,
+      .store = store,
+      .display = {.out = &shown, .terminal = terminal, .width = terminal_width()}};
+  retest(work, tune(work));
   report(store, *problem, options.folder);
 }
 
@@ -369,9 +393,14 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder, bool
     const auto trainings = static_cast<double>(
         rehearsal.trained + experiment.evaluation.get<std::int64_t>("replicates"));
     const int busy = algorithm.batches ? workers : 1;
+    const auto tuning = tuning_plan(experiment, rehearsal.trained);
+    const auto retest = retest_plan(experiment);
+    if (!tuning.text.empty()) line("tuning", tuning.text);
+    if (!retest.text.empty()) line("re-test", retest.text);
+    const auto further = static_cast<double>(tuning.trainings + retest.trainings) / workers;
     if (calibrate)
       line("time", "about " + human_duration(each) + " a training, " +
-                       human_duration(each * trainings / busy) + " in all");
+                       human_duration(each * (trainings / busy + further)) + " in all");
   }
   line("folder", folder.string() + (fs::exists(folder / "store.sqlite") ? " (continues)" : ""));
   plan << "settings\n";

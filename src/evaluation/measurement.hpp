@@ -48,4 +48,8 @@ class Measurement {
   virtual void measure(const Task& task, Evaluation& evaluation) = 0;
 };
 
+/// The unit of work that measures a candidate (canonical name) at a replicate.
+Task make_task(const Measurement& measurement, const std::string& candidate,
+               std::int64_t replicate);
+
 }  // namespace nas

@@ -15,7 +15,6 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
-#include "core/hash.hpp"
 #include "core/host.hpp"
 #include "core/stop.hpp"
 
@@ -81,15 +80,6 @@ struct RecordingEvaluator::State {
                          .evaluation = evaluation});
   }
 
-  [[nodiscard]] Task make_task(const std::string& candidate, std::int64_t replicate) const {
-    Task task{.candidate = candidate, .replicate = replicate, .id = {}, .identity = {}};
-    task.identity = measurement->identity(candidate);
-    task.identity["candidate"] = candidate;
-    task.identity["replicate"] = replicate;
-    task.id = sha256(task.identity.dump());
-    return task;
-  }
-
   [[nodiscard]] bool over_train_seconds() const {
     return options.budget.train_seconds > 0.0 && train_seconds >= options.budget.train_seconds;
   }
@@ -127,7 +117,8 @@ std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assig
     const bool reuse = options.repeated == Repeated::reuse && before > 0;
     std::vector<Task> fresh;
     while (!reuse && fresh.size() < static_cast<std::size_t>(options.replicates)) {
-      fresh.push_back(make_task(candidate, static_cast<std::int64_t>(before + fresh.size())));
+      fresh.push_back(
+          make_task(*measurement, candidate, static_cast<std::int64_t>(before + fresh.size())));
     }
     const auto after = static_cast<std::int64_t>(charged.size() + fresh.size());
     if (options.budget.evaluations > 0 && after > options.budget.evaluations) {
@@ -355,16 +346,18 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
 }
 
 std::vector<Evaluation> RecordingEvaluator::evaluate(const std::string& candidate) {
-  auto& state = *state_;
   std::vector<Task> tasks;
-  std::vector<std::string> ids;
-  for (std::int64_t replicate = 0; replicate < state.options.replicates; ++replicate) {
-    tasks.push_back(state.make_task(candidate, replicate));
-    ids.push_back(tasks.back().id);
+  for (std::int64_t replicate = 0; replicate < state_->options.replicates; ++replicate) {
+    tasks.push_back(make_task(*state_->measurement, candidate, replicate));
   }
-  state.recall_or_measure(std::move(tasks));
+  return evaluate(tasks);
+}
+
+std::vector<Evaluation> RecordingEvaluator::evaluate(const std::vector<Task>& tasks) {
+  auto& state = *state_;
+  state.recall_or_measure(tasks);
   std::vector<Evaluation> evaluations;
-  for (const auto& id : ids) evaluations.push_back(state.known.at(id));
+  for (const auto& task : tasks) evaluations.push_back(state.known.at(task.id));
   return evaluations;
 }
 

@@ -66,6 +66,8 @@ class RecordingEvaluator final : public Evaluator {
   /// Evaluates a candidate outside the search (the baseline), all its replicates: stored, not
   /// recorded as an ask, not charged to the budget.
   std::vector<Evaluation> evaluate(const std::string& candidate);
+  /// The same for tasks of any kind that the measurement knows, no two of them equal.
+  std::vector<Evaluation> evaluate(const std::vector<Task>& tasks);
 
   [[nodiscard]] std::int64_t num_asked() const override;
   [[nodiscard]] std::int64_t num_evaluated() const override;

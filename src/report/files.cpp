@@ -142,6 +142,8 @@ nlohmann::json results_json(const RunSummary& run) {
       {"ranking", ranking},
       {"batches", batches_json(run)},
       {"failures", failures_json(run)},
+      {"retest", run.retest},
+      {"tuning", run.tuning},
       {"config", run.config},
       {"facts", run.facts},
       {"environment", run.environment}};
@@ -254,6 +256,8 @@ void erase_keys(nlohmann::json& config, const char* section,
 nlohmann::json comparable_config(nlohmann::json config) {
   config.erase("name");
   config.erase("budget");
+  config.erase("retest");
+  erase_keys(config, "baseline", {"tune"});
   erase_keys(config, "evaluation", {"workers", "device", "keep_models"});
   erase_keys(config, "training", {"checkpoint_minutes"});
   const auto data = config.find("data");

@@ -88,6 +88,8 @@ void RunSummary::read_meta(const Store& store) {
   if (ended.is_string()) ended_by = ended.get<std::string>();
   const auto population = store.meta("last_population").value_or(nlohmann::json());
   if (population.is_array()) last_population = population.get<Points>();
+  retest = store.meta("retest").value_or(nlohmann::json());
+  tuning = store.meta("tuning").value_or(nlohmann::json());
 }
 
 void RunSummary::digest_evaluations() {

@@ -71,6 +71,8 @@ struct RunSummary {
   std::vector<ObjectiveRecord> objectives;  ///< at least one
   std::string ended_by;                     ///< what ended the search; empty where unknown
   Points last_population;                   ///< scaled objectives; empty where unknown
+  nlohmann::json retest;                    ///< see to_record(RetestOutcome); null: there was none
+  nlohmann::json tuning;                    ///< see tune(); null: there was none
   std::vector<Evaluation> evaluations;
   std::vector<Ask> asks;
   std::vector<Indicator> indicators;

@@ -200,8 +200,8 @@ TEST_F(ExperimentTest, EveryMistakeIsToldWithItsPlace) {
                      {"evaluation.threads=two"}),
             "a.yaml:1:7: seed = -1, must be >= 0\n"
             "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, baseline, problem, "
-            "objectives, constraints, space, model, data, training, evaluation, budget, algorithm; "
-            "did you mean semantics?\n"
+            "objectives, constraints, space, model, data, training, evaluation, budget, algorithm, "
+            "retest; did you mean semantics?\n"
             "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
             "feed_forward, dropout; did you mean width?\n"
             "a.yaml:5:10: model.heads = 0, must be >= 1\n"
@@ -449,6 +449,54 @@ TEST_F(ExperimentTest, TheBaselineIsAMechanism) {
             "topk_quarter; did you mean softmax?");
 }
 
+TEST_F(ExperimentTest, ABaselineIsATextOrAMapWithItsTuning) {
+  EXPECT_FALSE(load("").tuning);
+  EXPECT_FALSE(load("baseline: {tune: false}\n").tuning);
+  const auto experiment = load(
+      "baseline: {mechanism: dot|softmax|none|fixed|bias|0, tune: {trials: 4, winners: 2, "
+      "learning_rate: [1e-3, 1e-2], weight_decay: 0.5}}\n");
+  EXPECT_EQ(experiment.baseline, "dot|softmax|none|fixed|bias|0");
+  EXPECT_EQ(experiment.tuning->get<Integer>("trials"), 4);
+  EXPECT_EQ(experiment.tuning->get<Integer>("winners"), 2);
+  EXPECT_EQ(experiment.tuning->get<std::vector<double>>("weight_decay"), std::vector<double>{0.5});
+  EXPECT_EQ(experiment.resolved["baseline"]["tune"]["trials"], 4);
+  EXPECT_EQ(load(experiment.resolved.dump()).resolved, experiment.resolved);
+  // Tuning laid over a text keeps its mechanism, a mechanism laid over tuning keeps that.
+  write("base.yaml", "baseline: dot|softmax|none|fixed|bias|0\n");
+  const auto over = load("extends: base.yaml\nbaseline: {tune: {trials: 3}}\n",
+                         {"baseline=cosine|softmax|none|fixed|bias|0"});
+  EXPECT_EQ(over.baseline, "cosine|softmax|none|fixed|bias|0");
+  EXPECT_EQ(over.tuning->get<Integer>("trials"), 3);
+  EXPECT_EQ(load("extends: base.yaml\nbaseline: {tune: }\n").baseline,
+            "dot|softmax|none|fixed|bias|0");
+}
+
+TEST_F(ExperimentTest, MistakesOfTuningHaveTheirPlace) {
+  EXPECT_EQ(mistakes("baseline:\n  mechanism: dot|sofmax\n  tun: {}\n").substr(0, 50),
+            "a.yaml:2:14: baseline: mechanism 'dot|sofmax': 2 f");
+  EXPECT_NE(mistakes("baseline:\n  tun: {}\n").find("did you mean tune?"), std::string::npos);
+  EXPECT_EQ(mistakes("baseline:\n  tune: yes\n"),
+            "a.yaml:2:9: baseline.tune = yes, must be a map of settings, or false");
+  EXPECT_EQ(mistakes("baseline:\n  tune:\n    trials: -1\n    learning_rate: [0.1, 0.01]\n"
+                     "    weight_decay: []\n    winner: 1\n"),
+            "a.yaml:3:13: baseline.tune.trials = -1, must be in [0, 1e+06]\n"
+            "a.yaml:4:20: baseline.tune.learning_rate = [0.1, 0.01], must be [lowest, highest]\n"
+            "a.yaml:5:19: baseline.tune.weight_decay = [], must have at least one choice\n"
+            "a.yaml:6:5: baseline.tune.winner: unknown key, known: trials, learning_rate, "
+            "weight_decay, winners; did you mean winners?");
+}
+
+TEST_F(ExperimentTest, ARetestIsThereWhereItsSectionIs) {
+  EXPECT_EQ(load("").retest.get<Integer>("replicates"), 0);
+  EXPECT_EQ(load("retest: {top: 2}\n").retest.get<Integer>("replicates"), 5);
+  EXPECT_EQ(load("retest: {replicates: 0}\n").resolved["retest"].dump(),
+            R"({"confidence":0.95,"replicates":0,"top":3})");
+  EXPECT_EQ(mistakes("retest: {replicates: -1, top: 0, confidence: 1}\n"),
+            "a.yaml:1:22: retest.replicates = -1, must be in [0, 1e+06]\n"
+            "a.yaml:1:31: retest.top = 0, must be in [1, 1e+06]\n"
+            "a.yaml:1:46: retest.confidence = 1, must be in (0, 1)");
+}
+
 TEST_F(ExperimentTest, InformedMechanismsLieInTheSpace) {
   const std::string space =
       "space: {gating: [none, highway], bias: [true], attention_dropout: {max: 0.2}}\n";
@@ -531,9 +579,16 @@ TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
   const auto given = load(
                          "name: other\ntraining: {checkpoint_minutes: 1}\n"
                          "evaluation: {workers: 7, device: cpu, keep_models: 3}\n"
-                         "budget: {evaluations: 5}\n")
+                         "budget: {evaluations: 5}\n"
+                         "baseline: {tune: {trials: 4}}\nretest: {top: 2}\n")
                          .resolved;
   EXPECT_EQ(differing_keys(recorded, given), Texts{});
+  auto as_text = recorded;  // as earlier versions recorded it
+  as_text["baseline"] = recorded["baseline"]["mechanism"];
+  EXPECT_EQ(differing_keys(as_text, given), Texts{});
+  EXPECT_EQ(differing_keys(as_text, load("baseline: dot|softmax|none|fixed|bias|0\n").resolved),
+            Texts{"baseline.mechanism: \"dot|softmax|none|fixed|bias|0.1\" -> "
+                  "\"dot|softmax|none|fixed|bias|0\""});
   EXPECT_EQ(differing_keys(recorded, load("evaluation: {threads: 2}\n").resolved),
             Texts{"evaluation.threads: 1 -> 2"});
 }

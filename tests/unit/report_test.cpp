@@ -124,6 +124,67 @@ TEST_F(ReportTest, TableShowsTheBaselineTheFailuresAndN) {
   EXPECT_THAT(text, HasSubstr("n = 1"));
 }
 
+TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
+  EXPECT_THAT(closing_table(RunSummary(*store_)), Not(HasSubstr("re-test")));
+  const nlohmann::json estimate{
+      {"mean", 84.0}, {"standard_error", 0.5}, {"n", 5}, {"low", 83.0}, {"high", 85.0}};
+  const nlohmann::json unknown{{"mean", nullptr},
+                               {"standard_error", nullptr},
+                               {"n", 0},
+                               {"low", nullptr},
+                               {"high", nullptr}};
+  const nlohmann::json contrast{{"difference", std::log(0.9)},
+                                {"low", std::log(0.85)},
+                                {"high", std::log(0.95)},
+                                {"p", 0.002},
+                                {"p_holm", 0.004},
+                                {"effect_size", -2.0},
+                                {"n", 5}};
+  store_->set_meta("retest", {{"replicates", 5},
+                              {"confidence", 0.95},
+                              {"objective", "perplexity"},
+                              {"candidates",
+                               {{{"candidate", "candidate b"},
+                                 {"label", "b"},
+                                 {"role", "top"},
+                                 {"search", {80.0}},
+                                 {"retest", {estimate}},
+                                 {"test", estimate},
+                                 {"non_dominated_probability", 0.75},
+                                 {"against_baseline", contrast}},
+                                {{"candidate", "candidate v"},
+                                 {"label", "v"},
+                                 {"role", "baseline"},
+                                 {"search", {100.0}},
+                                 {"retest", {unknown}},
+                                 {"test", unknown},
+                                 {"non_dominated_probability", 0.25},
+                                 {"against_baseline", nullptr}}}},
+                              {"verdict", "b is better."}});
+  store_->set_meta("tuning",
+                   {{{"candidate", "candidate v"},
+                     {"label", "v"},
+                     {"trials",
+                      {{{"learning_rate", 3e-4}, {"weight_decay", 0.01}, {"value", 100.0}},
+                       {{"learning_rate", 0.002}, {"weight_decay", 0.0}, {"value", 95.0}}}},
+                     {"best", 1}}});
+  const RunSummary run(*store_);
+  const auto text = closing_table(run);
+  EXPECT_THAT(text,
+              HasSubstr("v: learning rate 0.002, weight decay 0, the best of 2 trials (95.00, "
+                        "the configuration's own 100.00)"));
+  EXPECT_THAT(text, HasSubstr("re-test on 5 fresh seeds; 95 % intervals"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "top  b +80.00  84.00 \\(83.00 to 85.00\\)  84.00 \\(83.00 to 85.00\\)  "
+                        "5  -10.0 % \\(-15.0 to -5.0\\)  0.004 +0.75\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("baseline  v +100.00 +- +- +0 +- +- +0.25\n"));
+  EXPECT_THAT(text, Not(HasSubstr("to tuned baseline")));
+  EXPECT_THAT(text, HasSubstr("\nb is better.\n"));
+  EXPECT_THAT(text, Not(HasSubstr("n = 1: one training each"))) << "the re-test says more";
+  EXPECT_EQ(results_json(run)["retest"]["verdict"], "b is better.");
+  EXPECT_EQ(results_json(run)["tuning"][0]["best"], 1);
+}
+
 TEST_F(ReportTest, CsvQuotesAndHasOneLineAnEvaluation) {
   const auto csv = evaluations_csv(RunSummary(*store_));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 6);

@@ -1,0 +1,17 @@
+#include "evaluation/measurement.hpp"
+
+#include "core/hash.hpp"
+
+namespace nas {
+
+Task make_task(const Measurement& measurement, const std::string& candidate,
+               std::int64_t replicate) {
+  Task task{.candidate = candidate, .replicate = replicate, .id = {}, .identity = {}};
+  task.identity = measurement.identity(candidate);
+  task.identity["candidate"] = candidate;
+  task.identity["replicate"] = replicate;
+  task.id = sha256(task.identity.dump());
+  return task;
+}
+
+}  // namespace nas

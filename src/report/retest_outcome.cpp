@@ -1,0 +1,297 @@
+#include "report/retest_outcome.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "indicators/front_probability.hpp"
+#include "report/verdict.hpp"
+
+namespace nas {
+
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::front:
+      return "front";
+    case Role::top:
+      return "top";
+    case Role::baseline:
+      return "baseline";
+    case Role::tuned:
+      break;
+  }
+  return "tuned";
+}
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+bool is_winner(Role role) { return role == Role::front || role == Role::top; }
+
+double value_named(const Evaluation& evaluation, const char* name) {
+  const auto found = evaluation.values.find(name);
+  return is_usable(evaluation) && found != evaluation.values.end() ? found->second : kNone;
+}
+
+/// Finite ones of a value of each evaluation, as a mean.
+template <class ValueOf>
+std::optional<Estimate> mean_of(const std::vector<Evaluation>& evaluations, double confidence,
+                                ValueOf value_of) {
+  std::vector<double> values;
+  for (const auto& evaluation : evaluations) {
+    if (const double value = value_of(evaluation); std::isfinite(value)) values.push_back(value);
+  }
+  if (values.empty()) return std::nullopt;
+  return estimate(values, confidence);
+}
+
+/// The value of an objective over all seeds of a candidate, at least one of them usable.
+double value_across(const ChosenObjective& objective, const std::vector<Evaluation>& evaluations) {
+  std::vector<const Evaluation*> all;
+  for (const auto& evaluation : evaluations) all.push_back(&evaluation);
+  return objective.value(Objective::Evaluations(all));
+}
+
+std::optional<Estimate> retested_value(const ChosenObjective& objective, const Retested& retested,
+                                       std::int64_t n, double confidence) {
+  if (n == 0) return std::nullopt;
+  if (!objective.objective.across) {
+    return mean_of(retested.evaluations, confidence, [&objective](const Evaluation& evaluation) {
+      return is_usable(evaluation) ? objective.value(evaluation) : kNone;
+    });
+  }
+  const double value = value_across(objective, retested.evaluations);
+  if (!std::isfinite(value)) return std::nullopt;
+  return Estimate{.mean = value, .standard_error = kNone, .n = n, .low = kNone, .high = kNone};
+}
+
+/// By seed the objectives in minimisation form, empty where one is not finite.
+Points points_of(const Retested& retested, const ObjectiveSet& objectives) {
+  Points points;
+  for (const auto& evaluation : retested.evaluations) {
+    Point point;
+    for (const auto& objective : objectives.objectives) {
+      if (!is_usable(evaluation)) break;
+      const double value = objective.objective.across
+                               ? value_across(objective, retested.evaluations)
+                               : objective.value(evaluation);
+      if (!std::isfinite(value)) break;
+      point.push_back(objective.minimised(value));
+    }
+    if (point.size() != objectives.objectives.size()) point.clear();
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
+                        RetestOutcome& outcome) {
+  std::vector<Points> samples;
+  std::vector<RetestedCandidate*> members;
+  for (std::size_t i = 0; i < retested.size(); ++i) {
+    if (retested[i].role == Role::tuned) continue;
+    samples.push_back(points_of(retested[i], objectives));
+    members.push_back(&outcome.candidates[i]);
+  }
+  const auto probabilities = front_probability(samples);
+  if (!probabilities) return;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i]->non_dominated_probability = (*probabilities)[i];
+  }
+}
+
+/// Compares two candidates on the seeds that both have.
+std::optional<Contrast> contrast(const Retested& candidate, const Retested& reference,
+                                 double confidence) {
+  std::vector<double> a;
+  std::vector<double> b;
+  bool same = true;
+  for (std::size_t i = 0; i < candidate.evaluations.size(); ++i) {
+    same &= candidate.evaluations[i].id == reference.evaluations[i].id;
+    const double first = value_named(candidate.evaluations[i], "test_nll");
+    const double second = value_named(reference.evaluations[i], "test_nll");
+    if (!std::isfinite(first) || !std::isfinite(second)) continue;
+    a.push_back(first);
+    b.push_back(second);
+  }
+  if (same || a.empty()) return std::nullopt;
+  return Contrast{.paired = compare_paired(a, b, confidence)};
+}
+
+using ContrastField = std::optional<Contrast> RetestedCandidate::*;
+
+/// Compares with a reference all others, but for one that is left out, and corrects for as many.
+void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
+                    std::optional<std::size_t> left_out, ContrastField field,
+                    RetestOutcome& outcome) {
+  std::vector<Contrast*> family;
+  std::vector<double> p_values;
+  for (std::size_t i = 0; i < retested.size(); ++i) {
+    if (i == reference || i == left_out) continue;
+    auto& found = outcome.candidates[i].*field;
+    found = contrast(retested[i], retested[reference], outcome.confidence);
+    if (!found) continue;
+    family.push_back(&*found);
+    p_values.push_back(found->paired.p);
+  }
+  const auto corrected = holm(p_values);
+  for (std::size_t i = 0; i < family.size(); ++i) family[i]->p_holm = corrected[i];
+}
+
+/// By how much better the search thought of a candidate, in minimisation form.
+std::optional<double> flattery(const RetestedCandidate& candidate, const ChosenObjective& objective,
+                               std::size_t index) {
+  const auto& retest = candidate.retest[index];
+  if (!retest || index >= candidate.search.size()) return std::nullopt;
+  return objective.minimised(retest->mean) - candidate.search[index];
+}
+
+void find_optimism(const ChosenObjective& objective, RetestOutcome& outcome) {
+  double sum = 0.0;
+  double shares = 0.0;
+  double n = 0.0;
+  for (const auto& candidate : outcome.candidates) {
+    const auto by = flattery(candidate, objective, outcome.objective_index);
+    if (!by) continue;
+    if (candidate.role == Role::baseline) outcome.baseline_optimism = by;
+    if (!is_winner(candidate.role)) continue;
+    sum += *by;
+    shares += *by / std::abs(candidate.retest[outcome.objective_index]->mean);
+    n += 1.0;
+  }
+  if (n == 0.0) return;
+  outcome.optimism = sum / n;
+  if (std::isfinite(shares)) outcome.optimism_share = shares / n;
+}
+
+std::optional<std::size_t> index_of(const RetestOutcome& outcome,
+                                    const RetestedCandidate* candidate) {
+  if (candidate == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(candidate - outcome.candidates.data());
+}
+
+}  // namespace
+
+const RetestedCandidate* RetestOutcome::baseline() const {
+  const auto found = std::find_if(candidates.begin(), candidates.end(), [](const auto& candidate) {
+    return candidate.role == Role::baseline;
+  });
+  return found == candidates.end() ? nullptr : &*found;
+}
+
+const RetestedCandidate* RetestOutcome::tuned_baseline() const {
+  const auto* untuned = baseline();
+  if (untuned == nullptr) return nullptr;
+  const auto found =
+      std::find_if(candidates.begin(), candidates.end(), [untuned](const auto& candidate) {
+        return candidate.role == Role::tuned && candidate.candidate == untuned->candidate;
+      });
+  return found == candidates.end() ? nullptr : &*found;
+}
+
+RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
+                    double confidence) {
+  RetestOutcome outcome{
+      .replicates = static_cast<std::int64_t>(retested.front().evaluations.size()),
+      .confidence = confidence,
+      .objective = {},
+      .candidates = {}};
+  const auto& all = objectives.objectives;
+  const auto trained =
+      std::find_if(all.begin(), all.end(), [](const auto& o) { return o.needs_training(); });
+  outcome.objective_index =
+      trained == all.end() ? 0 : static_cast<std::size_t>(trained - all.begin());
+  outcome.objective = all[outcome.objective_index].name;
+  for (const auto& one : retested) {
+    RetestedCandidate candidate{.role = one.role,
+                                .candidate = one.candidate,
+                                .label = one.label,
+                                .evaluations = {},
+                                .search = one.search,
+                                .search_n = one.search_n,
+                                .retest = {}};
+    for (const auto& evaluation : one.evaluations) {
+      candidate.evaluations.push_back(evaluation.id);
+      candidate.n += is_usable(evaluation) ? 1 : 0;
+    }
+    for (const auto& objective : all) {
+      candidate.retest.push_back(retested_value(objective, one, candidate.n, confidence));
+    }
+    candidate.test = mean_of(one.evaluations, confidence, [](const Evaluation& evaluation) {
+      return value_named(evaluation, "test_perplexity");
+    });
+    outcome.candidates.push_back(std::move(candidate));
+  }
+  find_probabilities(retested, objectives, outcome);
+  const auto baseline = index_of(outcome, outcome.baseline());
+  const auto tuned = index_of(outcome, outcome.tuned_baseline());
+  if (baseline) {
+    find_contrasts(retested, *baseline, {}, &RetestedCandidate::against_baseline, outcome);
+  }
+  if (tuned) {
+    find_contrasts(retested, *tuned, baseline, &RetestedCandidate::against_tuned_baseline, outcome);
+  }
+  find_optimism(all[outcome.objective_index], outcome);
+  return outcome;
+}
+
+namespace {
+
+/// JSON has no infinity and no NaN.
+nlohmann::json finite(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+nlohmann::json number(const std::optional<double>& value) {
+  return value ? finite(*value) : nlohmann::json();
+}
+
+nlohmann::json record_of(const std::optional<Estimate>& estimate) {
+  const auto known = estimate.value_or(
+      Estimate{.mean = kNone, .standard_error = kNone, .n = 0, .low = kNone, .high = kNone});
+  return {{"mean", finite(known.mean)},
+          {"standard_error", finite(known.standard_error)},
+          {"n", known.n},
+          {"low", finite(known.low)},
+          {"high", finite(known.high)}};
+}
+
+nlohmann::json record_of(const std::optional<Contrast>& contrast) {
+  if (!contrast) return nullptr;
+  const auto& [difference, p, effect_size] = contrast->paired;
+  return {{"difference", difference.mean},
+          {"low", finite(difference.low)},
+          {"high", finite(difference.high)},
+          {"p", p},
+          {"p_holm", contrast->p_holm},
+          {"effect_size", finite(effect_size)},
+          {"n", difference.n}};
+}
+
+}  // namespace
+
+nlohmann::json to_record(const RetestOutcome& outcome) {
+  auto candidates = nlohmann::json::array();
+  for (const auto& candidate : outcome.candidates) {
+    auto retest = nlohmann::json::array();
+    for (const auto& estimate : candidate.retest) retest.push_back(record_of(estimate));
+    candidates.push_back(
+        {{"candidate", candidate.candidate},
+         {"label", candidate.label},
+         {"role", to_string(candidate.role)},
+         {"evaluations", candidate.evaluations},
+         {"search", candidate.search},
+         {"search_n", candidate.search_n},
+         {"retest", retest},
+         {"test", record_of(candidate.test)},
+         {"non_dominated_probability", number(candidate.non_dominated_probability)},
+         {"against_baseline", record_of(candidate.against_baseline)},
+         {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)}});
+  }
+  return {{"replicates", outcome.replicates},     {"confidence", outcome.confidence},
+          {"objective", outcome.objective},       {"candidates", candidates},
+          {"optimism", number(outcome.optimism)}, {"verdict", verdict(outcome)}};
+}
+
+}  // namespace nas

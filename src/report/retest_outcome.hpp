@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "search/objective_set.hpp"
+#include "statistics/statistics.hpp"
+#include "store/evaluation.hpp"
+
+namespace nas {
+
+/// Why a candidate is re-tested: it is on the search's front, among the best of its only objective,
+/// the baseline, or what tuning made of a mechanism.
+enum class Role { front, top, baseline, tuned };
+std::string_view to_string(Role role);
+
+/// A candidate that was trained again on seeds that the search has not used.
+struct Retested {
+  Role role = Role::top;
+  std::string candidate;  ///< canonical name
+  std::string label;      ///< for people
+  /// What the search saw, one an objective, in minimisation form; for a tuned one its best trial.
+  std::vector<double> search{};
+  std::int64_t search_n = 0;            ///< usable evaluations behind it
+  std::vector<Evaluation> evaluations;  ///< one a seed, the seeds in one order for all candidates
+};
+
+/// Two candidates compared by mean test nll (nats), pair by pair of equal seeds.
+struct Contrast {
+  PairedComparison paired;
+  double p_holm = 1.0;  ///< corrected for all comparisons with the same reference
+};
+
+/// What the fresh seeds say of one candidate.
+struct RetestedCandidate {
+  Role role = Role::top;
+  std::string candidate;
+  std::string label;
+  std::vector<std::string> evaluations;  ///< ids
+  std::vector<double> search;
+  std::int64_t search_n = 0;
+  std::int64_t n = 0;  ///< usable ones of the evaluations
+  /// One an objective, on the validation split, in the objective's own sense; nothing where no seed
+  /// was usable. An objective over all replicates (seed_sd) has no error.
+  std::vector<std::optional<Estimate>> retest;
+  std::optional<Estimate> test{};  ///< test perplexity; nothing without a test split
+  /// See front_probability; nothing for fewer than two seeds, and for tuned candidates, which are
+  /// no members of the front that the search found.
+  std::optional<double> non_dominated_probability{};
+  std::optional<Contrast> against_baseline{};
+  std::optional<Contrast> against_tuned_baseline{};
+};
+
+/// What a re-test found out.
+struct RetestOutcome {
+  std::int64_t replicates = 0;
+  double confidence = 0.95;         ///< of all intervals, and of the verdict
+  std::string objective;            ///< the first that training determines
+  std::size_t objective_index = 0;  ///< of it
+  std::vector<RetestedCandidate> candidates;
+  /// By how much the search's scores of that objective were better than those of the fresh seeds,
+  /// in its unit and as a share of the latter: mean over the winners (role front or top).
+  std::optional<double> optimism{};
+  std::optional<double> optimism_share{};
+  std::optional<double> baseline_optimism{};  ///< the same of the baseline, which was not selected
+
+  /// @return the candidate of role baseline, or what tuning made of it; nullptr if there is none.
+  [[nodiscard]] const RetestedCandidate* baseline() const;
+  [[nodiscard]] const RetestedCandidate* tuned_baseline() const;
+};
+
+/// Turns the evaluations of a re-test into what they say.
+///
+/// Values that are not finite count as failed. Comparisons use the seeds at which both candidates
+/// have a test nll; what tuning left at the configuration's own settings is compared with nothing.
+/// @param retested  at least one, all with equally many evaluations, at least one.
+RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
+                    double confidence);
+
+/// The record of a re-test: objects with JSON null in place of what is unknown or not finite.
+nlohmann::json to_record(const RetestOutcome& outcome);
+
+}  // namespace nas

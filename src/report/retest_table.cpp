@@ -1,0 +1,156 @@
+#include "report/retest_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "core/format.hpp"
+#include "report/columns.hpp"
+#include "report/text.hpp"
+
+namespace nas {
+
+namespace {
+
+constexpr std::size_t kLabelWidth = 60;
+constexpr std::size_t kLineWidth = 100;
+
+/// "71.20 (70.10 to 72.30)", or the mean alone where nothing is known of its error.
+std::string estimate_text(const nlohmann::json& estimate) {
+  if (!estimate.at("mean").is_number()) return {};
+  const auto mean = number_text(estimate.at("mean"));
+  if (!estimate.at("low").is_number()) return mean;
+  return mean + " (" + number_text(estimate.at("low")) + " to " + number_text(estimate.at("high")) +
+         ")";
+}
+
+/// A difference of nll as one of perplexities: "-3.1 % (-5.0 to -1.2)".
+std::string difference_text(const nlohmann::json& contrast) {
+  if (contrast.is_null()) return {};
+  const auto percent = [](double nll) {
+    return (nll > 0.0 ? "+" : "") + fixed_text(100.0 * std::expm1(nll), 1);
+  };
+  auto text = percent(contrast.at("difference")) + " %";
+  if (contrast.at("low").is_number()) {
+    text += " (" + percent(contrast.at("low")) + " to " + percent(contrast.at("high")) + ")";
+  }
+  return text;
+}
+
+std::string p_text(const nlohmann::json& contrast) {
+  if (contrast.is_null()) return {};
+  const auto p = contrast.at("p_holm").get<double>();
+  return p < 0.001 ? "< 0.001" : fixed_text(p, 3);
+}
+
+/// A column of what one of the re-tested candidates has.
+template <class Cell>
+Column column(const nlohmann::json& candidates, std::string header, Cell cell) {
+  Column made{.header = std::move(header)};
+  for (const auto& candidate : candidates) made.cells.push_back(cell(candidate));
+  return made;
+}
+
+void add_contrast_columns(const nlohmann::json& candidates, const char* field,
+                          const std::string& header, std::vector<Column>& columns) {
+  const auto contrast = [field](const nlohmann::json& candidate) {
+    return candidate.value(field, nlohmann::json());
+  };
+  columns.push_back(column(candidates, header, [&](const auto& candidate) {
+    return difference_text(contrast(candidate));
+  }));
+  columns.push_back(
+      column(candidates, "p", [&](const auto& candidate) { return p_text(contrast(candidate)); }));
+}
+
+std::string table_of(const RunSummary& run) {
+  const auto& candidates = run.retest.at("candidates");
+  const auto objective =
+      std::find_if(run.objectives.begin(), run.objectives.end(),
+                   [&run](const auto& one) { return one.name == run.retest.at("objective"); });
+  const auto index = static_cast<std::size_t>(objective - run.objectives.begin());
+  std::vector<Column> columns;
+  columns.push_back(
+      column(candidates, "", [](const auto& candidate) { return candidate.at("role"); }));
+  columns.push_back(column(candidates, "mechanism", [](const auto& candidate) {
+    return shortened(candidate.at("label"), kLabelWidth);
+  }));
+  columns.back().left = true;
+  columns.push_back(column(candidates, "in the search", [&](const auto& candidate) {
+    const auto& search = candidate.at("search");
+    return index < search.size() ? number_text(objective->natural(search[index])) : std::string();
+  }));
+  columns.push_back(column(candidates, objective->title(), [&](const auto& candidate) {
+    return estimate_text(candidate.at("retest").at(index));
+  }));
+  columns.push_back(column(candidates, "test perplexity", [](const auto& candidate) {
+    return estimate_text(candidate.at("test"));
+  }));
+  columns.push_back(column(candidates, "n", [index](const auto& candidate) {
+    return std::to_string(candidate.at("retest").at(index).at("n").template get<std::int64_t>());
+  }));
+  add_contrast_columns(candidates, "against_baseline", "to baseline", columns);
+  add_contrast_columns(candidates, "against_tuned_baseline", "to tuned baseline", columns);
+  columns.push_back(column(candidates, run.several() ? "P(front)" : "P(best)",
+                           [](const auto& candidate) -> std::string {
+                             const auto& p = candidate.at("non_dominated_probability");
+                             return p.is_number() ? fixed_text(p, 2) : std::string();
+                           }));
+  return aligned(std::move(columns));
+}
+
+/// A text in lines of at most kLineWidth characters.
+std::string wrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string result;
+  std::string line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && width_of(line) + 1 + width_of(word) > kLineWidth) {
+      result += line + '\n';
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line.empty() ? result : result + line + '\n';
+}
+
+std::string tuning_text(const RunSummary& run) {
+  std::ostringstream text;
+  text << "\ntuned by the validation split\n";
+  for (const auto& mechanism : run.tuning) {
+    const auto& trials = mechanism.at("trials");
+    text << "  " << mechanism.at("label").get<std::string>() << ": ";
+    if (mechanism.at("best").is_null()) {
+      text << "none of " << trials.size() << " trials could be trained\n";
+      continue;
+    }
+    const auto& best = trials.at(mechanism.at("best").get<std::size_t>());
+    text << "learning rate " << shortest(best.at("learning_rate")) << ", weight decay "
+         << shortest(best.at("weight_decay")) << ", the best of " << trials.size() << " trials ("
+         << number_text(best.at("value")) << ", the configuration's own "
+         << (trials.at(0).at("value").is_number() ? number_text(trials.at(0).at("value"))
+                                                  : "failed")
+         << ")\n";
+  }
+  return text.str();
+}
+
+}  // namespace
+
+std::string retest_table(const RunSummary& run) {
+  std::ostringstream text;
+  if (!run.tuning.is_null()) text << tuning_text(run);
+  if (run.retest.is_null()) return text.str();
+  const auto replicates = run.retest.at("replicates").get<std::int64_t>();
+  text << "\nre-test on " << replicates << (replicates == 1 ? " fresh seed" : " fresh seeds");
+  if (replicates > 1) {
+    text << "; " << shortest(100.0 * run.retest.at("confidence").get<double>())
+         << " % intervals; differences in test perplexity, paired by seed, p by Holm";
+  }
+  text << '\n' << table_of(run);
+  const auto verdict = run.retest.at("verdict").get<std::string>();
+  if (!verdict.empty()) text << '\n' << wrapped(verdict);
+  return text.str();
+}
+
+}  // namespace nas

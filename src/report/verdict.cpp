@@ -1,0 +1,178 @@
+#include "report/verdict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/error.hpp"
+#include "report/text.hpp"
+
+namespace nas {
+
+namespace {
+
+using Texts = std::vector<std::string>;
+using ContrastField = std::optional<Contrast> RetestedCandidate::*;
+
+/// Of each kind so many are named, and the others counted.
+constexpr std::size_t kNamed = 3;
+
+/// A member of a group: a candidate, and its comparison with the group's reference.
+struct Compared {
+  const RetestedCandidate* candidate;
+  const Contrast* contrast;
+
+  [[nodiscard]] double difference() const { return contrast->paired.difference.mean; }
+};
+
+std::string percent_text(double percent) {
+  return fixed_text(percent, std::abs(percent) < 0.095 ? 2 : 1);
+}
+
+std::string p_text(double p) {
+  if (p < 0.001) return "p < 0.001";
+  std::array<char, 32> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "p = %.2g", p);
+  return buffer.data();
+}
+
+/// "3.1 % (1.2 to 5.0) in test perplexity, n = 5, p = 0.01".
+std::string amount(const Contrast& contrast) {
+  const auto& difference = contrast.paired.difference;
+  const double sign = difference.mean < 0.0 ? -1.0 : 1.0;
+  const auto percent = [sign](double nll) { return sign * 100.0 * std::expm1(nll); };
+  const auto [low, high] = std::minmax({percent(difference.low), percent(difference.high)});
+  return percent_text(percent(difference.mean)) + " % (" + percent_text(low) + " to " +
+         percent_text(high) + ") in test perplexity, n = " + std::to_string(difference.n) + ", " +
+         p_text(contrast.p_holm);
+}
+
+std::string counted(std::size_t count, const std::string& one, const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+/// "X is better than the baseline by ...", one a candidate, the others counted.
+void add_differing(const std::vector<Compared>& group, const std::string& word,
+                   const std::string& reference, Texts& sentences) {
+  for (std::size_t i = 0; i < std::min(kNamed, group.size()); ++i) {
+    sentences.push_back(group[i].candidate->label + " is " + word + " than " + reference + " by " +
+                        amount(*group[i].contrast) + ".");
+  }
+  if (group.size() > kNamed) {
+    sentences.push_back("So " + counted(group.size() - kNamed, "other is", "others are") + ".");
+  }
+}
+
+void add_undecided(const std::vector<Compared>& group, bool all, const std::string& reference,
+                   std::int64_t seeds, Texts& sentences) {
+  if (group.empty()) return;
+  std::string who;
+  if (group.size() == 1) {
+    who = group.front().candidate->label + " shows";
+  } else if (all) {
+    who = "All " + std::to_string(group.size()) + " show";
+  } else {
+    who = std::to_string(group.size()) + " others show";
+  }
+  sentences.push_back(who + " no difference from " + reference + " that " + std::to_string(seeds) +
+                      " seeds can show.");
+}
+
+/// Sorts candidates into better, worse and undecided, and says so.
+void add_comparisons(const RetestOutcome& outcome, std::vector<Compared> compared,
+                     const std::string& reference, Texts& sentences) {
+  std::stable_sort(compared.begin(), compared.end(), [](const Compared& a, const Compared& b) {
+    return a.difference() < b.difference();
+  });
+  std::vector<Compared> better;
+  std::vector<Compared> worse;
+  std::vector<Compared> undecided;
+  for (const auto& one : compared) {
+    const bool beyond_noise = one.contrast->p_holm <= 1.0 - outcome.confidence;
+    auto& group = !beyond_noise ? undecided : one.difference() < 0.0 ? better : worse;
+    group.push_back(one);
+  }
+  add_differing(better, "better", reference, sentences);
+  add_undecided(undecided, undecided.size() == compared.size(), reference, outcome.replicates,
+                sentences);
+  add_differing(worse, "worse", reference, sentences);
+}
+
+std::vector<Compared> compared_by(const RetestOutcome& outcome, ContrastField field,
+                                  bool tuned_too) {
+  std::vector<Compared> compared;
+  for (const auto& candidate : outcome.candidates) {
+    const auto& contrast = candidate.*field;
+    if (contrast && (tuned_too || candidate.role != Role::tuned)) {
+      compared.push_back({&candidate, &*contrast});
+    }
+  }
+  return compared;
+}
+
+void add_tuning(const RetestOutcome& outcome, Texts& sentences) {
+  const auto* tuned = outcome.tuned_baseline();
+  if (tuned == nullptr) return;
+  if (!tuned->against_baseline) {
+    if (tuned->evaluations == outcome.baseline()->evaluations) {
+      sentences.emplace_back(
+          "Tuning found nothing better for the baseline than the configuration's own settings.");
+    }
+    return;
+  }
+  add_comparisons(outcome, {{tuned, &*tuned->against_baseline}}, "the untuned one", sentences);
+  add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_tuned_baseline, true),
+                  "the tuned baseline", sentences);
+}
+
+void add_failures(const RetestOutcome& outcome, Texts& sentences) {
+  for (const auto& candidate : outcome.candidates) {
+    if (candidate.n == outcome.replicates) continue;
+    sentences.push_back(
+        candidate.label + " failed at " + std::to_string(outcome.replicates - candidate.n) +
+        " of " + counted(static_cast<std::size_t>(outcome.replicates), "seed", "seeds") + ".");
+  }
+}
+
+void add_optimism(const RetestOutcome& outcome, Texts& sentences) {
+  if (!outcome.optimism) return;
+  const double by = *outcome.optimism;
+  auto text = by > 0.0 ? "The search's scores flattered what it found by " + number_text(by)
+                       : "The search's scores did not flatter what it found: fresh seeds are "
+                         "better by " +
+                             number_text(-by);
+  text += " in " + outcome.objective + " on average";
+  if (outcome.optimism_share && outcome.optimism_share != 0.0) {
+    text += " (" + percent_text(100.0 * std::abs(*outcome.optimism_share)) + " %)";
+  }
+  if (outcome.baseline_optimism) {
+    text += "; the baseline, which nothing selected, is " +
+            std::string(*outcome.baseline_optimism > 0.0 ? "worse by " : "better by ") +
+            number_text(std::abs(*outcome.baseline_optimism)) + " there";
+  }
+  sentences.push_back(text + ".");
+}
+
+}  // namespace
+
+std::string verdict(const RetestOutcome& outcome) {
+  Texts sentences;
+  const auto* baseline = outcome.baseline();
+  if (outcome.replicates == 1) {
+    sentences.emplace_back("One fresh seed each: nothing can be told apart from noise.");
+    add_failures(outcome, sentences);
+    return join(sentences, " ");
+  }
+  if (baseline != nullptr && baseline->n > 0 && !baseline->test) {
+    sentences.emplace_back("Without a test split nothing is compared with the baseline.");
+  }
+  add_comparisons(outcome, compared_by(outcome, &RetestedCandidate::against_baseline, false),
+                  "the baseline", sentences);
+  add_tuning(outcome, sentences);
+  add_failures(outcome, sentences);
+  add_optimism(outcome, sentences);
+  return join(sentences, " ");
+}
+
+}  // namespace nas

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "report/retest_outcome.hpp"
+
+namespace nas {
+
+/// What a re-test says, in sentences: which mechanisms are better or worse than the baseline (and
+/// the tuned one) beyond noise, for which so few seeds show no difference, and how much the
+/// search's scores flattered what it found.
+///
+/// Beyond noise: Holm's p is at most 1 - confidence. Differences are in test perplexity: a mean
+/// difference d of nll (nats) is a ratio exp(d) of perplexities.
+std::string verdict(const RetestOutcome& outcome);
+
+}  // namespace nas

@@ -1,0 +1,150 @@
+// What follows a search, with real trainings: tuning and re-test, killed and continued.
+
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+class RetestTest : public ProgramTest {
+ protected:
+  /// A search of a few tiny trainings, then 2 x 3 trials and 3 seeds for each of five candidates.
+  static std::vector<std::string> small_search(const std::filesystem::path& folder,
+                                               int steps = 20) {
+    return {config("smoke.yaml"),
+            "--output",
+            folder.string(),
+            "training.steps=" + std::to_string(steps),
+            "budget.evaluations=5",
+            "baseline.tune={trials: 3, winners: 1}",
+            "retest={replicates: 3, top: 2}",
+            "evaluation.workers=2"};
+  }
+  static nlohmann::json results(const std::filesystem::path& folder) {
+    return nlohmann::json::parse(read_file(folder / "results.json"));
+  }
+  void expect_text(const std::string& part) const {
+    EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
+  }
+};
+
+TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
+  ASSERT_EQ(run("nas-run", small_search(folder_ / "run")), 0) << text();
+  expect_text("tuning ");
+  expect_text("re-test on 3 fresh seeds");
+  expect_text("tuned by the validation split");
+  expect_text("that 3 seeds can show");
+  const auto found = results(folder_ / "run");
+  EXPECT_EQ(found["counts"]["evaluated"], 5) << "nothing further is charged to the search";
+  const auto& retest = found["retest"];
+  EXPECT_EQ(retest["replicates"], 3);
+  std::map<std::string, int> roles;
+  for (const auto& candidate : retest["candidates"]) {
+    ++roles[candidate["role"]];
+    EXPECT_EQ(candidate["evaluations"].size(), 3U);
+    EXPECT_EQ(candidate["test"]["n"], 3);
+    EXPECT_NE(candidate["retest"][0]["mean"], candidate["search"][0]);
+  }
+  EXPECT_EQ(roles, (std::map<std::string, int>{{"top", 2}, {"baseline", 1}, {"tuned", 2}}));
+  ASSERT_EQ(found["tuning"].size(), 2U);
+  const auto& trials = found["tuning"][0]["trials"];
+  ASSERT_EQ(trials.size(), 3U);
+  EXPECT_EQ(trials[0]["evaluations"], found["baseline"]["evaluations"])
+      << "the first trial is the search's own baseline";
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const auto& other = found["tuning"][1]["trials"][i];
+    EXPECT_EQ(other["learning_rate"], trials[i]["learning_rate"]) << "the same for every mechanism";
+    EXPECT_EQ(other["weight_decay"], trials[i]["weight_decay"]);
+  }
+}
+
+TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
+  constexpr int kSteps = 100;
+  const auto whole = folder_ / "whole";
+  auto one_worker = small_search(whole, kSteps);
+  one_worker.back() = "evaluation.workers=1";
+  ASSERT_EQ(run("nas-run", one_worker), 0) << text();
+  const auto killed = folder_ / "killed";
+  for (const std::string moment : {"tuning 4/", "re-test 2/", "re-test 8/"}) {
+    const auto output = folder_ / "killed.txt";
+    std::filesystem::remove(output);
+    Program program("nas-run", small_search(killed, kSteps), output);
+    int code = -1;
+    while (read_file(output).find(moment) == std::string::npos) {
+      ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
+    }
+    program.kill(SIGKILL);
+    program.wait();
+    EXPECT_FALSE(std::filesystem::exists(killed / "results.json")) << "killed too late";
+  }
+  ASSERT_EQ(run("nas-run", small_search(killed, kSteps)), 0) << text();
+  EXPECT_EQ(results(killed)["retest"], results(whole)["retest"]);
+  EXPECT_EQ(results(killed)["tuning"], results(whole)["tuning"]);
+  EXPECT_EQ(canonical_export(killed), canonical_export(whole));
+}
+
+TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
+  const auto out = folder_ / "run";
+  auto search = small_search(out);
+  search[6] = "retest={replicates: 0}";
+  search[5] = "baseline.tune=false";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  EXPECT_TRUE(results(out)["retest"].is_null());
+  EXPECT_TRUE(results(out)["tuning"].is_null());
+  const auto asks = results(out)["ranking"];
+  search[6] = "retest={replicates: 1}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  expect_text("One fresh seed each: nothing can be told apart from noise.");
+  const auto first = results(out)["retest"]["candidates"][0]["evaluations"];
+  search[6] = "retest={replicates: 2}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  const auto both = results(out)["retest"]["candidates"][0]["evaluations"];
+  EXPECT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0], first[0]);
+  EXPECT_EQ(results(out)["ranking"], asks);
+}
+
+TEST_F(RetestTest, AFrontIsRetestedWhole) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(
+      run("nas-run", {config("smoke.yaml"), "--output", out.string(),
+                      "objectives=[perplexity, attention_flops]", "algorithm.name=nsga2",
+                      "algorithm.population=8", "budget.evaluations=8", "retest.replicates=2"}),
+      0)
+      << text();
+  expect_text("P(front)");
+  const auto found = results(out);
+  std::size_t front = 0;
+  for (const auto& candidate : found["retest"]["candidates"]) {
+    front += candidate["role"] == "front" ? 1U : 0U;
+    EXPECT_EQ(candidate["retest"][1]["standard_error"], 0.0) << "FLOPs do not depend on the seed";
+  }
+  const auto baseline = found["baseline"]["candidate"];
+  std::size_t expected = 0;
+  for (const auto& member : found["front"]) expected += member["candidate"] != baseline ? 1U : 0U;
+  EXPECT_EQ(front, expected);
+}
+
+TEST_F(RetestTest, APlanListsTuningAndRetest) {
+  auto search = small_search(folder_ / "run");
+  search.emplace_back("--dry-run");
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  expect_text("3 trials for the baseline and each of the best 1: 6 trainings");
+  expect_text("the best 2, the baseline, 2 tuned on 3 fresh seeds each: 15 trainings");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+}
+
+TEST_F(RetestTest, IsRefusedWhereNothingIsTrained) {
+  const auto out = folder_ / "run";
+  EXPECT_EQ(
+      run("nas-run", {config("nsga2_zdt.yaml"), "--output", out.string(), "retest.replicates=3"}),
+      2);
+  expect_text("retest.replicates = 3, must be 0: the problem zdt trains nothing");
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+}  // namespace
+}  // namespace nas::testing

@@ -1,0 +1,255 @@
+#include "report/retest_outcome.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/verdict.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Numbers = std::vector<double>;
+
+/// Perplexity by training, and with `several` a cost by formula.
+ObjectiveSet objectives(bool several = false, bool maximise = false) {
+  ObjectiveSet set;
+  if (several) {
+    set.objectives.push_back(
+        {.name = "cost",
+         .key = "cost",
+         .settings = {},
+         .objective = {.unit = "FLOP", .analytic = [](const Subject&) { return 0.0; }}});
+  }
+  set.objectives.push_back(
+      {.name = maximise ? "accuracy" : "perplexity",
+       .key = "perplexity",
+       .settings = {},
+       .objective = {.unit = "1",
+                     .maximise = maximise,
+                     .trained = [](const Evaluation& e) { return e.values.at("perplexity"); }},
+       .maximise = maximise});
+  return set;
+}
+
+/// A candidate whose perplexity at each seed is the same on both splits; 0 stands for a failure.
+Retested retested(Role role, const std::string& name, const Numbers& search,
+                  const Numbers& perplexities, double cost = 0.0) {
+  Retested made{.role = role,
+                .candidate = name,
+                .label = "the " + name,
+                .search = search,
+                .search_n = 1,
+                .evaluations = {}};
+  for (std::size_t i = 0; i < perplexities.size(); ++i) {
+    Evaluation evaluation;
+    evaluation.id = name + std::to_string(perplexities[i]);
+    evaluation.status = perplexities[i] > 0.0 ? Status::ok : Status::diverged;
+    if (perplexities[i] > 0.0) {
+      evaluation.values = {{"perplexity", perplexities[i]},
+                           {"test_perplexity", perplexities[i]},
+                           {"test_nll", std::log(perplexities[i])},
+                           {"cost", cost}};
+    }
+    made.evaluations.push_back(evaluation);
+  }
+  return made;
+}
+
+const Numbers kBaseline{100, 104, 98, 102, 101};
+
+Numbers times(double factor, Numbers values, double noise = 0.0) {
+  double sign = 1.0;
+  for (auto& value : values) {
+    value *= factor * (1.0 + sign * noise);
+    sign = -sign;
+  }
+  return values;
+}
+
+TEST(RetestOutcome, TellsBetterFromWorseAndFromNoise) {
+  const auto outcome = judge({retested(Role::top, "good", {94}, times(0.95, kBaseline, 0.002)),
+                              retested(Role::top, "like", {95}, times(1.0, kBaseline, 0.03)),
+                              retested(Role::top, "bad", {96}, times(1.1, kBaseline, 0.002)),
+                              retested(Role::baseline, "plain", {100}, kBaseline)},
+                             objectives(), 0.95);
+  EXPECT_EQ(outcome.objective, "perplexity");
+  const auto& good = *outcome.candidates[0].against_baseline;
+  EXPECT_NEAR(good.paired.difference.mean, std::log(0.95), 0.001);
+  EXPECT_LT(good.p_holm, 0.001);
+  EXPECT_GT(good.p_holm, good.paired.p) << "corrected for three comparisons";
+  EXPECT_FALSE(outcome.candidates[3].against_baseline);
+  EXPECT_FALSE(outcome.candidates[0].against_tuned_baseline);
+  EXPECT_EQ(outcome.candidates[0].non_dominated_probability, 1.0);
+  EXPECT_EQ(outcome.candidates[2].non_dominated_probability, 0.0);
+  const auto text = verdict(outcome);
+  EXPECT_THAT(text, ::testing::ContainsRegex("the good is better than the baseline by 5.0 % "
+                                             "\\(4\\.[0-9] to 5\\.[0-9]\\) in test perplexity, "
+                                             "n = 5, p < 0.001\\."));
+  EXPECT_THAT(text, HasSubstr("the like shows no difference from the baseline that 5 seeds can "
+                              "show."));
+  EXPECT_THAT(text, HasSubstr("the bad is worse than the baseline by "));
+  EXPECT_THAT(text, Not(HasSubstr("tuned")));
+}
+
+TEST(RetestOutcome, SaysByHowMuchTheSearchFlattered) {
+  // 101 on fresh seeds; the search saw 91 and 97: by 7 on average. The baseline loses 1.
+  const auto outcome = judge(
+      {retested(Role::top, "one", {91}, kBaseline), retested(Role::top, "two", {97}, kBaseline),
+       retested(Role::baseline, "plain", {100}, kBaseline)},
+      objectives(), 0.95);
+  EXPECT_DOUBLE_EQ(*outcome.optimism, 7.0);
+  EXPECT_DOUBLE_EQ(*outcome.baseline_optimism, 1.0);
+  EXPECT_EQ(verdict(outcome),
+            "All 2 show no difference from the baseline that 5 seeds can show. The search's scores "
+            "flattered what it found by 7.00 in perplexity on average (6.9 %); the baseline, which "
+            "nothing selected, is worse by 1.00 there.");
+  // Maximised: 101 on fresh seeds is better than what the search saw.
+  const auto more = judge({retested(Role::top, "one", {-100}, kBaseline)},
+                          objectives(false, /*maximise=*/true), 0.95);
+  EXPECT_DOUBLE_EQ(*more.optimism, -1.0);
+  EXPECT_EQ(verdict(more),
+            "The search's scores did not flatter what it found: fresh seeds are better by 1.00 in "
+            "accuracy on average (1.0 %).");
+}
+
+TEST(RetestOutcome, OneSeedTellsNothing) {
+  const auto outcome = judge(
+      {retested(Role::top, "good", {50}, {50}), retested(Role::baseline, "plain", {100}, {100})},
+      objectives(), 0.95);
+  EXPECT_EQ(verdict(outcome), "One fresh seed each: nothing can be told apart from noise.");
+  const auto record = to_record(outcome);
+  const auto& good = record["candidates"][0];
+  EXPECT_TRUE(good["non_dominated_probability"].is_null());
+  EXPECT_EQ(good["test"].dump(),
+            R"({"high":null,"low":null,"mean":50.0,"n":1,"standard_error":null})");
+  EXPECT_EQ(good["against_baseline"]["p"], 1.0);
+  EXPECT_TRUE(good["against_baseline"]["effect_size"].is_null());
+}
+
+TEST(RetestOutcome, AFrontIsJudgedByAllObjectives) {
+  const auto outcome = judge({retested(Role::front, "cheap", {1, 120}, times(1.2, kBaseline), 1.0),
+                              retested(Role::front, "good", {3, 90}, times(0.9, kBaseline), 3.0),
+                              retested(Role::front, "lucky", {2, 95}, times(1.3, kBaseline), 2.0),
+                              retested(Role::baseline, "plain", {2, 100}, kBaseline, 2.0)},
+                             objectives(/*several=*/true), 0.95);
+  EXPECT_EQ(outcome.objective_index, 1U);
+  EXPECT_EQ(outcome.candidates[0].non_dominated_probability, 1.0);
+  EXPECT_EQ(outcome.candidates[1].non_dominated_probability, 1.0);
+  EXPECT_EQ(outcome.candidates[2].non_dominated_probability, 0.0);
+  EXPECT_EQ(outcome.candidates[3].non_dominated_probability, 1.0);
+  EXPECT_EQ(outcome.candidates[1].retest[0]->mean, 3.0);
+  EXPECT_EQ(outcome.candidates[1].retest[0]->standard_error, 0.0);
+}
+
+TEST(RetestOutcome, FailuresAreLeftOutPairByPairAndSaid) {
+  auto values = times(0.9, kBaseline, 0.001);
+  values[1] = 0.0;
+  const auto outcome = judge({retested(Role::top, "frail", {90}, values),
+                              retested(Role::baseline, "plain", {100}, kBaseline)},
+                             objectives(), 0.95);
+  EXPECT_EQ(outcome.candidates[0].n, 4);
+  EXPECT_EQ(outcome.candidates[0].against_baseline->paired.difference.n, 4);
+  EXPECT_NEAR(outcome.candidates[0].against_baseline->paired.difference.mean, std::log(0.9), 1e-3);
+  EXPECT_THAT(verdict(outcome), HasSubstr("n = 4, p"));
+  EXPECT_THAT(verdict(outcome), HasSubstr("the frail failed at 1 of 5 seeds."));
+  const auto none = judge({retested(Role::top, "gone", {90}, Numbers(5, 0.0)),
+                           retested(Role::baseline, "plain", {100}, kBaseline)},
+                          objectives(), 0.95);
+  EXPECT_FALSE(none.candidates[0].test);
+  EXPECT_TRUE(to_record(none)["candidates"][0]["retest"][0]["mean"].is_null());
+  EXPECT_THAT(verdict(none), HasSubstr("the gone failed at 5 of 5 seeds."));
+}
+
+TEST(RetestOutcome, ValuesThatAreNotFiniteCountAsFailed) {
+  auto values = kBaseline;
+  values[0] = std::numeric_limits<double>::infinity();
+  const auto outcome = judge({retested(Role::top, "steep", {90}, values)}, objectives(), 0.95);
+  EXPECT_EQ(outcome.candidates[0].retest[0]->n, 4);
+  EXPECT_EQ(outcome.candidates[0].test->n, 4);
+}
+
+TEST(RetestOutcome, TunedOnesAreComparedWithTheTunedBaselineToo) {
+  const auto better = times(0.9, kBaseline, 0.001);
+  const auto outcome = judge({retested(Role::top, "good", {89}, times(0.95, kBaseline, 0.001)),
+                              retested(Role::baseline, "plain", {100}, kBaseline),
+                              retested(Role::tuned, "plain", {90}, better),
+                              retested(Role::tuned, "good", {80}, times(0.8, kBaseline, 0.002))},
+                             objectives(), 0.95);
+  ASSERT_EQ(outcome.tuned_baseline(), &outcome.candidates[2]);
+  EXPECT_FALSE(outcome.candidates[2].non_dominated_probability);
+  EXPECT_FALSE(outcome.candidates[1].against_tuned_baseline);
+  EXPECT_FALSE(outcome.candidates[2].against_tuned_baseline);
+  EXPECT_GT(outcome.candidates[0].against_tuned_baseline->paired.difference.mean, 0.04);
+  EXPECT_LT(outcome.candidates[3].against_tuned_baseline->paired.difference.mean, -0.1);
+  const auto text = verdict(outcome);
+  EXPECT_THAT(text, HasSubstr("the good is better than the baseline by 5.0 %"));
+  EXPECT_THAT(text, HasSubstr("the plain is better than the untuned one by 10.0 %"));
+  EXPECT_THAT(text, HasSubstr("the good is better than the tuned baseline by 11.1 %"));
+  EXPECT_THAT(text, HasSubstr("the good is worse than the tuned baseline by 5.6 %"));
+}
+
+TEST(RetestOutcome, TuningThatChangesNothingIsSaidSo) {
+  const auto outcome = judge({retested(Role::baseline, "plain", {100}, kBaseline),
+                              retested(Role::tuned, "plain", {100}, kBaseline)},
+                             objectives(), 0.95);
+  EXPECT_EQ(verdict(outcome),
+            "Tuning found nothing better for the baseline than the configuration's own settings.");
+}
+
+TEST(RetestOutcome, WithoutATestSplitNothingIsCompared) {
+  auto good = retested(Role::top, "good", {94}, times(0.95, kBaseline));
+  auto plain = retested(Role::baseline, "plain", {100}, kBaseline);
+  for (auto* candidate : {&good, &plain}) {
+    for (auto& evaluation : candidate->evaluations) {
+      evaluation.values.erase("test_nll");
+      evaluation.values.erase("test_perplexity");
+    }
+  }
+  const auto outcome = judge({good, plain}, objectives(), 0.95);
+  EXPECT_FALSE(outcome.candidates[0].against_baseline);
+  EXPECT_THAT(verdict(outcome),
+              HasSubstr("Without a test split nothing is compared with the baseline."));
+}
+
+TEST(RetestOutcome, LongListsAreCounted) {
+  std::vector<Retested> all{retested(Role::baseline, "plain", {100}, kBaseline)};
+  for (int i = 0; i < 5; ++i) {
+    all.push_back(retested(Role::front, "good" + std::to_string(i), {94},
+                           times(0.9 + 0.01 * i, kBaseline, 0.001)));
+  }
+  const auto text = verdict(judge(all, objectives(), 0.95));
+  EXPECT_THAT(text, HasSubstr("the good2 is better"));
+  EXPECT_THAT(text, Not(HasSubstr("the good3 is better")));
+  EXPECT_THAT(text, HasSubstr("So 2 others are."));
+}
+
+TEST(RetestOutcome, RecordHoldsWhatReportsRead) {
+  const auto record =
+      to_record(judge({retested(Role::top, "good", {94}, times(0.95, kBaseline, 0.01)),
+                       retested(Role::baseline, "plain", {100}, kBaseline)},
+                      objectives(), 0.9));
+  EXPECT_EQ(record["replicates"], 5);
+  EXPECT_EQ(record["confidence"], 0.9);
+  EXPECT_EQ(record["objective"], "perplexity");
+  const auto& good = record["candidates"][0];
+  EXPECT_EQ(good["role"], "top");
+  EXPECT_EQ(good["evaluations"].size(), 5U);
+  EXPECT_EQ(good["search"].dump(), "[94.0]");
+  EXPECT_EQ(good["search_n"], 1);
+  for (const auto* key : {"mean", "standard_error", "n", "low", "high"}) {
+    EXPECT_TRUE(good["retest"][0][key].is_number()) << key;
+    EXPECT_TRUE(good["test"][key].is_number()) << key;
+  }
+  for (const auto* key : {"difference", "low", "high", "p", "p_holm", "effect_size", "n"}) {
+    EXPECT_TRUE(good["against_baseline"][key].is_number()) << key;
+  }
+  EXPECT_TRUE(record["candidates"][1]["against_baseline"].is_null());
+}
+
+}  // namespace
+}  // namespace nas
