@@ -44,8 +44,9 @@ int pack_command(Words words) {
   if (!output) throw InputError("table pack: --output FILE is missing");
   const fs::path file = *output;
   const auto name = take_option(words, "--name").value_or(file.stem().string());
+  const fs::path measured = take_option(words, "--measured").value_or("");
   if (words.empty()) throw InputError("table pack: no store or folder of a run is given");
-  const auto packed = pack({words.begin(), words.end()}, name);
+  const auto packed = pack({words.begin(), words.end()}, name, measured);
   write_table(packed.content, file);
 
   const Table table(file);
@@ -148,8 +149,11 @@ void print_facts(const Table& table) {
   print_line("device", text("device") + ", numerical mode " + text("numerical_mode"));
   print_line("run seed", text("run_seed"));
   for (const auto& source : facts.at("sources")) {
-    print_line("source", source.at("name").get<std::string>() + ": " + source.at("cells").dump() +
-                             " cells, SHA-256 " + source.at("sha256").get<std::string>());
+    const auto what = source.contains("measured")
+                          ? source.at("measured").dump() + ", measured there"
+                          : source.at("cells").dump() + " cells, SHA-256 " +
+                                source.at("sha256").get<std::string>();
+    print_line("source", source.at("name").get<std::string>() + ": " + what);
   }
   print_line("SHA-256", table.sha256());
 }

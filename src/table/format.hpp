@@ -51,6 +51,11 @@ void visit_numbers(Point& point, Visit visit) {
   visit("seconds", "s", point.seconds);
 }
 
+/// Whether a part of Evaluation::measured is an objective that was measured without training.
+inline bool is_measured_objective(const nlohmann::json& part) {
+  return part.is_object() && part.contains("value");
+}
+
 /// Calls visit(name in Evaluation::measured, unit) for the measured numbers that a table keeps, NaN
 /// where a cell has none.
 template <class Visit>

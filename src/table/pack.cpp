@@ -88,6 +88,35 @@ class Packer {
     if (!store.meta("ended_by")) packed_.unfinished.push_back(given.string());
   }
 
+  /// Replaces what was measured of the mechanisms without training them.
+  void take_measured(const fs::path& given) {
+    if (cells_.empty()) return;  // close() refuses
+    const Store store(store_file(given), Store::Mode::read_only);
+    std::map<std::string, nlohmann::json> measured;  // by mechanism, then by objective
+    std::set<std::string> names;
+    for (const auto& evaluation : store.evaluations()) {
+      for (const auto* key : {"model", "semantics"}) {
+        require_equal(given, key, evaluation);
+      }
+      for (const auto& [name, value] : evaluation.measured.items()) {
+        if (!table_format::is_measured_objective(value)) continue;
+        measured[evaluation.candidate].emplace(name, value);
+        names.insert(name);
+      }
+    }
+    if (names.empty()) {
+      throw InputError(given.string() + ": nothing was measured there, such as latency");
+    }
+    for (auto& [key, cell] : cells_) {
+      const auto found = measured.find(key.first);
+      if (found != measured.end()) cell.evaluation.measured.update(found->second);
+    }
+    packed_.content.sources.push_back(
+        {{"name", run_name(given)},
+         {"measured", names},
+         {"environment", store.meta("environment").value_or(nullptr)}});
+  }
+
   Packed close() {
     if (!differences_.empty()) {
       throw InputError("these runs are no one table, they differ in\n  " +
@@ -141,6 +170,14 @@ class Packer {
     for (auto& key : differing_keys(packed_.content.facts, facts)) {
       differences_.insert(std::move(key));
     }
+  }
+
+  void require_equal(const fs::path& given, const char* key, const Evaluation& evaluation) const {
+    const auto& ours = packed_.content.identity.at(key);
+    const auto theirs = evaluation.identity.value(key, nlohmann::json());
+    if (ours == theirs) return;
+    throw InputError(given.string() + ": " + key + " is " + theirs.dump() +
+                     ", must be that of the " + "table: " + ours.dump());
   }
 
   void add(const fs::path& given, const Evaluation& evaluation) {
@@ -197,9 +234,11 @@ fs::path store_file(const fs::path& store_or_folder) {
   return fs::is_directory(store_or_folder) ? store_or_folder / kStoreName : store_or_folder;
 }
 
-Packed pack(const std::vector<fs::path>& stores, const std::string& name) {
+Packed pack(const std::vector<fs::path>& stores, const std::string& name,
+            const fs::path& measured) {
   Packer packer(name);
   for (const auto& store : stores) packer.take(store);
+  if (!measured.empty()) packer.take_measured(measured);
   return packer.close();
 }
 

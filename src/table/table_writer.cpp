@@ -148,7 +148,7 @@ class Layout {
     std::map<std::string, std::vector<nlohmann::json>> by_name;
     for (const auto& [replicate, cell] : replicates) {
       for (const auto& [name, value] : cell->measured.items()) {
-        if (value.is_object() && value.contains("value")) by_name[name].push_back(value);
+        if (format::is_measured_objective(value)) by_name[name].push_back(value);
       }
     }
     auto medians = nlohmann::json::object();

@@ -31,9 +31,9 @@ class PackTest : public ::testing::Test {
     write_table(pack(stores, "small").content, file);
     return Table(file);
   }
-  static std::string refusal(const std::vector<fs::path>& stores) {
+  static std::string refusal(const std::vector<fs::path>& stores, const fs::path& measured = {}) {
     try {
-      (void)pack(stores, "small");
+      (void)pack(stores, "small", measured);
     } catch (const InputError& error) {
       return error.what();
     }
@@ -66,6 +66,34 @@ TEST_F(PackTest, ATableIsWhatTheStoreSays) {
   const auto comparison = compare(small, run / "store.sqlite");
   EXPECT_EQ(comparison.cells, 36);
   EXPECT_THAT(comparison.differences, IsEmpty());
+}
+
+TEST_F(PackTest, MeasurementsMayComeFromAnotherRun) {
+  const auto run = store("run", small_cells());
+  auto elsewhere = changed([](nlohmann::json& identity) { identity["training"]["steps"] = 1; });
+  for (auto& cell : elsewhere) cell.measured["latency"] = {{"value", 77.0}, {"device", "other"}};
+  const auto other = store("quiet", elsewhere);
+  const auto file = folder_.path() / "small.table";
+  write_table(pack({run}, "small", other).content, file);
+  const Table measured(file);
+  const auto plain = table({run});
+  for (std::int64_t i = 0; i < plain.num_mechanisms(); ++i) {
+    EXPECT_EQ(measured.measured(i).at("latency").at("value"), 77.0);
+    EXPECT_NE(plain.measured(i).at("latency").at("value"), 77.0);
+    EXPECT_EQ(canonical_json(measured.evaluation(i, 0)), canonical_json(plain.evaluation(i, 0)));
+  }
+  const auto& source = measured.facts().at("sources").at(1);
+  EXPECT_EQ(source.at("name"), "quiet");
+  EXPECT_EQ(source.at("measured"), nlohmann::json::array({"latency"}));
+
+  const auto wider = changed([](nlohmann::json& identity) {
+    identity["model"] = {{"width", 999}};
+  });
+  EXPECT_THAT(refusal({run}, store("wider", wider)), HasSubstr("wider: model is {\"width\":999}"));
+  auto nothing = small_cells();
+  for (auto& cell : nothing) cell.measured.erase("latency");
+  EXPECT_THAT(refusal({run}, store("nothing", nothing)),
+              HasSubstr("nothing: nothing was measured there"));
 }
 
 TEST_F(PackTest, RunsOfSeveralMachinesAreOneTable) {
