@@ -87,6 +87,7 @@ class Reader {
     check_budget();
     check_replicates();
     check_further();
+    check_racing();
     check_informed();
     fit_to_search();
     diagnostics_.throw_if_any();
@@ -324,6 +325,29 @@ class Reader {
     }
     if (experiment_.tuning) {
       diagnostics_.add(origin_of("baseline", "tune"), "baseline.tune: must be false: " + why);
+    }
+  }
+
+  void check_racing() {
+    const auto& evaluation = experiment_.evaluation;
+    const auto most = evaluation.get<Integer>("racing_replicates");
+    if (mistaken_.contains("evaluation") || most == 0) return;
+    const auto text = std::to_string(most);
+    if (const auto replicates = evaluation.get<Integer>("replicates"); most <= replicates) {
+      refuse("evaluation.racing_replicates", text,
+             "must be more than evaluation.replicates = " + std::to_string(replicates) +
+                 ", or 0 for no racing");
+    }
+    if (const auto& repeated = evaluation.get<std::string>("repeated"); repeated != "reuse") {
+      refuse("evaluation.repeated", repeated,
+             "must be reuse where evaluation.racing_replicates = " + text +
+                 ": races decide what is evaluated again");
+    }
+    for (const auto& objective : experiment_.objectives.objectives) {
+      if (!objective.objective.across) continue;
+      refuse("evaluation.racing_replicates", text,
+             "must be 0 for the objective " + objective.name +
+                 ", of which a single replicate has no value");
     }
   }
 

@@ -96,6 +96,7 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   };
   auto options = evaluator_options(experiment);
   options.budget.train_seconds = 0.0;
+  options.racing.reset();  // how close candidates will be, nobody can make up
   if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<MadeUp>(problem, rehearsal), store, made_up, options);
@@ -112,6 +113,11 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
   RecordingEvaluator::Options options;
   options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
   options.replicates = experiment.evaluation.get<std::int64_t>("replicates");
+  if (const auto most = experiment.evaluation.get<std::int64_t>("racing_replicates"); most > 0) {
+    options.racing = Racing{.replicates = most,
+                            .elites = experiment.evaluation.get<std::int64_t>("racing_elites"),
+                            .confidence = experiment.evaluation.get<double>("racing_confidence")};
+  }
   options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),
                     .evaluations = experiment.budget.get<std::int64_t>("evaluations"),
                     .train_seconds = tighter(experiment.budget.get<double>("train_seconds"),

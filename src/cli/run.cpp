@@ -336,6 +336,20 @@ void settings_lines(const nlohmann::json& value, const std::string& path, std::o
   }
 }
 
+/// What the search will ask for and train, as far as a rehearsal without races can tell.
+std::string evaluations_text(const Experiment& experiment, const Rehearsal& rehearsal) {
+  const auto racing = evaluator_options(experiment).racing;
+  const bool cut = racing && experiment.budget.get<std::int64_t>("evaluations") > 0;
+  return (!rehearsal.whole ? "at least "
+          : cut            ? "at most "
+                           : "") +
+         std::to_string(rehearsal.asked) + " asked in " + std::to_string(rehearsal.batches) +
+         " batches, " + (racing ? "at least " : "about ") + std::to_string(rehearsal.trained) +
+         " trained" +
+         (racing ? " (races: up to " + std::to_string(racing->replicates) + " times each)" : "") +
+         ", and the baseline " + experiment.baseline;
+}
+
 std::string objectives_text(const ObjectiveSet& set) {
   std::vector<std::string> texts;
   for (const auto& objective : set.objectives) {
@@ -375,10 +389,7 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder, bool
                         std::to_string(experiment.seed));
   line("objectives", objectives_text(setup->objectives));
   if (trains) {
-    line("evaluations", (rehearsal.whole ? "" : "at least ") + std::to_string(rehearsal.asked) +
-                            " asked in " + std::to_string(rehearsal.batches) + " batches, about " +
-                            std::to_string(rehearsal.trained) + " trained, and the baseline " +
-                            experiment.baseline);
+    line("evaluations", evaluations_text(experiment, rehearsal));
     training_lines(experiment, setup->facts, line);
     line("device", setup->facts.value("device", "") + ", " + std::to_string(workers) +
                        " trainings at once, " +
@@ -390,8 +401,9 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder, bool
                                   " asks for one candidate after the other, so that after the "
                                   "initial population one works"));
     const double each = calibrate ? calibrated_seconds(rehearsal, *problem) : 0.0;
+    const auto options = evaluator_options(experiment);
     const auto trainings = static_cast<double>(
-        rehearsal.trained + experiment.evaluation.get<std::int64_t>("replicates"));
+        rehearsal.trained + (options.racing ? options.racing->replicates : options.replicates));
     const int busy = algorithm.batches ? workers : 1;
     const auto tuning = tuning_plan(experiment, rehearsal.trained);
     const auto retest = retest_plan(experiment);
@@ -400,7 +412,8 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder, bool
     const auto further = static_cast<double>(tuning.trainings + retest.trainings) / workers;
     if (calibrate)
       line("time", "about " + human_duration(each) + " a training, " +
-                       human_duration(each * (trainings / busy + further)) + " in all");
+                       human_duration(each * (trainings / busy + further)) + " in all" +
+                       (options.racing ? ", races apart" : ""));
   }
   line("folder", folder.string() + (fs::exists(folder / "store.sqlite") ? " (continues)" : ""));
   plan << "settings\n";

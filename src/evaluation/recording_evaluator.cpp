@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -68,6 +69,8 @@ struct RecordingEvaluator::State {
   double train_seconds = 0.0;                ///< of these, as far as they are there
   std::string spent{};                       ///< what ended the search
   std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
+  std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
+  std::map<std::string, std::size_t> racer_by_candidate{};
   std::mutex progress_mutex{};
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr) {
@@ -84,8 +87,22 @@ struct RecordingEvaluator::State {
     return options.budget.train_seconds > 0.0 && train_seconds >= options.budget.train_seconds;
   }
 
+  /// Evaluations that the budget has left.
+  [[nodiscard]] std::size_t room() const {
+    if (options.budget.evaluations == 0) return std::numeric_limits<std::size_t>::max();
+    const auto most = static_cast<std::size_t>(options.budget.evaluations);
+    return most - std::min(most, charged.size());
+  }
+  void spend_evaluations() { spent = std::to_string(options.budget.evaluations) + " evaluations"; }
+
   struct Pending;
   std::vector<Pending> assign(const std::vector<Genotype>& batch, std::vector<Task>& tasks);
+  void race(std::vector<Pending>& batch);
+  void run_round(const std::vector<std::size_t>& round);
+  std::size_t enter(const std::string& candidate);
+  [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
+  [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
+                              std::int64_t earlier_asks) const;
   void recall_or_measure(std::vector<Task> tasks);
   void measure_all(std::vector<Task> tasks);
   void charge(const Evaluation& evaluation);
@@ -105,6 +122,7 @@ struct RecordingEvaluator::State::Pending {
 std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assign(
     const std::vector<Genotype>& batch, std::vector<Task>& tasks) {
   std::vector<Pending> pending;
+  std::size_t newcomers = 0;
   for (const auto& genotype : batch) {
     const auto asks_before = asked + static_cast<std::int64_t>(pending.size());
     if (options.budget.asks > 0 && asks_before >= options.budget.asks) {
@@ -120,9 +138,11 @@ std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assig
       fresh.push_back(
           make_task(*measurement, candidate, static_cast<std::int64_t>(before + fresh.size())));
     }
-    const auto after = static_cast<std::int64_t>(charged.size() + fresh.size());
-    if (options.budget.evaluations > 0 && after > options.budget.evaluations) {
-      spent = std::to_string(options.budget.evaluations) + " evaluations";
+    if (!reuse) ++newcomers;
+    // A race is to put every newcomer's first score to the test at least once.
+    const auto kept = options.racing ? newcomers : 0;
+    if (fresh.size() + kept > room()) {
+      spend_evaluations();
       break;
     }
     for (auto& task : fresh) {
@@ -283,6 +303,68 @@ void RecordingEvaluator::State::measure_all(std::vector<Task> tasks) {
   if (stopped) throw StopRequested();
 }
 
+/// Gives further replicates, round by round, to whom they may help to tell who is best.
+void RecordingEvaluator::State::race(std::vector<Pending>& batch) {
+  std::vector<std::size_t> entrants;
+  for (const auto& ask : batch) entrants.push_back(enter(ask.candidate));
+  while (!over_train_seconds()) {
+    auto round = undecided(racers, entrants, *options.racing);
+    if (round.size() > room()) {
+      spend_evaluations();
+      round.resize(room());
+    }
+    if (round.empty()) break;
+    run_round(round);
+  }
+  for (auto& ask : batch) ask.ids = replicates.at(ask.candidate);
+}
+
+/// One further replicate each, the next one, so that what two candidates share makes pairs.
+void RecordingEvaluator::State::run_round(const std::vector<std::size_t>& round) {
+  std::vector<Task> tasks;
+  for (const auto i : round) {
+    auto& ids = replicates.at(racers[i].candidate);
+    tasks.push_back(
+        make_task(*measurement, racers[i].candidate, static_cast<std::int64_t>(ids.size())));
+    ids.push_back(tasks.back().id);
+    charged.insert(tasks.back().id);
+  }
+  recall_or_measure(std::move(tasks));
+  for (const auto i : round) {
+    auto& ids = replicates.at(racers[i].candidate);
+    if (!there(ids.back())) {  // the device's time is spent
+      charged.erase(ids.back());
+      ids.pop_back();
+    }
+    enter(racers[i].candidate);
+  }
+}
+
+/// Tells the race of a candidate's replicates. @return its position among the racers.
+std::size_t RecordingEvaluator::State::enter(const std::string& candidate) {
+  const auto [found, fresh] = racer_by_candidate.try_emplace(candidate, racers.size());
+  if (fresh) racers.push_back({.candidate = candidate});
+  auto& racer = racers[found->second];
+  const auto& ids = replicates.at(candidate);
+  for (auto i = racer.replicates.size(); i < ids.size(); ++i) {
+    racer.replicates.push_back(is_usable(known.at(ids[i])) ? fitness({ids[i]}) : Point());
+  }
+  const auto present = answer(candidate, ids, 0);
+  racer.mean = present.usable ? present.fitness : Point();
+  return found->second;
+}
+
+Answer RecordingEvaluator::State::answer(const std::string& candidate,
+                                         const std::vector<std::string>& ids,
+                                         std::int64_t earlier_asks) const {
+  const bool usable = std::any_of(
+      ids.begin(), ids.end(), [this](const std::string& id) { return is_usable(known.at(id)); });
+  return {.candidate = candidate,
+          .fitness = fitness(ids),
+          .usable = usable,
+          .earlier_asks = earlier_asks};
+}
+
 std::vector<double> RecordingEvaluator::State::fitness(const std::vector<std::string>& ids) const {
   std::vector<const Evaluation*> evaluations;
   for (const auto& id : ids) evaluations.push_back(&known.at(id));
@@ -304,7 +386,7 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   if (!state.spent.empty()) return {};
   state.measurement->begin_batch(state.history);
   std::vector<Task> tasks;
-  const auto pending = state.assign(batch, tasks);
+  auto pending = state.assign(batch, tasks);
   const std::int64_t first = state.asked;
   state.asked += static_cast<std::int64_t>(pending.size());
   {
@@ -312,20 +394,20 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
     state.report(Progress::Kind::batch_started);
   }
   state.recall_or_measure(std::move(tasks));
+  // Where the device's time ended, the asks before the first incomplete one are answered.
+  const auto there = [&state](const std::string& id) { return state.there(id); };
+  pending.erase(std::find_if_not(pending.begin(), pending.end(),
+                                 [&there](const auto& ask) {
+                                   return std::all_of(ask.ids.begin(), ask.ids.end(), there);
+                                 }),
+                pending.end());
+  if (state.options.racing) state.race(pending);
 
   std::vector<Answer> answers;
   std::vector<Ask> record;
   for (std::size_t i = 0; i < pending.size(); ++i) {
     const auto& ask = pending[i];
-    const auto there = [&state](const std::string& id) { return state.known.contains(id); };
-    if (!std::all_of(ask.ids.begin(), ask.ids.end(), there)) break;
-    const bool usable = std::any_of(ask.ids.begin(), ask.ids.end(), [&](const std::string& id) {
-      return is_usable(state.known.at(id));
-    });
-    answers.push_back({.candidate = ask.candidate,
-                       .fitness = state.fitness(ask.ids),
-                       .usable = usable,
-                       .earlier_asks = ask.earlier_asks});
+    answers.push_back(state.answer(ask.candidate, ask.ids, ask.earlier_asks));
     record.push_back({.number = first + static_cast<std::int64_t>(i),
                       .batch = state.batches,
                       .genotype = to_text(batch[i]),
@@ -347,7 +429,9 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
 
 std::vector<Evaluation> RecordingEvaluator::evaluate(const std::string& candidate) {
   std::vector<Task> tasks;
-  for (std::int64_t replicate = 0; replicate < state_->options.replicates; ++replicate) {
+  const auto& options = state_->options;
+  const auto count = options.racing ? options.racing->replicates : options.replicates;
+  for (std::int64_t replicate = 0; replicate < count; ++replicate) {
     tasks.push_back(make_task(*state_->measurement, candidate, replicate));
   }
   return evaluate(tasks);

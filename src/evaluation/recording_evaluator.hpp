@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "evaluation/evaluator.hpp"
 #include "evaluation/measurement.hpp"
+#include "evaluation/racing.hpp"
 #include "store/store.hpp"
 
 namespace nas {
@@ -44,12 +46,19 @@ struct Progress {
 /// Answers asks for candidates: from the store where the answer is known, else by measuring on a
 /// pool of workers. Results, their order and the recorded asks do not depend on the number of
 /// workers.
+///
+/// With racing, answers are means over all replicates so far, once a batch's race is decided. They
+/// stay what they are until the candidate is asked for again.
 class RecordingEvaluator final : public Evaluator {
  public:
   struct Options {
     int workers = 1;
     Repeated repeated = Repeated::reuse;
     std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
+    /// How a batch's candidates get further ones; needs Repeated::reuse, and objectives that a
+    /// single replicate has a value of. A batch is cut where the budget of evaluations has no
+    /// further one for each newcomer.
+    std::optional<Racing> racing{};
     Budget budget{};
     std::function<void(const Progress&)> on_progress{};  ///< may be empty
   };
@@ -63,8 +72,8 @@ class RecordingEvaluator final : public Evaluator {
 
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
 
-  /// Evaluates a candidate outside the search (the baseline), all its replicates: stored, not
-  /// recorded as an ask, not charged to the budget.
+  /// Evaluates a candidate outside the search (the baseline), all its replicates (with racing, the
+  /// most): stored, not recorded as an ask, not charged to the budget.
   std::vector<Evaluation> evaluate(const std::string& candidate);
   /// The same for tasks of any kind that the measurement knows, no two of them equal.
   std::vector<Evaluation> evaluate(const std::vector<Task>& tasks);

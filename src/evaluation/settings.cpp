@@ -95,6 +95,14 @@ std::vector<Setting> evaluation_settings() {
              "answer the mean over all replicates so far"),
       integer("replicates", 1, 1,
               "evaluations of a candidate, each with its own seeds; objectives are their mean"),
+      integer("racing_replicates", 0, 0,
+              "most evaluations of a candidate in the races that give further ones to those that "
+              "may be the best; 0 = no racing"),
+      integer("racing_elites", 3, 1,
+              "how many best candidates a race looks for where there is one objective; several: "
+              "the non-dominated ones"),
+      below_one(positive(number("racing_confidence", 0.95, 0.0,
+                                "of each paired t-test by which a race leaves a candidate"))),
       number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
       integer("keep_models", 0, 0, "number of best models whose weights are saved"),
       choice("causality", "auto", {"auto", "require", "ignore"},

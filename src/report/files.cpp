@@ -34,6 +34,15 @@ nlohmann::json values_json(const RunSummary& run, const std::vector<double>& val
   return json;
 }
 
+nlohmann::json standard_errors_json(const RunSummary& run, const RankedCandidate& candidate) {
+  auto json = nlohmann::json::object();
+  for (std::size_t i = 0; i < candidate.standard_errors.size(); ++i) {
+    const auto& error = candidate.standard_errors[i];
+    json[run.objectives[i].name] = error ? finite(*error) : nullptr;
+  }
+  return json;
+}
+
 nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
   nlohmann::json ids = nlohmann::json::array();
   for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
@@ -44,6 +53,7 @@ nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& cand
   return {{"mechanism", candidate.label},
           {"candidate", candidate.candidate},
           {"values", values_json(run, candidate.values)},
+          {"standard_errors", standard_errors_json(run, candidate)},
           {"on_front", candidate.on_front},
           {"n", candidate.n},
           {"first_ask", candidate.first_ask},
@@ -61,6 +71,7 @@ nlohmann::json front_json(const RunSummary& run) {
     front.push_back({{"mechanism", candidate.label},
                      {"candidate", candidate.candidate},
                      {"values", values_json(run, candidate.values)},
+                     {"standard_errors", standard_errors_json(run, candidate)},
                      {"n", candidate.n},
                      {"evaluations", ids},
                      {"knee", run.knee == i}});
@@ -190,6 +201,38 @@ std::vector<std::size_t> further_objectives(const RunSummary& run, const Row& co
 
 }  // namespace
 
+namespace {
+
+Row mean_columns(const RunSummary& run) {
+  Row columns;
+  for (const auto& objective : run.objectives) {
+    columns.push_back(objective.name + "_mean");
+    columns.push_back(objective.name + "_standard_error");
+  }
+  columns.emplace_back("n");
+  return columns;
+}
+
+/// What the replicates of one candidate came to together, by candidate.
+std::map<std::string, Row> mean_fields(const RunSummary& run) {
+  std::map<std::string, Row> fields;
+  const auto add = [&](const RankedCandidate& candidate) {
+    auto& row = fields[candidate.candidate];
+    if (!row.empty()) return;
+    for (std::size_t i = 0; i < candidate.values.size(); ++i) {
+      const auto& error = candidate.standard_errors[i];
+      row.push_back(shortest(candidate.values[i]));
+      row.push_back(error ? shortest(*error) : "");
+    }
+    row.push_back(std::to_string(candidate.n));
+  };
+  for (const auto& candidate : run.ranking) add(candidate);
+  if (run.baseline) add(*run.baseline);
+  return fields;
+}
+
+}  // namespace
+
 std::string evaluations_csv(const RunSummary& run) {
   struct Answered {
     std::string numbers, batch;  // of the first
@@ -210,7 +253,10 @@ std::string evaluations_csv(const RunSummary& run) {
   header.insert(header.end(), {"parameters", "flops", "steps", "train_seconds", "peak_bytes"});
   const auto objectives = further_objectives(run, header);
   for (const auto i : objectives) header.push_back(run.objectives[i].name);
+  const auto means = mean_columns(run);
+  header.insert(header.end(), means.begin(), means.end());
   header.emplace_back("id");
+  const auto together = mean_fields(run);
 
   auto text = csv_line(header);
   for (const auto& evaluation : run.evaluations) {
@@ -236,6 +282,9 @@ std::string evaluations_csv(const RunSummary& run) {
       const auto value = run.value(evaluation, i);
       row.push_back(value ? shortest(*value) : "");
     }
+    const auto mean = together.find(evaluation.candidate);
+    const auto of_mean = mean == together.end() ? Row(means.size()) : mean->second;
+    row.insert(row.end(), of_mean.begin(), of_mean.end());
     row.push_back(evaluation.id);
     text += csv_line(row);
   }

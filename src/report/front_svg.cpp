@@ -61,8 +61,10 @@ std::string tooltip(const RunSummary& run, const RankedCandidate& candidate) {
   auto text = shortened(candidate.label, 100);
   for (std::size_t i = 0; i < candidate.values.size(); ++i) {
     text += (i == 0 ? ": " : ", ") + run.objectives[i].name + " " + shortest(candidate.values[i]);
+    const auto error = candidate.standard_errors[i].value_or(0.0);
+    if (error > 0.0) text += " (s.e. " + number_text(error) + ")";
   }
-  return text;
+  return text + ", n = " + std::to_string(candidate.n);
 }
 
 /// Of how many dominated candidates one is drawn: more of them only make the file large.

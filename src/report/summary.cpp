@@ -7,6 +7,7 @@
 
 #include "indicators/archive.hpp"
 #include "search/search.hpp"
+#include "statistics/statistics.hpp"
 
 namespace nas {
 
@@ -154,10 +155,31 @@ void RunSummary::digest_asks() {
   evaluated = static_cast<std::int64_t>(seen.size());
   for (auto& [name, candidate] : candidates) {
     candidate.candidate = name;
-    candidate.label = label(name);
-    candidate.values = natural(candidate.fitness);
+    complete(candidate);
     if (!candidate.fitness.empty()) ranking.push_back(std::move(candidate));
   }
+}
+
+/// Fills in what follows from a candidate's name, fitness and evaluations.
+void RunSummary::complete(RankedCandidate& candidate) const {
+  candidate.label = label(candidate.candidate);
+  candidate.values = natural(candidate.fitness);
+  for (std::size_t i = 0; i < candidate.values.size(); ++i) {
+    candidate.standard_errors.push_back(standard_error(candidate, i));
+  }
+}
+
+std::optional<double> RunSummary::standard_error(const RankedCandidate& candidate,
+                                                 std::size_t objective) const {
+  std::vector<double> values;
+  for (const auto* evaluation : candidate.evaluations) {
+    if (!is_usable(*evaluation)) continue;
+    const auto one = value(*evaluation, objective);
+    if (!one) return std::nullopt;
+    values.push_back(*one);
+  }
+  if (values.size() < 2) return std::nullopt;
+  return estimate(values).standard_error;
 }
 
 void RunSummary::digest_batches() {
@@ -215,13 +237,12 @@ void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
   }
   if (found.n == 0) return;
   found.candidate = found.evaluations.front()->candidate;
-  found.label = label(found.candidate);
   for (const auto& value : record->at("fitness")) {
     if (!value.is_number() || !std::isfinite(value.get<double>())) return;
     found.fitness.push_back(value.get<double>());
   }
   if (found.fitness.size() != objectives.size()) return;
-  found.values = natural(found.fitness);
+  complete(found);
   for (const auto& candidate : ranking) {
     if (candidate.candidate != found.candidate) continue;
     found.first_ask = candidate.first_ask;
@@ -233,14 +254,17 @@ void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
 
 std::optional<double> RunSummary::value(const Evaluation& evaluation, std::size_t objective) const {
   const auto& name = objectives.at(objective).name;
+  const auto measured = evaluation.measured.find(name);
+  const bool is_measured = measured != evaluation.measured.end();
+  // First, since an objective may have been given the name of another quantity.
+  if (is_measured && measured->is_object() && measured->contains("value") &&
+      measured->at("value").is_number()) {
+    return measured->at("value").get<double>();
+  }
   if (const auto found = evaluation.values.find(name); found != evaluation.values.end()) {
     return found->second;
   }
-  if (const auto found = evaluation.measured.find(name);
-      found != evaluation.measured.end() && found->is_object() && found->contains("value") &&
-      found->at("value").is_number()) {
-    return found->at("value").get<double>();
-  }
+  if (is_measured && measured->is_number()) return measured->get<double>();
   if (const auto found = answered_alone_.find(evaluation.id); found != answered_alone_.end()) {
     return objectives[objective].natural(found->second->fitness[objective]);
   }

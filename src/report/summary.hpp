@@ -36,6 +36,9 @@ struct RankedCandidate {
   std::string label;            ///< for people
   std::vector<double> values;   ///< one an objective, in its own unit and sense
   std::vector<double> fitness;  ///< the same in minimisation form
+  /// Of each value, a mean over n trainings: s / sqrt(n). Nothing for n = 1, and where the value is
+  /// no mean.
+  std::vector<std::optional<double>> standard_errors;
   bool on_front = false;        ///< not dominated by another candidate of the search
   std::int64_t n = 0;           ///< usable evaluations
   std::int64_t first_ask = -1;  ///< ask at which it first came; -1: outside the search
@@ -80,8 +83,9 @@ struct RunSummary {
   /// Usable candidates that the search asked for. One objective: the best first. Several: the
   /// front, then the others, both by the first objective.
   ///
-  /// A candidate's fitness is that of its last usable ask; where each ask trained it afresh and
-  /// answered by that alone (evaluation.repeated = retrain), the mean over its usable asks.
+  /// A candidate's fitness is that of its last usable ask, the mean over all its trainings; where
+  /// each ask trained it afresh and answered by that alone (evaluation.repeated = retrain), the
+  /// mean over its usable asks.
   std::vector<RankedCandidate> ranking;
   std::vector<std::size_t> front;           ///< the non-dominated ones in ranking
   std::optional<std::size_t> knee;          ///< in ranking; where a front has three or more
@@ -111,6 +115,9 @@ struct RunSummary {
   void find_front();
   void find_baseline(const std::optional<nlohmann::json>& record);
   [[nodiscard]] std::vector<double> natural(const std::vector<double>& fitness) const;
+  [[nodiscard]] std::optional<double> standard_error(const RankedCandidate& candidate,
+                                                     std::size_t objective) const;
+  void complete(RankedCandidate& candidate) const;
 
   nlohmann::json labels_;
   std::map<std::string, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one

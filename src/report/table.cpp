@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "core/format.hpp"
@@ -12,6 +13,7 @@
 #include "report/retest_table.hpp"
 #include "report/text.hpp"
 #include "search/search.hpp"
+#include "statistics/statistics.hpp"
 
 namespace nas {
 
@@ -41,11 +43,17 @@ std::vector<Column> name_columns(const Rows& rows) {
   return {std::move(names), std::move(mechanisms)};
 }
 
-Column objective_column(const Rows& rows, const RunSummary& run, std::size_t objective) {
-  return column(rows, run.objectives[objective].title(),
-                [objective](const RankedCandidate& candidate) {
-                  return number_text(candidate.values[objective]);
-                });
+/// An objective's means, and their standard errors where any of them has one that is not 0.
+void add_objective(std::vector<Column>& columns, const Rows& rows, const RunSummary& run,
+                   std::size_t objective) {
+  columns.push_back(column(rows, run.objectives[objective].title(),
+                           [objective](const RankedCandidate& candidate) {
+                             return number_text(candidate.values[objective]);
+                           }));
+  columns.push_back(column(rows, "s.e.", [objective](const RankedCandidate& candidate) {
+    const auto error = candidate.standard_errors[objective].value_or(0.0);
+    return error == 0.0 ? std::string() : number_text(error);
+  }));
 }
 
 Column replicates_column(const Rows& rows) {
@@ -69,12 +77,26 @@ Column baseline_column(const Rows& rows, const RunSummary& run) {
   });
 }
 
-Column accuracy_column(const Rows& rows) {
-  return column(rows, "accuracy", [](const RankedCandidate& candidate) -> std::string {
-    const auto* evaluation = candidate.usable_evaluation();
-    if (evaluation == nullptr || evaluation->curve.empty()) return {};
-    return fixed_text(100.0 * evaluation->curve.back().valid.accuracy(), 1) + " %";
-  });
+/// Accuracies in percent, a mean over the usable evaluations, and their standard errors.
+void add_accuracy(std::vector<Column>& columns, const Rows& rows) {
+  const auto accuracy = [](const RankedCandidate& candidate) -> std::optional<Estimate> {
+    std::vector<double> values;
+    for (const auto* evaluation : candidate.evaluations) {
+      if (!is_usable(*evaluation) || evaluation->curve.empty()) continue;
+      values.push_back(100.0 * evaluation->curve.back().valid.accuracy());
+    }
+    if (values.empty()) return std::nullopt;
+    return estimate(values);
+  };
+  columns.push_back(column(rows, "accuracy", [accuracy](const RankedCandidate& candidate) {
+    const auto percent = accuracy(candidate);
+    return percent ? fixed_text(percent->mean, 1) + " %" : std::string();
+  }));
+  columns.push_back(column(rows, "s.e.", [accuracy](const RankedCandidate& candidate) {
+    const auto percent = accuracy(candidate);
+    const bool known = percent && percent->n > 1;
+    return known ? fixed_text(percent->standard_error, 1) : std::string();
+  }));
 }
 
 Column number_column(const Rows& rows, const char* header, const char* name) {
@@ -103,11 +125,11 @@ std::string best_table(const RunSummary& run) {
   if (run.baseline) rows.emplace_back("baseline", &*run.baseline);
   if (rows.empty()) return {};
   auto columns = name_columns(rows);
-  columns.push_back(objective_column(rows, run, 0));
+  add_objective(columns, rows, run, 0);
   columns.push_back(baseline_column(rows, run));
   columns.push_back(replicates_column(rows));
   const auto& key = run.objectives.front().key;
-  if (key != "accuracy") columns.push_back(accuracy_column(rows));
+  if (key != "accuracy") add_accuracy(columns, rows);
   if (key != "parameters") columns.push_back(number_column(rows, "params", "parameters"));
   if (key != "flops") columns.push_back(number_column(rows, "FLOPs", "flops"));
   columns.push_back(seconds_column(rows));
@@ -154,7 +176,7 @@ std::string front_table(const RunSummary& run) {
   if (rows.empty()) return text.str();
   auto columns = name_columns(rows);
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
-    columns.push_back(objective_column(rows, run, i));
+    add_objective(columns, rows, run, i);
   }
   columns.push_back(replicates_column(rows));
   columns.push_back(ask_column(rows));
@@ -217,6 +239,24 @@ std::string failures_text(const RunSummary& run) {
   return text;
 }
 
+/// What the numbers of trainings can and cannot say.
+std::string replicates_text(const RunSummary& run) {
+  const auto [fewest, most] =
+      std::minmax_element(run.ranking.begin(), run.ranking.end(),
+                          [](const auto& a, const auto& b) { return a.n < b.n; });
+  std::string text;
+  if (most->n > 1) {
+    text += "\nValues are means over n trainings, s.e. their standard errors.\n";
+  }
+  if (fewest->n == 1 && run.retest.is_null()) {
+    text +=
+        "\nn = 1: one training each, hence no standard error. Differences below the noise "
+        "between seeds mean\n"
+        "nothing, and the best of many single trainings looks better than it is.\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string closing_table(const RunSummary& run) {
@@ -232,12 +272,8 @@ std::string closing_table(const RunSummary& run) {
   if (run.several()) text << hypervolume_text(run);
   text << canary_text(run);
   if (!run.failures.empty()) text << "\nfailures\n" << failures_text(run);
+  if (trained && !run.ranking.empty()) text << replicates_text(run);
   text << retest_table(run);
-  if (trained && run.retest.is_null() && !run.ranking.empty() && run.ranking.front().n == 1) {
-    text << "\nn = 1: one training each. Differences below the noise between seeds mean nothing, "
-            "and the best of\n"
-            "many single trainings looks better than it is.\n";
-  }
   return text.str();
 }
 

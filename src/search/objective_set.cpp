@@ -96,6 +96,13 @@ void ObjectiveSet::screen(const Subject& subject, const nlohmann::json& known,
 
 void ObjectiveSet::check_trained(Evaluation& evaluation) const {
   if (is_usable(evaluation)) reject_violations(constraints, true, evaluation);
+  for (const auto& objective : objectives) {
+    const bool recorded =
+        objective.name == objective.key && evaluation.values.contains(objective.name);
+    if (!objective.objective.trained || recorded || !is_usable(evaluation)) continue;
+    evaluation.measured.emplace(objective.name,
+                                nlohmann::json{{"value", objective.value(evaluation)}});
+  }
 }
 
 std::vector<double> ObjectiveSet::failure() const {

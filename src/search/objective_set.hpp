@@ -58,7 +58,8 @@ struct ObjectiveSet {
   /// Everything that needs no training; status `rejected` if that breaks a constraint.
   /// @param known  measured values of the same function by name (an object), where there are any.
   void screen(const Subject& subject, const nlohmann::json& known, Evaluation& evaluation) const;
-  /// The constraints on what training found; status `rejected` if one is broken.
+  /// The constraints on what training found; status `rejected` if one is broken. An objective that
+  /// is not recorded under its own name is then measured[name] = {"value": ...}.
   void check_trained(Evaluation& evaluation) const;
 
   /// Values over the replicates of a candidate; those of a failure where they are not finite, or

@@ -1,5 +1,6 @@
 #include "store/store.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <optional>
@@ -248,28 +249,38 @@ std::vector<Evaluation> Store::evaluations() const {
   return evaluations;
 }
 
+namespace {
+
+/// Whether the shorter of two lists is the beginning of the other.
+bool begin_alike(const nlohmann::json& a, const nlohmann::json& b) {
+  const auto common = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
+  return std::equal(a.begin(), a.begin() + common, b.begin());
+}
+
+}  // namespace
+
 void Store::add_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
     auto select = state_->statement("SELECT genotype, evaluations FROM asks WHERE number = ?");
-    auto insert = state_->statement("INSERT OR IGNORE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
+    auto insert = state_->statement("INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
     for (const auto& ask : asks) {
-      const auto ids = nlohmann::json(ask.evaluations).dump();
+      const nlohmann::json ids = ask.evaluations;
       select.bind(1, ask.number);
       if (select.executeStep()) {
         const auto genotype = select.getColumn(0).getString();
         const auto recorded = select.getColumn(1).getString();
-        if (genotype != ask.genotype || recorded != ids) {
+        if (genotype != ask.genotype || !begin_alike(nlohmann::json::parse(recorded), ids)) {
           throw std::runtime_error("replay departs from the recorded run at ask " +
                                    std::to_string(ask.number) + ": recorded " + genotype + " " +
-                                   recorded + ", now " + ask.genotype + " " + ids);
+                                   recorded + ", now " + ask.genotype + " " + ids.dump());
         }
       }
       select.reset();
       insert.bind(1, ask.number);
       insert.bind(2, ask.batch);
       insert.bind(3, ask.genotype);
-      insert.bind(4, ids);
+      insert.bind(4, ids.dump());
       insert.bind(5, ask.reused ? 1 : 0);
       insert.bind(6, nlohmann::json(ask.fitness).dump());
       insert.exec();

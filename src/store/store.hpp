@@ -62,7 +62,8 @@ class Store {
   [[nodiscard]] std::vector<Evaluation> evaluations() const;
 
   /// Commits asks in one transaction; a number that is known already must agree in genotype and
-  /// evaluations.
+  /// evaluations. Only their number may differ, which replaces the ask: a race that the budget cut
+  /// short goes on under a larger one.
   /// @throws std::runtime_error "replay departs from the recorded run at ask N: ..." otherwise.
   void add_asks(const std::vector<Ask>& asks);
   [[nodiscard]] std::vector<Ask> asks() const;

@@ -7,6 +7,7 @@ namespace nas::testing {
 namespace {
 
 using namespace std::chrono_literals;
+namespace fs = std::filesystem;
 using ResumeTest = ProgramTest;
 
 /// A search of real trainings by two workers, long enough to be killed often; checkpoints several
@@ -49,6 +50,33 @@ TEST_F(ResumeTest, KilledTwentyTimesEndsLikeAnUninterruptedRun) {
   EXPECT_TRUE(!std::filesystem::exists(killed / "checkpoints") ||
               std::filesystem::is_empty(killed / "checkpoints"))
       << "finished trainings leave none";
+}
+
+TEST_F(ResumeTest, RacesOfAKilledRunGoOnExactly) {
+  const auto racing = [](const fs::path& folder) {
+    auto arguments = small_search(folder.string(), 200);
+    arguments.emplace_back("evaluation.racing_replicates=4");
+    arguments.emplace_back("evaluation.racing_elites=1");
+    arguments.emplace_back("evaluation.racing_confidence=0.5");
+    return arguments;
+  };
+  const auto whole = folder_ / "whole";
+  ASSERT_EQ(run("nas-run", racing(whole)), 0) << text();
+  EXPECT_NE(text().find("s.e."), std::string::npos) << text();
+  const auto killed = folder_ / "killed";
+  RandomEngine random(4);
+  int kills = 0;
+  int code = -1;
+  for (; kills < 6; ++kills) {
+    Program program("nas-run", racing(killed), folder_ / "killed.txt");
+    const auto moment = std::chrono::milliseconds(300 + random.below(900));
+    if (program.wait_for(moment, code)) break;
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  EXPECT_GT(kills, 1) << "the run is too short";
+  ASSERT_EQ(run("nas-run", racing(killed)), 0) << text();
+  EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }
 
 TEST_F(ResumeTest, ControlCReturnsWithinFiveSecondsAndTheSameCommandContinues) {

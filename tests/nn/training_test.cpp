@@ -215,6 +215,18 @@ TEST_F(TrainingTest, RateFollowsTheSchedule) {
   EXPECT_NEAR(cosine.rate(110), 0.0, 1e-12);
 }
 
+TEST_F(TrainingTest, BatchesKnowTheReplicateAndNotWhatIsTrained) {
+  // Two mechanisms of one replicate each make an order of their own, from the same three numbers.
+  TrainingOrder one(corpus_.train, 8, 3, 2);
+  TrainingOrder two(corpus_.train, 8, 3, 2);
+  TrainingOrder other(corpus_.train, 8, 3, 1);
+  for (const std::int64_t step : {0, 1, 7}) {
+    EXPECT_TRUE(torch::equal(one.batch(step).input, two.batch(step).input)) << step;
+    EXPECT_TRUE(torch::equal(one.batch(step).target, two.batch(step).target)) << step;
+    EXPECT_FALSE(torch::equal(one.batch(step).input, other.batch(step).input)) << step;
+  }
+}
+
 TEST_F(TrainingTest, EveryEpochShowsEveryWindowOnce) {
   TrainingOrder order(corpus_.train, 8, 3, 0);
   std::multiset<std::int64_t> first;

@@ -309,6 +309,33 @@ TEST_F(ExperimentTest, StabilityNeedsReplicates) {
             "");
 }
 
+TEST_F(ExperimentTest, RacingNeedsRoomAndReuseAndValuesOfSingleReplicates) {
+  EXPECT_EQ(
+      mistakes("evaluation: {replicates: 2, racing_replicates: 5, racing_elites: 1}\n" + kAny), "");
+  for (const auto* most : {"3", "2"}) {
+    EXPECT_EQ(mistakes("evaluation:\n  replicates: 3\n  racing_replicates: " + std::string(most) +
+                       "\n" + kAny),
+              "a.yaml:3:22: evaluation.racing_replicates = " + std::string(most) +
+                  ", must be more than evaluation.replicates = 3, or 0 for no racing");
+  }
+  for (const auto* repeated : {"retrain", "replicate"}) {
+    EXPECT_EQ(mistakes("evaluation: {racing_replicates: 5, repeated: " + std::string(repeated) +
+                       "}\n" + kAny),
+              "a.yaml:1:46: evaluation.repeated = " + std::string(repeated) +
+                  ", must be reuse where evaluation.racing_replicates = 5: races decide what is "
+                  "evaluated again");
+  }
+  EXPECT_EQ(mistakes("evaluation: {replicates: 3, racing_replicates: 5}\n"
+                     "objectives: [perplexity, seed_sd]\n" +
+                     kAny),
+            "a.yaml:1:48: evaluation.racing_replicates = 5, must be 0 for the objective seed_sd, "
+            "of which a single replicate has no value");
+  EXPECT_EQ(mistakes("evaluation: {racing_confidence: 1}\n" + kAny),
+            "a.yaml:1:33: evaluation.racing_confidence = 1, must be in (0, 1)");
+  EXPECT_EQ(mistakes("evaluation: {racing_elites: 0}\n" + kAny),
+            "a.yaml:1:29: evaluation.racing_elites = 0, must be >= 1");
+}
+
 TEST_F(ExperimentTest, AlgorithmsTakeTheNumberOfObjectivesTheyCan) {
   const auto one = mistakes("objectives: [perplexity, flops]\nalgorithm: {name: evo_ga}\n");
   EXPECT_EQ(

@@ -62,7 +62,7 @@ class FakeMeasurement : public Measurement {
     if (on_measure_) on_measure_(number, task);
     if (sleep_.count() > 0) std::this_thread::sleep_for(sleep_);
     evaluation.status = Status::ok;
-    evaluation.values["value"] = value(task.candidate, task.replicate);
+    evaluation.values["value"] = value_(task.candidate, task.replicate);
     CurvePoint point;
     point.step = 1;
     point.valid.nll = 1.5;
@@ -74,6 +74,7 @@ class FakeMeasurement : public Measurement {
   int version_ = 1;
   bool expensive_ = true;
   std::chrono::milliseconds sleep_{0};
+  std::function<double(const std::string& candidate, std::int64_t replicate)> value_ = value;
   std::function<void(const Task&, Evaluation&)> on_screen_;
   std::function<void(int number, const Task&)> on_measure_;
   std::atomic<int> measured_{0};

@@ -118,6 +118,21 @@ TEST(ObjectiveSet, ConstraintsOnTrainingRejectAfterIt) {
   EXPECT_FALSE(evaluation.curve.empty()) << "what was found stays";
 }
 
+TEST(ObjectiveSet, TrainedValuesAreRecordedUnderTheObjectivesName) {
+  ObjectiveSet set{.objectives = {chosen("perplexity"), chosen("accuracy"), chosen("perplexity")}};
+  set.objectives[2].name = "ppl";
+  auto evaluation = trained(100);
+  evaluation.values["perplexity"] = 100;
+  evaluation.values["ppl"] = 7;  // another quantity of that name
+  set.check_trained(evaluation);
+  EXPECT_FALSE(evaluation.measured.contains("perplexity")) << "is among the values";
+  EXPECT_EQ(evaluation.measured["accuracy"]["value"], 0.4);
+  EXPECT_NEAR(evaluation.measured["ppl"]["value"].get<double>(), 100, 1e-9);
+  Evaluation failed;
+  set.check_trained(failed);
+  EXPECT_TRUE(failed.measured.empty());
+}
+
 TEST(ObjectiveSet, FitnessIsFiniteAndMinimised) {
   ObjectiveSet set{.objectives = {chosen("perplexity"), chosen("accuracy")}};
   set.objectives[0].range = Range{.best = 50, .worst = 150};

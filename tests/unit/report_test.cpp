@@ -250,6 +250,27 @@ TEST_F(ReportTest, RetrainedCandidateCountsWithItsMean) {
   EXPECT_DOUBLE_EQ(RunSummary(store).ranking[0].values[0], 70);  // the last usable answer
 }
 
+TEST_F(ReportTest, AccuracyIsAMeanOverTheTrainingsToo) {
+  Store store(folder_ / "replicates.sqlite");
+  std::vector<Evaluation> trained{evaluation("a", 90), evaluation("a2", 70), evaluation("a3", 0)};
+  for (auto& one : trained) one.candidate = "candidate a";
+  trained[1].curve[0].valid.correct = 6;
+  // An objective with the name of another quantity is told apart.
+  trained[0].measured["perplexity"] = {{"value", 91}};
+  store.add(trained);
+  auto only = ask(0, 0, "a", 80.5);
+  only.evaluations = {"a", "a2", "a3"};
+  store.add_asks({only});
+  store.set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
+  const RunSummary run(store);
+  EXPECT_EQ(run.ranking[0].n, 2);
+  EXPECT_DOUBLE_EQ(run.ranking[0].standard_errors[0].value(), 10.5);
+  const auto text = closing_table(run);
+  EXPECT_THAT(text, ::testing::ContainsRegex("perplexity +s.e. +n +accuracy +s.e. "));
+  EXPECT_THAT(text, ::testing::ContainsRegex(" 80.50 +10.50 +2 +50.0 % +10.0 "));
+  EXPECT_THAT(text, Not(HasSubstr("n = 1")));
+}
+
 TEST_F(ReportTest, MaximisedObjectiveIsShownInItsOwnSense) {
   Store store(folder_ / "maximised.sqlite");
   store.add({evaluation("a", 90), evaluation("b", 85), evaluation("v", 100)});
@@ -291,7 +312,7 @@ TEST_F(ReportTest, SyntheticRunHasNoBaselineNoSpaceNoTraining) {
   }
   const auto csv = evaluations_csv(run);
   EXPECT_THAT(csv, Not(HasSubstr("similarity")));
-  EXPECT_THAT(csv, HasSubstr("peak_bytes,f1,id\r\n"));
+  EXPECT_THAT(csv, HasSubstr("peak_bytes,f1,f1_mean,f1_standard_error,n,id\r\n"));
   EXPECT_TRUE(results_json(run)["baseline"].is_null());
   EXPECT_THAT(progress_svg(run), HasSubstr("log scale"));
   EXPECT_THAT(canonical_export(run), HasSubstr("\"repeated\""));
@@ -440,8 +461,36 @@ TEST_F(FrontReportTest, TableShowsTheFrontTheKneeAndTheHypervolume) {
         "perplexity 1 to 400, flops 500 k to 10 M", "1 diverged, e.g.: not finite", "n = 1"}) {
     EXPECT_THAT(text, HasSubstr(words));
   }
-  EXPECT_THAT(text, ::testing::ContainsRegex("similarity_d.* 76.00 +1.6 M +2 +4 +knee\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("baseline  scaled_dot.* 85.00 +6 M +1 +-\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("perplexity +s.e. +flops .FLOP. +n +ask\n"))
+      << "FLOPs do not vary between replicates: no column for that";
+  EXPECT_THAT(text, ::testing::ContainsRegex("similarity_d.* 76.00 +1.00 +1.6 M +2 +4 +knee\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("baseline  scaled_dot.* 85.00 +- +6 M +1 +-\n"));
+}
+
+TEST_F(FrontReportTest, MeansHaveTheirStandardErrorsAndN) {
+  const RunSummary run(*make(3));
+  const auto& errors = run.ranking[2].standard_errors;  // d, trained twice: 75 and 77
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_DOUBLE_EQ(errors[0].value(), 1.0);
+  EXPECT_EQ(errors[1], 0.0);
+  EXPECT_FALSE(errors[2]) << "accuracy is recorded of no single one";
+  EXPECT_FALSE(run.ranking[1].standard_errors[0]) << "n = 1";
+  EXPECT_FALSE(run.baseline->standard_errors[0]);
+  const auto json = results_json(run);
+  const nlohmann::json expected{{"perplexity", 1.0}, {"flops", 0.0}, {"accuracy", nullptr}};
+  EXPECT_EQ(json["front"][2]["standard_errors"], expected);
+  EXPECT_EQ(json["ranking"][2]["standard_errors"], expected);
+  EXPECT_EQ(json["ranking"][2]["n"], 2);
+  EXPECT_TRUE(json["baseline"]["standard_errors"]["perplexity"].is_null());
+  const auto csv = evaluations_csv(run);
+  EXPECT_THAT(csv, HasSubstr(",76,1,1600000,0,0.36,,2,d\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",76,1,1600000,0,0.36,,2,d2\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",68,,4e+06,,0.4,,1,c\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",,,,,,,,z\r\n")) << "a failure has no mean";
+  EXPECT_THAT(front_svg(run), HasSubstr("perplexity 76 (s.e. 1.00), flops"));
+  const auto text = closing_table(run);
+  EXPECT_THAT(text, HasSubstr("means over n trainings, s.e. their standard errors"));
+  EXPECT_THAT(text, HasSubstr("one training each, hence no standard error"));
 }
 
 TEST_F(FrontReportTest, ThreeObjectivesKeepTheirSense) {
@@ -472,9 +521,11 @@ TEST_F(FrontReportTest, CsvHasAColumnForEachFurtherObjective) {
   const auto store = make(2);
   store->set_meta("objectives", {objective("latency", "ms", 0, 10), objective("f", "1", 0, 1)});
   const auto csv = evaluations_csv(RunSummary(*store));
-  EXPECT_THAT(csv, HasSubstr(",latency,f,id\r\n"));
-  EXPECT_THAT(csv, HasSubstr(",2,3e+06,a\r\n"));  // one evaluation an ask: the ask's value
-  EXPECT_THAT(csv, HasSubstr(",2,,d\r\n"));       // two replicates: a value of neither
+  EXPECT_THAT(csv, HasSubstr(",latency,f,latency_mean,latency_standard_error,"
+                             "f_mean,f_standard_error,n,id\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",2,3e+06,"));  // one evaluation an ask: the ask's value
+  EXPECT_THAT(csv, HasSubstr(",2,,"));       // two replicates: a value of neither
+  EXPECT_THAT(csv, HasSubstr(",1600000,,2,d\r\n"));
 }
 
 TEST_F(FrontReportTest, CanaryTellsHowSteadyTheMachineWas) {

@@ -117,6 +117,26 @@ TEST_F(StoreTest, KnownEvaluationsAndAsksStayAsTheyAre) {
   other.evaluations = {"e2"};
   EXPECT_THROW(store.add_asks({other}), std::runtime_error);
   EXPECT_EQ(store.asks().size(), 1U);
+  EXPECT_EQ(store.asks()[0].evaluations, ask.evaluations);
+}
+
+TEST_F(StoreTest, AnAskMayBeAnsweredByMoreOrFewerOfTheSameReplicates) {
+  Store store(file_);
+  Ask ask{.number = 0, .batch = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1}};
+  store.add_asks({ask});
+  ask.evaluations = {"e1", "e2", "e3"};
+  ask.fitness = {2};
+  store.add_asks({ask});
+  EXPECT_EQ(store.asks()[0].evaluations, ask.evaluations);
+  EXPECT_EQ(store.asks()[0].fitness, ask.fitness);
+  ask.evaluations = {"e1", "e2"};
+  store.add_asks({ask});
+  EXPECT_EQ(store.asks()[0].evaluations, ask.evaluations);
+  ask.evaluations = {"e1", "e4", "e5"};
+  EXPECT_THROW(store.add_asks({ask}), std::runtime_error);
+  ask.evaluations = {"e1"};
+  ask.genotype = "h";
+  EXPECT_THROW(store.add_asks({ask}), std::runtime_error);
 }
 
 TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
