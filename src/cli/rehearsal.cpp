@@ -92,7 +92,7 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
     return fitness;
   };
   auto options = evaluator_options(experiment);
-  options.budget.device_seconds = 0.0;
+  options.budget.train_seconds = 0.0;
   if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<MadeUp>(problem, rehearsal), store, made_up, options);
@@ -109,9 +109,13 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
   RecordingEvaluator::Options options;
   options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
   options.replicates = experiment.evaluation.get<std::int64_t>("replicates");
+  const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
+  const double train_seconds = experiment.budget.get<double>("train_seconds");
+  const bool gpu_ends_first =
+      gpu_seconds > 0.0 && (train_seconds == 0.0 || gpu_seconds < train_seconds);
   options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),
                     .evaluations = experiment.budget.get<std::int64_t>("evaluations"),
-                    .device_seconds = experiment.budget.get<double>("gpu_seconds")};
+                    .train_seconds = gpu_ends_first ? gpu_seconds : train_seconds};
   return options;
 }
 

@@ -44,14 +44,6 @@ std::string to_text(const Genotype& genotype) {
 
 }  // namespace
 
-Repeated parse_repeated(std::string_view text) {
-  if (text == "reuse") return Repeated::reuse;
-  if (text == "retrain") return Repeated::retrain;
-  if (text == "replicate") return Repeated::replicate;
-  throw InputError("evaluation.repeated = " + std::string(text) +
-                   ", must be one of reuse, retrain, replicate");
-}
-
 struct RecordingEvaluator::State {
   std::shared_ptr<Measurement> measurement;
   Store& store;
@@ -66,7 +58,7 @@ struct RecordingEvaluator::State {
   std::map<std::string, std::vector<std::string>> replicates{};  ///< ids by candidate
   std::map<std::string, std::int64_t> times_asked{};             ///< by candidate
   std::set<std::string> charged{};           ///< ids of evaluations that asks have caused
-  double device_seconds = 0.0;               ///< of these, as far as they are there
+  double train_seconds = 0.0;                ///< of these, as far as they are there
   std::string spent{};                       ///< what ended the search
   std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
   std::mutex progress_mutex{};
@@ -88,10 +80,6 @@ struct RecordingEvaluator::State {
     task.identity["replicate"] = replicate;
     task.id = sha256(task.identity.dump());
     return task;
-  }
-
-  [[nodiscard]] bool over_device_seconds() const {
-    return options.budget.device_seconds > 0.0 && device_seconds >= options.budget.device_seconds;
   }
 
   struct Pending;
@@ -116,34 +104,26 @@ std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assig
     const std::vector<Genotype>& batch, std::vector<Task>& tasks) {
   std::vector<Pending> pending;
   for (const auto& genotype : batch) {
-    const auto asks_before = asked + static_cast<std::int64_t>(pending.size());
-    if (options.budget.asks > 0 && asks_before >= options.budget.asks) {
-      spent = std::to_string(options.budget.asks) + " asks";
-      break;
-    }
     const auto candidate = measurement->canonical(genotype);
     auto& ids = replicates[candidate];
-    const auto before = ids.size();
-    const bool reuse = options.repeated == Repeated::reuse && before > 0;
-    std::vector<Task> fresh;
-    while (!reuse && fresh.size() < static_cast<std::size_t>(options.replicates)) {
-      fresh.push_back(make_task(candidate, static_cast<std::int64_t>(before + fresh.size())));
-    }
-    const auto after = static_cast<std::int64_t>(charged.size() + fresh.size());
-    if (options.budget.evaluations > 0 && after > options.budget.evaluations) {
-      spent = std::to_string(options.budget.evaluations) + " evaluations";
-      break;
-    }
-    for (auto& task : fresh) {
+    const auto answering = answering_replicates(options.repeated, options.replicates,
+                                                static_cast<std::int64_t>(ids.size()));
+    spent = options.budget.exceeded_by(
+        asked + static_cast<std::int64_t>(pending.size()) + 1,
+        static_cast<std::int64_t>(charged.size()) + answering.num_fresh());
+    if (!spent.empty()) break;
+    for (auto replicate = answering.known; replicate < answering.end; ++replicate) {
+      auto task = make_task(candidate, replicate);
       ids.push_back(task.id);
       charged.insert(task.id);
       tasks.push_back(std::move(task));
     }
-    const auto first = options.repeated == Repeated::retrain ? before : 0;
-    pending.push_back({.candidate = candidate,
-                       .ids = {ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end()},
-                       .reused = reuse,
-                       .earlier_asks = times_asked[candidate]++});
+    const bool reuse = answering.num_fresh() == 0;
+    pending.push_back(
+        {.candidate = candidate,
+         .ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering.first), ids.end()},
+         .reused = reuse,
+         .earlier_asks = times_asked[candidate]++});
     if (reuse) ++reused;
   }
   return pending;
@@ -152,7 +132,7 @@ std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assig
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
   if (charged.contains(evaluation.id) && seconds != evaluation.measured.end()) {
-    device_seconds += seconds->get<double>();
+    train_seconds += seconds->get<double>();
   }
 }
 
@@ -252,7 +232,7 @@ void RecordingEvaluator::State::measure_all(std::vector<Task> tasks) {
         auto& evaluation = *screened[task];
         {
           const std::lock_guard lock(progress_mutex);
-          if (over_device_seconds()) {
+          if (!options.budget.used_up_by(train_seconds).empty()) {
             exhausted = true;
             break;
           }
@@ -345,8 +325,8 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   }
   state.asked = first + static_cast<std::int64_t>(answers.size());
   state.store.add_asks(record);
-  if (state.over_device_seconds()) {
-    state.spent = human_duration(state.options.budget.device_seconds) + " of training";
+  if (auto used_up = state.options.budget.used_up_by(state.train_seconds); !used_up.empty()) {
+    state.spent = std::move(used_up);
   }
   const std::lock_guard lock(state.progress_mutex);
   state.report(Progress::Kind::batch_finished);

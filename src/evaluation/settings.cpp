@@ -108,8 +108,9 @@ std::vector<Setting> budget_settings() {
       integer("evaluations", 0, 0, "trainings that the search may cause; 0 = no limit"),
       number("seconds", 0.0, 0.0,
              "wall-clock seconds of the run, over all processes that work on it; 0 = no limit"),
-      number("gpu_seconds", 0.0, 0.0,
-             "seconds of training on a GPU, summed, after which none begins; 0 = no limit"),
+      number("train_seconds", 0.0, 0.0,
+             "seconds of training, summed, after which none begins; 0 = no limit"),
+      number("gpu_seconds", 0.0, 0.0, "the same, of training on a GPU; 0 = no limit"),
       integer("stagnation", 0, 0,
               "asks without a better hypervolume (one objective: a better value) after which the "
               "search ends; 0 = never"),
