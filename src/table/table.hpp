@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "store/evaluation.hpp"
+
+namespace nas {
+
+/// Recorded trainings of many mechanisms, each with several seeds: a file that answers in place of
+/// training. Its cells are (mechanism, replicate); both are numbered from 0. Read-only,
+/// memory-mapped, cheap to copy, thread-safe. The file's form: table/format.hpp.
+/// @see Ying et al. (2019), NAS-Bench-101, arXiv:1902.09635.
+class Table {
+ public:
+  /// @throws InputError naming the file and what is wrong with it: no table, another version, a
+  /// checksum that does not fit.
+  explicit Table(const std::filesystem::path& file);
+
+  /// What holds for every cell: "name", "semantics", "model", "corpus", "corpus_hash",
+  /// "vocabulary", "training", "numerical_mode", "threads", "run_seed", "results_version",
+  /// "unigram_perplexity", "bytes_per_token", "context", "device", "sources", ...
+  [[nodiscard]] const nlohmann::json& facts() const;
+  /// The checksum of the file's content, 64 hexadecimal digits: the table's identity.
+  [[nodiscard]] const std::string& sha256() const;
+
+  /// Number of functions: canonical names at attention dropout 0, in the order of the names.
+  [[nodiscard]] std::int64_t num_mechanisms() const;
+  [[nodiscard]] const std::string& mechanism(std::int64_t mechanism) const;
+  [[nodiscard]] std::optional<std::int64_t> find(const std::string& mechanism) const;
+  /// Seeds that a mechanism has been trained with, unless cells are missing.
+  [[nodiscard]] std::int64_t num_replicates() const;
+  /// Steps of the validation curves, ascending; the last one is the whole training. The curve of a
+  /// training that ended before is shorter.
+  [[nodiscard]] const std::vector<std::int64_t>& steps() const;
+
+  /// Whether a cell is there; a table says explicitly which are missing.
+  [[nodiscard]] bool has(std::int64_t mechanism, std::int64_t replicate) const;
+  /// The recorded evaluation again, its id and identity included. Of `measured`: train_seconds,
+  /// cpu_seconds, peak_bytes, and the measured objectives of the mechanism (the cell with the
+  /// median value, the lower one of two).
+  /// @throws InputError "NAME has no replicate ... of ..." for a missing cell.
+  [[nodiscard]] Evaluation evaluation(std::int64_t mechanism, std::int64_t replicate) const;
+  /// Seconds of training that a replay charges: those of the processor where they are recorded (one
+  /// thread on a CPU: what neighbours on the machine do not stretch), else those of the clock; 0
+  /// for a cell that was rejected before training. @throws InputError for a missing cell.
+  [[nodiscard]] double seconds(std::int64_t mechanism, std::int64_t replicate) const;
+
+ private:
+  struct Content;
+  std::shared_ptr<const Content> content_;
+};
+
+}  // namespace nas

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "store/evaluation.hpp"
+
+namespace nas {
+
+/// What a table is made from.
+struct TableContent {
+  std::string name;               ///< for people
+  nlohmann::json identity;        ///< of every cell, without candidate and replicate
+  nlohmann::json facts;           ///< what else holds for every cell
+  nlohmann::json sources;         ///< a list: where the cells are from
+  std::vector<Evaluation> cells;  ///< in any order, no two of one mechanism and replicate
+};
+
+/// Writes a table: a temporary file beside it, renamed when it is whole. Equal content gives equal
+/// bytes, whatever the order of the cells.
+/// @throws InputError if there is no cell, a cell's curve has other steps than the longest one's
+/// first ones, or the file cannot be written.
+void write_table(const TableContent& content, const std::filesystem::path& file);
+
+}  // namespace nas
