@@ -92,7 +92,7 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
     return fitness;
   };
   auto options = evaluator_options(experiment);
-  options.budget.train_seconds = 0.0;
+  options.budget.device_seconds = 0.0;
   if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<MadeUp>(problem, rehearsal), store, made_up, options);
@@ -115,7 +115,7 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
       gpu_seconds > 0.0 && (train_seconds == 0.0 || gpu_seconds < train_seconds);
   options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),
                     .evaluations = experiment.budget.get<std::int64_t>("evaluations"),
-                    .train_seconds = gpu_ends_first ? gpu_seconds : train_seconds};
+                    .device_seconds = gpu_ends_first ? gpu_seconds : train_seconds};
   return options;
 }
 

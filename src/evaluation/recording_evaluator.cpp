@@ -58,7 +58,7 @@ struct RecordingEvaluator::State {
   std::map<std::string, std::vector<std::string>> replicates{};  ///< ids by candidate
   std::map<std::string, std::int64_t> times_asked{};             ///< by candidate
   std::set<std::string> charged{};           ///< ids of evaluations that asks have caused
-  double train_seconds = 0.0;                ///< of these, as far as they are there
+  double device_seconds = 0.0;               ///< of these, as far as they are there
   std::string spent{};                       ///< what ended the search
   std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
   std::mutex progress_mutex{};
@@ -80,6 +80,10 @@ struct RecordingEvaluator::State {
     task.identity["replicate"] = replicate;
     task.id = sha256(task.identity.dump());
     return task;
+  }
+
+  [[nodiscard]] bool over_device_seconds() const {
+    return !options.budget.used_up_by(device_seconds).empty();
   }
 
   struct Pending;
@@ -132,7 +136,7 @@ std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assig
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
   if (charged.contains(evaluation.id) && seconds != evaluation.measured.end()) {
-    train_seconds += seconds->get<double>();
+    device_seconds += seconds->get<double>();
   }
 }
 
@@ -232,7 +236,7 @@ void RecordingEvaluator::State::measure_all(std::vector<Task> tasks) {
         auto& evaluation = *screened[task];
         {
           const std::lock_guard lock(progress_mutex);
-          if (!options.budget.used_up_by(train_seconds).empty()) {
+          if (over_device_seconds()) {
             exhausted = true;
             break;
           }
@@ -325,8 +329,8 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   }
   state.asked = first + static_cast<std::int64_t>(answers.size());
   state.store.add_asks(record);
-  if (auto used_up = state.options.budget.used_up_by(state.train_seconds); !used_up.empty()) {
-    state.spent = std::move(used_up);
+  if (state.over_device_seconds()) {
+    state.spent = state.options.budget.used_up_by(state.device_seconds);
   }
   const std::lock_guard lock(state.progress_mutex);
   state.report(Progress::Kind::batch_finished);
