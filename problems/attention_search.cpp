@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <numbers>
 
 #include <sched.h>
 
@@ -194,14 +193,7 @@ class AttentionSearch final : public Problem {
     evaluation.measured["peak_bytes"] = result.peak_bytes;
     evaluation.measured["device"] = device_;
     if (result.status == Status::ok) {
-      const auto& valid = evaluation.curve.back().valid;
-      evaluation.values["perplexity"] = valid.perplexity();
-      evaluation.values["published_perplexity"] = valid.published_perplexity();
-      evaluation.values["accuracy"] = valid.accuracy();
-      if (corpus_->bytes_per_token > 0.0) {
-        evaluation.values["bits_per_byte"] = valid.nll / static_cast<double>(valid.tokens) /
-                                             std::numbers::ln2 / corpus_->bytes_per_token;
-      }
+      set_quality_values(evaluation, corpus_->bytes_per_token);
       if (result.test.tokens > 0) {
         evaluation.values["test_nll"] = result.test.nll / static_cast<double>(result.test.tokens);
         evaluation.values["test_tokens"] = static_cast<double>(result.test.tokens);

@@ -2,7 +2,6 @@
 #include <charconv>
 #include <cstdio>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -11,6 +10,8 @@
 
 #include <unistd.h>
 
+#include "cli/table_commands.hpp"
+#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -25,13 +26,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUsage =
-    "nas-data: the text that models are trained on\n"
+    "nas-data: the text that models are trained on, and tables of finished trainings\n"
     "\n"
     "  nas-data list                           corpora that are known, and where they are\n"
     "  nas-data get NAME [--from PATH]         download a corpus, or take it from a folder or "
     "archive\n"
     "  nas-data info NAME [--context L] [SETTING=VALUE ...]\n"
     "                                          sizes, windows, hashes, source and licence\n"
+    "  nas-data table pack STORE|FOLDER ... --output FILE [--name NAME]\n"
+    "                                          pack the trainings of runs into one table\n"
+    "  nas-data table verify FILE [STORE|FOLDER ...]\n"
+    "                                          checksum; whether every cell is what the runs say\n"
+    "  nas-data table info FILE                what is in a table, and how noisy it is\n"
     "\n"
     "Files go to the folder that NAS_DATA_DIR names, or to data/ in the current folder.\n";
 
@@ -59,18 +65,6 @@ std::string fixed(double value) {
 void print_line(const std::string& name, const std::string& value) {
   std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') << value
             << '\n';
-}
-
-// Takes `--name VALUE` out of the words. @throws InputError if the value is missing.
-std::optional<std::string> take_option(Words& words, const std::string& name) {
-  for (auto word = words.begin(); word != words.end(); ++word) {
-    if (*word != name) continue;
-    if (word + 1 == words.end()) throw InputError(name + " has no value, must be followed by one");
-    std::string value = *(word + 1);
-    words.erase(word, word + 2);
-    return value;
-  }
-  return std::nullopt;
 }
 
 // The one corpus that a command is about, which is the first word.
@@ -262,7 +256,8 @@ int run(Words words) {
   if (command == "get") return get(std::move(words));
   if (command == "list") return list(words);
   if (command == "info") return info(std::move(words));
-  throw InputError("unknown command '" + command + "', known: get, info, list");
+  if (command == "table") return table_command(std::move(words));
+  throw InputError("unknown command '" + command + "', known: get, info, list, table");
 }
 
 }  // namespace

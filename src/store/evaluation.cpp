@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "core/error.hpp"
 
@@ -51,6 +52,17 @@ Status parse_status(std::string_view text) {
 
 bool is_usable(const Evaluation& evaluation) {
   return evaluation.status == Status::ok || evaluation.status == Status::stopped_early;
+}
+
+void set_quality_values(Evaluation& evaluation, double bytes_per_token) {
+  const auto& valid = evaluation.curve.back().valid;
+  evaluation.values["perplexity"] = valid.perplexity();
+  evaluation.values["published_perplexity"] = valid.published_perplexity();
+  evaluation.values["accuracy"] = valid.accuracy();
+  if (bytes_per_token > 0.0) {
+    evaluation.values["bits_per_byte"] =
+        valid.nll / static_cast<double>(valid.tokens) / std::numbers::ln2 / bytes_per_token;
+  }
 }
 
 double Scores::perplexity() const { return perplexity_of(nll, tokens); }

@@ -66,6 +66,10 @@ struct Evaluation {
 
 /// Whether an evaluation has a measured quality.
 bool is_usable(const Evaluation& evaluation);
+/// Sets the values that the last point of the curve determines: perplexity, published_perplexity,
+/// accuracy, and bits_per_byte where tokens have bytes.
+/// @param bytes_per_token  of the validation text, 0: it is no text.
+void set_quality_values(Evaluation& evaluation, double bytes_per_token);
 
 /// The store's JSON forms of parts of an evaluation.
 void to_json(nlohmann::json& json, const Scores& scores);

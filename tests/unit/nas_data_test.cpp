@@ -6,13 +6,14 @@
 #include <sys/wait.h>
 
 #include "data_fixture.hpp"
+#include "small_table.hpp"
 
 namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 struct Output {
   int code = 0;
@@ -33,7 +34,7 @@ Output nas_data(const fs::path& data, const std::string& arguments) {
   return output;
 }
 
-class NasData : public testing::Test {
+class NasData : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!fs::exists(fs::path(NAS_BIN_DIR) / "nas-data")) GTEST_SKIP() << "nas-data is not built";
@@ -55,7 +56,7 @@ TEST_F(NasData, WrongWordsEndWith2) {
   EXPECT_EQ(run("").code, 2);
   EXPECT_EQ(run("fetch").code, 2);
   EXPECT_THAT(run("fetch").text,
-              StartsWith("nas-data: unknown command 'fetch', known: get, info, list"));
+              StartsWith("nas-data: unknown command 'fetch', known: get, info, list, table"));
   EXPECT_EQ(run("get").code, 2);
   const Output unknown = run("get wikitext2");
   EXPECT_EQ(unknown.code, 2);
@@ -112,6 +113,65 @@ TEST_F(NasData, SettingsOfInfoAreChecked) {
               HasSubstr("random_non_queries = 1, must be true or false"));
   EXPECT_THAT(run("info mqar --context x").text, HasSubstr("--context = x, must be an integer"));
   EXPECT_THAT(run("info mqar pairs").text, HasSubstr("'pairs' is not understood"));
+}
+
+class NasDataTable : public NasData {
+ protected:
+  void SetUp() override {
+    NasData::SetUp();
+    testing::write_small_store(store_, testing::small_cells());
+  }
+  [[nodiscard]] Output table(const std::string& arguments) const {
+    return run("table " + arguments);
+  }
+
+  fs::path store_ = folder_.path() / "small.sqlite";
+  fs::path file_ = folder_.path() / "small.table";
+};
+
+TEST_F(NasDataTable, PackVerifyAndInfo) {
+  const Output packed = table("pack " + store_.string() + " --output " + file_.string());
+  EXPECT_EQ(packed.code, 0) << packed.text;
+  EXPECT_THAT(packed.text,
+              HasSubstr("small.table: 12 mechanisms x 3 replicates, 36 cells, 0 missing"));
+  const Output verified = table("verify " + file_.string() + " " + store_.string());
+  EXPECT_EQ(verified.code, 0) << verified.text;
+  EXPECT_THAT(verified.text, HasSubstr("36 of 36 cells as recorded"));
+  const Output info = table("info " + file_.string());
+  EXPECT_EQ(info.code, 0) << info.text;
+  EXPECT_THAT(info.text, StartsWith("small: 12 mechanisms x 3 replicates\n"));
+  EXPECT_THAT(info.text, HasSubstr("  cells       36 cells, 0 missing\n"));
+  EXPECT_THAT(info.text, HasSubstr("  steps       [10,20,40]\n"));
+  EXPECT_THAT(info.text, HasSubstr("  best        dot|softmax|none|learned|bias|0: nll 2.6"));
+  EXPECT_THAT(info.text, HasSubstr("  worst       additive|relu_norm|none|fixed|"));
+  EXPECT_THAT(info.text, HasSubstr("between mechanisms (ICC)"));
+  EXPECT_THAT(info.text, HasSubstr("over 3 pairs"));
+}
+
+TEST_F(NasDataTable, DifferencesEndWith1) {
+  ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
+  auto cells = testing::small_cells();
+  cells[0].values["perplexity"] = 1.5;
+  testing::write_small_store(folder_.path() / "other.sqlite", cells);
+  const Output output =
+      table("verify " + file_.string() + " " + (folder_.path() / "other.sqlite").string());
+  EXPECT_EQ(output.code, 1) << output.text;
+  EXPECT_THAT(output.text, HasSubstr(cells[0].candidate + ", replicate 0: values.perplexity: 1.5"));
+  EXPECT_THAT(output.text, HasSubstr("35 of 36 cells as recorded"));
+}
+
+TEST_F(NasDataTable, WrongWordsEndWith2) {
+  EXPECT_EQ(table("").text, "nas-data: table: no command given, known: info, pack, verify\n");
+  EXPECT_THAT(table("unpack").text, HasSubstr("unknown command 'unpack'"));
+  EXPECT_THAT(table("pack x").text, HasSubstr("--output FILE is missing"));
+  EXPECT_THAT(table("pack --output x").text, HasSubstr("no store or folder of a run is given"));
+  EXPECT_THAT(table("verify").text, HasSubstr("no table is given"));
+  EXPECT_THAT(table("info").text, HasSubstr("one table must be given"));
+  const Output output = table("pack /no/such --output " + file_.string());
+  EXPECT_EQ(output.code, 2);
+  EXPECT_EQ(output.text, "nas-data: /no/such: no such store\n");
+  EXPECT_FALSE(fs::exists(file_));
+  EXPECT_EQ(table("verify " + store_.string()).code, 2);
 }
 
 }  // namespace

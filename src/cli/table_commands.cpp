@@ -1,0 +1,228 @@
+#include "cli/table_commands.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <numeric>
+
+#include "cli/words.hpp"
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "statistics/agreement.hpp"
+#include "table/answer.hpp"
+#include "table/pack.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+constexpr std::size_t kMostListed = 20;
+
+/// "WHAT:" and the items below it, the first ones of many.
+void print_list(const std::string& what, const Words& items) {
+  if (items.empty()) return;
+  std::cout << what << ":\n";
+  for (std::size_t i = 0; i < std::min(items.size(), kMostListed); ++i) {
+    std::cout << "  " << items[i] << '\n';
+  }
+  if (items.size() > kMostListed) {
+    std::cout << "  and " << items.size() - kMostListed << " more\n";
+  }
+}
+
+std::string counted(std::int64_t number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+int pack_command(Words words) {
+  const auto output = take_option(words, "--output");
+  if (!output) throw InputError("table pack: --output FILE is missing");
+  const fs::path file = *output;
+  const auto name = take_option(words, "--name").value_or(file.stem().string());
+  if (words.empty()) throw InputError("table pack: no store or folder of a run is given");
+  const auto packed = pack({words.begin(), words.end()}, name);
+  write_table(packed.content, file);
+
+  const Table table(file);
+  print_list("left out, since a table holds mechanisms without attention dropout only",
+             packed.left_out);
+  print_list("not finished yet", packed.unfinished);
+  print_list("missing cells", packed.missing);
+  std::cout << file.string() << ": " << counted(table.num_mechanisms(), "mechanism") << " x "
+            << counted(table.num_replicates(), "replicate") << ", "
+            << counted(static_cast<std::int64_t>(packed.content.cells.size()), "cell") << ", "
+            << packed.missing.size() << " missing, "
+            << human_bytes(static_cast<std::int64_t>(fs::file_size(file))) << '\n';
+  return 0;
+}
+
+int verify_command(const Words& words) {
+  if (words.empty()) throw InputError("table verify: no table is given");
+  const Table table(words.front());
+  std::cout << words.front() << ": checksum " << table.sha256() << " fits\n";
+  bool same = true;
+  for (auto store = words.begin() + 1; store != words.end(); ++store) {
+    const auto comparison = compare(table, *store);
+    print_list(*store + " differs", comparison.differences);
+    same = same && comparison.differences.empty();
+    std::cout << *store << ": "
+              << comparison.cells - static_cast<std::int64_t>(comparison.differences.size())
+              << " of " << counted(comparison.cells, "cell") << " as recorded\n";
+  }
+  return same ? 0 : 1;
+}
+
+/// Nll per validation token at the end of every whole training.
+struct FinalNll {
+  explicit FinalNll(const Table& table)
+      : by_mechanism(static_cast<std::size_t>(table.num_mechanisms())) {
+    for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
+      for (const auto& evaluation : recorded_replicates(table, i)) {
+        seconds += table.seconds(i, evaluation.replicate);
+        ++cells;
+        if (evaluation.status != Status::ok) {
+          ++failures[std::string(to_string(evaluation.status))];
+          continue;
+        }
+        const auto& valid = evaluation.curve.back().valid;
+        by_mechanism[static_cast<std::size_t>(i)][evaluation.replicate] =
+            valid.nll / static_cast<double>(valid.tokens);
+      }
+    }
+  }
+
+  /// Between the mechanisms' values with two replicates, where both are there.
+  [[nodiscard]] double rank_correlation(std::int64_t a, std::int64_t b) const {
+    std::vector<double> of_a;
+    std::vector<double> of_b;
+    for (const auto& replicates : by_mechanism) {
+      if (!replicates.contains(a) || !replicates.contains(b)) continue;
+      of_a.push_back(replicates.at(a));
+      of_b.push_back(replicates.at(b));
+    }
+    return nas::rank_correlation(of_a, of_b);
+  }
+
+  [[nodiscard]] std::vector<std::vector<double>> groups() const {
+    std::vector<std::vector<double>> groups;
+    for (const auto& replicates : by_mechanism) {
+      auto& group = groups.emplace_back();
+      for (const auto& [replicate, nll] : replicates) group.push_back(nll);
+    }
+    return groups;
+  }
+
+  std::vector<std::map<std::int64_t, double>> by_mechanism;  ///< by replicate
+  std::map<std::string, std::int64_t> failures;              ///< by status
+  std::int64_t cells = 0;
+  double seconds = 0.0;
+};
+
+void print_line(const std::string& name, const std::string& value) {
+  std::cout << "  " << name << std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') << value
+            << '\n';
+}
+
+std::string fixed(double value) {
+  std::string text(32, '\0');
+  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3f", value)));
+  return text;
+}
+
+void print_facts(const Table& table) {
+  const auto& facts = table.facts();
+  const auto text = [&facts](const char* key) {
+    const auto found = facts.find(key);
+    if (found == facts.end()) return std::string("unknown");
+    return found->is_string() ? found->get<std::string>() : found->dump();
+  };
+  print_line("semantics", text("semantics"));
+  print_line("corpus", text("corpus") + ", vocabulary " + text("vocabulary"));
+  print_line("model", text("model"));
+  print_line("training", text("training"));
+  print_line("device", text("device") + ", numerical mode " + text("numerical_mode"));
+  print_line("run seed", text("run_seed"));
+  for (const auto& source : facts.at("sources")) {
+    print_line("source", source.at("name").get<std::string>() + ": " + source.at("cells").dump() +
+                             " cells, SHA-256 " + source.at("sha256").get<std::string>());
+  }
+  print_line("SHA-256", table.sha256());
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// The mechanism of the least and of the largest mean.
+void print_extremes(const Table& table, const FinalNll& nll) {
+  std::vector<std::pair<double, std::int64_t>> means;
+  const auto groups = nll.groups();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].empty()) continue;
+    means.emplace_back(mean_of(groups[i]), static_cast<std::int64_t>(i));
+  }
+  if (means.empty()) return;
+  const auto [best, worst] = std::minmax_element(means.begin(), means.end());
+  for (const auto& [what, which] : {std::pair{"best", best}, std::pair{"worst", worst}}) {
+    print_line(what, table.mechanism(which->second) + ": nll " + fixed(which->first) +
+                         ", perplexity " + fixed(std::exp(which->first)));
+  }
+}
+
+/// How alike replicates rank the mechanisms, over all pairs of them.
+void print_rank_correlations(const Table& table, const FinalNll& nll) {
+  std::vector<double> pairs;
+  for (std::int64_t a = 0; a < table.num_replicates(); ++a) {
+    for (std::int64_t b = a + 1; b < table.num_replicates(); ++b) {
+      pairs.push_back(nll.rank_correlation(a, b));
+    }
+  }
+  if (pairs.empty()) return;
+  const auto [least, most] = std::minmax_element(pairs.begin(), pairs.end());
+  print_line("ranks", "Spearman " + fixed(mean_of(pairs)) + " between replicates, " +
+                          fixed(*least) + " to " + fixed(*most) + " over " +
+                          counted(static_cast<std::int64_t>(pairs.size()), "pair"));
+}
+
+int info_command(const Words& words) {
+  if (words.size() != 1) throw InputError("table info: one table must be given");
+  const Table table(words.front());
+  const FinalNll nll(table);
+  std::cout << table.facts().at("name").get<std::string>() << ": "
+            << counted(table.num_mechanisms(), "mechanism") << " x "
+            << counted(table.num_replicates(), "replicate") << '\n';
+  print_facts(table);
+  std::string cells = counted(nll.cells, "cell") + ", " +
+                      std::to_string(table.num_mechanisms() * table.num_replicates() - nll.cells) +
+                      " missing";
+  for (const auto& [status, count] : nll.failures) {
+    cells += ", " + std::to_string(count) + " " + status;
+  }
+  print_line("cells", cells);
+  print_line("steps", nlohmann::json(table.steps()).dump());
+  print_line("seconds", human_duration(nll.seconds) + " of training");
+  print_line("variance", fixed(intraclass_correlation(nll.groups())) +
+                             " of that of the final validation nll is between mechanisms (ICC)");
+  print_rank_correlations(table, nll);
+  print_extremes(table, nll);
+  return 0;
+}
+
+}  // namespace
+
+int table_command(Words words) {
+  if (words.empty()) throw InputError("table: no command given, known: info, pack, verify");
+  const auto command = words.front();
+  words.erase(words.begin());
+  if (command == "pack") return pack_command(std::move(words));
+  if (command == "verify") return verify_command(words);
+  if (command == "info") return info_command(words);
+  throw InputError("table: unknown command '" + command + "', known: info, pack, verify");
+}
+
+}  // namespace nas

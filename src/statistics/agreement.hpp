@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace nas {
+
+/// Intraclass correlation of a one-way random effects model, ICC(1): the share of the variance of
+/// one measurement that is between groups and not within them.
+///
+///   (B - W) / (B + (n0 - 1) W),   n0 = (N - sum n_i^2 / N) / (a - 1)
+///
+/// B and W: mean squares between the a groups and within them; n_i: sizes, N their sum. Negative
+/// where groups differ less than chance lets them.
+/// @return NaN for fewer than two groups, or none of more than one value.
+/// @see Shrout & Fleiss (1979), doi:10.1037/0033-2909.86.2.420.
+double intraclass_correlation(const std::vector<std::vector<double>>& groups);
+
+/// Spearman's rank correlation; equal values share their mean rank.
+/// @return NaN for fewer than two pairs, or where one side is constant.
+/// @throws std::logic_error unless both are of one length.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
+}  // namespace nas

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/evaluation.hpp"
+#include "table/table.hpp"
+
+namespace nas {
+
+/// The cells of a mechanism that are there, in the order of their replicates.
+std::vector<Evaluation> recorded_replicates(const Table& table, std::int64_t mechanism);
+
+/// The evaluation that the same training gives when it ends at an earlier point of its curve:
+/// usable if that point is there and finite, whatever came later. Its
+/// `cpu_seconds` are the same share of all as its seconds are of `train_seconds`; what the test
+/// split said at the end is gone.
+/// @param step             one of the table's.
+/// @param bytes_per_token  of the validation text, 0: it is no text.
+Evaluation ended_at(Evaluation evaluation, std::int64_t step, double bytes_per_token);
+
+/// One evaluation in place of several of one mechanism: the scores of the usable ones pooled (sums
+/// over all their targets), so that its nll is their mean and its perplexity their geometric mean;
+/// numbers in `values` and `measured` are means, everything else is the first usable one's. The
+/// first evaluation where none is usable.
+/// @param evaluations      at least one.
+/// @param bytes_per_token  of the validation text, 0: it is no text.
+Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double bytes_per_token);
+
+/// The same with the test split's nll per token in place of the validation split's, at the end of
+/// the curve and in `values`: for ground truth, which a search must not see. Without a change where
+/// the test split was not scored; what was not counted there (accuracy, PAD, UNK) stays.
+/// @param bytes_per_token  of the text, 0: it is no text.
+Evaluation scored_on_test(Evaluation evaluation, double bytes_per_token);
+
+}  // namespace nas

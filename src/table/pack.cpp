@@ -1,0 +1,225 @@
+#include "table/pack.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "store/store.hpp"
+#include "table/format.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::vector<std::string>;
+
+constexpr std::string_view kProblem = "attention_search";
+constexpr const char* kStoreName = "store.sqlite";
+
+std::string cell_name(const Evaluation& evaluation) {
+  return evaluation.candidate + ", replicate " + std::to_string(evaluation.replicate);
+}
+
+/// Whether a mechanism's name ends with attention dropout 0.
+bool without_dropout(const std::string& candidate) { return candidate.ends_with("|0"); }
+
+/// Dotted keys at which two values differ, each "key: a -> b".
+Texts differing_keys(const nlohmann::json& a, const nlohmann::json& b) {
+  const auto flat_a = a.flatten();
+  const auto flat_b = b.flatten();
+  std::set<std::string> keys;
+  for (const auto* flat : {&flat_a, &flat_b}) {
+    for (const auto& item : flat->items()) keys.insert(item.key());
+  }
+  const auto text = [](const nlohmann::json& flat, const std::string& key) {
+    const auto found = flat.find(key);
+    return found != flat.end() ? found->dump() : "absent";
+  };
+  Texts differences;
+  for (const auto& key : keys) {
+    const auto before = text(flat_a, key);
+    const auto now = text(flat_b, key);
+    if (before == now) continue;
+    auto dotted = key.substr(std::min<std::size_t>(key.size(), 1));
+    std::replace(dotted.begin(), dotted.end(), '/', '.');
+    differences.push_back(dotted + ": " + before + " -> " + now);
+  }
+  return differences;
+}
+
+/// Name of a run for people: its folder's, or its file's.
+std::string run_name(const fs::path& given) {
+  const auto file = fs::absolute(store_file(given));
+  return (file.filename() == kStoreName ? file.parent_path() : file).filename().string();
+}
+
+/// What determines a training, beyond candidate and replicate.
+nlohmann::json common_identity(const Evaluation& evaluation) {
+  auto identity = evaluation.identity;
+  identity.erase("candidate");
+  identity.erase("replicate");
+  return identity;
+}
+
+/// Takes one store after the other.
+class Packer {
+ public:
+  explicit Packer(const std::string& name) { packed_.content.name = name; }
+
+  void take(const fs::path& given) {
+    const Store store(store_file(given), Store::Mode::read_only);
+    const auto evaluations = cells_of(store.evaluations());
+    if (evaluations.empty()) return;
+    require_agreement(given, store, evaluations);
+    Sha256 hash;
+    for (const auto& evaluation : evaluations) {
+      hash.update(canonical_json(evaluation).dump() + "\n");
+      add(given, evaluation);
+    }
+    packed_.content.sources.push_back(
+        {{"name", run_name(given)},
+         {"sha256", hash.hex()},
+         {"cells", evaluations.size()},
+         {"environment", store.meta("environment").value_or(nullptr)}});
+    if (!store.meta("ended_by")) packed_.unfinished.push_back(given.string());
+  }
+
+  Packed close() {
+    if (!differences_.empty()) {
+      throw InputError("these runs are no one table, they differ in\n  " +
+                       join({differences_.begin(), differences_.end()}, "\n  "));
+    }
+    if (cells_.empty()) {
+      throw InputError(
+          "no run holds a training of a mechanism without attention dropout: nothing to pack");
+    }
+    list_missing();
+    packed_.left_out = {left_out_.begin(), left_out_.end()};
+    for (auto& [key, cell] : cells_) packed_.content.cells.push_back(std::move(cell.evaluation));
+    return std::move(packed_);
+  }
+
+ private:
+  struct Cell {
+    Evaluation evaluation;
+    std::string source;
+  };
+
+  /// Sets aside what has attention dropout.
+  std::vector<Evaluation> cells_of(std::vector<Evaluation> evaluations) {
+    std::erase_if(evaluations, [this](const Evaluation& evaluation) {
+      if (without_dropout(evaluation.candidate)) return false;
+      left_out_.insert(evaluation.candidate);
+      return true;
+    });
+    return evaluations;
+  }
+
+  void require_agreement(const fs::path& given, const Store& store,
+                         const std::vector<Evaluation>& evaluations) {
+    auto facts = store.meta("facts").value_or(nlohmann::json::object());
+    for (const auto& evaluation : evaluations) {
+      auto identity = common_identity(evaluation);
+      if (identity.value("problem", "") != kProblem) {
+        throw InputError(given.string() + ": a run of the problem " +
+                         identity.value("problem", "(unknown)") + ", must be of " +
+                         std::string(kProblem));
+      }
+      if (cells_.empty() && packed_.content.identity.is_null()) {
+        packed_.content.identity = identity;
+        packed_.content.facts = facts;
+      }
+      if (identity == packed_.content.identity) continue;
+      for (auto& key : differing_keys(packed_.content.identity, identity)) {
+        differences_.insert(std::move(key));
+      }
+    }
+    for (auto& key : differing_keys(packed_.content.facts, facts)) {
+      differences_.insert(std::move(key));
+    }
+  }
+
+  void add(const fs::path& given, const Evaluation& evaluation) {
+    const auto key = std::make_pair(evaluation.candidate, evaluation.replicate);
+    const auto [known, fresh] = cells_.try_emplace(key, Cell{evaluation, given.string()});
+    if (fresh || !differences_.empty()) return;
+    const auto keys =
+        differing_keys(canonical_json(known->second.evaluation), canonical_json(evaluation));
+    if (keys.empty()) return;
+    throw InputError(known->second.source + " and " + given.string() + " differ in " +
+                     cell_name(evaluation) + ":\n  " + join(keys, "\n  "));
+  }
+
+  void list_missing() {
+    std::set<std::string> mechanisms;
+    std::int64_t replicates = 0;
+    for (const auto& [key, cell] : cells_) {
+      mechanisms.insert(key.first);
+      replicates = std::max(replicates, key.second + 1);
+    }
+    for (const auto& mechanism : mechanisms) {
+      for (std::int64_t replicate = 0; replicate < replicates; ++replicate) {
+        if (cells_.contains({mechanism, replicate})) continue;
+        packed_.missing.push_back(mechanism + ", replicate " + std::to_string(replicate));
+      }
+    }
+  }
+
+  Packed packed_;
+  std::map<std::pair<std::string, std::int64_t>, Cell> cells_;
+  std::set<std::string> differences_;
+  std::set<std::string> left_out_;
+};
+
+/// Keys in which a cell differs from the evaluation that it was made from.
+Texts differing_keys(const Evaluation& recorded, const Evaluation& cell) {
+  auto keys = differing_keys(canonical_json(recorded), canonical_json(cell));
+  table_format::visit_measured([&](const char* name, const char* /*unit*/) {
+    const auto number = [name](const Evaluation& evaluation) {
+      return evaluation.measured.contains(name) ? evaluation.measured.at(name).get<double>() : -1.0;
+    };
+    if (number(recorded) != number(cell)) keys.push_back(std::string("measured.") + name);
+  });
+  for (std::size_t i = 0; i < std::min(recorded.curve.size(), cell.curve.size()); ++i) {
+    if (recorded.curve[i].seconds == cell.curve[i].seconds) continue;
+    keys.push_back("curve." + std::to_string(i) + ".seconds");
+  }
+  return keys;
+}
+
+}  // namespace
+
+fs::path store_file(const fs::path& store_or_folder) {
+  return fs::is_directory(store_or_folder) ? store_or_folder / kStoreName : store_or_folder;
+}
+
+Packed pack(const std::vector<fs::path>& stores, const std::string& name) {
+  Packer packer(name);
+  for (const auto& store : stores) packer.take(store);
+  return packer.close();
+}
+
+Comparison compare(const Table& table, const fs::path& store) {
+  Comparison comparison;
+  for (const auto& recorded : Store(store_file(store), Store::Mode::read_only).evaluations()) {
+    if (!without_dropout(recorded.candidate)) continue;
+    ++comparison.cells;
+    const auto mechanism = table.find(recorded.candidate);
+    if (!mechanism || recorded.replicate >= table.num_replicates() ||
+        !table.has(*mechanism, recorded.replicate)) {
+      comparison.differences.push_back(cell_name(recorded) + ": not in the table");
+      continue;
+    }
+    const auto keys = differing_keys(recorded, table.evaluation(*mechanism, recorded.replicate));
+    if (!keys.empty()) {
+      comparison.differences.push_back(cell_name(recorded) + ": " + join(keys, "; "));
+    }
+  }
+  return comparison;
+}
+
+}  // namespace nas

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "table/table.hpp"
+#include "table/table_writer.hpp"
+
+namespace nas {
+
+/// The cells of several runs, and what is noteworthy about them.
+struct Packed {
+  TableContent content;
+  std::vector<std::string> left_out;    ///< candidates with attention dropout, which no table holds
+  std::vector<std::string> missing;     ///< "NAME, replicate 2"
+  std::vector<std::string> unfinished;  ///< runs whose search has not ended
+};
+
+/// The file of a run's store: of a folder, its store.sqlite.
+std::filesystem::path store_file(const std::filesystem::path& store_or_folder);
+
+/// Collects the finished trainings of one or several runs, perhaps of several machines, which must
+/// agree in everything that determines their results but candidate and replicate. A cell that
+/// several runs have must be the same in all of them in its comparable part; the first one is kept.
+/// @throws InputError naming every key in which the runs differ; the cell of which they hold two;
+/// a run of another problem; no training of a mechanism without attention dropout.
+Packed pack(const std::vector<std::filesystem::path>& stores, const std::string& name);
+
+/// How a table differs from what a run recorded.
+struct Comparison {
+  std::int64_t cells = 0;  ///< of the store, compared
+  std::vector<std::string> differences;
+};
+
+/// Compares every training of a store, those with attention dropout aside, with its cell: the
+/// comparable part and the measured numbers.
+Comparison compare(const Table& table, const std::filesystem::path& store);
+
+}  // namespace nas

@@ -1,0 +1,47 @@
+#include "statistics/agreement.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace nas {
+namespace {
+
+using Values = std::vector<double>;
+
+// Six targets, four judges: Shrout & Fleiss (1979), table 2; they give ICC(1,1) = 0.17.
+TEST(IntraclassCorrelation, AsPublished) {
+  EXPECT_NEAR(
+      intraclass_correlation(
+          {{9, 2, 5, 8}, {6, 1, 3, 2}, {8, 4, 6, 8}, {7, 1, 2, 6}, {10, 5, 6, 9}, {6, 2, 4, 7}}),
+      0.16574176840547544, 1e-14);
+}
+
+TEST(IntraclassCorrelation, GroupsOfSeveralSizes) {
+  EXPECT_NEAR(intraclass_correlation({{1, 2, 4}, {7, 9}, {}, {3}}), 0.8163606010016695, 1e-14);
+}
+
+TEST(IntraclassCorrelation, Extremes) {
+  EXPECT_EQ(intraclass_correlation({{1, 1}, {2, 2}}), 1.0);
+  EXPECT_EQ(intraclass_correlation({{1, 2}, {1, 2}}), -1.0);
+  EXPECT_TRUE(std::isnan(intraclass_correlation({{1}, {2}})));
+  EXPECT_TRUE(std::isnan(intraclass_correlation({{1, 2}, {}})));
+}
+
+// Reference values by SciPy 1.10.
+TEST(RankCorrelation, SharesRanksOfEqualValues) {
+  EXPECT_NEAR(rank_correlation(Values{3, 1, 4, 1, 5, 9, 2}, Values{2, 7, 1, 8, 2, 8, 1}),
+              -0.08334762598987158, 1e-14);
+}
+
+TEST(RankCorrelation, SeesOrderOnly) {
+  EXPECT_DOUBLE_EQ(rank_correlation(Values{1, 2, 3}, Values{-5, 0, 1e9}), 1.0);
+  EXPECT_DOUBLE_EQ(rank_correlation(Values{1, 2, 3}, Values{3, 2, 1}), -1.0);
+  EXPECT_TRUE(std::isnan(rank_correlation(Values{1, 2}, Values{4, 4})));
+  EXPECT_TRUE(std::isnan(rank_correlation(Values{}, Values{})));
+  EXPECT_THROW((void)rank_correlation(Values{1}, Values{}), std::logic_error);
+}
+
+}  // namespace
+}  // namespace nas

@@ -1,0 +1,172 @@
+#include "table/pack.hpp"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/temporary_folder.hpp"
+#include "small_table.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace testing;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class PackTest : public ::testing::Test {
+ protected:
+  fs::path store(const std::string& name, const std::vector<Evaluation>& evaluations,
+                 const nlohmann::json& facts = small_facts()) const {
+    fs::create_directories(folder_.path() / name);
+    write_small_store(folder_.path() / name / "store.sqlite", evaluations, facts);
+    return folder_.path() / name;
+  }
+  Table table(const std::vector<fs::path>& stores) const {
+    const auto file = folder_.path() / "small.table";
+    write_table(pack(stores, "small").content, file);
+    return Table(file);
+  }
+  static std::string refusal(const std::vector<fs::path>& stores) {
+    try {
+      (void)pack(stores, "small");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+  /// The small cells after a change of each identity.
+  template <class Change>
+  static std::vector<Evaluation> changed(Change change) {
+    auto cells = small_cells();
+    for (auto& cell : cells) {
+      change(cell.identity);
+      cell.id = sha256(cell.identity.dump());
+    }
+    return cells;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(PackTest, ATableIsWhatTheStoreSays) {
+  const auto run = store("run", small_cells());
+  const auto packed = pack({run}, "small");
+  EXPECT_EQ(packed.content.cells.size(), 36U);
+  EXPECT_THAT(packed.left_out, IsEmpty());
+  EXPECT_THAT(packed.missing, IsEmpty());
+  EXPECT_THAT(packed.unfinished, IsEmpty());
+  const auto small = table({run});
+  EXPECT_EQ(small.facts().at("sources").at(0).at("name"), "run");
+  EXPECT_EQ(small.facts().at("bytes_per_token"), 5.5);
+  const auto comparison = compare(small, run / "store.sqlite");
+  EXPECT_EQ(comparison.cells, 36);
+  EXPECT_THAT(comparison.differences, IsEmpty());
+}
+
+TEST_F(PackTest, RunsOfSeveralMachinesAreOneTable) {
+  const auto cells = small_cells();
+  const auto whole = table({store("whole", cells)});
+  // The parts overlap in the middle.
+  const auto merged = table({store("b", {cells.begin() + 10, cells.end()}),
+                             store("a", {cells.begin(), cells.begin() + 20})});
+  ASSERT_EQ(merged.num_mechanisms(), whole.num_mechanisms());
+  for (const auto& cell : cells) {
+    const auto i = *merged.find(cell.candidate);
+    EXPECT_EQ(canonical_json(merged.evaluation(i, cell.replicate)),
+              canonical_json(whole.evaluation(i, cell.replicate)));
+  }
+  EXPECT_EQ(merged.facts().at("sources").size(), 2U);
+  EXPECT_EQ(merged.facts().at("sources").at(0).at("cells"), 26);
+}
+
+TEST_F(PackTest, RunsThatDifferAreRefusedWithEveryKey) {
+  const auto a = store("a", small_cells());
+  auto facts = small_facts();
+  facts["device"] = "cuda";
+  const auto b = store("b", changed([](auto& identity) {
+                         identity["run_seed"] = 43;
+                         identity["training"]["steps"] = 50;
+                         identity["causality_gate"] = true;
+                       }),
+                       facts);
+  EXPECT_EQ(refusal({a, b}),
+            "these runs are no one table, they differ in\n"
+            "  causality_gate: absent -> true\n"
+            "  device: \"cpu\" -> \"cuda\"\n"
+            "  run_seed: 42 -> 43\n"
+            "  training.steps: 40 -> 50");
+}
+
+TEST_F(PackTest, AMixtureWithinOneRunIsRefused) {
+  auto cells = small_cells();
+  cells[3].identity["stop_above_nll"] = {{"20", 3.5}};
+  cells[3].id = sha256(cells[3].identity.dump());
+  EXPECT_THAT(refusal({store("a", cells)}), HasSubstr("stop_above_nll.20: "));
+}
+
+TEST_F(PackTest, DifferingDuplicatesAreRefused) {
+  auto cells = small_cells();
+  const auto a = store("a", cells);
+  cells[4].values["perplexity"] = 1.5;
+  const auto b = store("b", cells);
+  const auto text = refusal({a, b});
+  EXPECT_THAT(text, HasSubstr("a and "));
+  EXPECT_THAT(text, HasSubstr("b differ in " + cells[4].candidate + ", replicate 1:\n"));
+  EXPECT_THAT(text, HasSubstr("values.perplexity: "));
+  EXPECT_THAT(text, HasSubstr(" -> 1.5"));
+}
+
+TEST_F(PackTest, MeasuredNumbersOfDuplicatesMayDiffer) {
+  auto cells = small_cells();
+  const auto a = store("a", cells);
+  cells[0].measured["cpu_seconds"] = 1e6;
+  const auto b = store("b", cells);
+  EXPECT_LT(table({a, b}).seconds(0, 0), 1e6);
+  EXPECT_THAT(compare(table({a}), b).differences,
+              ElementsAre(cells[0].candidate + ", replicate 0: measured.cpu_seconds"));
+}
+
+TEST_F(PackTest, MechanismsWithDropoutAreLeftOut) {
+  const std::string vanilla = "dot|softmax|none|fixed|bias|0.1";
+  auto cells = small_cells();
+  cells.push_back(small_evaluation(vanilla, 0));
+  const auto run = store("run", cells);
+  EXPECT_THAT(pack({run}, "small").left_out, ElementsAre(vanilla));
+  EXPECT_EQ(table({run}).num_mechanisms(), 12);
+  EXPECT_EQ(compare(table({run}), run).cells, 36);
+  EXPECT_THAT(refusal({store("other", {small_evaluation(vanilla, 0)})}),
+              HasSubstr("no run holds a training of a mechanism without attention dropout"));
+}
+
+TEST_F(PackTest, MissingCellsAndUnfinishedRunsAreListed) {
+  auto cells = small_cells();
+  const auto gone = cells[7].candidate;
+  cells.erase(cells.begin() + 7);
+  const auto run = store("run", cells);
+  EXPECT_THAT(pack({run}, "small").missing, ElementsAre(gone + ", replicate 1"));
+  fs::create_directories(folder_.path() / "half");
+  {
+    Store half(folder_.path() / "half" / "store.sqlite");
+    half.set_meta("facts", small_facts());
+    half.add(cells);
+  }
+  EXPECT_THAT(pack({folder_.path() / "half"}, "small").unfinished,
+              ElementsAre((folder_.path() / "half").string()));
+  EXPECT_THAT(compare(table({run}), store("whole", small_cells())).differences,
+              ElementsAre(gone + ", replicate 1: not in the table"));
+}
+
+TEST_F(PackTest, OtherProblemsAreRefused) {
+  const auto run = store("run", changed([](auto& identity) { identity["problem"] = "sphere"; }));
+  EXPECT_THAT(refusal({run}),
+              HasSubstr("run: a run of the problem sphere, must be of attention_search"));
+  EXPECT_THAT(refusal({folder_.path() / "nowhere"}), HasSubstr("nowhere: no such store"));
+}
+
+}  // namespace
+}  // namespace nas
