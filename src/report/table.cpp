@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/format.hpp"
+#include "report/columns.hpp"
 #include "report/files.hpp"
 #include "report/text.hpp"
 #include "search/search.hpp"
@@ -18,42 +19,6 @@ namespace {
 constexpr std::size_t kBestShown = 10;
 constexpr std::size_t kFrontShown = 20;
 constexpr std::size_t kLabelWidth = 60;
-
-/// A column of a table. An empty cell is a value that does not exist.
-struct Column {
-  std::string header;
-  std::vector<std::string> cells{};
-  bool left = false;  ///< aligned to the left
-};
-
-/// Columns as wide as their widest cell; those without any cell are left out.
-std::string aligned(std::vector<Column> columns) {
-  std::erase_if(columns, [](const Column& column) {
-    return std::all_of(column.cells.begin(), column.cells.end(),
-                       [](const auto& cell) { return cell.empty(); });
-  });
-  std::vector<std::string> lines(columns.empty() ? 0 : columns.front().cells.size() + 1);
-  for (auto& column : columns) {
-    column.cells.insert(column.cells.begin(), column.header);
-    std::size_t width = 0;
-    for (auto& cell : column.cells) {
-      // A mark in an unnamed column is there or not; a missing value is told apart from a cut one.
-      if (cell.empty() && !column.header.empty()) cell = "-";
-      width = std::max(width, width_of(cell));
-    }
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const auto& cell = column.cells[i];
-      const std::string blanks(width - width_of(cell), ' ');
-      lines[i] += "  " + (column.left ? cell + blanks : blanks + cell);
-    }
-  }
-  std::string text;
-  for (auto& line : lines) {
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  }
-  return text;
-}
 
 /// A candidate's row: the name that stands before it, and the candidate.
 using Rows = std::vector<std::pair<std::string, const RankedCandidate*>>;
