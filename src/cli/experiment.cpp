@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -116,7 +117,8 @@ class Reader {
       refuse("name", experiment_.name, "must be the name of a folder: no '/', no '.' in front");
     }
     experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
-    experiment_.semantics = parse_semantics(top.get<std::string>("semantics"));
+    experiment_.semantics = kind_.semantics ? decided_by_problem(kind_.semantics)
+                                            : parse_semantics(top.get<std::string>("semantics"));
     if (!reads("baseline")) return;
     experiment_.baseline = top.get<std::string>("baseline");
     (void)read_mechanism("baseline", experiment_.baseline, origin_of("baseline"));
@@ -128,9 +130,8 @@ class Reader {
   }
 
   /// What the problem's own settings decide; their mistakes are the section's.
-  template <class Decide>
-  auto decided_by_problem(Decide decide) {
-    using Result = decltype(decide(experiment_.problem_settings));
+  template <class Result>
+  Result decided_by_problem(const std::function<Result(const Parameters&)>& decide) {
     if (!decide || mistaken_.contains("problem")) return Result();
     try {
       return decide(experiment_.problem_settings);
@@ -306,7 +307,7 @@ class Reader {
   void check_informed() {
     const auto& informed = experiment_.informed;
     if (mistaken_.contains("algorithm") || mistaken_.contains("space")) return;
-    if (!informed.empty() && kind_.space) {
+    if (!informed.empty() && !reads("baseline")) {
       refuse("algorithm.informed", to_text(informed),
              "must be empty: the problem " + experiment_.problem + " searches no mechanisms");
       return;

@@ -73,6 +73,9 @@ std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
   return genotypes;
 }
 
+/// Of two limits, 0 being none.
+double tighter(double a, double b) { return a > 0.0 && b > 0.0 ? std::min(a, b) : std::max(a, b); }
+
 }  // namespace
 
 Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem) {
@@ -92,7 +95,7 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
     return fitness;
   };
   auto options = evaluator_options(experiment);
-  options.budget.device_seconds = 0.0;
+  options.budget.train_seconds = 0.0;
   if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<MadeUp>(problem, rehearsal), store, made_up, options);
@@ -109,13 +112,10 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
   RecordingEvaluator::Options options;
   options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
   options.replicates = experiment.evaluation.get<std::int64_t>("replicates");
-  const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
-  const double train_seconds = experiment.budget.get<double>("train_seconds");
-  const bool gpu_ends_first =
-      gpu_seconds > 0.0 && (train_seconds == 0.0 || gpu_seconds < train_seconds);
   options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),
                     .evaluations = experiment.budget.get<std::int64_t>("evaluations"),
-                    .device_seconds = gpu_ends_first ? gpu_seconds : train_seconds};
+                    .train_seconds = tighter(experiment.budget.get<double>("train_seconds"),
+                                             experiment.budget.get<double>("gpu_seconds"))};
   return options;
 }
 

@@ -259,6 +259,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
     if (!stopped_by_deadline() || !store.meta("objectives")) throw;
     store.set_meta("ended_by", human_duration(seconds) + " of wall-clock time");
   }
+  if (const auto truth = problem->truth(); !truth.empty()) store.set_meta("truth", truth);
   display.reset();  // ends its line
   report(store, *problem, options.folder);
 }

@@ -27,8 +27,8 @@ std::string Budget::exceeded_by(std::int64_t asks_after, std::int64_t evaluation
 }
 
 std::string Budget::used_up_by(double seconds) const {
-  if (device_seconds <= 0.0 || seconds < device_seconds) return {};
-  return human_duration(device_seconds) + " of training";
+  if (train_seconds <= 0.0 || seconds < train_seconds) return {};
+  return human_duration(train_seconds) + " of training";
 }
 
 }  // namespace nas

@@ -34,7 +34,7 @@ Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64
 struct Budget {
   std::int64_t asks = 0;         ///< the last batch is cut
   std::int64_t evaluations = 0;  ///< caused by asks; the last batch is cut
-  double device_seconds = 0.0;   ///< of training, summed; no further training begins
+  double train_seconds = 0.0;    ///< of training, summed; no further training begins
 
   /// @return the limit that so many asks and evaluations exceed, "93 evaluations"; empty: none.
   [[nodiscard]] std::string exceeded_by(std::int64_t asks_after,

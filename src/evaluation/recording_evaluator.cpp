@@ -58,7 +58,7 @@ struct RecordingEvaluator::State {
   std::map<std::string, std::vector<std::string>> replicates{};  ///< ids by candidate
   std::map<std::string, std::int64_t> times_asked{};             ///< by candidate
   std::set<std::string> charged{};           ///< ids of evaluations that asks have caused
-  double device_seconds = 0.0;               ///< of these, as far as they are there
+  double train_seconds = 0.0;                ///< of these, as far as they are there
   std::string spent{};                       ///< what ended the search
   std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
   std::mutex progress_mutex{};
@@ -82,8 +82,8 @@ struct RecordingEvaluator::State {
     return task;
   }
 
-  [[nodiscard]] bool over_device_seconds() const {
-    return !options.budget.used_up_by(device_seconds).empty();
+  [[nodiscard]] bool over_train_seconds() const {
+    return !options.budget.used_up_by(train_seconds).empty();
   }
 
   struct Pending;
@@ -136,7 +136,7 @@ std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assig
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
   if (charged.contains(evaluation.id) && seconds != evaluation.measured.end()) {
-    device_seconds += seconds->get<double>();
+    train_seconds += seconds->get<double>();
   }
 }
 
@@ -236,7 +236,7 @@ void RecordingEvaluator::State::measure_all(std::vector<Task> tasks) {
         auto& evaluation = *screened[task];
         {
           const std::lock_guard lock(progress_mutex);
-          if (over_device_seconds()) {
+          if (over_train_seconds()) {
             exhausted = true;
             break;
           }
@@ -329,8 +329,8 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   }
   state.asked = first + static_cast<std::int64_t>(answers.size());
   state.store.add_asks(record);
-  if (state.over_device_seconds()) {
-    state.spent = state.options.budget.used_up_by(state.device_seconds);
+  if (state.over_train_seconds()) {
+    state.spent = state.options.budget.used_up_by(state.train_seconds);
   }
   const std::lock_guard lock(state.progress_mutex);
   state.report(Progress::Kind::batch_finished);

@@ -108,9 +108,12 @@ std::vector<Setting> budget_settings() {
       integer("evaluations", 0, 0, "trainings that the search may cause; 0 = no limit"),
       number("seconds", 0.0, 0.0,
              "wall-clock seconds of the run, over all processes that work on it; 0 = no limit"),
-      number("train_seconds", 0.0, 0.0,
-             "seconds of training, summed, after which none begins; 0 = no limit"),
-      number("gpu_seconds", 0.0, 0.0, "the same, of training on a GPU; 0 = no limit"),
+      number(
+          "train_seconds", 0.0, 0.0,
+          "seconds of training (of a table: the recorded ones), summed, after which none begins; "
+          "0 = no limit"),
+      number("gpu_seconds", 0.0, 0.0,
+             "the same, refused where training is not on a GPU; 0 = no limit"),
       integer("stagnation", 0, 0,
               "asks without a better hypervolume (one objective: a better value) after which the "
               "search ends; 0 = never"),

@@ -48,13 +48,17 @@ class Problem : public Measurement {
     return std::nullopt;
   }
   /// Facts for the plan and the run's record: corpus, device, workers, parameters, flops, ...;
-  /// deterministic ones only.
+  /// deterministic ones only. "table" where what is measured was recorded elsewhere.
   [[nodiscard]] virtual nlohmann::json facts() const = 0;
   /// Trainings at once that `evaluation.workers` means here.
   [[nodiscard]] virtual int num_workers() const = 0;
   /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if
   /// unknown.
   virtual double calibrate_seconds(const std::string& candidate) = 0;
+  /// Ground truth by candidate, a value of each objective in minimisation form, where the problem
+  /// knows it (a table does): for reports, never for the search. An object, empty where there is
+  /// none.
+  [[nodiscard]] virtual nlohmann::json truth() const { return nlohmann::json::object(); }
   /// The same problem with another section `training`, sharing what it has loaded; it keeps no
   /// models. nullptr where nothing is trained.
   [[nodiscard]] virtual std::shared_ptr<Problem> with_training(
@@ -68,6 +72,8 @@ struct ProblemKind {
   /// Sections and keys of a configuration that it reads beside its own settings, of "semantics",
   /// "space", "baseline", "model", "data", "training".
   std::vector<std::string> sections{};
+  /// Of its mechanisms; empty: that of the key `semantics`.
+  std::function<Semantics(const Parameters& settings)> semantics{};
   /// Its search space; empty: that of the section `space`.
   std::function<SearchSpace(const Parameters& settings)> space{};
   /// Its own objectives, with their ranges; empty: those of the registry.

@@ -1,6 +1,7 @@
 #include "table/table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -24,6 +25,9 @@ namespace fs = std::filesystem;
 namespace format = table_format;
 
 static_assert(std::endian::native == std::endian::little, "tables are read in place");
+
+/// Measured seconds, those that are charged first.
+constexpr std::array kCharged{"cpu_seconds", "train_seconds"};
 
 /// A whole file in memory, read-only.
 class MappedFile {
@@ -215,7 +219,7 @@ Evaluation Table::evaluation(std::int64_t mechanism, std::int64_t replicate) con
     const auto value = column.at<double>(cell);
     if (!std::isnan(value)) evaluation.values[name.substr(format::kValuePrefix.size())] = value;
   }
-  evaluation.measured = content_->measured.at(static_cast<std::size_t>(mechanism));
+  evaluation.measured = measured(mechanism);
   format::visit_measured([&](const char* name, const char* /*unit*/) {
     const auto value = content_->column(name).at<double>(cell);
     if (!std::isnan(value)) evaluation.measured[name] = value;
@@ -223,11 +227,23 @@ Evaluation Table::evaluation(std::int64_t mechanism, std::int64_t replicate) con
   return evaluation;
 }
 
+const nlohmann::json& Table::measured(std::int64_t mechanism) const {
+  return content_->measured.at(static_cast<std::size_t>(mechanism));
+}
+
 double Table::seconds(std::int64_t mechanism, std::int64_t replicate) const {
   const auto cell = content_->present_cell(mechanism, replicate);
-  for (const auto* name : {"cpu_seconds", "train_seconds"}) {
+  for (const auto* name : kCharged) {
     const auto value = content_->column(name).at<double>(cell);
     if (!std::isnan(value)) return value;
+  }
+  return 0.0;
+}
+
+double charged_seconds(const Evaluation& recorded) {
+  for (const auto* name : kCharged) {
+    const auto found = recorded.measured.find(name);
+    if (found != recorded.measured.end()) return found->get<double>();
   }
   return 0.0;
 }

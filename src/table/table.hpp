@@ -13,6 +13,11 @@
 
 namespace nas {
 
+/// Seconds of training that a replay charges: those of the processor where they are recorded (one
+/// thread on a CPU: what neighbours on the machine do not stretch), else those of the clock; 0 for
+/// what was rejected before training.
+double charged_seconds(const Evaluation& recorded);
+
 /// Recorded trainings of many mechanisms, each with several seeds: a file that answers in place of
 /// training. Its cells are (mechanism, replicate); both are numbered from 0. Read-only,
 /// memory-mapped, cheap to copy, thread-safe. The file's form: table/format.hpp.
@@ -43,13 +48,13 @@ class Table {
   /// Whether a cell is there; a table says explicitly which are missing.
   [[nodiscard]] bool has(std::int64_t mechanism, std::int64_t replicate) const;
   /// The recorded evaluation again, its id and identity included. Of `measured`: train_seconds,
-  /// cpu_seconds, peak_bytes, and the measured objectives of the mechanism (the cell with the
-  /// median value, the lower one of two).
+  /// cpu_seconds, peak_bytes, and the measured objectives of the mechanism.
   /// @throws InputError "NAME has no replicate ... of ..." for a missing cell.
   [[nodiscard]] Evaluation evaluation(std::int64_t mechanism, std::int64_t replicate) const;
-  /// Seconds of training that a replay charges: those of the processor where they are recorded (one
-  /// thread on a CPU: what neighbours on the machine do not stretch), else those of the clock; 0
-  /// for a cell that was rejected before training. @throws InputError for a missing cell.
+  /// Objectives that were measured of a mechanism without training it, by name: objects with
+  /// "value"; the measurement of the cell with the median value, the lower one of two.
+  [[nodiscard]] const nlohmann::json& measured(std::int64_t mechanism) const;
+  /// charged_seconds() of a cell. @throws InputError for a missing one.
   [[nodiscard]] double seconds(std::int64_t mechanism, std::int64_t replicate) const;
 
  private:

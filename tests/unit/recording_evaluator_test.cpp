@@ -314,13 +314,13 @@ TEST_F(EvaluatorTest, TheBudgetOfAsksCountsKnownOnesToo) {
 }
 
 TEST_F(EvaluatorTest, NoTrainingBeginsOnceTheDevicesTimeIsSpent) {
-  const Run run(folder_ / "s.sqlite", {.budget = {.device_seconds = 5.0}});  // each takes 2
+  const Run run(folder_ / "s.sqlite", {.budget = {.train_seconds = 5.0}});  // each takes 2
   const auto first = run.ask({{0, 3, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}});
   EXPECT_EQ(first.size(), 3U);
   EXPECT_EQ(run.fake->measured_, 3);
   EXPECT_EQ(run.evaluator->spent(), "5 s of training");
   // What was recorded is charged again.
-  Run again(folder_ / "t.sqlite", {.budget = {.device_seconds = 5.0}});
+  Run again(folder_ / "t.sqlite", {.budget = {.train_seconds = 5.0}});
   again.store.add(run.store.evaluations());
   EXPECT_EQ(again.ask({{0, 3, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}}).size(), 3U);
   EXPECT_EQ(again.evaluator->spent(), "5 s of training");

@@ -145,6 +145,23 @@ TEST_F(TableTest, EqualContentGivesEqualBytes) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
+TEST_F(TableTest, AThousandTrainingsAreBelowAMegabyte) {
+  std::vector<Evaluation> cells;
+  for (int i = 0; i < 320; ++i) {
+    for (std::int64_t replicate = 0; replicate < 3; ++replicate) {
+      auto name = "dot|softmax|output_gate|learned" + std::to_string(i) + "|no_bias|0";
+      auto& cell = cells.emplace_back(small_evaluation(name, replicate));
+      while (cell.curve.size() < 9) {
+        auto point = small_evaluation(name + std::to_string(cell.curve.size()), replicate).curve[1];
+        point.step = cell.curve.back().step + 10;
+        cell.curve.push_back(point);
+      }
+    }
+  }
+  EXPECT_EQ(write(small_content(cells)).steps().size(), 9U);
+  EXPECT_LT(fs::file_size(file_), 800000U);
+}
+
 TEST_F(TableTest, OtherStepsAreRefused) {
   auto cells = small_cells();
   cells[3].curve[1].step = 21;

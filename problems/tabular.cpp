@@ -1,0 +1,302 @@
+// Searching without training: a table of finished trainings answers.
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "search/problem.hpp"
+#include "table/answer.hpp"
+#include "table/replay.hpp"
+
+namespace nas {
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// Options of a gene as a table's mechanisms have them, in the paper's order, then those that the
+/// paper does not know.
+Texts ordered_options(std::string_view gene, std::set<std::string> labels) {
+  Texts options;
+  for (const auto& label : paper_labels(gene)) {
+    if (labels.erase(label) > 0) options.push_back(label);
+  }
+  options.insert(options.end(), labels.begin(), labels.end());
+  return options;
+}
+
+Semantics semantics_of(const Table& table) {
+  return parse_semantics(table.facts().at("semantics").get<std::string>());
+}
+
+/// What a table's mechanisms are made of: every combination of it is a function of the table or a
+/// missing one.
+SearchSpace space_of(const Table& table) {
+  const auto semantics = semantics_of(table);
+  std::map<std::string_view, std::set<std::string>> labels;
+  std::set<bool> biases;
+  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
+    const auto mechanism = parse_mechanism(table.mechanism(i), semantics);
+    for (const auto gene : kComponentGenes) {
+      labels[gene].insert(component_label(semantics, gene, mechanism.component(gene)));
+    }
+    biases.insert(mechanism.bias);
+  }
+  std::vector<Gene> genes;
+  for (const auto gene : kComponentGenes) {
+    genes.push_back({.name = std::string(gene), .options = ordered_options(gene, labels[gene])});
+  }
+  Gene bias{.name = "bias"};
+  if (biases.contains(true)) bias.options.emplace_back("bias");
+  if (biases.contains(false)) bias.options.emplace_back("no_bias");
+  genes.push_back(std::move(bias));
+  return SearchSpace(std::move(genes));
+}
+
+/// The model that the table's mechanisms were trained in.
+Architecture architecture_of(const nlohmann::json& facts) {
+  const auto& model = facts.at("model");
+  return {.mechanism = {},
+          .semantics = parse_semantics(facts.at("semantics").get<std::string>()),
+          .layers = model.at("layers"),
+          .width = model.at("width"),
+          .heads = model.at("heads"),
+          .context = model.at("context"),
+          .vocabulary = model.at("vocabulary"),
+          .feed_forward = model.at("feed_forward"),
+          .dropout = model.at("dropout")};
+}
+
+class Tabular final : public Problem {
+ public:
+  explicit Tabular(const ProblemInputs& inputs)
+      : objectives_(inputs.objectives),
+        seed_(inputs.seed),
+        table_(inputs.settings.get<std::string>("table")),
+        mode_(parse_replay_mode(inputs.settings.get<std::string>("mode"))),
+        step_(inputs.settings.get<std::int64_t>("step")),
+        replay_(table_, mode_, seed_),
+        semantics_(semantics_of(table_)),
+        architecture_(architecture_of(table_.facts())),
+        bytes_per_token_(table_.facts().value("bytes_per_token", 0.0)) {
+    const auto& steps = table_.steps();
+    if (steps.empty()) throw InputError("problem.table: none of its trainings has a curve");
+    if (step_ == 0) step_ = steps.back();
+    if (!std::binary_search(steps.begin(), steps.end(), step_)) {
+      Texts known{"0"};
+      for (const auto step : steps) known.push_back(std::to_string(step));
+      throw InputError("problem.step = " + std::to_string(step_) + ", must be one of " +
+                       join(known));
+    }
+    for (const auto& objective : objectives_->objectives) require_measured(objective);
+    for (const auto& constraint : objectives_->constraints) require_measured(constraint.quantity);
+  }
+
+  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
+    Mechanism mechanism;
+    for (const auto gene : kComponentGenes) {
+      mechanism.component(gene) = component_key(semantics_, gene, genotype.option(gene));
+    }
+    mechanism.bias = genotype.option("bias") == "bias";
+    return to_string(nas::canonical(mechanism, semantics_));
+  }
+
+  /// A table holds no attention dropout: a name's is taken as 0.
+  [[nodiscard]] std::string parse(const std::string& name) const override {
+    auto mechanism = parse_mechanism(name, semantics_);
+    mechanism.attention_dropout = 0.0;
+    return to_string(nas::canonical(mechanism, semantics_));
+  }
+
+  [[nodiscard]] std::string label(const std::string& candidate) const override {
+    return nas::label(parse_mechanism(candidate, semantics_), semantics_);
+  }
+
+  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+    nlohmann::json identity = {{"problem", "tabular"},
+                               {"table", table_.sha256()},
+                               {"mode", to_string(mode_)},
+                               {"step", step_},
+                               {"search_seed", seed_}};
+    for (const auto& constraint : objectives_->constraints) {
+      identity["constraints"].push_back(constraint.text());
+    }
+    return identity;
+  }
+
+  [[nodiscard]] bool expensive() const override { return false; }
+
+  void screen(const Task& task, Evaluation& evaluation) override {
+    take_untrained(number_of(task.candidate), evaluation);
+  }
+
+  void measure(const Task& task, Evaluation& evaluation) override {
+    const auto mechanism = number_of(task.candidate);
+    auto answer = this->answer(mechanism, task.replicate);
+    // What the test split says is for reports only.
+    std::erase_if(answer.values, [](const auto& item) { return item.first.starts_with("test_"); });
+    take_trained(answer, evaluation);
+    objectives_->check_trained(evaluation);
+  }
+
+  [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
+    Subject subject{.architecture = architecture_};
+    subject.architecture.mechanism = parse_mechanism(candidate, semantics_);
+    return subject;
+  }
+
+  [[nodiscard]] nlohmann::json facts() const override {
+    auto facts = table_.facts();
+    facts.erase("sources");
+    facts["table"] = {{"name", facts.at("name")},
+                      {"sha256", table_.sha256()},
+                      {"mechanisms", table_.num_mechanisms()},
+                      {"replicates", table_.num_replicates()},
+                      {"mode", to_string(mode_)},
+                      {"step", step_}};
+    facts.erase("name");
+    return facts;
+  }
+
+  [[nodiscard]] int num_workers() const override { return 1; }
+  double calibrate_seconds(const std::string& /*candidate*/) override { return 0.0; }
+
+  /// Means over all replicates, at the end of the training and on the test split where it was
+  /// scored.
+  [[nodiscard]] nlohmann::json truth() const override {
+    auto truth = nlohmann::json::object();
+    for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
+      std::vector<Evaluation> evaluations;
+      for (auto& recorded : recorded_replicates(table_, i)) {
+        recorded = scored_on_test(std::move(recorded), bytes_per_token_);
+        auto& evaluation = evaluations.emplace_back();
+        evaluation.status = Status::ok;
+        take_untrained(i, evaluation);
+        if (evaluation.status == Status::ok) take_trained(recorded, evaluation);
+      }
+      std::vector<const Evaluation*> pointers;
+      for (const auto& evaluation : evaluations) pointers.push_back(&evaluation);
+      truth[table_.mechanism(i)] = objectives_->fitness(pointers);
+    }
+    return truth;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t number_of(const std::string& candidate) const {
+    if (const auto number = table_.find(candidate)) return *number;
+    throw InputError("the table has no " + candidate);
+  }
+
+  /// Refuses an objective that would have to be measured, or was measured in another way.
+  void require_measured(const ChosenObjective& chosen) const {
+    if (!chosen.objective.measured) return;
+    std::set<std::string> known;
+    for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
+      const auto& measured = table_.measured(i);
+      for (const auto& item : measured.items()) known.insert(item.key());
+      const auto found = measured.find(chosen.name);
+      if (found != measured.end()) return require_settings(chosen, *found);
+    }
+    throw InputError("objectives: " + chosen.name + " was not measured for this table, measured: " +
+                     (known.empty() ? "nothing" : join({known.begin(), known.end()})));
+  }
+
+  /// Refuses settings of an objective that are not those of a measurement, as far as it says.
+  void require_settings(const ChosenObjective& chosen, const nlohmann::json& measurement) const {
+    const nlohmann::json settings = chosen.settings;
+    for (const auto& [name, value] : settings.items()) {
+      const auto found = measurement.find(name);
+      const bool whole_context = name == "context" && value == 0 && found != measurement.end() &&
+                                 *found == architecture_.context;
+      if (found == measurement.end() || *found == value || whole_context) continue;
+      throw InputError("objectives." + chosen.name + "." + name + " = " + value.dump() +
+                       ", must be " + found->dump() + ", as measured for this table");
+    }
+  }
+
+  /// The recorded evaluation that answers the n-th question for a mechanism.
+  [[nodiscard]] Evaluation answer(std::int64_t mechanism, std::int64_t n) const {
+    if (mode_ != ReplayMode::mean) {
+      return at_step(table_.evaluation(mechanism, replay_.replicate(mechanism, n)));
+    }
+    auto evaluations = recorded_replicates(table_, mechanism);
+    for (auto& evaluation : evaluations) evaluation = at_step(std::move(evaluation));
+    return mean_evaluation(evaluations, bytes_per_token_);
+  }
+
+  [[nodiscard]] Evaluation at_step(Evaluation evaluation) const {
+    return ended_at(std::move(evaluation), step_, bytes_per_token_);
+  }
+
+  /// What is known of a mechanism before it is trained.
+  void take_untrained(std::int64_t mechanism, Evaluation& evaluation) const {
+    const auto& measured = table_.measured(mechanism);
+    const auto& name = table_.mechanism(mechanism);
+    const auto require = [&](const ChosenObjective& chosen) {
+      if (chosen.objective.measured && !measured.contains(chosen.name)) {
+        throw InputError("the table has no " + chosen.name + " of " + name);
+      }
+    };
+    for (const auto& objective : objectives_->objectives) require(objective);
+    for (const auto& constraint : objectives_->constraints) require(constraint.quantity);
+    objectives_->screen(*subject(name), measured, evaluation);
+  }
+
+  /// What a recorded training found; what it costs is charged as seconds of training.
+  static void take_trained(const Evaluation& recorded, Evaluation& evaluation) {
+    evaluation.status = recorded.status;
+    evaluation.reason = recorded.reason;
+    evaluation.curve = recorded.curve;
+    // What was computed before training stays: the run may have asked for it in another way.
+    evaluation.values.insert(recorded.values.begin(), recorded.values.end());
+    evaluation.measured["train_seconds"] = charged_seconds(recorded);
+    if (recorded.measured.contains("peak_bytes")) {
+      evaluation.measured["peak_bytes"] = recorded.measured.at("peak_bytes");
+    }
+  }
+
+  const ObjectiveSet* objectives_;
+  std::uint64_t seed_;
+  Table table_;
+  ReplayMode mode_;
+  std::int64_t step_;
+  Replay replay_;
+  Semantics semantics_;
+  Architecture architecture_;
+  double bytes_per_token_;
+};
+
+Table table_of(const Parameters& settings) { return Table(settings.get<std::string>("table")); }
+
+NAS_REGISTER_PROBLEM(
+    {.key = "tabular",
+     .summary = "attention mechanisms without attention dropout, whose finished trainings a table "
+                "holds: nothing is trained, the recorded seconds are charged",
+     .settings = {{.name = "table",
+                   .default_value = std::string(),
+                   .help = "file made by nas-data table pack, relative to the current folder",
+                   .required = true},
+                  {.name = "mode",
+                   .default_value = std::string("noisy"),
+                   .help = "what answers: a recorded training, drawn without replacement for each "
+                           "mechanism; the mean over all; or the same replicate for all mechanisms",
+                   .choices = {"noisy", "mean", "paired"}},
+                  {.name = "step",
+                   .default_value = std::int64_t{0},
+                   .help = "training steps after which a training answers, a step of the table's "
+                           "curves; 0 = the whole training",
+                   .min = 0}},
+     .file = __FILE__},
+    [] {
+      return ProblemKind{
+          .sections = {"baseline"},
+          .semantics = [](const Parameters& settings) { return semantics_of(table_of(settings)); },
+          .space = [](const Parameters& settings) { return space_of(table_of(settings)); },
+          .make = [](const ProblemInputs& inputs) -> std::shared_ptr<Problem> {
+            return std::make_shared<Tabular>(inputs);
+          }};
+    });
+
+}  // namespace
+
+}  // namespace nas

@@ -1,0 +1,83 @@
+#include <csignal>
+
+#include "integration/program.hpp"
+#include "store/store.hpp"
+#include "unit/small_table.hpp"
+
+namespace nas::testing {
+namespace {
+
+/// Searches on a small table, as a user runs them.
+class TabularRunTest : public ProgramTest {
+ protected:
+  TabularRunTest() {
+    write_table(small_content(), folder_ / "small.table");
+    std::ofstream(folder_ / "search.yaml")
+        << "problem: {type: tabular, table: " << (folder_ / "small.table").string() << "}\n"
+        << "objectives: [perplexity, attention_flops, latency]\n"
+        << "algorithm: {name: nsga2, population: 8, generations: 5}\n";
+  }
+  [[nodiscard]] std::vector<std::string> search(const std::string& name,
+                                                std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{(folder_ / "search.yaml").string(), "--output",
+                                   (folder_ / name).string(), "name=search"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+TEST_F(TabularRunTest, EqualSeedsGiveEqualRuns) {
+  for (const auto* name : {"a", "b"}) ASSERT_EQ(run("nas-run", search(name)), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
+  ASSERT_EQ(run("nas-run", search("c", {"seed=43"})), 0) << text();
+  EXPECT_NE(canonical_export(folder_ / "a"), canonical_export(folder_ / "c"));
+}
+
+TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
+  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);
+  const auto truth = store.meta("truth");
+  ASSERT_TRUE(truth);
+  EXPECT_EQ(truth->size(), 12U);
+  for (const auto& [candidate, values] : truth->items()) EXPECT_EQ(values.size(), 3U);
+  EXPECT_EQ(store.meta("facts")->at("table").at("name"), "small");
+  EXPECT_EQ(store.meta("baseline")->at("fitness").size(), 3U);
+}
+
+TEST_F(TabularRunTest, AKilledRunContinues) {
+  const std::vector<std::string> longer{"algorithm.generations=1000",
+                                        "evaluation.repeated=retrain"};
+  ASSERT_EQ(run("nas-run", search("whole", longer)), 0) << text();
+  int kills = 0;
+  for (; kills < 3; ++kills) {
+    Program program("nas-run", search("killed", longer), folder_ / "killed.txt");
+    int code = -1;
+    if (program.wait_for(std::chrono::milliseconds(700 + 300 * kills), code)) break;
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  EXPECT_GT(kills, 0) << "the run is too short";
+  ASSERT_EQ(run("nas-run", search("killed", longer)), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
+}
+
+TEST_F(TabularRunTest, ABudgetOfTrainingSecondsEndsIt) {
+  ASSERT_EQ(run("nas-run", search("a", {"budget.train_seconds=200"})), 0) << text();
+  EXPECT_NE(text().find("3 min 20 s of training"), std::string::npos) << text();
+  EXPECT_EQ(run("nas-run", search("b", {"budget.gpu_seconds=200"})), 2);
+  EXPECT_NE(text().find("must be 0 on the device cpu"), std::string::npos) << text();
+}
+
+TEST_F(TabularRunTest, WhatTheTableLacksIsRefusedBeforeAnythingIsWritten) {
+  EXPECT_EQ(run("nas-run", search("a", {"objectives=[perplexity, energy]"})), 2);
+  EXPECT_NE(text().find("energy was not measured for this table, measured: latency"),
+            std::string::npos)
+      << text();
+  EXPECT_EQ(run("nas-run", search("a", {"problem.table=no.table"})), 2);
+  EXPECT_NE(text().find("no.table: no such table"), std::string::npos) << text();
+  EXPECT_EQ(run("nas-run", search("a", {"objectives=[perplexity, {name: latency, batch: 4}]"})), 0)
+      << "a measurement that does not say its batch is taken as it is: " << text();
+}
+
+}  // namespace
+}  // namespace nas::testing
