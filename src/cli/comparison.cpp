@@ -6,6 +6,7 @@
 
 #include "config/document.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 
 namespace nas {
 
@@ -128,6 +129,13 @@ class Reader {
     if (evaluations == 0) {
       diagnostics_.add(origin_of("budget"),
                        "budget.evaluations = 0, must be at least 1: trainings of a search");
+    }
+    for (const auto* clock : {"seconds", "gpu_seconds"}) {
+      if (experiment.budget.get<double>(clock) == 0.0) continue;
+      diagnostics_.add(origin_of("budget"),
+                       std::string("budget.") + clock + " = " +
+                           shortest(experiment.budget.get<double>(clock)) +
+                           ", must be 0: a comparison limits evaluations, asks and train_seconds");
     }
     if (experiment.budget.get<Integer>("asks") == 0) {
       experiment.budget.set("asks", kAsksPerEvaluation * evaluations);

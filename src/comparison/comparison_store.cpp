@@ -145,6 +145,22 @@ void ComparisonStore::set_candidates(const std::vector<ComparedCandidate>& candi
   transaction.commit();
 }
 
+std::vector<ComparedCandidate> ComparisonStore::candidates() const {
+  auto select =
+      state_->statement("SELECT name, label, truth, believed FROM candidates ORDER BY number");
+  const auto numbers = [&select](int column) {
+    return nlohmann::json::parse(select.getColumn(column).getString()).get<std::vector<double>>();
+  };
+  std::vector<ComparedCandidate> candidates;
+  while (select.executeStep()) {
+    candidates.push_back({.name = select.getColumn(0).getString(),
+                          .label = select.getColumn(1).getString(),
+                          .truth = numbers(2),
+                          .believed = numbers(3)});
+  }
+  return candidates;
+}
+
 std::vector<ComparedAlgorithm> ComparisonStore::algorithms() const {
   auto select = state_->statement("SELECT name, key, settings FROM algorithms ORDER BY number");
   std::vector<ComparedAlgorithm> algorithms;

@@ -67,6 +67,7 @@ class ComparisonStore {
 
   /// Replaces all candidates; their places are their numbers.
   void set_candidates(const std::vector<ComparedCandidate>& candidates);
+  [[nodiscard]] std::vector<ComparedCandidate> candidates() const;
 
   /// All algorithms; their places are their numbers.
   [[nodiscard]] std::vector<ComparedAlgorithm> algorithms() const;

@@ -44,23 +44,24 @@ Genotype genotype_of(const SearchSpace& space, std::size_t number) {
   return Genotype(std::move(values));
 }
 
-/// What a problem answers to an evaluation, as an evaluator takes it.
-Evaluation evaluate(Measurement& problem, const Task& task) {
+}  // namespace
+
+Evaluation answer_of(Measurement& problem, const std::string& candidate, std::int64_t n) {
+  const Task task{.candidate = candidate, .replicate = n, .id = {}, .identity = {}};
   Evaluation evaluation;
-  evaluation.candidate = task.candidate;
+  evaluation.candidate = candidate;
+  evaluation.replicate = n;
   evaluation.status = Status::ok;
   evaluation.measured = nlohmann::json::object();
   try {
     problem.screen(task, evaluation);
     if (evaluation.status == Status::ok) problem.measure(task, evaluation);
-  } catch (const std::exception& error) {  // a missing cell
+  } catch (const std::exception& error) {  // a cell that is missing
     evaluation.status = Status::failed;
     evaluation.reason = error.what();
   }
   return evaluation;
 }
-
-}  // namespace
 
 StudyTable::StudyTable(Table table, Study study)
     : table_(std::move(table)), study_(std::move(study)) {
@@ -82,9 +83,7 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
     // The problem answers in the order of its own search.
     const auto replicate = study_.mode == ReplayMode::mean ? 0 : replay.replicate(mechanism, n);
     const auto i = index(mechanism, replicate);
-    evaluations_[i] = evaluate(
-        *study_.problem,
-        {.candidate = table_.mechanism(mechanism), .replicate = n, .id = {}, .identity = {}});
+    evaluations_[i] = answer_of(*study_.problem, table_.mechanism(mechanism), n);
     const auto& evaluation = evaluations_[i];
     cells_[i] = {.fitness = fitness(mechanism, std::array{replicate}),
                  .usable = is_usable(evaluation),

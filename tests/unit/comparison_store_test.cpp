@@ -81,8 +81,12 @@ TEST_F(ComparisonStoreTest, ReplacesItsCandidates) {
   ComparisonStore store(file_);
   store.set_candidates({{.name = "x", .label = "X", .truth = {1.0}, .believed = {2.0}},
                         {.name = "y", .label = "Y", .truth = {1.0}, .believed = {2.0}}});
-  EXPECT_NO_THROW(
-      store.set_candidates({{.name = "z", .label = "Z", .truth = {1.0}, .believed = {2.0}}}));
+  store.set_candidates({{.name = "z", .label = "Z", .truth = {0.1, 2.0}, .believed = {3.0, 4.0}}});
+  const auto candidates = store.candidates();
+  ASSERT_EQ(candidates.size(), 1U);
+  EXPECT_EQ(candidates[0].label, "Z");
+  EXPECT_EQ(candidates[0].truth, (std::vector<double>{0.1, 2.0}));
+  EXPECT_EQ(candidates[0].believed, (std::vector<double>{3.0, 4.0}));
 }
 
 TEST_F(ComparisonStoreTest, RefusesOtherFiles) {

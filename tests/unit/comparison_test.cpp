@@ -139,6 +139,9 @@ TEST_F(ComparisonTest, WhatIsMissingIsSaid) {
               HasSubstr("algorithm: must be an item of algorithms"));
   EXPECT_THAT(mistakes(head_ + "algorithms: [sga]\n"),
               HasSubstr("budget.evaluations = 0, must be at least 1: trainings of a search"));
+  EXPECT_THAT(mistakes(head_ + "algorithms: [sga]\nbudget: {evaluations: 9, seconds: 60}\n"),
+              HasSubstr("budget.seconds = 60, must be 0: a comparison limits evaluations, asks and "
+                        "train_seconds"));
   EXPECT_THAT(mistakes("problem: none\n" + budget_ + "algorithms: [sga]\n"),
               HasSubstr("problem.type = none, must be tabular: a comparison trains nothing"));
 }

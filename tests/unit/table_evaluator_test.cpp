@@ -94,12 +94,12 @@ TEST_F(TableEvaluatorTest, SoItDoesUnderEveryPolicy) {
 TEST_F(TableEvaluatorTest, SoItDoesUnderEveryBudget) {
   expect_equal(small_study(), {.budget = {.evaluations = 9}}, "9 evaluations");
   expect_equal(small_study(), {.budget = {.asks = 30}}, "30 asks");
-  expect_equal(small_study(), {.repeated = Repeated::retrain, .budget = {.device_seconds = 1000.0}},
+  expect_equal(small_study(), {.repeated = Repeated::retrain, .budget = {.train_seconds = 1000.0}},
                "16 min 40 s of training");
   expect_equal(small_study(),
                {.repeated = Repeated::replicate,
                 .replicates = 2,
-                .budget = {.evaluations = 41, .device_seconds = 5000.0}},
+                .budget = {.evaluations = 41, .train_seconds = 5000.0}},
                "41 evaluations");
 }
 
