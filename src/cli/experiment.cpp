@@ -37,16 +37,6 @@ Texts names(const std::vector<Setting>& settings) {
   return names;
 }
 
-const PluginSections& plugin_sections() {
-  static const PluginSections kSections{
-      {"problem", {.key = "type", .plugin = "attention_search"}},
-      // A mechanism is no plug-in, but a text may stand for it as for one.
-      {"baseline", {.key = "mechanism", .plugin = kVanilla, .shared = {"tune"}}},
-      {"data", {.key = "corpus", .plugin = "wikitext-2"}},
-      {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
-  return kSections;
-}
-
 bool contains(const Texts& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
@@ -54,9 +44,11 @@ bool contains(const Texts& texts, const std::string& text) {
 /// Reads a configuration section by section; mistakes collect in `diagnostics_`.
 class Reader {
  public:
-  explicit Reader(const DocumentNode& document) : document_(document) {}
+  Reader(const DocumentNode& document, Diagnostics& diagnostics)
+      : document_(document), diagnostics_(diagnostics) {}
 
   Experiment read(const std::filesystem::path& file) {
+    const auto mistakes_before = diagnostics_.size();
     experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
     if (problems().contains(experiment_.problem)) {
       kind_ = problems().at(experiment_.problem).make();
@@ -90,8 +82,7 @@ class Reader {
     check_racing();
     check_informed();
     fit_to_search();
-    diagnostics_.throw_if_any();
-    experiment_.resolved = resolved();
+    if (diagnostics_.size() == mistakes_before) experiment_.resolved = resolved();
     return experiment_;
   }
 
@@ -457,13 +448,23 @@ class Reader {
   }
 
   const DocumentNode& document_;
-  Diagnostics diagnostics_;
+  Diagnostics& diagnostics_;
   std::set<std::string> mistaken_;  ///< sections in which there are mistakes
   ProblemKind kind_;
   Experiment experiment_;
 };
 
 }  // namespace
+
+const PluginSections& plugin_sections() {
+  static const PluginSections kSections{
+      {"problem", {.key = "type", .plugin = "attention_search"}},
+      // A mechanism is no plug-in, but a text may stand for it as for one.
+      {"baseline", {.key = "mechanism", .plugin = kVanilla, .shared = {"tune"}}},
+      {"data", {.key = "corpus", .plugin = "wikitext-2"}},
+      {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
+  return kSections;
+}
 
 std::vector<Setting> experiment_settings() {
   return {
@@ -518,7 +519,15 @@ std::vector<Setting> population_settings() {
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides) {
   const auto document = load_document(file, overrides, plugin_sections());
-  return Reader(document).read(file);
+  Diagnostics diagnostics;
+  auto experiment = read_experiment(document, file, diagnostics);
+  diagnostics.throw_if_any();
+  return experiment;
+}
+
+Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
+                           Diagnostics& diagnostics) {
+  return Reader(document, diagnostics).read(file);
 }
 
 }  // namespace nas

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/document.hpp"
 #include "core/parameters.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
@@ -57,6 +58,15 @@ std::vector<Setting> population_settings();
 /// must be ...; did you mean ...?" (overrides: "command line: key.path = ...").
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides);
+
+/// The same from a document that is read already; mistakes go to `diagnostics`, and with one the
+/// experiment is not to be used.
+/// @param file  names the experiment where the document does not.
+Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
+                           Diagnostics& diagnostics);
+
+/// Sections of an experiment that name plug-ins, for load_document.
+const PluginSections& plugin_sections();
 
 /// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
 /// one has no such key). Left out is what does not change results: name, evaluation.workers,

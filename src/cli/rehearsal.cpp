@@ -109,6 +109,23 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   return rehearsal;
 }
 
+std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
+                                      const std::filesystem::path& folder) {
+  return problems()
+      .at(experiment.problem)
+      .make()
+      .make({.semantics = experiment.semantics,
+             .seed = experiment.seed,
+             .settings = experiment.problem_settings,
+             .model = experiment.model,
+             .corpus = experiment.corpus,
+             .data = experiment.data,
+             .training = experiment.training,
+             .evaluation = experiment.evaluation,
+             .objectives = &objectives,
+             .folder = folder});
+}
+
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
   RecordingEvaluator::Options options;
   options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));

@@ -22,6 +22,12 @@ struct Rehearsal {
 /// Cost: milliseconds; as much as the search itself where nothing is trained. Nothing is kept.
 Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem);
 
+/// Builds an experiment's problem.
+/// @param objectives  the experiment's; outlives the problem.
+/// @param folder      of the run; empty: nothing is written.
+std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
+                                      const std::filesystem::path& folder);
+
 /// How an experiment answers asks, its workers and its display left out.
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment);
 

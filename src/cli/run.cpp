@@ -45,19 +45,7 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
   nn::install_cpu_allocator();  // before the first tensor
   auto setup = std::make_unique<Setup>();
   setup->objectives = experiment.objectives;
-  setup->problem = problems()
-                       .at(experiment.problem)
-                       .make()
-                       .make({.semantics = experiment.semantics,
-                              .seed = experiment.seed,
-                              .settings = experiment.problem_settings,
-                              .model = experiment.model,
-                              .corpus = experiment.corpus,
-                              .data = experiment.data,
-                              .training = experiment.training,
-                              .evaluation = experiment.evaluation,
-                              .objectives = &setup->objectives,
-                              .folder = folder});
+  setup->problem = make_problem(experiment, setup->objectives, folder);
   require_further_trainings(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
   set_expected_ranges(setup->objectives, experiment.space, *setup->problem, setup->facts);

@@ -366,7 +366,11 @@ void Diagnostics::throw_if_any() const {
            std::tie(b.first.source, b.first.line, b.first.column);
   });
   std::vector<std::string> lines;
-  for (const auto& [origin, message] : sorted) lines.push_back(origin.text() + ": " + message);
+  for (const auto& [origin, message] : sorted) {
+    auto line = origin.text() + ": " + message;
+    if (std::find(lines.begin(), lines.end(), line) == lines.end())
+      lines.push_back(std::move(line));
+  }
   throw InputError(join(lines, "\n"));
 }
 

@@ -44,14 +44,6 @@ std::string to_text(const Genotype& genotype) {
 
 }  // namespace
 
-Repeated parse_repeated(std::string_view text) {
-  if (text == "reuse") return Repeated::reuse;
-  if (text == "retrain") return Repeated::retrain;
-  if (text == "replicate") return Repeated::replicate;
-  throw InputError("evaluation.repeated = " + std::string(text) +
-                   ", must be one of reuse, retrain, replicate");
-}
-
 struct RecordingEvaluator::State {
   std::shared_ptr<Measurement> measurement;
   Store& store;
@@ -84,7 +76,7 @@ struct RecordingEvaluator::State {
   }
 
   [[nodiscard]] bool over_train_seconds() const {
-    return options.budget.train_seconds > 0.0 && train_seconds >= options.budget.train_seconds;
+    return !options.budget.used_up_by(train_seconds).empty();
   }
 
   /// Evaluations that the budget has left.
@@ -122,39 +114,31 @@ struct RecordingEvaluator::State::Pending {
 std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assign(
     const std::vector<Genotype>& batch, std::vector<Task>& tasks) {
   std::vector<Pending> pending;
-  std::size_t newcomers = 0;
+  std::int64_t newcomers = 0;
   for (const auto& genotype : batch) {
-    const auto asks_before = asked + static_cast<std::int64_t>(pending.size());
-    if (options.budget.asks > 0 && asks_before >= options.budget.asks) {
-      spent = std::to_string(options.budget.asks) + " asks";
-      break;
-    }
     const auto candidate = measurement->canonical(genotype);
     auto& ids = replicates[candidate];
-    const auto before = ids.size();
-    const bool reuse = options.repeated == Repeated::reuse && before > 0;
-    std::vector<Task> fresh;
-    while (!reuse && fresh.size() < static_cast<std::size_t>(options.replicates)) {
-      fresh.push_back(
-          make_task(*measurement, candidate, static_cast<std::int64_t>(before + fresh.size())));
-    }
-    if (!reuse) ++newcomers;
+    const auto answering = answering_replicates(options.repeated, options.replicates,
+                                                static_cast<std::int64_t>(ids.size()));
+    if (answering.num_fresh() > 0) ++newcomers;
     // A race is to put every newcomer's first score to the test at least once.
     const auto kept = options.racing ? newcomers : 0;
-    if (fresh.size() + kept > room()) {
-      spend_evaluations();
-      break;
-    }
-    for (auto& task : fresh) {
+    spent = options.budget.exceeded_by(
+        asked + static_cast<std::int64_t>(pending.size()) + 1,
+        static_cast<std::int64_t>(charged.size()) + answering.num_fresh() + kept);
+    if (!spent.empty()) break;
+    for (auto replicate = answering.known; replicate < answering.end; ++replicate) {
+      auto task = make_task(*measurement, candidate, replicate);
       ids.push_back(task.id);
       charged.insert(task.id);
       tasks.push_back(std::move(task));
     }
-    const auto first = options.repeated == Repeated::retrain ? before : 0;
-    pending.push_back({.candidate = candidate,
-                       .ids = {ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end()},
-                       .reused = reuse,
-                       .earlier_asks = times_asked[candidate]++});
+    const bool reuse = answering.num_fresh() == 0;
+    pending.push_back(
+        {.candidate = candidate,
+         .ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering.first), ids.end()},
+         .reused = reuse,
+         .earlier_asks = times_asked[candidate]++});
     if (reuse) ++reused;
   }
   return pending;
@@ -419,7 +403,7 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   state.asked = first + static_cast<std::int64_t>(answers.size());
   state.store.add_asks(record);
   if (state.over_train_seconds()) {
-    state.spent = human_duration(state.options.budget.train_seconds) + " of training";
+    state.spent = state.options.budget.used_up_by(state.train_seconds);
   }
   const std::lock_guard lock(state.progress_mutex);
   state.report(Progress::Kind::batch_finished);

@@ -11,27 +11,11 @@
 
 #include "evaluation/evaluator.hpp"
 #include "evaluation/measurement.hpp"
+#include "evaluation/policy.hpp"
 #include "evaluation/racing.hpp"
 #include "store/store.hpp"
 
 namespace nas {
-
-/// What happens when a candidate is asked for again.
-enum class Repeated {
-  reuse,      ///< the first replicates answer always
-  retrain,    ///< each ask evaluates further replicates, which answer alone (the published GA)
-  replicate,  ///< the same, and all replicates so far answer
-};
-
-/// @throws InputError unless "reuse", "retrain" or "replicate".
-Repeated parse_repeated(std::string_view text);
-
-/// Where a search must end, whatever its algorithm would do; 0 = no such limit.
-struct Budget {
-  std::int64_t asks = 0;         ///< the last batch is cut
-  std::int64_t evaluations = 0;  ///< caused by asks; the last batch is cut
-  double train_seconds = 0.0;    ///< of training, summed; no further training begins
-};
 
 /// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
 struct Progress {

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <optional>
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "core/error.hpp"
-#include "core/host.hpp"
+#include "store/writer_lock.hpp"
 
 namespace nas {
 
@@ -55,34 +51,6 @@ CREATE TABLE indicators (
   value     REAL NOT NULL           -- hypervolume, or the best value of one objective
 );
 )sql";
-
-/// Holds an exclusive lock on a file beside the store. The kernel drops it when the process ends,
-/// however it ends.
-class WriterLock {
- public:
-  explicit WriterLock(const fs::path& file)
-      : fd_(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-    if (fd_ < 0) throw InputError(file.string() + ": cannot be written");
-    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-      std::string holder;
-      std::getline(std::ifstream(file), holder);
-      close(fd_);
-      throw InputError(file.parent_path().string() + " is in use by another process (" + holder +
-                       ")");
-    }
-    const std::string self = "process " + std::to_string(getpid()) + " on " + host_name() + "\n";
-    if (ftruncate(fd_, 0) != 0 || write(fd_, self.data(), self.size()) < 0) {
-      close(fd_);
-      throw InputError(file.string() + ": cannot be written");
-    }
-  }
-  ~WriterLock() { close(fd_); }
-  WriterLock(const WriterLock&) = delete;
-  WriterLock& operator=(const WriterLock&) = delete;
-
- private:
-  int fd_;
-};
 
 nlohmann::json values_json(const Evaluation& evaluation) {
   return canonical_json(evaluation).at("values");
@@ -129,10 +97,7 @@ Store::Store(const fs::path& file, Mode mode) : state_(std::make_unique<State>()
   const bool write = mode != Mode::read_only;
   state_->cheap = mode == Mode::write_cheap;
   if (write) {
-    if (!file.parent_path().empty() && !fs::is_directory(file.parent_path())) {
-      throw InputError(file.parent_path().string() + ": no such folder");
-    }
-    state_->lock = std::make_unique<WriterLock>(file.string() + ".lock");
+    state_->lock = std::make_unique<WriterLock>(file);
   } else if (!fs::exists(file)) {
     throw InputError(file.string() + ": no such store");
   }

@@ -270,10 +270,5 @@ TEST_F(EvaluatorTest, NoTrainingBeginsOnceTheDevicesTimeIsSpent) {
   EXPECT_EQ(again.fake->measured_, 0);
 }
 
-TEST(Repeated, ParsesItsNames) {
-  EXPECT_EQ(parse_repeated("retrain"), Repeated::retrain);
-  EXPECT_THROW(parse_repeated("again"), InputError);
-}
-
 }  // namespace
 }  // namespace nas::testing

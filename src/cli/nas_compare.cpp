@@ -1,0 +1,137 @@
+// nas-compare: many searches of several algorithms on one table.
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include <boost/program_options.hpp>
+
+#include "cli/compare.hpp"
+#include "cli/comparison.hpp"
+#include "cli/run.hpp"
+#include "core/error.hpp"
+#include "core/stop.hpp"
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr int kOk = 0;
+constexpr int kBroken = 1;
+constexpr int kBadInput = 2;
+constexpr int kStopped = 130;
+
+constexpr const char* kUsage =
+    "nas-compare: compares search algorithms on a table of finished trainings\n"
+    "\n"
+    "  nas-compare CONFIG [key.path=value ...] [options]   run, or continue, a comparison\n"
+    "\n";
+
+struct Arguments {
+  std::vector<std::string> words;
+  std::string output;
+  std::string algorithms;
+  std::string seeds;
+  int threads = 0;
+  bool quiet = false;
+  bool help = false;
+  bool version = false;
+};
+
+po::options_description options(Arguments& arguments) {
+  po::options_description visible("options");
+  visible.add_options()  //
+      ("output,o", po::value(&arguments.output),
+       "the comparison's folder (default: runs/NAME)")                                  //
+      ("seeds", po::value(&arguments.seeds), "searches of each algorithm, as seeds=N")  //
+      ("algorithms", po::value(&arguments.algorithms),
+       "only these, by name: a,b,...")  //
+      ("threads", po::value(&arguments.threads),
+       "searches at once (default: the cores)")                                //
+      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")  //
+      ("help,h", po::bool_switch(&arguments.help), "print this text")          //
+      ("version", po::bool_switch(&arguments.version), "print versions");
+  return visible;
+}
+
+void parse(int argc, char** argv, Arguments& arguments, po::options_description& all) {
+  all.add_options()("words", po::value(&arguments.words));
+  po::positional_options_description positional;
+  positional.add("words", -1);
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
+              values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw nas::InputError(std::string("command line: ") + error.what() +
+                          "; nas-compare --help lists the options");
+  }
+  if (values.count("threads") > 0 && arguments.threads < 1) {
+    throw nas::InputError("command line: --threads = " + std::to_string(arguments.threads) +
+                          ", must be at least 1");
+  }
+}
+
+std::vector<std::string> split(const std::string& names) {
+  std::vector<std::string> result;
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const auto end = std::min(names.find(',', begin), names.size());
+    result.push_back(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
+int run(int argc, char** argv) {
+  Arguments arguments;
+  auto visible = options(arguments);
+  auto all = visible;
+  parse(argc, argv, arguments, all);
+  if (arguments.help) {
+    std::cout << kUsage << visible;
+    return kOk;
+  }
+  if (arguments.version) {
+    std::cout << nas::version_text();
+    return kOk;
+  }
+  if (arguments.words.empty()) {
+    throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
+                          "for example: nas-compare configs/compare_mini.yaml");
+  }
+  std::vector<std::string> overrides(arguments.words.begin() + 1, arguments.words.end());
+  if (!arguments.seeds.empty()) overrides.push_back("seeds=" + arguments.seeds);
+  auto comparison = nas::load_comparison(arguments.words.front(), overrides);
+  if (!arguments.algorithms.empty()) keep_contenders(comparison, split(arguments.algorithms));
+  const std::filesystem::path folder =
+      arguments.output.empty() ? std::filesystem::path("runs") / comparison.common().name
+                               : std::filesystem::path(arguments.output);
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  nas::install_stop_handlers();
+  try {
+    nas::run_comparison(comparison, {.folder = folder,
+                                     .threads = arguments.threads > 0 ? arguments.threads : cores,
+                                     .quiet = arguments.quiet});
+  } catch (const nas::StopRequested&) {
+    std::cout << "\nStopped. Every finished search is kept in " << folder.string()
+              << "; the same command continues.\n";
+    return kStopped;
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const nas::InputError& error) {
+    std::cerr << "nas-compare: " << error.what() << '\n';
+    return kBadInput;
+  } catch (const std::exception& error) {
+    std::cerr << "nas-compare: " << error.what() << '\n';
+    return kBroken;
+  }
+}

@@ -1,0 +1,142 @@
+#include "comparison/study_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace nas {
+
+namespace {
+
+/// More combinations are not kept: each ask finds its mechanism by name.
+constexpr std::int64_t kMostCombinations = 1'000'000;
+
+/// The number of the combination of options that a genotype has, the first gene's changing fastest.
+std::size_t combination_of(const SearchSpace& space, const Genotype& genotype) {
+  std::size_t number = 0;
+  std::size_t stride = 1;
+  auto value = genotype.values().begin();  // in the order of the genes
+  for (const auto& gene : space.genes()) {
+    const auto& chosen = (value++)->second;
+    if (!gene.categorical()) continue;
+    const auto option =
+        std::find(gene.options.begin(), gene.options.end(), std::get<std::string>(chosen));
+    number += stride * static_cast<std::size_t>(option - gene.options.begin());
+    stride *= gene.options.size();
+  }
+  return number;
+}
+
+/// The genotype of such a combination; a real gene has its only value.
+Genotype genotype_of(const SearchSpace& space, std::size_t number) {
+  std::vector<std::pair<std::string, GeneValue>> values;
+  for (const auto& gene : space.genes()) {
+    if (!gene.categorical()) {
+      values.emplace_back(gene.name, gene.min);
+      continue;
+    }
+    values.emplace_back(gene.name, gene.options[number % gene.options.size()]);
+    number /= gene.options.size();
+  }
+  return Genotype(std::move(values));
+}
+
+}  // namespace
+
+Evaluation answer_of(Measurement& problem, const std::string& candidate, std::int64_t n) {
+  const Task task{.candidate = candidate, .replicate = n, .id = {}, .identity = {}};
+  Evaluation evaluation;
+  evaluation.candidate = candidate;
+  evaluation.replicate = n;
+  evaluation.status = Status::ok;
+  evaluation.measured = nlohmann::json::object();
+  try {
+    problem.screen(task, evaluation);
+    if (evaluation.status == Status::ok) problem.measure(task, evaluation);
+  } catch (const std::exception& error) {  // a cell that is missing
+    evaluation.status = Status::failed;
+    evaluation.reason = error.what();
+  }
+  return evaluation;
+}
+
+StudyTable::StudyTable(Table table, Study study)
+    : table_(std::move(table)), study_(std::move(study)) {
+  for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) read_mechanism(i);
+  find_combinations();
+}
+
+/// Cells of a mechanism: the mean is one.
+std::int64_t StudyTable::num_cells() const {
+  return study_.mode == ReplayMode::mean ? 1 : table_.num_replicates();
+}
+
+void StudyTable::read_mechanism(std::int64_t mechanism) {
+  const Replay replay(table_, study_.mode, study_.seed);
+  const auto begin = index(mechanism, 0);
+  evaluations_.resize(begin + static_cast<std::size_t>(num_cells()));
+  cells_.resize(evaluations_.size());
+  for (std::int64_t n = 0; n < num_cells(); ++n) {
+    // The problem answers in the order of its own search.
+    const auto replicate = study_.mode == ReplayMode::mean ? 0 : replay.replicate(mechanism, n);
+    const auto i = index(mechanism, replicate);
+    evaluations_[i] = answer_of(*study_.problem, table_.mechanism(mechanism), n);
+    const auto& evaluation = evaluations_[i];
+    cells_[i] = {.fitness = fitness(mechanism, std::array{replicate}),
+                 .usable = is_usable(evaluation),
+                 .seconds = evaluation.measured.value("train_seconds", 0.0)};
+  }
+}
+
+std::size_t StudyTable::index(std::int64_t mechanism, std::int64_t replicate) const {
+  if (study_.mode == ReplayMode::mean) return static_cast<std::size_t>(mechanism);
+  return static_cast<std::size_t>(mechanism * table_.num_replicates() + replicate);
+}
+
+const StudyTable::Cell& StudyTable::cell(std::int64_t mechanism, std::int64_t replicate) const {
+  return cells_[index(mechanism, replicate)];
+}
+
+std::vector<double> StudyTable::fitness(std::int64_t mechanism,
+                                        std::span<const std::int64_t> replicates) const {
+  std::vector<const Evaluation*> evaluations;
+  for (const auto replicate : replicates) {
+    evaluations.push_back(&evaluations_[index(mechanism, replicate)]);
+  }
+  return study_.objectives.fitness(evaluations);
+}
+
+std::vector<double> StudyTable::believed(std::int64_t mechanism) const {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(num_cells()));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  return fitness(mechanism, all);
+}
+
+std::int64_t StudyTable::find(const Genotype& genotype) const {
+  const auto name = study_.problem->canonical(genotype);
+  if (const auto found = table_.find(name)) return *found;
+  throw InputError("the table " + table_.facts().at("name").get<std::string>() +
+                   " does not have the mechanism " + name + " of the space");
+}
+
+void StudyTable::find_combinations() {
+  const auto& genes = study_.space.genes();
+  const bool all_categorical = std::all_of(genes.begin(), genes.end(), [](const Gene& gene) {
+    return gene.categorical() || !gene.varies();
+  });
+  const auto count = study_.space.num_combinations();
+  if (!all_categorical || count > kMostCombinations) return;
+  for (std::int64_t i = 0; i < count; ++i) {
+    combinations_.push_back(find(genotype_of(study_.space, static_cast<std::size_t>(i))));
+  }
+}
+
+std::int64_t StudyTable::mechanism(const Genotype& genotype) const {
+  if (combinations_.empty()) return find(genotype);
+  return combinations_[combination_of(study_.space, genotype)];
+}
+
+}  // namespace nas

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "evaluation/measurement.hpp"
+#include "genotype/search_space.hpp"
+#include "search/objective_set.hpp"
+#include "table/replay.hpp"
+#include "table/table.hpp"
+
+namespace nas {
+
+/// What a problem answers to the n-th evaluation of a candidate, as an evaluator takes it: what it
+/// throws is a failure.
+Evaluation answer_of(Measurement& problem, const std::string& candidate, std::int64_t n);
+
+/// A table as one study sees it: what the objectives make of every cell is worked out once, so that
+/// an ask costs a look-up. Immutable; any number of searches use it at the same time.
+class StudyTable {
+ public:
+  /// What is searched, and by which problem.
+  struct Study {
+    SearchSpace space;
+    ObjectiveSet objectives;  ///< with their ranges
+    ReplayMode mode = ReplayMode::noisy;
+    std::uint64_t seed = 42;  ///< of the search that `problem` answers
+    /// On the same table and in the same mode. It is asked for all that it can answer, and then no
+    /// more.
+    std::shared_ptr<Measurement> problem;
+  };
+  /// What one evaluation answers.
+  struct Cell {
+    std::vector<double> fitness;  ///< objectives in order, in minimisation form, finite
+    bool usable = false;
+    double seconds = 0.0;  ///< of training, charged
+  };
+
+  /// @throws InputError if the space has a mechanism that the table has not.
+  StudyTable(Table table, Study study);
+
+  [[nodiscard]] const Table& table() const { return table_; }
+  [[nodiscard]] const SearchSpace& space() const { return study_.space; }
+  [[nodiscard]] const ObjectiveSet& objectives() const { return study_.objectives; }
+  [[nodiscard]] ReplayMode mode() const { return study_.mode; }
+
+  /// Number of the mechanism that a genotype names. @throws InputError if there is none.
+  [[nodiscard]] std::int64_t mechanism(const Genotype& genotype) const;
+  /// What one replicate answers; under mode `mean`, the mean of all whichever is asked for.
+  [[nodiscard]] const Cell& cell(std::int64_t mechanism, std::int64_t replicate) const;
+  /// What several replicates answer together.
+  [[nodiscard]] std::vector<double> fitness(std::int64_t mechanism,
+                                            std::span<const std::int64_t> replicates) const;
+
+  /// What all replicates of a mechanism answer together.
+  [[nodiscard]] std::vector<double> believed(std::int64_t mechanism) const;
+
+ private:
+  void read_mechanism(std::int64_t mechanism);
+  void find_combinations();
+  [[nodiscard]] std::int64_t find(const Genotype& genotype) const;
+  [[nodiscard]] std::int64_t num_cells() const;
+  [[nodiscard]] std::size_t index(std::int64_t mechanism, std::int64_t replicate) const;
+
+  Table table_;
+  Study study_;
+  std::vector<Evaluation> evaluations_;  ///< mechanism by mechanism; under `mean` one each
+  std::vector<Cell> cells_;              ///< likewise
+  /// Mechanisms by combination of the categorical genes; empty where a real gene varies.
+  std::vector<std::int64_t> combinations_;
+};
+
+}  // namespace nas

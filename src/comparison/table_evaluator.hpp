@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comparison/comparison_store.hpp"
+#include "comparison/study_table.hpp"
+#include "evaluation/evaluator.hpp"
+#include "evaluation/policy.hpp"
+#include "table/replay.hpp"
+
+namespace nas {
+
+/// Answers the asks of one search from a table in memory, as a RecordingEvaluator would on the
+/// problem `tabular` with the same seed, and keeps what was asked for and seen. Nothing is written.
+class TableEvaluator final : public Evaluator {
+ public:
+  struct Options {
+    Repeated repeated = Repeated::reuse;
+    std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
+    Budget budget{};
+  };
+
+  /// @param table  outlives the evaluator.
+  /// @param seed   of the search: decides which recorded replicates answer.
+  TableEvaluator(const StudyTable& table, std::uint64_t seed, const Options& options);
+
+  std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
+
+  [[nodiscard]] std::int64_t num_asked() const override;
+  [[nodiscard]] std::int64_t num_evaluated() const override { return evaluated_; }
+  [[nodiscard]] std::int64_t num_batches() const override { return batches_; }
+  [[nodiscard]] std::string spent() const override { return spent_; }
+
+  /// Evaluations of a mechanism beyond the replicates that the table has: recorded noise came
+  /// again.
+  [[nodiscard]] std::int64_t num_recycled() const { return recycled_; }
+  /// Takes out what was asked for and seen.
+  [[nodiscard]] Trajectory take_trajectory() { return std::move(trajectory_); }
+
+ private:
+  /// What this search has had of a mechanism.
+  struct Known {
+    std::int64_t asks = 0;
+    std::vector<std::int64_t> replicates{};  ///< of the table, in the order of evaluation
+  };
+
+  bool evaluate(std::int64_t mechanism, std::int64_t number);
+  Answer answer(std::int64_t mechanism, std::int64_t first);
+
+  const StudyTable& table_;
+  Replay replay_;
+  Options options_;
+  std::vector<Known> known_;  ///< by mechanism
+  Trajectory trajectory_;
+  std::int64_t evaluated_ = 0;
+  std::int64_t batches_ = 0;
+  std::int64_t recycled_ = 0;
+  double seconds_ = 0.0;
+  std::string spent_;
+};
+
+}  // namespace nas

@@ -1,0 +1,34 @@
+#include "evaluation/policy.hpp"
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+
+namespace nas {
+
+Repeated parse_repeated(std::string_view text) {
+  if (text == "reuse") return Repeated::reuse;
+  if (text == "retrain") return Repeated::retrain;
+  if (text == "replicate") return Repeated::replicate;
+  throw InputError("evaluation.repeated = " + std::string(text) +
+                   ", must be one of reuse, retrain, replicate");
+}
+
+Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64_t known) {
+  if (repeated == Repeated::reuse && known > 0) return {.first = 0, .known = known, .end = known};
+  return {.first = repeated == Repeated::retrain ? known : 0, .known = known, .end = known + each};
+}
+
+std::string Budget::exceeded_by(std::int64_t asks_after, std::int64_t evaluations_after) const {
+  if (asks > 0 && asks_after > asks) return std::to_string(asks) + " asks";
+  if (evaluations > 0 && evaluations_after > evaluations) {
+    return std::to_string(evaluations) + " evaluations";
+  }
+  return {};
+}
+
+std::string Budget::used_up_by(double seconds) const {
+  if (train_seconds <= 0.0 || seconds < train_seconds) return {};
+  return human_duration(train_seconds) + " of training";
+}
+
+}  // namespace nas

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace nas {
+
+/// What happens when a candidate is asked for again.
+enum class Repeated {
+  reuse,      ///< the first replicates answer always
+  retrain,    ///< each ask evaluates further replicates, which answer alone (the published GA)
+  replicate,  ///< the same, and all replicates so far answer
+};
+
+/// @throws InputError unless "reuse", "retrain" or "replicate".
+Repeated parse_repeated(std::string_view text);
+
+/// Replicates of a candidate, numbered from 0, at one ask: [first, end) answer, of which
+/// [known, end) are evaluated for it.
+struct Replicates {
+  std::int64_t first = 0;
+  std::int64_t known = 0;
+  std::int64_t end = 0;
+
+  [[nodiscard]] std::int64_t num_fresh() const { return end - known; }
+};
+
+/// @param each   evaluations of a candidate for one ask, at least 1.
+/// @param known  replicates that earlier asks have evaluated.
+Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64_t known);
+
+/// Where a search must end, whatever its algorithm would do; 0 = no such limit.
+struct Budget {
+  std::int64_t asks = 0;         ///< the last batch is cut
+  std::int64_t evaluations = 0;  ///< caused by asks; the last batch is cut
+  double train_seconds = 0.0;    ///< of training, summed; no further training begins
+
+  /// @return the limit that so many asks and evaluations exceed, "93 evaluations"; empty: none.
+  [[nodiscard]] std::string exceeded_by(std::int64_t asks_after,
+                                        std::int64_t evaluations_after) const;
+  /// @return the time that is used up, "2 h 05 min of training"; empty if it is not.
+  [[nodiscard]] std::string used_up_by(double seconds) const;
+};
+
+}  // namespace nas

@@ -1,0 +1,269 @@
+#include <csignal>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "comparison/comparison_store.hpp"
+#include "integration/program.hpp"
+#include "store/store.hpp"
+#include "table/table.hpp"
+#include "unit/small_table.hpp"
+
+namespace nas::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Comparisons on a small table, as a user runs them.
+class ComparisonRunTest : public ProgramTest {
+ protected:
+  ComparisonRunTest() { write_table(small_content(), table_); }
+
+  /// Writes a configuration: what all searches share, then the rest.
+  [[nodiscard]] std::string write(const std::string& name, const std::string& rest,
+                                  const std::string& objectives = "[perplexity]") const {
+    std::ofstream(folder_ / name) << "name: small\nseed: 5\nproblem: {type: tabular, table: "
+                                  << table_.string() << "}\nobjectives: " << objectives
+                                  << "\nbudget: {evaluations: 10}\n"
+                                  << rest;
+    return (folder_ / name).string();
+  }
+  static std::string algorithms(const std::string& list) { return "algorithms: " + list + "\n"; }
+
+  /// @return the exit code.
+  int compare(const std::string& config, const std::string& output,
+              const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{config, "-q", "-o", (folder_ / output).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return run("nas-compare", words);
+  }
+  [[nodiscard]] ComparisonStore store(const std::string& output) const {
+    return ComparisonStore(folder_ / output / "comparison.sqlite",
+                           ComparisonStore::Mode::read_only);
+  }
+
+  /// All that a comparison found, in words, but for the seconds that searches took.
+  [[nodiscard]] std::string found(const std::string& output) const {
+    const auto comparison = store(output);
+    nlohmann::json json;
+    const auto algorithms = comparison.algorithms();
+    for (std::size_t i = 0; i < algorithms.size(); ++i) {
+      auto& searches = json[algorithms[i].name];
+      comparison.for_each_search(static_cast<std::int64_t>(i), [&](const ComparedSearch& search) {
+        searches.push_back({search.seed, search.ended_by, search.trajectory.candidates,
+                            search.trajectory.trained, search.trajectory.seconds,
+                            search.trajectory.fitness});
+      });
+    }
+    return json.dump();
+  }
+
+  /// Holds the search of the first seed to the run that nas-run makes of it.
+  void expect_as_nas_run(const std::string& algorithm, const std::string& objectives,
+                         const std::string& evaluation = "{}") {
+    const auto one = write("one.yaml",
+                           "algorithm: " + algorithm + "\nevaluation: " + evaluation +
+                               "\nbudget: {evaluations: 10, asks: 500}\n",
+                           objectives);
+    std::ifstream file(one);
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto first = text.find("budget: {evaluations: 10}\n");
+    std::ofstream(one) << text.erase(first, std::string("budget: {evaluations: 10}\n").size());
+    const auto run_folder = folder_ / ("run of " + algorithm + evaluation);
+    ASSERT_EQ(run("nas-run", {one, "-o", run_folder.string()}), 0) << this->text();
+
+    const auto output = "comparison of " + algorithm + evaluation;
+    const auto many =
+        write("many.yaml",
+              algorithms("[" + algorithm + "]") + "evaluation: " + evaluation + "\nseeds: 2\n",
+              objectives);
+    ASSERT_EQ(compare(many, output), 0) << this->text();
+
+    const Store recorded(run_folder / "store.sqlite", Store::Mode::read_only);
+    const Table table(table_);
+    Trajectory expected;
+    std::set<std::string> charged;
+    double seconds = 0.0;
+    for (const auto& ask : recorded.asks()) {
+      for (const auto& id : ask.evaluations) {
+        if (!charged.insert(id).second) continue;
+        seconds += recorded.find(id)->measured.at("train_seconds").get<double>();
+      }
+      const auto candidate = recorded.find(ask.evaluations.front())->candidate;
+      expected.candidates.push_back(static_cast<std::int32_t>(table.find(candidate).value()));
+      expected.trained.push_back(static_cast<std::int32_t>(charged.size()));
+      expected.seconds.push_back(seconds);
+      expected.fitness.insert(expected.fitness.end(), ask.fitness.begin(), ask.fitness.end());
+    }
+    const auto comparison = store(output);
+    EXPECT_EQ(comparison.seeds(0), (std::set<std::int64_t>{5, 6}));
+    comparison.for_each_search(0, [&](const ComparedSearch& search) {
+      if (search.seed != 5) {
+        EXPECT_NE(search.trajectory, expected);
+        return;
+      }
+      EXPECT_EQ(search.trajectory, expected) << algorithm;
+      EXPECT_EQ(search.ended_by, recorded.meta("ended_by")) << algorithm;
+    });
+    EXPECT_EQ(comparison.meta("objectives"), recorded.meta("objectives"));
+  }
+
+  const std::filesystem::path table_ = folder_ / "small.table";
+};
+
+TEST_F(ComparisonRunTest, ASearchIsTheOneThatNasRunMakes) {
+  expect_as_nas_run("{name: evo_ga, population: 8}", "[perplexity]");
+  expect_as_nas_run("{name: evo_ga, population: 8}", "[perplexity]",
+                    "{repeated: replicate, replicates: 2}");
+  expect_as_nas_run("{name: cmaes, generations: 30}", "[perplexity]", "{repeated: retrain}");
+  expect_as_nas_run("{name: nsga2, population: 8}", "[perplexity, attention_flops, latency]");
+}
+
+TEST_F(ComparisonRunTest, TheStoreSaysWhatWasComparedAndTheTruth) {
+  ASSERT_EQ(compare(write("a.yaml", algorithms("[random_search]") + "seeds: 1\n"), "a"), 0)
+      << text();
+  EXPECT_THAT(text(), HasSubstr("random_search"));
+  EXPECT_THAT(text(), HasSubstr("regret of perplexity beyond the best"));
+  EXPECT_THAT(text(), HasSubstr("python3 analysis/compare.py " +
+                                (folder_ / "a" / "comparison.sqlite").string()));
+  const auto comparison = store("a");
+  EXPECT_EQ(comparison.meta("kind"), "comparison");
+  EXPECT_EQ(comparison.meta("budget")->at("trainings"), 10);
+  EXPECT_EQ(comparison.meta("budget")->at("asks"), 500);
+  EXPECT_EQ(comparison.meta("reference_point"), 1.1);
+  const auto table = *comparison.meta("table");
+  EXPECT_EQ(table.at("name"), "small");
+  EXPECT_EQ(table.at("file"), table_.string());
+  EXPECT_EQ(table.at("sha256"), Table(table_).sha256());
+  EXPECT_EQ(table.at("mechanisms"), 12);
+  EXPECT_EQ(table.at("replicates"), 3);
+  EXPECT_EQ(table.at("mode"), "noisy");
+  EXPECT_EQ(comparison.algorithms().front().key, "random_search");
+  const auto candidates = comparison.candidates();
+  ASSERT_EQ(candidates.size(), 12U);
+  double truth = 0.0;
+  double believed = 0.0;
+  for (std::int64_t replicate = 0; replicate < 3; ++replicate) {
+    const auto values = small_evaluation(candidates[4].name, replicate).values;
+    truth += values.at("test_perplexity") / 3.0;
+    believed += values.at("perplexity") / 3.0;
+  }
+  EXPECT_NEAR(candidates[4].truth.at(0), truth, 1e-9);
+  EXPECT_NEAR(candidates[4].believed.at(0), believed, 1e-9);
+}
+
+TEST_F(ComparisonRunTest, DoesNotDependOnTheNumberOfThreads) {
+  const auto config = write("a.yaml", algorithms("[random_search, evo_ga, motpe]") + "seeds: 20\n");
+  ASSERT_EQ(compare(config, "one", {"--threads", "1"}), 0) << text();
+  ASSERT_EQ(compare(config, "four", {"--threads", "4"}), 0) << text();
+  EXPECT_EQ(found("one"), found("four"));
+}
+
+TEST_F(ComparisonRunTest, FurtherSeedsAndAlgorithmsContinueIt) {
+  const auto first = write("a.yaml", algorithms("[random_search]"));
+  ASSERT_EQ(compare(first, "grown", {"--seeds", "3"}), 0) << text();
+  double seconds = 0.0;
+  store("grown").for_each_search(
+      0, [&](const ComparedSearch& search) { seconds += search.search_seconds; });
+  const auto both = write("a.yaml", algorithms("[evo_ga, random_search]"));
+  ASSERT_EQ(compare(both, "grown", {"--seeds", "5", "--algorithms", "evo_ga"}), 0) << text();
+  double again = 0.0;
+  store("grown").for_each_search(
+      0, [&](const ComparedSearch& search) { again += search.search_seconds; });
+  EXPECT_EQ(again, seconds) << "what is there must not be searched again";
+  ASSERT_EQ(compare(both, "grown", {"--seeds", "5"}), 0) << text();
+  ASSERT_EQ(compare(both, "whole", {"--seeds", "5"}), 0) << text();
+  EXPECT_EQ(found("grown"), found("whole"));
+}
+
+TEST_F(ComparisonRunTest, AStoppedOneContinues) {
+  const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
+  Program program("nas-compare",
+                  {config, "--seeds", "300000", "-o", (folder_ / "stopped").string()},
+                  folder_ / "stopped.txt");
+  int code = -1;
+  const auto file = folder_ / "stopped" / "comparison.sqlite";
+  for (int i = 0; i < 1000 && !std::filesystem::exists(file); ++i) {
+    ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(10), code));
+  }
+  ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(1500), code)) << "it is too short";
+  program.kill(SIGINT);
+  EXPECT_EQ(program.wait(), 130) << read_file(folder_ / "stopped.txt");
+  EXPECT_THAT(read_file(folder_ / "stopped.txt"), HasSubstr("the same command continues"));
+  const auto kept = store("stopped").seeds(0).size();
+  ASSERT_GT(kept, 0U);
+  ASSERT_LT(kept, 300000U);
+  ASSERT_EQ(compare(config, "stopped", {"--seeds", std::to_string(kept + 2)}), 0) << text();
+  EXPECT_EQ(store("stopped").seeds(0).size(), kept + 2);
+}
+
+TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
+  const std::string rest = algorithms("[{name: evo_ga, population: 8}]") + "seeds: 2\n";
+  const auto config = write("a.yaml", rest);
+  ASSERT_EQ(compare(config, "a"), 0) << text();
+  const auto before = read_file(folder_ / "a" / "comparison.sqlite");
+  const auto expect_refusal = [&](const std::string& why, const std::vector<std::string>& more) {
+    EXPECT_EQ(compare(config, "a", more), 2) << why;
+    EXPECT_THAT(text(), HasSubstr(why));
+    EXPECT_EQ(read_file(folder_ / "a" / "comparison.sqlite"), before) << why;
+  };
+  expect_refusal("of another budget:\n  trainings: 10 -> 11",
+                 {"budget.evaluations=11", "budget.asks=500"});
+  expect_refusal("problem.mode: \"noisy\" -> \"paired\"", {"problem.mode=paired"});
+  expect_refusal("objectives: ", {"objectives=[accuracy]"});
+  auto cells = small_cells();
+  cells.pop_back();
+  write_table(small_content(cells), folder_ / "other.table");
+  expect_refusal("on another table: small (",
+                 {"problem.table=" + (folder_ / "other.table").string()});
+  (void)write("a.yaml", algorithms("[{name: evo_ga, population: 9}]") + "seeds: 2\n");
+  expect_refusal("algorithms.evo_ga.population: 8 -> 9", {});
+  (void)write("a.yaml",
+              algorithms("[{name: evo_ga, population: 9, label: larger}]") + "seeds: 2\n");
+  EXPECT_EQ(compare(config, "a"), 0) << text();
+  std::filesystem::copy(table_, folder_ / "copy.table");
+  EXPECT_EQ(compare(config, "a", {"problem.table=" + (folder_ / "copy.table").string()}), 0)
+      << "the same table elsewhere: " << text();
+}
+
+/// On the small table no search can spend its trainings: the limit on asks ends those that do not
+/// end by themselves.
+TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(NAS_SOURCE_DIR) + "/configs")) {
+    const auto name = entry.path().stem().string();
+    if (!name.starts_with("compare_")) continue;
+    ++count;
+    ASSERT_EQ(compare(entry.path().string(), name,
+                      {"problem.table=" + table_.string(), "budget.asks=300", "--seeds", "1"}),
+              0)
+        << text();
+    const auto comparison = store(name);
+    const auto algorithms = comparison.algorithms();
+    for (std::size_t i = 0; i < algorithms.size(); ++i) {
+      comparison.for_each_search(static_cast<std::int64_t>(i), [&](const ComparedSearch& search) {
+        EXPECT_TRUE(search.ended_by == "300 asks" || search.ended_by == "the algorithm's end")
+            << algorithms[i].name << ": " << search.ended_by;
+      });
+      EXPECT_EQ(comparison.seeds(static_cast<std::int64_t>(i)).size(), 1U) << algorithms[i].name;
+    }
+  }
+  EXPECT_EQ(count, 2);
+}
+
+TEST_F(ComparisonRunTest, BadInputWritesNothing) {
+  const auto config = write("a.yaml", algorithms("[nsga2, evo_ga]"));
+  EXPECT_EQ(compare(config, "a"), 2);
+  EXPECT_THAT(text(), HasSubstr("algorithm.name = nsga2, minimises two objectives or more"));
+  EXPECT_EQ(compare(config, "a", {"--algorithms", "evo"}), 2);
+  EXPECT_EQ(compare(config, "a", {"--threads", "0"}), 2);
+  EXPECT_THAT(text(), HasSubstr("--threads = 0, must be at least 1"));
+  EXPECT_EQ(run("nas-compare", {}), 2);
+  EXPECT_THAT(text(), HasSubstr("no configuration given"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+}
+
+}  // namespace
+}  // namespace nas::testing

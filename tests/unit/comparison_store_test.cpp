@@ -1,0 +1,109 @@
+#include "comparison/comparison_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/temporary_folder.hpp"
+#include "store/store.hpp"
+
+namespace nas::testing {
+namespace {
+
+class ComparisonStoreTest : public ::testing::Test {
+ protected:
+  static ComparedSearch search(std::int64_t seed) {
+    return {.algorithm = 0,
+            .seed = seed,
+            .search_seconds = 0.25,
+            .ended_by = "3 evaluations",
+            .trajectory = {.candidates = {4, 1, 4},
+                           .trained = {1, 2, 2},
+                           .seconds = {0.1, 0.30000000000000004, 0.30000000000000004},
+                           .fitness = {1.5, -2.0, 1e300, 0.0, 1.5, -2.0}}};
+  }
+  template <class Call>
+  static std::string error_of(Call call) {
+    try {
+      call();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+  const TemporaryFolder folder_;
+  std::filesystem::path file_ = folder_.path() / "comparison.sqlite";
+};
+
+TEST_F(ComparisonStoreTest, KeepsSearchesBitByBit) {
+  {
+    ComparisonStore store(file_);
+    EXPECT_EQ(store.number_of({.name = "a", .key = "nsga2", .settings = {{"eta", 1}}}), 0);
+    store.add({search(9), search(7)});
+  }
+  const ComparisonStore store(file_, ComparisonStore::Mode::read_only);
+  EXPECT_EQ(store.seeds(0), (std::set<std::int64_t>{7, 9}));
+  EXPECT_TRUE(store.seeds(1).empty());
+  std::vector<std::int64_t> seeds;
+  store.for_each_search(0, [&](const ComparedSearch& found) {
+    seeds.push_back(found.seed);
+    EXPECT_EQ(found.trajectory, search(7).trajectory);
+    EXPECT_EQ(found.search_seconds, 0.25);
+    EXPECT_EQ(found.ended_by, "3 evaluations");
+  });
+  EXPECT_EQ(seeds, (std::vector<std::int64_t>{7, 9}));
+}
+
+TEST_F(ComparisonStoreTest, ASearchWithoutAsksIsKept) {
+  ComparisonStore store(file_);
+  store.add({{.algorithm = 2, .seed = 1, .ended_by = "nothing"}});
+  store.for_each_search(
+      2, [](const ComparedSearch& found) { EXPECT_EQ(found.trajectory, Trajectory{}); });
+  EXPECT_EQ(store.seeds(2).size(), 1U);
+}
+
+TEST_F(ComparisonStoreTest, NumbersAlgorithmsByTheirNames) {
+  ComparisonStore store(file_);
+  EXPECT_EQ(store.number_of({.name = "a", .key = "nsga2", .settings = {}}), 0);
+  EXPECT_EQ(store.number_of({.name = "b", .key = "nsga2", .settings = {}}), 1);
+  EXPECT_EQ(store.number_of({.name = "a", .key = "other", .settings = {}}), 0);
+  ASSERT_EQ(store.algorithms().size(), 2U);
+  EXPECT_EQ(store.algorithms()[0].key, "nsga2");
+}
+
+TEST_F(ComparisonStoreTest, SaysWhatItIs) {
+  ComparisonStore store(file_);
+  EXPECT_EQ(store.meta("kind"), "comparison");
+  EXPECT_EQ(store.meta("version"), 1);
+  EXPECT_FALSE(store.meta("budget"));
+}
+
+TEST_F(ComparisonStoreTest, ReplacesItsCandidates) {
+  ComparisonStore store(file_);
+  store.set_candidates({{.name = "x", .label = "X", .truth = {1.0}, .believed = {2.0}},
+                        {.name = "y", .label = "Y", .truth = {1.0}, .believed = {2.0}}});
+  store.set_candidates({{.name = "z", .label = "Z", .truth = {0.1, 2.0}, .believed = {3.0, 4.0}}});
+  const auto candidates = store.candidates();
+  ASSERT_EQ(candidates.size(), 1U);
+  EXPECT_EQ(candidates[0].label, "Z");
+  EXPECT_EQ(candidates[0].truth, (std::vector<double>{0.1, 2.0}));
+  EXPECT_EQ(candidates[0].believed, (std::vector<double>{3.0, 4.0}));
+}
+
+TEST_F(ComparisonStoreTest, RefusesOtherFiles) {
+  { const Store run(folder_.path() / "run.sqlite"); }
+  EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "run.sqlite"); }),
+            (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 1");
+  EXPECT_EQ(error_of([&] { ComparisonStore store(file_, ComparisonStore::Mode::read_only); }),
+            file_.string() + ": no such store");
+  EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "none" / "x"); }),
+            (folder_.path() / "none").string() + ": no such folder");
+}
+
+TEST_F(ComparisonStoreTest, HasOneWriter) {
+  const ComparisonStore store(file_);
+  EXPECT_NE(error_of([&] { ComparisonStore second(file_); }).find(" is in use by another process"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace nas::testing

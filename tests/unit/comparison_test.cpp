@@ -1,0 +1,161 @@
+#include "cli/comparison.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config_fixture.hpp"
+#include "paper_components.hpp"
+#include "search/problem.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Integer = std::int64_t;
+
+/// Stands in for the problem that looks into a table.
+const bool kRegistered =
+    problems().contains("tabular") ||
+    problems().add({.key = "tabular", .summary = "looked up"}, [] {
+      return ProblemKind{
+          .sections = {"space"},
+          .make = [](const ProblemInputs&) -> std::shared_ptr<Problem> { return nullptr; }};
+    });
+
+class ComparisonTest : public ConfigTest {
+ protected:
+  Comparison load(const std::string& text, const std::vector<std::string>& overrides = {}) const {
+    return load_comparison(write("a.yaml", text), overrides);
+  }
+  std::string mistakes(const std::string& text) const {
+    return error_of([&] { (void)load(text); });
+  }
+  const std::string head_ = "problem: tabular\nobjectives: [perplexity]\n";
+  const std::string budget_ = "budget: {evaluations: 30}\n";
+};
+
+TEST_F(ComparisonTest, EachAlgorithmIsAnExperimentOfItsOwn) {
+  const auto comparison = load(head_ + budget_ +
+                               "seed: 7\n"
+                               "seeds: 20\n"
+                               "evaluation: {replicates: 2}\n"
+                               "algorithms:\n"
+                               "  - random_search\n"
+                               "  - {name: evo_ga, label: paper, seeds: 5, population: 14,\n"
+                               "     evaluation: {repeated: retrain}}\n"
+                               "  - {name: sga, seeds: 50}\n");
+  ASSERT_EQ(comparison.contenders.size(), 3U);
+  const auto& random = comparison.contenders[0];
+  EXPECT_EQ(random.name, "random_search");
+  EXPECT_EQ(random.seeds, 20);
+  EXPECT_EQ(random.experiment.algorithm, "random_search");
+  EXPECT_EQ(random.experiment.seed, 7U);
+  const auto& paper = comparison.contenders[1];
+  EXPECT_EQ(paper.name, "paper");
+  EXPECT_EQ(paper.seeds, 5);
+  EXPECT_EQ(paper.experiment.population, 14);
+  EXPECT_EQ(paper.experiment.evaluation.get<std::string>("repeated"), "retrain");
+  EXPECT_EQ(paper.experiment.evaluation.get<Integer>("replicates"), 2);
+  EXPECT_EQ(paper.record().key, "evo_ga");
+  EXPECT_EQ(paper.record().settings.at("evaluation"),
+            (nlohmann::json{{"repeated", "retrain"}, {"replicates", 2}}));
+  EXPECT_EQ(paper.record().settings.at("population"), 14);
+  const auto& sga = comparison.contenders[2];
+  EXPECT_EQ(sga.seeds, 20);  // its own number is the most that it runs
+  EXPECT_GT(sga.record().settings.at("mutation").get<double>(), 0.0);  // fitted
+  EXPECT_EQ(sga.experiment.evaluation.get<std::string>("repeated"), "reuse");
+}
+
+TEST_F(ComparisonTest, WhatIsSharedNamesNoAlgorithm) {
+  const auto comparison = load(head_ + budget_ + "algorithms: [random_search]\n");
+  const auto resolved = comparison.resolved();
+  EXPECT_FALSE(resolved.contains("algorithm"));
+  EXPECT_FALSE(resolved.at("evaluation").contains("repeated"));
+  EXPECT_TRUE(resolved.at("evaluation").contains("numerical_mode"));
+  EXPECT_EQ(resolved.at("budget").at("asks"), 1500);
+}
+
+TEST_F(ComparisonTest, AsksAreLimitedUnlessTheBudgetSaysHow) {
+  const auto asks = [this](const std::string& budget) {
+    return load(head_ + budget + "algorithms: [random_search]\n")
+        .common()
+        .budget.get<Integer>("asks");
+  };
+  EXPECT_EQ(asks(budget_), 50 * 30);
+  EXPECT_EQ(asks("budget: {evaluations: 30, asks: 100}\n"), 100);
+}
+
+TEST_F(ComparisonTest, OverridesReachEveryAlgorithm) {
+  const auto comparison = load(head_ + budget_ + "algorithms: [random_search, evo_ga]\n",
+                               {"budget.evaluations=9", "seeds=3"});
+  for (const auto& contender : comparison.contenders) {
+    EXPECT_EQ(contender.experiment.budget.get<Integer>("evaluations"), 9);
+    EXPECT_EQ(contender.seeds, 3);
+  }
+}
+
+TEST_F(ComparisonTest, AllMistakesAreToldAtOnceAndOnce) {
+  const auto text = mistakes(
+      "problem: tabular\n"
+      "objectives: [perplexity, nothing]\n"
+      "seeds: 0\n"
+      "budget: {evaluations: 30}\n"
+      "algorithms:\n"
+      "  - {name: evo_ga, mutation: 2}\n"
+      "  - {name: evo_ga, elite: 20}\n"
+      "  - {name: unknown_search}\n"
+      "  - [evo_ga]\n"
+      "  - {name: sga, evaluation: {device: cpu}}\n");
+  EXPECT_EQ(text.find("nothing"), text.rfind("nothing"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:3:8: seeds = 0, must be in [1, 1e+06]"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:6:30: algorithm.mutation = 2, must be in [0, 1]"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:7:5: algorithms.label = evo_ga, must be another one"));
+  EXPECT_THAT(text, HasSubstr("unknown_search"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:9:5: algorithms = [evo_ga], must be names of algorithms, or "
+                              "maps of settings"));
+  EXPECT_THAT(text, HasSubstr("a.yaml:10:30: algorithms.evaluation.device: unknown key"));
+}
+
+TEST_F(ComparisonTest, AnAlgorithmMustTakeTheObjectives) {
+  const auto text = mistakes(
+      "problem: tabular\n"
+      "objectives: [perplexity, accuracy]\n" +
+      budget_ +
+      "algorithms:\n"
+      "  - evo_ga\n"
+      "  - {name: sga, decomposition: weighted}\n"
+      "  - nsga2\n");
+  EXPECT_THAT(text, HasSubstr("a.yaml:5:5: algorithm.name = evo_ga, minimises one objective, the "
+                              "experiment has 2; set algorithm.decomposition"));
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+}
+
+TEST_F(ComparisonTest, WhatIsMissingIsSaid) {
+  EXPECT_THAT(mistakes(head_ + budget_), HasSubstr("algorithms: is missing, must be a list"));
+  EXPECT_THAT(mistakes(head_ + budget_ + "algorithms: []\n"),
+              HasSubstr("algorithms: is missing, must be a list"));
+  EXPECT_THAT(mistakes(head_ + budget_ + "algorithms: [sga]\nalgorithm: sga\n"),
+              HasSubstr("algorithm: must be an item of algorithms"));
+  EXPECT_THAT(mistakes(head_ + "algorithms: [sga]\n"),
+              HasSubstr("budget.evaluations = 0, must be at least 1: trainings of a search"));
+  EXPECT_THAT(mistakes(head_ + "algorithms: [sga]\nbudget: {evaluations: 9, seconds: 60}\n"),
+              HasSubstr("budget.seconds = 60, must be 0: a comparison limits evaluations, asks and "
+                        "train_seconds"));
+  EXPECT_THAT(mistakes("problem: none\n" + budget_ + "algorithms: [sga]\n"),
+              HasSubstr("problem.type = none, must be tabular: a comparison trains nothing"));
+}
+
+TEST_F(ComparisonTest, SomeContendersCanBeChosen) {
+  auto comparison = load(head_ + budget_ + "algorithms: [random_search, evo_ga, sga]\n");
+  EXPECT_EQ(error_of([&] { keep_contenders(comparison, {"evo_gb"}); }),
+            "command line: --algorithms = evo_gb, must be among random_search, evo_ga, sga; did "
+            "you mean evo_ga?");
+  keep_contenders(comparison, {"sga", "random_search"});
+  std::vector<std::string> names;
+  for (const auto& contender : comparison.contenders) names.push_back(contender.name);
+  EXPECT_THAT(names, ElementsAre("random_search", "sga"));
+}
+
+}  // namespace
+}  // namespace nas

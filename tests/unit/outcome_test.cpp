@@ -1,0 +1,54 @@
+#include "comparison/outcome.hpp"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace nas::testing {
+namespace {
+
+ObjectiveSet objectives(std::size_t number) {
+  ObjectiveSet set;
+  for (const std::string name : {"a", "b"}) {
+    if (set.objectives.size() == number) break;
+    set.objectives.push_back({.name = name,
+                              .key = name,
+                              .settings = {},
+                              .objective = {.unit = "1"},
+                              .range = Range{.best = 0.0, .worst = 10.0}});
+  }
+  return set;
+}
+
+TEST(Truth, OfOneObjectiveIsTheRegretOfWhatLooksBest) {
+  const auto set = objectives(1);
+  const Truth truth(set, {{5.0}, {3.0}, {4.0}});
+  EXPECT_EQ(truth.best(), 3.0);
+  EXPECT_EQ(truth.outcome({.candidates = {1, 2}, .fitness = {3.5, 3.0}}), 1.0);
+  EXPECT_EQ(truth.outcome({.candidates = {2, 1}, .fitness = {3.6, 3.5}}), 0.0);
+}
+
+TEST(Truth, TheLatestAnswerCounts) {
+  const auto set = objectives(1);
+  const Truth truth(set, {{5.0}, {3.0}});
+  EXPECT_EQ(truth.outcome({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}), 0.0);
+}
+
+TEST(Truth, OfSeveralObjectivesIsAShareOfTheHypervolume) {
+  const auto set = objectives(2);
+  const Truth truth(set, {{0.0, 10.0}, {10.0, 0.0}, {5.0, 5.0}});
+  // Reference 1.1: two strips of 1.1 x 0.1, and a square of 0.6 that overlaps each by 0.1 x 0.6.
+  const double all = 2 * 1.1 * 0.1 - 0.01 + 0.5 * 0.5;
+  EXPECT_NEAR(truth.best(), all, 1e-12);
+  // The third looks dominated; what is believed of the others does not matter.
+  const Trajectory seen{.candidates = {0, 1, 2}, .fitness = {1.0, 4.0, 4.0, 1.0, 6.0, 6.0}};
+  EXPECT_NEAR(truth.outcome(seen), (2 * 1.1 * 0.1 - 0.01) / all, 1e-12);
+}
+
+TEST(Truth, ASearchThatSawNothingIsWorthNothingKnown) {
+  const auto set = objectives(1);
+  EXPECT_TRUE(std::isnan(Truth(set, {{5.0}}).outcome({})));
+}
+
+}  // namespace
+}  // namespace nas::testing

@@ -1,0 +1,59 @@
+#include "evaluation/policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+
+namespace nas::testing {
+namespace {
+
+TEST(Repeated, ParsesItsNames) {
+  EXPECT_EQ(parse_repeated("retrain"), Repeated::retrain);
+  try {
+    parse_repeated("again");
+    FAIL() << "nothing was thrown";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "evaluation.repeated = again, must be one of reuse, retrain, replicate");
+  }
+}
+
+TEST(Replicates, OfACandidateThatIsNewAllAreFresh) {
+  for (const auto repeated : {Repeated::reuse, Repeated::retrain, Repeated::replicate}) {
+    const auto replicates = answering_replicates(repeated, 3, 0);
+    EXPECT_EQ(replicates.first, 0);
+    EXPECT_EQ(replicates.end, 3);
+    EXPECT_EQ(replicates.num_fresh(), 3);
+  }
+}
+
+TEST(Replicates, OfAKnownCandidateThePolicyDecides) {
+  const auto reused = answering_replicates(Repeated::reuse, 2, 2);
+  EXPECT_EQ(reused.num_fresh(), 0);
+  EXPECT_EQ(reused.end - reused.first, 2);
+  const auto retrained = answering_replicates(Repeated::retrain, 2, 4);
+  EXPECT_EQ(retrained.first, 4);
+  EXPECT_EQ(retrained.end, 6);
+  const auto replicated = answering_replicates(Repeated::replicate, 2, 4);
+  EXPECT_EQ(replicated.first, 0);
+  EXPECT_EQ(replicated.end, 6);
+  EXPECT_EQ(replicated.num_fresh(), 2);
+}
+
+TEST(Budget, IsExceededByOneMore) {
+  const Budget budget{.asks = 5, .evaluations = 3};
+  EXPECT_EQ(budget.exceeded_by(5, 3), "");
+  EXPECT_EQ(budget.exceeded_by(6, 3), "5 asks");
+  EXPECT_EQ(budget.exceeded_by(5, 4), "3 evaluations");
+  EXPECT_EQ(Budget{}.exceeded_by(1000, 1000), "");
+}
+
+TEST(Budget, IsUsedUpOnceItsSecondsAreReached) {
+  const Budget budget{.train_seconds = 90.0};
+  EXPECT_EQ(budget.used_up_by(89.9), "");
+  EXPECT_EQ(budget.used_up_by(90.0), "1 min 30 s of training");
+  EXPECT_EQ(Budget{}.used_up_by(1e9), "");
+}
+
+}  // namespace
+}  // namespace nas::testing

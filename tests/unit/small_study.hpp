@@ -1,0 +1,103 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "comparison/study_table.hpp"
+#include "core/temporary_folder.hpp"
+#include "evaluation/measurement.hpp"
+#include "genotype/mechanism.hpp"
+#include "table/answer.hpp"
+#include "unit/paper_components.hpp"
+#include "unit/small_table.hpp"
+
+namespace nas::testing {
+
+/// The genotypes of the small table's functions.
+inline SearchSpace small_space() {
+  return SearchSpace({{.name = "similarity", .options = {"dot", "additive"}},
+                      {.name = "normalization", .options = {"softmax", "relu_norm"}},
+                      {.name = "gating", .options = {"none"}},
+                      {.name = "temperature", .options = {"fixed", "learned"}},
+                      {.name = "bias", .options = {"bias", "no_bias"}},
+                      {.name = "attention_dropout", .min = 0.0, .max = 0.0}});
+}
+
+inline std::string small_name(const Genotype& genotype) {
+  Mechanism mechanism;
+  for (const auto gene : kComponentGenes) mechanism.component(gene) = genotype.option(gene);
+  mechanism.bias = genotype.option("bias") == "bias";
+  return to_string(canonical(mechanism, Semantics::corrected));
+}
+
+/// Perplexity, and with `several` objectives the parameters, too.
+inline ObjectiveSet small_objectives(bool several = false) {
+  ObjectiveSet set;
+  set.objectives.push_back(
+      {.name = "perplexity",
+       .key = "perplexity",
+       .settings = {},
+       .objective = {.unit = "1",
+                     .trained =
+                         [](const Evaluation& e) { return e.curve.back().valid.perplexity(); }},
+       .range = Range{.best = 10.0, .worst = 20.0}});
+  if (!several) return set;
+  set.objectives.push_back(
+      {.name = "parameters",
+       .key = "parameters",
+       .settings = {},
+       .objective = {.unit = "1",
+                     .trained = [](const Evaluation& e) { return e.values.at("parameters"); }},
+       .range = Range{.best = 1000.0, .worst = 1200.0}});
+  return set;
+}
+
+inline Table small_table(std::vector<Evaluation> cells = small_cells()) {
+  const TemporaryFolder folder;
+  write_table(small_content(std::move(cells)), folder.path() / "small.table");
+  return Table(folder.path() / "small.table");
+}
+
+/// Answers from a table as the problem `tabular` does.
+class TableMeasurement final : public Measurement {
+ public:
+  TableMeasurement(Table table, ReplayMode mode, std::uint64_t seed)
+      : table_(std::move(table)), mode_(mode), replay_(table_, mode, seed) {}
+  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
+    return small_name(genotype);
+  }
+  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+    return {};
+  }
+  [[nodiscard]] bool expensive() const override { return false; }
+  void measure(const Task& task, Evaluation& evaluation) override {
+    const auto mechanism = table_.find(task.candidate).value();
+    const auto recorded =
+        mode_ == ReplayMode::mean
+            ? mean_evaluation(recorded_replicates(table_, mechanism), 0.0)
+            : table_.evaluation(mechanism, replay_.replicate(mechanism, task.replicate));
+    evaluation.status = recorded.status;
+    evaluation.curve = recorded.curve;
+    evaluation.values = recorded.values;
+    evaluation.measured["train_seconds"] = recorded.measured.at("cpu_seconds");
+  }
+
+ private:
+  Table table_;
+  ReplayMode mode_;
+  Replay replay_;
+};
+
+inline StudyTable small_study(ReplayMode mode = ReplayMode::noisy, bool several = false,
+                              const Table& table = small_table(),
+                              const SearchSpace& space = small_space()) {
+  constexpr std::uint64_t kSeed = 77;
+  return StudyTable(table, {.space = space,
+                            .objectives = small_objectives(several),
+                            .mode = mode,
+                            .seed = kSeed,
+                            .problem = std::make_shared<TableMeasurement>(table, mode, kSeed)});
+}
+
+}  // namespace nas::testing

@@ -1,0 +1,142 @@
+#include "comparison/table_evaluator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/stop.hpp"
+#include "evaluation/recording_evaluator.hpp"
+#include "search/algorithm.hpp"
+#include "search/search.hpp"
+#include "small_study.hpp"
+
+namespace nas::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::uint64_t kSeed = 5;
+
+class TableEvaluatorTest : public ::testing::Test {
+ protected:
+  void TearDown() override { request_stop(false); }
+
+  /// A search by an algorithm that takes the study's objectives.
+  static SearchResult search(const StudyTable& study, const std::shared_ptr<Evaluator>& evaluator) {
+    const bool several = study.objectives().objectives.size() > 1;
+    const auto& plugin = algorithms().at(several ? "nsga2" : "evo_ga");
+    const auto algorithm = plugin.make();
+    Parameters settings(plugin.description.settings);
+    settings.set("population", std::int64_t{12});
+    const SearchFacts facts{.num_genes = study.space().num_varying(),
+                            .dimension = study.space().bounds().first.size(),
+                            .num_objectives = study.objectives().objectives.size(),
+                            .num_combinations = study.space().num_combinations()};
+    EXPECT_TRUE(!algorithm.fit || algorithm.fit(settings, facts).empty());
+    return run_search(study.space(), evaluator, study.objectives(),
+                      algorithm.make(settings, facts, kSeed), {.population = 12, .seed = kSeed});
+  }
+
+  /// Both evaluators end the same search alike.
+  static void expect_equal(const StudyTable& study, const TableEvaluator::Options& options,
+                           const std::string& ended_by) {
+    const auto lean = std::make_shared<TableEvaluator>(study, kSeed, options);
+    const auto found = search(study, lean);
+    const auto evaluated = lean->num_evaluated();
+    const auto trajectory = lean->take_trajectory();
+
+    const TemporaryFolder folder;
+    Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
+    const auto recording = std::make_shared<RecordingEvaluator>(
+        std::make_shared<TableMeasurement>(study.table(), study.mode(), kSeed), store,
+        [&study](Objective::Evaluations e) { return study.objectives().fitness(e); },
+        RecordingEvaluator::Options{.repeated = options.repeated,
+                                    .replicates = options.replicates,
+                                    .budget = options.budget});
+    const auto expected = search(study, recording);
+
+    EXPECT_EQ(found.ended_by, expected.ended_by);
+    EXPECT_EQ(found.ended_by, ended_by);
+    EXPECT_EQ(found.archive.front(), expected.archive.front());
+    EXPECT_EQ(evaluated, trajectory.trained.back());
+    std::vector<std::int32_t> candidates;
+    std::vector<std::int32_t> trained;
+    std::vector<double> fitness;
+    std::set<std::string> charged;
+    for (const auto& ask : store.asks()) {
+      const auto first = store.find(ask.evaluations.front()).value();
+      candidates.push_back(static_cast<std::int32_t>(study.table().find(first.candidate).value()));
+      charged.insert(ask.evaluations.begin(), ask.evaluations.end());
+      trained.push_back(static_cast<std::int32_t>(charged.size()));
+      fitness.insert(fitness.end(), ask.fitness.begin(), ask.fitness.end());
+    }
+    EXPECT_EQ(trajectory.candidates, candidates);
+    EXPECT_EQ(trajectory.trained, trained);
+    EXPECT_EQ(trajectory.fitness, fitness);
+  }
+};
+
+TEST_F(TableEvaluatorTest, AnswersAsTheRecordingEvaluatorDoes) {
+  expect_equal(small_study(), {}, "the algorithm's end");
+  expect_equal(small_study(ReplayMode::paired), {}, "the algorithm's end");
+  expect_equal(small_study(ReplayMode::noisy, true), {}, "the algorithm's end");
+}
+
+TEST_F(TableEvaluatorTest, SoItDoesUnderEveryPolicy) {
+  for (const auto repeated : {Repeated::retrain, Repeated::replicate}) {
+    expect_equal(small_study(), {.repeated = repeated}, "the algorithm's end");
+    expect_equal(small_study(ReplayMode::noisy, true), {.repeated = repeated, .replicates = 2},
+                 "the algorithm's end");
+  }
+  expect_equal(small_study(), {.replicates = 2}, "the algorithm's end");
+}
+
+TEST_F(TableEvaluatorTest, SoItDoesUnderEveryBudget) {
+  expect_equal(small_study(), {.budget = {.evaluations = 9}}, "9 evaluations");
+  expect_equal(small_study(), {.budget = {.asks = 30}}, "30 asks");
+  expect_equal(small_study(), {.repeated = Repeated::retrain, .budget = {.train_seconds = 1000.0}},
+               "16 min 40 s of training");
+  expect_equal(small_study(),
+               {.repeated = Repeated::replicate,
+                .replicates = 2,
+                .budget = {.evaluations = 41, .train_seconds = 5000.0}},
+               "41 evaluations");
+}
+
+TEST_F(TableEvaluatorTest, ChargesWhatIsTrained) {
+  const auto study = small_study();
+  TableEvaluator evaluator(study, kSeed, {.replicates = 2});
+  RandomEngine random(1);
+  const auto genotype = study.space().draw(random);
+  ASSERT_EQ(evaluator.ask({genotype, genotype}).size(), 2U);
+  EXPECT_EQ(evaluator.num_evaluated(), 2);
+  EXPECT_EQ(evaluator.num_asked(), 2);
+  const auto mechanism = study.mechanism(genotype);
+  const Replay replay(study.table(), ReplayMode::noisy, kSeed);
+  const double seconds = study.cell(mechanism, replay.replicate(mechanism, 0)).seconds +
+                         study.cell(mechanism, replay.replicate(mechanism, 1)).seconds;
+  const auto trajectory = evaluator.take_trajectory();
+  EXPECT_THAT(trajectory.trained, ElementsAre(2, 2));
+  EXPECT_THAT(trajectory.seconds, ElementsAre(seconds, seconds));
+}
+
+TEST_F(TableEvaluatorTest, CountsWhatComesBeyondTheReplicates) {
+  const auto study = small_study();  // of three replicates
+  RandomEngine random(1);
+  const auto genotype = study.space().draw(random);
+  TableEvaluator evaluator(study, kSeed, {.repeated = Repeated::retrain});
+  const auto answers = evaluator.ask({genotype, genotype, genotype, genotype});
+  EXPECT_EQ(evaluator.num_recycled(), 1);
+  EXPECT_EQ(answers[3].fitness, answers[0].fitness);
+  EXPECT_NE(answers[1].fitness, answers[0].fitness);
+}
+
+TEST_F(TableEvaluatorTest, StopsWhenItIsAskedTo) {
+  const auto study = small_study();
+  TableEvaluator evaluator(study, kSeed, {});
+  request_stop();
+  EXPECT_THROW(evaluator.ask({}), StopRequested);
+}
+
+}  // namespace
+}  // namespace nas::testing
