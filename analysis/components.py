@@ -28,6 +28,7 @@ from nas_analysis.tables import Table, TableError
 
 ALPHA = 0.05
 WINNERS = 5
+UNEVEN = 0.3  # rank correlation of noise and value from which on a reader is warned
 # The vanilla transformer, as either semantics calls its components.
 VANILLA = {"similarity": ("dot",), "normalization": ("softmax",), "gating": ("none",),
            "temperature": ("fixed", "sqrt_d"), "bias": ("bias",)}
@@ -284,7 +285,7 @@ def _p(value: float) -> str:
 
 
 def _told_apart(interval) -> bool:
-    return interval is not None and (interval.low > 0 or interval.high < 0)
+    return interval.low > 0 or interval.high < 0
 
 
 def verdict(study: Study) -> pages.Section:
@@ -292,7 +293,7 @@ def verdict(study: Study) -> pages.Section:
     items = [_what_decides(study)]
     if study.winners[0].against is not None:
         items.append(_best(study))
-    if study.winners[0].ablations:
+    if study.winners[0].ablations and study.estimate.freedom:
         items.append(_what_carries(study))
     if study.noise:
         items.append(_how_noisy(study.noise, study.goal))
@@ -344,15 +345,19 @@ def _best(study: Study) -> str:
     text = (f"Best mean: {study.names[winner.row]} with {study.goal.title} "
             f"{number(study.goal.natural(winner.mean))}, better than the baseline by "
             f"{_interval(winner.against)}")
-    text += "." if _told_apart(winner.against) else ", which is not told apart from nothing."
+    known = np.isfinite(winner.against.low)
+    text += ("." if not known or _told_apart(winner.against) else
+             ", which is not told apart from nothing.")
     if study.held_out:
-        text += (" Being chosen flatters it: the best of all seeds but one gains "
+        text += (" Being chosen may flatter it: the best of all seeds but one gains "
                  f"{_interval(study.held_out)} in the seed left out.")
     return text
 
 
 def _what_carries(study: Study) -> str:
-    known = [each for each in study.winners[0].ablations if each.difference is not None]
+    ablations = study.winners[0].ablations
+    known = [each for each in ablations if each.difference is not None]
+    unknown = [each.gene for each in ablations if each.difference is None]
     clear = sorted((each for each in known if each.difference.low > 0),
                    key=lambda each: -each.difference.point)
     rest = [each.gene for each in known if each not in clear]
@@ -363,16 +368,21 @@ def _what_carries(study: Study) -> str:
         text += " the gain"
     else:
         text += "none is shown to carry the gain by itself"
-    return text + (f"; no difference is shown for {_listed(rest)}." if rest else ".")
+    text += f"; no difference is shown for {_listed(rest)}" if rest else ""
+    return text + (f"; not recorded without {_listed(unknown)}." if unknown else ".")
 
 
 def _how_noisy(found: noise.Noise, goal: Objective) -> str:
     gain = (f"Pairing by seeds is worth {number(found.gain)} times as many trainings"
             if found.gain >= 1.1 else "Pairing by seeds buys next to nothing")
+    scale = ""
+    if goal.name == "perplexity" and found.growth > UNEVEN:
+        scale = (f" Noise grows with perplexity (rank correlation {found.growth:.2f}), which tests "
+                 "with one noise for all do not know: look at --objective nll, too.")
     return (f"A single training's {goal.title} has a standard deviation of {number(found.within)} "
             f"between seeds and {number(found.between)} between mechanisms: "
             f"{_share(found.one_way.point)} of its variance is the mechanism's (ICC). {gain}; the "
-            f"rank correlation of two seeds is {found.spearman[0]:.2f}.")
+            f"rank correlation of two seeds is {found.spearman[0]:.2f}.{scale}")
 
 
 def _how_early(study: Study) -> str:
@@ -565,6 +575,8 @@ def noise_section(study: Study) -> pages.Section:
                 ["unpaired trainings that a paired one is worth", number(found.gain)],
                 ["Spearman between seeds: mean, least, most",
                  ", ".join(f"{value:.3f}" for value in found.spearman)],
+                ["rank correlation of a mechanism's noise with its value",
+                 f"{found.growth:.2f}"],
                 [f"difference of two means of {found.seeds} paired seeds: standard error",
                  number(found.paired * np.sqrt(2 / found.seeds))]]
         parts.append(pages.Table([f"{found.mechanisms} mechanisms, {found.seeds} seeds",

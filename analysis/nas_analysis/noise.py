@@ -24,6 +24,7 @@ class Noise:
     seed_f: float  # of the seeds' common effect
     seed_p: float
     spearman: tuple[float, float, float]  # between two seeds: mean, least, most
+    growth: float  # rank correlation of mechanisms' own noise with their values
 
     @property
     def gain(self) -> float:
@@ -45,13 +46,21 @@ def noise(values: np.ndarray) -> Noise | None:
     residual = ((values - mean - common) ** 2).sum() / ((k - 1) * (n - 1))
     seeds = k * (common**2).sum() / (n - 1)
     f = seeds / residual if residual > 0 else np.inf
-    ranks = stats.rankdata(values, axis=0)
-    pairs = np.corrcoef(ranks.T)[np.triu_indices(n, 1)]
+    pairs = np.array([_spearman(values[:, i], values[:, j])
+                      for i, j in zip(*np.triu_indices(n, 1))])
     return Noise(k, n, float(np.sqrt(max(between - residual, 0.0) / n)), float(np.sqrt(within)),
                  float(np.sqrt(residual)), _icc(between, within, n, k - 1, k * (n - 1)),
                  _icc(between, residual, n, k - 1, (k - 1) * (n - 1)), float(f),
                  float(stats.f.sf(f, n - 1, (k - 1) * (n - 1))),
-                 (float(pairs.mean()), float(pairs.min()), float(pairs.max())))
+                 (float(pairs.mean()), float(pairs.min()), float(pairs.max())),
+                 _spearman(mean[:, 0], (values - common).std(axis=1)))
+
+
+def _spearman(a: np.ndarray, b: np.ndarray) -> float:
+    """NaN where one of them does not vary."""
+    if min(np.ptp(a), np.ptp(b)) == 0.0:
+        return np.nan
+    return float(stats.spearmanr(a, b).statistic)
 
 
 def _icc(between: float, error: float, n: int, freedom: int, error_freedom: int):
@@ -124,11 +133,11 @@ def splits(valid: np.ndarray, test: np.ndarray) -> Splits | None:
     if rows.sum() < 3:
         return None
     valid, test = valid[rows], test[rows]
-    rank = stats.spearmanr(valid.mean(axis=1), test.mean(axis=1)).statistic
+    rank = _spearman(valid.mean(axis=1), test.mean(axis=1))
     luck = np.nan
     if valid.shape[1] > 1:
         luck = np.corrcoef(_own(valid).ravel(), _own(test).ravel())[0, 1]
-    return Splits(float(rank), float(luck),
+    return Splits(rank, float(luck),
                   bool(valid.mean(axis=1).argmin() == test.mean(axis=1).argmin()))
 
 

@@ -204,6 +204,12 @@ class Noise(unittest.TestCase):
         self.assertEqual(found.two_way.point, 1.0)
         self.assertAlmostEqual(found.spearman[0], 1.0)
 
+    def test_noise_that_grows_is_seen(self):
+        random = np.random.default_rng(10)
+        values = np.arange(1.0, 41.0)[:, None] * (1 + 0.2 * random.normal(size=(40, 3)))
+        self.assertGreater(noise.noise(values).growth, 0.4)
+        self.assertLess(noise.noise(np.log(values)).growth, 0.35)
+
     def test_interval_of_icc_covers(self):
         random = np.random.default_rng(8)
         covered = []
@@ -329,6 +335,17 @@ class Program(unittest.TestCase):
         self.assertLess(float(self.rows("type_two")["gating"]["p_holm"]), 1e-6)
         html = self.written("components.html")
         self.assertIn("cosine|relu_norm|none|*|bias", html)
+
+    def test_an_ablation_that_was_not_recorded(self):
+        cells = self.cells()
+        self.assertEqual(self.run_program(self.table(cells)), (0, ""))
+        winner = min(self.rows("mechanism").values(), key=lambda row: float(row["value"]))["name"]
+        gone = winner.replace("output_gate", "none")
+        for seed in range(3):
+            del cells[gone, seed]
+        self.assertEqual(self.run_program(self.table(cells)), (0, ""))
+        self.assertIn("not recorded without gating", self.written())
+        self.assertIn("| not recorded |", self.written())
 
     def test_missing_cells_are_named(self):
         cells = self.cells()
