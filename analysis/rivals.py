@@ -96,7 +96,8 @@ class Goal:
 
     record: dict  # name, key, unit, maximise, best, worst
     cells: np.ndarray  # (m, r) what a search sees
-    believed: np.ndarray  # (m,) mean over all replicates
+    pooled: np.ndarray  # (m,) what it sees in the mode `mean`
+    believed: np.ndarray  # (m,) mean of the cells
     truth: np.ndarray  # (m,) the same on the test split where it was scored
 
     @property
@@ -117,17 +118,19 @@ def goal(table: Table, record: dict) -> Goal:
     shape = table.status.shape
     usable = np.where(table.usable, 1.0, np.nan)
     with np.errstate(invalid="ignore"):
-        if key == "perplexity":  # of several trainings: the geometric mean, by pooled nll
+        if key == "perplexity":
             nll = table.valid_nll[..., -1] * usable
             test = table.test_nll * usable
             test = test if np.isfinite(test).any() else nll
-            cells, believed, truth = np.exp(nll), np.exp(_mean(nll)), np.exp(_mean(test))
+            # Several trainings as one have pooled nll, but several values have a mean.
+            cells, pooled = np.exp(nll), np.exp(_mean(nll))
+            believed, truth = _mean(cells), _mean(np.exp(test))
         elif name in table.measured:
             cells = np.broadcast_to(table.measured[name][:, None], shape) * usable
-            believed = truth = _mean(cells)
+            pooled = believed = truth = _mean(cells)
         elif name in table.values and not name.startswith("test_"):
             cells = table.values[name] * usable
-            believed = truth = _mean(cells)
+            pooled = believed = truth = _mean(cells)
         else:
             known = sorted({*table.measured, *(value for value in table.values
                                                if not value.startswith("test_"))})
@@ -137,7 +140,7 @@ def goal(table: Table, record: dict) -> Goal:
         best, worst = worst, best
     full = {"unit": "1", "best": best, "worst": worst, **record, "name": name, "key": key,
             "maximise": sign < 0}
-    return Goal(full, sign * cells, sign * believed, sign * truth)
+    return Goal(full, *(sign * values for values in (cells, pooled, believed, truth)))
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
@@ -165,12 +168,16 @@ class Study:
                              "search all combinations")
         self.options = space.options
         self._space = space
-        self.fitness = np.stack([np.where(np.isfinite(one.cells), one.cells, one.failure)
-                                 for one in goals], axis=-1)  # (m, r, objectives)
-        self.means = np.stack([np.where(np.isfinite(one.believed), one.believed, one.failure)
-                               for one in goals], axis=-1)
-        self.truth = np.stack([np.where(np.isfinite(one.truth), one.truth, one.failure)
-                               for one in goals], axis=-1)
+        self.fitness = self._stacked("cells")  # (m, r, objectives)
+        self.pooled = self._stacked("pooled")  # (m, objectives)
+        self.believed = self.pooled if mode == "mean" else self._stacked("believed")
+        self.truth = self._stacked("truth")
+
+    def _stacked(self, what: str) -> np.ndarray:
+        """Values of all objectives on the last axis; failures where there are none."""
+        values = [np.where(np.isfinite(getattr(one, what)), getattr(one, what), one.failure)
+                  for one in self.goals]
+        return np.stack(values, axis=-1)
 
     def mechanism(self, genotype: dict[str, str]) -> int:
         """The number of the function that a combination of options is."""
@@ -214,7 +221,7 @@ class Oracle:
         study, table = self._study, self._study.table
         if study.mode == "mean":
             self._seconds += float(np.nan_to_num(np.nanmean(table.seconds[mechanism])))
-            return study.means[mechanism]
+            return study.pooled[mechanism]
         name = table.mechanisms[mechanism] if study.mode == "noisy" else ""
         replicate = replay_order(self._seed, name, table.replicates)[0]
         self._seconds += float(np.nan_to_num(table.seconds[mechanism, replicate]))
@@ -237,12 +244,12 @@ def rivals(several: bool) -> list[Rival]:
     if deap is not None:
         version = deap.__version__
         if not several:
-            found.append(Rival(f"GA, DEAP {version}", "DEAP",
+            found.append(Rival(f"GA (DEAP {version})", "DEAP",
                                {"algorithm": "eaSimple", "population": POPULATION,
                                 "selection": "selTournament, 3", "crossover": "cxTwoPoint, 0.5",
                                 "mutation": "mutUniformInt, 0.2, each gene 1 / genes"},
                                _deap_ga))
-        found.append(Rival(f"NSGA-II, DEAP {version}", "DEAP",
+        found.append(Rival(f"NSGA-II (DEAP {version})", "DEAP",
                            {"algorithm": "selNSGA2", "population": POPULATION,
                             "selection": "selTournamentDCD", "crossover": "cxTwoPoint, 0.9",
                             "mutation": "mutUniformInt, each gene 1 / genes"}, _deap_nsga2))
@@ -250,7 +257,7 @@ def rivals(several: bool) -> list[Rival]:
         version = ".".join(optuna.__version__.split(".")[:2])
         for short, sampler in (("TPE", "TPESampler"), ("NSGA-II", "NSGAIISampler"),
                                ("random", "RandomSampler")):
-            found.append(Rival(f"{short}, Optuna {version}", "Optuna",
+            found.append(Rival(f"{short} (Optuna {version})", "Optuna",
                                {"sampler": sampler, "version": optuna.__version__},
                                _optuna_search(sampler)))
     return found
@@ -361,7 +368,7 @@ def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], ch
                          [(key, json.dumps(value)) for key, value in meta.items()])
     database.executemany(
         "INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
-        [(i, name, name, json.dumps(study.truth[i].tolist()), json.dumps(study.means[i].tolist()))
+        [(i, name, name, json.dumps(study.truth[i].tolist()), json.dumps(study.believed[i].tolist()))
          for i, name in enumerate(study.table.mechanisms)])
     for number, rival in enumerate(chosen):
         database.execute("INSERT INTO algorithms VALUES (?, ?, ?, ?)",

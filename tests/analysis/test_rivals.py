@@ -117,8 +117,10 @@ class Asking(Rivals):
         study = self.study(names=("perplexity", "latency"))
         values = [self.cells[study.table.mechanisms[0], seed]["values"] for seed in range(3)]
         self.assertAlmostEqual(study.truth[0, 0],
-                               np.exp(np.mean([own["test_nll"] for own in values])))
-        self.assertEqual(study.truth[:, 1].tolist(), study.means[:, 1].tolist())
+                               np.mean([own["test_perplexity"] for own in values]))
+        self.assertAlmostEqual(study.believed[0, 0],
+                               np.mean([own["perplexity"] for own in values]))
+        self.assertEqual(study.truth[:, 1].tolist(), study.believed[:, 1].tolist())
 
     def test_failures_are_far_beyond_the_worst(self):
         name = functions(SPACE)[0]
