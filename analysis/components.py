@@ -437,8 +437,8 @@ def _exact_tables(study: Study) -> list:
             "against its own change from seed to seed, without that assumption and with less "
             "power, and is not corrected for the number of terms.")
     if voided:
-        text += (f" Some options cancel a gene: the {study.factorial.combinations} combinations are "
-                 f"{len(study.names)} functions. Combinations of one function share its value, and "
+        text += (f" Some options cancel a gene: the {study.factorial.combinations} combinations "
+                 f"are {len(study.names)} functions. Combinations of one function share its value, and "
                  "degrees of freedom of the noise count functions. Where a gene is cancelled by "
                  "some options of another, any effect it has is an interaction with that one too.")
     if not study.estimate.freedom:

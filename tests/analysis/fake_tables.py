@@ -125,6 +125,10 @@ def _numbers(own: dict | None):
         yield "valid.nll", point["valid"]["nll"] if point else 0.0
         yield "valid.tokens", point["valid"]["tokens"] if point else 0
         yield "valid.correct", point["valid"]["correct"] if point else 0
+        for name in ("pad_nll", "unknown_nll", "batch_mean_nll"):
+            yield f"valid.{name}", 0.0
+        for name in ("pad_tokens", "unknown_tokens", "batches"):
+            yield f"valid.{name}", 0
     for name in ("perplexity", "accuracy", "test_perplexity", "test_nll"):
         yield f"values.{name}", own["values"].get(name, np.nan) if own else np.nan
     for name in MEASURED:

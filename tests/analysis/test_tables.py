@@ -1,6 +1,8 @@
 """Reading packed tables and stores as tables: what arrives, and what is refused in which words."""
 
+import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
@@ -64,6 +66,18 @@ class Tables(unittest.TestCase):
         second = self.stored({(A, 0): cell(99.0), (A, 1): CELLS[A, 1]}, "other.sqlite")
         table = tables.load([first, second])
         np.testing.assert_allclose(np.exp(table.test_nll), [[10.0, 12.0]])
+
+    def test_the_programs_read_the_same_format(self):
+        program = pathlib.Path(os.environ.get("NAS_BIN", "")) / "nas-data"
+        if not program.is_file() or "table verify" not in self.output(program, "--help"):
+            self.skipTest("nas-data, which reads tables, is not built")
+        path = self.packed()
+        self.assertIn(tables.load([path]).sha256, self.output(program, "table", "verify", path))
+
+    @staticmethod
+    def output(*command) -> str:
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True,
+                              check=True).stdout
 
     def test_genes(self):
         table = tables.load([self.packed()])
