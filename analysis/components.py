@@ -298,9 +298,10 @@ def verdict(study: Study) -> pages.Section:
     if study.noise:
         items.append(_how_noisy(study.noise, study.goal))
     elif study.goal.values.shape[1] < 2 or study.estimate.freedom == 0:
-        items.append("There is one value of each mechanism: nothing can be tested, and shares are "
-                     "not corrected for noise.")
-    if study.rungs:
+        items.append("There is one value of each mechanism: " + (
+            "nothing can be tested, and shares are not corrected for noise." if study.exact else
+            "its noise is part of what is left unexplained."))
+    if study.rungs and study.noise:
         items.append(_how_early(study))
     if not study.exact:
         missing = study.factorial.missing()
@@ -407,8 +408,8 @@ def importance(study: Study) -> pages.Section:
             "share of variance",
             [figures.Row(_short(effect.term), f"c{len(effect.term) - 1}", *effect.share)
              for effect in shown], [(0.0, "")]), **pictures}
-        for effect in _strongest_pairs(study):
-            pictures[f"{'_'.join(effect.term)}.svg"] = _heat_map(study, effect)
+    for term in _strongest_pairs(study):
+        pictures[f"{'_'.join(term)}.svg"] = _heat_map(study, term)
     return pages.Section("Which components decide", [pages.Pictures(pictures), *parts])
 
 
@@ -416,10 +417,15 @@ def _short(term: Term) -> str:
     return " x ".join(gene if len(term) == 1 else gene[:4] + "." for gene in term)
 
 
-def _strongest_pairs(study: Study) -> list[factorial.Effect]:
-    pairs = sorted((effect for effect in study.effects if len(effect.term) == 2),
-                   key=lambda effect: -effect.share.point)
-    return [effect for effect in pairs[:3] if not effect.p_holm > ALPHA]
+def _strongest_pairs(study: Study) -> list[Term]:
+    """At most three, none that the noise explains, none with a pair of options not recorded."""
+    pairs = ([(effect.share.point, effect.p_holm, effect.term) for effect in study.effects]
+             if study.exact else
+             [(term.share, term.p_holm, term.term) for term in study.squares.terms])
+    pairs = sorted((pair for pair in pairs if len(pair[2]) == 2), reverse=True)
+    return [term for _, p, term in pairs[:3] if not p > ALPHA and all(
+        study.factorial.recorded({term[0]: row, term[1]: column})
+        for row in study.factorial.options[term[0]] for column in study.factorial.options[term[1]])]
 
 
 def _exact_tables(study: Study) -> list:
@@ -438,8 +444,8 @@ def _exact_tables(study: Study) -> list:
             "power, and is not corrected for the number of terms.")
     if voided:
         text += (f" Some options cancel a gene: the {study.factorial.combinations} combinations "
-                 f"are {len(study.names)} functions. Combinations of one function share its value, and "
-                 "degrees of freedom of the noise count functions. Where a gene is cancelled by "
+                 f"are {len(study.names)} functions. Combinations of one function share its "
+                 "value, and degrees of freedom of the noise count functions. Where a gene is cancelled by "
                  "some options of another, any effect it has is an interaction with that one too.")
     if not study.estimate.freedom:
         text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
@@ -475,9 +481,9 @@ def _main_effects(study: Study) -> str:
                              study.goal.title, rows, [(study.goal.natural(overall), "all")])
 
 
-def _heat_map(study: Study, effect: factorial.Effect) -> str:
-    rows, columns = (study.factorial.options[gene] for gene in effect.term)
-    of_rows, of_columns = effect.term
+def _heat_map(study: Study, term: Term) -> str:
+    rows, columns = (study.factorial.options[gene] for gene in term)
+    of_rows, of_columns = term
     if len(columns) > len(rows):
         rows, columns, of_rows, of_columns = columns, rows, of_columns, of_rows
 
@@ -489,11 +495,11 @@ def _heat_map(study: Study, effect: factorial.Effect) -> str:
     sums = (np.array([mean(**{of_rows: row}) for row in rows])[:, None]
             + np.array([mean(**{of_columns: column}) for column in columns])[None]
             - mean())
+    what = "" if study.exact else " that was recorded, other genes as they came"
     return component_figures.interaction(
-        f"{of_rows} x {of_columns}", f"Mean {study.goal.title} of each pair; blue: better than "
-        f"the two effects add up to, orange: worse (at most by "
-        f"{number(np.abs(means - sums).max())}). Share of variance "
-        f"{_interval(effect.share, _share)}.", rows, columns, study.goal.natural(means),
+        f"{of_rows} x {of_columns}", f"Mean {study.goal.title} of each pair{what}; blue: better "
+        f"than the two effects add up to, orange: worse (at most by "
+        f"{number(np.abs(means - sums).max())}).", rows, columns, study.goal.natural(means),
         sums - means)
 
 
@@ -599,13 +605,15 @@ def early(study: Study) -> pages.Section:
         return pages.Section("How early mechanisms can be judged", [])
     rows = [[str(rung.step), _share(rung.cost), f"{rung.tau:.3f}", number(rung.regret)]
             for rung in study.rungs]
+    end = ("the mean of the other seeds' end" if study.values.shape[1] > 1 else
+           "its own end (there is one seed, whose luck counts as agreement)")
     steps = np.array([rung.step for rung in study.rungs], dtype=float)
     parts: list = []
     if len(steps) > 1:
         parts.append(pages.Pictures({
             "fidelity.svg": figures.curves(
                 "Rank correlation with the end", "Kendall's tau of one training's validation value "
-                "at a step with the mean of the other seeds' end.", steps, "step", "tau",
+                f"at a step with {end}.", steps, "step", "tau",
                 [figures.Line("tau", "c0", np.array([rung.tau for rung in study.rungs]))],
                 y_range=(min(0.0, *(rung.tau for rung in study.rungs)), 1.0)),
             "regret.svg": figures.curves(
@@ -686,7 +694,7 @@ def _asks(path: str) -> tuple:
     except sqlite3.DatabaseError as error:
         raise TableError(f"--run {file}: not the store of a run: {error}") from None
     if not rows or "objectives" not in meta:
-        raise TableError(f"--run {file}: has asked for nothing yet")
+        raise TableError(f"--run {file}: a run that has asked for nothing yet")
     values = [json.loads(row[3])[0] for row in rows]
     values = np.array([np.inf if value is None else value for value in values], dtype=float)
     parents = max(int(meta["config"].get("algorithm", {}).get("population", 12)) // 2, 1)

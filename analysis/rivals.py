@@ -368,7 +368,8 @@ def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], ch
                          [(key, json.dumps(value)) for key, value in meta.items()])
     database.executemany(
         "INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
-        [(i, name, name, json.dumps(study.truth[i].tolist()), json.dumps(study.believed[i].tolist()))
+        [(i, name, name, *(json.dumps(means[i].tolist()) for means in
+                           (study.truth, study.believed)))
          for i, name in enumerate(study.table.mechanisms)])
     for number, rival in enumerate(chosen):
         database.execute("INSERT INTO algorithms VALUES (?, ?, ?, ?)",

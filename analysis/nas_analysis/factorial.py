@@ -102,16 +102,25 @@ class Factorial:
                 len(columns), -1)
         return columns
 
+    def recorded(self, options: dict[str, str]) -> bool:
+        """Whether there is a function with these options, by gene."""
+        return bool(self._parts(options).any())
+
     def shares_of(self, options: dict[str, str]) -> np.ndarray:
         """(f,) weights, summing to 1, of the functions in the mean over all combinations with these
-        options, by gene; a function that voids a gene has its part in every option of it."""
+        options, by gene, of which there must be one; a function that voids a gene has its part in
+        every option of it."""
+        weights = self._parts(options)
+        return weights / weights.sum()
+
+    def _parts(self, options: dict[str, str]) -> np.ndarray:
         weights = self.weights.copy()
         for gene, option in options.items():
             at = list(self.options).index(gene)
             weights *= [1.0 if function[at] == option else
                         1.0 / len(self.options[gene]) if function[at] is None else 0.0
                         for function in self._functions]
-        return weights / weights.sum()
+        return weights
 
     def _coded(self, gene: str) -> np.ndarray:
         options = self.options[gene]

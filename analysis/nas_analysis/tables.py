@@ -142,25 +142,28 @@ def collect(files: Sequence[str]) -> Table:
     """
     cells: dict[tuple[str, int], tuple] = {}
     facts: dict = {}
-    identity = None
-    for file in files:
-        for candidate, replicate, status, own, curve, values, measured in _evaluations(file, facts):
-            own = {key: value for key, value in json.loads(own).items()
-                   if key not in ("candidate", "replicate")}
-            identity = own if identity is None else identity
-            if own != identity:
-                keys = sorted(key for key in {*own, *identity} if own.get(key) != identity.get(key))
-                raise TableError(f"{file}: differs from {files[0]} in {', '.join(keys)}; only "
-                                 "trainings of the same kind can be put together")
-            cells.setdefault((candidate, replicate), (status, *map(json.loads,
-                                                                   (curve, values, measured))))
-    if not cells:
-        raise TableError(f"{files[0]}: holds no evaluation yet")
-    return _collected(cells, {**facts, **identity}, ", ".join(files))
+    identity: dict | None = None
+    path = ", ".join(files)
+    try:
+        for file in files:
+            for candidate, replicate, own, *cell in _evaluations(file, facts):
+                identity = own if identity is None else identity
+                if own != identity:
+                    keys = sorted(key for key in {*own, *identity}
+                                  if own.get(key) != identity.get(key))
+                    raise TableError(f"{file}: differs from {files[0]} in {', '.join(keys)}; only "
+                                     "trainings of the same kind can be put together")
+                cells.setdefault((candidate, replicate), tuple(cell))
+        if not cells:
+            raise TableError(f"{files[0]}: holds no evaluation yet")
+        return _collected(cells, {**facts, **identity}, path)
+    except (KeyError, TypeError, ValueError) as error:
+        raise TableError(f"{path}: damaged: {type(error).__name__}: {error}") from None
 
 
 def _evaluations(file: str, facts: dict) -> list[tuple]:
-    """Rows of a run's evaluations; facts receives what holds for all of them."""
+    """(candidate, replicate, what it has in common with others, status, curve, values, measured) of
+    each evaluation; facts receives what the run says of itself."""
     mode = "mode=ro" if pathlib.Path(f"{file}-wal").exists() else "immutable=1"
     try:
         database = sqlite3.connect(f"{pathlib.Path(file).absolute().as_uri()}?{mode}", uri=True)
@@ -173,7 +176,10 @@ def _evaluations(file: str, facts: dict) -> list[tuple]:
         raise TableError(f"{file}: neither a table nor the store of a run: {error}") from None
     facts.update({**meta.get("facts", {}), "name": meta.get("config", {}).get("name", ""),
                   "sources": [*facts.get("sources", []), file]})
-    return rows
+    return [(candidate, replicate, {key: value for key, value in json.loads(own).items()
+                                    if key not in ("candidate", "replicate")},
+             status, *map(json.loads, texts))
+            for candidate, replicate, status, own, *texts in rows]
 
 
 def _collected(cells: dict, facts: dict, path: str) -> Table:

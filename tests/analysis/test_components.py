@@ -84,6 +84,7 @@ class Decomposition(unittest.TestCase):
         weights = made.shares_of({"temperature": "learned"})
         self.assertAlmostEqual(weights.sum(), 1.0)
         self.assertAlmostEqual(weights @ values, 4.5)  # relu_norm, a quarter, voids it
+        self.assertTrue(made.recorded({"normalization": "relu_norm", "temperature": "learned"}))
 
     def test_noise_is_subtracted(self):
         random = np.random.default_rng(2)
@@ -361,6 +362,8 @@ class Program(unittest.TestCase):
         self.assertIn("There is one value of each mechanism: nothing can be tested",
                       self.written())
         self.assertEqual({row["p"] for row in self.rows("share").values()}, {""})
+        self.assertNotIn("tau", self.written().split("## Which")[0])
+        self.assertIn("there is one seed, whose luck counts", self.written("fidelity.svg"))
 
     def test_no_baseline(self):
         cells = {key: own for key, own in self.cells().items() if not key[0].startswith("dot")}

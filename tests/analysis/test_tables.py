@@ -114,6 +114,14 @@ class Tables(unittest.TestCase):
         self.assertIn("differs from", self.refusal(self.stored(), other))
         self.assertIn("in corpus, steps; only", self.refusal(self.stored(name="3"), other))
 
+    def test_a_damaged_store(self):
+        broken = {**cell(1.0), "curve": [{"step": 1}]}
+        path = self.stored({(A, 0): broken})
+        self.assertEqual(self.refusal(path), f"{path}: damaged: KeyError: 'valid'")
+        empty = self.folder / "empty.sqlite"
+        write_store(empty, {})
+        self.assertEqual(self.refusal(str(empty)), f"{empty}: holds no evaluation yet")
+
     def test_names_that_are_no_mechanisms(self):
         self.assertEqual(
             self.refusal(self.stored({("dot|softmax", 0): cell(1.0)})),
