@@ -377,9 +377,10 @@ def _how_noisy(found: noise.Noise, goal: Objective) -> str:
     gain = (f"Pairing by seeds is worth {number(found.gain)} times as many trainings"
             if found.gain >= 1.1 else "Pairing by seeds buys next to nothing")
     scale = ""
-    if goal.name == "perplexity" and found.growth > UNEVEN:
-        scale = (f" Noise grows with perplexity (rank correlation {found.growth:.2f}), which tests "
-                 "with one noise for all do not know: look at --objective nll, too.")
+    if found.growth > UNEVEN:
+        scale = (f" Noise grows with {goal.name} (rank correlation {found.growth:.2f}), which "
+                 "tests with one noise for all do not know")
+        scale += ": look at --objective nll, too." if goal.name == "perplexity" else "."
     return (f"A single training's {goal.title} has a standard deviation of {number(found.within)} "
             f"between seeds and {number(found.between)} between mechanisms: "
             f"{_share(found.one_way.point)} of its variance is the mechanism's (ICC). {gain}; the "
@@ -445,8 +446,8 @@ def _exact_tables(study: Study) -> list:
     if voided:
         text += (f" Some options cancel a gene: the {study.factorial.combinations} combinations "
                  f"are {len(study.names)} functions. Combinations of one function share its "
-                 "value, and degrees of freedom of the noise count functions. Where a gene is cancelled by "
-                 "some options of another, any effect it has is an interaction with that one too.")
+                 "value, and degrees of freedom of the noise count functions. Where a gene is "
+                 "cancelled by some options of another, any effect it has is an interaction with that one too.")
     if not study.estimate.freedom:
         text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
                 "modelled. There is one value of each mechanism: no test, and nothing that noise "
