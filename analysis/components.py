@@ -447,7 +447,8 @@ def _exact_tables(study: Study) -> list:
         text += (f" Some options cancel a gene: the {study.factorial.combinations} combinations "
                  f"are {len(study.names)} functions. Combinations of one function share its "
                  "value, and degrees of freedom of the noise count functions. Where a gene is "
-                 "cancelled by some options of another, any effect it has is an interaction with that one too.")
+                 "cancelled by some options of another, any effect it has is an interaction with "
+                 "that one too.")
     if not study.estimate.freedom:
         text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
                 "modelled. There is one value of each mechanism: no test, and nothing that noise "
