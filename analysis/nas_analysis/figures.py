@@ -50,7 +50,7 @@ def number(value: float) -> str:
 def _tick(value: float) -> str:
     """A round number at an axis."""
     size, letter = _magnitude(value)
-    return f"{value / size:.4g}{letter}"
+    return f"{value / size + 0.0:.4g}{letter}"  # + 0.0: no minus before a zero
 
 
 def _magnitude(value: float) -> tuple[float, str]:

@@ -1,0 +1,816 @@
+#!/usr/bin/env python3
+"""Says which components of attention mechanisms matter: a page, a text, a table, pictures.
+
+    analysis/components.py TABLE|STORE... [-o FOLDER] [--objective NAME] [--split test|valid]
+                           [--baseline MECHANISM] [--run RUN]
+
+TABLE is a packed table of trainings; STOREs are runs (folders, or their store.sqlite), whose
+trainings are put together. FOLDER receives components.html, components.md, components.csv and the
+pictures as .svg. RUN is a run whose winner's line of descent is shown.
+"""
+
+import argparse
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+import shlex
+import sqlite3
+import sys
+
+import numpy as np
+
+from nas_analysis import component_figures, factorial, figures, noise, pages, statistics, tables
+from nas_analysis.factorial import Factorial, Term
+from nas_analysis.figures import number
+from nas_analysis.tables import Table, TableError
+
+ALPHA = 0.05
+WINNERS = 5
+UNEVEN = 0.3  # rank correlation of noise and value from which on a reader is warned
+# The vanilla transformer, as either semantics calls its components.
+VANILLA = {"similarity": ("dot",), "normalization": ("softmax",), "gating": ("none",),
+           "temperature": ("fixed", "sqrt_d"), "bias": ("bias",)}
+MAXIMISED = ("accuracy",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """One number of every cell."""
+
+    name: str
+    split: str  # "test", "valid", or "" where it has none
+    maximise: bool
+    values: np.ndarray  # (m, r), NaN where missing; r = 1 for what has no replicates
+
+    @property
+    def title(self) -> str:
+        """For axes and sentences."""
+        return f"{self.split} {self.name}".strip()
+
+    @property
+    def minimised(self) -> np.ndarray:
+        """Values with their sign turned round where they are maximised."""
+        return -self.values if self.maximise else self.values
+
+    def natural(self, values):
+        """From minimisation form, and back."""
+        return -values if self.maximise else values
+
+
+def objective(table: Table, name: str, split: str | None) -> Objective:
+    """An objective's values of the cells that were trained to the end.
+
+    @param split  None: test where that is recorded.
+    @throws TableError  where the table has no such objective on that split.
+    """
+    splits = {"valid": {**table.values, "nll": table.valid_nll[..., -1]},
+              "test": {key.removeprefix("test_"): values for key, values in table.values.items()
+                       if key.startswith("test_")}}
+    known = {side: sorted(key for key, values in found.items() if np.isfinite(values).any()
+                          and not key.startswith("test_") and key != "tokens")
+             for side, found in splits.items()}
+    for side in (split,) if split else ("test", "valid"):
+        if name in known[side]:
+            values = np.where(table.usable, splits[side][name], np.nan)
+            return Objective(name, side if name not in ("parameters", "flops") else "",
+                             name in MAXIMISED, values)
+    if name in table.measured:
+        return Objective(name, "", False, table.measured[name][:, None])
+    lists = "; ".join(f"on the {side} split {', '.join(known[side])}" for side in ("valid", "test")
+                      if known[side])
+    measured = f"; measured {', '.join(table.measured)}" if table.measured else ""
+    raise TableError(f"{table.path}: no {name}{f' on the {split} split' if split else ''}; "
+                     f"recorded are {lists}{measured}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ablation:
+    """A mechanism with one component replaced by the baseline's."""
+
+    gene: str
+    option: str  # of the baseline
+    difference: statistics.Interval | None  # how much worse; None: that was not recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Winner:
+    """One of the best mechanisms, by the mean over its replicates."""
+
+    row: int
+    mean: float  # minimised
+    against: statistics.Interval | None  # the baseline's value minus its own, seeds paired
+    ablations: list[Ablation]
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A step of the way from the baseline to a winner."""
+
+    gene: str
+    option: str
+    mean: float  # minimised
+    gain: statistics.Interval  # over the step before
+
+
+class Study:
+    """Everything that is found out, before words are made of it."""
+
+    def __init__(self, table: Table, goal: Objective, baseline: str | None):
+        self.table, self.goal = table, goal
+        self.left_out = ""
+        rows = self._rows()
+        self.names = [table.mechanisms[i] for i in rows]
+        self.values = goal.minimised[rows]
+        self.rows = rows
+        genes = table.genes.iloc[rows]
+        self.factorial = Factorial(genes.drop(columns="dropout"))
+        self.options = [dict(zip(genes.columns, row)) for row in genes.itertuples(index=False)]
+        if len(rows) < 2 or not self.factorial.options:
+            raise TableError(f"{table.path}: {len(rows)} of {len(table.mechanisms)} mechanisms "
+                             f"have a {goal.title}, and these differ in nothing")
+        self.estimate = factorial.means(self.values)
+        self.exact = self.factorial.complete
+        self.effects = (factorial.decompose(self.factorial, self.estimate) if self.exact else [])
+        dropout = genes["dropout"].astype(float).to_numpy()
+        self.squares = None if self.exact else factorial.least_squares(
+            self.factorial, self.estimate.mean,
+            {"dropout": dropout} if len(set(dropout)) > 1 else {})
+        self.baseline = self._baseline(baseline)
+        self.winners = self._winners()
+        self.path, self.path_note = self._path()
+        self.held_out = self._held_out()
+        self.noise = noise.noise(self.values)
+        self.rungs = self._ladder()
+        self.splits = self._splits()
+
+    def _rows(self) -> np.ndarray:
+        """The mechanisms that are analysed: those of the most frequent attention dropout where they
+        are all combinations, otherwise all."""
+        rows = np.flatnonzero(np.isfinite(self.goal.values).any(axis=1))
+        dropouts = self.table.genes["dropout"].iloc[rows]
+        if dropouts.nunique() < 2:
+            return rows
+        usual = dropouts.mode()[0]
+        chosen = rows[(dropouts == usual).to_numpy()]
+        if not Factorial(self.table.genes.iloc[chosen].drop(columns="dropout")).complete:
+            return rows
+        self.left_out = (f"{len(rows) - len(chosen)} mechanisms with another attention dropout "
+                         f"than {usual} are left out.")
+        return chosen
+
+    def _baseline(self, name: str | None) -> int | None:
+        if name is not None:
+            if name not in self.names:
+                raise TableError(f"--baseline {name}: not among the {len(self.names)} mechanisms "
+                                 f"of {self.table.path}; their names are like {self.names[0]}")
+            return self.names.index(name)
+        return next((i for i, options in enumerate(self.options) if all(
+            options[gene] in allowed for gene, allowed in VANILLA.items())), None)
+
+    def paired(self, worse: int, better: int) -> statistics.Interval:
+        """Mean over common seeds of the difference of two mechanisms, with Student's interval."""
+        differences = self.values[worse] - self.values[better]
+        differences = differences[np.isfinite(differences)]
+        if not len(differences):
+            point = float(self.estimate.mean[worse] - self.estimate.mean[better])
+            return statistics.Interval(point, np.nan, np.nan)
+        return statistics.mean_interval(differences)
+
+    def _winners(self) -> list[Winner]:
+        best = np.argsort(self.estimate.mean, kind="stable")[:WINNERS]
+        return [Winner(int(row), float(self.estimate.mean[row]),
+                       None if self.baseline in (None, row) else self.paired(self.baseline, row),
+                       self._ablations(int(row))) for row in best]
+
+    def _ablations(self, row: int) -> list[Ablation]:
+        if self.baseline is None:
+            return []
+        own, plain = self.options[row], self.options[self.baseline]
+        ablations = []
+        for gene in self.factorial.options:
+            if own[gene] == plain[gene]:
+                continue
+            other = self.factorial.find({**own, gene: plain[gene]})
+            ablations.append(Ablation(gene, plain[gene],
+                                      None if other is None else self.paired(other, row)))
+        return ablations
+
+    def _path(self) -> tuple[list[Step], str]:
+        """From the baseline to the best mechanism, at each step the component that helps most."""
+        if self.baseline is None or self.winners[0].row == self.baseline:
+            return [], ""
+        now, goal = dict(self.options[self.baseline]), self.options[self.winners[0].row]
+        at, path = self.baseline, []
+        while True:
+            reachable = {gene: self.factorial.find({**now, gene: goal[gene]})
+                         for gene in self.factorial.options if now[gene] != goal[gene]}
+            known = {gene: row for gene, row in reachable.items() if row is not None}
+            if not known:
+                left = sorted(reachable)
+                return path, (f"The way ends here: no mechanism was recorded with "
+                              f"{_listed(left)} changed." if left else "")
+            gene = min(known, key=lambda gene: self.estimate.mean[known[gene]])
+            row = known[gene]
+            if row != at:
+                path.append(Step(gene, goal[gene], float(self.estimate.mean[row]),
+                                 self.paired(at, row)))
+            now[gene], at = goal[gene], row
+
+    def _held_out(self) -> statistics.Interval | None:
+        """What the best of all but one seed gains over the baseline in the seed left out."""
+        if self.baseline is None or self.values.shape[1] < 2:
+            return None
+        gains = []
+        for seed in range(self.values.shape[1]):
+            others = np.delete(self.values, seed, axis=1)
+            there = np.isfinite(self.values[:, seed]) & np.isfinite(others).all(axis=1)
+            if not there[self.baseline]:
+                return None
+            candidates = np.flatnonzero(there)
+            best = candidates[others[candidates].mean(axis=1).argmin()]
+            gains.append(self.values[self.baseline, seed] - self.values[best, seed])
+        return statistics.mean_interval(gains)
+
+    def _ladder(self) -> list[noise.Rung]:
+        if self.goal.name not in ("perplexity", "nll", "accuracy"):
+            return []
+        curve = (-self.table.valid_accuracy if self.goal.name == "accuracy"
+                 else self.table.valid_nll)
+        return noise.ladder(self.table.steps, curve[self.rows],
+                            self.table.curve_seconds[self.rows], self.values)
+
+    def _splits(self) -> noise.Splits | None:
+        try:
+            sides = [objective(self.table, self.goal.name, side).minimised[self.rows]
+                     for side in ("valid", "test")]
+        except TableError:
+            return None
+        return noise.splits(*sides) if sides[0].shape == sides[1].shape else None
+
+    def option_mean(self, gene: str, option: str) -> statistics.Interval:
+        """Mean of an option, the other genes averaged, in the objective's own sense."""
+        if self.exact:
+            weights = self.factorial.shares_of({gene: option})
+            per_seed = weights @ (self.estimate.mean[:, None] + self.estimate.noise)
+            interval = statistics.mean_interval(per_seed)
+        else:
+            interval = self.squares.option_means[gene, option]
+        ends = sorted(self.goal.natural(end) for end in interval[1:])
+        return statistics.Interval(self.goal.natural(interval.point), *ends)
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def _name(term: Term) -> str:
+    return " x ".join(term)
+
+
+def _interval(interval, form=number) -> str:
+    if interval is None:
+        return "not recorded"
+    point, low, high = (form(value) for value in interval)
+    return f"{point} [{low}, {high}]" if np.isfinite(interval[1]) else point
+
+
+def _share(value: float) -> str:
+    return f"{round(100 * value, 1) + 0.0:.1f} %"  # + 0.0: no minus before a zero
+
+
+def _p(value: float) -> str:
+    return "-" if np.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _told_apart(interval) -> bool:
+    return interval.low > 0 or interval.high < 0
+
+
+def verdict(study: Study) -> pages.Section:
+    """The findings in sentences."""
+    items = [_what_decides(study)]
+    if study.winners[0].against is not None:
+        items.append(_best(study))
+    if study.winners[0].ablations and study.estimate.freedom:
+        items.append(_what_carries(study))
+    if study.noise:
+        items.append(_how_noisy(study.noise, study.goal))
+    elif study.goal.values.shape[1] < 2 or study.estimate.freedom == 0:
+        items.append("There is one value of each mechanism: " + (
+            "nothing can be tested, and shares are not corrected for noise." if study.exact else
+            "its noise is part of what is left unexplained."))
+    if study.rungs and study.noise:
+        items.append(_how_early(study))
+    if not study.exact:
+        missing = study.factorial.missing()
+        total = len(missing) + len(study.factorial.number)
+        items.append(f"Of {total} functions that these options make, {len(missing)} have not been "
+                     "recorded: there is no exact decomposition, and what is there was perhaps "
+                     "chosen by a search, which prefers what is good. Read these numbers as "
+                     "hints.")
+    if study.left_out:
+        items.append(study.left_out)
+    troubles = study.table.troubles()
+    if troubles:
+        items.append(f"Cells without a value: {len(troubles)} of {study.table.status.size}; a "
+                     "mechanism is judged by those that it has. They are listed at the end.")
+    return pages.Section("Verdict", [pages.Bullets(items)])
+
+
+def _what_decides(study: Study) -> str:
+    title = study.goal.title
+    if not study.exact:
+        terms = sorted(study.squares.terms, key=lambda term: -term.share)
+        clear = [f"{_name(term.term)} ({_share(term.share)})" for term in terms
+                 if term.p_holm <= ALPHA]
+        found = f"clearly at work: {_listed(clear)}" if clear else "no component is clearly at work"
+        return (f"Of the variance of {title} over {len(study.names)} mechanisms, least squares "
+                f"leaves {_share(study.squares.residual_share)} unexplained; {found}.")
+    effects = sorted(study.effects, key=lambda effect: -effect.share.point)
+    testable = np.isfinite(effects[0].p)
+    top = [effect for effect in effects if not testable or effect.p_holm <= ALPHA][:3]
+    by_size = {size: sum(effect.share.point for effect in effects if len(effect.term) == size)
+               for size in (1, 2)}
+    named = _listed([f"{_name(effect.term)} {_interval(effect.share, _share)}" for effect in top])
+    text = (f"Most of the variance of {title} over all {study.factorial.combinations} combinations "
+            f"is decided by {named}." if top else
+            f"No component's effect on {title} stands out of the noise.")
+    return (f"{text} Main effects together: {_share(by_size[1])}; interactions of two: "
+            f"{_share(by_size[2])}; of more: {_share(1 - by_size[1] - by_size[2])}.")
+
+
+def _best(study: Study) -> str:
+    winner = study.winners[0]
+    text = (f"Best mean: {study.names[winner.row]} with {study.goal.title} "
+            f"{number(study.goal.natural(winner.mean))}, better than the baseline by "
+            f"{_interval(winner.against)}")
+    known = np.isfinite(winner.against.low)
+    text += ("." if not known or _told_apart(winner.against) else
+             ", which is not told apart from nothing.")
+    if study.held_out:
+        text += (" Being chosen may flatter it: the best of all seeds but one gains "
+                 f"{_interval(study.held_out)} in the seed left out.")
+    return text
+
+
+def _what_carries(study: Study) -> str:
+    ablations = study.winners[0].ablations
+    known = [each for each in ablations if each.difference is not None]
+    unknown = [each.gene for each in ablations if each.difference is None]
+    clear = sorted((each for each in known if each.difference.low > 0),
+                   key=lambda each: -each.difference.point)
+    rest = [each.gene for each in known if each not in clear]
+    text = "Of its components, "
+    if clear:
+        text += _listed([f"{each.gene} (without it worse by {_interval(each.difference)})"
+                         for each in clear]) + (" carries" if len(clear) == 1 else " carry")
+        text += " the gain"
+    else:
+        text += "none is shown to carry the gain by itself"
+    text += f"; no difference is shown for {_listed(rest)}" if rest else ""
+    return text + (f"; not recorded without {_listed(unknown)}." if unknown else ".")
+
+
+def _how_noisy(found: noise.Noise, goal: Objective) -> str:
+    gain = (f"Pairing by seeds is worth {number(found.gain)} times as many trainings"
+            if found.gain >= 1.1 else "Pairing by seeds buys next to nothing")
+    scale = ""
+    if found.growth > UNEVEN:
+        scale = (f" Noise grows with {goal.name} (rank correlation {found.growth:.2f}), which "
+                 "tests with one noise for all do not know")
+        scale += ": look at --objective nll, too." if goal.name == "perplexity" else "."
+    return (f"A single training's {goal.title} has a standard deviation of {number(found.within)} "
+            f"between seeds and {number(found.between)} between mechanisms: "
+            f"{_share(found.one_way.point)} of its variance is the mechanism's (ICC). {gain}; the "
+            f"rank correlation of two seeds is {found.spearman[0]:.2f}.{scale}")
+
+
+def _how_early(study: Study) -> str:
+    last = study.rungs[-1]
+    half = next((rung for rung in study.rungs if rung.tau >= 0.9 * last.tau), last)
+    return (f"At the end one training ranks mechanisms with Kendall's tau {last.tau:.2f} to the "
+            f"mean of its other seeds, and its best has a regret of {number(last.regret)}; nine "
+            f"tenths of that tau are reached at step {half.step}, after {_share(half.cost)} of the "
+            "time.")
+
+
+def importance(study: Study) -> pages.Section:
+    """Main effects and interactions."""
+    parts = [_least_squares_table(study)] if not study.exact else _exact_tables(study)
+    pictures = {"main_effects.svg": _main_effects(study)}
+    if study.exact:
+        shown = [effect for effect in study.effects if effect.share.point >= 0.005]
+        shown = sorted(shown, key=lambda effect: -effect.share.point)[:14]
+        pictures = {"shares.svg": figures.intervals(
+            "What decides", f"Share of the variance of {study.goal.title} over all combinations, "
+            "with 95 % interval; the noise's part is subtracted. The largest terms.",
+            "share of variance",
+            [figures.Row(_short(effect.term), f"c{len(effect.term) - 1}", *effect.share)
+             for effect in shown], [(0.0, "")]), **pictures}
+    for term in _strongest_pairs(study):
+        pictures[f"{'_'.join(term)}.svg"] = _heat_map(study, term)
+    return pages.Section("Which components decide", [pages.Pictures(pictures), *parts])
+
+
+def _short(term: Term) -> str:
+    return " x ".join(gene if len(term) == 1 else gene[:4] + "." for gene in term)
+
+
+def _strongest_pairs(study: Study) -> list[Term]:
+    """At most three, none that the noise explains, none with a pair of options not recorded."""
+    pairs = ([(effect.share.point, effect.p_holm, effect.term) for effect in study.effects]
+             if study.exact else
+             [(term.share, term.p_holm, term.term) for term in study.squares.terms])
+    pairs = sorted((pair for pair in pairs if len(pair[2]) == 2), reverse=True)
+    return [term for _, p, term in pairs[:3] if not p > ALPHA and all(
+        study.factorial.recorded({term[0]: row, term[1]: column})
+        for row in study.factorial.options[term[0]] for column in study.factorial.options[term[1]])]
+
+
+def _exact_tables(study: Study) -> list:
+    head = ["term", "share of variance [95 %]", "degrees of freedom", "F", "p (Holm)",
+            "p against seeds"]
+    rows = [[_name(effect.term), _interval(effect.share, _share), str(effect.freedom),
+             number(effect.f), _p(effect.p_holm), _p(effect.p_seeds)]
+            for effect in sorted(study.effects, key=lambda effect: -effect.share.point)]
+    voided = study.factorial.combinations - len(study.names)
+    text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
+            "modelled. The part of each variance that noise alone would give is subtracted, so a "
+            "term without effect may come out below 0. F is taken against the noise between seeds "
+            f"({study.estimate.freedom} degrees of freedom, what a seed does to all mechanisms "
+            "alike taken out), which counts mechanisms as independent; p against seeds sets a term "
+            "against its own change from seed to seed, without that assumption and with less "
+            "power, and is not corrected for the number of terms.")
+    if voided:
+        text += (f" Some options cancel a gene: the {study.factorial.combinations} combinations "
+                 f"are {len(study.names)} functions. Combinations of one function share its "
+                 "value, and degrees of freedom of the noise count functions. Where a gene is "
+                 "cancelled by some options of another, any effect it has is an interaction with "
+                 "that one too.")
+    if not study.estimate.freedom:
+        text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
+                "modelled. There is one value of each mechanism: no test, and nothing that noise "
+                "adds is subtracted.")
+    shown = [row for row in rows if row[0].count(" x ") < 2]
+    return [pages.Paragraph(text), pages.Table(head, shown),
+            pages.Table(head, rows, "All terms")]
+
+
+def _least_squares_table(study: Study) -> pages.Table:
+    rows = [[_name(term.term), _share(term.share), str(term.freedom), number(term.f),
+             _p(term.p_holm)] for term in study.squares.terms]
+    rows.append(["residual", _share(study.squares.residual_share),
+                 str(study.squares.residual_freedom), "", ""])
+    return pages.Table(["term (type II)", "share of sum of squares", "degrees of freedom", "F",
+                        "p (Holm)"], rows)
+
+
+def _main_effects(study: Study) -> str:
+    rows = []
+    for i, (gene, options) in enumerate(study.factorial.options.items()):
+        each = [figures.Row(option if option not in ("none",) else f"{option} ({gene})",
+                            f"c{i % figures.NUM_COLOURS}", *study.option_mean(gene, option))
+                for option in options]
+        rows += sorted(each, key=lambda row: study.goal.natural(row.point))
+    how = ("over all combinations with it; 95 % interval over seeds, without what a seed does to "
+           "all" if study.exact else
+           "least squares, the other genes averaged; 95 % interval")
+    overall = float(np.average(study.estimate.mean, weights=study.factorial.weights))
+    return figures.intervals("Main effects", f"Mean {study.goal.title} of each option, {how}. "
+                             f"Colours: {_listed(list(study.factorial.options))}.",
+                             study.goal.title, rows, [(study.goal.natural(overall), "all")])
+
+
+def _heat_map(study: Study, term: Term) -> str:
+    rows, columns = (study.factorial.options[gene] for gene in term)
+    of_rows, of_columns = term
+    if len(columns) > len(rows):
+        rows, columns, of_rows, of_columns = columns, rows, of_columns, of_rows
+
+    def mean(**options):
+        return float(study.factorial.shares_of(options) @ study.estimate.mean)
+
+    means = np.array([[mean(**{of_rows: row, of_columns: column}) for column in columns]
+                      for row in rows])
+    sums = (np.array([mean(**{of_rows: row}) for row in rows])[:, None]
+            + np.array([mean(**{of_columns: column}) for column in columns])[None]
+            - mean())
+    what = "" if study.exact else " that was recorded, other genes as they came"
+    return component_figures.interaction(
+        f"{of_rows} x {of_columns}", f"Mean {study.goal.title} of each pair{what}; blue: better "
+        f"than the two effects add up to, orange: worse (at most by "
+        f"{number(np.abs(means - sums).max())}).", rows, columns, study.goal.natural(means),
+        sums - means)
+
+
+def winners(study: Study) -> pages.Section:
+    """The best mechanisms, and what each of their components is worth."""
+    against = study.baseline is not None
+    head = ["mechanism", study.goal.title, *(["better than the baseline by [95 %]"] if against
+                                             else [])]
+    rows = []
+    for winner in study.winners:
+        gain = "the baseline" if winner.row == study.baseline else _interval(winner.against)
+        rows.append([study.names[winner.row], number(study.goal.natural(winner.mean)),
+                     *([gain] if against else [])])
+    parts: list = [pages.Table(head, rows)]
+    if not against:
+        parts.append(pages.Paragraph("The baseline (dot, softmax, none, fixed, bias) has not been "
+                                     "recorded, so nothing can be left out for it; --baseline "
+                                     "names another."))
+        return pages.Section("The best mechanisms", parts)
+    bars = [figures.Row(f"{i + 1}: {each.gene}", f"c{i % figures.NUM_COLOURS}", *each.difference)
+            for i, winner in enumerate(study.winners) for each in winner.ablations
+            if each.difference is not None]
+    pictures = {}
+    if bars:
+        pictures["ablations.svg"] = figures.intervals(
+            "Leaving a component out", "By how much each of the best mechanisms, numbered as in "
+            "the table, is worse with the baseline's option in place of its own; 95 % interval "
+            f"over paired seeds ({study.values.shape[1]}).", study.goal.title, bars,
+            [(0.0, "no difference")])
+    if study.path:
+        pictures["path.svg"] = figures.intervals(
+            "From the baseline to the best", "Gain of each step, in the order of the largest gain "
+            "first; 95 % interval over paired seeds.", f"gain in {study.goal.title}",
+            [figures.Row(f"+ {step.option}", "c0" if step.gain.low > 0 else "plain", *step.gain)
+             for step in study.path], [(0.0, "no gain")])
+    parts.append(pages.Pictures(pictures))
+    parts += _ablation_tables(study)
+    return pages.Section("The best mechanisms", parts)
+
+
+def _ablation_tables(study: Study) -> list:
+    rows = [[f"{i + 1}", each.gene, study.options[winner.row][each.gene], each.option,
+             _interval(each.difference)]
+            for i, winner in enumerate(study.winners) for each in winner.ablations]
+    parts: list = []
+    if rows:
+        parts.append(pages.Table(["mechanism", "component", "its option", "the baseline's",
+                                  "worse with that by [95 %]"], rows))
+    if study.path:
+        rows = [[study.names[study.baseline], "",
+                 number(study.goal.natural(study.estimate.mean[study.baseline]))]]
+        rows += [[f"+ {step.gene} {step.option}", _interval(step.gain),
+                  number(study.goal.natural(step.mean))] for step in study.path]
+        parts.append(pages.Table(["step", "gain [95 %]", study.goal.title], rows))
+    if study.path_note:
+        parts.append(pages.Paragraph(study.path_note))
+    text = ("Intervals are Student's over paired seeds, each for itself. The best mechanisms were "
+            "chosen by the same seeds, so their advantages look larger than they are; the verdict "
+            "says what is left of the first one's in a seed that did not choose it.")
+    if study.noise:
+        least = 1.96 * study.noise.paired * np.sqrt(2 / study.noise.seeds)
+        text += (f" Few seeds make such intervals long. If all mechanisms were equally noisy, one "
+                 f"difference beyond {number(least)} would stand out of the noise.")
+    parts.append(pages.Paragraph(text))
+    return parts
+
+
+def noise_section(study: Study) -> pages.Section:
+    """How noisy values are."""
+    found, parts = study.noise, []
+    if found:
+        rows = [["between mechanisms, standard deviation", number(found.between)],
+                ["between seeds of one mechanism", number(found.within)],
+                ["the same without the seeds' common effect", number(found.paired)],
+                ["ICC, one-way [95 %]", _interval(found.one_way, "{:.3f}".format)],
+                ["ICC, two-way, seeds a common effect [95 %]",
+                 _interval(found.two_way, "{:.3f}".format)],
+                ["seeds' common effect: F, p", f"{number(found.seed_f)}, {_p(found.seed_p)}"],
+                ["unpaired trainings that a paired one is worth", number(found.gain)],
+                ["Spearman between seeds: mean, least, most",
+                 ", ".join(f"{value:.3f}" for value in found.spearman)],
+                ["rank correlation of a mechanism's noise with its value",
+                 f"{found.growth:.2f}"],
+                [f"difference of two means of {found.seeds} paired seeds: standard error",
+                 number(found.paired * np.sqrt(2 / found.seeds))]]
+        parts.append(pages.Table([f"{found.mechanisms} mechanisms, {found.seeds} seeds",
+                                  study.goal.title], rows))
+    if study.splits:
+        luck = "" if np.isnan(study.splits.luck) else (
+            f" What is luck in one training's validation value is luck in its test value to a "
+            f"correlation of {study.splits.luck:.2f}.")
+        same = "is" if study.splits.best_is_best else "is not"
+        parts.append(pages.Paragraph(
+            f"Means on the validation split rank mechanisms as those on the test split do to "
+            f"Spearman's {study.splits.mechanisms:.3f}; the best of the one {same} the best of the "
+            f"other.{luck}"))
+    return pages.Section("How noisy trainings are", parts)
+
+
+def early(study: Study) -> pages.Section:
+    """What is known before the end."""
+    if not study.rungs:
+        return pages.Section("How early mechanisms can be judged", [])
+    rows = [[str(rung.step), _share(rung.cost), f"{rung.tau:.3f}", number(rung.regret)]
+            for rung in study.rungs]
+    end = ("the mean of the other seeds' end" if study.values.shape[1] > 1 else
+           "its own end (there is one seed, whose luck counts as agreement)")
+    steps = np.array([rung.step for rung in study.rungs], dtype=float)
+    parts: list = []
+    if len(steps) > 1:
+        parts.append(pages.Pictures({
+            "fidelity.svg": figures.curves(
+                "Rank correlation with the end", "Kendall's tau of one training's validation value "
+                f"at a step with {end}.", steps, "step", "tau",
+                [figures.Line("tau", "c0", np.array([rung.tau for rung in study.rungs]))],
+                y_range=(min(0.0, *(rung.tau for rung in study.rungs)), 1.0)),
+            "regret.svg": figures.curves(
+                "Regret of choosing early", f"Mean {study.goal.title} of the mechanism that is "
+                "best at a step in one training, minus the best mean of all.", steps, "step",
+                f"regret in {study.goal.title}",
+                [figures.Line("regret", "c1", np.array([rung.regret for rung in study.rungs]))],
+                y_range=(0.0, 1.05 * max(rung.regret for rung in study.rungs) or 1.0))}))
+    parts.append(pages.Table(["step", "share of the time", "tau", "regret"], rows))
+    parts.append(pages.Paragraph("Each rung is a checkpoint of the whole training: a shorter "
+                                 "training with its own schedule may rank differently."))
+    return pages.Section("How early mechanisms can be judged", parts)
+
+
+def descent(path: str, study: Study) -> pages.Section:
+    """A winner's inferred line through a run's generations."""
+    asks, batches, names, values, parents, goal = _asks(path)
+    genes = tables.genes(names).to_numpy()
+    at = int(np.argmin(values))
+    line = [at]
+    while batches[at] > 0:
+        at = _parent(at, batches, genes, values, parents)
+        line.append(at)
+    line.reverse()
+    ancestors = []
+    for i, ask in enumerate(line):
+        if i == 0:
+            words = names[ask]
+        else:
+            changed = np.flatnonzero(genes[ask] != genes[line[i - 1]])
+            words = ", ".join(f"{tables.GENES[gene]} {genes[line[i - 1]][gene]} -> "
+                              f"{genes[ask][gene]}" for gene in changed) or "the same again"
+        ancestors.append(component_figures.Ancestor(
+            int(asks[ask]), int(batches[ask]), -values[ask] if goal["maximise"] else values[ask],
+            words))
+    shown = -values if goal["maximise"] else values
+    svg = component_figures.lineage(
+        "Inferred line of the winner", f"Dots: all asks. The line: from the best ask back to its "
+        f"nearest genotype among the {parents} best of earlier generations, and so on.", asks,
+        shown, goal["name"], ancestors)
+    text = (f"{path}: an inferred lineage. A store does not say who was whose parent; the parent "
+            f"shown is the genotype of smallest Hamming distance among the {parents} best that "
+            "were known before its generation, the better of equals. The winner is the best that "
+            "the run itself saw, noise and luck included.")
+    known = {name: i for i, name in enumerate(study.names)}
+    last = names[line[-1]]
+    if last in known and study.goal.name == goal["name"]:
+        mean = study.goal.natural(study.estimate.mean[known[last]])
+        text += (f" It saw {number(shown[line[-1]])}; the mean over all replicates here is "
+                 f"{study.goal.title} {number(mean)}.")
+    return pages.Section("Where a winner came from", [
+        pages.Pictures({"lineage.svg": svg}), pages.Paragraph(text)])
+
+
+def _parent(at: int, batches, genes, values, parents: int) -> int:
+    before = np.flatnonzero(batches < batches[at])
+    best = before[np.argsort(values[before], kind="stable")]
+    _, first = np.unique(genes[best].astype(str), axis=0, return_index=True)
+    best = best[np.sort(first)[:parents]]
+    distances = (genes[best] != genes[at]).sum(axis=1)
+    return int(best[np.argmin(distances)])
+
+
+def _asks(path: str) -> tuple:
+    """Asks of a run by its first objective, in minimisation form; how many may be parents."""
+    file = pathlib.Path(path)
+    file = file / "store.sqlite" if file.is_dir() else file
+    if not file.is_file():
+        raise TableError(f"--run {file}: no such file; give a run's folder or its store.sqlite")
+    mode = "mode=ro" if pathlib.Path(f"{file}-wal").exists() else "immutable=1"
+    try:
+        database = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
+        rows = list(database.execute(
+            "SELECT number, batch, genotype, fitness FROM asks ORDER BY number"))
+        meta = {key: json.loads(value) for key, value in
+                database.execute("SELECT key, value FROM meta")}
+        database.close()
+    except sqlite3.DatabaseError as error:
+        raise TableError(f"--run {file}: not the store of a run: {error}") from None
+    if not rows or "objectives" not in meta:
+        raise TableError(f"--run {file}: a run that has asked for nothing yet")
+    values = [json.loads(row[3])[0] for row in rows]
+    values = np.array([np.inf if value is None else value for value in values], dtype=float)
+    parents = max(int(meta["config"].get("algorithm", {}).get("population", 12)) // 2, 1)
+    return (np.array([row[0] for row in rows]), np.array([row[1] for row in rows]),
+            [row[2] for row in rows], values, parents, meta["objectives"][0])
+
+
+def making(study: Study, command: str) -> pages.Section:
+    """What all this was made from, and how to make it again."""
+    table = study.table
+    items = [f"{table.path}: {len(table.mechanisms)} mechanisms, {table.replicates} replicates"
+             + (f", SHA-256 {table.sha256}" if table.sha256 else "")]
+    facts = [f"{key} {table.facts[key]}" for key in ("corpus", "semantics", "numerical_mode",
+                                                     "run_seed") if key in table.facts]
+    items += [", ".join(facts)] if facts else []
+    troubles = table.troubles()
+    missing = [] if study.exact else [
+        "|".join(option or "*" for option in function) for function in study.factorial.missing()]
+    parts = [pages.Bullets(items), pages.Code(command)]
+    if troubles:
+        parts.append(pages.Table(["cells without a value"], [[text] for text in troubles],
+                                 f"{len(troubles)} cells without a value"))
+    if missing:
+        parts.append(pages.Table(["functions that are not recorded"], [[text] for text in missing],
+                                 f"{len(missing)} functions that are not recorded"))
+    return pages.Section("How this was made", parts)
+
+
+def summary(study: Study) -> str:
+    """components.csv: a row for each number, unrounded; differences in minimisation form."""
+    rows = []
+
+    def add(kind, name, interval, **more):
+        values = dict(zip(("value", "low", "high"), interval or (np.nan,) * 3))
+        rows.append({"kind": kind, "name": name, **values, **more})
+
+    for effect in study.effects:
+        add("share", _name(effect.term), effect.share, freedom=effect.freedom,
+            variance=effect.variance, noise=effect.noise, f=effect.f, p=effect.p,
+            p_holm=effect.p_holm, p_seeds=effect.p_seeds)
+    for term in study.squares.terms if study.squares else []:
+        add("type_two", _name(term.term), (term.share, np.nan, np.nan), freedom=term.freedom,
+            f=term.f, p=term.p, p_holm=term.p_holm)
+    for gene, options in study.factorial.options.items():
+        for option in options:
+            add("option", f"{gene} {option}", study.option_mean(gene, option))
+    for i, name in enumerate(study.names):
+        value = study.goal.natural(study.estimate.mean[i])
+        add("mechanism", name, (value, np.nan, np.nan))
+    for winner in study.winners:
+        for each in winner.ablations:
+            add("ablation", f"{study.names[winner.row]}: {each.gene} -> {each.option}",
+                each.difference)
+    for step in study.path:
+        add("path", f"{step.gene} {step.option}", step.gain)
+    if study.noise:
+        add("icc", "one-way", study.noise.one_way)
+        add("icc", "two-way", study.noise.two_way)
+        add("noise", "within", (study.noise.within, np.nan, np.nan))
+        add("noise", "paired", (study.noise.paired, np.nan, np.nan))
+    for rung in study.rungs:
+        add("tau", str(rung.step), (rung.tau, np.nan, np.nan))
+        add("regret", str(rung.step), (rung.regret, np.nan, np.nan))
+    text = io.StringIO()
+    columns = ["kind", "name", "value", "low", "high", "freedom", "variance", "noise", "f", "p",
+               "p_holm", "p_seeds"]
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: value if isinstance(value, (str, int)) else
+                         "" if np.isnan(value) else repr(float(value))
+                         for key, value in row.items()})
+    return text.getvalue()
+
+
+def main(arguments: list[str]) -> int:
+    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+    parser = argparse.ArgumentParser(prog="components.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="+", metavar="TABLE|STORE")
+    parser.add_argument("-o", "--output", default="components", metavar="FOLDER")
+    parser.add_argument("--objective", default="perplexity", metavar="NAME",
+                        help="what is explained: perplexity, nll, accuracy, ... "
+                        "(default: %(default)s)")
+    parser.add_argument("--split", choices=["test", "valid"],
+                        help="whose values; the test split's where they are recorded, if left out")
+    parser.add_argument("--baseline", metavar="MECHANISM",
+                        help="what components are replaced by; the vanilla transformer if left "
+                        "out")
+    parser.add_argument("--run", metavar="RUN", help="a run whose winner's descent is shown")
+    options = parser.parse_args(arguments)
+    try:
+        table = tables.load(options.tables)
+        study = Study(table, objective(table, options.objective, options.split), options.baseline)
+        line = [descent(options.run, study)] if options.run else []
+    except TableError as error:
+        print(f"components.py: {error}", file=sys.stderr)
+        return 2
+    page = pages.Page(f"Components: {table.facts.get('name') or table.path}", [
+        verdict(study), importance(study), winners(study), *line, noise_section(study),
+        early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
+    folder = pathlib.Path(options.output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in {"components.html": page.html(), "components.md": page.markdown(),
+                           "components.csv": summary(study), **page.pictures()}.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"components.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
+    print(f"written to {folder}: components.html, components.md, components.csv, "
+          f"{len(page.pictures())} pictures")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,146 @@
+"""How noisy trainings are, and how early and by which split they can be judged."""
+
+import dataclasses
+
+import numpy as np
+from scipy import stats
+
+from nas_analysis import statistics
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """Where the variance of a single training's value comes from, over k mechanisms that have all
+    n >= 2 seeds. Mean squares: MSB between mechanisms, MSW within them, MSE of mechanisms by seeds
+    (McGraw & Wong 1996)."""
+
+    mechanisms: int
+    seeds: int
+    between: float  # standard deviation of mechanisms, (MSB - MSE) / n, 0 where negative
+    within: float  # sqrt(MSW): of seeds of one mechanism
+    paired: float  # sqrt(MSE): the same without what a seed does to all mechanisms alike
+    one_way: statistics.Interval  # ICC(1), (MSB - MSW) / (MSB + (n - 1) MSW)
+    two_way: statistics.Interval  # ICC(C,1), (MSB - MSE) / (MSB + (n - 1) MSE)
+    seed_f: float  # of the seeds' common effect
+    seed_p: float
+    spearman: tuple[float, float, float]  # between two seeds: mean, least, most
+    growth: float  # rank correlation of mechanisms' own noise with their values
+
+    @property
+    def gain(self) -> float:
+        """MSW / MSE: unpaired seeds that a paired one is worth when two mechanisms are compared."""
+        return (self.within / self.paired) ** 2 if self.paired > 0 else np.inf
+
+
+def noise(values: np.ndarray) -> Noise | None:
+    """@param values (m, r), NaN where missing. None for fewer than 2 complete mechanisms or seeds.
+    """
+    values = values[np.isfinite(values).all(axis=1)]
+    k, n = values.shape
+    if k < 2 or n < 2:
+        return None
+    mean = values.mean(axis=1, keepdims=True)
+    common = values.mean(axis=0) - values.mean()
+    between = n * mean.var(ddof=1)
+    within = ((values - mean) ** 2).sum() / (k * (n - 1))
+    residual = ((values - mean - common) ** 2).sum() / ((k - 1) * (n - 1))
+    seeds = k * (common**2).sum() / (n - 1)
+    f = seeds / residual if residual > 0 else np.inf
+    pairs = np.array([_spearman(values[:, i], values[:, j])
+                      for i, j in zip(*np.triu_indices(n, 1))])
+    return Noise(k, n, float(np.sqrt(max(between - residual, 0.0) / n)), float(np.sqrt(within)),
+                 float(np.sqrt(residual)), _icc(between, within, n, k - 1, k * (n - 1)),
+                 _icc(between, residual, n, k - 1, (k - 1) * (n - 1)), float(f),
+                 float(stats.f.sf(f, n - 1, (k - 1) * (n - 1))),
+                 (float(pairs.mean()), float(pairs.min()), float(pairs.max())),
+                 _spearman(mean[:, 0], (values - common).std(axis=1)))
+
+
+def _spearman(a: np.ndarray, b: np.ndarray) -> float:
+    """NaN where one of them does not vary."""
+    if min(np.ptp(a), np.ptp(b)) == 0.0:
+        return np.nan
+    return float(stats.spearmanr(a, b).statistic)
+
+
+def _icc(between: float, error: float, n: int, freedom: int, error_freedom: int):
+    """(F - 1) / (F + n - 1) for F = MSB / error, with the exact interval of normal values."""
+    if error == 0.0:
+        return statistics.Interval(1.0, 1.0, 1.0)
+    f = between / error
+    ends = (f, f / stats.f.ppf(0.975, freedom, error_freedom),
+            f * stats.f.ppf(0.975, error_freedom, freedom))
+    return statistics.Interval(*(float((end - 1) / (end + n - 1)) for end in ends))
+
+
+@dataclasses.dataclass(frozen=True)
+class Rung:
+    """What one training says at a step about the end."""
+
+    step: int
+    cost: float  # share of a whole training's seconds
+    tau: float  # Kendall's rank correlation with the end
+    regret: float  # mean true value of the mechanism that is best there minus the best true value
+
+
+def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.ndarray,
+           ) -> list[Rung]:
+    """The rungs of a fidelity ladder: means over the replicates.
+
+    With several replicates the end that tau is taken with is the mean of the other ones, so that a
+    training's own luck does not count as agreement. Regret is against the means over all.
+
+    @param curve   (m, r, s) minimised; NaN where a training had ended: it counts as worst.
+    @param seconds (m, r, s) since the training's beginning.
+    @param final   (m, r) minimised, NaN where missing.
+    """
+    if not len(steps):
+        return []
+    truth = np.nanmean(final, axis=1)
+    cost = np.nanmean(seconds / seconds[..., -1:], axis=(0, 1))
+    rungs = []
+    for i, step in enumerate(steps):
+        taus, regrets = [], []
+        for r in range(final.shape[1]):
+            there = np.isfinite(final[:, r])
+            early = np.where(np.isfinite(curve[there, r, i]), curve[there, r, i], np.inf)
+            others = np.delete(final[there], r, axis=1) if final.shape[1] > 1 else final[there]
+            known = np.isfinite(others).any(axis=1)
+            if known.sum() < 2:
+                continue
+            end = np.nanmean(others[known], axis=1)
+            taus.append(stats.kendalltau(early[known], end).statistic)
+            regrets.append(truth[there][np.argmin(early)] - truth.min())
+        if taus:
+            rungs.append(Rung(int(step), float(cost[i]), float(np.mean(taus)),
+                              float(np.mean(regrets))))
+    return rungs
+
+
+@dataclasses.dataclass(frozen=True)
+class Splits:
+    """How well the validation split stands for the test split."""
+
+    mechanisms: float  # Spearman's correlation of mechanisms' means
+    luck: float  # Pearson's correlation of the noise of single trainings; NaN for one seed
+    best_is_best: bool  # the best mechanism of the one is that of the other
+
+
+def splits(valid: np.ndarray, test: np.ndarray) -> Splits | None:
+    """@param valid, test (m, r) minimised. None where fewer than 3 mechanisms have both."""
+    both = np.isfinite(valid) & np.isfinite(test)
+    rows = both.all(axis=1)
+    if rows.sum() < 3:
+        return None
+    valid, test = valid[rows], test[rows]
+    rank = _spearman(valid.mean(axis=1), test.mean(axis=1))
+    luck = np.nan
+    if valid.shape[1] > 1:
+        luck = np.corrcoef(_own(valid).ravel(), _own(test).ravel())[0, 1]
+    return Splits(rank, float(luck),
+                  bool(valid.mean(axis=1).argmin() == test.mean(axis=1).argmin()))
+
+
+def _own(values: np.ndarray) -> np.ndarray:
+    """Without what is common to a mechanism or to a seed."""
+    return (values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean())

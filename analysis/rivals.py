@@ -1,0 +1,488 @@
+#!/usr/bin/env python3
+"""Runs the searches of other libraries on a table, as a comparison to lay beside one's own.
+
+    analysis/rivals.py TABLE [-o FILE.sqlite] [--like COMPARISON | --objectives NAME[,NAME...]]
+                       [--budget N] [--asks N] [--seeds N] [--first-seed S]
+                       [--mode noisy|mean|paired] [--only NAME]...
+
+DEAP's genetic algorithm (one objective) and NSGA-II, and Optuna's TPE, NSGA-II and random sampler,
+each as the library has it by default. They search the same combinations of options and see the
+same recorded noise of a mechanism as searches of nas-compare with the same seed; a candidate that
+comes again answers as before and is free, and a search may ask 50 times as often as it may train.
+TPE, which asks again and again for what it believes best, may use all of that and take minutes for
+one search: --asks 465 keeps it to five times. Then:
+
+    analysis/compare.py ours/comparison.sqlite FILE.sqlite
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import platform
+import random
+import shlex
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from nas_analysis import tables
+from nas_analysis.factorial import Factorial
+from nas_analysis.tables import Table, TableError
+
+try:
+    import deap
+    from deap import algorithms, base, tools
+except ImportError:
+    deap = None
+try:
+    import optuna
+except ImportError:
+    optuna = None
+
+PACKAGES = {"DEAP": "python3-deap", "Optuna": "python3-optuna"}
+ASKS_PER_TRAINING = 50
+FAILURE = 10.0  # scaled value of what could not be measured: as far beyond the worst
+MODES = ("noisy", "mean", "paired")
+POPULATION = 12  # of DEAP's algorithms, which have no default: that of the published search
+WORD = 1 << 64
+
+
+def mix64(z: int) -> int:
+    """SplitMix64's finaliser, as src/core/seed.hpp has it."""
+    z = (z + 0x9e3779b97f4a7c15) % WORD
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9 % WORD
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb % WORD
+    return z ^ (z >> 31)
+
+
+def derive_seed(run_seed: int, replicate: int, purpose: str, name: str) -> int:
+    """The seed of one use of randomness, as src/core/seed.cpp has it."""
+    z = mix64(run_seed % WORD)
+    for word in (replicate, _hash_name(purpose), _hash_name(name)):
+        z = mix64(z ^ word)
+    return z
+
+
+def _hash_name(name: str) -> int:
+    """FNV-1a, 64 bits."""
+    word = 0xcbf29ce484222325
+    for byte in name.encode():
+        word = (word ^ byte) * 0x100000001b3 % WORD
+    return word
+
+
+def replay_order(search_seed: int, mechanism: str, replicates: int) -> list[int]:
+    """The replicates in the order in which they answer a search, as src/table/replay.cpp has it.
+
+    @param mechanism  its name in the mode `noisy`, "" in the mode `paired`.
+    """
+    state = derive_seed(search_seed, 0, "replay", mechanism)
+    pool = list(range(replicates))
+    for i in range(replicates, 1, -1):  # Fisher and Yates
+        other = mix64(state) * i >> 64
+        state = (state + 0x9e3779b97f4a7c15) % WORD
+        pool[i - 1], pool[other] = pool[other], pool[i - 1]
+    return pool
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """An objective with what the table says of it; arrays in minimisation form, NaN where missing.
+    """
+
+    record: dict  # name, key, unit, maximise, best, worst
+    cells: np.ndarray  # (m, r) what a search sees
+    pooled: np.ndarray  # (m,) what it sees in the mode `mean`
+    believed: np.ndarray  # (m,) mean of the cells
+    truth: np.ndarray  # (m,) the same on the test split where it was scored
+
+    @property
+    def failure(self) -> float:
+        """The value of what could not be measured."""
+        sign = -1.0 if self.record["maximise"] else 1.0
+        best, worst = sign * self.record["best"], sign * self.record["worst"]
+        return best + FAILURE * (worst - best)
+
+
+def goal(table: Table, record: dict) -> Goal:
+    """An objective by its record; without a range, it gets that of the table's means.
+
+    @throws TableError  where the table does not hold it.
+    """
+    name, key = record["name"], record.get("key", record["name"])
+    sign = -1.0 if record.get("maximise", key == "accuracy") else 1.0
+    shape = table.status.shape
+    usable = np.where(table.usable, 1.0, np.nan)
+    with np.errstate(invalid="ignore"):
+        if key == "perplexity":
+            nll = table.valid_nll[..., -1] * usable
+            test = table.test_nll * usable
+            test = test if np.isfinite(test).any() else nll
+            # Several trainings as one have pooled nll, but several values have a mean.
+            cells, pooled = np.exp(nll), np.exp(_mean(nll))
+            believed, truth = _mean(cells), _mean(np.exp(test))
+        elif name in table.measured:
+            cells = np.broadcast_to(table.measured[name][:, None], shape) * usable
+            pooled = believed = truth = _mean(cells)
+        elif name in table.values and not name.startswith("test_"):
+            cells = table.values[name] * usable
+            pooled = believed = truth = _mean(cells)
+        else:
+            known = sorted({*table.measured, *(value for value in table.values
+                                               if not value.startswith("test_"))})
+            raise TableError(f"{table.path}: no objective {name}; recorded are {', '.join(known)}")
+    best, worst = (float(end) for end in (np.nanmin(believed), np.nanmax(believed)))
+    if sign < 0:
+        best, worst = worst, best
+    full = {"unit": "1", "best": best, "worst": worst, **record, "name": name, "key": key,
+            "maximise": sign < 0}
+    return Goal(full, *(sign * values for values in (cells, pooled, believed, truth)))
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    there = np.isfinite(values)
+    count = there.sum(axis=1)
+    return np.where(count > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(count, 1),
+                    np.nan)
+
+
+class Spent(Exception):
+    """The budget of a search is used up. Says by what."""
+
+
+class Study:
+    """What all searches have in common: the table, its space, the objectives, the budget."""
+
+    def __init__(self, table: Table, goals: list[Goal], trainings: int, asks: int, mode: str):
+        self.table, self.goals, self.trainings, self.mode = table, goals, trainings, mode
+        self.asks = asks
+        space = Factorial(table.genes)
+        if not space.complete:
+            missing = space.missing()
+            raise TableError(f"{table.path}: {len(missing)} functions of its options are missing, "
+                             f"the first is {'|'.join(o or '*' for o in missing[0])}; libraries "
+                             "search all combinations")
+        self.options = space.options
+        self._space = space
+        self.fitness = self._stacked("cells")  # (m, r, objectives)
+        self.pooled = self._stacked("pooled")  # (m, objectives)
+        self.believed = self.pooled if mode == "mean" else self._stacked("believed")
+        self.truth = self._stacked("truth")
+
+    def _stacked(self, what: str) -> np.ndarray:
+        """Values of all objectives on the last axis; failures where there are none."""
+        values = [np.where(np.isfinite(getattr(one, what)), getattr(one, what), one.failure)
+                  for one in self.goals]
+        return np.stack(values, axis=-1)
+
+    def mechanism(self, genotype: dict[str, str]) -> int:
+        """The number of the function that a combination of options is."""
+        return self._space.find(genotype)
+
+
+class Oracle:
+    """Answers one search and keeps what it asked for and saw."""
+
+    def __init__(self, study: Study, seed: int):
+        self._study, self._seed = study, seed
+        self._answers: dict[int, np.ndarray] = {}
+        self._seconds = 0.0
+        self.inside = 0.0  # processor seconds spent here
+        self.candidates, self.trained, self.seconds, self.fitness = [], [], [], []
+
+    def __call__(self, genotype: dict[str, str]) -> tuple[float, ...]:
+        """Fitness in minimisation form. @throws Spent."""
+        start = time.process_time()
+        try:
+            return self._answer(self._study.mechanism(genotype))
+        finally:
+            self.inside += time.process_time() - start
+
+    def _answer(self, mechanism: int) -> tuple[float, ...]:
+        study = self._study
+        if len(self.candidates) >= study.asks:
+            raise Spent(f"{study.asks} asks")
+        if mechanism not in self._answers:
+            if len(self._answers) >= study.trainings:
+                raise Spent(f"{study.trainings} evaluations")
+            self._answers[mechanism] = self._train(mechanism)
+        answer = self._answers[mechanism]
+        self.candidates.append(mechanism)
+        self.trained.append(len(self._answers))
+        self.seconds.append(self._seconds)
+        self.fitness.append(answer)
+        return tuple(float(value) for value in answer)
+
+    def _train(self, mechanism: int) -> np.ndarray:
+        study, table = self._study, self._study.table
+        if study.mode == "mean":
+            self._seconds += float(np.nan_to_num(np.nanmean(table.seconds[mechanism])))
+            return study.pooled[mechanism]
+        name = table.mechanisms[mechanism] if study.mode == "noisy" else ""
+        replicate = replay_order(self._seed, name, table.replicates)[0]
+        self._seconds += float(np.nan_to_num(table.seconds[mechanism, replicate]))
+        return study.fitness[mechanism, replicate]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rival:
+    """A search algorithm of a library."""
+
+    name: str
+    library: str
+    settings: dict
+    search: Callable[[Study, Oracle, int], None]  # until Spent is thrown
+
+
+def rivals(several: bool) -> list[Rival]:
+    """All algorithms of the libraries that are installed, for one or several objectives."""
+    found = []
+    if deap is not None:
+        version = deap.__version__
+        if not several:
+            found.append(Rival(f"GA (DEAP {version})", "DEAP",
+                               {"algorithm": "eaSimple", "population": POPULATION,
+                                "selection": "selTournament, 3", "crossover": "cxTwoPoint, 0.5",
+                                "mutation": "mutUniformInt, 0.2, each gene 1 / genes"},
+                               _deap_ga))
+        found.append(Rival(f"NSGA-II (DEAP {version})", "DEAP",
+                           {"algorithm": "selNSGA2", "population": POPULATION,
+                            "selection": "selTournamentDCD", "crossover": "cxTwoPoint, 0.9",
+                            "mutation": "mutUniformInt, each gene 1 / genes"}, _deap_nsga2))
+    if optuna is not None:
+        version = ".".join(optuna.__version__.split(".")[:2])
+        for short, sampler in (("TPE", "TPESampler"), ("NSGA-II", "NSGAIISampler"),
+                               ("random", "RandomSampler")):
+            found.append(Rival(f"{short} (Optuna {version})", "Optuna",
+                               {"sampler": sampler, "version": optuna.__version__},
+                               _optuna_search(sampler)))
+    return found
+
+
+def _deap_toolbox(study: Study, oracle: Oracle):
+    """Individuals are lists of options' numbers."""
+    sizes = [len(options) for options in study.options.values()]
+
+    class Fitness(base.Fitness):
+        weights = (-1.0,) * len(study.goals)
+
+    class Individual(list):
+        def __init__(self, numbers):
+            super().__init__(numbers)
+            self.fitness = Fitness()
+
+    def evaluate(individual):
+        return oracle({gene: options[number] for (gene, options), number in
+                       zip(study.options.items(), individual)})
+
+    toolbox = base.Toolbox()
+    toolbox.register("individual", lambda: Individual(random.randrange(size) for size in sizes))
+    toolbox.register("population", tools.initRepeat, list, toolbox.individual)
+    toolbox.register("evaluate", evaluate)
+    toolbox.register("mate", tools.cxTwoPoint)
+    toolbox.register("mutate", tools.mutUniformInt, low=[0] * len(sizes),
+                     up=[size - 1 for size in sizes], indpb=1 / len(sizes))
+    return toolbox
+
+
+def _deap_ga(study: Study, oracle: Oracle, seed: int):
+    random.seed(seed)
+    toolbox = _deap_toolbox(study, oracle)
+    toolbox.register("select", tools.selTournament, tournsize=3)
+    algorithms.eaSimple(toolbox.population(n=POPULATION), toolbox, cxpb=0.5, mutpb=0.2,
+                        ngen=study.asks, verbose=False)
+
+
+def _deap_nsga2(study: Study, oracle: Oracle, seed: int):
+    random.seed(seed)
+    toolbox = _deap_toolbox(study, oracle)
+
+    def evaluated(individuals):
+        for individual in individuals:
+            if not individual.fitness.valid:
+                individual.fitness.values = toolbox.evaluate(individual)
+        return individuals
+
+    population = tools.selNSGA2(evaluated(toolbox.population(n=POPULATION)), POPULATION)
+    for _ in range(study.asks):
+        parents = tools.selTournamentDCD(population, POPULATION)
+        children = algorithms.varAnd(parents, toolbox, cxpb=0.9, mutpb=1.0)
+        population = tools.selNSGA2(population + evaluated(children), POPULATION)
+
+
+def _optuna_search(sampler: str):
+    def search(study: Study, oracle: Oracle, seed: int):
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+        def objective(trial):
+            return oracle({gene: trial.suggest_categorical(gene, options)
+                           for gene, options in study.options.items()})
+
+        made = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=seed),
+                                   directions=["minimize"] * len(study.goals))
+        made.optimize(objective, n_trials=study.asks + 1)
+
+    return search
+
+
+def run(rival: Rival, study: Study, seed: int) -> tuple:
+    """One search as a row of the store, but for the algorithm's number."""
+    oracle = Oracle(study, seed)
+    start = time.process_time()
+    try:
+        rival.search(study, oracle, seed)
+        ended_by = "its algorithm"
+    except Spent as spent:
+        ended_by = str(spent)
+    own = time.process_time() - start - oracle.inside
+    return (seed, len(oracle.candidates), max(own, 0.0), ended_by,
+            np.asarray(oracle.candidates, "<i4").tobytes(),
+            np.asarray(oracle.trained, "<i4").tobytes(),
+            np.asarray(oracle.seconds, "<f8").tobytes(),
+            np.asarray(oracle.fitness, "<f8").tobytes())
+
+
+def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], chosen: list[Rival],
+          meta: dict):
+    """The comparison store."""
+    part = file.with_name(file.name + ".part")
+    part.unlink(missing_ok=True)
+    database = sqlite3.connect(part)
+    database.executescript("""
+        PRAGMA application_id = 0x6e617363;
+        PRAGMA user_version = 1;
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        CREATE TABLE candidates (number INTEGER PRIMARY KEY, name TEXT NOT NULL,
+            label TEXT NOT NULL, truth TEXT NOT NULL, believed TEXT NOT NULL);
+        CREATE TABLE algorithms (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+            key TEXT NOT NULL, settings TEXT NOT NULL);
+        CREATE TABLE searches (algorithm INTEGER NOT NULL, seed INTEGER NOT NULL,
+            asked INTEGER NOT NULL, search_seconds REAL NOT NULL, ended_by TEXT NOT NULL,
+            candidates BLOB NOT NULL, trained BLOB NOT NULL, seconds BLOB NOT NULL,
+            fitness BLOB NOT NULL, PRIMARY KEY (algorithm, seed));""")
+    database.executemany("INSERT INTO meta VALUES (?, ?)",
+                         [(key, json.dumps(value)) for key, value in meta.items()])
+    database.executemany(
+        "INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
+        [(i, name, name, *(json.dumps(means[i].tolist()) for means in
+                           (study.truth, study.believed)))
+         for i, name in enumerate(study.table.mechanisms)])
+    for number, rival in enumerate(chosen):
+        database.execute("INSERT INTO algorithms VALUES (?, ?, ?, ?)",
+                         (number, rival.name, rival.library, json.dumps(rival.settings)))
+        database.executemany("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                             [(number, *row) for row in searches[rival.name]])
+    database.commit()
+    database.close()
+    part.replace(file)
+
+
+def _like(path: str) -> dict:
+    """What a comparison was about, and its first seed."""
+    file = pathlib.Path(path)
+    if not file.is_file():
+        raise TableError(f"--like {file}: no such file; give a comparison.sqlite")
+    try:
+        database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+        meta = {key: json.loads(value) for key, value in
+                database.execute("SELECT key, value FROM meta")}
+        first, = database.execute("SELECT min(seed) FROM searches").fetchone()
+        database.close()
+        return {"objectives": meta["objectives"], "budget": meta["budget"]["trainings"],
+                "mode": meta["table"]["mode"], "sha256": meta["table"]["sha256"],
+                "reference_point": meta["reference_point"], "first_seed": first or 0}
+    except (sqlite3.DatabaseError, KeyError) as error:
+        raise TableError(f"--like {file}: not a comparison: {error}") from None
+
+
+def _chosen(only: list[str], several: bool) -> list[Rival]:
+    missing = [name for name, module in (("DEAP", deap), ("Optuna", optuna)) if module is None]
+    for name in missing:
+        print(f"rivals.py: {name} is not installed and left out (Debian package "
+              f"{PACKAGES[name]})", file=sys.stderr)
+    found = rivals(several)
+    if not found:
+        raise TableError("no library to run; install one of the Debian packages "
+                         f"{', '.join(PACKAGES.values())}")
+    chosen = [rival for rival in found if not only or any(
+        rival.name.lower().startswith(word.lower()) for word in only)]
+    if not chosen:
+        raise TableError(f"--only {', '.join(only)}: none of "
+                         f"{'; '.join(rival.name for rival in found)}")
+    return chosen
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value}, must be at least 1")
+    return value
+
+
+def main(arguments: list[str]) -> int:
+    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+    parser = argparse.ArgumentParser(prog="rivals.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument("-o", "--output", default="rivals.sqlite", metavar="FILE")
+    parser.add_argument("--like", metavar="COMPARISON",
+                        help="whose objectives, ranges, budget, mode and first seed are taken")
+    parser.add_argument("--objectives", default="perplexity", metavar="NAMES",
+                        help="by commas, without --like (default: %(default)s)")
+    parser.add_argument("--budget", type=_positive, metavar="N",
+                        help="trainings of a search (default: 93)")
+    parser.add_argument("--asks", type=_positive, metavar="N",
+                        help="that a search may make (default: 50 times its trainings)")
+    parser.add_argument("--seeds", type=_positive, default=100, metavar="N",
+                        help="searches of each algorithm (default: %(default)s)")
+    parser.add_argument("--first-seed", type=int, metavar="S", help="(default: 42)")
+    parser.add_argument("--mode", choices=MODES, help="what answers (default: noisy)")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME",
+                        help="algorithms whose name begins so")
+    options = parser.parse_args(arguments)
+    try:
+        like = _like(options.like) if options.like else {}
+        table = tables.load([options.table])
+        if like and table.sha256 != like["sha256"]:
+            raise TableError(f"--like {options.like}: is about another table (SHA-256 "
+                             f"{like['sha256'][:12]}) than {table.path} ({table.sha256[:12]})")
+        records = like.get("objectives") or [{"name": name.strip()} for name in
+                                             options.objectives.split(",")]
+        trainings = options.budget or like.get("budget") or 93
+        mode = options.mode or like.get("mode", "noisy")
+        study = Study(table, [goal(table, record) for record in records], trainings,
+                      options.asks or ASKS_PER_TRAINING * trainings, mode)
+        chosen = _chosen(options.only, len(records) > 1)
+    except TableError as error:
+        print(f"rivals.py: {error}", file=sys.stderr)
+        return 2
+    first = options.first_seed if options.first_seed is not None else like.get("first_seed", 42)
+    searches = {rival.name: [run(rival, study, seed) for seed in
+                             range(first, first + options.seeds)] for rival in chosen}
+    meta = {"kind": "comparison", "version": 1, "objectives": [one.record for one in study.goals],
+            "config": {"command": f"analysis/rivals.py {shlex.join(arguments)}"},
+            "reference_point": like.get("reference_point", 1.1), "budget": {
+                "trainings": trainings, "asks": study.asks},
+            "table": {"name": table.facts.get("name", ""), "file": table.path,
+                      "sha256": table.sha256, "mechanisms": len(table.mechanisms),
+                      "replicates": table.replicates, "mode": mode},
+            "environment": {"python": platform.python_version(), "numpy": np.__version__,
+                            **({"deap": deap.__version__} if deap else {}),
+                            **({"optuna": optuna.__version__} if optuna else {})}}
+    file = pathlib.Path(options.output)
+    try:
+        write(file, study, searches, chosen, meta)
+    except (OSError, sqlite3.OperationalError) as error:
+        print(f"rivals.py: {file}: cannot be written: {error}", file=sys.stderr)
+        return 2
+    print(f"written to {file}: {options.seeds} searches each of "
+          f"{'; '.join(rival.name for rival in chosen)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

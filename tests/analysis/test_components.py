@@ -1,0 +1,417 @@
+"""Importance of components: exact shares, tests, ablations and what is said about them."""
+
+import contextlib
+import csv
+import io
+import itertools
+import pathlib
+import tempfile
+import unittest
+import warnings
+
+import components
+import numpy as np
+import pandas as pd
+from fake_tables import OPTIONS, cell, functions, write_store, write_table
+from nas_analysis import factorial, noise, tables
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
+
+SMALL = {"similarity": ["dot", "cosine"], "gating": ["none", "output_gate"],
+         "bias": ["bias", "no_bias"]}
+
+
+def design(options, names=None) -> factorial.Factorial:
+    return factorial.Factorial(tables.genes(names or functions(options)).drop(columns="dropout"))
+
+
+def values_of(names, effect) -> np.ndarray:
+    """(f,) of a function of the options by gene."""
+    rows = tables.genes(names).to_dict("records")
+    return np.array([effect(row) for row in rows], dtype=float)
+
+
+def shares(made, values) -> dict:
+    return {effect.term: effect.share.point
+            for effect in factorial.decompose(made, factorial.means(values), 50)}
+
+
+class Decomposition(unittest.TestCase):
+    def test_two_by_two_by_two_by_hand(self):
+        # y = 10 + 3 a + 2 b + 1 ab with a, b = +-1: squares 9, 4, 1 of 14.
+        names = functions(SMALL)
+        sign = {"dot": -1, "cosine": 1, "none": -1, "output_gate": 1}
+
+        def effect(row):
+            a, b = sign[row["similarity"]], sign[row["gating"]]
+            return 10 + 3 * a + 2 * b + a * b
+
+        effects = factorial.decompose(design(SMALL), factorial.means(
+            values_of(names, effect)[:, None]))
+        found = {effect.term: effect.variance for effect in effects}
+        self.assertEqual(len(found), 7)
+        for term, variance in {("similarity",): 9, ("gating",): 4, ("bias",): 0,
+                               ("similarity", "gating"): 1, ("gating", "bias"): 0}.items():
+            self.assertAlmostEqual(found[term], variance, msg=term)
+        self.assertAlmostEqual(sum(found.values()), 14)
+        self.assertTrue(np.isnan(effects[0].p) and np.isnan(effects[0].share.low))
+
+    def test_functions_stand_for_their_combinations(self):
+        names = functions()
+        made = design(OPTIONS)
+        values = np.random.default_rng(1).normal(size=320)
+        self.assertTrue(made.complete)
+        self.assertEqual((made.combinations, len(names), made.weights.sum()), (384, 320, 384))
+        genes = list(made.options)
+        full = np.array([values[made.find(dict(zip(genes, options)))] for options in
+                         itertools.product(*made.options.values())])
+        full = full.reshape([len(own) for own in made.options.values()])
+        found = {effect.term: effect.variance for effect in
+                 factorial.decompose(made, factorial.means(values[:, None]))}
+        self.assertAlmostEqual(sum(found.values()), full.var())
+        at = [genes.index("normalization"), genes.index("temperature")]
+        others = tuple(i for i in range(5) if i not in at)
+        plane = full.mean(axis=others)
+        rows, columns = (plane.mean(axis=i, keepdims=True) - plane.mean() for i in (1, 0))
+        self.assertAlmostEqual(found["normalization",], (rows**2).mean())
+        self.assertAlmostEqual(found["temperature",], (columns**2).mean())
+        rest = plane - plane.mean() - rows - columns
+        self.assertAlmostEqual(found["normalization", "temperature"], (rest**2).mean())
+
+    def test_equal_means_of_options(self):
+        made = design(OPTIONS)
+        values = values_of(functions(), lambda row: 6.0 * (row["temperature"] == "learned"))
+        weights = made.shares_of({"temperature": "learned"})
+        self.assertAlmostEqual(weights.sum(), 1.0)
+        self.assertAlmostEqual(weights @ values, 4.5)  # relu_norm, a quarter, voids it
+        self.assertTrue(made.recorded({"normalization": "relu_norm", "temperature": "learned"}))
+
+    def test_noise_is_subtracted(self):
+        random = np.random.default_rng(2)
+        made, names = design(OPTIONS), functions()
+        values = values_of(names, lambda row: 1.0 * (row["gating"] == "none"))
+        true = shares(made, values[:, None])
+        found = []
+        for _ in range(20):
+            noisy = values[:, None] + random.normal(size=3) + random.normal(size=(320, 3))
+            found.append(shares(made, noisy))
+        for term in true:
+            estimates = [each[term] for each in found]
+            error = 5 * np.std(estimates) / np.sqrt(len(estimates)) + 1e-3
+            self.assertLess(abs(np.mean(estimates) - true[term]), error, term)
+
+    def test_false_positives_and_intervals(self):
+        random = np.random.default_rng(3)
+        made = design({**SMALL, "normalization": ["softmax", "relu_norm", "sparsemax"],
+                       "temperature": ["fixed", "learned"]})
+        count = len(made.weights)
+        values = values_of(functions({**SMALL, "normalization": ["softmax", "relu_norm",
+                                                                 "sparsemax"],
+                                      "temperature": ["fixed", "learned"]}),
+                           lambda row: 2.0 * (row["gating"] == "none")
+                           + (row["normalization"] == "softmax"))
+        true = shares(made, values[:, None])
+        nothing = [term for term, share in true.items() if share < 1e-9]
+        something = [("gating",), ("normalization",)]
+        alarms, alarms_by_seeds, covered = [], [], []
+        for _ in range(60):
+            noisy = values[:, None] + random.normal(size=4) + random.normal(size=(count, 4))
+            for effect in factorial.decompose(made, factorial.means(noisy), 200):
+                if effect.term in nothing:
+                    alarms.append(effect.p < 0.05)
+                    alarms_by_seeds.append(effect.p_seeds < 0.05)
+                elif effect.term in something:
+                    covered.append(effect.share.low <= true[effect.term] <= effect.share.high)
+        self.assertGreater(len(nothing), 20)
+        self.assertAlmostEqual(np.mean(alarms), 0.05, delta=0.02)
+        self.assertAlmostEqual(np.mean(alarms_by_seeds), 0.05, delta=0.02)
+        self.assertGreater(np.mean(covered), 0.92)
+
+    def test_agrees_with_statsmodels(self):
+        random = np.random.default_rng(4)
+        names = functions(SMALL)
+        values = random.normal(size=(8, 3)) + values_of(
+            names, lambda row: row["gating"] == "none")[:, None]
+        data = tables.genes(names).loc[np.repeat(names, 3)].assign(y=values.ravel())
+        expected = anova_lm(ols("y ~ C(similarity) * C(gating) * C(bias)", data).fit())
+        # Without common effects of the seeds, which this model does not know.
+        estimate = factorial.means(values)
+        noise_of_all = values - values.mean(axis=1, keepdims=True)
+        estimate = factorial.Means(values.mean(axis=1), np.full(8, 3), noise_of_all,
+                                   (noise_of_all**2).sum() / 16, 16)
+        for effect in factorial.decompose(design(SMALL), estimate):
+            row = expected.loc[":".join(f"C({gene})" for gene in effect.term)]
+            self.assertAlmostEqual(effect.f, row["F"])
+            self.assertAlmostEqual(effect.p, row["PR(>F)"])
+            self.assertAlmostEqual((effect.variance + effect.noise) * 24, row["sum_sq"])
+
+    def test_missing_replicates(self):
+        random = np.random.default_rng(5)
+        values = random.normal(size=(8, 1)) + np.array([0.0, 3.0, -1.0])
+        values[2, 1] = values[5, 0] = np.nan
+        estimate = factorial.means(values)
+        np.testing.assert_array_equal(estimate.count, [3, 3, 2, 3, 3, 2, 3, 3])
+        self.assertEqual(estimate.freedom, 22 - 8 - 2)
+        self.assertAlmostEqual(estimate.variance, 0.0)  # mechanism and seed say it all
+        full = random.normal(size=(8, 1)) + np.zeros(3)
+        np.testing.assert_allclose(factorial.means(full).mean, full[:, 0])
+
+
+class LeastSquares(unittest.TestCase):
+    def test_agrees_with_statsmodels(self):
+        random = np.random.default_rng(6)
+        options = {"similarity": ["dot", "cosine", "additive"], "gating": ["none", "output_gate"],
+                   "bias": ["bias", "no_bias"], "normalization": ["softmax", "sparsemax"]}
+        names = sorted(random.choice(functions(options), 22, replace=False))
+        values = random.normal(size=22)
+        data = tables.genes(names).assign(y=values)
+        terms = " + ".join(["C(similarity)", "C(normalization)", "C(gating)", "C(bias)"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = anova_lm(ols(f"y ~ ({terms}) ** 2", data).fit(), typ=2)
+        found = factorial.least_squares(design(options, names), values)
+        if found.most == 1:
+            expected = anova_lm(ols(f"y ~ {terms}", data).fit(), typ=2)
+        self.assertEqual(found.residual_freedom, expected.loc["Residual", "df"])
+        for term in found.terms:
+            row = expected.loc[":".join(f"C({gene})" for gene in term.term)]
+            self.assertEqual(term.freedom, row["df"])
+            self.assertAlmostEqual(term.f, row["F"])
+            self.assertAlmostEqual(term.p, row["PR(>F)"])
+
+    def test_pairs_and_a_covariate(self):
+        names = functions(SMALL)[:7] * 4
+        values = values_of(names, lambda row: 1.0 * (row["gating"] == "none"))
+        dropout = np.repeat([0.0, 0.1, 0.2, 0.3], 7)
+        random = np.random.default_rng(7)
+        found = factorial.least_squares(design(SMALL, names), values + 5 * dropout
+                                        + 0.01 * random.normal(size=28), {"dropout": dropout})
+        self.assertEqual(found.most, 2)
+        clear = {term.term for term in found.terms if term.p_holm < 0.001}
+        self.assertEqual(clear, {("gating",), ("dropout",)})
+        low, high = (found.option_means["gating", option].point for option in
+                     ("output_gate", "none"))
+        self.assertAlmostEqual(high - low, 1.0, delta=0.02)
+
+
+class Noise(unittest.TestCase):
+    def test_components_by_hand(self):
+        # Mechanisms 1 and 3, seeds -1 and +1, nothing else: the residual is 0.
+        found = noise.noise(np.array([[0.0, 2.0], [2.0, 4.0]]))
+        self.assertAlmostEqual(found.within, np.sqrt(2.0))  # MSW = 4 / 2
+        self.assertAlmostEqual(found.paired, 0.0)
+        self.assertEqual(found.gain, np.inf)
+        self.assertAlmostEqual(found.one_way.point, (4 - 2) / (4 + 2))  # MSB = 4
+        self.assertEqual(found.two_way.point, 1.0)
+        self.assertAlmostEqual(found.spearman[0], 1.0)
+
+    def test_noise_that_grows_is_seen(self):
+        random = np.random.default_rng(10)
+        values = np.arange(1.0, 41.0)[:, None] * (1 + 0.2 * random.normal(size=(40, 3)))
+        self.assertGreater(noise.noise(values).growth, 0.4)
+        self.assertLess(noise.noise(np.log(values)).growth, 0.35)
+
+    def test_interval_of_icc_covers(self):
+        random = np.random.default_rng(8)
+        covered = []
+        for _ in range(300):
+            found = noise.noise(2 * random.normal(size=(30, 1)) + random.normal(size=(30, 3)))
+            covered.append(found.one_way.low <= 0.8 <= found.one_way.high)
+        self.assertAlmostEqual(np.mean(covered), 0.95, delta=0.03)
+
+    def test_too_little(self):
+        self.assertIsNone(noise.noise(np.array([[1.0, np.nan], [2.0, 3.0]])))
+        self.assertIsNone(noise.noise(np.array([[1.0], [2.0]])))
+
+    def test_ladder(self):
+        final = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [4.0, 4.0]])
+        curve = np.stack([final[::-1], final], axis=2)  # upside down first, right at the end
+        seconds = np.broadcast_to([1.0, 4.0], curve.shape)
+        first, last = noise.ladder(np.array([10, 40]), curve, seconds, final)
+        self.assertEqual((first.step, first.cost, first.tau, first.regret), (10, 0.25, -1.0, 3.0))
+        self.assertEqual((last.cost, last.tau, last.regret), (1.0, 1.0, 0.0))
+
+    def test_a_step_that_was_not_reached_counts_as_worst(self):
+        final = np.array([[1.0], [2.0], [3.0]])
+        curve = np.array([[[np.nan]], [[5.0]], [[6.0]]])
+        rung, = noise.ladder(np.array([10]), curve, np.ones_like(curve), final)
+        self.assertEqual(rung.regret, 1.0)
+
+    def test_splits(self):
+        valid = np.array([[1.0, 2.0], [3.0, 3.5], [5.0, 4.0]])
+        found = noise.splits(valid, valid + 1)
+        self.assertEqual((found.mechanisms, found.best_is_best), (1.0, True))
+        self.assertAlmostEqual(found.luck, 1.0)
+        self.assertIsNone(noise.splits(valid, valid * np.nan))
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def table(self, cells, write=write_table, name="x.table"):
+        write(self.folder / name, cells)
+        return str(self.folder / name)
+
+    def cells(self, options=SMALL, seeds=3):
+        random = np.random.default_rng(9)
+        common = random.normal(size=seeds)
+
+        def value(name):
+            return 20 + 2 * ("cosine" in name) - 3 * ("output_gate" in name)
+
+        return {(name, seed): cell(value(name) + common[seed] + 0.1 * random.normal())
+                for name in functions(options) for seed in range(seeds)}
+
+    def run_program(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = components.main([*map(str, arguments), "-o", str(self.folder / "out")])
+        return code, err.getvalue()
+
+    def written(self, name="components.md"):
+        return (self.folder / "out" / name).read_text(encoding="utf-8")
+
+    def rows(self, kind):
+        return {row["name"]: row for row in csv.DictReader(io.StringIO(
+            self.written("components.csv"))) if row["kind"] == kind}
+
+    def test_a_full_table(self):
+        self.assertEqual(self.run_program(self.table(self.cells())), (0, ""))
+        share = self.rows("share")
+        self.assertAlmostEqual(float(share["gating"]["value"]), 9 / 13, delta=0.02)
+        self.assertAlmostEqual(float(share["similarity"]["value"]), 4 / 13, delta=0.02)
+        self.assertLess(float(share["gating"]["p_holm"]), 1e-6)
+        self.assertGreater(float(share["similarity x gating"]["p_holm"]), 0.05)
+        text = self.written()
+        self.assertIn("variance of test perplexity over all 8 combinations is decided by gating",
+                      text)
+        self.assertIn("Of its components, gating (without it worse by", text)
+        ablations = {name: float(row["value"]) for name, row in self.rows("ablation").items()}
+        for name, difference in ablations.items():
+            if "gating" in name:
+                self.assertAlmostEqual(difference, 3.0, delta=0.3, msg=name)
+        path = list(self.rows("path"))
+        self.assertEqual(path[0], "gating output_gate")
+        self.assertIn("Pairing by seeds is worth", text)
+        for name in ("shares", "main_effects", "ablations", "path", "fidelity", "regret"):
+            self.assertIn("</svg>", self.written(f"{name}.svg"))
+
+    def test_pairing_shortens_intervals(self):
+        self.assertEqual(self.run_program(self.table(self.cells())), (0, ""))
+        row = next(row for name, row in self.rows("ablation").items() if "gating" in name)
+        self.assertLess(float(row["high"]) - float(row["low"]), 1.5)
+
+    def test_other_objectives_and_splits(self):
+        path = self.table(self.cells())
+        self.assertEqual(self.run_program(path, "--split", "valid")[0], 0)
+        self.assertIn("variance of valid perplexity", self.written())
+        self.assertEqual(self.run_program(path, "--objective", "nll")[0], 0)
+        self.assertIn("variance of test nll", self.written())
+
+    def test_accuracy_is_maximised(self):
+        cells = self.cells()
+        for (name, _), own in cells.items():
+            own["values"]["accuracy"] = 0.5 + 0.2 * ("cosine" in name) + 0.01 * (
+                own["values"]["test_perplexity"] % 1)
+        self.assertEqual(self.run_program(self.table(cells), "--objective", "accuracy")[0], 0)
+        self.assertIn("Best mean: cosine|", self.written())
+        self.assertIn("with valid accuracy 0.7", self.written())
+
+    def test_missing_functions_fall_back(self):
+        names = functions({**SMALL, "temperature": ["fixed", "learned"],
+                           "normalization": ["softmax", "relu_norm", "sparsemax"]})
+        cells = self.cells({**SMALL, "temperature": ["fixed", "learned"],
+                            "normalization": ["softmax", "relu_norm", "sparsemax"]})
+        gone = [name for name in names if name.startswith("cosine|relu_norm|none")]
+        cells = {key: own for key, own in cells.items() if key[0] not in gone}
+        self.assertEqual(self.run_program(self.table(cells, write_store, "s.sqlite")), (0, ""))
+        text = self.written()
+        self.assertIn(f"Of {len(names)} functions that these options make, {len(gone)} have not "
+                      "been recorded", text)
+        self.assertIn("clearly at work:", text)
+        self.assertEqual(self.rows("share"), {})
+        self.assertLess(float(self.rows("type_two")["gating"]["p_holm"]), 1e-6)
+        html = self.written("components.html")
+        self.assertIn("cosine|relu_norm|none|*|bias", html)
+
+    def test_an_ablation_that_was_not_recorded(self):
+        cells = self.cells()
+        self.assertEqual(self.run_program(self.table(cells)), (0, ""))
+        winner = min(self.rows("mechanism").values(), key=lambda row: float(row["value"]))["name"]
+        gone = winner.replace("output_gate", "none")
+        for seed in range(3):
+            del cells[gone, seed]
+        self.assertEqual(self.run_program(self.table(cells)), (0, ""))
+        self.assertIn("not recorded without gating", self.written())
+        self.assertIn("| not recorded |", self.written())
+
+    def test_missing_cells_are_named(self):
+        cells = self.cells()
+        first = next(iter(cells))
+        cells[first] = cell(0.0, status="diverged")
+        self.assertEqual(self.run_program(self.table(cells)), (0, ""))
+        self.assertIn("Cells without a value: 1 of 24", self.written())
+        self.assertIn(f"{first[0]}, replicate 0: diverged", self.written("components.html"))
+        self.assertEqual(len(self.rows("share")), 7)
+
+    def test_one_replicate_tests_nothing(self):
+        self.assertEqual(self.run_program(self.table(self.cells(seeds=1))), (0, ""))
+        self.assertIn("There is one value of each mechanism: nothing can be tested",
+                      self.written())
+        self.assertEqual({row["p"] for row in self.rows("share").values()}, {""})
+        self.assertNotIn("tau", self.written().split("## Which")[0])
+        self.assertIn("there is one seed, whose luck counts", self.written("fidelity.svg"))
+
+    def test_no_baseline(self):
+        cells = {key: own for key, own in self.cells().items() if not key[0].startswith("dot")}
+        self.assertEqual(self.run_program(self.table(cells)), (0, ""))
+        self.assertIn("The baseline (dot, softmax, none, fixed, bias) has not been recorded",
+                      self.written())
+        other = "cosine|softmax|none|fixed|bias|0"
+        self.assertEqual(self.run_program(self.table(cells), "--baseline", other), (0, ""))
+        self.assertTrue(self.rows("ablation"))
+
+    def test_lineage(self):
+        asks = [(0, "dot|softmax|none|fixed|bias|0", 20.0),
+                (0, "cosine|softmax|none|learned|bias|0", 30.0),
+                (0, "cosine|softmax|none|fixed|bias|0", 25.0),
+                (1, "dot|softmax|output_gate|fixed|bias|0", 18.0),
+                (1, "cosine|softmax|none|fixed|no_bias|0", 24.0),
+                (2, "dot|softmax|output_gate|fixed|no_bias|0", 17.0)]
+        write_store(self.folder / "run.sqlite", self.cells(), asks)
+        path = self.table(self.cells())
+        self.assertEqual(self.run_program(path, "--run", self.folder / "run.sqlite"), (0, ""))
+        picture = self.written("lineage.svg")
+        self.assertIn("1. generation 0, 20.0: dot|softmax|none|fixed|bias|0", picture)
+        self.assertIn("2. generation 1, 18.0: gating none -&gt; output_gate", picture)
+        self.assertIn("3. generation 2, 17.0: bias bias -&gt; no_bias", picture)
+        self.assertIn("an inferred lineage", self.written())
+
+    def test_refusals(self):
+        path = self.table(self.cells())
+        for arguments, words in (
+                ([path, "--objective", "speed"], "no speed; recorded are on the valid split "
+                 "accuracy, nll, perplexity; on the test split nll, perplexity"),
+                ([path, "--objective", "accuracy", "--split", "test"],
+                 "no accuracy on the test split"),
+                ([path, "--baseline", "x"], "--baseline x: not among the 8 mechanisms"),
+                ([path, "--run", self.folder / "no"], "no such file; give a run's folder"),
+                ([self.folder / "no"], "no such file; give a table")):
+            code, error = self.run_program(*arguments)
+            self.assertEqual(code, 2, arguments)
+            self.assertIn(words, error)
+            self.assertFalse((self.folder / "out").exists())
+
+    def test_nothing_to_compare(self):
+        cells = {("dot|softmax|none|fixed|bias|0", seed): cell(10.0) for seed in range(3)}
+        code, error = self.run_program(self.table(cells))
+        self.assertEqual(code, 2)
+        self.assertIn("1 of 1 mechanisms have a test perplexity, and these differ in nothing",
+                      error)
+
+
+if __name__ == "__main__":
+    unittest.main()

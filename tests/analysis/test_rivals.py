@@ -1,0 +1,227 @@
+"""Searches of other libraries on a table: they see what nas-compare's searches would see."""
+
+import contextlib
+import io
+import json
+import pathlib
+import sqlite3
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import numpy as np
+import rivals
+from fake_tables import cell, functions, write_table
+from nas_analysis import stores, tables
+
+SPACE = {"similarity": ["dot", "cosine"], "normalization": ["softmax", "relu_norm"],
+         "gating": ["none", "output_gate"], "temperature": ["fixed", "learned"]}
+VANILLA = "dot|softmax|none|fixed|bias|0"
+OTHER = "cosine|relu_norm|highway|fixed|no_bias|0"
+# As Replay::replicate (src/table/replay.cpp) gives them.
+ORDERS = [
+    (0, VANILLA, [2, 0, 1]), (0, VANILLA, [7, 2, 1, 6, 5, 3, 0, 4]), (0, OTHER, [0, 2, 1]),
+    (0, OTHER, [1, 3, 0, 4, 2]), (0, "", [1, 5, 0, 3, 4, 2, 6, 7]), (1, VANILLA, [3, 0, 2, 4, 1]),
+    (1, OTHER, [3, 0, 4, 1, 2, 5, 6, 7]), (1, "", [1, 3, 2, 4, 0]), (42, VANILLA, [0, 2, 1]),
+    (42, VANILLA, [3, 6, 1, 5, 0, 2, 7, 4]), (42, OTHER, [1, 2, 3, 0, 4]),
+    (42, "", [4, 0, 1, 2, 3]), (1000, VANILLA, [0, 4, 2, 1, 3]), (1000, OTHER, [1, 2, 0]),
+    (1000, "", [3, 1, 4, 0, 6, 7, 5, 2])]
+
+
+class Rivals(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        random = np.random.default_rng(1)
+        self.cells = {(name, seed): cell(10 + random.random(), seconds=float(seed + 1),
+                                         latency=1.0 + i)
+                      for i, name in enumerate(functions(SPACE)) for seed in range(3)}
+
+    def table(self, cells=None) -> str:
+        write_table(self.folder / "x.table", cells or self.cells)
+        return str(self.folder / "x.table")
+
+    def study(self, trainings=4, asks=10, mode="noisy", names=("perplexity",)) -> rivals.Study:
+        table = tables.load([self.table()])
+        goals = [rivals.goal(table, {"name": name}) for name in names]
+        return rivals.Study(table, goals, trainings, asks, mode)
+
+    def run_program(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = rivals.main([*map(str, arguments), "-o", str(self.folder / "rivals.sqlite")])
+        return code, err.getvalue()
+
+    def searches(self) -> stores.Searches:
+        return stores.load([str(self.folder / "rivals.sqlite")])
+
+
+def genotype(name: str) -> dict[str, str]:
+    return {gene: option for gene, option in zip(tables.GENES, name.split("|"))
+            if gene in SPACE}
+
+
+class Noise(unittest.TestCase):
+    def test_orders_are_those_of_the_programs(self):
+        for seed, mechanism, order in ORDERS:
+            self.assertEqual(rivals.replay_order(seed, mechanism, len(order)), order)
+
+
+class Asking(Rivals):
+    def test_a_repeated_candidate_is_free(self):
+        study = self.study()
+        oracle = rivals.Oracle(study, 42)
+        first, second = study.table.mechanisms[0], study.table.mechanisms[5]
+        answers = [oracle(genotype(name)) for name in (first, second, first)]
+        self.assertEqual(answers[0], answers[2])
+        self.assertEqual(oracle.trained, [1, 2, 2])
+        self.assertEqual(oracle.seconds[1], oracle.seconds[2])
+        for name, answer, spent in zip((first, second), answers, np.diff([0, *oracle.seconds])):
+            replicate = rivals.replay_order(42, name, 3)[0]
+            self.assertAlmostEqual(answer[0],
+                                   self.cells[name, replicate]["values"]["perplexity"])
+            self.assertEqual(spent, replicate + 1)
+
+    def test_combinations_of_one_function_are_one_candidate(self):
+        oracle = rivals.Oracle(self.study(), 1)
+        same = {"similarity": "dot", "normalization": "relu_norm", "gating": "none"}
+        self.assertEqual(oracle({**same, "temperature": "fixed"}),
+                         oracle({**same, "temperature": "learned"}))
+        self.assertEqual(oracle.trained, [1, 1])
+
+    def test_the_budget_ends_a_search(self):
+        study = self.study(trainings=2, asks=5)
+        names = study.table.mechanisms
+        oracle = rivals.Oracle(study, 1)
+        for name in names[:2]:
+            oracle(genotype(name))
+        with self.assertRaisesRegex(rivals.Spent, "2 evaluations"):
+            oracle(genotype(names[2]))
+        for _ in range(3):
+            oracle(genotype(names[0]))
+        with self.assertRaisesRegex(rivals.Spent, "5 asks"):
+            oracle(genotype(names[0]))
+        self.assertEqual(len(oracle.candidates), 5)
+
+    def test_modes(self):
+        name = self.study().table.mechanisms[3]
+        values = [self.cells[name, seed]["values"]["perplexity"] for seed in range(3)]
+        mean = rivals.Oracle(self.study(mode="mean"), 7)(genotype(name))[0]
+        self.assertAlmostEqual(mean, np.exp(np.mean(np.log(values))))
+        paired = rivals.Oracle(self.study(mode="paired"), 7)(genotype(name))[0]
+        self.assertAlmostEqual(paired, values[rivals.replay_order(7, "", 3)[0]])
+
+    def test_truth_is_of_the_test_split(self):
+        study = self.study(names=("perplexity", "latency"))
+        values = [self.cells[study.table.mechanisms[0], seed]["values"] for seed in range(3)]
+        self.assertAlmostEqual(study.truth[0, 0],
+                               np.mean([own["test_perplexity"] for own in values]))
+        self.assertAlmostEqual(study.believed[0, 0],
+                               np.mean([own["perplexity"] for own in values]))
+        self.assertEqual(study.truth[:, 1].tolist(), study.believed[:, 1].tolist())
+
+    def test_failures_are_far_beyond_the_worst(self):
+        name = functions(SPACE)[0]
+        self.cells[name, 1] = cell(0.0, status="diverged")
+        study = self.study()
+        record = study.goals[0].record
+        self.assertAlmostEqual(study.fitness[0, 1, 0],
+                               record["best"] + 10 * (record["worst"] - record["best"]))
+        self.assertTrue(np.isfinite(study.fitness).all())
+
+
+class Program(Rivals):
+    def test_every_algorithm_searches(self):
+        code, error = self.run_program(self.table(), "--budget", 6, "--seeds", 2, "--asks", 40,
+                                       "--first-seed", 5)
+        self.assertEqual(code, 0, error)
+        found = self.searches()
+        names = {search.algorithm for search in found.searches}
+        self.assertEqual(names, {rival.name for rival in rivals.rivals(False)})
+        self.assertEqual({search.seed for search in found.searches}, {5, 6})
+        self.assertEqual(found.budget, 6)
+        seen = {}
+        for search in found.searches:
+            self.assertLessEqual(search.trained[-1], 6)
+            self.assertLessEqual(len(search.candidates), 40)
+            self.assertEqual(search.trained[-1], len(set(search.candidates)))
+            self.assertGreaterEqual(search.search_seconds, 0.0)
+            for candidate, fitness in zip(search.candidates, search.fitness[:, 0]):
+                key = (search.seed, candidate)
+                self.assertEqual(seen.setdefault(key, fitness), fitness)
+
+    def test_searches_are_reproducible(self):
+        arguments = [self.table(), "--budget", 5, "--seeds", 1, "--asks", 30]
+        asked = []
+        for _ in range(2):
+            self.assertEqual(self.run_program(*arguments)[0], 0)
+            asked.append([search.candidates.tolist() for search in self.searches().searches])
+        self.assertEqual(asked[0], asked[1])
+
+    def test_several_objectives(self):
+        code, error = self.run_program(self.table(), "--budget", 6, "--seeds", 1, "--asks", 30,
+                                       "--objectives", "perplexity,latency", "--only", "nsga-ii")
+        self.assertEqual(code, 0, error)
+        found = self.searches()
+        self.assertEqual([goal.name for goal in found.objectives], ["perplexity", "latency"])
+        self.assertEqual(found.searches[0].fitness.shape[1], 2)
+
+    def test_like_another_comparison(self):
+        self.assertEqual(self.run_program(self.table(), "--budget", 5, "--seeds", 1, "--first-seed",
+                                          9, "--mode", "paired", "--only", "random")[0], 0)
+        ours = self.folder / "ours.sqlite"
+        (self.folder / "rivals.sqlite").rename(ours)
+        path = self.table()
+        self.assertEqual(self.run_program(path, "--like", ours, "--seeds", 1,
+                                          "--only", "random")[0], 0)
+        both = [sqlite3.connect(file) for file in (ours, self.folder / "rivals.sqlite")]
+        for key in ("objectives", "budget", "table", "reference_point"):
+            values = [json.loads(database.execute("SELECT value FROM meta WHERE key = ?",
+                                                  (key,)).fetchone()[0]) for database in both]
+            self.assertEqual(*values, key)
+        rows = [database.execute("SELECT seed, candidates, fitness FROM searches").fetchall()
+                for database in both]
+        self.assertEqual(*rows)
+        self.cells[functions(SPACE)[0], 0] = cell(99.0)
+        code, error = self.run_program(self.table(), "--like", ours)
+        self.assertEqual(code, 2)
+        self.assertIn("is about another table", error)
+
+    def test_a_missing_library_is_named(self):
+        with mock.patch.object(rivals, "optuna", None):
+            code, error = self.run_program(self.table(), "--budget", 3, "--seeds", 1)
+            self.assertIn("Optuna is not installed and left out (Debian package python3-optuna)",
+                          error)
+            with mock.patch.object(rivals, "deap", None):
+                code, error = self.run_program(self.table())
+                self.assertEqual(code, 2)
+                self.assertIn("no library to run; install one of the Debian packages python3-deap, "
+                              "python3-optuna", error)
+
+    def test_refusals(self):
+        path = self.table()
+        for arguments, words in (
+                ([path, "--objectives", "speed"], "no objective speed; recorded are accuracy, "
+                 "latency, perplexity"),
+                ([path, "--only", "x"], "--only x: none of "),
+                ([path, "--like", path], "--like"),
+                ([self.folder / "no"], "no such file; give a table")):
+            code, error = self.run_program(*arguments)
+            self.assertEqual(code, 2, arguments)
+            self.assertIn(words, error)
+            self.assertFalse((self.folder / "rivals.sqlite").exists())
+        gone = {key: own for key, own in self.cells.items() if key[0] != functions(SPACE)[2]}
+        code, error = self.run_program(self.table(gone))
+        self.assertEqual(code, 2)
+        self.assertIn("1 functions of its options are missing", error)
+
+
+if __name__ == "__main__":
+    missing = [rivals.PACKAGES[name] for name, module in
+               (("DEAP", rivals.deap), ("Optuna", rivals.optuna)) if module is None]
+    if missing:
+        print(f"skipped: the Debian packages {', '.join(missing)} are not installed")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,133 @@
+"""Reading packed tables and stores as tables: what arrives, and what is refused in which words."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+from fake_tables import IDENTITY, cell, functions, write_store, write_table
+from nas_analysis import tables
+
+A, B, C = functions()[:3]
+CELLS = {(A, 0): cell(10.0, latency=3.0), (A, 1): cell(12.0, latency=5.0),
+         (B, 0): cell(20.0), (B, 1): cell(0.0, status="diverged"), (C, 1): cell(30.0)}
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def packed(self, **options):
+        write_table(self.folder / "x.table", CELLS, **options)
+        return str(self.folder / "x.table")
+
+    def stored(self, cells=None, name="store.sqlite", **options):
+        write_store(self.folder / name, cells or CELLS, **options)
+        return str(self.folder / name)
+
+    def refusal(self, *paths):
+        with self.assertRaises(tables.TableError) as caught:
+            tables.load(list(paths))
+        return str(caught.exception)
+
+    def test_cells_arrive(self):
+        table = tables.load([self.packed()])
+        self.assertEqual(table.mechanisms, [A, B, C])
+        self.assertEqual((table.replicates, table.steps.tolist()), (2, [50, 200]))
+        np.testing.assert_array_equal(table.status, [[0, 0], [0, 2], [-1, 0]])
+        np.testing.assert_allclose(np.exp(table.valid_nll[0]), [[20.0, 11.0], [24.0, 13.2]])
+        np.testing.assert_allclose(table.valid_accuracy[2, 1], [0.3, 0.3])
+        np.testing.assert_allclose(np.exp(table.test_nll),
+                                   [[10.0, 12.0], [20.0, np.nan], [np.nan, 30.0]])
+        np.testing.assert_array_equal(table.seconds, [[40.0, 40.0], [40.0, 40.0], [np.nan, 40.0]])
+        np.testing.assert_array_equal(table.measured["latency"], [3.0, np.nan, np.nan])
+        self.assertTrue(np.isnan(table.valid_nll[1, 1]).all())
+        self.assertEqual(table.facts["corpus"], "fake")
+        self.assertEqual(len(table.sha256), 64)
+        self.assertEqual(table.troubles(),
+                         [f"{B}, replicate 1: diverged", f"{C}, replicate 0: missing"])
+
+    def test_a_store_gives_the_same_arrays(self):
+        packed, stored = tables.load([self.packed()]), tables.load([self.stored()])
+        self.assertEqual(packed.mechanisms, stored.mechanisms)
+        for name in ("status", "valid_nll", "valid_accuracy", "curve_seconds", "test_nll",
+                     "seconds", "steps"):
+            np.testing.assert_array_equal(getattr(packed, name), getattr(stored, name), name)
+        for name, values in packed.values.items():
+            np.testing.assert_array_equal(values, stored.values[name], name)
+        np.testing.assert_array_equal(packed.measured["latency"], stored.measured["latency"])
+
+    def test_stores_are_put_together(self):
+        first = self.stored({(A, 0): CELLS[A, 0]})
+        second = self.stored({(A, 0): cell(99.0), (A, 1): CELLS[A, 1]}, "other.sqlite")
+        table = tables.load([first, second])
+        np.testing.assert_allclose(np.exp(table.test_nll), [[10.0, 12.0]])
+
+    def test_the_programs_read_the_same_format(self):
+        program = pathlib.Path(os.environ.get("NAS_BIN", "")) / "nas-data"
+        if not program.is_file() or "table verify" not in self.output(program, "--help"):
+            self.skipTest("nas-data, which reads tables, is not built")
+        path = self.packed()
+        self.assertIn(tables.load([path]).sha256, self.output(program, "table", "verify", path))
+
+    @staticmethod
+    def output(*command) -> str:
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True,
+                              check=True).stdout
+
+    def test_genes(self):
+        table = tables.load([self.packed()])
+        self.assertEqual(table.genes.columns.tolist(), list(tables.GENES))
+        self.assertEqual("|".join(table.genes.loc[B]), B)
+
+    def test_voided_genes_are_no_difference(self):
+        genes = ("normalization", "temperature")
+        self.assertEqual(tables.function_of(("relu_norm", "fixed"), genes),
+                         tables.function_of(("relu_norm", "learned"), genes))
+        self.assertNotEqual(tables.function_of(("softmax", "fixed"), genes),
+                            tables.function_of(("softmax", "learned"), genes))
+        self.assertEqual(len(functions()), 320)
+
+    def test_refusals(self):
+        path = pathlib.Path(self.packed())
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-8])
+        self.assertEqual(self.refusal(str(path)), f"{path}: its content does not fit its checksum: "
+                         "cut short or altered")
+        path.write_bytes(whole[:50])
+        self.assertEqual(self.refusal(str(path)), f"{path}: not a table")
+        self.assertEqual(self.refusal(self.packed(version=2)),
+                         f"{path}: a table of version 2, must be of version 1")
+        self.assertIn("neither a table nor the store of a run", self.refusal(
+            self.packed(magic=b"SOMEBODY")))
+        self.assertIn("no such file; give a table, a run's folder",
+                      self.refusal(str(self.folder / "absent")))
+        self.assertIn("stands for itself, but 2 files are given",
+                      self.refusal(self.packed(), self.stored()))
+
+    def test_runs_that_do_not_fit(self):
+        other = self.stored(name="other.sqlite", identity={**IDENTITY, "corpus": "b", "steps": 3})
+        self.assertIn("differs from", self.refusal(self.stored(), other))
+        self.assertIn("in corpus, steps; only", self.refusal(self.stored(name="3"), other))
+
+    def test_a_damaged_store(self):
+        broken = {**cell(1.0), "curve": [{"step": 1}]}
+        path = self.stored({(A, 0): broken})
+        self.assertEqual(self.refusal(path), f"{path}: damaged: KeyError: 'valid'")
+        empty = self.folder / "empty.sqlite"
+        write_store(empty, {})
+        self.assertEqual(self.refusal(str(empty)), f"{empty}: holds no evaluation yet")
+
+    def test_names_that_are_no_mechanisms(self):
+        self.assertEqual(
+            self.refusal(self.stored({("dot|softmax", 0): cell(1.0)})),
+            "mechanism 'dot|softmax': 2 fields, must be 6: "
+            "similarity|normalization|gating|temperature|bias|dropout")
+
+
+if __name__ == "__main__":
+    unittest.main()
