@@ -43,6 +43,27 @@ Texts names(const std::vector<Setting>& settings) {
   return names;
 }
 
+/// Of a comparison beside an experiment's settings.
+Setting seeds_setting() {
+  return {.name = "seeds",
+          .default_value = Integer{1000},
+          .help = "searches of each algorithm; their seeds begin with `seed`",
+          .min = 1,
+          .max = 1e6};
+}
+
+/// Of an item of `algorithms` beside its algorithm's.
+std::vector<Setting> contender_settings() {
+  return {{.name = "label",
+           .default_value = std::string(),
+           .help = "name in the comparison; empty: the algorithm's"},
+          {.name = "seeds",
+           .default_value = Integer{0},
+           .help = "most searches of this algorithm; 0 = as many as of the others",
+           .min = 0,
+           .max = 1e6}};
+}
+
 /// Reads a configuration; mistakes collect in `diagnostics_`.
 class Reader {
  public:
@@ -52,7 +73,7 @@ class Reader {
         common_(without(document, {"seeds", "algorithms", "algorithm"})) {}
 
   Comparison read() {
-    const auto setting = comparison_settings().front();
+    const auto setting = seeds_setting();
     Value seeds = setting.default_value;
     if (const auto* node = document_.find(setting.name)) {
       (void)read_value(setting.name, *node, setting, diagnostics_, seeds);
@@ -161,25 +182,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::vector<Setting> comparison_settings() {
-  return {{.name = "seeds",
-           .default_value = Integer{1000},
-           .help = "searches of each algorithm; their seeds begin with `seed`",
-           .min = 1,
-           .max = 1e6}};
-}
-
-std::vector<Setting> contender_settings() {
-  return {{.name = "label",
-           .default_value = std::string(),
-           .help = "name in the comparison; empty: the algorithm's"},
-          {.name = "seeds",
-           .default_value = Integer{0},
-           .help = "most searches of this algorithm; 0 = as many as of the others",
-           .min = 0,
-           .max = 1e6}};
-}
 
 ComparedAlgorithm Contender::record() const {
   nlohmann::json settings = experiment.algorithm_settings;

@@ -34,11 +34,6 @@ struct Comparison {
   [[nodiscard]] nlohmann::json resolved() const;
 };
 
-/// Settings of a comparison beside an experiment's, and of an item of `algorithms` beside its
-/// algorithm's.
-std::vector<Setting> comparison_settings();
-std::vector<Setting> contender_settings();
-
 /// Reads a comparison: an experiment with the problem `tabular`, in which `algorithms` (a list of
 /// names, or maps with what a section `algorithm` may have and label, seeds, evaluation) stands in
 /// place of `algorithm`, and `seeds` says how many searches each of them runs. A search may ask 50
