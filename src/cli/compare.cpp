@@ -424,9 +424,7 @@ void run_comparison(const Comparison& comparison, const CompareOptions& options)
               << recycled << " evaluations met a recorded training again: the table has "
               << setup->study->table().num_replicates() << " of each mechanism\n";
   }
-  std::cout << "\nwritten to " << file.string() << "; for pictures and statistics\n"
-            << "  python3 analysis/compare.py " << file.string() << " -o "
-            << options.folder.string() << '\n';
+  std::cout << "\nwritten to " << file.string() << '\n';
 }
 
 }  // namespace nas

@@ -9,6 +9,7 @@
 
 #include "cli/compare.hpp"
 #include "cli/comparison.hpp"
+#include "cli/page.hpp"
 #include "cli/run.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
@@ -35,6 +36,7 @@ struct Arguments {
   std::string seeds;
   int threads = 0;
   bool quiet = false;
+  bool no_report = false;
   bool help = false;
   bool version = false;
 };
@@ -48,7 +50,9 @@ po::options_description options(Arguments& arguments) {
       ("algorithms", po::value(&arguments.algorithms),
        "only these, by name: a,b,...")  //
       ("threads", po::value(&arguments.threads),
-       "searches at once (default: the cores)")                                //
+       "searches at once (default: the cores)")  //
+      ("no-report", po::bool_switch(&arguments.no_report),
+       "do not write compare.html, the page with statistics and pictures")     //
       ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")  //
       ("help,h", po::bool_switch(&arguments.help), "print this text")          //
       ("version", po::bool_switch(&arguments.version), "print versions");
@@ -119,6 +123,7 @@ int run(int argc, char** argv) {
               << "; the same command continues.\n";
     return kStopped;
   }
+  if (!arguments.no_report) nas::write_page(nas::page_of_comparison(folder));
   return kOk;
 }
 

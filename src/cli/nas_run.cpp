@@ -126,7 +126,7 @@ int run(int argc, char** argv) {
     return kStopped;
   }
   if (!arguments.no_report) {
-    nas::write_page(folder, nas::find_python(), nas::find_page_script(), std::cout, std::cerr);
+    nas::write_page(nas::page_of_run(folder));
   }
   return kOk;
 }

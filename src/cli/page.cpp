@@ -3,7 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <ostream>
+#include <iostream>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -91,38 +91,52 @@ std::optional<std::string> find_python() {
   return std::nullopt;
 }
 
-std::optional<fs::path> find_page_script() {
+Page page_of_run(const fs::path& folder) {
+  return {.script = "report.py", .arguments = {folder.string()}, .file = folder / "report.html"};
+}
+
+Page page_of_comparison(const fs::path& folder) {
+  return {.script = "compare.py",
+          .arguments = {(folder / "comparison.sqlite").string(), "--output", folder.string()},
+          .file = folder / "compare.html"};
+}
+
+std::optional<fs::path> find_analysis_script(const std::string& name) {
   std::error_code unknown;
   const auto program = fs::read_symlink("/proc/self/exe", unknown);
-  for (const auto& script :
-       {program.parent_path().parent_path() / NAS_SHARE_FOLDER / "analysis" / "report.py",
-        fs::path(NAS_SOURCE_FOLDER) / "analysis" / "report.py"}) {
+  for (const auto& folder :
+       {program.parent_path().parent_path() / NAS_SHARE_FOLDER, fs::path(NAS_SOURCE_FOLDER)}) {
+    const auto script = folder / "analysis" / name;
     if (fs::is_regular_file(script, unknown)) return script;
   }
   return std::nullopt;
 }
 
-void write_page(const fs::path& folder, const std::optional<std::string>& python,
+void write_page(const Page& page, const std::optional<std::string>& python,
                 const std::optional<fs::path>& script, std::ostream& out, std::ostream& err) {
-  const auto page = folder / "report.html";
   if (!script || !python) {
-    out << "for a page about the run: " << (python ? *python : "python3") << ' '
-        << (script ? quoted(script->string()) : "analysis/report.py") << ' '
-        << quoted(folder.string()) << (python ? "" : "  (needs Python with numpy and scipy)")
-        << '\n';
+    out << "for a page about it: " << python.value_or("python3") << ' '
+        << (script ? quoted(script->string()) : "analysis/" + page.script);
+    for (const auto& argument : page.arguments) out << ' ' << quoted(argument);
+    out << (python ? "" : "  (needs Python with numpy and scipy)") << '\n';
     return;
   }
   // -B: nothing is left beside the script.
-  const auto result = run_program(
-      {*python, "-B", script->string(), "--output", page.string(), "--", folder.string()});
+  std::vector<std::string> words{*python, "-B", script->string()};
+  words.insert(words.end(), page.arguments.begin(), page.arguments.end());
+  const auto result = run_program(words);
   if (result.status == 0) {
-    out << "and " << page.string() << ", to be opened in a browser\n";
+    out << "and " << page.file.string() << ", to be opened in a browser\n";
     return;
   }
   const auto why = last_line(result.errors);
-  err << "warning: " << page.string()
+  err << "warning: " << page.file.string()
       << " was not written: " << (why.empty() ? "exit code " + std::to_string(result.status) : why)
       << '\n';
+}
+
+void write_page(const Page& page) {
+  write_page(page, find_python(), find_analysis_script(page.script), std::cout, std::cerr);
 }
 
 }  // namespace nas

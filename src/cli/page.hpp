@@ -23,15 +23,27 @@ ProgramResult run_program(const std::vector<std::string>& arguments);
 /// takes about a tenth of a second each.
 std::optional<std::string> find_python();
 
-/// The script that writes a run's page: of the installed package or, for a program in its build
-/// folder, of the source tree.
-std::optional<std::filesystem::path> find_page_script();
+/// A page that a script of analysis/ writes.
+struct Page {
+  std::string script;                  ///< "report.py"
+  std::vector<std::string> arguments;  ///< as a person would type them
+  std::filesystem::path file;          ///< what it writes
+};
+/// Of the run, or of the comparison, in a folder.
+Page page_of_run(const std::filesystem::path& folder);
+Page page_of_comparison(const std::filesystem::path& folder);
 
-/// Has the script write report.html into a run's folder and says so in a line on `out`. Where
-/// Python or the script is missing, the line says what to run by hand; where it fails, a line on
-/// `err` says why. The run must be closed: its store is read.
-void write_page(const std::filesystem::path& folder, const std::optional<std::string>& python,
+/// A script of analysis/: of the installed package or, for a program in its build folder, of the
+/// source tree.
+std::optional<std::filesystem::path> find_analysis_script(const std::string& name);
+
+/// Has the script write a page and says so in a line on `out`. Where Python or the script is
+/// missing, the line says what to run by hand; where it fails, a line on `err` says why. The store
+/// that the script reads must be closed.
+void write_page(const Page& page, const std::optional<std::string>& python,
                 const std::optional<std::filesystem::path>& script, std::ostream& out,
                 std::ostream& err);
+/// The same with the Python and the script that are found, on the standard streams.
+void write_page(const Page& page);
 
 }  // namespace nas

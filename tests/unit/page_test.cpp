@@ -28,7 +28,7 @@ class PageTest : public ::testing::Test {
 
   /// The page's lines on standard output and standard error.
   void write(const std::optional<std::string>& python, const std::optional<fs::path>& script) {
-    write_page(run_, python, script, out_, err_);
+    write_page(page_of_run(run_), python, script, out_, err_);
   }
 
   const TemporaryFolder folder_;
@@ -42,14 +42,13 @@ class PageTest : public ::testing::Test {
 
 TEST_F(PageTest, PassesArgumentsOnAsTheyAre) {
   const auto python =
-      program("python", "[ \"$1\" = -B ] && printf %s \"$*\" > \"$4\" && echo dropped");
+      program("python", "[ \"$1\" = -B ] && printf %s \"$*\" > \"$3/report.html\" && echo dropped");
   write(python.string(), "report.py");
   EXPECT_THAT(out_.str(), StartsWith("and " + (run_ / "report.html").string()));
   EXPECT_EQ(err_.str(), "");
   std::ifstream page(run_ / "report.html");
   const std::string words((std::istreambuf_iterator<char>(page)), {});
-  EXPECT_EQ(words,
-            "-B report.py --output " + (run_ / "report.html").string() + " -- " + run_.string());
+  EXPECT_EQ(words, "-B report.py " + run_.string());
   EXPECT_FALSE(fs::exists(injected_));
 }
 
@@ -72,12 +71,12 @@ TEST_F(PageTest, NamesTheExitCodeOfASilentFailureAndOfASignal) {
 
 TEST_F(PageTest, PrintsTheCommandWherePythonOrTheScriptIsMissing) {
   write(std::nullopt, "/share/report.py");
-  EXPECT_EQ(out_.str(), "for a page about the run: python3 /share/report.py '" + run_.string() +
+  EXPECT_EQ(out_.str(), "for a page about it: python3 /share/report.py '" + run_.string() +
                             "'  (needs Python with numpy and scipy)\n");
   out_.str("");
   write("python3.11", std::nullopt);
   EXPECT_EQ(out_.str(),
-            "for a page about the run: python3.11 analysis/report.py '" + run_.string() + "'\n");
+            "for a page about it: python3.11 analysis/report.py '" + run_.string() + "'\n");
   EXPECT_EQ(err_.str(), "");
 }
 
@@ -100,8 +99,20 @@ TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
   unsetenv("NAS_PYTHON");
 }
 
-TEST_F(PageTest, FindsTheScriptOfTheSourceTree) {
-  EXPECT_EQ(find_page_script(), fs::path(NAS_SOURCE_DIR) / "analysis" / "report.py");
+TEST_F(PageTest, FindsTheScriptsOfTheSourceTree) {
+  for (const auto& page : {page_of_run(run_), page_of_comparison(run_)}) {
+    EXPECT_EQ(find_analysis_script(page.script),
+              fs::path(NAS_SOURCE_DIR) / "analysis" / page.script);
+  }
+  EXPECT_EQ(find_analysis_script("absent.py"), std::nullopt);
+}
+
+TEST_F(PageTest, ComparisonsNameTheirFolder) {
+  const auto page = page_of_comparison("runs/x");
+  write_page(page, std::nullopt, "/share/compare.py", out_, err_);
+  EXPECT_EQ(out_.str(),
+            "for a page about it: python3 /share/compare.py runs/x/comparison.sqlite --output "
+            "runs/x  (needs Python with numpy and scipy)\n");
 }
 
 }  // namespace
