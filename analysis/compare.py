@@ -32,7 +32,7 @@ class Words:
         if result.several:
             self.gap = "true hypervolume" if result.true else "hypervolume"
             self.believed = "believed hypervolume"
-            self.whole = ("1 = the whole true front" if result.true
+            self.whole = ("of everything evaluated, 1 = the whole true front" if result.true
                           else "1 = the front of all searches together")
         else:
             self.gap = (f"regret in {goal.title}" if result.true

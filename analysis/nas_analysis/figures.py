@@ -39,9 +39,12 @@ def _style() -> str:
 
 
 def number(value: float) -> str:
-    """A measured number for people: three digits or one decimal; a letter from ten thousand on."""
+    """A measured number for people: three digits or one decimal; a letter from ten thousand on;
+    of a share near the whole, two digits of what is missing."""
     if not np.isfinite(value):
         return "never" if value > 0 else "-"
+    if 0.99 < value < 1.0:
+        return f"{value:.{min(1 - int(np.floor(np.log10(1.0 - value))), 8)}f}"
     size, letter = _magnitude(value)
     value = value / size
     return f"{value:.1f}{letter}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".") + letter

@@ -398,10 +398,11 @@ std::string closing_table(const ComparisonStore& store, const Setup& setup) {
     rate.cells.push_back(human_count(asked / seconds));
   }
   const auto& first = setup.objectives.objectives.front();
-  const auto title =
-      several ? "medians; hypervolume as a share of the best, " + number_text(truth.best())
-              : "medians; regret of " + first.name + " beyond the best, " +
-                    number_text(first.minimised(truth.best()));
+  const auto title = several ? "medians; true hypervolume of the fronts that searches chose, as a "
+                               "share of the best, " +
+                                   number_text(truth.best())
+                             : "medians; regret of " + first.name + " beyond the best, " +
+                                   number_text(first.minimised(truth.best()));
   return title + "\n" + aligned({names, seeds, outcome, asks, rate});
 }
 
