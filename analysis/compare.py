@@ -107,8 +107,8 @@ def verdict(result: Comparison, words: Words) -> pages.Section:
     best, algorithms = result.algorithms[0], result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. Trainings of a search: "
-             f"{result.budget}."]
+    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. Trainings of a search: at "
+             f"most {result.budget}{_spending_less(result)}."]
     if len(algorithms) > 1:
         level = [algorithms[j].name for j in range(1, len(algorithms))
                  if words.verdict(0, j) == "not told apart"]
@@ -120,7 +120,46 @@ def verdict(result: Comparison, words: Words) -> pages.Section:
         items += _against_reference(result, words)
     if result.true:
         items.append(_bias(result, words))
+        items.append("All this holds for this table: its means over a few seeds are taken as exact, "
+                     "and intervals are over searches. Which mechanism is really the best, it "
+                     "cannot say to such a precision.")
+    if _knows_unseen(result):
+        items.append(_unseen_verdict(result, words))
     return pages.Section("Verdict", [pages.Bullets(items + result.searches.remarks)])
+
+
+def _spending_less(result: Comparison) -> str:
+    less = [f"{algorithm.name} {number(algorithm.trainings.mean())}"
+            for algorithm in result.algorithms
+            if algorithm.trainings.mean() < 0.95 * result.budget]
+    return f"; on average less: {_listed(less)}" if less else ""
+
+
+def _knows_unseen(result: Comparison) -> bool:
+    return any(np.isfinite(algorithm.each("end_unseen")).any() for algorithm in result.algorithms)
+
+
+def _unseen_improvement(result: Comparison, i: int) -> statistics.Interval:
+    """Of an algorithm over the reference, by the replicates that the searches have not seen."""
+    values = [result.algorithms[j].each("end_unseen") for j in (i, result.reference)]
+    return statistics.probability_of_improvement(
+        *(value[np.isfinite(value)][:, None] for value in values))
+
+
+def _unseen_verdict(result: Comparison, words: Words) -> str:
+    text = ("The truth contains the training that answered. Judged by the other replicates alone, "
+            "which know nothing of the choice, ")
+    means = {algorithm.name: float(np.nanmean(algorithm.each("end_unseen")))
+             for algorithm in result.algorithms}
+    least, most = min(means, key=means.get), max(means, key=means.get)
+    text += (f"winners have a mean {words.goal.title} from {number(means[least])} ({least}) to "
+             f"{number(means[most])} ({most})")
+    if result.reference is None:
+        return text + "."
+    better = [a.name for i, a in enumerate(result.algorithms)
+              if i != result.reference and _unseen_improvement(result, i).low > 0.5]
+    return text + ("; better than " + words.reference + " are then "
+                   + (_listed(better) if better else "none") + ".")
 
 
 def _against_reference(result: Comparison, words: Words) -> list[str]:
@@ -134,7 +173,11 @@ def _against_reference(result: Comparison, words: Words) -> list[str]:
 
 
 def _bias(result: Comparison, words: Words) -> str:
-    means = {algorithm.name: result.optimism(algorithm).mean() for algorithm in result.algorithms}
+    means = {algorithm.name: np.nanmean(result.optimism(algorithm))
+             for algorithm in result.algorithms
+             if np.isfinite(result.optimism(algorithm)).any()}
+    if not means:
+        return "No search has measured anything."
     least, most = min(means, key=means.get), max(means, key=means.get)
     what = "front looks" if result.several else "winner looks"
     unit = "of the whole hypervolume" if result.several else words.goal.title
@@ -352,16 +395,25 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
         return pages.Section("Believed against true", [])
     what = "front's hypervolume" if result.several else f"winner's {words.goal.title}"
     known = result.searches.candidates.believed is not None
+    unseen = _knows_unseen(result)
     rows, bars = [], []
-    for algorithm in result.algorithms:
+    for i, algorithm in enumerate(result.algorithms):
         interval = statistics.mean_interval(result.optimism(algorithm))
         means = [words.value(algorithm.each(name).mean())
                  for name in ("end_believed", "end_expected", "end_true")]
         rows.append([algorithm.name, _interval(interval), number(means[0]),
                      *([number(means[1])] if known else []), number(means[2])])
+        if unseen:
+            rows[-1].append(f"{np.nanmean(algorithm.each('end_unseen')):.4g}")
+            if result.reference is not None:
+                rows[-1].append("reference" if i == result.reference
+                                else _interval(_unseen_improvement(result, i)))
         bars.append(figures.Row(algorithm.name, words.styles[algorithm.name], *interval))
     head = ["algorithm", "optimism [95 %]", f"{what}, believed",
-            *(["mean of all replicates"] if known else []), "true"]
+            *(["mean of all replicates"] if known else []), "true",
+            *(["on unseen replicates"] if unseen else []),
+            *([f"P(better than {words.reference}) there [95 %]"]
+              if unseen and result.reference is not None else [])]
     against = ("the mean of all replicates of the same candidates on the same split" if known
                else "their true values")
     judged = ("The front that a searcher believes in is judged here by its own members, not by "
@@ -378,6 +430,11 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
             "another." if known else
             f"Optimism is how much better the result looked than {against}: the best of many "
             f"noisy values is partly the luckiest. {judged}Means over searches."),
+        pages.Paragraph(
+            "The mean contains the training that answered, so that optimism is understated; of r "
+            "replicates of which a search sees one, by a factor of (r - 1) / r."
+            + (" Unseen replicates are the others of the winner, on the test split." if unseen
+               else "")),
         pages.Pictures({"optimism.svg": svg}), pages.Table(head, rows)])
 
 
@@ -436,6 +493,8 @@ def summary(result: Comparison, words: Words) -> str:
             "believed_mean": words.value(algorithm.each("end_believed").mean()),
             "expected_mean": words.value(algorithm.each("end_expected").mean()),
             "true_mean": words.value(algorithm.each("end_true").mean()),
+            "unseen_mean": np.nanmean(algorithm.each("end_unseen"))
+            if np.isfinite(algorithm.each("end_unseen")).any() else np.nan,
             "optimism": optimism.point, "optimism_low": optimism.low,
             "optimism_high": optimism.high,
             "improvement": against[0], "improvement_low": against[1],

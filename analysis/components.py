@@ -334,8 +334,8 @@ def _what_decides(study: Study) -> str:
     by_size = {size: sum(effect.share.point for effect in effects if len(effect.term) == size)
                for size in (1, 2)}
     named = _listed([f"{_name(effect.term)} {_interval(effect.share, _share)}" for effect in top])
-    text = (f"Most of the variance of {title} over all {study.factorial.combinations} combinations "
-            f"is decided by {named}." if top else
+    text = (f"The largest shares of the variance of {title} over all "
+            f"{study.factorial.combinations} combinations are those of {named}." if top else
             f"No component's effect on {title} stands out of the noise.")
     return (f"{text} Main effects together: {_share(by_size[1])}; interactions of two: "
             f"{_share(by_size[2])}; of more: {_share(1 - by_size[1] - by_size[2])}.")
@@ -351,7 +351,7 @@ def _best(study: Study) -> str:
              ", which is not told apart from nothing.")
     if study.held_out:
         text += (" Being chosen may flatter it: the best of all seeds but one gains "
-                 f"{_interval(study.held_out)} in the seed left out.")
+                 f"{number(study.held_out.point)} in the seed left out, on average.")
     return text
 
 
@@ -364,13 +364,13 @@ def _what_carries(study: Study) -> str:
     rest = [each.gene for each in known if each not in clear]
     text = "Of its components, "
     if clear:
-        text += _listed([f"{each.gene} (without it worse by {_interval(each.difference)})"
-                         for each in clear]) + (" carries" if len(clear) == 1 else " carry")
-        text += " the gain"
+        text += "it is clearly worse without " + _listed(
+            [f"{each.gene} (by {_interval(each.difference)})" for each in clear])
     else:
-        text += "none is shown to carry the gain by itself"
+        text += "none is shown to make it better by itself"
     text += f"; no difference is shown for {_listed(rest)}" if rest else ""
-    return text + (f"; not recorded without {_listed(unknown)}." if unknown else ".")
+    text += f"; not recorded without {_listed(unknown)}." if unknown else "."
+    return text + " The intervals are not corrected, and these seeds have chosen the mechanism."
 
 
 def _how_noisy(found: noise.Noise, goal: Objective) -> str:

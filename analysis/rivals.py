@@ -31,6 +31,7 @@ import numpy as np
 
 from nas_analysis import tables
 from nas_analysis.factorial import Factorial
+from nas_analysis.replay import replay_order
 from nas_analysis.tables import Table, TableError
 
 try:
@@ -48,45 +49,6 @@ ASKS_PER_TRAINING = 50
 FAILURE = 10.0  # scaled value of what could not be measured: as far beyond the worst
 MODES = ("noisy", "mean", "paired")
 POPULATION = 12  # of DEAP's algorithms, which have no default: that of the published search
-WORD = 1 << 64
-
-
-def mix64(z: int) -> int:
-    """SplitMix64's finaliser, as src/core/seed.hpp has it."""
-    z = (z + 0x9e3779b97f4a7c15) % WORD
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9 % WORD
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb % WORD
-    return z ^ (z >> 31)
-
-
-def derive_seed(run_seed: int, replicate: int, purpose: str, name: str) -> int:
-    """The seed of one use of randomness, as src/core/seed.cpp has it."""
-    z = mix64(run_seed % WORD)
-    for word in (replicate, _hash_name(purpose), _hash_name(name)):
-        z = mix64(z ^ word)
-    return z
-
-
-def _hash_name(name: str) -> int:
-    """FNV-1a, 64 bits."""
-    word = 0xcbf29ce484222325
-    for byte in name.encode():
-        word = (word ^ byte) * 0x100000001b3 % WORD
-    return word
-
-
-def replay_order(search_seed: int, mechanism: str, replicates: int) -> list[int]:
-    """The replicates in the order in which they answer a search, as src/table/replay.cpp has it.
-
-    @param mechanism  its name in the mode `noisy`, "" in the mode `paired`.
-    """
-    state = derive_seed(search_seed, 0, "replay", mechanism)
-    pool = list(range(replicates))
-    for i in range(replicates, 1, -1):  # Fisher and Yates
-        other = mix64(state) * i >> 64
-        state = (state + 0x9e3779b97f4a7c15) % WORD
-        pool[i - 1], pool[other] = pool[other], pool[i - 1]
-    return pool
 
 
 @dataclasses.dataclass(frozen=True)

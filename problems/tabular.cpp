@@ -88,6 +88,7 @@ class Tabular final : public Problem {
       throw InputError("problem.step = " + std::to_string(step_) + ", must be one of " +
                        join(known));
     }
+    require_recorded_replicates(inputs.evaluation);
     for (const auto& objective : objectives_->objectives) require_measured(objective);
     for (const auto& constraint : objectives_->constraints) require_measured(constraint.quantity);
   }
@@ -182,6 +183,24 @@ class Tabular final : public Problem {
   }
 
  private:
+  /// A replicate that came twice would pass for two.
+  void require_recorded_replicates(const Parameters& evaluation) const {
+    const auto replicates = evaluation.get<std::int64_t>("replicates");
+    const auto racing = evaluation.get<std::int64_t>("racing_replicates");
+    const auto recorded = mode_ == ReplayMode::mean ? 1 : table_.num_replicates();
+    const auto refuse = [&](const char* setting, std::int64_t value, const std::string& why) {
+      throw InputError(std::string("evaluation.") + setting + " = " + std::to_string(value) + why);
+    };
+    const auto most = ", must be at most " + std::to_string(recorded) + ": the table has no more" +
+                      (mode_ == ReplayMode::mean ? " under problem.mode = mean" : "");
+    if (replicates > recorded) refuse("replicates", replicates, most);
+    if (racing > recorded) refuse("racing_replicates", racing, most);
+    if (racing > 0 && mode_ != ReplayMode::paired) {
+      refuse("racing_replicates", racing,
+             ", must be 0 unless problem.mode = paired: races compare equal seeds");
+    }
+  }
+
   [[nodiscard]] std::int64_t number_of(const std::string& candidate) const {
     if (const auto number = table_.find(candidate)) return *number;
     throw InputError("the table has no " + candidate);

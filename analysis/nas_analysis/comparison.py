@@ -1,6 +1,7 @@
 """What repeated searches say about the algorithms that made them: numbers only, no text, no ink.
 
-The unit is one complete search. Ground truth, where the stores hold it, judges; no search saw it.
+The unit is one complete search. Ground truth, where the stores hold it, judges: a table's mean over
+all replicates, among them the one that answered the search.
 
 The gap of a search is what its algorithm is judged by, minimised, 0 = nothing better exists:
   one objective       true value of the incumbent - best true value of any candidate (regret),
@@ -17,7 +18,7 @@ import re
 
 import numpy as np
 
-from . import anytime, attainment, indicators, statistics, stores
+from . import anytime, attainment, indicators, replay, statistics, stores
 
 QUARTILES = (0.25, 0.5, 0.75)
 NUM_TARGETS = 51
@@ -42,6 +43,8 @@ class Trace:
     end_believed: float
     end_expected: float
     end_true: float
+    # Mean over the replicates of the incumbent that the search has not seen; nan = not known.
+    end_unseen: float
     front: np.ndarray  # (n, m) what it has found: non-dominated (true) values; several objectives
     repeated: float  # share of the asks for a candidate that was asked for before
     asked: int
@@ -257,6 +260,7 @@ def _common(search: stores.Search) -> dict:
 
 def _judge_of_values(searches: stores.Searches):
     truth, expected = searches.candidates.truth, searches.candidates.believed
+    unseen = None if truth is None else replay.unseen(searches)
     if truth is None:
         optimum = min(float(search.fitness.min()) for search in searches.searches)
     else:
@@ -269,11 +273,14 @@ def _judge_of_values(searches: stores.Searches):
             np.where(leaders < 0, np.inf, search.truth[leaders, 0])
         last = leaders[-1]
         winner = search.candidates[last]
+        charged = np.diff(search.trained, prepend=0)[search.candidates == winner].sum()
         return Trace(gap=values - optimum, believed=believed,
                      end_believed=float(believed[-1]),
                      end_expected=np.nan if expected is None or last < 0
                      else float(expected[winner, 0]),
                      end_true=np.nan if truth is None else float(values[-1]),
+                     end_unseen=np.nan if unseen is None or last < 0
+                     else unseen.mean(search.seed, int(winner), int(charged)),
                      front=np.empty((0, 1)), **_common(search))
 
     return judge
@@ -309,6 +316,7 @@ def _judge_of_fronts(searches: stores.Searches):
                      end_expected=np.nan if expected is None
                      else volume(expected[chosen]) / whole_believed,
                      end_true=np.nan if truth is None else volume(truth[chosen]) / whole,
+                     end_unseen=np.nan,
                      front=known[indicators.non_dominated(known)], **_common(search))
 
     return judge

@@ -13,9 +13,6 @@ namespace nas {
 /// Settings of the section `retest`, where there is one.
 std::vector<Setting> retest_settings();
 
-/// The first replicate of a re-test: far beyond those of any search, so that its seeds are fresh.
-constexpr std::int64_t kFirstHeldOutReplicate = 1'000'000;
-
 /// Trains what a search found (its front; with one objective the best few), the baseline and the
 /// tuned mechanisms again, all on the same seeds that the search has not used, and scores the test
 /// split too: what was selected by its score is judged by another one. Recorded as "retest".

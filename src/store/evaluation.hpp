@@ -17,6 +17,9 @@ std::string_view to_string(Status status);
 /// @throws InputError for another text.
 Status parse_status(std::string_view text);
 
+/// The first replicate of a re-test: far beyond those of any search, so that its seeds are fresh.
+inline constexpr std::int64_t kFirstHeldOutReplicate = 1'000'000;
+
 /// Sums over the scored targets of a split, so that any definition of perplexity can be computed
 /// later. nll in nats.
 struct Scores {

@@ -65,6 +65,27 @@ nlohmann::json common_identity(const Evaluation& evaluation) {
   return identity;
 }
 
+/// Whether an evaluation was made by the search of a run: not on the held-out seeds of its re-test,
+/// nor under the settings that its tuning tried.
+bool of_the_search(const Evaluation& evaluation, const nlohmann::json& training) {
+  if (evaluation.replicate >= kFirstHeldOutReplicate) return false;
+  const auto used = evaluation.identity.find("training");
+  if (used == evaluation.identity.end()) return true;
+  return std::all_of(used->items().begin(), used->items().end(), [&training](const auto& setting) {
+    return !training.contains(setting.key()) || training.at(setting.key()) == setting.value();
+  });
+}
+
+std::vector<Evaluation> of_the_search(const Store& store) {
+  const auto config = store.meta("config").value_or(nlohmann::json::object());
+  const auto training = config.value("training", nlohmann::json::object());
+  auto evaluations = store.evaluations();
+  std::erase_if(evaluations, [&training](const Evaluation& evaluation) {
+    return !of_the_search(evaluation, training);
+  });
+  return evaluations;
+}
+
 /// Takes one store after the other.
 class Packer {
  public:
@@ -72,7 +93,7 @@ class Packer {
 
   void take(const fs::path& given) {
     const Store store(store_file(given), Store::Mode::read_only);
-    const auto evaluations = cells_of(store.evaluations());
+    const auto evaluations = cells_of(of_the_search(store));
     if (evaluations.empty()) return;
     require_agreement(given, store, evaluations);
     Sha256 hash;
@@ -108,8 +129,15 @@ class Packer {
       throw InputError(given.string() + ": nothing was measured there, such as latency");
     }
     for (auto& [key, cell] : cells_) {
-      const auto found = measured.find(key.first);
-      if (found != measured.end()) cell.evaluation.measured.update(found->second);
+      // All or none: values of two machines cannot be ranked together.
+      for (const auto& name : names) {
+        const auto& values = measured[key.first];
+        if (!values.contains(name)) {
+          throw InputError(given.string() + ": " + name + " of " + key.first +
+                           " was not measured there, must be measured of every mechanism");
+        }
+        cell.evaluation.measured[name] = values.at(name);
+      }
     }
     packed_.content.sources.push_back(
         {{"name", run_name(given)},
@@ -244,7 +272,7 @@ Packed pack(const std::vector<fs::path>& stores, const std::string& name,
 
 Comparison compare(const Table& table, const fs::path& store) {
   Comparison comparison;
-  for (const auto& recorded : Store(store_file(store), Store::Mode::read_only).evaluations()) {
+  for (const auto& recorded : of_the_search(Store(store_file(store), Store::Mode::read_only))) {
     if (!without_dropout(recorded.candidate)) continue;
     ++comparison.cells;
     const auto mechanism = table.find(recorded.candidate);

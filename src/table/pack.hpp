@@ -23,9 +23,10 @@ std::filesystem::path store_file(const std::filesystem::path& store_or_folder);
 /// Collects the finished trainings of one or several runs, perhaps of several machines, which must
 /// agree in everything that determines their results but candidate and replicate. A cell that
 /// several runs have must be the same in all of them in its comparable part; the first one is kept.
-/// @param measured  a run from which the measured objectives (latency, energy) are taken instead,
-/// as far as it has them: one of the same model, however short its trainings, on another device or
-/// in a quieter moment; empty: none.
+/// What a run's tuning and re-test trained is left out.
+/// @param measured  a run from which the measured objectives (latency, energy) that it has are
+/// taken instead, for every mechanism: one of the same model, however short its trainings, on
+/// another device or in a quieter moment; empty: none.
 /// @throws InputError naming every key in which the runs differ; the cell of which they hold two;
 /// a run of another problem; no training of a mechanism without attention dropout; a run `measured`
 /// of another model.

@@ -245,7 +245,7 @@ class Training {
     loss_steps_ = state.at("loss_steps");
     curve_ = state.at("curve").get<std::vector<CurvePoint>>();
     earlier_seconds_ = state.at("seconds");
-    earlier_cpu_seconds_ = state.at("cpu_seconds");
+    earlier_cpu_seconds_ = state.value("cpu_seconds", 0.0);
   }
 
   const Corpus& corpus_;

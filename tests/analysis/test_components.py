@@ -286,9 +286,9 @@ class Program(unittest.TestCase):
         self.assertLess(float(share["gating"]["p_holm"]), 1e-6)
         self.assertGreater(float(share["similarity x gating"]["p_holm"]), 0.05)
         text = self.written()
-        self.assertIn("variance of test perplexity over all 8 combinations is decided by gating",
+        self.assertIn("variance of test perplexity over all 8 combinations are those of gating",
                       text)
-        self.assertIn("Of its components, gating (without it worse by", text)
+        self.assertIn("Of its components, it is clearly worse without gating (by", text)
         ablations = {name: float(row["value"]) for name, row in self.rows("ablation").items()}
         for name, difference in ablations.items():
             if "gating" in name:

@@ -59,7 +59,7 @@ class Verdicts(PageTest):
     def test_noise_is_no_difference(self):
         self.fixture(objectives=1, replicates=2, noise=8.0)
         words = self.words()
-        self.assertIn("No difference from the baseline in perplexity is significant", words)
+        self.assertIn("No mechanism is significantly better than the baseline in perplexity", words)
         self.assertIn("their order is not known", words)
         self.assertNotIn("for the better in perplexity (", words)
 

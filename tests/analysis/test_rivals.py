@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 import rivals
 from fake_tables import cell, functions, write_table
-from nas_analysis import stores, tables
+from nas_analysis import replay, stores, tables
 
 SPACE = {"similarity": ["dot", "cosine"], "normalization": ["softmax", "relu_norm"],
          "gating": ["none", "output_gate"], "temperature": ["fixed", "learned"]}
@@ -66,7 +66,7 @@ def genotype(name: str) -> dict[str, str]:
 class Noise(unittest.TestCase):
     def test_orders_are_those_of_the_programs(self):
         for seed, mechanism, order in ORDERS:
-            self.assertEqual(rivals.replay_order(seed, mechanism, len(order)), order)
+            self.assertEqual(replay.replay_order(seed, mechanism, len(order)), order)
 
 
 class Asking(Rivals):
@@ -79,7 +79,7 @@ class Asking(Rivals):
         self.assertEqual(oracle.trained, [1, 2, 2])
         self.assertEqual(oracle.seconds[1], oracle.seconds[2])
         for name, answer, spent in zip((first, second), answers, np.diff([0, *oracle.seconds])):
-            replicate = rivals.replay_order(42, name, 3)[0]
+            replicate = replay.replay_order(42, name, 3)[0]
             self.assertAlmostEqual(answer[0],
                                    self.cells[name, replicate]["values"]["perplexity"])
             self.assertEqual(spent, replicate + 1)
@@ -111,7 +111,19 @@ class Asking(Rivals):
         mean = rivals.Oracle(self.study(mode="mean"), 7)(genotype(name))[0]
         self.assertAlmostEqual(mean, np.exp(np.mean(np.log(values))))
         paired = rivals.Oracle(self.study(mode="paired"), 7)(genotype(name))[0]
-        self.assertAlmostEqual(paired, values[rivals.replay_order(7, "", 3)[0]])
+        self.assertAlmostEqual(paired, values[replay.replay_order(7, "", 3)[0]])
+
+    def test_unseen_replicates_are_the_others(self):
+        table = self.study().table
+        names = list(reversed(table.mechanisms))  # numbered otherwise than in the table
+        for mode in ("noisy", "paired"):
+            unseen = replay.Unseen(table, mode, names)
+            for candidate, name in enumerate(names[:4]):
+                order = replay.replay_order(7, name if mode == "noisy" else "", 3)
+                tests = [self.cells[name, seed]["values"]["test_perplexity"] for seed in order]
+                self.assertAlmostEqual(unseen.mean(7, candidate, 1), np.mean(tests[1:]))
+                self.assertAlmostEqual(unseen.mean(7, candidate, 2), tests[2])
+                self.assertTrue(np.isnan(unseen.mean(7, candidate, 3)))
 
     def test_truth_is_of_the_test_split(self):
         study = self.study(names=("perplexity", "latency"))

@@ -250,7 +250,7 @@ TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
       EXPECT_EQ(comparison.seeds(static_cast<std::int64_t>(i)).size(), 1U) << algorithms[i].name;
     }
   }
-  EXPECT_EQ(count, 2);
+  EXPECT_GE(count, 4);
 }
 
 TEST_F(ComparisonRunTest, BadInputWritesNothing) {

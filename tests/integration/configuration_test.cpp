@@ -104,6 +104,7 @@ YAML::Node mutated(const YAML::Node& original, const Path& path, Kind kind) {
 class ConfigurationTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    fs::current_path(NAS_SOURCE_DIR);  // from which configurations name tables
     const auto* before = std::getenv("NAS_DATA_DIR");
     if (before != nullptr) data_before_ = before;
     std::string text;
@@ -126,6 +127,7 @@ class ConfigurationTest : public ::testing::Test {
     }
   }
   void TearDown() override {
+    fs::current_path(folder_before_);
     if (data_before_) {
       setenv("NAS_DATA_DIR", data_before_->c_str(), 1);
     } else {
@@ -150,6 +152,7 @@ class ConfigurationTest : public ::testing::Test {
   TemporaryFolder folder_;
   std::set<std::string> files_;
   std::optional<std::string> data_before_;
+  fs::path folder_before_ = fs::current_path();
 };
 
 TEST_F(ConfigurationTest, EveryShippedOneHasAPlan) {

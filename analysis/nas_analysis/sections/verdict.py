@@ -111,8 +111,14 @@ def _certainty(run: Run) -> str:
 def _largest(run: Run, compared: list[Difference], objective: int) -> str:
     first = min(compared, key=lambda d: -d.value if run.objectives[objective].maximise
                 else d.value)
-    return (f"No difference from the baseline in {run.objectives[objective].name} is significant: "
-            f"the largest for the better is {signed(first.value)} (95 % interval "
+    name = run.objectives[objective].name
+    worse = sum(d.significant for d in compared)
+    text = f"No mechanism is significantly better than the baseline in {name}"
+    if worse:
+        text += f", {worse} of {len(compared)} significantly worse"
+    if not run.objectives[objective].is_better(first.value, 0.0):
+        return f"{text}; none scored better at all."
+    return (f"{text}: the largest difference for the better is {signed(first.value)} (95 % interval "
             f"{range_text(first.low, first.high)}, {p_value(first.p_holm)} after Holm over "
             f"{counted(len(compared), 'comparison')}, n = {first.n}).")
 
