@@ -144,8 +144,9 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
       const auto given = contender.record();
       if (given.name != recorded.name || given == recorded) continue;
       const auto both = [](const ComparedAlgorithm& algorithm) {
-        return nlohmann::json{
-            {algorithm.name, {{"key", algorithm.key}, {"settings", algorithm.settings}}}};
+        auto settings = algorithm.settings;
+        settings["name"] = algorithm.key;
+        return nlohmann::json{{algorithm.name, settings}};
       };
       for (const auto& difference : differing_keys(both(recorded), both(given))) {
         differences.push_back("algorithms." + difference);

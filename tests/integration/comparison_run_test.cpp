@@ -219,6 +219,10 @@ TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
                  {"problem.table=" + (folder_ / "other.table").string()});
   (void)write("a.yaml", algorithms("[{name: evo_ga, population: 9}]") + "seeds: 2\n");
   expect_refusal("algorithms.evo_ga.population: 8 -> 9", {});
+  (void)write(
+      "a.yaml",
+      algorithms("[{name: regularized_evolution, label: evo_ga, population: 8}]") + "seeds: 2\n");
+  expect_refusal("algorithms.evo_ga.name: \"evo_ga\" -> \"regularized_evolution\"", {});
   (void)write("a.yaml",
               algorithms("[{name: evo_ga, population: 9, label: larger}]") + "seeds: 2\n");
   EXPECT_EQ(compare(config, "a"), 0) << text();

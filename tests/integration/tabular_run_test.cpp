@@ -1,11 +1,15 @@
 #include <csignal>
 
+#include <gmock/gmock.h>
+
 #include "integration/program.hpp"
 #include "store/store.hpp"
 #include "unit/small_table.hpp"
 
 namespace nas::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 /// Searches on a small table, as a user runs them.
 class TabularRunTest : public ProgramTest {
@@ -66,6 +70,24 @@ TEST_F(TabularRunTest, ABudgetOfTrainingSecondsEndsIt) {
   EXPECT_NE(text().find("3 min 20 s of training"), std::string::npos) << text();
   EXPECT_EQ(run("nas-run", search("b", {"budget.gpu_seconds=200"})), 2);
   EXPECT_NE(text().find("must be 0 on the device cpu"), std::string::npos) << text();
+}
+
+TEST_F(TabularRunTest, MoreReplicatesThanItHoldsAreRefused) {
+  const auto expect_refusal = [this](const std::vector<std::string>& more, const std::string& why) {
+    EXPECT_EQ(run("nas-run", search("refused", more)), 2);
+    EXPECT_THAT(text(), HasSubstr(why));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "refused")) << why;
+  };
+  expect_refusal({"evaluation.replicates=4"},
+                 "evaluation.replicates = 4, must be at most 3: the table has no more");
+  expect_refusal({"evaluation.replicates=2", "problem.mode=mean"},
+                 "evaluation.replicates = 2, must be at most 1: the table has no more under "
+                 "problem.mode = mean");
+  expect_refusal({"evaluation.racing_replicates=3"},
+                 "evaluation.racing_replicates = 3, must be 0 unless problem.mode = paired");
+  EXPECT_EQ(
+      run("nas-run", search("raced", {"evaluation.racing_replicates=3", "problem.mode=paired"})), 0)
+      << text();
 }
 
 TEST_F(TabularRunTest, WhatTheTableLacksIsRefusedBeforeAnythingIsWritten) {

@@ -96,6 +96,21 @@ TEST_F(PackTest, MeasurementsMayComeFromAnotherRun) {
               HasSubstr("nothing: nothing was measured there"));
 }
 
+TEST_F(PackTest, WhatFollowedTheSearchIsLeftOut) {
+  auto cells = small_cells();
+  auto held_out = small_evaluation(cells.front().candidate, kFirstHeldOutReplicate);
+  auto tuned = cells.front();
+  tuned.identity["training"]["learning_rate"] = 0.5;
+  tuned.id = sha256(tuned.identity.dump());
+  cells.insert(cells.end(), {held_out, tuned});
+  const auto run = store("run", cells);
+  Store(run / "store.sqlite").set_meta("config", {{"training", {{"learning_rate", 3e-4}}}});
+  const auto packed = pack({run}, "small");
+  EXPECT_EQ(packed.content.cells.size(), 36U);
+  EXPECT_THAT(packed.missing, IsEmpty());
+  EXPECT_EQ(compare(table({run}), run).cells, 36);
+}
+
 TEST_F(PackTest, RunsOfSeveralMachinesAreOneTable) {
   const auto cells = small_cells();
   const auto whole = table({store("whole", cells)});
