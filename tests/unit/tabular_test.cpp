@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
+#include "evaluation/settings.hpp"
 #include "paper_components.hpp"
 #include "search/algorithm.hpp"
 #include "search/problem.hpp"
@@ -81,6 +82,7 @@ class TabularTest : public ::testing::Test {
     ProblemInputs inputs;
     inputs.seed = seed;
     inputs.settings = settings(mode, step);
+    inputs.evaluation = Parameters(evaluation_settings());
     inputs.objectives = &objectives_;
     return kind().make(inputs);
   }
