@@ -18,6 +18,7 @@ import sys
 import numpy as np
 
 from nas_analysis import comparison, figures, pages, statistics, stores
+from nas_analysis.arguments import positive
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.figures import number
 
@@ -520,13 +521,6 @@ def summary(result: Comparison, words: Words) -> str:
     return text.getvalue()
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value}, must be at least 1")
-    return value
-
-
 def main(arguments: list[str]) -> int:
     """The program; returns its exit code: 2 for bad input, and then nothing is written."""
     parser = argparse.ArgumentParser(prog="compare.py", description=__doc__,
@@ -537,9 +531,9 @@ def main(arguments: list[str]) -> int:
                         help="what the others are compared with; random_search if it is there")
     parser.add_argument("--show", action="append", default=[], metavar="ALGORITHM",
                         help="one to highlight, and to compare with the reference in the plane")
-    parser.add_argument("--budget", type=_positive, metavar="N",
+    parser.add_argument("--budget", type=positive, metavar="N",
                         help="trainings a search may use; all it was given if left out")
-    parser.add_argument("--resamples", type=_positive, default=50_000, metavar="N",
+    parser.add_argument("--resamples", type=positive, default=50_000, metavar="N",
                         help="of the bootstrap (default: %(default)s)")
     options = parser.parse_args(arguments)
     try:

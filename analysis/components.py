@@ -21,7 +21,8 @@ import sys
 
 import numpy as np
 
-from nas_analysis import component_figures, factorial, figures, noise, pages, statistics, tables
+from nas_analysis import (component_figures, factorial, figures, noise, pages, sqlite_files,
+                          statistics, tables)
 from nas_analysis.factorial import Factorial, Term
 from nas_analysis.figures import number
 from nas_analysis.tables import Table, TableError
@@ -685,13 +686,11 @@ def _asks(path: str) -> tuple:
     file = file / "store.sqlite" if file.is_dir() else file
     if not file.is_file():
         raise TableError(f"--run {file}: no such file; give a run's folder or its store.sqlite")
-    mode = "mode=ro" if pathlib.Path(f"{file}-wal").exists() else "immutable=1"
     try:
-        database = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
+        database = sqlite_files.open_read_only(file)
         rows = list(database.execute(
             "SELECT number, batch, genotype, fitness FROM asks ORDER BY number"))
-        meta = {key: json.loads(value) for key, value in
-                database.execute("SELECT key, value FROM meta")}
+        meta = sqlite_files.meta(database)
         database.close()
     except sqlite3.DatabaseError as error:
         raise TableError(f"--run {file}: not the store of a run: {error}") from None

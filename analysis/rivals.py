@@ -29,7 +29,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nas_analysis import tables
+from nas_analysis import sqlite_files, tables
+from nas_analysis.arguments import positive
 from nas_analysis.factorial import Factorial
 from nas_analysis.replay import replay_order
 from nas_analysis.tables import Table, TableError
@@ -349,9 +350,8 @@ def _like(path: str) -> dict:
     if not file.is_file():
         raise TableError(f"--like {file}: no such file; give a comparison.sqlite")
     try:
-        database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
-        meta = {key: json.loads(value) for key, value in
-                database.execute("SELECT key, value FROM meta")}
+        database = sqlite_files.open_read_only(file)
+        meta = sqlite_files.meta(database)
         first, = database.execute("SELECT min(seed) FROM searches").fetchone()
         database.close()
         return {"objectives": meta["objectives"], "budget": meta["budget"]["trainings"],
@@ -378,13 +378,6 @@ def _chosen(only: list[str], several: bool) -> list[Rival]:
     return chosen
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value}, must be at least 1")
-    return value
-
-
 def main(arguments: list[str]) -> int:
     """The program; returns its exit code: 2 for bad input, and then nothing is written."""
     parser = argparse.ArgumentParser(prog="rivals.py", description=__doc__,
@@ -395,11 +388,11 @@ def main(arguments: list[str]) -> int:
                         help="whose objectives, ranges, budget, mode and first seed are taken")
     parser.add_argument("--objectives", default="perplexity", metavar="NAMES",
                         help="by commas, without --like (default: %(default)s)")
-    parser.add_argument("--budget", type=_positive, metavar="N",
+    parser.add_argument("--budget", type=positive, metavar="N",
                         help="trainings of a search (default: 93)")
-    parser.add_argument("--asks", type=_positive, metavar="N",
+    parser.add_argument("--asks", type=positive, metavar="N",
                         help="that a search may make (default: 50 times its trainings)")
-    parser.add_argument("--seeds", type=_positive, default=100, metavar="N",
+    parser.add_argument("--seeds", type=positive, default=100, metavar="N",
                         help="searches of each algorithm (default: %(default)s)")
     parser.add_argument("--first-seed", type=int, metavar="S", help="(default: 42)")
     parser.add_argument("--mode", choices=MODES, help="what answers (default: noisy)")

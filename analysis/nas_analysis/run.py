@@ -15,6 +15,7 @@ from typing import Any, Iterable
 
 import numpy as np
 
+from nas_analysis import sqlite_files
 from nas_analysis.indicators import non_dominated
 
 SCHEMA_VERSION = 2
@@ -149,18 +150,11 @@ def _open(path: Path) -> sqlite3.Connection:
     file = path / "store.sqlite" if path.is_dir() else path
     if not file.is_file():
         raise BadInput(f"{path}: no such store; give a run's folder or its store.sqlite")
-    # A closed store in a folder that cannot be written to opens only as immutable.
-    for mode in ("mode=ro", "immutable=1"):
-        connection = sqlite3.connect(f"{file.resolve().as_uri()}?{mode}", uri=True)
-        try:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            break
-        except sqlite3.OperationalError:
-            connection.close()
-        except sqlite3.DatabaseError as error:
-            raise BadInput(f"{file}: not a readable store: {error}") from error
-    else:
-        raise BadInput(f"{file}: not a readable store")
+    try:
+        connection = sqlite_files.open_read_only(file)
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise BadInput(f"{file}: not a readable store: {error}") from error
     if version != SCHEMA_VERSION:
         raise BadInput(
             f"{file}: not a store of version {SCHEMA_VERSION} (its version is {version})"
@@ -181,10 +175,7 @@ class Run:
         """Reads a run's folder or store. Raises BadInput."""
         connection = _open(path)
         try:
-            self.meta: dict[str, Any] = {
-                key: json.loads(value)
-                for key, value in connection.execute("SELECT key, value FROM meta")
-            }
+            self.meta: dict[str, Any] = sqlite_files.meta(connection)
             self.evaluations = [
                 Evaluation(
                     row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6] != "[]",

@@ -12,6 +12,8 @@ import sqlite3
 
 import numpy as np
 
+from . import sqlite_files
+
 USABLE = ("ok", "stopped_early")  # what has a measured quality
 
 
@@ -144,9 +146,10 @@ def _read(path: pathlib.Path) -> _Store:
     if not file.is_file():
         raise StoreError(f"{file}: no such file; give a run's folder, its store.sqlite, or a "
                          "comparison.sqlite")
-    # A store that nobody writes has no -wal file, and then its folder need not be writable.
-    mode = "mode=ro" if pathlib.Path(f"{file}-wal").exists() else "immutable=1"
-    database = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
+    try:
+        database = sqlite_files.open_read_only(file)
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{file}: cannot be read as a store: {error}") from None
     try:
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
         if {"meta", "asks", "evaluations"} <= tables:
@@ -161,11 +164,6 @@ def _read(path: pathlib.Path) -> _Store:
         database.close()
     raise StoreError(f"{file}: neither the store of a run nor a comparison: it holds the tables "
                      f"{', '.join(sorted(tables)) or '(none)'}")
-
-
-def _meta(database: sqlite3.Connection) -> dict:
-    return {key: json.loads(value) for key, value in
-            database.execute("SELECT key, value FROM meta")}
 
 
 def _objectives(meta: dict) -> list[Objective]:
@@ -188,7 +186,7 @@ def _points(rows: list, objectives: int) -> np.ndarray:
 
 
 def _read_run(file: str, database: sqlite3.Connection) -> _Store:
-    meta = _meta(database)
+    meta = sqlite_files.meta(database)
     if "objectives" not in meta:
         raise StoreError(f"{file}: the run ended before its first evaluation")
     objectives = _objectives(meta)
@@ -228,7 +226,7 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
 
 
 def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
-    meta = _meta(database)
+    meta = sqlite_files.meta(database)
     if meta.get("kind") != "comparison" or meta.get("version") != 1:
         raise StoreError(f"{file}: kind {meta.get('kind')!r}, version {meta.get('version')!r}; "
                          "this reads kind 'comparison', version 1")

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from . import sqlite_files
+
 GENES = ("similarity", "normalization", "gating", "temperature", "bias", "dropout")
 STATUSES = ("ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed")
 MISSING = -1  # status of a cell that was never trained
@@ -164,13 +166,11 @@ def collect(files: Sequence[str]) -> Table:
 def _evaluations(file: str, facts: dict) -> list[tuple]:
     """(candidate, replicate, what it has in common with others, status, curve, values, measured) of
     each evaluation; facts receives what the run says of itself."""
-    mode = "mode=ro" if pathlib.Path(f"{file}-wal").exists() else "immutable=1"
     try:
-        database = sqlite3.connect(f"{pathlib.Path(file).absolute().as_uri()}?{mode}", uri=True)
+        database = sqlite_files.open_read_only(file)
         rows = list(database.execute('SELECT candidate, replicate, status, identity, curve, '
                                      '"values", measured FROM evaluations ORDER BY id'))
-        meta = {key: json.loads(value) for key, value in
-                database.execute("SELECT key, value FROM meta")}
+        meta = sqlite_files.meta(database)
         database.close()
     except sqlite3.DatabaseError as error:
         raise TableError(f"{file}: neither a table nor the store of a run: {error}") from None
