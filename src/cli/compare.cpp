@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <ctime>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -20,6 +19,7 @@
 #include "comparison/table_evaluator.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/thread_clock.hpp"
 #include "core/version.hpp"
 #include "nn/environment.hpp"
 #include "report/columns.hpp"
@@ -36,13 +36,6 @@ using Integer = std::int64_t;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Processor time of the calling thread: what other threads do does not count.
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 /// What all searches of a comparison look into.
@@ -211,7 +204,7 @@ Finished run_search_of(const Job& job, const Setup& setup) {
   auto experiment = job.contender->experiment;
   experiment.seed = static_cast<std::uint64_t>(job.seed);
   const auto options = evaluator_options(experiment);
-  const double before = thread_seconds();
+  const double before = thread_cpu_seconds();
   const auto evaluator =
       std::make_shared<TableEvaluator>(*setup.study, experiment.seed,
                                        TableEvaluator::Options{.repeated = options.repeated,
@@ -220,7 +213,7 @@ Finished run_search_of(const Job& job, const Setup& setup) {
   auto result = search(experiment, setup.objectives, evaluator, {});
   return {.search = {.algorithm = job.algorithm,
                      .seed = job.seed,
-                     .search_seconds = thread_seconds() - before,
+                     .search_seconds = thread_cpu_seconds() - before,
                      .ended_by = std::move(result.ended_by),
                      .trajectory = evaluator->take_trajectory()},
           .recycled = evaluator->num_recycled()};

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "data/corpus.hpp"
 #include "data/data_set.hpp"
 #include "data/vocabulary.hpp"
+#include "report/text.hpp"
 
 namespace nas {
 
@@ -54,12 +54,6 @@ std::string with_commas(std::int64_t number) {
   for (auto end = static_cast<std::ptrdiff_t>(text.size()) - 3; end > 0; end -= 3) {
     text.insert(static_cast<std::size_t>(end), ",");
   }
-  return text;
-}
-
-std::string fixed(double value) {
-  std::string text(32, '\0');
-  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.2f", value)));
   return text;
 }
 
@@ -216,7 +210,8 @@ void print_corpus(const Corpus& corpus) {
   print_windows("valid", corpus.valid);
   print_windows("test", corpus.test);
   if (corpus.unigram_perplexity > 0) {
-    print_line("unigram", "perplexity " + fixed(corpus.unigram_perplexity) + " on valid (add-one)");
+    print_line("unigram",
+               "perplexity " + fixed_text(corpus.unigram_perplexity, 2) + " on valid (add-one)");
   }
   print_line("hash", corpus.hash);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 #include <map>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "report/text.hpp"
 #include "statistics/agreement.hpp"
 #include "table/answer.hpp"
 #include "table/pack.hpp"
@@ -129,12 +129,6 @@ void print_line(const std::string& name, const std::string& value) {
             << '\n';
 }
 
-std::string fixed(double value) {
-  std::string text(32, '\0');
-  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3f", value)));
-  return text;
-}
-
 void print_facts(const Table& table) {
   const auto& facts = table.facts();
   const auto text = [&facts](const char* key) {
@@ -173,8 +167,8 @@ void print_extremes(const Table& table, const FinalNll& nll) {
   if (means.empty()) return;
   const auto [best, worst] = std::minmax_element(means.begin(), means.end());
   for (const auto& [what, which] : {std::pair{"best", best}, std::pair{"worst", worst}}) {
-    print_line(what, table.mechanism(which->second) + ": nll " + fixed(which->first) +
-                         ", perplexity " + fixed(std::exp(which->first)));
+    print_line(what, table.mechanism(which->second) + ": nll " + fixed_text(which->first, 3) +
+                         ", perplexity " + fixed_text(std::exp(which->first), 3));
   }
 }
 
@@ -188,8 +182,8 @@ void print_rank_correlations(const Table& table, const FinalNll& nll) {
   }
   if (pairs.empty()) return;
   const auto [least, most] = std::minmax_element(pairs.begin(), pairs.end());
-  print_line("ranks", "Spearman " + fixed(mean_of(pairs)) + " between replicates, " +
-                          fixed(*least) + " to " + fixed(*most) + " over " +
+  print_line("ranks", "Spearman " + fixed_text(mean_of(pairs), 3) + " between replicates, " +
+                          fixed_text(*least, 3) + " to " + fixed_text(*most, 3) + " over " +
                           counted(static_cast<std::int64_t>(pairs.size()), "pair"));
 }
 
@@ -210,7 +204,7 @@ int info_command(const Words& words) {
   print_line("cells", cells);
   print_line("steps", nlohmann::json(table.steps()).dump());
   print_line("seconds", human_duration(nll.seconds) + " of training");
-  print_line("variance", fixed(intraclass_correlation(nll.groups())) +
+  print_line("variance", fixed_text(intraclass_correlation(nll.groups()), 3) +
                              " of that of the final validation nll is between mechanisms (ICC)");
   print_rank_correlations(table, nll);
   print_extremes(table, nll);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <numbers>
 
@@ -15,6 +14,7 @@
 #include "core/format.hpp"
 #include "core/seed.hpp"
 #include "core/stop.hpp"
+#include "core/thread_clock.hpp"
 #include "nn/memory.hpp"
 #include "training/batches.hpp"
 #include "training/optimizer.hpp"
@@ -33,14 +33,6 @@ constexpr std::int64_t kLossCheckInterval = 100;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Seconds that the calling thread has computed.
-double thread_cpu_seconds() {
-  constexpr double kNanoseconds = 1e-9;
-  std::timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + kNanoseconds * static_cast<double>(time.tv_nsec);
 }
 
 /// A checkpoint that cannot be read has been removed: the training has to start again.
