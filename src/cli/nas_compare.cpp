@@ -7,6 +7,7 @@
 
 #include <boost/program_options.hpp>
 
+#include "cli/command_line.hpp"
 #include "cli/compare.hpp"
 #include "cli/comparison.hpp"
 #include "cli/page.hpp"
@@ -41,6 +42,12 @@ struct Arguments {
   bool version = false;
 };
 
+void require_positive_threads(int threads) {
+  if (threads >= 1) return;
+  throw nas::InputError("command line: --threads = " + std::to_string(threads) +
+                        ", must be at least 1");
+}
+
 po::options_description options(Arguments& arguments) {
   po::options_description visible("options");
   visible.add_options()  //
@@ -49,7 +56,7 @@ po::options_description options(Arguments& arguments) {
       ("seeds", po::value(&arguments.seeds), "searches of each algorithm, as seeds=N")  //
       ("algorithms", po::value(&arguments.algorithms),
        "only these, by name: a,b,...")  //
-      ("threads", po::value(&arguments.threads),
+      ("threads", po::value(&arguments.threads)->notifier(require_positive_threads),
        "searches at once (default: the cores)")  //
       ("no-report", po::bool_switch(&arguments.no_report),
        "do not write compare.html, the page with statistics and pictures")     //
@@ -57,25 +64,6 @@ po::options_description options(Arguments& arguments) {
       ("help,h", po::bool_switch(&arguments.help), "print this text")          //
       ("version", po::bool_switch(&arguments.version), "print versions");
   return visible;
-}
-
-void parse(int argc, char** argv, Arguments& arguments, po::options_description& all) {
-  all.add_options()("words", po::value(&arguments.words));
-  po::positional_options_description positional;
-  positional.add("words", -1);
-  po::variables_map values;
-  try {
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
-              values);
-    po::notify(values);
-  } catch (const po::error& error) {
-    throw nas::InputError(std::string("command line: ") + error.what() +
-                          "; nas-compare --help lists the options");
-  }
-  if (values.count("threads") > 0 && arguments.threads < 1) {
-    throw nas::InputError("command line: --threads = " + std::to_string(arguments.threads) +
-                          ", must be at least 1");
-  }
 }
 
 std::vector<std::string> split(const std::string& names) {
@@ -90,9 +78,8 @@ std::vector<std::string> split(const std::string& names) {
 
 int run(int argc, char** argv) {
   Arguments arguments;
-  auto visible = options(arguments);
-  auto all = visible;
-  parse(argc, argv, arguments, all);
+  const auto visible = options(arguments);
+  nas::parse_command_line(argc, argv, "nas-compare", visible, arguments.words);
   if (arguments.help) {
     std::cout << kUsage << visible;
     return kOk;

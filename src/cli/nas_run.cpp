@@ -8,6 +8,7 @@
 
 #include <boost/program_options.hpp>
 
+#include "cli/command_line.hpp"
 #include "cli/describe.hpp"
 #include "cli/experiment.hpp"
 #include "cli/page.hpp"
@@ -63,26 +64,10 @@ po::options_description options(Arguments& arguments) {
   return visible;
 }
 
-void parse(int argc, char** argv, Arguments& arguments, po::options_description& all) {
-  all.add_options()("words", po::value(&arguments.words));
-  po::positional_options_description positional;
-  positional.add("words", -1);
-  po::variables_map values;
-  try {
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
-              values);
-    po::notify(values);
-  } catch (const po::error& error) {
-    throw nas::InputError(std::string("command line: ") + error.what() +
-                          "; nas-run --help lists the options");
-  }
-}
-
 int run(int argc, char** argv) {
   Arguments arguments;
-  auto visible = options(arguments);
-  auto all = visible;
-  parse(argc, argv, arguments, all);
+  const auto visible = options(arguments);
+  nas::parse_command_line(argc, argv, "nas-run", visible, arguments.words);
   if (arguments.help) {
     std::cout << kUsage << visible;
     return kOk;

@@ -380,7 +380,9 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   state.recall_or_measure(std::move(tasks));
   // Where the device's time ended, the asks before the first incomplete one are answered.
   const auto there = [&state](const std::string& id) { return state.there(id); };
-  std::erase_if(state.charged, [&there](const std::string& id) { return !there(id); });
+  if (state.over_train_seconds()) {
+    std::erase_if(state.charged, [&there](const std::string& id) { return !there(id); });
+  }
   pending.erase(std::find_if_not(pending.begin(), pending.end(),
                                  [&there](const auto& ask) {
                                    return std::all_of(ask.ids.begin(), ask.ids.end(), there);
