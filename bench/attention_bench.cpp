@@ -22,14 +22,14 @@ const AttentionShape kShape{128, 4, 128};
 /// A layer with what one pass needs; equal for all modes.
 struct Layer {
   Layer(const Mechanism& mechanism, NumericalMode mode)
-      : layer(mechanism, kShape, Semantics::corrected, nn::ParameterScope(parameters, mode)) {
-    nn::initialise(parameters, 1, 0);
+      : layer({mechanism}, kShape, Semantics::corrected, nn::ParameterScope(parameters, mode)) {
+    nn::initialise(parameters, {{1, 0}});
     torch::manual_seed(1);
-    x = torch::randn({kBatch, kShape.context, kShape.width}).requires_grad_(true);
+    x = torch::randn({1, kBatch, kShape.context, kShape.width}).requires_grad_(true);
     direction = torch::randn_like(x);
   }
 
-  torch::Tensor forward() { return layer.forward(x, x, {.training = true, .seed = 1}, 0); }
+  torch::Tensor forward() { return layer.forward(x, x, {.training = true, .seeds = {1}}, 0); }
 
   /// @return the gradient by x.
   torch::Tensor both() {

@@ -37,9 +37,9 @@ double tolerance(NumericalMode mode) { return mode == NumericalMode::fast ? 0.02
 /// The output layer with its loss, forward and backward.
 void loss(benchmark::State& state, NumericalMode mode) {
   prepare();
-  auto features = torch::randn({kRows, kWidth}).requires_grad_(true);
-  auto embedding = (0.02 * torch::randn({kVocabulary, kWidth})).requires_grad_(true);
-  const auto targets = torch::randint(kVocabulary, {kRows}, torch::kLong);
+  auto features = torch::randn({1, kRows, kWidth}).requires_grad_(true);
+  auto embedding = (0.02 * torch::randn({1, kVocabulary, kWidth})).requires_grad_(true);
+  const auto targets = torch::randint(kVocabulary, {1, kRows}, torch::kLong);
   const auto gradient = [&](NumericalMode way) {
     embedding.mutable_grad() = torch::Tensor();
     features.mutable_grad() = torch::Tensor();
@@ -97,12 +97,12 @@ void dropout(benchmark::State& state, bool counter) {
 /// GELU and dropout, forward and backward, as two operations or as one.
 void gelu(benchmark::State& state, bool fused) {
   prepare();
-  auto x = torch::randn({kRows, 4 * kWidth}).requires_grad_(true);
+  auto x = torch::randn({1, kRows, 4 * kWidth}).requires_grad_(true);
   const auto direction = torch::randn_like(x);
-  const nn::Pass pass{.training = true, .seed = 1};
+  const auto masks = nn::dropout_masks(0.1, {.training = true, .seeds = {1}}, 0, 1);
   const auto gradient = [&](bool one) {
     x.mutable_grad() = torch::Tensor();
-    (one ? nn::dropped_gelu(x, 0.1, pass, 0) : nn::dropout(torch::gelu(x), 0.1, pass, 0))
+    (one ? nn::dropped_gelu(x, masks) : nn::dropout(torch::gelu(x), masks))
         .backward(direction);
     return x.grad();
   };
@@ -124,7 +124,7 @@ void step(benchmark::State& state, const std::string& mechanism, NumericalMode m
   const auto tokens = torch::randint(kVocabulary, {8, architecture.context}, torch::kLong);
   const auto targets = torch::randint(kVocabulary, {8, architecture.context}, torch::kLong);
   const auto loss_of = [&](nn::Transformer& model) {
-    return model.loss(tokens, targets, {.training = true, .seed = 1});
+    return model.loss(tokens, targets, {.training = true, .seeds = {1}});
   };
   nn::Transformer model(architecture, mode);
   nn::Transformer reference(architecture);

@@ -173,18 +173,19 @@ class AttentionSearch final : public Problem {
 
   void measure(const Task& task, Evaluation& evaluation) override {
     const auto architecture = architecture_of(task.candidate);
-    TrainingContext context = this->context();
-    context.checkpoint_name = task.id;
+    TrainingJob job{.architecture = architecture,
+                    .settings = training_,
+                    .run_seed = seed_,
+                    .replicate = task.replicate,
+                    .checkpoint_name = task.id};
     // The limits that were in force when the task's identity was made, not those of a later batch.
     if (const auto limits = task.identity.find("stop_above_nll"); limits != task.identity.end()) {
-      for (const auto& [step, nll] : limits->items()) context.stop_above[std::stoll(step)] = nll;
+      for (const auto& [step, nll] : limits->items()) job.stop_above[std::stoll(step)] = nll;
     }
     if (keep_models_ > 0 && !folder_.empty()) {
-      context.weights_file = folder_ / "models" / (task.id + ".pt");
+      job.weights_file = folder_ / "models" / (task.id + ".pt");
     }
-    const std::int64_t replicate = task.replicate;
-    const auto result =
-        train(architecture, *corpus_, training_, seed_, {&replicate, 1}, context).front();
+    const auto result = train({&job, 1}, *corpus_, context()).front();
     evaluation.status = result.status;
     evaluation.reason = result.reason;
     evaluation.curve = result.curve;
@@ -238,7 +239,8 @@ class AttentionSearch final : public Problem {
   }
 
   double calibrate_seconds(const std::string& candidate) override {
-    return expected_seconds(architecture_of(candidate), *corpus_, training_, context());
+    return expected_seconds({.architecture = architecture_of(candidate), .settings = training_},
+                            *corpus_, context());
   }
 
  private:

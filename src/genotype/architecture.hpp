@@ -22,6 +22,7 @@ struct Architecture {
       0.1;  ///< on the embedding sum, after GELU and after the second feed-forward layer
 
   [[nodiscard]] AttentionShape attention_shape() const { return {width, heads, context}; }
+  friend bool operator==(const Architecture&, const Architecture&) = default;
 };
 
 /// @throws InputError naming the size unless all are >= 1 and heads divide width.

@@ -44,6 +44,11 @@ struct Component {
   /// Whether its module has a form for the fused kernel of numerical modes exact and fast; found
   /// out at its registration. Of gatings and temperatures nothing is computed there.
   bool fused = false;
+  bool gates_input = false;  ///< of a gating, found out likewise: it gates what attention reads
+  /// Whether no number that its module computes depends on the shape of a tensor around it or on
+  /// its place there, so that one module may stand for several models of an array on the CPU.
+  /// LibTorch's elementary functions and sums do depend on them, in the last digit.
+  bool placeless = false;
   bool prefix_consistent = true;  ///< outputs of a prefix do not change when tokens are appended
 };
 

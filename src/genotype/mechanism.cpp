@@ -177,6 +177,11 @@ bool is_causal(const Mechanism& mechanism) {
   });
 }
 
+bool has_fused_form(const Mechanism& mechanism) {
+  return components().at("similarity", mechanism.similarity).fused &&
+         components().at("normalization", mechanism.normalization).fused;
+}
+
 Mechanism vanilla_mechanism(Semantics semantics) {
   Mechanism mechanism;
   for (const auto gene : kComponentGenes) {

@@ -65,6 +65,10 @@ Mechanism canonical(Mechanism mechanism, Semantics semantics);
 /// does not cancel it).
 bool is_causal(const Mechanism& mechanism);
 
+/// @return whether similarity and normalization have forms for the fused kernels of numerical modes
+/// exact and fast.
+bool has_fused_form(const Mechanism& mechanism);
+
 /// The vanilla transformer: dot, softmax, none, fixed, bias, 0.1.
 Mechanism vanilla_mechanism(Semantics semantics);
 

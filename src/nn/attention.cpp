@@ -1,6 +1,12 @@
 #include "nn/attention.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <tuple>
+#include <utility>
+
+#include "core/format.hpp"
+#include "nn/model_parts.hpp"
 
 namespace nas::nn {
 
@@ -44,31 +50,151 @@ torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
 
 namespace {
 
-Linear projection(const ParameterScope& scope, std::int64_t width, bool bias) {
-  return bias ? Linear(scope, width, width) : Linear::without_bias(scope, width, width);
+Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& models) {
+  Models biased;
+  for (std::size_t r = 0; r < mechanisms.size(); ++r) {
+    if (mechanisms[r].bias) biased.push_back(models[r]);
+  }
+  return biased;
+}
+
+/// Whether attention is computed by the fused kernel. @throws std::invalid_argument where it is in
+/// some models only: such a mate would change how the others are computed.
+bool have_fused_forms(const std::vector<Mechanism>& mechanisms) {
+  const bool fused = has_fused_form(mechanisms.front());
+  for (const auto& mechanism : mechanisms) {
+    if (has_fused_form(mechanism) != fused) {
+      throw std::invalid_argument(
+          "an array of models mixes mechanisms with and without a fused "
+          "form: " +
+          to_string(mechanisms.front()) + ", " + to_string(mechanism));
+    }
+  }
+  return fused;
+}
+
+std::vector<std::string> options_of(const std::vector<Mechanism>& mechanisms,
+                                    const std::string Mechanism::*gene) {
+  std::vector<std::string> options;
+  for (const auto& mechanism : mechanisms) options.push_back(mechanism.*gene);
+  return options;
+}
+
+/// Which models a module stands for: those with one option, or each alone; in order of their first
+/// model.
+///
+/// @param options   of each model.
+/// @param together  together(model): whether its module may stand for others, too.
+template <class Together>
+std::vector<Models> grouped_models(const std::vector<std::string>& options,
+                                   const Together& together) {
+  std::vector<Models> groups;
+  for (std::size_t r = 0; r < options.size(); ++r) {
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Models& known) {
+      return options[static_cast<std::size_t>(known.front())] == options[r] && together(r);
+    });
+    if (group == groups.end()) group = groups.insert(groups.end(), Models());
+    group->push_back(static_cast<std::int64_t>(r));
+  }
+  return groups;
+}
+
+/// The scope of models given by their place in `scope`.
+ParameterScope scope_of(const ParameterScope& scope, const Models& places) {
+  Models models;
+  for (const auto place : places) {
+    models.push_back(scope.models()[static_cast<std::size_t>(place)]);
+  }
+  return scope.of(std::move(models));
 }
 
 }  // namespace
 
-AttentionLayer::AttentionLayer(const Mechanism& mechanism, const AttentionShape& shape,
-                               Semantics semantics, const ParameterScope& scope, Start output_start)
-    : num_heads_(shape.heads),
-      dropout_(mechanism.attention_dropout),
+AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
+                               const AttentionShape& shape, Semantics semantics,
+                               const ParameterScope& scope, Start output_start)
+    : num_models_(static_cast<std::int64_t>(mechanisms.size())),
+      num_heads_(shape.heads),
       mode_(scope.mode()),
-      q_proj_(projection(scope.child("q_proj"), shape.width, mechanism.bias)),
-      k_proj_(projection(scope.child("k_proj"), shape.width, mechanism.bias)),
-      v_proj_(projection(scope.child("v_proj"), shape.width, mechanism.bias)),
-      out_proj_(scope.child("out_proj"), shape.width, shape.width, output_start) {
+      fused_(mode_ != NumericalMode::reference && have_fused_forms(mechanisms)) {
+  const auto projection = [&](const char* name) {
+    return Linear::with_biases_of(scope.child(name), shape.width, shape.width,
+                                  biased_models(mechanisms, scope.models()));
+  };
+  q_proj_ = projection("q_proj");
+  k_proj_ = projection("k_proj");
+  v_proj_ = projection("v_proj");
+  out_proj_ = Linear(scope.child("out_proj"), shape.width, shape.width, output_start);
+  for (const auto& mechanism : mechanisms) dropouts_.push_back(mechanism.attention_dropout);
+  const auto mechanism_of = [&](const Models& models) -> const Mechanism& {
+    return mechanisms[static_cast<std::size_t>(models.front())];
+  };
+  const auto together = [&](std::string_view gene) {
+    return [&, gene](std::size_t r) {
+      return !scope.device().is_cpu() ||
+             (mode_ != NumericalMode::reference &&
+              components().at(gene, mechanisms[r].component(gene)).placeless);
+    };
+  };
   LayerContext context{shape, semantics};
-  similarity_ = similarities().at(mechanism.similarity).make(context, scope);
-  context.start_temperature = similarity_->start_temperature(shape);
-  normalization_ = normalizations().at(mechanism.normalization).make(context, scope);
-  gating_ = gatings().at(mechanism.gating).make(context, scope);
-  temperature_ = temperatures().at(mechanism.temperature).make(context, scope);
+  std::vector<double> starts(mechanisms.size());  // T0 of each model
+  for (auto& models :
+       grouped_models(options_of(mechanisms, &Mechanism::similarity), together("similarity"))) {
+    auto similarity =
+        similarities().at(mechanism_of(models).similarity).make(context, scope_of(scope, models));
+    for (const auto r : models) {
+      starts[static_cast<std::size_t>(r)] = similarity->start_temperature(shape);
+    }
+    similarities_.push_back({std::move(models), std::move(similarity)});
+  }
+  for (auto& models :
+       grouped_models(options_of(mechanisms, &Mechanism::normalization),
+                      [&](std::size_t) { return fused_ || !scope.device().is_cpu(); })) {
+    auto normalization = normalizations()
+                             .at(mechanism_of(models).normalization)
+                             .make(context, scope_of(scope, models));
+    normalizations_.push_back({std::move(models), std::move(normalization)});
+  }
+  for (auto& models :
+       grouped_models(options_of(mechanisms, &Mechanism::gating), together("gating"))) {
+    auto gating = gatings().at(mechanism_of(models).gating).make(context, scope_of(scope, models));
+    gates_input_ =
+        gates_input_ || components().at("gating", mechanism_of(models).gating).gates_input;
+    gatings_.push_back({std::move(models), std::move(gating)});
+  }
+  auto options = options_of(mechanisms, &Mechanism::temperature);
+  for (std::size_t r = 0; r < options.size(); ++r) options[r] += " " + shortest(starts[r]);
+  for (auto& models : grouped_models(options, together("temperature"))) {
+    context.start_temperature = starts[static_cast<std::size_t>(models.front())];
+    auto temperature =
+        temperatures().at(mechanism_of(models).temperature).make(context, scope_of(scope, models));
+    temperatures_.push_back({std::move(models), std::move(temperature)});
+  }
+}
+
+template <class Option>
+std::vector<Models> AttentionLayer::models_of(const Groups<Option>& groups) {
+  std::vector<Models> models;
+  for (const auto& group : groups) models.push_back(group.models);
+  return models;
+}
+
+template <class Option, class Apply, class... Inputs>
+torch::Tensor AttentionLayer::grouped(const Groups<Option>& groups, const Apply& apply,
+                                      const Inputs&... inputs) {
+  const auto models = models_of(groups);
+  const auto parts = std::tuple(split_models(inputs, models)...);
+  std::vector<torch::Tensor> results;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    results.push_back(std::apply(
+        [&](const auto&... part) { return apply(*groups[i].option, part[i]...); }, parts));
+  }
+  return join_models(results, models);
 }
 
 torch::Tensor AttentionLayer::heads(const torch::Tensor& projected) const {
-  return projected.view({projected.size(0), projected.size(1), num_heads_, -1}).transpose(1, 2);
+  return projected.view({projected.size(0), projected.size(1), projected.size(2), num_heads_, -1})
+      .transpose(2, 3);
 }
 
 const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device device) {
@@ -78,29 +204,86 @@ const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device 
   return visible_;
 }
 
+torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::Tensor& q) const {
+  return grouped(
+      temperatures_,
+      [&](const Temperature& temperature, const torch::Tensor& part) {
+        return temperature.divisors(part)
+            .to(q.scalar_type())
+            .expand({part.size(0), part.size(1), num_heads_, part.size(2), 1});
+      },
+      input);
+}
+
 torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tensor& residual,
                                       const Pass& pass, std::uint64_t site) {
-  const auto input = gating_->gated_input(x);
-  const auto attended =
-      out_proj_(mixed(heads(q_proj_(input)), heads(k_proj_(input)), heads(v_proj_(input)),
-                      temperature_->divisors(input), pass, site));
-  return gating_->increment(attended, input, residual);
+  const auto gate = [](const Gating& gating, const torch::Tensor& part) {
+    return gating.gated_input(part);
+  };
+  const auto input = gates_input_ ? grouped(gatings_, gate, x) : x;
+  const auto q = heads(q_proj_(input));
+  const auto attended = out_proj_(
+      mixed(q, heads(k_proj_(input)), heads(v_proj_(input)), divisors(input, q), pass, site));
+  return grouped(
+      gatings_,
+      [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated,
+         const torch::Tensor& stream) { return gating.increment(part, gated, stream); },
+      attended, input, residual);
 }
 
 torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
                                     const torch::Tensor& v, const torch::Tensor& divisors,
                                     const Pass& pass, std::uint64_t site) {
-  if (mode_ != NumericalMode::reference && q.device().is_cpu()) {
-    const auto normalization = normalization_->fused();
-    const auto scores = normalization ? similarity_->fused(q, k) : std::nullopt;
-    if (scores) {
-      return fused_attention(*scores, *normalization, divisors, v,
-                             dropout_mask(dropout_, pass, site));
+  const auto masks = dropout_masks(dropouts_, pass, site);
+  if (fused_ && q.device().is_cpu()) return fused_mixed(q, k, v, divisors, masks);
+  const auto scores =
+      grouped(
+          similarities_,
+          [](const Similarity& similarity, const torch::Tensor& queries,
+             const torch::Tensor& keys) { return similarity.scores(queries, keys); },
+          q, k) /
+      divisors;
+  const auto& seen = visible(q.size(3), q.device());
+  const auto weights = grouped(
+      normalizations_,
+      [&seen](const Normalization& normalization, const torch::Tensor& part) {
+        return normalization.weights(part, seen);
+      },
+      scores);
+  return dropout(weights, masks).matmul(v).transpose(2, 3).flatten(3);
+}
+
+torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
+                                          const torch::Tensor& v, const torch::Tensor& divisors,
+                                          const Masks& masks) const {
+  std::vector<ModelAttention> attention(static_cast<std::size_t>(num_models_));
+  std::vector<torch::Tensor> queries;
+  std::vector<torch::Tensor> keys;
+  std::vector<torch::Tensor> directions;
+  std::int64_t num_directions = 0;
+  const auto groups = models_of(similarities_);
+  const auto q_parts = split_models(q, groups);
+  const auto k_parts = split_models(k, groups);
+  for (std::size_t i = 0; i < similarities_.size(); ++i) {
+    const auto& [models, similarity] = similarities_[i];
+    const auto scores = similarity->fused(q_parts[i], k_parts[i]);
+    queries.push_back(scores->q);
+    keys.push_back(scores->k);
+    if (scores->direction.defined()) directions.push_back(scores->direction);
+    for (const auto r : models) {
+      auto& model = attention[static_cast<std::size_t>(r)];
+      model.score = scores->score;
+      if (scores->direction.defined()) model.direction = num_directions++;
     }
   }
-  const auto scores = similarity_->scores(q, k) / divisors;
-  const auto weights = normalization_->weights(scores, visible(q.size(2), q.device()));
-  return dropout(weights, dropout_, pass, site).matmul(v).transpose(1, 2).flatten(2);
+  for (const auto& [models, normalization] : normalizations_) {
+    for (const auto r : models) {
+      attention[static_cast<std::size_t>(r)].normalization = *normalization->fused();
+    }
+  }
+  for (std::size_t r = 0; r < attention.size(); ++r) attention[r].dropout = masks[r];
+  return fused_attention(attention, join_models(queries, groups), join_models(keys, groups), v,
+                         directions.empty() ? torch::Tensor() : at::cat(directions), divisors);
 }
 
 }  // namespace nas::nn

@@ -5,6 +5,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <torch/types.h>
 
@@ -12,21 +13,26 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
+#include "nn/activation.hpp"
 #include "nn/dropout.hpp"
 #include "nn/fused_attention.hpp"
 #include "nn/parameter.hpp"
 
 namespace nas::nn {
 
-// Conventions. Tensors are row-major. B batch, T tokens, D width, H heads, d = D / H; h (B, T, D)
-// residual stream, x = LayerNorm(h); q, k, v (B, H, T, d); scores and weights (B, H, T, T), first
-// queries i, then keys j; key j is visible to query i if j <= i.
+// Conventions. Tensors are row-major. M models, B batch, T tokens, D width, H heads, d = D / H;
+// h (M, B, T, D) residual stream, x = LayerNorm(h); q, k, v (M, B, H, T, d); scores and weights
+// (M, B, H, T, T), first queries i, then keys j; key j is visible to query i if j <= i.
+//
+// An array of R models may mix mechanisms. An option's module stands for the M models of the array
+// that have the option: all parameters have a leading dimension of M. On the CPU, where no result
+// may depend on the array, M is 1 for an option that is not placeless (nas::Component).
 
 /// What the options of one attention layer are built from.
 struct LayerContext {
   AttentionShape shape;
   Semantics semantics = Semantics::corrected;
-  double start_temperature = 1.0;  ///< T0 of the layer's similarity
+  double start_temperature = 1.0;  ///< T0 of the models' similarity
 };
 
 // A similarity and a normalization may also say how they are computed inside the fused kernel of
@@ -37,8 +43,8 @@ struct LayerContext {
 class Similarity {
  public:
   virtual ~Similarity() = default;
-  /// @param q, k  (B, H, T, d).
-  /// @return  scores (B, H, T, T); those of hidden keys may hold any finite value.
+  /// @param q, k  (M, B, H, T, d).
+  /// @return  scores (M, B, H, T, T); those of hidden keys may hold any finite value.
   [[nodiscard]] virtual torch::Tensor scores(const torch::Tensor& q,
                                              const torch::Tensor& k) const = 0;
   /// The same scores for the fused kernel; nothing: it has no such form.
@@ -54,9 +60,9 @@ class Similarity {
 class Normalization {
  public:
   virtual ~Normalization() = default;
-  /// @param scores   (B, H, T, T), finite.
+  /// @param scores   (M, B, H, T, T), finite.
   /// @param visible  (T, T) bool, true on and below the diagonal.
-  /// @return weights (B, H, T, T), exactly 0 for hidden keys, never NaN.
+  /// @return weights (M, B, H, T, T), exactly 0 for hidden keys, never NaN.
   [[nodiscard]] virtual torch::Tensor weights(const torch::Tensor& scores,
                                               const torch::Tensor& visible) const = 0;
   /// The same for one row in the fused kernel; nothing: it has no such form.
@@ -69,9 +75,9 @@ class Normalization {
 class Temperature {
  public:
   virtual ~Temperature() = default;
-  /// @param x  (B, T, D), what q, k and v are projected from.
-  /// @return the divisors, positive and finite: a tensor that expands to (B, H, T, 1), one number a
-  /// query.
+  /// @param x  (M, B, T, D), what q, k and v are projected from.
+  /// @return the divisors, positive and finite: a tensor that expands to (M, B, H, T, 1), one
+  /// number a query.
   [[nodiscard]] virtual torch::Tensor divisors(const torch::Tensor& x) const = 0;
 };
 
@@ -79,12 +85,12 @@ class Temperature {
 class Gating {
  public:
   virtual ~Gating() = default;
-  /// @param x  (B, T, D), LayerNorm of the residual stream.
-  /// @return  what q, k and v are projected from, (B, T, D).
+  /// @param x  (M, B, T, D), LayerNorm of the residual stream.
+  /// @return  what q, k and v are projected from, (M, B, T, D).
   [[nodiscard]] virtual torch::Tensor gated_input(const torch::Tensor& x) const { return x; }
-  /// @param attended  (B, T, D), attention after its output projection.
-  /// @param x         (B, T, D), gated_input's result.
-  /// @param residual  (B, T, D), h.
+  /// @param attended  (M, B, T, D), attention after its output projection.
+  /// @param x         (M, B, T, D), gated_input's result.
+  /// @param residual  (M, B, T, D), h.
   /// @return  what is added to h, (B, T, D).
   [[nodiscard]] virtual torch::Tensor increment(const torch::Tensor& attended,
                                                 const torch::Tensor& /*x*/,
@@ -112,6 +118,15 @@ constexpr bool has_fused_form() {
   return false;
 }
 
+/// Whether a module gates the input of attention.
+template <class Module, class Option>
+constexpr bool gates_input() {
+  if constexpr (requires { &Option::gated_input; }) {
+    return !std::is_same_v<decltype(&Module::gated_input), decltype(&Option::gated_input)>;
+  }
+  return false;
+}
+
 /// Registers an option's Torch-free description and its module. For the macros below.
 ///
 /// @tparam Module  constructible from (LayerContext, ParameterScope), or from nothing.
@@ -127,6 +142,7 @@ bool register_option(OptionRegistry<Option>& registry, Component component, cons
         }
       });
   component.fused = has_fused_form<Module, Option>();
+  component.gates_input = gates_input<Module, Option>();
   return components().add(std::move(component));
 }
 
@@ -156,43 +172,68 @@ torch::Tensor softmax_over(const torch::Tensor& scores, const torch::Tensor& kep
 /// @param visible  (T, T) bool.   @param counts  (T) int64 >= 1, how many of row i, on the scores'
 /// device.
 /// @param most     the largest of `counts`.
-/// @return  (B, H, T, T) bool: min(counts[i], visible keys of i) entries of row i.
+/// @return  bool, as the scores: min(counts[i], visible keys of i) entries of row i.
 torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
                       const torch::Tensor& counts, std::int64_t most);
 
-/// One causal multi-head attention layer, of any mechanism.
+/// One causal multi-head attention layer of each model of an array, of any mechanisms.
 ///
 ///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),
 ///   w = dropout(normalization(similarity(q, k) / temperature)),  increment(w v W_o' + b_o, x, h)
 class AttentionLayer {
  public:
+  /// @param mechanisms    of the R models of the scope.
   /// @param output_start  initial values of the output projection's matrix.
-  /// @throws InputError if a key of the mechanism is unknown.
-  AttentionLayer(const Mechanism& mechanism, const AttentionShape& shape, Semantics semantics,
-                 const ParameterScope& scope, Start output_start = Start::normal());
+  /// @throws InputError if a key of a mechanism is unknown.
+  AttentionLayer(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
+                 Semantics semantics, const ParameterScope& scope,
+                 Start output_start = Start::normal());
 
-  /// @param x         (B, T, D), LayerNorm of the residual stream.
-  /// @param residual  (B, T, D), the residual stream h.
+  /// @param x         (R, B, T, D), LayerNorm of the residual stream.
+  /// @param residual  (R, B, T, D), the residual stream h.
   /// @param site      dropout site of the weights.
-  /// @return what is added to h, (B, T, D).
+  /// @return what is added to h, (R, B, T, D).
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
                         std::uint64_t site);
 
  private:
+  /// Models of the array that have one option, and its module.
+  template <class Option>
+  struct Group {
+    Models models;
+    std::unique_ptr<Option> option;
+  };
+  template <class Option>
+  using Groups = std::vector<Group<Option>>;
+  template <class Option>
+  static std::vector<Models> models_of(const Groups<Option>& groups);
+
+  /// Applies each group's option to its models' part of the inputs.
+  /// @param apply  apply(option, parts of the inputs...) gives (M, ...).   @return (R, ...).
+  template <class Option, class Apply, class... Inputs>
+  static torch::Tensor grouped(const Groups<Option>& groups, const Apply& apply,
+                               const Inputs&... inputs);
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
-  /// (B, T, D), the weighted values of all heads.
+  [[nodiscard]] torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q) const;
+  /// (R, B, T, D), the weighted values of all heads.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& divisors, const Pass& pass, std::uint64_t site);
+  [[nodiscard]] torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
+                                          const torch::Tensor& v, const torch::Tensor& divisors,
+                                          const Masks& masks) const;
   const torch::Tensor& visible(std::int64_t tokens, torch::Device device);
 
+  std::int64_t num_models_;
   std::int64_t num_heads_;
-  double dropout_;
+  std::vector<double> dropouts_;  ///< of the weights, by model
   NumericalMode mode_;
+  bool gates_input_ = false;  ///< any gating does
+  bool fused_;                ///< on the CPU, attention is computed by the fused kernel
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
-  std::unique_ptr<Similarity> similarity_;
-  std::unique_ptr<Normalization> normalization_;
-  std::unique_ptr<Gating> gating_;
-  std::unique_ptr<Temperature> temperature_;
+  Groups<Similarity> similarities_;
+  Groups<Normalization> normalizations_;
+  Groups<Gating> gatings_;
+  Groups<Temperature> temperatures_;
   torch::Tensor visible_;  ///< of the last (T, device)
 };
 

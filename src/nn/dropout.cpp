@@ -1,8 +1,11 @@
 #include "nn/dropout.hpp"
 
+#include <algorithm>
+
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
+#include <torch/custom_class.h>
 
 #include "core/seed.hpp"
 #include "kernels/elementwise.hpp"
@@ -18,124 +21,152 @@ using torch::autograd::variable_list;
 /// Elements that a thread takes at once.
 constexpr std::int64_t kGrain = std::int64_t{1} << 15U;
 
-void keep_mask(AutogradContext* context, const kernels::Dropout& mask) {
-  context->saved_data["key"] = static_cast<std::int64_t>(mask.key);
-  context->saved_data["threshold"] = static_cast<std::int64_t>(mask.threshold);
-  context->saved_data["scale"] = mask.scale;
+/// What the backward pass needs to draw the masks again.
+struct KeptMasks : torch::CustomClassHolder {
+  Masks masks;
+  explicit KeptMasks(Masks given) : masks(std::move(given)) {}
+};
+
+void keep_masks(AutogradContext* context, const Masks& masks) {
+  context->saved_data["masks"] = at::IValue::make_capsule(c10::make_intrusive<KeptMasks>(masks));
 }
 
-kernels::Dropout kept_mask(AutogradContext* context) {
-  return {static_cast<std::uint64_t>(context->saved_data["key"].toInt()),
-          static_cast<std::uint32_t>(context->saved_data["threshold"].toInt()),
-          context->saved_data["scale"].toDouble()};
+const Masks& kept_masks(AutogradContext* context) {
+  const auto capsule = context->saved_data["masks"].toCapsule();
+  return static_cast<const KeptMasks&>(*capsule).masks;
 }
 
-/// A map of one or two tensors of one shape on the CPU, element by element:
-/// map(in..., out, first, size).
+bool any_drops(const Masks& masks) {
+  return std::any_of(masks.begin(), masks.end(), [](const auto& mask) { return mask.drops(); });
+}
+
+/// A map of one or two tensors of one shape (R, ...) on the CPU, element by element:
+/// map(in..., out, first, size, mask), elements counted within a model.
 template <class Map, class... In>
-torch::Tensor mapped(const Map& map, const torch::Tensor& x, const In&... others) {
+torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
+                     const In&... others) {
   const auto in = x.contiguous();
   auto out = at::empty_like(in);
+  const auto models = static_cast<std::int64_t>(masks.size());
+  TORCH_CHECK(in.size(0) == models, models, " masks do not fit ", x.sizes());
+  const std::int64_t elements = in.numel() / models;
+  const std::int64_t pieces = (elements + kGrain - 1) / kGrain;
   AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "mapped", [&] {
-    at::parallel_for(0, in.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      map(in.data_ptr<scalar_t>() + begin, others.template data_ptr<scalar_t>() + begin...,
-          out.data_ptr<scalar_t>() + begin, begin, end - begin);
+    at::parallel_for(0, models * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t piece = begin; piece < end; ++piece) {
+        const std::int64_t model = piece / pieces;
+        const std::int64_t first = piece % pieces * kGrain;
+        const std::int64_t at = model * elements + first;
+        map(in.data_ptr<scalar_t>() + at, others.template data_ptr<scalar_t>() + at...,
+            out.data_ptr<scalar_t>() + at, first, std::min(kGrain, elements - first),
+            masks[static_cast<std::size_t>(model)]);
+      }
     });
   });
   return out;
 }
 
-torch::Tensor dropped(const torch::Tensor& x, const kernels::Dropout& mask) {
+torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) {
   if (!x.device().is_cpu()) {
-    const double share = 1.0 - 1.0 / mask.scale;
-    const auto kept = at::empty_like(x, at::MemoryFormat::Contiguous)
-                          .bernoulli_(1.0 - share, make_generator(x.device(), mask.key));
-    return kept.mul_(x).mul_(mask.scale);
+    auto kept = at::empty_like(x, at::MemoryFormat::Contiguous);
+    for (std::size_t r = 0; r < masks.size(); ++r) {
+      const double share = 1.0 - 1.0 / masks[r].scale;
+      kept[static_cast<std::int64_t>(r)]
+          .bernoulli_(1.0 - share, make_generator(x.device(), masks[r].key))
+          .mul_(masks[r].scale);
+    }
+    return kept.mul_(x);
   }
-  return mapped([&](const auto* in, auto* out, std::int64_t first,
-                    std::int64_t size) { kernels::drop(in, out, first, size, mask); },
-                x);
+  return mapped([](const auto* in, auto* out, std::int64_t first, std::int64_t size,
+                   const auto& mask) { kernels::drop(in, out, first, size, mask); },
+                masks, x);
 }
 
 class Dropout : public torch::autograd::Function<Dropout> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const kernels::Dropout& mask) {
-    keep_mask(context, mask);
-    return dropped(x, mask);
+                               const Masks& masks) {
+    keep_masks(context, masks);
+    return dropped(x, masks);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {dropped(gradients[0], kept_mask(context)), {}};
+    return {dropped(gradients[0], kept_masks(context)), {}};
   }
 };
 
 class AddDropped : public torch::autograd::Function<AddDropped> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& residual,
-                               const torch::Tensor& x, const kernels::Dropout& mask) {
+                               const torch::Tensor& x, const Masks& masks) {
     TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
                 residual.sizes());
-    keep_mask(context, mask);
+    keep_masks(context, masks);
     return mapped(
-        [&](const auto* in, const auto* stream, auto* out, std::int64_t first, std::int64_t size) {
-          kernels::add_dropped(in, stream, out, first, size, mask);
-        },
-        x, residual.contiguous());
+        [](const auto* in, const auto* stream, auto* out, std::int64_t first, std::int64_t size,
+           const auto& mask) { kernels::add_dropped(in, stream, out, first, size, mask); },
+        masks, x, residual.contiguous());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto mask = kept_mask(context);
-    return {gradients[0], mask.drops() ? dropped(gradients[0], mask) : gradients[0], {}};
+    return {gradients[0], dropped(gradients[0], kept_masks(context)), {}};
   }
 };
 
 class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const kernels::Dropout& mask) {
-    keep_mask(context, mask);
+                               const Masks& masks) {
+    keep_masks(context, masks);
     context->save_for_backward({x});
-    return mapped([&](const auto* in, auto* out, std::int64_t first,
-                      std::int64_t size) { kernels::gelu(in, out, first, size, mask); },
-                  x);
+    return mapped([](const auto* in, auto* out, std::int64_t first, std::int64_t size,
+                     const auto& mask) { kernels::gelu(in, out, first, size, mask); },
+                  masks, x);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto x = context->get_saved_variables()[0];
-    const auto mask = kept_mask(context);
     return {mapped(
-                [&](const auto* in, const auto* gradient, auto* out, std::int64_t first,
-                    std::int64_t size) {
+                [](const auto* in, const auto* gradient, auto* out, std::int64_t first,
+                   std::int64_t size, const auto& mask) {
                   kernels::gelu_backward(in, gradient, out, first, size, mask);
                 },
-                x, gradients[0].contiguous()),
+                kept_masks(context), x, gradients[0].contiguous()),
             {}};
   }
 };
 
 }  // namespace
 
-kernels::Dropout dropout_mask(double p, const Pass& pass, std::uint64_t site) {
-  if (!pass.training || p == 0.0) return {};
-  return kernels::Dropout::of(mix64(mix64(pass.seed) ^ site), p);
+Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::uint64_t site) {
+  Masks masks(shares.size());
+  if (!pass.training) return masks;
+  TORCH_CHECK(pass.seeds.size() == shares.size(), "a pass of ", shares.size(), " models has ",
+              pass.seeds.size(), " seeds");
+  for (std::size_t r = 0; r < masks.size(); ++r) {
+    if (shares[r] == 0.0) continue;
+    masks[r] = kernels::Dropout::of(mix64(mix64(pass.seeds[r]) ^ site), shares[r]);
+  }
+  return masks;
 }
 
-torch::Tensor dropout(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site) {
-  const auto mask = dropout_mask(p, pass, site);
-  return mask.drops() ? Dropout::apply(x, mask) : x;
+Masks dropout_masks(double p, const Pass& pass, std::uint64_t site, std::int64_t models) {
+  return dropout_masks(std::vector<double>(static_cast<std::size_t>(models), p), pass, site);
 }
 
-torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x, double p,
-                          const Pass& pass, std::uint64_t site) {
-  const auto mask = dropout_mask(p, pass, site);
-  if (!x.device().is_cpu() || !mask.drops()) return residual + dropout(x, p, pass, site);
-  return AddDropped::apply(residual, x, mask);
+torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) {
+  return any_drops(masks) ? Dropout::apply(x, masks) : x;
 }
 
-torch::Tensor dropped_gelu(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site) {
-  if (!x.device().is_cpu()) return dropout(at::gelu(x), p, pass, site);
-  return DroppedGelu::apply(x, dropout_mask(p, pass, site));
+torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
+                          const Masks& masks) {
+  if (!x.device().is_cpu() || !any_drops(masks)) return residual + dropout(x, masks);
+  return AddDropped::apply(residual, x, masks);
+}
+
+torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks) {
+  if (!x.device().is_cpu()) return dropout(at::gelu(x), masks);
+  return DroppedGelu::apply(x, masks);
 }
 
 }  // namespace nas::nn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <torch/types.h>
 
@@ -8,19 +9,24 @@
 
 namespace nas::nn {
 
-/// What one forward pass draws its dropout from. Masks depend on (seed, site), never on a global
-/// generator: the trainer gives the seed of the step, and the pass is a pure function of
-/// parameters, tokens and seed.
+/// What one forward pass of an array draws its dropout from. Masks depend on (seed, site), never on
+/// a global generator: the trainer gives the seeds of the step, and the pass is a pure function of
+/// parameters, tokens and seeds.
 struct Pass {
-  bool training = false;  ///< false: no dropout
-  std::uint64_t seed = 0;
+  bool training = false;             ///< false: no dropout
+  std::vector<std::uint64_t> seeds;  ///< one for each model; none are needed without training
 };
 
-/// The mask of one dropout of a pass; it drops nothing if p = 0 or pass.training is false.
+/// The dropout of one site of an array, one mask for each model.
+using Masks = std::vector<kernels::Dropout>;
+
+/// The masks of one dropout of a pass; they drop nothing if p = 0 or pass.training is false.
 ///
 /// @param p     share that is dropped, in [0, 1).
-/// @param site  which dropout of the model this is; equal sites in a pass have equal masks.
-kernels::Dropout dropout_mask(double p, const Pass& pass, std::uint64_t site);
+/// @param site  which dropout of the models this is; equal sites in a pass have equal masks.
+Masks dropout_masks(double p, const Pass& pass, std::uint64_t site, std::int64_t models);
+/// The same with a share for each model.
+Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::uint64_t site);
 
 /// Inverted dropout by a counter: y_i = x_i / (1 - p) if kept, else 0.
 ///
@@ -28,15 +34,15 @@ kernels::Dropout dropout_mask(double p, const Pass& pass, std::uint64_t site);
 /// order. On another device it comes from a generator of that device, seeded by (seed, site): as
 /// reproducible, but another mask. Nothing is stored for the backward pass, which draws it again.
 ///
-/// @param x  any shape, float32 or float64.   @param p, site  as above.
+/// @param x  (R, ...), float32 or float64; elements are counted within each model.
 /// @return x itself if nothing is dropped.
-torch::Tensor dropout(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site);
+torch::Tensor dropout(const torch::Tensor& x, const Masks& masks);
 
 /// residual + dropout(x), both of one size: one pass over memory on the CPU.
-torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x, double p,
-                          const Pass& pass, std::uint64_t site);
+torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
+                          const Masks& masks);
 
 /// dropout(gelu(x)), gelu(x) = x Phi(x) (kernels/elementwise.hpp): one pass over memory on the CPU.
-torch::Tensor dropped_gelu(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site);
+torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks);
 
 }  // namespace nas::nn

@@ -46,12 +46,12 @@ std::function<void()> attention_pass(const Architecture& architecture,
   const torch::Device device(settings.device);
   std::vector<Parameter> parameters;
   const auto layer = std::make_shared<AttentionLayer>(
-      architecture.mechanism, architecture.attention_shape(), architecture.semantics,
+      std::vector{architecture.mechanism}, architecture.attention_shape(), architecture.semantics,
       ParameterScope(parameters, settings.numerical_mode));
-  initialise(parameters, kSeed, 0);
+  initialise(parameters, {{kSeed, 0}});
   move_to(parameters, device, at::kFloat);
   // What comes out of a LayerNorm at its start: mean 0, variance 1.
-  const auto x = at::randn({settings.batch, architecture.context, architecture.width},
+  const auto x = at::randn({1, settings.batch, architecture.context, architecture.width},
                            make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
                      .to(device);
   return [layer, x] { (void)layer->forward(x, x, Pass{}, 0); };

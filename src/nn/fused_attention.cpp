@@ -1,5 +1,7 @@
 #include "nn/fused_attention.hpp"
 
+#include <algorithm>
+
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
@@ -14,13 +16,9 @@ using torch::autograd::variable_list;
 
 /// What does not change between the passes and is no tensor.
 struct Call : torch::CustomClassHolder {
-  kernels::Score score;
-  kernels::RowNormalization normalization;
-  kernels::Dropout dropout;
+  std::vector<ModelAttention> models;
 
-  Call(kernels::Score given_score, const kernels::RowNormalization& given_normalization,
-       const kernels::Dropout& given_dropout)
-      : score(given_score), normalization(given_normalization), dropout(given_dropout) {}
+  explicit Call(std::vector<ModelAttention> given) : models(std::move(given)) {}
 };
 using CallPointer = c10::intrusive_ptr<Call>;
 
@@ -29,144 +27,197 @@ torch::Tensor with_contiguous_vectors(const torch::Tensor& x) {
   return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous();
 }
 
+/// Those of one model of (R, B, H, T, d).
 template <class Real>
-kernels::HeadVectors<Real> vectors(const torch::Tensor& x) {
-  return {x.data_ptr<std::remove_const_t<Real>>(), x.stride(0), x.stride(1), x.stride(2)};
+kernels::HeadVectors<Real> vectors(const torch::Tensor& x, std::int64_t model) {
+  return {x.data_ptr<std::remove_const_t<Real>>() + model * x.stride(0), x.stride(1), x.stride(2),
+          x.stride(3)};
 }
 
-/// (B, H, T, d), laid out as (B, T, H, d), so that heads lie side by side.
-torch::Tensor empty_heads(const torch::Tensor& like, std::int64_t width) {
-  return at::empty({like.size(0), like.size(2), like.size(1), width}, like.options())
-      .transpose(1, 2);
+/// (R, B, H, T, d), laid out as (R, B, T, H, d), so that heads lie side by side.
+torch::Tensor empty_heads(const torch::Tensor& like) {
+  return at::empty({like.size(0), like.size(1), like.size(3), like.size(2), like.size(4)},
+                   like.options())
+      .transpose(2, 3);
 }
 
+/// The tensors of a call, of all models.
+struct Inputs {
+  torch::Tensor q, k, v, directions, inverse_temperature;
+  torch::Tensor weights{}, statistics{};  ///< undefined, or where the backward pass finds them
+
+  [[nodiscard]] std::int64_t num_heads() const { return q.size(1) * q.size(2); }  ///< of a model
+};
+
 template <class Real>
-kernels::Attention<Real> attention_of(const Call& call, const torch::Tensor& q,
-                                      const torch::Tensor& k, const torch::Tensor& v,
-                                      const torch::Tensor& direction,
-                                      const torch::Tensor& inverse_temperature) {
+kernels::Attention<Real> attention_of(const ModelAttention& model, std::int64_t r,
+                                      const Inputs& inputs) {
   kernels::Attention<Real> attention;
-  attention.sequences = q.size(0);
-  attention.heads = q.size(1);
-  attention.tokens = q.size(2);
-  attention.width = q.size(3);
-  attention.score = call.score;
-  attention.normalization = call.normalization.kernel<Real>();
-  attention.q = vectors<const Real>(q);
-  attention.k = vectors<const Real>(k);
-  attention.v = vectors<const Real>(v);
-  if (direction.numel() > 0) attention.direction = direction.data_ptr<Real>();
-  attention.inverse_temperature = vectors<const Real>(inverse_temperature);
-  attention.dropout = call.dropout;
+  const auto& q = inputs.q;
+  attention.sequences = q.size(1);
+  attention.heads = q.size(2);
+  attention.tokens = q.size(3);
+  attention.width = q.size(4);
+  attention.score = model.score;
+  attention.normalization = model.normalization.kernel<Real>();
+  attention.q = vectors<const Real>(q, r);
+  attention.k = vectors<const Real>(inputs.k, r);
+  attention.v = vectors<const Real>(inputs.v, r);
+  if (model.direction >= 0) {
+    attention.direction = inputs.directions.data_ptr<Real>() + model.direction * q.size(4);
+  }
+  attention.inverse_temperature = vectors<const Real>(inputs.inverse_temperature, r);
+  attention.dropout = model.dropout;
+  if (inputs.weights.defined()) {
+    attention.weights = inputs.weights.data_ptr<Real>() + r * inputs.weights.stride(0);
+    attention.statistics = inputs.statistics.data_ptr<Real>() + r * inputs.statistics.stride(0);
+  }
   return attention;
 }
 
-/// Calls run(begin, end, workspace) for ranges of heads, on LibTorch's threads.
+/// Calls run(model, begin, end, workspace) for ranges of each model's heads, on LibTorch's threads.
 template <class Real, class Run>
-void for_heads(const kernels::Attention<Real>& attention, const torch::TensorOptions& options,
-               const Run& run) {
-  at::parallel_for(0, attention.num_heads(), 1, [&](std::int64_t begin, std::int64_t end) {
-    const auto workspace =
-        at::empty({kernels::attention_workspace(attention.tokens, attention.width)}, options);
-    run(begin, end, workspace.template data_ptr<Real>());
+void for_heads(const Inputs& inputs, const Run& run) {
+  const std::int64_t heads = inputs.num_heads();
+  at::parallel_for(0, inputs.q.size(0) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+    const auto workspace = at::empty(
+        {kernels::attention_workspace(inputs.q.size(3), inputs.q.size(4))}, inputs.q.options());
+    while (begin < end) {
+      const std::int64_t model = begin / heads;
+      const std::int64_t last = std::min(end, (model + 1) * heads);
+      run(model, begin - model * heads, last - model * heads, workspace.template data_ptr<Real>());
+      begin = last;
+    }
   });
 }
 
-/// @param weights, statistics  undefined, or where the backward pass finds them.
-torch::Tensor run_forward(const Call& call, const torch::Tensor& q, const torch::Tensor& k,
-                          const torch::Tensor& v, const torch::Tensor& direction,
-                          const torch::Tensor& inverse_temperature, const torch::Tensor& weights,
-                          const torch::Tensor& statistics) {
-  const auto output = empty_heads(q, v.size(3));
-  AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "fused_attention", [&] {
-    auto attention = attention_of<scalar_t>(call, q, k, v, direction, inverse_temperature);
-    if (weights.defined()) {
-      attention.weights = weights.data_ptr<scalar_t>();
-      attention.statistics = statistics.data_ptr<scalar_t>();
-    }
-    for_heads(attention, q.options(), [&](auto begin, auto end, scalar_t* workspace) {
-      kernels::attention_forward(attention, vectors<scalar_t>(output), begin, end, workspace);
+torch::Tensor run_forward(const Call& call, const Inputs& inputs) {
+  const auto output = empty_heads(inputs.v);
+  AT_DISPATCH_FLOATING_TYPES(inputs.q.scalar_type(), "fused_attention", [&] {
+    for_heads<scalar_t>(inputs, [&](auto r, auto begin, auto end, scalar_t* workspace) {
+      const auto& model = call.models[static_cast<std::size_t>(r)];
+      kernels::attention_forward(attention_of<scalar_t>(model, r, inputs),
+                                 vectors<scalar_t>(output, r), begin, end, workspace);
     });
   });
-  return output.transpose(1, 2).flatten(2);
+  return output.transpose(2, 3).flatten(3);
+}
+
+/// Sums over the heads of each model that has a direction: (R, B H, d) -> (M, d), in order.
+torch::Tensor direction_gradient(const torch::Tensor& by_head, const Call& call,
+                                 const torch::Tensor& directions) {
+  auto sums = at::zeros_like(directions);
+  const std::int64_t width = by_head.size(2);
+  AT_DISPATCH_FLOATING_TYPES(by_head.scalar_type(), "direction_gradient", [&] {
+    for (std::size_t r = 0; r < call.models.size(); ++r) {
+      if (call.models[r].direction < 0) continue;
+      auto* sum = sums.data_ptr<scalar_t>() + call.models[r].direction * width;
+      const auto* heads =
+          by_head.data_ptr<scalar_t>() + static_cast<std::int64_t>(r) * by_head.stride(0);
+      for (std::int64_t h = 0; h < by_head.size(1); ++h) {
+        for (std::int64_t e = 0; e < width; ++e) sum[e] += heads[h * width + e];
+      }
+    }
+  });
+  return sums;
 }
 
 class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q,
                                const torch::Tensor& k, const torch::Tensor& v,
-                               const torch::Tensor& direction,
+                               const torch::Tensor& directions,
                                const torch::Tensor& inverse_temperature, const CallPointer& call) {
-    const auto weights =
-        at::empty({q.size(0) * q.size(1), kernels::weights_size(q.size(2))}, q.options());
-    const auto statistics = at::empty({q.size(0), q.size(1), q.size(2)}, q.options());
-    context->save_for_backward({q, k, v, direction, inverse_temperature, weights, statistics});
+    Inputs inputs{q, k, v, directions, inverse_temperature};
+    inputs.weights =
+        at::empty({q.size(0), inputs.num_heads(), kernels::weights_size(q.size(3))}, q.options());
+    inputs.statistics = at::empty({q.size(0), q.size(1), q.size(2), q.size(3)}, q.options());
+    context->save_for_backward(
+        {q, k, v, directions, inverse_temperature, inputs.weights, inputs.statistics});
     context->saved_data["call"] = at::IValue::make_capsule(call);
-    return run_forward(*call, q, k, v, direction, inverse_temperature, weights, statistics);
+    return run_forward(*call, inputs);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& outer) {
     const auto saved = context->get_saved_variables();
-    const auto& [q, k, v, direction, inverse_temperature] =
-        std::tie(saved[0], saved[1], saved[2], saved[3], saved[4]);
+    const Inputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5], saved[6]};
     const auto capsule = context->saved_data["call"].toCapsule();
     const auto& call = static_cast<const Call&>(*capsule);
+    const auto& q = inputs.q;
     const auto output = with_contiguous_vectors(
-        outer[0].view({q.size(0), q.size(2), q.size(1), v.size(3)}).transpose(1, 2));
-    const auto dq = empty_heads(q, q.size(3));
-    const auto dk = empty_heads(k, k.size(3));
-    const auto dv = empty_heads(v, v.size(3));
-    const auto dtemperature = at::empty({q.size(0), q.size(1), q.size(2), 1}, q.options());
-    const auto ddirection = direction.numel() > 0
-                                ? at::empty({q.size(0) * q.size(1), q.size(3)}, q.options())
+        outer[0]
+            .view({q.size(0), q.size(1), q.size(3), q.size(2), inputs.v.size(4)})
+            .transpose(2, 3));
+    const auto dq = empty_heads(q);
+    const auto dk = empty_heads(q);
+    const auto dv = empty_heads(q);
+    const auto dtemperature =
+        at::empty({q.size(0), q.size(1), q.size(2), q.size(3), 1}, q.options());
+    const auto ddirection = inputs.directions.numel() > 0
+                                ? at::empty({q.size(0), inputs.num_heads(), q.size(4)}, q.options())
                                 : torch::Tensor();
     AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "fused_attention_backward", [&] {
-      auto attention = attention_of<scalar_t>(call, q, k, v, direction, inverse_temperature);
-      attention.weights = saved[5].data_ptr<scalar_t>();
-      attention.statistics = saved[6].data_ptr<scalar_t>();
-      kernels::AttentionGradients<scalar_t> gradients;
-      gradients.output = vectors<const scalar_t>(output);
-      gradients.q = vectors<scalar_t>(dq);
-      gradients.k = vectors<scalar_t>(dk);
-      gradients.v = vectors<scalar_t>(dv);
-      gradients.inverse_temperature = dtemperature.data_ptr<scalar_t>();
-      if (ddirection.defined()) gradients.direction = ddirection.data_ptr<scalar_t>();
-      for_heads(attention, q.options(), [&](auto begin, auto end, scalar_t* workspace) {
-        kernels::attention_backward(attention, gradients, begin, end, workspace);
+      for_heads<scalar_t>(inputs, [&](auto r, auto begin, auto end, scalar_t* workspace) {
+        const auto& model = call.models[static_cast<std::size_t>(r)];
+        kernels::AttentionGradients<scalar_t> gradients;
+        gradients.output = vectors<const scalar_t>(output, r);
+        gradients.q = vectors<scalar_t>(dq, r);
+        gradients.k = vectors<scalar_t>(dk, r);
+        gradients.v = vectors<scalar_t>(dv, r);
+        gradients.inverse_temperature =
+            dtemperature.data_ptr<scalar_t>() + r * dtemperature.stride(0);
+        if (model.direction >= 0) {
+          gradients.direction = ddirection.data_ptr<scalar_t>() + r * ddirection.stride(0);
+        }
+        kernels::attention_backward(attention_of<scalar_t>(model, r, inputs), gradients, begin, end,
+                                    workspace);
       });
     });
-    return {dq,           dk, dv, ddirection.defined() ? ddirection.sum(0) : torch::Tensor(),
-            dtemperature, {}};
+    return {dq,
+            dk,
+            dv,
+            ddirection.defined() ? direction_gradient(ddirection, call, inputs.directions)
+                                 : torch::Tensor(),
+            dtemperature,
+            {}};
   }
 };
 
+void require_fitting(const std::vector<ModelAttention>& models, const Inputs& inputs) {
+  const auto& q = inputs.q;
+  TORCH_CHECK(q.dim() == 5 && inputs.k.sizes() == q.sizes() && inputs.v.sizes() == q.sizes() &&
+                  q.size(0) == static_cast<std::int64_t>(models.size()),
+              "attention of ", models.size(), " models has q ", q.sizes(), ", k ", inputs.k.sizes(),
+              ", v ", inputs.v.sizes(), ", must be of one size (R, B, H, T, d)");
+  for (const auto& model : models) {
+    const bool additive = model.score == kernels::Score::additive;
+    TORCH_CHECK(additive == (model.direction >= 0) &&
+                    (!additive || (model.direction < inputs.directions.size(0) &&
+                                   inputs.directions.size(-1) == q.size(4))),
+                "additive scores have a direction of ", q.size(4), " numbers, others none");
+  }
+}
+
 }  // namespace
 
-torch::Tensor fused_attention(const FusedScores& scores,
-                              const kernels::RowNormalization& normalization,
-                              const torch::Tensor& divisors, const torch::Tensor& v,
-                              const kernels::Dropout& dropout) {
-  const auto q = with_contiguous_vectors(scores.q);
-  const auto k = with_contiguous_vectors(scores.k);
-  const auto values = with_contiguous_vectors(v);
-  // Functions of autograd take no undefined tensors.
-  const auto direction =
-      scores.direction.defined() ? scores.direction.contiguous() : at::empty({0}, q.options());
-  const auto inverse_temperature =
-      divisors.to(q.scalar_type()).reciprocal().expand({q.size(0), q.size(1), q.size(2), 1});
-  TORCH_CHECK(q.dim() == 4 && k.sizes() == q.sizes() && values.sizes() == q.sizes(),
-              "attention of q ", q.sizes(), ", k ", k.sizes(), ", v ", values.sizes(),
-              ", must be of one size (B, H, T, d)");
-  TORCH_CHECK((scores.score == kernels::Score::additive) == (direction.numel() > 0) &&
-                  (direction.numel() == 0 || direction.numel() == q.size(3)),
-              "additive scores have a direction of ", q.size(3), " numbers, others none");
-  const auto call = c10::make_intrusive<Call>(scores.score, normalization, dropout);
+torch::Tensor fused_attention(const std::vector<ModelAttention>& models, const torch::Tensor& q,
+                              const torch::Tensor& k, const torch::Tensor& v,
+                              const torch::Tensor& directions, const torch::Tensor& divisors) {
+  Inputs inputs{with_contiguous_vectors(q), with_contiguous_vectors(k), with_contiguous_vectors(v),
+                // Functions of autograd take no undefined tensors.
+                directions.defined() ? directions.contiguous() : at::empty({0}, q.options()),
+                divisors.to(q.scalar_type())
+                    .reciprocal()
+                    .expand({q.size(0), q.size(1), q.size(2), q.size(3), 1})};
+  require_fitting(models, inputs);
+  const auto call = c10::make_intrusive<Call>(models);
   if (at::GradMode::is_enabled() &&
-      (q.requires_grad() || k.requires_grad() || values.requires_grad() ||
-       direction.requires_grad() || inverse_temperature.requires_grad())) {
-    return FusedAttention::apply(q, k, values, direction, inverse_temperature, call);
+      (inputs.q.requires_grad() || inputs.k.requires_grad() || inputs.v.requires_grad() ||
+       inputs.directions.requires_grad() || inputs.inverse_temperature.requires_grad())) {
+    return FusedAttention::apply(inputs.q, inputs.k, inputs.v, inputs.directions,
+                                 inputs.inverse_temperature, call);
   }
-  return run_forward(*call, q, k, values, direction, inverse_temperature, {}, {});
+  return run_forward(*call, inputs);
 }
 
 }  // namespace nas::nn

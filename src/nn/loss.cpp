@@ -1,12 +1,12 @@
 #include "nn/loss.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <numeric>
+#include <vector>
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
-#include <torch/nn/functional/loss.h>
 
 #include "kernels/cross_entropy.hpp"
 #include "nn/product.hpp"
@@ -24,24 +24,8 @@ constexpr std::int64_t kLogitBytes = std::int64_t{16} << 20U;
 /// A multiple of what products take at once, at least that.
 std::int64_t rows_at_once(const torch::Tensor& features, const torch::Tensor& embedding) {
   constexpr std::int64_t kMultiple = 128;
-  const auto bytes = embedding.size(0) * static_cast<std::int64_t>(features.element_size());
+  const auto bytes = embedding.size(1) * static_cast<std::int64_t>(features.element_size());
   return std::max<std::int64_t>(kLogitBytes / bytes / kMultiple, 1) * kMultiple;
-}
-
-/// Calls run(row, Real*) for each row of `logits`, on LibTorch's threads.
-template <class Run>
-void for_rows(const torch::Tensor& logits, const Run& run) {
-  const auto each = [&](auto* data) {
-    at::parallel_for(0, logits.size(0), 8, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) run(row, data + row * logits.stride(0));
-    });
-  };
-  if (logits.scalar_type() == at::kBFloat16) {
-    each(reinterpret_cast<kernels::Bfloat16*>(logits.data_ptr<at::BFloat16>()));
-  } else {
-    AT_DISPATCH_FLOATING_TYPES(logits.scalar_type(), "cross_entropy",
-                               [&] { each(logits.data_ptr<scalar_t>()); });
-  }
 }
 
 /// LibTorch's own losses say so, too.
@@ -52,106 +36,212 @@ void require_targets_below(std::int64_t vocabulary, const torch::Tensor& targets
                     vocabulary);
 }
 
-/// The three products of a few rows of logits with the embedding matrix, E (V, D).
-class OutputProducts {
- public:
-  /// @param rows  at most so many at once.
-  OutputProducts(const torch::Tensor& embedding, std::int64_t rows)
-      : by_logits_(embedding), by_features_(embedding.t()) {
-    // Rows begin at cache lines, and not a power of two apart, which would crowd the cache.
-    const std::int64_t size = (embedding.size(0) + 15) / 16 * 16;
-    logits_ = at::empty({rows, size % 1024 == 0 ? size + 16 : size}, embedding.options())
-                  .narrow(1, 0, embedding.size(0));
-  }
+/// What the output layers of an array are computed from, and where gradients go; undefined: none
+/// are asked for.
+struct OutputLayer {
+  torch::Tensor features;   ///< (R, N, D), contiguous
+  torch::Tensor embedding;  ///< (R, V, D), contiguous
+  torch::Tensor by_features{}, by_embedding{};
 
-  torch::Tensor logits(const torch::Tensor& features) {
-    const auto logits = logits_.narrow(0, 0, features.size(0));
-    by_features_.multiply(features, logits);
-    return logits;
-  }
-
-  /// @param logits  the gradient by them, in place.
-  void backward(const torch::Tensor& logits, const torch::Tensor& features,
-                const torch::Tensor& by_features, const torch::Tensor& by_embedding) {
-    by_logits_.multiply(logits, by_features);
-    PackedMatrix(features).multiply(logits.t(), by_embedding, by_embedding);
-  }
-
- private:
-  PackedMatrix by_logits_, by_features_;
-  torch::Tensor logits_;
+  [[nodiscard]] std::int64_t models() const { return features.size(0); }
+  [[nodiscard]] std::int64_t tokens() const { return features.size(1); }
+  [[nodiscard]] std::int64_t width() const { return features.size(2); }
+  [[nodiscard]] std::int64_t vocabulary() const { return embedding.size(1); }
 };
 
-/// The same with rounded factors.
-class RoundedOutputProducts {
+// The products of a few rows of logits with E, of one model after the other:
+//   take(model)            goes on with that model;
+//   logits(first, rows)    computes logits of tokens [first, first + rows), row_size() apart;
+//   backward(first, rows)  from the gradient by these logits, which is where they were: writes that
+//                          by the features, adds that by E.
+
+/// Their memory is used by all models.
+template <class Real>
+class ExactProducts {
  public:
-  RoundedOutputProducts(const torch::Tensor& embedding, std::int64_t rows)
-      : embedding_(rounded_factor(embedding)),
-        logits_(at::empty({rows, embedding.size(0)}, embedding_.options())) {}
+  using Logit = Real;
 
-  torch::Tensor logits(const torch::Tensor& features) {
-    features_ = rounded_factor(features);
-    auto logits = logits_.narrow(0, 0, features.size(0));
-    at::mm_out(logits, features_, embedding_.t());
-    return logits;
+  ExactProducts(const OutputLayer& layer, std::int64_t rows)
+      : layer_(layer),
+        row_size_(padded_row(layer.vocabulary())),
+        logits_(at::empty({rows, row_size_}, options())),
+        to_logits_(empty_packed(layer.width(), layer.vocabulary())) {
+    if (!layer.by_features.defined()) return;
+    from_logits_ = empty_packed(layer.vocabulary(), layer.width());
+    features_ = empty_packed(rows, layer.width());
   }
 
-  void backward(const torch::Tensor& logits, const torch::Tensor& /*features*/,
-                const torch::Tensor& by_features, const torch::Tensor& by_embedding) {
-    by_features.copy_(at::mm(logits, embedding_));
-    by_embedding.add_(at::mm(logits.t(), features_));
+  void take(std::int64_t model) {
+    model_ = model;
+    const Real* e = part(layer_.embedding);
+    kernels::pack<Real>({e, 1, width()}, width(), vocabulary(), data(to_logits_));
+    if (from_logits_.defined()) {
+      kernels::pack<Real>({e, width(), 1}, vocabulary(), width(), data(from_logits_));
+    }
   }
+
+  Real* logits(std::int64_t first, std::int64_t rows) {
+    multiply_on_threads<Real>(rows, vocabulary(), width(),
+                              {part(layer_.features) + first * width(), width(), 1},
+                              data(to_logits_), {}, data(logits_), row_size_);
+    return data(logits_);
+  }
+
+  void backward(std::int64_t first, std::int64_t rows) {
+    multiply_on_threads<Real>(rows, width(), vocabulary(), {data(logits_), row_size_, 1},
+                              data(from_logits_), {}, part(layer_.by_features) + first * width(),
+                              width());
+    kernels::pack<Real>({part(layer_.features) + first * width(), width(), 1}, rows, width(),
+                        data(features_));
+    Real* by_embedding = part(layer_.by_embedding);
+    multiply_on_threads<Real>(vocabulary(), width(), rows, {data(logits_), 1, row_size_},
+                              data(features_), {by_embedding, width()}, by_embedding, width());
+  }
+
+  [[nodiscard]] std::int64_t row_size() const { return row_size_; }
 
  private:
-  torch::Tensor embedding_, logits_, features_;
+  /// Rows begin at cache lines, and not a power of two apart, which would crowd the cache.
+  static std::int64_t padded_row(std::int64_t vocabulary) {
+    const std::int64_t size = (vocabulary + 15) / 16 * 16;
+    return size % 1024 == 0 ? size + 16 : size;
+  }
+  [[nodiscard]] torch::TensorOptions options() const { return layer_.features.options(); }
+  [[nodiscard]] torch::Tensor empty_packed(std::int64_t k, std::int64_t n) const {
+    return at::empty({kernels::packed_size(k, n)}, options());
+  }
+  [[nodiscard]] std::int64_t width() const { return layer_.width(); }
+  [[nodiscard]] std::int64_t vocabulary() const { return layer_.vocabulary(); }
+  static Real* data(const torch::Tensor& tensor) { return tensor.data_ptr<Real>(); }
+  /// Of the present model.
+  [[nodiscard]] Real* part(const torch::Tensor& tensor) const {
+    return data(tensor) + model_ * tensor.stride(0);
+  }
+
+  const OutputLayer& layer_;
+  std::int64_t model_ = 0;
+  std::int64_t row_size_;
+  torch::Tensor logits_, to_logits_, from_logits_, features_;
 };
 
-/// The loss with its gradients, on the CPU.
+/// With factors rounded to bfloat16. @tparam Given  the type of the logits: theirs, as LibTorch and
+/// the kernels call it.
+template <class Given, class Kernel>
+class RoundedProducts {
+ public:
+  using Logit = Kernel;
+
+  RoundedProducts(const OutputLayer& layer, std::int64_t /*rows*/)
+      : layer_(layer),
+        all_embedding_(rounded_factor(layer.embedding)),
+        all_features_(rounded_factor(layer.features)) {}
+
+  void take(std::int64_t model) {
+    model_ = model;
+    embedding_ = all_embedding_[model];
+    features_ = all_features_[model];
+  }
+
+  Kernel* logits(std::int64_t first, std::int64_t rows) {
+    logits_ = at::mm(features_.narrow(0, first, rows), embedding_.t());
+    return reinterpret_cast<Kernel*>(logits_.data_ptr<Given>());
+  }
+
+  void backward(std::int64_t first, std::int64_t rows) {
+    layer_.by_features[model_].narrow(0, first, rows).copy_(at::mm(logits_, embedding_));
+    layer_.by_embedding[model_].add_(at::mm(logits_.t(), features_.narrow(0, first, rows)));
+  }
+
+  [[nodiscard]] std::int64_t row_size() const { return layer_.vocabulary(); }
+
+ private:
+  const OutputLayer& layer_;
+  std::int64_t model_ = 0;
+  torch::Tensor all_embedding_, all_features_, embedding_, features_, logits_;
+};
+
+/// Calls run(products) with those of a mode.
+template <class Run>
+void with_products(const OutputLayer& layer, NumericalMode mode, const Run& run) {
+  const std::int64_t rows = std::min(rows_at_once(layer.features, layer.embedding), layer.tokens());
+  if (layer.features.scalar_type() == at::kDouble) {
+    run(ExactProducts<double>(layer, rows));
+  } else if (mode != NumericalMode::fast) {
+    run(ExactProducts<float>(layer, rows));
+  } else if (has_bf16_products()) {
+    run(RoundedProducts<at::BFloat16, kernels::Bfloat16>(layer, rows));
+  } else {
+    run(RoundedProducts<float, float>(layer, rows));
+  }
+}
+
+/// Calls each(model, token, logits of the token) on LibTorch's threads, and then(first, rows) after
+/// each piece of a model's tokens.
+template <class Products, class Each, class Then>
+void for_tokens(const OutputLayer& layer, Products& products, const Each& each, const Then& then) {
+  const std::int64_t step = rows_at_once(layer.features, layer.embedding);
+  for (std::int64_t model = 0; model < layer.models(); ++model) {
+    products.take(model);
+    for (std::int64_t first = 0; first < layer.tokens(); first += step) {
+      const std::int64_t rows = std::min(step, layer.tokens() - first);
+      auto* logits = products.logits(first, rows);
+      at::parallel_for(0, rows, 8, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = begin; i < end; ++i) each(model, first + i, logits + i * products.row_size());
+      });
+      then(first, rows);
+    }
+  }
+}
+
+/// How many targets of each model are scored.
+std::vector<double> counts(const torch::Tensor& targets) {
+  std::vector<double> count(static_cast<std::size_t>(targets.size(0)), 0.0);
+  const auto* target = targets.data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < targets.numel(); ++i) {
+    if (target[i] >= 0) ++count[static_cast<std::size_t>(i / targets.size(1))];
+  }
+  return count;
+}
+
+/// The losses with their gradients, on the CPU.
 class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
                                const torch::Tensor& embedding, const torch::Tensor& targets,
-                               bool rounded) {
-    return rounded ? run<RoundedOutputProducts>(context, features, embedding, targets)
-                   : run<OutputProducts>(context, features, embedding, targets);
+                               NumericalMode mode) {
+    const OutputLayer layer{features, embedding, at::empty_like(features),
+                            at::zeros_like(embedding)};
+    const auto* target = targets.data_ptr<std::int64_t>();
+    auto weights = counts(targets);
+    for (auto& weight : weights) weight = 1.0 / weight;
+    const auto nll = at::empty({layer.models(), layer.tokens()}, at::TensorOptions(at::kDouble));
+    auto* nll_of = nll.data_ptr<double>();
+    with_products(layer, mode, [&](auto&& products) {
+      for_tokens(
+          layer, products,
+          [&](std::int64_t model, std::int64_t token, auto* logits) {
+            const auto i = model * layer.tokens() + token;
+            nll_of[i] = kernels::cross_entropy_gradient(logits, layer.vocabulary(), target[i],
+                                                        weights[static_cast<std::size_t>(model)]);
+          },
+          [&](std::int64_t first, std::int64_t rows) { products.backward(first, rows); });
+    });
+    context->save_for_backward({layer.by_features, layer.by_embedding});
+    auto losses = at::empty({layer.models()}, at::TensorOptions(at::kDouble));
+    for (std::int64_t model = 0; model < layer.models(); ++model) {
+      const auto* first = nll_of + model * layer.tokens();
+      losses.data_ptr<double>()[model] = std::accumulate(first, first + layer.tokens(), 0.0) *
+                                         weights[static_cast<std::size_t>(model)];
+    }
+    return losses.to(features.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto scaled = [&](const torch::Tensor& gradient) {
-      // 1 in every training: then nothing is to be done.
-      return gradients[0].item<double>() == 1.0 ? gradient : gradient * gradients[0];
-    };
-    return {scaled(saved[0]), scaled(saved[1]), {}, {}};
-  }
-
- private:
-  template <class Products>
-  static torch::Tensor run(AutogradContext* context, const torch::Tensor& features,
-                           const torch::Tensor& embedding, const torch::Tensor& targets) {
-    const auto inputs = features.contiguous();
-    const auto wanted = targets.contiguous();
-    const auto* target = wanted.data_ptr<std::int64_t>();
-    require_targets_below(embedding.size(0), wanted);
-    const double weight = 1.0 / static_cast<double>(wanted.ge(0).sum().item<std::int64_t>());
-    const auto by_features = at::empty_like(inputs);
-    const auto by_embedding = at::zeros_like(embedding, at::MemoryFormat::Contiguous);
-    const auto nll = at::empty({inputs.size(0)}, at::TensorOptions(at::kDouble));
-    auto* nll_of = nll.data_ptr<double>();
-    const std::int64_t step = rows_at_once(inputs, embedding);
-    Products products(embedding, std::min(step, inputs.size(0)));
-    for (std::int64_t first = 0; first < inputs.size(0); first += step) {
-      const std::int64_t rows = std::min(step, inputs.size(0) - first);
-      const auto input = inputs.narrow(0, first, rows);
-      const auto logits = products.logits(input);
-      for_rows(logits, [&](std::int64_t row, auto* values) {
-        nll_of[first + row] =
-            kernels::cross_entropy_gradient(values, logits.size(1), target[first + row], weight);
-      });
-      products.backward(logits, input, by_features.narrow(0, first, rows), by_embedding);
-    }
-    context->save_for_backward({by_features, by_embedding});
-    return (nll.sum() * weight).to(features.scalar_type());
+    // All 1 in every training: then nothing is to be done.
+    const bool ones = gradients[0].eq(1.0).all().item<bool>();
+    const auto factors = gradients[0].view({-1, 1, 1});
+    return {ones ? saved[0] : saved[0] * factors, ones ? saved[1] : saved[1] * factors, {}, {}};
   }
 };
 
@@ -160,53 +250,52 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
                                    const torch::Tensor& targets, NumericalMode mode) {
   if (mode != NumericalMode::reference && features.device().is_cpu()) {
-    return LinearCrossEntropy::apply(features, embedding, targets, mode == NumericalMode::fast);
+    require_targets_below(embedding.size(1), targets);
+    return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(),
+                                     targets.contiguous(), mode);
   }
-  namespace F = torch::nn::functional;
-  constexpr std::int64_t kIgnored = -100;
-  return F::cross_entropy(linear(features, embedding, {}, mode),
-                          targets.masked_fill(targets.lt(0), kIgnored),
-                          F::CrossEntropyFuncOptions().ignore_index(kIgnored));
+  const auto logits = linear(features, embedding, {}, mode);
+  const auto nll =
+      at::log_softmax(logits, -1).gather(2, targets.clamp_min(0).unsqueeze(2)).squeeze(2).neg();
+  const auto scored = targets.ge(0);
+  return nll.masked_fill(scored.logical_not(), 0.0).sum(1) / scored.sum(1);
 }
 
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
                          const torch::Tensor& targets, NumericalMode mode) {
   const at::NoGradGuard no_grad;
-  const bool fused = mode != NumericalMode::reference && features.device().is_cpu();
-  if (fused) require_targets_below(embedding.size(0), targets);
-  std::optional<PackedMatrix> packed;
-  if (mode == NumericalMode::exact && fused) packed.emplace(embedding.t());
-  const std::int64_t step = rows_at_once(features, embedding);
+  const OutputLayer layer{features.contiguous(), embedding.contiguous()};
   TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
                      at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
-  for (std::int64_t first = 0; first < features.size(0); first += step) {
-    const std::int64_t rows = std::min(step, features.size(0) - first);
-    const auto inputs = features.narrow(0, first, rows);
-    torch::Tensor logits;
-    if (packed) {
-      logits = at::empty({rows, embedding.size(0)}, features.options());
-      packed->multiply(inputs, logits);
-    } else {
-      logits = linear(inputs, embedding, {}, mode);
-    }
-    const auto target = targets.narrow(0, first, rows).contiguous();
-    auto nll = scores.nll.narrow(0, first, rows);
-    auto correct = scores.correct.narrow(0, first, rows);
-    if (fused) {
-      for_rows(logits, [&](std::int64_t row, const auto* values) {
-        const auto score =
-            kernels::cross_entropy(values, logits.size(1), target.data_ptr<std::int64_t>()[row]);
-        nll.data_ptr<double>()[row] = score.nll;
-        correct.data_ptr<bool>()[row] = score.correct;
-      });
-    } else {
-      nll.copy_(at::log_softmax(logits, -1)
-                    .gather(1, target.clamp_min(0).unsqueeze(1))
-                    .squeeze(1)
-                    .neg()
-                    .masked_fill(target.lt(0), 0.0));
-      correct.copy_(logits.argmax(-1) == target);
-    }
+  if (mode != NumericalMode::reference && features.device().is_cpu()) {
+    require_targets_below(embedding.size(1), targets);
+    const auto wanted = targets.contiguous();
+    with_products(layer, mode, [&](auto&& products) {
+      for_tokens(
+          layer, products,
+          [&](std::int64_t model, std::int64_t token, const auto* logits) {
+            const auto i = model * layer.tokens() + token;
+            const auto score = kernels::cross_entropy(logits, layer.vocabulary(),
+                                                      wanted.data_ptr<std::int64_t>()[i]);
+            scores.nll.data_ptr<double>()[i] = score.nll;
+            scores.correct.data_ptr<bool>()[i] = score.correct;
+          },
+          [](std::int64_t, std::int64_t) {});
+    });
+    return scores;
+  }
+  const std::int64_t step = rows_at_once(features, embedding);
+  for (std::int64_t first = 0; first < layer.tokens(); first += step) {
+    const std::int64_t rows = std::min(step, layer.tokens() - first);
+    const auto logits = linear(features.narrow(1, first, rows), embedding, {}, mode);
+    const auto target = targets.narrow(1, first, rows);
+    scores.nll.narrow(1, first, rows)
+        .copy_(at::log_softmax(logits, -1)
+                   .gather(2, target.clamp_min(0).unsqueeze(2))
+                   .squeeze(2)
+                   .neg()
+                   .masked_fill(target.lt(0), 0.0));
+    scores.correct.narrow(1, first, rows).copy_(logits.argmax(-1) == target);
   }
   return scores;
 }

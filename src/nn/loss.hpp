@@ -6,24 +6,27 @@
 
 namespace nas::nn {
 
-/// Mean over the scored targets of -log softmax(H E')[target], nats.
+/// Each model's mean over its scored targets of -log softmax(H E')[target], nats.
 ///
-/// Outside numerical mode `reference` the gradients are made in the forward pass, a few rows of
-/// logits at a time, so that the (N, V) matrix never exists: its memory and the traffic to it are
-/// most of what the output layer costs besides its products. Not for second derivatives.
+/// On the CPU, outside numerical mode `reference`, the gradients are made in the forward pass, a
+/// few rows of logits at a time, so that the (N, V) matrix never exists: its memory and the traffic
+/// to it are most of what the output layer costs besides its products. No model's loss depends on
+/// the others. Not for second derivatives.
 ///
-/// @param features   H, (N, D).   @param embedding  E, (V, D).
-/// @param targets    (N) int64, below V; below 0 where nothing is asked. At least one is not.
+/// @param features   H, (R, N, D).   @param embedding  E, (R, V, D).
+/// @param targets    (R, N) int64, below V; below 0 where nothing is asked. At least one of each
+///                   model is not.
+/// @return (R).
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
                                    const torch::Tensor& targets, NumericalMode mode);
 
-/// What the logits of N tokens say about their targets.
+/// What the logits of N tokens of R models say about their targets.
 struct TokenScores {
-  torch::Tensor nll;      ///< (N) float64, 0 where nothing is asked
-  torch::Tensor correct;  ///< (N) bool: the target has the (first) largest logit
+  torch::Tensor nll;      ///< (R, N) float64, 0 where nothing is asked
+  torch::Tensor correct;  ///< (R, N) bool: the target is the first of the largest logits
 };
 
-/// The same without gradients, token by token; a few rows of logits at a time in every mode.
+/// Logits are made for a few rows at a time. Without gradients; arguments as above.
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
                          const torch::Tensor& targets, NumericalMode mode);
 

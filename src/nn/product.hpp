@@ -1,37 +1,35 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include <ATen/Parallel.h>
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "kernels/product.hpp"
 
 namespace nas::nn {
 
-/// A right factor B (k, n) on the CPU, float32 or float64, packed for many products
-/// (kernels/product.hpp).
-class PackedMatrix {
- public:
-  /// @param b  any strides.
-  explicit PackedMatrix(const torch::Tensor& b);
-
-  /// c = initial + a B, on LibTorch's threads, with the same result for any number of them.
-  ///
-  /// @param a        (m, k), any strides.
-  /// @param c        (m, n), rows contiguous.
-  /// @param initial  (n), contiguous, added to each row; c itself; or undefined: zeros.
-  void multiply(const torch::Tensor& a, const torch::Tensor& c,
-                const torch::Tensor& initial = {}) const;
-
- private:
-  std::int64_t k_, n_;
-  torch::Tensor packed_;
-};
+/// kernels::multiply on LibTorch's threads, with the same result for any number of them.
+template <class Real>
+void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
+                         kernels::MatrixView<Real> a, const Real* packed,
+                         kernels::Initial<Real> initial, Real* c, std::int64_t c_row) {
+  constexpr std::int64_t kGrain = 64;  // rows that a thread multiplies at once
+  at::parallel_for(0, m, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    kernels::multiply<Real>(end - begin, n, k, a.at(begin, 0), packed, initial.at(begin, 0),
+                            c + begin * c_row, c_row);
+  });
+}
 
 // Products of numerical mode `fast`: factors are rounded to bfloat16 (8 bits of significand), sums
 // are float32, and results are rounded to bfloat16 again. Processors with AVX512_BF16 and GPUs
 // compute twice as many of these at a time; on others the rounded factors are multiplied as
 // float32, results are not rounded, and nothing is gained.
+
+/// The mode with products of full precision: for what is small or sensitive.
+NumericalMode unrounded(NumericalMode mode);
 
 /// Whether products of bfloat16 numbers are faster than those of float32 on the CPU.
 bool has_bf16_products();
@@ -40,10 +38,33 @@ bool has_bf16_products();
 /// stays.
 torch::Tensor rounded_factor(const torch::Tensor& x);
 
-/// x W' + b as one operation in the way of a mode; backward likewise. Not for second derivatives.
+/// The biases of an array's models, of which some may have none.
+struct Biases {
+  torch::Tensor values;            ///< (M, n), of those that have one; undefined: none has
+  std::vector<std::int64_t> rows;  ///< of each model: which row of `values`; -1: none
+
+  /// One for each model. @param values  (R, n).
+  static Biases of_all(const torch::Tensor& values);
+};
+
+/// y_r = x_r W_r' + b_r for each model r of an array, as one operation in the way of a mode;
+/// backward likewise. On the CPU, no model's result depends on the others. Not for second
+/// derivatives.
 ///
-/// @param x  (..., in).   @param weight  (out, in).   @param bias  (out), or undefined.
-torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+/// @param x  (R, ..., in).   @param weight  (R, out, in), any strides.   @return (R, ..., out).
+torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
                      NumericalMode mode);
+
+/// The result of `one` for each model of an array, (R, ...): one after the other on the CPU, where
+/// LibTorch's batched operations may round otherwise than for a model alone.
+///
+/// @param one  one(r) is that of model r.
+template <class One>
+torch::Tensor for_each_model(std::int64_t models, const One& one) {
+  if (models == 1) return one(0).unsqueeze(0);
+  std::vector<torch::Tensor> results;
+  for (std::int64_t r = 0; r < models; ++r) results.push_back(one(r));
+  return at::stack(results);
+}
 
 }  // namespace nas::nn

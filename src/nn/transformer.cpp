@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "nn/attention.hpp"
+#include "nn/layer_norm.hpp"
 #include "nn/parameter.hpp"
 #include "nn/product.hpp"
 #include "nn/torch_compat.hpp"
@@ -25,14 +26,16 @@ constexpr std::uint64_t kEmbeddingSite = 0;
 class LayerNorm {
  public:
   LayerNorm(const ParameterScope& scope, std::int64_t width)
-      : weight_(scope.add("weight", {width}, Start::constant(1.0), Decay::no)),
+      : mode_(scope.mode()),
+        weight_(scope.add("weight", {width}, Start::constant(1.0), Decay::no)),
         bias_(scope.add("bias", {width}, Start::constant(0.0), Decay::no)) {}
 
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const {
-    return at::layer_norm(x, weight_.sizes(), weight_, bias_, kLayerNormEpsilon);
+    return layer_norm(x, weight_, bias_, kLayerNormEpsilon, mode_);
   }
 
  private:
+  NumericalMode mode_;
   torch::Tensor weight_, bias_;
 };
 
@@ -44,38 +47,53 @@ Start residual_start(const Architecture& architecture) {
   return Start::normal(start.value / std::sqrt(2.0 * static_cast<double>(architecture.layers)));
 }
 
+std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectures) {
+  std::vector<Mechanism> mechanisms;
+  for (const auto& architecture : architectures) mechanisms.push_back(architecture.mechanism);
+  return mechanisms;
+}
+
 /// h <- h + attention(LN(h)),  h <- h + FFN(LN(h)).
 class Block {
  public:
-  Block(const Architecture& architecture, const ParameterScope& scope, std::int64_t index)
-      : dropout_(architecture.dropout),
-        fused_(scope.mode() != NumericalMode::reference),
-        first_site_(1 + static_cast<std::uint64_t>(index) * kSitesPerLayer),
-        attention_norm_(scope.child("attention_norm"), architecture.width),
-        attention_(architecture.mechanism, architecture.attention_shape(), architecture.semantics,
-                   scope.child("attention"), residual_start(architecture)),
-        feed_forward_norm_(scope.child("feed_forward_norm"), architecture.width),
-        expand_(scope.child("feed_forward.expand"), architecture.width,
-                architecture.width * architecture.feed_forward),
-        contract_(scope.child("feed_forward.contract"),
-                  architecture.width * architecture.feed_forward, architecture.width,
-                  residual_start(architecture)) {}
+  Block(const std::vector<Architecture>& architectures, const ParameterScope& scope,
+        std::int64_t index)
+      : Block(architectures.front(), mechanisms_of(architectures), scope, index) {}
 
   torch::Tensor forward(const torch::Tensor& stream, const Pass& pass) {
     const auto attended = stream + attention_.forward(attention_norm_(stream), stream, pass,
                                                       first_site_ + kAttentionSite);
     const auto expanded = expand_(feed_forward_norm_(attended));
-    const auto hidden_site = first_site_ + kHiddenSite;
-    const auto output_site = first_site_ + kOutputSite;
+    const auto hidden_masks = masks(pass, kHiddenSite);
+    const auto output_masks = masks(pass, kOutputSite);
     if (fused_) {
-      const auto hidden = dropped_gelu(expanded, dropout_, pass, hidden_site);
-      return add_dropped(attended, contract_(hidden), dropout_, pass, output_site);
+      return add_dropped(attended, contract_(dropped_gelu(expanded, hidden_masks)), output_masks);
     }
-    const auto hidden = dropout(at::gelu(expanded), dropout_, pass, hidden_site);
-    return attended + dropout(contract_(hidden), dropout_, pass, output_site);
+    const auto hidden = dropout(at::gelu(expanded), hidden_masks);
+    return attended + dropout(contract_(hidden), output_masks);
   }
 
  private:
+  Block(const Architecture& common, const std::vector<Mechanism>& mechanisms,
+        const ParameterScope& scope, std::int64_t index)
+      : models_(static_cast<std::int64_t>(mechanisms.size())),
+        dropout_(common.dropout),
+        fused_(scope.mode() != NumericalMode::reference),
+        first_site_(1 + static_cast<std::uint64_t>(index) * kSitesPerLayer),
+        attention_norm_(scope.child("attention_norm"), common.width),
+        attention_(mechanisms, common.attention_shape(), common.semantics, scope.child("attention"),
+                   residual_start(common)),
+        feed_forward_norm_(scope.child("feed_forward_norm"), common.width),
+        expand_(scope.child("feed_forward.expand"), common.width,
+                common.width * common.feed_forward),
+        contract_(scope.child("feed_forward.contract"), common.width * common.feed_forward,
+                  common.width, residual_start(common)) {}
+
+  [[nodiscard]] Masks masks(const Pass& pass, Site site) const {
+    return dropout_masks(dropout_, pass, first_site_ + site, models_);
+  }
+
+  std::int64_t models_;
   double dropout_;
   bool fused_;
   std::uint64_t first_site_;
@@ -85,24 +103,52 @@ class Block {
   Linear expand_, contract_;
 };
 
+void require_alike(const std::vector<Architecture>& architectures) {
+  if (architectures.empty()) throw std::invalid_argument("an array of no models");
+  for (const auto& architecture : architectures) {
+    require_valid(architecture);
+    if (!alike(architecture, architectures.front())) {
+      throw std::invalid_argument("models of an array may differ in mechanism alone: " +
+                                  to_string(architectures.front().mechanism) + ", " +
+                                  to_string(architecture.mechanism));
+    }
+  }
+}
+
 }  // namespace
 
-struct Transformer::Impl {
-  Impl(const Architecture& given, NumericalMode given_mode)
-      : architecture(given), mode(given_mode) {
-    require_valid(architecture);
-    const ParameterScope scope(parameters, mode);
-    embedding =
-        scope.add("embedding.weight", {given.vocabulary, given.width}, Start::normal(), Decay::no);
+bool alike(const Architecture& a, const Architecture& b) {
+  auto same = a;
+  same.mechanism = b.mechanism;
+  return same == b && has_fused_form(a.mechanism) == has_fused_form(b.mechanism);
+}
+
+struct TransformerArray::Impl {
+  Impl(const std::vector<Architecture>& given, NumericalMode given_mode, torch::Device device)
+      : architectures(given), mode(given_mode) {
+    require_alike(architectures);
+    const auto& common = architectures.front();
+    const ParameterScope scope(
+        parameters, mode, first_models(static_cast<std::int64_t>(architectures.size())), device);
+    embedding = scope.add("embedding.weight", {common.vocabulary, common.width}, Start::normal(),
+                          Decay::no);
     positions =
-        scope.add("position.weight", {given.context, given.width}, Start::normal(), Decay::no);
-    for (std::int64_t i = 0; i < given.layers; ++i) {
-      blocks.emplace_back(architecture, scope.child("layers." + std::to_string(i)), i);
+        scope.add("position.weight", {common.context, common.width}, Start::normal(), Decay::no);
+    for (std::int64_t i = 0; i < common.layers; ++i) {
+      blocks.emplace_back(architectures, scope.child("layers." + std::to_string(i)), i);
     }
-    final_norm = std::make_unique<LayerNorm>(scope.child("final_norm"), given.width);
+    final_norm = std::make_unique<LayerNorm>(scope.child("final_norm"), common.width);
   }
 
-  Architecture architecture;
+  /// Rows of the embedding matrices, one matrix after the other.
+  torch::Tensor embedded(const torch::Tensor& tokens) const {
+    const auto models = embedding.size(0);
+    const auto first =
+        at::arange(models, tokens.options()).mul_(embedding.size(1)).view({models, 1, 1});
+    return at::embedding(embedding.flatten(0, 1), tokens + first);
+  }
+
+  std::vector<Architecture> architectures;
   NumericalMode mode;
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
@@ -111,74 +157,108 @@ struct Transformer::Impl {
   std::unique_ptr<LayerNorm> final_norm;
 };
 
-Transformer::Transformer(const Architecture& architecture, NumericalMode mode)
-    : impl_(std::make_shared<Impl>(architecture, mode)) {}
-Transformer::~Transformer() = default;
-Transformer::Transformer(Transformer&&) noexcept = default;
-Transformer& Transformer::operator=(Transformer&&) noexcept = default;
+TransformerArray::TransformerArray(const std::vector<Architecture>& architectures,
+                                   NumericalMode mode, torch::Device device)
+    : impl_(std::make_shared<Impl>(architectures, mode, device)) {}
+TransformerArray::~TransformerArray() = default;
+TransformerArray::TransformerArray(TransformerArray&&) noexcept = default;
+TransformerArray& TransformerArray::operator=(TransformerArray&&) noexcept = default;
 
-void Transformer::initialise(std::uint64_t run_seed, std::int64_t replicate) {
-  nn::initialise(impl_->parameters, run_seed, replicate);
+void TransformerArray::initialise(const std::vector<StartSeed>& seeds) {
+  nn::initialise(impl_->parameters, seeds);
 }
 
-void Transformer::to(torch::Device device, torch::ScalarType type) {
+void TransformerArray::to(torch::Device device, torch::ScalarType type) {
   move_to(impl_->parameters, device, type);
 }
 
-torch::Tensor Transformer::features(const torch::Tensor& tokens, const Pass& pass) {
-  const auto& architecture = impl_->architecture;
-  if (tokens.dim() != 2 || tokens.size(1) > architecture.context) {
-    throw std::invalid_argument(
-        "tokens have " + std::to_string(tokens.dim()) + " dimensions and length " +
-        std::to_string(tokens.size(-1)) +
-        ", must be (B, T) with T <= context = " + std::to_string(architecture.context));
+torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& pass) {
+  const auto& common = impl_->architectures.front();
+  if (tokens.dim() != 3 || tokens.size(0) != num_models() || tokens.size(2) > common.context) {
+    throw std::invalid_argument("tokens have " + std::to_string(tokens.dim()) + " dimensions, " +
+                                std::to_string(tokens.size(0)) + " models and length " +
+                                std::to_string(tokens.size(-1)) +
+                                ", must be (R, B, T) with R = " + std::to_string(num_models()) +
+                                " and T <= context = " + std::to_string(common.context));
   }
-  auto stream = dropout(
-      at::embedding(impl_->embedding, tokens) + impl_->positions.slice(0, 0, tokens.size(1)),
-      architecture.dropout, pass, kEmbeddingSite);
+  const auto positions = impl_->positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
+  auto stream = dropout(impl_->embedded(tokens) + positions,
+                        dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
   for (auto& block : impl_->blocks) stream = block.forward(stream, pass);
   return (*impl_->final_norm)(stream);
 }
 
-torch::Tensor Transformer::logits(const torch::Tensor& tokens, const Pass& pass) {
+torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& pass) {
   return linear(features(tokens, pass), impl_->embedding, {}, impl_->mode);
+}
+
+torch::Tensor TransformerArray::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
+                                     const Pass& pass) {
+  return linear_cross_entropy(features(tokens, pass).flatten(1, 2), impl_->embedding,
+                              targets.flatten(1), impl_->mode);
+}
+
+TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {
+  const at::NoGradGuard no_grad;
+  return score_tokens(features(tokens, Pass{}).flatten(1, 2), impl_->embedding, targets.flatten(1),
+                      impl_->mode);
+}
+
+torch::Tensor TransformerArray::embedding() { return impl_->embedding; }
+
+const std::vector<Parameter>& TransformerArray::parameters() const { return impl_->parameters; }
+
+bool TransformerArray::decays(const Parameter& parameter) const {
+  return impl_->architectures.front().semantics == Semantics::published ||
+         parameter.decay == Decay::yes;
+}
+
+std::int64_t TransformerArray::num_models() const {
+  return static_cast<std::int64_t>(impl_->architectures.size());
+}
+
+const std::vector<Architecture>& TransformerArray::architectures() const {
+  return impl_->architectures;
+}
+
+NumericalMode TransformerArray::numerical_mode() const { return impl_->mode; }
+
+Transformer::Transformer(const Architecture& architecture, NumericalMode mode)
+    : array_({architecture}, mode) {}
+
+void Transformer::initialise(std::uint64_t run_seed, std::int64_t replicate) {
+  array_.initialise({{run_seed, replicate}});
+}
+
+void Transformer::to(torch::Device device, torch::ScalarType type) { array_.to(device, type); }
+
+torch::Tensor Transformer::features(const torch::Tensor& tokens, const Pass& pass) {
+  return array_.features(tokens.unsqueeze(0), pass)[0];
+}
+
+torch::Tensor Transformer::logits(const torch::Tensor& tokens, const Pass& pass) {
+  return array_.logits(tokens.unsqueeze(0), pass)[0];
 }
 
 torch::Tensor Transformer::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                                 const Pass& pass) {
-  return linear_cross_entropy(features(tokens, pass).flatten(0, 1), impl_->embedding,
-                              targets.flatten(), impl_->mode);
+  return array_.loss(tokens.unsqueeze(0), targets.unsqueeze(0), pass)[0];
 }
 
 TokenScores Transformer::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {
-  const at::NoGradGuard no_grad;
-  return score_tokens(features(tokens, Pass{}).flatten(0, 1), impl_->embedding, targets.flatten(),
-                      impl_->mode);
+  const auto scores = array_.scores(tokens.unsqueeze(0), targets.unsqueeze(0));
+  return {scores.nll[0], scores.correct[0]};
 }
 
-torch::Tensor Transformer::embedding() { return impl_->embedding; }
+torch::Tensor Transformer::embedding() { return array_.embedding()[0]; }
 
 std::vector<std::pair<std::string, torch::Tensor>> Transformer::parameters() const {
   std::vector<std::pair<std::string, torch::Tensor>> named;
-  for (const auto& parameter : impl_->parameters) {
+  for (const auto& parameter : array_.parameters()) {
     named.emplace_back(parameter.name, parameter.tensor);
   }
   return named;
 }
-
-bool Transformer::decays(const std::string& parameter_name) const {
-  const auto& parameters = impl_->parameters;
-  const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                  [&](const Parameter& p) { return p.name == parameter_name; });
-  if (found == parameters.end()) {
-    throw std::logic_error("no parameter is called " + parameter_name);
-  }
-  return impl_->architecture.semantics == Semantics::published || found->decay == Decay::yes;
-}
-
-const Architecture& Transformer::architecture() const { return impl_->architecture; }
-
-NumericalMode Transformer::numerical_mode() const { return impl_->mode; }
 
 CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed) {
   constexpr double kTolerance = 1e-9;

@@ -12,57 +12,96 @@
 #include "genotype/architecture.hpp"
 #include "nn/dropout.hpp"
 #include "nn/loss.hpp"
+#include "nn/parameter.hpp"
 
 namespace nas::nn {
 
-/// The paper's language model: pre-norm transformer, learned positions, tied embedding, GELU
-/// feed-forward.
+/// An array of the paper's language models: pre-norm transformers, learned positions, tied
+/// embedding, GELU feed-forward.
 ///
 ///   h_0 = dropout(E[tokens] + P[0..T)),  h <- h + attention(LN(h)),  h <- h + FFN(LN(h)),  logits
 ///   = LN(h) E'
 ///
-/// Tensors are (B, T, D), row-major, B sequences, T <= context tokens.
-class Transformer {
+/// Tensors are (R, B, T, D), row-major: R models, B sequences, T <= context tokens. The models
+/// differ in mechanism alone; whatever one operation is for one of them, it is for all, so that an
+/// array costs little more operations than a model. On the CPU, no result depends on the others.
+class TransformerArray {
  public:
   /// Parameters are uninitialised until initialise(). Outside numerical mode `reference`, what has
-  /// a fused form on the CPU is computed by it. @throws InputError as require_valid.
-  explicit Transformer(const Architecture& architecture,
-                       NumericalMode mode = NumericalMode::reference);
-  ~Transformer();
-  Transformer(Transformer&&) noexcept;
-  Transformer& operator=(Transformer&&) noexcept;
+  /// a fused form on the CPU is computed by it. @throws InputError as require_valid,
+  /// std::invalid_argument unless architectures are alike (alike()).
+  ///
+  /// @param device  where the models are going to be moved.
+  TransformerArray(const std::vector<Architecture>& architectures, NumericalMode mode,
+                   torch::Device device = torch::kCPU);
+  ~TransformerArray();
+  TransformerArray(TransformerArray&&) noexcept;
+  TransformerArray& operator=(TransformerArray&&) noexcept;
 
-  /// Draws initial values: each tensor from its own generator, seeded by (run seed, replicate,
-  /// "init", tensor name), on the CPU, so that tensors that two mechanisms share start alike on
-  /// every device.
-  void initialise(std::uint64_t run_seed, std::int64_t replicate);
+  /// Draws initial values: each tensor of each model from its own generator, seeded by (run seed,
+  /// replicate, "init", tensor name), on the CPU, so that tensors that two mechanisms share start
+  /// alike on every device. @param seeds  one for each model.
+  void initialise(const std::vector<StartSeed>& seeds);
   /// Moves parameters to a device and floating-point type.
   void to(torch::Device device, torch::ScalarType type = torch::kFloat32);
 
-  /// @param tokens  (B, T) int64.   @return last hidden states after the final LayerNorm, (B, T,
-  /// D).
+  /// @param tokens  (R, B, T) int64.   @return last hidden states after the final LayerNorm, (R, B,
+  /// T, D).
   torch::Tensor features(const torch::Tensor& tokens, const Pass& pass);
-  /// @return logits (B, T, V) = features E'.
+  /// @return logits (R, B, T, V) = features E'.
   torch::Tensor logits(const torch::Tensor& tokens, const Pass& pass);
-  /// @param targets  (B, T) int64; below 0 where nothing is asked.
-  /// @return mean nll over the targets, nats (nn/loss.hpp).
+  /// @param targets  (R, B, T) int64; below 0 where nothing is asked.
+  /// @return each model's mean nll over its targets, nats, (R) (nn/loss.hpp).
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, const Pass& pass);
-  /// What each token's logits say about its target, without dropout and gradients; (B T) rows.
+  /// What each token's logits say about its target, without dropout and gradients; (R, B T).
   TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);
-  /// @return the tied embedding matrix E (V, D).
+  /// @return the tied embedding matrices E (R, V, D).
   torch::Tensor embedding();
 
-  /// Parameters by name, in a fixed order.
-  [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> parameters() const;
+  /// In a fixed order.
+  [[nodiscard]] const std::vector<Parameter>& parameters() const;
   /// Whether weight decay applies to a parameter under these semantics: everything (published),
   /// matrices only (corrected).
-  [[nodiscard]] bool decays(const std::string& parameter_name) const;
-  [[nodiscard]] const Architecture& architecture() const;
+  [[nodiscard]] bool decays(const Parameter& parameter) const;
+  [[nodiscard]] std::int64_t num_models() const;
+  [[nodiscard]] const std::vector<Architecture>& architectures() const;
   [[nodiscard]] NumericalMode numerical_mode() const;
 
  private:
   struct Impl;
   std::shared_ptr<Impl> impl_;
+};
+
+/// Whether two models may be in one array: all but the mechanism is equal, and either both
+/// mechanisms or none have a fused form.
+bool alike(const Architecture& a, const Architecture& b);
+
+/// One model: an array of one, without the leading dimension of the array.
+class Transformer {
+ public:
+  explicit Transformer(const Architecture& architecture,
+                       NumericalMode mode = NumericalMode::reference);
+
+  void initialise(std::uint64_t run_seed, std::int64_t replicate);
+  void to(torch::Device device, torch::ScalarType type = torch::kFloat32);
+
+  /// @param tokens  (B, T) int64.   @return (B, T, D).
+  torch::Tensor features(const torch::Tensor& tokens, const Pass& pass);
+  /// @return (B, T, V).
+  torch::Tensor logits(const torch::Tensor& tokens, const Pass& pass);
+  /// @param targets  (B, T) int64.   @return a number.
+  torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, const Pass& pass);
+  /// (B T) rows.
+  TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);
+  /// @return (V, D).
+  torch::Tensor embedding();
+
+  /// Parameters by name, in a fixed order; their leading dimension is 1.
+  [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> parameters() const;
+  [[nodiscard]] TransformerArray& array() { return array_; }
+
+ private:
+  TransformerArray array_;
 };
 
 /// Result of the causality gate.

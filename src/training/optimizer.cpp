@@ -1,68 +1,221 @@
 #include "training/optimizer.hpp"
 
-#include <torch/optim/adamw.h>
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
 #include <torch/serialize.h>
+
+#include "kernels/adamw.hpp"
 
 namespace nas {
 
 namespace {
 
-using torch::optim::AdamWOptions;
+/// Elements of a piece.
+constexpr std::int64_t kPieceSize = std::int64_t{1} << 14U;
+/// Keeps the factor of a gradient of zeros finite.
+constexpr double kSmallestNorm = 1e-6;
 
-/// Scales all gradients so that their total norm is at most `max_norm`, without waiting for the
-/// device.
-void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm) {
-  std::vector<torch::Tensor> norms;
-  for (const auto& parameter : parameters) {
-    if (parameter.grad().defined()) norms.push_back(parameter.grad().norm());
-  }
-  if (norms.empty()) return;
-  const auto total = torch::stack(norms).norm();
-  const auto factor = (max_norm / (total + 1e-6)).clamp_max(1.0);
-  for (const auto& parameter : parameters) {
-    if (parameter.grad().defined()) parameter.mutable_grad().mul_(factor);
-  }
+kernels::AdamWStep kernel_step(const ModelStep& step) {
+  kernels::AdamWStep given{.learning_rate = step.learning_rate, .weight_decay = step.weight_decay};
+  const auto t = static_cast<double>(step.step);
+  given.first_correction = 1.0 - std::pow(given.beta1, t);
+  given.second_correction = 1.0 - std::pow(given.beta2, t);
+  return given;
+}
+
+/// NaN for a norm of NaN: then the whole model is NaN, and nobody takes it for a healthy one.
+double clip_factor(double clip_norm, double norm) {
+  return std::min(clip_norm / (norm + kSmallestNorm), 1.0);
+}
+
+/// Sizes are compared, since copy_() would repeat a smaller tensor.
+void assign(const std::string& name, const torch::Tensor& moment, const torch::Tensor& values) {
+  TORCH_CHECK(values.sizes() == moment.sizes(), "moments of ", name, " have sizes ", values.sizes(),
+              ", must be ", moment.sizes());
+  moment.copy_(values);
 }
 
 }  // namespace
 
-Optimizer::Optimizer(const nn::Transformer& model, const OptimizerSettings& settings)
-    : clip_norm_(settings.clip_norm) {
-  std::vector<torch::Tensor> decayed;
-  std::vector<torch::Tensor> free;
-  for (const auto& [name, tensor] : model.parameters()) {
-    parameters_.push_back(tensor);
-    (model.decays(name) ? decayed : free).push_back(tensor);
+Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
+                     const std::function<bool(const nn::Parameter&)>& decays)
+    : models_(models) {
+  for (const auto& given : parameters) {
+    const auto& tensor = given.tensor;
+    const auto slices = static_cast<std::int64_t>(given.models.size());
+    TORCH_CHECK(tensor.is_contiguous() && tensor.dim() > 0 && tensor.size(0) == slices,
+                "parameter ", given.name, " of ", slices, " models has sizes ", tensor.sizes(),
+                ", must be contiguous with as many slices");
+    for (const auto model : given.models) {
+      TORCH_CHECK(model >= 0 && model < models, "parameter ", given.name, " belongs to model ",
+                  model, ", must be in [0, ", models, ")");
+    }
+    for (std::int64_t slice = 0; slice < slices; ++slice) {
+      const auto size = tensor.numel() / slices;
+      for (std::int64_t begin = 0; begin < size; begin += kPieceSize) {
+        const auto model = given.models[static_cast<std::size_t>(slice)];
+        pieces_.push_back({entries_.size(), static_cast<std::size_t>(model), slice * size + begin,
+                           std::min(kPieceSize, size - begin)});
+      }
+    }
+    const auto index = at::tensor(given.models, at::TensorOptions(at::kLong));
+    entries_.push_back({given.name, tensor, at::zeros_like(tensor), at::zeros_like(tensor),
+                        given.models, index.to(tensor.device()), decays(given)});
   }
-  std::vector<torch::optim::OptimizerParamGroup> groups;
-  const auto add_group = [&](std::vector<torch::Tensor> tensors, double weight_decay) {
-    if (tensors.empty()) return;
-    groups.emplace_back(std::move(tensors),
-                        std::make_unique<AdamWOptions>(
-                            AdamWOptions(settings.learning_rate).weight_decay(weight_decay)));
-  };
-  add_group(std::move(decayed), settings.weight_decay);
-  add_group(std::move(free), 0.0);
-  adamw_ = std::make_unique<torch::optim::AdamW>(groups, AdamWOptions(settings.learning_rate));
 }
 
-Optimizer::~Optimizer() = default;
-
-void Optimizer::step() {
-  clip_gradients(parameters_, clip_norm_);
-  adamw_->step();
+void Optimizer::step(std::span<const ModelStep> steps) {
+  TORCH_CHECK(static_cast<std::int64_t>(steps.size()) == models_, "an array of ", models_,
+              " models was given ", steps.size(), " steps");
+  if (entries_.empty()) return;
+  const at::NoGradGuard no_grad;
+  const auto& first = entries_.front().parameter;
+  if (first.device().is_cpu()) {
+    AT_DISPATCH_FLOATING_TYPES(first.scalar_type(), "step_on_cpu",
+                               [&] { step_on_cpu<scalar_t>(steps); });
+  } else {
+    step_on_device(steps);
+  }
   // Gone, not zero: the next backward pass then hands its own tensors over instead of adding them.
-  for (auto& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
+  for (auto& entry : entries_) entry.parameter.mutable_grad() = torch::Tensor();
 }
 
-void Optimizer::set_learning_rate(double rate) {
-  for (auto& group : adamw_->param_groups()) {
-    static_cast<AdamWOptions&>(group.options()).lr(rate);
+template <class Real>
+void Optimizer::step_on_cpu(std::span<const ModelStep> steps) {
+  struct Arrays {
+    Real* parameter;
+    const Real* gradient;
+    Real* first_moment;
+    Real* second_moment;
+  };
+  std::vector<torch::Tensor> gradients;
+  std::vector<Arrays> arrays;
+  for (const auto& entry : entries_) {
+    const auto& gradient = entry.parameter.grad();
+    gradients.push_back(gradient.defined() ? gradient.contiguous() : gradient);
+    arrays.push_back({entry.parameter.data_ptr<Real>(),
+                      gradient.defined() ? gradients.back().data_ptr<Real>() : nullptr,
+                      entry.first_moment.data_ptr<Real>(), entry.second_moment.data_ptr<Real>()});
+  }
+  const auto for_each_piece = [&](const auto& run) {
+    at::parallel_for(
+        0, static_cast<std::int64_t>(pieces_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+            const auto& of_entry = arrays[pieces_[i].entry];
+            if (of_entry.gradient != nullptr) run(i, of_entry);
+          }
+        });
+  };
+
+  std::vector<double> squares(pieces_.size(), 0.0);
+  for_each_piece([&](std::size_t i, const Arrays& of_entry) {
+    const auto& piece = pieces_[i];
+    squares[i] = kernels::sum_of_squares(of_entry.gradient + piece.begin, piece.size);
+  });
+  std::vector<double> total(steps.size(), 0.0);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) total[pieces_[i].model] += squares[i];
+
+  std::vector<kernels::AdamWStep> of_models;
+  for (std::size_t model = 0; model < steps.size(); ++model) {
+    of_models.push_back(kernel_step(steps[model]));
+    of_models.back().gradient_factor = clip_factor(steps[model].clip_norm, std::sqrt(total[model]));
+  }
+  for_each_piece([&](std::size_t i, const Arrays& of_entry) {
+    const auto& piece = pieces_[i];
+    auto step = of_models[piece.model];
+    if (!entries_[piece.entry].decays) step.weight_decay = 0.0;
+    kernels::adamw(of_entry.parameter + piece.begin, of_entry.gradient + piece.begin,
+                   of_entry.first_moment + piece.begin, of_entry.second_moment + piece.begin,
+                   piece.size, step);
+  });
+}
+
+void Optimizer::step_on_device(std::span<const ModelStep> steps) {
+  const auto options = entries_.front().parameter.options().requires_grad(false);
+  // One row a model: computed in double, copied once.
+  enum Column : std::int64_t { kKept, kRate, kRootFactor, kClipNorm, kColumns };
+  auto host = at::empty({models_, kColumns}, at::TensorOptions(at::kDouble));
+  for (std::int64_t model = 0; model < models_; ++model) {
+    const auto& given = steps[static_cast<std::size_t>(model)];
+    const auto step = kernel_step(given);
+    auto* row = host.data_ptr<double>() + model * kColumns;
+    row[kKept] = 1.0 - given.learning_rate * given.weight_decay;
+    row[kRate] = given.learning_rate / step.first_correction;
+    row[kRootFactor] = 1.0 / std::sqrt(step.second_correction);
+    row[kClipNorm] = given.clip_norm;
+  }
+  const auto columns = host.to(options.dtype()).to(options.device(), /*non_blocking=*/true);
+
+  auto squares = at::zeros({models_}, options);
+  for (const auto& entry : entries_) {
+    const auto& gradient = entry.parameter.grad();
+    if (!gradient.defined()) continue;
+    squares.index_add_(0, entry.model_index,
+                       gradient.square().reshape({gradient.size(0), -1}).sum(1));
+  }
+  const auto factors =
+      (columns.select(1, kClipNorm) / (squares.sqrt() + kSmallestNorm)).clamp_max(1.0);
+
+  const kernels::AdamWStep constants;
+  for (auto& entry : entries_) {
+    if (!entry.parameter.grad().defined()) continue;
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(entry.parameter.dim()), 1);
+    sizes.front() = entry.parameter.size(0);
+    const auto of_models = [&](const torch::Tensor& numbers) {
+      return numbers.index_select(0, entry.model_index).view(sizes);
+    };
+    const auto gradient = entry.parameter.grad() * of_models(factors);
+    entry.first_moment.mul_(constants.beta1).add_(gradient, 1.0 - constants.beta1);
+    entry.second_moment.mul_(constants.beta2).addcmul_(gradient, gradient, 1.0 - constants.beta2);
+    const auto root = entry.second_moment.sqrt()
+                          .mul_(of_models(columns.select(1, kRootFactor)))
+                          .add_(constants.epsilon);
+    if (entry.decays) entry.parameter.mul_(of_models(columns.select(1, kKept)));
+    entry.parameter.sub_(entry.first_moment.div(root).mul_(of_models(columns.select(1, kRate))));
   }
 }
 
-void Optimizer::save(torch::serialize::OutputArchive& archive) const { adamw_->save(archive); }
+std::map<std::string, Optimizer::Moments> Optimizer::moments_of(std::int64_t model) const {
+  std::map<std::string, Moments> by_name;
+  for (const auto& entry : entries_) {
+    const auto found = std::find(entry.models.begin(), entry.models.end(), model);
+    if (found == entry.models.end()) continue;
+    const auto slice = found - entry.models.begin();
+    by_name[entry.name] = {entry.first_moment[slice], entry.second_moment[slice]};
+  }
+  return by_name;
+}
 
-void Optimizer::load(torch::serialize::InputArchive& archive) { adamw_->load(archive); }
+void Optimizer::save(torch::serialize::OutputArchive& archive, std::int64_t model) const {
+  for (const auto& [name, moments] : moments_of(model)) {
+    // Copies: a slice would be written with the whole array.
+    archive.write(name + ".first_moment", moments.first.clone());
+    archive.write(name + ".second_moment", moments.second.clone());
+  }
+}
+
+void Optimizer::load(torch::serialize::InputArchive& archive, std::int64_t model) {
+  for (const auto& [name, moments] : moments_of(model)) {
+    torch::Tensor saved;
+    archive.read(name + ".first_moment", saved);
+    assign(name, moments.first, saved);
+    archive.read(name + ".second_moment", saved);
+    assign(name, moments.second, saved);
+  }
+}
+
+void Optimizer::take(const Optimizer& other, std::int64_t from, std::int64_t to) {
+  const auto given = other.moments_of(from);
+  for (const auto& [name, moments] : moments_of(to)) {
+    const auto found = given.find(name);
+    TORCH_CHECK(found != given.end(), "model ", from, " has no parameter ", name, " that model ",
+                to, " could take moments from");
+    assign(name, moments.first, found->second.first);
+    assign(name, moments.second, found->second.second);
+  }
+}
 
 }  // namespace nas

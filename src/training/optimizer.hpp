@@ -1,15 +1,16 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <torch/types.h>
 
-#include "nn/transformer.hpp"
+#include "nn/parameter.hpp"
 
-namespace torch::optim {
-class AdamW;
-}
 namespace torch::serialize {
 class InputArchive;
 class OutputArchive;
@@ -17,30 +18,73 @@ class OutputArchive;
 
 namespace nas {
 
-struct OptimizerSettings {
+/// A step of one model of an array.
+struct ModelStep {
+  std::int64_t step = 1;  ///< its number: 1, 2, ...; models may stand at different steps
   double learning_rate = 3e-4;
-  double weight_decay = 0.01;  ///< of the parameters that decay (nn::Transformer::decays)
-  double clip_norm = 1.0;      ///< largest total norm of the gradient
+  double weight_decay = 0.01;  ///< of the parameters that decay
+  double clip_norm = 1.0;      ///< largest total norm of the model's gradient
 };
 
-/// AdamW (Loshchilov & Hutter 2017, arXiv:1711.05101) on a model's parameters, after clipping the
-/// gradient by its total norm. Waits for no device.
+/// AdamW (kernels/adamw.hpp; beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8) on the parameters of an
+/// array of models, after clipping each model's gradient g by its total norm: g is multiplied by
+/// min(1, clip_norm / (|g| + 1e-6)). Waits for no device.
+///
+/// On the CPU a model's numbers depend on neither its mates, a diverged one among them, nor the
+/// number of threads.
 class Optimizer {
  public:
-  Optimizer(const nn::Transformer& model, const OptimizerSettings& settings);
-  ~Optimizer();
+  /// @param parameters  contiguous, all of one type and device, where they stay; shared, not
+  /// copied.
+  /// @param models      in the array.
+  /// @param decays      whether weight decay applies to a parameter.
+  Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t models,
+            const std::function<bool(const nn::Parameter&)>& decays);
 
-  /// Uses up the parameters' gradients: one step, then there are none.
-  void step();
-  void set_learning_rate(double rate);
+  /// Uses up the parameters' gradients: one step, then there are none. A parameter without gradient
+  /// stays as it is, moments included.
+  ///
+  /// @param steps  one a model.
+  void step(std::span<const ModelStep> steps);
 
-  void save(torch::serialize::OutputArchive& archive) const;
-  void load(torch::serialize::InputArchive& archive);
+  /// Writes the moments of one model by its parameters' names, as if it were alone.
+  void save(torch::serialize::OutputArchive& archive, std::int64_t model) const;
+  /// @throws c10::Error if the archive lacks one of the model's parameters, or has it in other
+  /// sizes.
+  void load(torch::serialize::InputArchive& archive, std::int64_t model);
+  /// Copies the moments of model `from` of another optimiser to model `to`, by name.
+  ///
+  /// @throws c10::Error as load().
+  void take(const Optimizer& other, std::int64_t from, std::int64_t to);
 
  private:
-  std::vector<torch::Tensor> parameters_;
-  double clip_norm_;
-  std::unique_ptr<torch::optim::AdamW> adamw_;
+  /// A parameter with its moments, all of one shape.
+  struct Entry {
+    std::string name;
+    torch::Tensor parameter, first_moment, second_moment;
+    std::vector<std::int64_t> models;
+    torch::Tensor model_index;  ///< `models` on the parameter's device
+    bool decays;
+  };
+  struct Moments {
+    torch::Tensor first, second;
+  };
+  /// What one thread does at once: some elements of one model's slice of an entry.
+  struct Piece {
+    std::size_t entry;
+    std::size_t model;
+    std::int64_t begin;  ///< in the tensor
+    std::int64_t size;
+  };
+
+  [[nodiscard]] std::map<std::string, Moments> moments_of(std::int64_t model) const;
+  template <class Real>
+  void step_on_cpu(std::span<const ModelStep> steps);
+  void step_on_device(std::span<const ModelStep> steps);
+
+  std::int64_t models_;
+  std::vector<Entry> entries_;
+  std::vector<Piece> pieces_;
 };
 
 }  // namespace nas

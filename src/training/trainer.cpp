@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <tuple>
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
@@ -35,265 +36,395 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A checkpoint that cannot be read has been removed: the training has to start again.
+/// A checkpoint that cannot be read has been removed: the trainings have to start again.
 class UnreadableCheckpoint : public std::exception {};
 
-/// One training in progress: model, optimiser, and where it stands.
-class Training {
- public:
-  Training(const Architecture& architecture, const Corpus& corpus, const TrainingSettings& settings,
-           std::uint64_t run_seed, std::int64_t replicate, const TrainingContext& context)
-      : corpus_(corpus),
-        settings_(settings),
-        context_(context),
-        run_seed_(run_seed),
-        replicate_(replicate),
-        model_(architecture, context.numerical_mode),
-        order_(corpus.train, settings.batch_size, run_seed, replicate),
-        valid_(evenly_spaced(corpus.valid, settings.validation_windows)) {
-    model_.initialise(run_seed, replicate);
-    model_.to(torch::Device(context.device));
-    optimizer_ = std::make_unique<Optimizer>(
-        model_, OptimizerSettings{.learning_rate = settings.learning_rate,
-                                  .weight_decay = settings.weight_decay,
-                                  .clip_norm = settings.clip_norm});
-    loss_sum_ = torch::zeros({}, torch::TensorOptions(torch::kFloat64).device(context.device));
+/// Writes to a temporary file and renames: a killed process leaves the old file or the new one,
+/// whole.
+void write_archive(torch::serialize::OutputArchive& archive, const fs::path& file) {
+  fs::create_directories(file.parent_path());
+  const fs::path temporary = file.string() + ".tmp";
+  archive.save_to(temporary.string());
+  fs::rename(temporary, file);
+}
+
+/// One model's part of the parameters, by name.
+std::map<std::string, torch::Tensor> parameters_of(const nn::TransformerArray& models,
+                                                   std::int64_t model) {
+  std::map<std::string, torch::Tensor> parameters;
+  for (const auto& parameter : models.parameters()) {
+    const auto& owners = parameter.models;
+    const auto found = std::lower_bound(owners.begin(), owners.end(), model);
+    if (found == owners.end() || *found != model) continue;
+    parameters[parameter.name] = parameter.tensor.detach()[found - owners.begin()];
+  }
+  return parameters;
+}
+
+/// Where one job of an array stands.
+struct Member {
+  const TrainingJob* job;
+  std::size_t result;  ///< whose it is
+  TrainingOrder order;
+  std::int64_t step = 0;        ///< steps done
+  std::int64_t loss_steps = 0;  ///< since the last curve point
+  std::vector<CurvePoint> curve{};
+  double seconds = 0.0;
+  double cpu_seconds = 0.0;
+
+  [[nodiscard]] bool validation_is_due() const {
+    const auto& due = job->settings.checkpoints;
+    return std::binary_search(due.begin(), due.end(), step) &&
+           (curve.empty() || curve.back().step != step);
+  }
+  [[nodiscard]] bool loss_is_checked() const {
+    return loss_steps > 0 && step % kLossCheckInterval == 0;
+  }
+  [[nodiscard]] bool has_ended() const { return step == job->settings.steps; }
+  [[nodiscard]] bool is_finite() const {
+    return curve.empty() ||
+           (std::isfinite(curve.back().train_nll) && std::isfinite(curve.back().valid.nll));
   }
 
-  TrainingResult run() {
+  /// @return why the last curve point ends the training early; empty: it does not.
+  [[nodiscard]] std::string hopeless() const {
+    const auto limit = job->stop_above.find(step);
+    if (limit == job->stop_above.end() || has_ended()) return {};
+    const auto& valid = curve.back().valid;
+    const double nll = valid.nll / static_cast<double>(valid.tokens);
+    if (nll <= limit->second) return {};
+    return "validation nll " + shortest(nll) + " at step " + std::to_string(step) +
+           " is above the limit " + shortest(limit->second);
+  }
+};
+
+/// The trainings of an array in progress: models, optimiser, and where each stands.
+class ArrayTraining {
+ public:
+  ArrayTraining(std::span<const TrainingJob> jobs, const Corpus& corpus,
+                const TrainingContext& context, std::vector<TrainingResult>& results)
+      : corpus_(corpus),
+        context_(context),
+        common_(jobs.front().settings),
+        valid_(evenly_spaced(corpus.valid, common_.validation_windows)),
+        results_(results) {
+    for (const auto& job : jobs) {
+      members_.push_back({.job = &job,
+                          .result = members_.size(),
+                          .order = TrainingOrder(corpus.train, job.settings.batch_size,
+                                                 job.run_seed, job.replicate)});
+    }
+    build();
+  }
+
+  /// Trains all to their ends, from wherever they stand.
+  void run() {
     restore();
-    started_ = Clock::now();
-    cpu_started_ = thread_cpu_seconds();
-    last_saved_ = started_;
-    TrainingResult result;
+    mark_time();
+    last_saved_ = Clock::now();
     try {
-      result.status = steps(result.reason);
-      if (settings_.score_test && result.status == Status::ok) {
-        result.test = score(evenly_spaced(corpus_.test, settings_.validation_windows));
+      while (finish_who_is_done(), !members_.empty()) {
+        if (stop_requested()) throw StopRequested();
+        step();
+        const auto since = seconds_since(last_saved_);
+        if (since > 60.0 * common_.checkpoint_minutes) save();
       }
     } catch (const StopRequested&) {
-      // The step that was interrupted is done again: the checkpoint holds whole steps only.
+      // The step that was interrupted is done again: checkpoints hold whole steps only.
       save();
       throw;
     }
-    result.curve = curve_;
-    result.seconds = seconds();
-    result.cpu_seconds = cpu_seconds();
-    return result;
   }
 
   void step() {
-    optimizer_->set_learning_rate(settings_.rate(step_ + 1));
-    const Batch batch = order_.batch(step_);
-    const nn::Pass pass{.training = true,
-                        .seed = derive_seed(run_seed_, replicate_, "dropout", step_)};
-    const auto loss =
-        model_.loss(batch.input.to(context_.device), batch.target.to(context_.device), pass);
-    loss.backward();
-    optimizer_->step();
-    loss_sum_ += loss.detach();
-    ++loss_steps_;
-    ++step_;
+    nn::Pass pass{.training = true, .seeds = {}};
+    std::vector<ModelStep> steps;
+    std::vector<torch::Tensor> inputs;
+    std::vector<torch::Tensor> targets;
+    for (auto& member : members_) {
+      const auto& job = *member.job;
+      pass.seeds.push_back(derive_seed(job.run_seed, job.replicate, "dropout", member.step));
+      const Batch batch = member.order.batch(member.step);
+      inputs.push_back(batch.input);
+      targets.push_back(batch.target);
+      ++member.step;
+      ++member.loss_steps;
+      steps.push_back({.step = member.step,
+                       .learning_rate = job.settings.rate(member.step),
+                       .weight_decay = job.settings.weight_decay,
+                       .clip_norm = job.settings.clip_norm});
+    }
+    const auto losses = models_->loss(torch::stack(inputs).to(context_.device),
+                                      torch::stack(targets).to(context_.device), pass);
+    losses.sum().backward();
+    optimizer_->step(steps);
+    loss_sums_ += losses.detach();
   }
 
-  nn::Transformer& model() { return model_; }
-
-  Scores score(const Windows& windows) {
-    return validate(model_, windows, corpus_.special, settings_.evaluation_batch_size,
+  std::vector<Scores> score(const Windows& windows) {
+    return validate(*models_, windows, corpus_.special, common_.evaluation_batch_size,
                     context_.device);
   }
 
-  void save_weights(const fs::path& file) const {
-    torch::serialize::OutputArchive archive;
-    for (const auto& [name, tensor] : model_.parameters()) archive.write(name, tensor.cpu());
-    write_archive(archive, file);
-  }
-
-  void remove_checkpoint() const {
-    if (!checkpoint_file().empty()) fs::remove(checkpoint_file());
-  }
-
  private:
-  /// Trains to the end, from wherever the training stands. @return ok, diverged or stopped_early.
-  Status steps(std::string& reason) {
-    while (true) {
-      if (validation_is_due()) {
-        if (!add_curve_point(reason)) return Status::diverged;
-        if (is_hopeless(reason)) return Status::stopped_early;
-      }
-      if (step_ == settings_.steps) return Status::ok;
-      if (stop_requested()) throw StopRequested();
-      step();
-      if (step_ % kLossCheckInterval == 0 && !std::isfinite(loss_sum_.item<double>())) {
-        reason = "training loss is not finite by step " + std::to_string(step_);
-        return Status::diverged;
-      }
-      if (seconds_since(last_saved_) > 60.0 * settings_.checkpoint_minutes) save();
+  /// Makes the models of the present members, at their starts.
+  void build() {
+    std::vector<Architecture> architectures;
+    std::vector<nn::StartSeed> seeds;
+    for (const auto& member : members_) {
+      architectures.push_back(member.job->architecture);
+      seeds.push_back({member.job->run_seed, member.job->replicate});
+    }
+    const torch::Device device(context_.device);
+    models_.emplace(architectures, context_.numerical_mode, device);
+    models_->initialise(seeds);
+    models_->to(device);
+    const auto& models = *models_;
+    optimizer_.emplace(
+        models.parameters(), models.num_models(),
+        [&models](const nn::Parameter& parameter) { return models.decays(parameter); });
+    loss_sums_ = torch::zeros({models.num_models()},
+                              torch::TensorOptions(torch::kFloat64).device(context_.device));
+  }
+
+  /// Goes on with some of the members only.
+  void keep(const std::vector<std::size_t>& kept) {
+    std::vector<Member> members;
+    for (const auto i : kept) members.push_back(std::move(members_[i]));
+    members_ = std::move(members);
+    if (members_.empty()) return;
+    const auto before = std::move(*models_);
+    const auto optimizer = std::move(*optimizer_);
+    const auto sums = loss_sums_;
+    build();
+    const torch::NoGradGuard no_grad;
+    for (std::size_t to = 0; to < kept.size(); ++to) {
+      const auto model = static_cast<std::int64_t>(to);
+      const auto from = static_cast<std::int64_t>(kept[to]);
+      const auto values = parameters_of(before, from);
+      for (auto& [name, tensor] : parameters_of(*models_, model)) tensor.copy_(values.at(name));
+      optimizer_->take(optimizer, from, model);
+      loss_sums_[model].copy_(sums[from]);
     }
   }
 
-  [[nodiscard]] bool validation_is_due() const {
-    const auto& due = settings_.checkpoints;
-    return std::binary_search(due.begin(), due.end(), step_) &&
-           (curve_.empty() || curve_.back().step != step_);
+  /// Scores the members whose validation is due, and lets those go that are done.
+  void finish_who_is_done() {
+    const auto any = [this](auto holds) {
+      return std::any_of(members_.begin(), members_.end(), holds);
+    };
+    const bool due = any([](const Member& member) { return member.validation_is_due(); });
+    if (!due && !any([](const Member& m) { return m.loss_is_checked() || m.has_ended(); })) return;
+    const auto sums = loss_sums_.cpu();
+    const auto scores = due ? score(valid_) : std::vector<Scores>(members_.size());
+    share_time();
+    std::vector<std::optional<TrainingResult>> endings;
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const auto model = static_cast<std::int64_t>(i);
+      const bool scored = members_[i].validation_is_due();
+      endings.push_back(ending(members_[i], sums[model].item<double>(), scores[i]));
+      if (scored) loss_sums_[model].zero_();
+      if (!endings.back()) kept.push_back(i);
+    }
+    if (kept.size() == members_.size()) return;
+    finish(endings);
+    keep(kept);
   }
 
-  bool add_curve_point(std::string& reason) {
-    CurvePoint point;
-    point.step = step_;
-    point.train_nll = loss_sum_.item<double>() / static_cast<double>(loss_steps_);
-    point.valid = score(valid_);
-    point.seconds = seconds();
-    loss_sum_.zero_();
-    loss_steps_ = 0;
-    curve_.push_back(point);
-    if (std::isfinite(point.train_nll) && std::isfinite(point.valid.nll)) return true;
-    reason = std::string(std::isfinite(point.train_nll) ? "validation" : "training") +
-             " loss is not finite at step " + std::to_string(step_);
-    return false;
+  /// Enters the curve point that is due. @return how a member ends here; nothing: it goes on.
+  static std::optional<TrainingResult> ending(Member& member, double loss_sum,
+                                              const Scores& valid) {
+    const auto step = std::to_string(member.step);
+    if (member.validation_is_due()) {
+      const double train_nll = loss_sum / static_cast<double>(member.loss_steps);
+      member.curve.push_back(
+          {.step = member.step, .train_nll = train_nll, .valid = valid, .seconds = member.seconds});
+      member.loss_steps = 0;
+      if (!member.is_finite()) {
+        return TrainingResult{
+            .status = Status::diverged,
+            .reason = std::string(std::isfinite(train_nll) ? "validation" : "training") +
+                      " loss is not finite at step " + step,
+            .curve = {}};
+      }
+      if (const auto reason = member.hopeless(); !reason.empty()) {
+        return TrainingResult{.status = Status::stopped_early, .reason = reason, .curve = {}};
+      }
+    } else if (member.loss_is_checked() && !std::isfinite(loss_sum)) {
+      return TrainingResult{.status = Status::diverged,
+                            .reason = "training loss is not finite by step " + step,
+                            .curve = {}};
+    }
+    if (!member.has_ended()) return std::nullopt;
+    return TrainingResult{.status = Status::ok, .reason = "", .curve = {}};
   }
 
-  bool is_hopeless(std::string& reason) const {
-    const auto limit = context_.stop_above.find(step_);
-    if (limit == context_.stop_above.end() || step_ == settings_.steps) return false;
-    const auto& valid = curve_.back().valid;
-    const double nll = valid.nll / static_cast<double>(valid.tokens);
-    if (nll <= limit->second) return false;
-    reason = "validation nll " + shortest(nll) + " at step " + std::to_string(step_) +
-             " is above the limit " + shortest(limit->second);
-    return true;
+  /// Fills the results of the members that end.
+  void finish(std::vector<std::optional<TrainingResult>>& endings) {
+    const bool tested =
+        common_.score_test && std::any_of(endings.begin(), endings.end(), [](const auto& ending) {
+          return ending && ending->status == Status::ok;
+        });
+    const auto test = tested ? score(evenly_spaced(corpus_.test, common_.validation_windows))
+                             : std::vector<Scores>(members_.size());
+    share_time();
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (!endings[i]) continue;
+      const auto& member = members_[i];
+      auto& result = *endings[i];
+      if (result.status == Status::ok) {
+        result.test = test[i];
+        save_weights(static_cast<std::int64_t>(i), member.job->weights_file);
+      }
+      result.curve = member.curve;
+      result.seconds = member.seconds;
+      result.cpu_seconds = member.cpu_seconds;
+      results_[member.result] = std::move(result);
+      if (const auto file = checkpoint_file(member); !file.empty()) fs::remove(file);
+    }
   }
 
-  [[nodiscard]] double seconds() const { return earlier_seconds_ + seconds_since(started_); }
-  [[nodiscard]] double cpu_seconds() const {
-    return earlier_cpu_seconds_ + thread_cpu_seconds() - cpu_started_;
+  void save_weights(std::int64_t model, const fs::path& file) const {
+    if (file.empty()) return;
+    torch::serialize::OutputArchive archive;
+    for (const auto& [name, tensor] : parameters_of(*models_, model)) {
+      archive.write(name, tensor.cpu().clone());
+    }
+    write_archive(archive, file);
   }
 
-  [[nodiscard]] fs::path checkpoint_file() const {
-    if (context_.checkpoint_folder.empty()) return {};
+  /// Charges the time since the last call to the members, in equal parts.
+  void share_time() {
+    const double share = 1.0 / static_cast<double>(members_.size());
+    const auto since = time_;
+    const double cpu_since = cpu_time_;
+    mark_time();
+    for (auto& member : members_) {
+      member.seconds += share * std::chrono::duration<double>(time_ - since).count();
+      member.cpu_seconds += share * (cpu_time_ - cpu_since);
+    }
+  }
+  void mark_time() {
+    time_ = Clock::now();
+    cpu_time_ = thread_cpu_seconds();
+  }
+
+  [[nodiscard]] fs::path checkpoint_file(const Member& member) const {
+    if (context_.checkpoint_folder.empty() || member.job->checkpoint_name.empty()) return {};
     return context_.checkpoint_folder /
-           (context_.checkpoint_name + "_" + std::to_string(replicate_) + ".pt");
-  }
-
-  /// Writes to a temporary file and renames: a killed process leaves the old file or the new one,
-  /// whole.
-  static void write_archive(torch::serialize::OutputArchive& archive, const fs::path& file) {
-    fs::create_directories(file.parent_path());
-    const fs::path temporary = file.string() + ".tmp";
-    archive.save_to(temporary.string());
-    fs::rename(temporary, file);
+           (member.job->checkpoint_name + "_" + std::to_string(member.job->replicate) + ".pt");
   }
 
   void save() {
     last_saved_ = Clock::now();
-    const auto file = checkpoint_file();
-    if (file.empty() || step_ == 0) return;
+    if (members_.empty()) return;
+    share_time();
+    for (std::size_t i = 0; i < members_.size(); ++i) save(members_[i], i);
+  }
+
+  void save(const Member& member, std::size_t index) const {
+    const auto file = checkpoint_file(member);
+    // NaN and infinity have no JSON: whoever diverged does so again.
+    if (file.empty() || member.step == 0 || !member.is_finite()) return;
+    const auto model = static_cast<std::int64_t>(index);
     torch::serialize::OutputArchive archive;
-    for (const auto& [name, tensor] : model_.parameters()) archive.write(name, tensor);
+    for (const auto& [name, tensor] : parameters_of(*models_, model)) {
+      archive.write(name, tensor.clone());
+    }
     torch::serialize::OutputArchive optimizer;
-    optimizer_->save(optimizer);
+    optimizer_->save(optimizer, model);
     archive.write("optimizer", optimizer);
-    archive.write("loss_sum", loss_sum_);
-    // NaN and infinity have no JSON: a training that diverged never gets here.
-    const nlohmann::json state = {{"step", step_},
-                                  {"loss_steps", loss_steps_},
-                                  {"curve", curve_},
-                                  {"seconds", seconds()},
-                                  {"cpu_seconds", cpu_seconds()}};
+    archive.write("loss_sum", loss_sums_[model].clone());
+    const nlohmann::json state = {{"step", member.step},
+                                  {"loss_steps", member.loss_steps},
+                                  {"curve", member.curve},
+                                  {"seconds", member.seconds},
+                                  {"cpu_seconds", member.cpu_seconds}};
     archive.write("state", torch::IValue(state.dump()));
     write_archive(archive, file);
   }
 
-  /// @throws UnreadableCheckpoint if the file is there but not whole (a power cut, say); this
-  /// object is then spoilt.
+  /// @throws UnreadableCheckpoint if a file is there but not whole (a power cut, say); this object
+  /// is then spoilt.
   void restore() {
-    const auto file = checkpoint_file();
-    if (file.empty() || !fs::exists(file)) return;
-    try {
-      read(file);
-    } catch (const std::exception&) {
-      fs::remove(file);
-      throw UnreadableCheckpoint();
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const auto file = checkpoint_file(members_[i]);
+      if (file.empty() || !fs::exists(file)) continue;
+      try {
+        read(file, members_[i], static_cast<std::int64_t>(i));
+      } catch (const std::exception&) {
+        fs::remove(file);
+        throw UnreadableCheckpoint();
+      }
     }
   }
 
-  void read(const fs::path& file) {
+  void read(const fs::path& file, Member& member, std::int64_t model) {
     torch::serialize::InputArchive archive;
     archive.load_from(file.string(), torch::Device(context_.device));
     const torch::NoGradGuard no_grad;
-    for (auto& [name, tensor] : model_.parameters()) {
+    for (auto& [name, tensor] : parameters_of(*models_, model)) {
       torch::Tensor saved;
       archive.read(name, saved);
       tensor.copy_(saved);
     }
     torch::serialize::InputArchive optimizer;
     archive.read("optimizer", optimizer);
-    optimizer_->load(optimizer);
-    archive.read("loss_sum", loss_sum_);
+    optimizer_->load(optimizer, model);
+    torch::Tensor loss_sum;
+    archive.read("loss_sum", loss_sum);
+    loss_sums_[model].copy_(loss_sum);
     torch::IValue state_text;
     archive.read("state", state_text);
     const auto state = nlohmann::json::parse(state_text.toStringRef());
-    step_ = state.at("step");
-    loss_steps_ = state.at("loss_steps");
-    curve_ = state.at("curve").get<std::vector<CurvePoint>>();
-    earlier_seconds_ = state.at("seconds");
-    earlier_cpu_seconds_ = state.value("cpu_seconds", 0.0);
+    member.step = state.at("step");
+    member.loss_steps = state.at("loss_steps");
+    member.curve = state.at("curve").get<std::vector<CurvePoint>>();
+    member.seconds = state.at("seconds");
+    member.cpu_seconds = state.at("cpu_seconds");
   }
 
   const Corpus& corpus_;
-  const TrainingSettings& settings_;
   const TrainingContext& context_;
-  std::uint64_t run_seed_;
-  std::int64_t replicate_;
-  nn::Transformer model_;
-  TrainingOrder order_;
+  const TrainingSettings& common_;  ///< what of the settings is alike in the array
   Windows valid_;
-  std::unique_ptr<Optimizer> optimizer_;
-
-  std::int64_t step_ = 0;        ///< steps done
-  torch::Tensor loss_sum_;       ///< of the steps since the last curve point, on the device
-  std::int64_t loss_steps_ = 0;  ///< their number
-  std::vector<CurvePoint> curve_;
-  double earlier_seconds_ = 0.0;  ///< of the processes before this one
-  double earlier_cpu_seconds_ = 0.0;
-  Clock::time_point started_ = Clock::now();
-  double cpu_started_ = thread_cpu_seconds();
-  Clock::time_point last_saved_ = started_;
+  std::vector<TrainingResult>& results_;
+  std::vector<Member> members_;
+  std::optional<nn::TransformerArray> models_;
+  std::optional<Optimizer> optimizer_;
+  torch::Tensor loss_sums_;  ///< (R), of the steps since the last curve points, on the device
+  Clock::time_point time_ = Clock::now();  ///< up to which time is charged to the members
+  double cpu_time_ = thread_cpu_seconds();
+  Clock::time_point last_saved_ = time_;
 };
 
-TrainingResult train_one(const Architecture& architecture, const Corpus& corpus,
-                         const TrainingSettings& settings, std::uint64_t run_seed,
-                         std::int64_t replicate, const TrainingContext& context) {
-  const nn::MemoryScope memory(context.memory_limit);
-  TrainingResult result;
+/// Whether an error of LibTorch says that memory lacks. It has a type for it only since 2.0, and
+/// the CPU allocator says it in words in every version.
+bool is_memory_error(const std::string& text) {
+  return text.find("out of memory") != std::string::npos ||
+         text.find("not enough memory") != std::string::npos;
+}
+
+/// @return why memory did not suffice; empty: it did.
+std::string train_array(std::span<const TrainingJob> jobs, const Corpus& corpus,
+                        const TrainingContext& context, std::vector<TrainingResult>& results) {
   try {
-    std::optional<Training> training;
-    for (bool done = false; !done;) {
-      training.emplace(architecture, corpus, settings, run_seed, replicate, context);
+    while (true) {
+      ArrayTraining training(jobs, corpus, context, results);
       try {
-        result = training->run();
-        done = true;
+        training.run();
+        return {};
       } catch (const UnreadableCheckpoint&) {  // it is gone now
       }
     }
-    if (result.status == Status::ok && !context.weights_file.empty()) {
-      training->save_weights(context.weights_file);
-    }
-    training->remove_checkpoint();
   } catch (const MemoryLimitExceeded& error) {
-    result = {.status = Status::out_of_memory, .reason = error.what(), .curve = {}};
+    return error.what();
   } catch (const c10::Error& error) {
-    // LibTorch has a type for it only since 2.0, and the CPU allocator says it in words in every
-    // version.
     const std::string text = error.what_without_backtrace();
-    const bool memory_error = text.find("out of memory") != std::string::npos ||
-                              text.find("not enough memory") != std::string::npos;
-    if (!memory_error) throw std::runtime_error(text);
-    result = {.status = Status::out_of_memory, .reason = text, .curve = {}};
+    if (!is_memory_error(text)) throw std::runtime_error(text);
+    return text;
   }
-  result.peak_bytes = memory.peak_bytes();
-  nn::release_cached_memory();  // the next mechanism has other sizes
-  return result;
 }
 
 }  // namespace
@@ -325,41 +456,91 @@ double TrainingSettings::rate(std::int64_t step) const {
   return learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 
-std::vector<TrainingResult> train(const Architecture& architecture, const Corpus& corpus,
-                                  const TrainingSettings& settings, std::uint64_t run_seed,
-                                  std::span<const std::int64_t> replicates,
+bool fit_together(const TrainingJob& a, const TrainingJob& b) {
+  const auto sizes = [](const TrainingSettings& settings) {
+    return std::tuple(settings.batch_size, settings.evaluation_batch_size,
+                      settings.validation_windows, settings.score_test);
+  };
+  return nn::alike(a.architecture, b.architecture) && sizes(a.settings) == sizes(b.settings);
+}
+
+std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context) {
   at::set_num_threads(context.threads);
-  std::vector<TrainingResult> results;
-  for (const auto replicate : replicates) {
-    results.push_back(train_one(architecture, corpus, settings, run_seed, replicate, context));
+  const auto count = static_cast<std::int64_t>(jobs.size());
+  std::vector<TrainingResult> results(jobs.size());
+  const nn::MemoryScope memory(context.memory_limit * count);
+  const auto lack = train_array(jobs, corpus, context, results);
+  for (auto& result : results) {
+    if (!lack.empty() && result.status == Status::failed) {
+      result = {.status = Status::out_of_memory, .reason = lack, .curve = {}};
+    }
+    result.peak_bytes = memory.peak_bytes() / count;
   }
+  nn::release_cached_memory();  // the next mechanism has other sizes
   return results;
 }
 
-double expected_seconds(const Architecture& architecture, const Corpus& corpus,
-                        const TrainingSettings& settings, const TrainingContext& context) {
-  at::set_num_threads(context.threads);
-  TrainingContext scratch = context;
-  scratch.checkpoint_folder.clear();
-  Training training(architecture, corpus, settings, 0, 0, scratch);
+namespace {
+
+/// Seconds of a step of `models` copies of a job, timed for about `enough` seconds.
+double step_seconds(ArrayTraining& training, double enough) {
   training.step();
-  auto start = Clock::now();
-  constexpr double kEnough = 0.5;
+  const auto start = Clock::now();
   std::int64_t steps = 0;
-  while (steps < 3 || (seconds_since(start) < kEnough && steps < settings.steps)) {
+  while (steps < 3 || seconds_since(start) < enough) {
     training.step();
     ++steps;
   }
-  const double step_seconds = seconds_since(start) / static_cast<double>(steps);
+  return seconds_since(start) / static_cast<double>(steps);
+}
+
+}  // namespace
+
+double expected_seconds(const TrainingJob& job, const Corpus& corpus,
+                        const TrainingContext& context) {
+  at::set_num_threads(context.threads);
+  TrainingContext scratch = context;
+  scratch.checkpoint_folder.clear();
+  std::vector<TrainingResult> results(1);
+  ArrayTraining training({&job, 1}, corpus, scratch, results);
+  const auto& settings = job.settings;
+  const double of_a_step = step_seconds(training, 0.5);
   const Windows scored = evenly_spaced(corpus.valid, settings.validation_windows);
   const Windows few = evenly_spaced(scored, settings.evaluation_batch_size);
-  start = Clock::now();
-  validate(training.model(), few, corpus.special, settings.evaluation_batch_size, context.device);
-  const double window_seconds = seconds_since(start) / static_cast<double>(few.size());
-  return step_seconds * static_cast<double>(settings.steps) +
-         window_seconds * static_cast<double>(scored.size()) *
+  const auto start = Clock::now();
+  training.score(few);
+  const double of_a_window = seconds_since(start) / static_cast<double>(few.size());
+  return of_a_step * static_cast<double>(settings.steps) +
+         of_a_window * static_cast<double>(scored.size()) *
              static_cast<double>(settings.checkpoints.size());
+}
+
+std::int64_t best_array(const TrainingJob& job, const Corpus& corpus,
+                        const TrainingContext& context, std::int64_t most) {
+  constexpr double kWorthwhile = 0.97;
+  at::set_num_threads(context.threads);
+  TrainingContext scratch = context;
+  scratch.checkpoint_folder.clear();
+  const auto seconds_a_model = [&](std::int64_t models) {
+    const std::vector<TrainingJob> jobs(static_cast<std::size_t>(models), job);
+    std::vector<TrainingResult> results(jobs.size());
+    try {
+      ArrayTraining training(jobs, corpus, scratch, results);
+      return step_seconds(training, 0.2) / static_cast<double>(models);
+    } catch (const c10::Error& error) {
+      if (!is_memory_error(error.what_without_backtrace())) throw;
+      return std::numeric_limits<double>::infinity();
+    }
+  };
+  std::int64_t best = 1;
+  for (double seconds = seconds_a_model(1); 2 * best <= most; best *= 2) {
+    const double wider = seconds_a_model(2 * best);
+    if (wider > kWorthwhile * seconds) break;
+    seconds = wider;
+  }
+  nn::release_cached_memory();
+  return best;
 }
 
 }  // namespace nas

@@ -44,16 +44,26 @@ struct TrainingContext {
   std::string device = "cpu";
   int threads = 1;
   NumericalMode numerical_mode = NumericalMode::exact;
-  std::int64_t memory_limit = 0;  ///< bytes; 0 = none
-  /// Folder for the checkpoint of an unfinished training, and the name of its file there; empty:
-  /// none is written.
+  std::int64_t memory_limit = 0;  ///< bytes of one training; 0 = none
+  /// Folder for the checkpoints of unfinished trainings; empty: none is written.
   std::filesystem::path checkpoint_folder;
-  std::string checkpoint_name;
-  /// Mean validation nll above which the training is stopped early, by validation step.
-  std::map<std::int64_t, double> stop_above;
-  /// Where the trained weights are saved; empty: nowhere.
-  std::filesystem::path weights_file;
 };
+
+/// One training: what is trained, and with which seeds.
+struct TrainingJob {
+  Architecture architecture;
+  TrainingSettings settings;
+  std::uint64_t run_seed = 0;
+  std::int64_t replicate = 0;
+  /// Mean validation nll above which the training is stopped early, by validation step.
+  std::map<std::int64_t, double> stop_above{};
+  std::string checkpoint_name{};         ///< of its file in the checkpoint folder
+  std::filesystem::path weights_file{};  ///< where the trained weights are saved; empty: nowhere
+};
+
+/// Whether two jobs may be trained in one array: models are alike but for the mechanism
+/// (nn::alike), and so are the sizes of batches and the windows that are scored.
+bool fit_together(const TrainingJob& a, const TrainingJob& b);
 
 /// What one training came to.
 struct TrainingResult {
@@ -61,31 +71,43 @@ struct TrainingResult {
   std::string reason;
   std::vector<CurvePoint> curve;
   Scores test{};         ///< of the trained model; no tokens unless asked for
-  double seconds = 0.0;  ///< training and validation, over all processes that worked on it
+  /// Training and validation, over all processes that worked on it; in an array, its share: what
+  /// the array took, divided by the number of models in it.
+  double seconds = 0.0;
   /// The part of `seconds` in which its thread computed: what a neighbour on the machine does not
   /// stretch. Counts one thread.
   double cpu_seconds = 0.0;
-  std::int64_t peak_bytes =
-      0;  ///< largest memory of tensors at once; 0 where the device does not count
+  /// Largest memory of tensors at once, in an array the share of it; 0 where the device does not
+  /// count.
+  std::int64_t peak_bytes = 0;
 };
 
-/// Trains one architecture once for each replicate: the unit of training is a mechanism with a list
-/// of seeds.
+/// Trains jobs together, as one array of models.
 ///
-/// Initial values, data order and dropout draw from generators seeded by (run seed, replicate,
-/// purpose, tensor name or epoch or step); results depend on nothing else. Every
-/// `checkpoint_minutes`, and when asked to stop, the state goes to the checkpoint file, from which
-/// the same call continues bit-identically. Divergence and lack of memory are results.
+/// Initial values, data order and dropout of a job draw from generators seeded by (run seed,
+/// replicate, purpose, tensor name or epoch or step). On the CPU, a job's result depends on nothing
+/// else: it is, to the bit, what the job alone comes to. A job that has finished, diverged or is
+/// stopped early leaves the array, which goes on with the others. Every `checkpoint_minutes`, and
+/// when asked to stop, each job's state goes to its checkpoint file, from which a call continues
+/// bit-identically, in whatever array the job is then. Divergence and lack of memory are results;
+/// where memory lacks, every job of the array that is not finished says so.
 ///
-/// @throws StopRequested after writing a checkpoint.
-std::vector<TrainingResult> train(const Architecture& architecture, const Corpus& corpus,
-                                  const TrainingSettings& settings, std::uint64_t run_seed,
-                                  std::span<const std::int64_t> replicates,
+/// @param jobs  at least one; all fit together (fit_together).   @return results in their order.
+/// @throws StopRequested after writing checkpoints.
+std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context);
 
 /// Seconds that a whole training is expected to take here: some steps and a validation batch are
 /// timed (about a second).
-double expected_seconds(const Architecture& architecture, const Corpus& corpus,
-                        const TrainingSettings& settings, const TrainingContext& context);
+double expected_seconds(const TrainingJob& job, const Corpus& corpus,
+                        const TrainingContext& context);
+
+/// The number of models in an array that is worth its while here: copies of `job` are trained in
+/// arrays of 1, 2, 4, ... for some steps each, while a model's share of a step falls by more than
+/// 3 % and memory suffices.
+///
+/// @param most  >= 1: no wider than this.
+std::int64_t best_array(const TrainingJob& job, const Corpus& corpus,
+                        const TrainingContext& context, std::int64_t most);
 
 }  // namespace nas

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "data/corpus.hpp"
 #include "nn/transformer.hpp"
 #include "store/evaluation.hpp"
@@ -10,10 +12,11 @@ namespace nas {
 /// their number.
 Windows evenly_spaced(const Windows& windows, std::int64_t count);
 
-/// Scores a model on every window of a split, without dropout. Logits are made for at most 2,048
-/// targets at a time, so the memory does not depend on the batch. @throws StopRequested between
-/// batches.
-Scores validate(nn::Transformer& model, const Windows& windows, const SpecialTokens& special,
-                std::int64_t batch_size, const std::string& device);
+/// Scores each model of an array on every window of a split, without dropout. Logits are made for
+/// some targets at a time, so that the memory hardly depends on the batch. @throws StopRequested
+/// between batches.
+std::vector<Scores> validate(nn::TransformerArray& models, const Windows& windows,
+                             const SpecialTokens& special, std::int64_t batch_size,
+                             const std::string& device);
 
 }  // namespace nas

@@ -9,13 +9,14 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "lone_layer.hpp"
 #include "mechanisms.hpp"
-#include "nn/attention.hpp"
 
 namespace nas::nn {
 namespace {
 
 using test::both_semantics;
+using test::LoneLayer;
 using test::paper_mechanisms;
 using test::single_options;
 
@@ -145,7 +146,7 @@ struct Layer {
   torch::Tensor loss() { return (layer.forward(x, residual, pass, 1) * weight).sum(); }
 
   std::vector<Parameter> parameters;
-  AttentionLayer layer;
+  LoneLayer layer;
   torch::Tensor x, residual, weight;
   Pass pass{};
 };
@@ -172,7 +173,7 @@ void expect_gradient(Layer& layer, const torch::Tensor& tensor, const torch::Ten
 
 void expect_gradients(const Mechanism& mechanism, Semantics semantics, NumericalMode mode) {
   Layer layer(mechanism, semantics, {8, 2, 6}, mode);
-  layer.pass = {true, 3};
+  layer.pass = {true, {3}};
   const auto name = std::string(to_string(semantics)) + " " + to_string(mechanism);
   layer.x.requires_grad_(true);
   layer.residual.requires_grad_(true);
@@ -215,9 +216,10 @@ TEST(AttentionLayer, AdditiveInSeveralPieces) {
   const auto g = at::randn({8, 4, 40, 40}, kDouble).tril();
   const auto pairs = at::cat(
       {q.unsqueeze(3).expand({8, 4, 40, 40, 64}), k.unsqueeze(2).expand({8, 4, 40, 40, 64})}, -1);
-  const auto naive = at::linear(
-      at::linear(pairs, parameters[0].tensor, parameters[1].tensor).tanh(), parameters[2].tensor);
-  const auto scores = similarity->scores(q, k);
+  const auto naive =
+      at::linear(at::linear(pairs, parameters[0].tensor[0], parameters[1].tensor[0]).tanh(),
+                 parameters[2].tensor[0]);
+  const auto scores = similarity->scores(q.unsqueeze(0), k.unsqueeze(0))[0];
   EXPECT_TRUE(scores.tril().allclose(naive.squeeze(-1).tril(), 1e-10, 1e-10));
   EXPECT_TRUE(scores.isfinite().all().item<bool>());
   const std::vector<torch::Tensor> inputs{q, k, parameters[0].tensor, parameters[1].tensor,
@@ -285,7 +287,7 @@ TEST(AttentionLayer, ParametersAreAsDescribed) {
   for (const auto semantics : both_semantics()) {
     for (auto mechanism : single_options(semantics)) {
       std::vector<Parameter> parameters;
-      const AttentionLayer layer(mechanism, shape, semantics, ParameterScope(parameters));
+      const LoneLayer layer(mechanism, shape, semantics, ParameterScope(parameters));
       std::int64_t expected = 4 * 24 * 24 + 4 * 24;
       for (const auto gene : kComponentGenes) {
         expected += components().at(gene, mechanism.component(gene)).parameters(shape);
@@ -315,8 +317,7 @@ TEST(AttentionLayer, UnknownKeyNamesTheKnownOnes) {
   mechanism.gating = "output_gat";
   std::vector<Parameter> parameters;
   try {
-    const AttentionLayer layer(mechanism, {8, 2, 6}, Semantics::corrected,
-                               ParameterScope(parameters));
+    const LoneLayer layer(mechanism, {8, 2, 6}, Semantics::corrected, ParameterScope(parameters));
     FAIL() << "no exception";
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(),
@@ -327,8 +328,8 @@ TEST(AttentionLayer, UnknownKeyNamesTheKnownOnes) {
 
 std::map<std::string, torch::Tensor> started(const Mechanism& mechanism, Semantics semantics) {
   std::vector<Parameter> parameters;
-  const AttentionLayer layer(mechanism, {64, 2, 128}, semantics, ParameterScope(parameters));
-  initialise(parameters, 1, 0);
+  const LoneLayer layer(mechanism, {64, 2, 128}, semantics, ParameterScope(parameters));
+  initialise(parameters, {{1, 0}});
   std::map<std::string, torch::Tensor> values;
   for (const auto& parameter : parameters) values[parameter.name] = parameter.tensor.detach();
   return values;
@@ -389,8 +390,8 @@ TEST(Start, TemperatureSuitsTheSimilarity) {
     for (const auto* temperature : {"fixed", "learned", "per_query"}) {
       mechanism.temperature = temperature;
       std::vector<Parameter> parameters;
-      AttentionLayer layer(mechanism, shape, Semantics::corrected, ParameterScope(parameters));
-      initialise(parameters, 1, 0);
+      LoneLayer layer(mechanism, shape, Semantics::corrected, ParameterScope(parameters));
+      initialise(parameters, {{1, 0}});
       auto generator = at::detail::createCPUGenerator(5);
       const auto x = at::empty({1, 9, 64}, at::TensorOptions(at::kFloat)).normal_(0, 1, generator);
       const auto y = layer.forward(x, x, Pass{}, 0);

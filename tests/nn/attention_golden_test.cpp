@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 
-#include "nn/attention.hpp"
+#include "lone_layer.hpp"
 
 namespace nas::nn {
 namespace {
@@ -66,13 +66,14 @@ void expect_reference_result(const nlohmann::json& record, NumericalMode mode) {
   const auto label = label_of(record.at("gene")) + " " + std::string(to_string(mode));
   const AttentionShape shape{record.at("d_model"), record.at("heads"), record.at("length")};
   std::vector<Parameter> parameters;
-  AttentionLayer layer(parse_mechanism(label_of(record.at("gene")), Semantics::published), shape,
-                       Semantics::published, ParameterScope(parameters, mode));
+  test::LoneLayer layer(parse_mechanism(label_of(record.at("gene")), Semantics::published), shape,
+                        Semantics::published, ParameterScope(parameters, mode));
   move_to(parameters, at::kCPU, at::kDouble);
   ASSERT_EQ(parameters.size(), record.at("params").size()) << label;
   for (auto& parameter : parameters) {
     const auto& values = record.at("params").at(parameter.name);
-    ASSERT_EQ(values.at("shape").get<std::vector<std::int64_t>>(), parameter.tensor.sizes().vec())
+    ASSERT_EQ(values.at("shape").get<std::vector<std::int64_t>>(),
+              parameter.tensor.sizes().slice(1).vec())
         << label << " " << parameter.name;
     parameter.tensor.set_data(input_of(values, parameter.tensor.sizes()));
   }

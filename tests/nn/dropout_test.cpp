@@ -9,7 +9,12 @@
 namespace nas::nn {
 namespace {
 
-constexpr Pass kPass{true, 42};
+const Pass kPass{true, {42}};
+
+/// Dropout of a model alone. @param x  without the dimension of an array.
+torch::Tensor dropout(const torch::Tensor& x, double p, const Pass& pass, std::uint64_t site) {
+  return nn::dropout(x.unsqueeze(0), dropout_masks(p, pass, site, 1))[0];
+}
 
 torch::Tensor ones(std::int64_t count, at::ScalarType type = at::kFloat) {
   return at::ones({count}, at::TensorOptions(type));
@@ -31,7 +36,7 @@ TEST(Dropout, IsAFunctionOfSeedAndSite) {
   const auto x = ones(200000);
   const auto y = dropout(x, 0.5, kPass, 3);
   EXPECT_TRUE(y.equal(dropout(x, 0.5, kPass, 3)));
-  for (const auto& other : {dropout(x, 0.5, kPass, 4), dropout(x, 0.5, Pass{true, 43}, 3)}) {
+  for (const auto& other : {dropout(x, 0.5, kPass, 4), dropout(x, 0.5, Pass{true, {43}}, 3)}) {
     const double equal = y.eq(other).sum().item<double>() / 200000.0;
     EXPECT_NEAR(equal, 0.5, 0.006);  // independent masks agree half of the time
   }
@@ -72,10 +77,21 @@ TEST(Dropout, CountsElementsInLogicalOrder) {
   EXPECT_TRUE(plain.equal(strided));
 }
 
+TEST(Dropout, OfAModelDependsOnItsOwnSeedAndShare) {
+  const auto x = at::randn({3, 50000});
+  const Pass pass{true, {1, 2, 3}};
+  const std::vector<double> shares{0.3, 0.0, 0.5};
+  const auto y = nn::dropout(x, dropout_masks(shares, pass, 4));
+  for (std::int64_t r = 0; r < 3; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    EXPECT_TRUE(y[r].equal(dropout(x[r], shares[i], {true, {pass.seeds[i]}}, 4))) << r;
+  }
+}
+
 TEST(Dropout, DoesNothingOutsideTrainingOrAtZero) {
   const auto x = ones(10);
-  EXPECT_TRUE(dropout(x, 0.5, Pass{false, 42}, 1).is_same(x));
-  EXPECT_TRUE(dropout(x, 0.0, kPass, 1).is_same(x));
+  EXPECT_TRUE(nn::dropout(x, dropout_masks(0.5, Pass{false, {42}}, 1, 10)).is_same(x));
+  EXPECT_TRUE(nn::dropout(x, dropout_masks(0.0, kPass, 1, 1)).is_same(x));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include <torch/types.h>
 
 #include "genotype/architecture.hpp"
+#include "lone_layer.hpp"
 #include "mechanisms.hpp"
-#include "nn/attention.hpp"
 #include "nn/transformer.hpp"
 
 namespace nas::nn {
@@ -150,9 +150,9 @@ thread_local int FlopCounter::depth = 0;
 Executed run_attention(const Architecture& architecture) {
   const at::NoGradGuard no_grad;
   std::vector<Parameter> parameters;
-  AttentionLayer layer(architecture.mechanism, architecture.attention_shape(),
-                       architecture.semantics, ParameterScope(parameters));
-  initialise(parameters, 1, 0);
+  test::LoneLayer layer(architecture.mechanism, architecture.attention_shape(),
+                        architecture.semantics, ParameterScope(parameters));
+  initialise(parameters, {{1, 0}});
   at::manual_seed(1);
   const auto x = at::randn({1, architecture.context, architecture.width});
   const auto residual = at::randn_like(x);

@@ -119,7 +119,7 @@ Architecture small_model() {
 
 double train_step(Transformer& model) {
   const auto tokens = at::arange(8 * 64, at::TensorOptions(at::kLong)).view({8, 64}).remainder(500);
-  const auto loss = model.logits(tokens, Pass{true, 1}).log_softmax(-1).square().mean();
+  const auto loss = model.logits(tokens, Pass{true, {1}}).log_softmax(-1).square().mean();
   loss.backward();
   return loss.item<double>();
 }
@@ -132,7 +132,7 @@ TEST(Memory, LimitLeavesTorchForwardAndBackwardAsItsOwnException) {
   {
     const MemoryScope scope;
     const auto tokens = at::zeros({8, 64}, at::TensorOptions(at::kLong));
-    const auto loss = model.logits(tokens, Pass{true, 1}).log_softmax(-1).square().mean();
+    const auto loss = model.logits(tokens, Pass{true, {1}}).log_softmax(-1).square().mean();
     forward_peak = scope.peak_bytes();
     loss.backward();
     step_peak = scope.peak_bytes();

@@ -10,6 +10,7 @@
 #include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
 #include "nn/memory.hpp"
+#include "small_corpus.hpp"
 #include "training/batches.hpp"
 #include "training/trainer.hpp"
 #include "training/validation.hpp"
@@ -18,28 +19,6 @@ namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A language with one rule: the next token is the last one plus one, modulo V. Learnable in a few
-/// steps.
-Corpus counting_corpus(std::int64_t vocabulary, std::int64_t length, std::int64_t windows) {
-  Corpus corpus;
-  corpus.name = "counting";
-  corpus.vocabulary = vocabulary;
-  for (auto* split : {&corpus.train, &corpus.valid, &corpus.test}) {
-    split->length = length;
-    RandomEngine random(split == &corpus.train ? 1 : 2);
-    for (std::int64_t i = 0; i < windows; ++i) {
-      split->starts.push_back(static_cast<std::int64_t>(split->tokens.size()));
-      auto token = random.below(vocabulary);
-      for (std::int64_t t = 0; t <= length; ++t) {
-        split->tokens.push_back(static_cast<std::int32_t>(token));
-        token = (token + 1) % vocabulary;
-      }
-    }
-  }
-  corpus.hash = "counting";
-  return corpus;
-}
 
 Architecture tiny(const Corpus& corpus, const std::string& mechanism) {
   Architecture architecture;
@@ -65,8 +44,15 @@ TrainingSettings settings(std::int64_t steps, std::vector<std::int64_t> checkpoi
 
 TrainingResult train_once(const Architecture& architecture, const Corpus& corpus,
                           const TrainingSettings& how, const TrainingContext& context = {},
-                          std::int64_t replicate = 0, std::uint64_t seed = 5) {
-  return train(architecture, corpus, how, seed, {&replicate, 1}, context).front();
+                          std::int64_t replicate = 0, std::uint64_t seed = 5,
+                          std::map<std::int64_t, double> stop_above = {}) {
+  const TrainingJob job{.architecture = architecture,
+                        .settings = how,
+                        .run_seed = seed,
+                        .replicate = replicate,
+                        .stop_above = std::move(stop_above),
+                        .checkpoint_name = "x"};
+  return train({&job, 1}, corpus, context).front();
 }
 
 void expect_same_curve(const TrainingResult& a, const TrainingResult& b) {
@@ -84,7 +70,7 @@ class TrainingTest : public ::testing::Test {
   void TearDown() override { request_stop(false); }
   const TemporaryFolder temporary_;
   fs::path folder_ = temporary_.path();
-  Corpus corpus_ = counting_corpus(11, 12, 40);
+  Corpus corpus_ = test::counting_corpus(11, 12, 40);
   Architecture vanilla_ = tiny(corpus_, "dot|softmax|none|fixed|bias|0.1");
 };
 
@@ -109,7 +95,7 @@ TEST_F(TrainingTest, ScoresTheTestSplitWhereAsked) {
   const auto without = train_once(vanilla_, corpus_, TrainingSettings(parameters));
   EXPECT_EQ(without.test.tokens, 0);
   parameters.set("score_test", true);
-  corpus_.test = counting_corpus(11, 12, 7).train;
+  corpus_.test = test::counting_corpus(11, 12, 7).train;
   const auto with = train_once(vanilla_, corpus_, TrainingSettings(parameters));
   EXPECT_EQ(with.test.tokens, corpus_.test.num_scored());
   EXPECT_NE(with.test.nll, with.curve.back().valid.nll);
@@ -126,10 +112,9 @@ TEST_F(TrainingTest, DependsOnSeedsAndNothingElse) {
   const auto first = train_once(vanilla_, corpus_, how);
   torch::rand({7});  // LibTorch's global generator has moved
   expect_same_curve(first, train_once(vanilla_, corpus_, how));
-  const std::vector<std::int64_t> replicates{1, 0};
-  const auto both = train(vanilla_, corpus_, how, 5, replicates, {});
-  expect_same_curve(first, both[1]);
-  EXPECT_NE(both[0].curve.back().valid.nll, first.curve.back().valid.nll);
+  expect_same_curve(first, train_once(vanilla_, corpus_, how));
+  EXPECT_NE(train_once(vanilla_, corpus_, how, {}, 1).curve.back().valid.nll,
+            first.curve.back().valid.nll);
   EXPECT_NE(train_once(vanilla_, corpus_, how, {}, 0, 6).curve.back().valid.nll,
             first.curve.back().valid.nll);
 }
@@ -139,7 +124,6 @@ TEST_F(TrainingTest, StoppedAtAnyStepContinuesBitIdentically) {
   const auto whole = train_once(vanilla_, corpus_, how);
   TrainingContext context;
   context.checkpoint_folder = folder_;
-  context.checkpoint_name = "x";
   auto often = how;
   often.checkpoint_minutes = 1e-9;  // after every step
   // A process that dies leaves the last checkpoint: train a prefix by stopping from another
@@ -168,7 +152,6 @@ TEST_F(TrainingTest, UnreadableCheckpointStartsAgain) {
   const auto how = settings(5);
   TrainingContext context;
   context.checkpoint_folder = folder_;
-  context.checkpoint_name = "x";
   std::FILE* file = std::fopen((folder_ / "x_0.pt").c_str(), "w");
   std::fputs("half of a checkpoint", file);
   std::fclose(file);
@@ -192,13 +175,13 @@ TEST_F(TrainingTest, LackOfMemoryIsAStatusAndTheNextTrainingRuns) {
 }
 
 TEST_F(TrainingTest, HopelessCandidatesStopEarly) {
-  TrainingContext context;
-  context.stop_above[10] = 0.1;  // nats a token: nobody is there by step 10
-  const auto result = train_once(vanilla_, corpus_, settings(30, {10, 20}), context);
+  const auto limited = [&](double limit) {  // nats a token
+    return train_once(vanilla_, corpus_, settings(30, {10, 20}), {}, 0, 5, {{10, limit}});
+  };
+  const auto result = limited(0.1);  // nobody is there by step 10
   EXPECT_EQ(result.status, Status::stopped_early);
   EXPECT_EQ(result.curve.back().step, 10);
-  context.stop_above[10] = 100.0;
-  EXPECT_EQ(train_once(vanilla_, corpus_, settings(30, {10, 20}), context).status, Status::ok);
+  EXPECT_EQ(limited(100.0).status, Status::ok);
 }
 
 TEST_F(TrainingTest, RateFollowsTheSchedule) {
@@ -254,8 +237,8 @@ TEST_F(TrainingTest, ValidationCountsWhatItSays) {
   SpecialTokens special;
   special.pad = 3;
   special.unknown = 4;
-  const auto whole = validate(model, corpus_.valid, special, 100, "cpu");
-  const auto parts = validate(model, corpus_.valid, special, 7, "cpu");
+  const auto whole = validate(model.array(), corpus_.valid, special, 100, "cpu").front();
+  const auto parts = validate(model.array(), corpus_.valid, special, 7, "cpu").front();
   EXPECT_EQ(whole.tokens, 40 * 12);
   EXPECT_EQ(whole.batches, 1);
   EXPECT_EQ(parts.batches, 6);

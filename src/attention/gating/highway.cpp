@@ -11,7 +11,7 @@ class Highway final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& residual) const override {
-    return gate_(x).sigmoid() * (attended - residual);
+    return nn::sigmoid(gate_(x)) * (attended - residual);
   }
 
  private:
@@ -28,7 +28,8 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 4);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -11,7 +11,7 @@ class InputGate final : public Gating {
               Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0)) {}
 
   torch::Tensor gated_input(const torch::Tensor& x) const override {
-    return x * gate_(x).sigmoid();
+    return x * nn::sigmoid(gate_(x));
   }
 
  private:
@@ -26,7 +26,8 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 3);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -5,7 +5,7 @@ namespace {
 
 class None final : public Gating {};
 
-NAS_REGISTER_GATING(None, .key = "none", .summary = "h + o: no gate");
+NAS_REGISTER_GATING(None, .key = "none", .summary = "h + o: no gate", .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -10,7 +10,7 @@ class NormedHighway final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& /*residual*/) const override {
-    const auto gate = gate_(x).sigmoid();
+    const auto gate = nn::sigmoid(gate_(x));
     return gate * attended + (1.0 - gate) * x;
   }
 
@@ -28,7 +28,8 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 6);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

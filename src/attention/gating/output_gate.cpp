@@ -12,7 +12,7 @@ class OutputGate final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& /*residual*/) const override {
-    return attended * gate_(x).sigmoid();
+    return attended * nn::sigmoid(gate_(x));
   }
 
  private:
@@ -27,7 +27,8 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 3);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -7,8 +7,7 @@ class Softmax1 final : public Normalization {
  public:
   torch::Tensor weights(const torch::Tensor& scores, const torch::Tensor& visible) const override {
     // The one in the denominator is one more key of score 0, whose weight is dropped.
-    const auto nothing =
-        at::zeros({}, scores.options()).expand({scores.size(0), scores.size(1), scores.size(2), 1});
+    const auto nothing = at::zeros_like(scores.narrow(-1, 0, 1));
     return at::cat({hide(scores, visible), nothing}, -1).softmax(-1).narrow(-1, 0, scores.size(-1));
   }
   std::optional<kernels::RowNormalization> fused() const override { return kernels::softmax1(); }

@@ -16,7 +16,8 @@ std::int64_t rows_at_once(const torch::Tensor& q) {
   return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, q.numel()));
 }
 
-/// tanh(q_i + k_j) for queries [begin, end) and keys [0, end): (B, H, end - begin, end, d).
+/// tanh(q_i + k_j) of one model for queries [begin, end) and keys [0, end): (B, H, end - begin,
+/// end, d).
 torch::Tensor activations(const torch::Tensor& q, const torch::Tensor& k, std::int64_t begin,
                           std::int64_t end) {
   return q.slice(2, begin, end).unsqueeze(3).add(k.slice(2, 0, end).unsqueeze(2)).tanh_();
@@ -26,7 +27,7 @@ torch::Tensor block(const torch::Tensor& square, std::int64_t begin, std::int64_
   return square.slice(2, begin, end).slice(3, 0, end);
 }
 
-/// s_ij = v.tanh(q_i + k_j) for j <= i; q, k (B, H, T, d), v (d).
+/// s_ij = v.tanh(q_i + k_j) for j <= i, of one model; q, k (B, H, T, d), v (d).
 class AdditiveScores : public torch::autograd::Function<AdditiveScores> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& q,
@@ -70,7 +71,8 @@ class AdditiveScores : public torch::autograd::Function<AdditiveScores> {
 
 class Additive final : public Similarity {
  public:
-  Additive(const LayerContext& context, const ParameterScope& scope) {
+  Additive(const LayerContext& context, const ParameterScope& scope)
+      : mode_(unrounded(scope.mode())) {
     const auto d = context.shape.head_width();
     // N(0, 0.02) starts it flat.
     const auto start =
@@ -81,23 +83,28 @@ class Additive final : public Similarity {
   }
 
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
-    const auto halves = weight_.chunk(2, 1);
-    return AdditiveScores::apply(at::linear(q, halves[0], bias_), at::linear(k, halves[1]),
-                                 v_.view(-1));
+    const auto halves = weight_.chunk(2, 2);
+    const auto queries = linear(q, halves[0], Biases::of_all(bias_), mode_);
+    const auto keys = linear(k, halves[1], {}, mode_);
+    return for_each_model(q.size(0), [&](std::int64_t m) {
+      return AdditiveScores::apply(queries[m], keys[m], v_[m].view(-1));
+    });
   }
   std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    // Heads lie side by side: (B, T, H, d) needs no copy.
-    const auto halves = weight_.chunk(2, 1);
-    return FusedScores{kernels::Score::additive,
-                       at::linear(q.transpose(1, 2), halves[0], bias_).transpose(1, 2),
-                       at::linear(k.transpose(1, 2), halves[1]).transpose(1, 2), v_.view(-1)};
+    // Heads lie side by side: (M, B, T, H, d) needs no copy.
+    const auto halves = weight_.chunk(2, 2);
+    const auto queries = linear(q.transpose(2, 3), halves[0], Biases::of_all(bias_), mode_);
+    const auto keys = linear(k.transpose(2, 3), halves[1], {}, mode_);
+    return FusedScores{kernels::Score::additive, queries.transpose(2, 3), keys.transpose(2, 3),
+                       v_.squeeze(1)};
   }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
 
  private:
-  torch::Tensor weight_;  // (d, 2 d): W_q beside W_k
-  torch::Tensor bias_;
-  torch::Tensor v_;  // (1, d)
+  NumericalMode mode_;
+  torch::Tensor weight_;  // (M, d, 2 d): W_q beside W_k
+  torch::Tensor bias_;    // (M, d)
+  torch::Tensor v_;       // (M, 1, d)
 };
 
 NAS_REGISTER_SIMILARITY(
@@ -115,7 +122,8 @@ NAS_REGISTER_SIMILARITY(
           // All pairs, as for every similarity; what the blocks leave out depends on the batch.
           return 4.0 * static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(shape.head_width() + shape.context);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -14,10 +14,10 @@ class Bilinear final : public Similarity {
                       Start::xavier_uniform(), Decay::yes)) {}
 
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
-    return q.matmul(weight_).matmul(k.transpose(-2, -1));
+    return q.matmul(weight_.unsqueeze(1)).matmul(k.transpose(-2, -1));
   }
   std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    return FusedScores{kernels::Score::product, q.matmul(weight_), k};
+    return FusedScores{kernels::Score::product, q.matmul(weight_.unsqueeze(1)), k};
   }
   // Xavier's start keeps the scale of q, so that of the dot product suits.
   double start_temperature(const AttentionShape& shape) const override {
@@ -25,7 +25,7 @@ class Bilinear final : public Similarity {
   }
 
  private:
-  torch::Tensor weight_;  // (H, d, d)
+  torch::Tensor weight_;  // (M, H, d, d)
 };
 
 NAS_REGISTER_SIMILARITY(
@@ -36,7 +36,8 @@ NAS_REGISTER_SIMILARITY(
         [](const AttentionShape& shape) {
           return 2.0 * static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(shape.head_width() + shape.context);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

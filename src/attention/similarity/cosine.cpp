@@ -32,10 +32,12 @@ NAS_REGISTER_SIMILARITY(
     Cosine, .key = "cosine",
     .summary =
         "s = (q/|q|).(k/|k|); corrected T0 = 1/log2(L^2 - L) (Henry et al. 2020, arXiv:2010.04245)",
-    .flops = [](const AttentionShape& shape) {
-      return static_cast<double>(shape.context * shape.width) *
-             static_cast<double>(2 * shape.context + 6);
-    });
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.context * shape.width) *
+                 static_cast<double>(2 * shape.context + 6);
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

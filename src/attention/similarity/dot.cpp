@@ -20,9 +20,11 @@ class Dot final : public Similarity {
 
 NAS_REGISTER_SIMILARITY(
     Dot, .key = "dot", .summary = "s = q.k (Vaswani et al. 2017, arXiv:1706.03762)",
-    .flops = [](const AttentionShape& shape) {
-      return 2.0 * static_cast<double>(shape.context * shape.context * shape.width);
-    });
+    .flops =
+        [](const AttentionShape& shape) {
+          return 2.0 * static_cast<double>(shape.context * shape.context * shape.width);
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

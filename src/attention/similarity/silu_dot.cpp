@@ -21,10 +21,12 @@ class SiluDot final : public Similarity {
 NAS_REGISTER_SIMILARITY(
     SiluDot, .key = "silu_dot",
     .summary = "s = c sigmoid(c), c = q.k: the paper's 'multiplicative'; at least -0.28",
-    .flops = [](const AttentionShape& shape) {
-      return static_cast<double>(shape.context * shape.context) *
-             static_cast<double>(2 * shape.width + 2 * shape.heads);
-    });
+    .flops =
+        [](const AttentionShape& shape) {
+          return static_cast<double>(shape.context * shape.context) *
+                 static_cast<double>(2 * shape.width + 2 * shape.heads);
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -11,12 +11,12 @@ class Learned final : public Temperature {
                          Decay::no)) {}
 
   torch::Tensor divisors(const torch::Tensor& /*x*/) const override {
-    return (theta_.exp() * start_).view({1, -1, 1, 1});
+    return (nn::exp(theta_) * start_).view({theta_.size(0), 1, -1, 1, 1});
   }
 
  private:
   double start_;
-  torch::Tensor theta_;  // (H)
+  torch::Tensor theta_;  // (M, H)
 };
 
 NAS_REGISTER_TEMPERATURE(
@@ -25,7 +25,8 @@ NAS_REGISTER_TEMPERATURE(
     .flops =
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.heads * shape.context * shape.context);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

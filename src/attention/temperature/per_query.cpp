@@ -7,20 +7,23 @@ class PerQuery final : public Temperature {
  public:
   PerQuery(const LayerContext& context, const ParameterScope& scope)
       : start_(context.start_temperature),
+        mode_(unrounded(scope.mode())),
         weight_(scope.add("temperature.weight", {context.shape.heads, context.shape.width},
                           Start::constant(0.0), Decay::no)),
         bias_(scope.add("temperature.bias", {context.shape.heads}, Start::constant(0.0),
                         Decay::no)) {}
 
   torch::Tensor divisors(const torch::Tensor& x) const override {
-    const auto factor = at::linear(x, weight_, bias_).sigmoid() + 0.5;  // (B, T, H)
-    return (factor * start_).transpose(1, 2).unsqueeze(-1);
+    const auto logits = linear(x, weight_, Biases::of_all(bias_), mode_);
+    const auto factor = nn::sigmoid(logits) + 0.5;  // (M, B, T, H)
+    return (factor * start_).transpose(2, 3).unsqueeze(-1);
   }
 
  private:
   double start_;
-  torch::Tensor weight_;  // (H, D)
-  torch::Tensor bias_;    // (H)
+  NumericalMode mode_;
+  torch::Tensor weight_;  // (M, H, D)
+  torch::Tensor bias_;    // (M, H)
 };
 
 NAS_REGISTER_TEMPERATURE(
@@ -31,7 +34,8 @@ NAS_REGISTER_TEMPERATURE(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.heads * shape.context) *
                  static_cast<double>(2 * shape.width + shape.context + 3);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn

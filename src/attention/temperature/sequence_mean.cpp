@@ -6,18 +6,20 @@ namespace {
 class SequenceMean final : public Temperature {
  public:
   SequenceMean(const LayerContext& context, const ParameterScope& scope)
-      : weight_(
+      : mode_(unrounded(scope.mode())),
+        weight_(
             scope.add("temp_proj.weight", {1, context.shape.width}, Start::normal(), Decay::no)),
         bias_(scope.add("temp_proj.bias", {1}, Start::constant(0.0), Decay::no)) {}
 
   torch::Tensor divisors(const torch::Tensor& x) const override {
-    const auto factor = at::linear(x.mean(1), weight_, bias_).sigmoid() + 0.5;  // (B, 1)
-    return factor.view({-1, 1, 1, 1});
+    const auto logits = linear(x.mean(2), weight_, Biases::of_all(bias_), mode_);  // (M, B, 1)
+    return (logits.sigmoid() + 0.5).unsqueeze(-1).unsqueeze(-1);
   }
 
  private:
-  torch::Tensor weight_;  // (1, D)
-  torch::Tensor bias_;    // (1)
+  NumericalMode mode_;
+  torch::Tensor weight_;  // (M, 1, D)
+  torch::Tensor bias_;    // (M, 1)
 };
 
 NAS_REGISTER_TEMPERATURE(

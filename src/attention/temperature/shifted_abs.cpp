@@ -8,10 +8,12 @@ class ShiftedAbs final : public Temperature {
   ShiftedAbs(const LayerContext& /*context*/, const ParameterScope& scope)
       : p_(scope.add("temperature", {1}, Start::constant(1.0), Decay::no)) {}
 
-  torch::Tensor divisors(const torch::Tensor& /*x*/) const override { return p_.abs() + 0.5; }
+  torch::Tensor divisors(const torch::Tensor& /*x*/) const override {
+    return (p_.abs() + 0.5).view({-1, 1, 1, 1, 1});
+  }
 
  private:
-  torch::Tensor p_;  // (1)
+  torch::Tensor p_;  // (M, 1)
 };
 
 NAS_REGISTER_TEMPERATURE(
@@ -21,7 +23,8 @@ NAS_REGISTER_TEMPERATURE(
     .flops =
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.heads * shape.context * shape.context);
-        });
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn
