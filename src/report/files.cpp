@@ -92,9 +92,9 @@ nlohmann::json batches_json(const RunSummary& run) {
   return batches;
 }
 
-nlohmann::json failures_json(const RunSummary& run) {
+nlohmann::json failures_json(const RunSummary& run, const Effort& effort) {
   auto failures = nlohmann::json::array();
-  for (const auto* evaluation : run.failures) {
+  for (const auto* evaluation : effort.failures) {
     failures.push_back({{"mechanism", run.label(evaluation->candidate)},
                         {"status", to_string(evaluation->status)},
                         {"reason", evaluation->reason},
@@ -143,16 +143,20 @@ nlohmann::json results_json(const RunSummary& run) {
       {"objectives", objectives},
       {"counts",
        {{"asked", run.asks.size()},
-        {"evaluated", run.evaluated},
+        {"evaluated", run.search.evaluations},
         {"reused", run.reused},
-        {"failures", run.failures.size()}}},
-      {"train_seconds", run.train_seconds},
+        {"failures", run.search.failures.size()}}},
+      {"train_seconds", run.search.train_seconds},
+      {"outside_the_search",
+       {{"evaluated", run.outside.evaluations},
+        {"failures", failures_json(run, run.outside)},
+        {"train_seconds", run.outside.train_seconds}}},
       {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
       {"baseline", run.baseline ? candidate_json(run, *run.baseline) : nlohmann::json()},
       {"front", front_json(run)},
       {"ranking", ranking},
       {"batches", batches_json(run)},
-      {"failures", failures_json(run)},
+      {"failures", failures_json(run, run.search)},
       {"retest", run.retest},
       {"tuning", run.tuning},
       {"config", run.config},

@@ -22,7 +22,7 @@ std::string point_sets(std::span<const RunSummary> runs, bool all) {
     if (shown == 0) throw InputError(run_title(run) + ": no candidate could be evaluated");
     header += "# " + run_title(run) + ": " + (all ? "all " : "non-dominated ") +
               std::to_string(shown) + " of " + std::to_string(run.ranking.size()) +
-              " candidates after " + std::to_string(run.evaluated) + " evaluations\n";
+              " candidates after " + std::to_string(run.search.evaluations) + " evaluations\n";
     if (!points.empty()) points += '\n';
     for (std::size_t i = 0; i < shown; ++i) {  // the front comes first
       std::vector<std::string> numbers;

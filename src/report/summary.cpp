@@ -32,6 +32,12 @@ const Evaluation* RankedCandidate::usable_evaluation() const {
   return found == evaluations.end() ? nullptr : *found;
 }
 
+void Effort::add(const Evaluation& evaluation) {
+  ++evaluations;
+  train_seconds += measured_number(evaluation, "train_seconds");
+  if (!is_usable(evaluation)) failures.push_back(&evaluation);
+}
+
 namespace {
 
 std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>& recorded) {
@@ -72,8 +78,9 @@ RunSummary::RunSummary(const Store& store, std::int64_t trainings)
       asks(asks_within(store.asks(), trainings)),
       indicators(store.indicators()) {
   read_meta(store);
-  digest_evaluations();
+  for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
   digest_asks();
+  digest_efforts();
   digest_batches();
   find_front();
   find_baseline(store.meta("baseline"));
@@ -91,14 +98,6 @@ void RunSummary::read_meta(const Store& store) {
   if (population.is_array()) last_population = population.get<Points>();
   retest = store.meta("retest").value_or(nlohmann::json());
   tuning = store.meta("tuning").value_or(nlohmann::json());
-}
-
-void RunSummary::digest_evaluations() {
-  for (const auto& evaluation : evaluations) {
-    by_id[evaluation.id] = &evaluation;
-    train_seconds += measured_number(evaluation, "train_seconds");
-    if (!is_usable(evaluation)) failures.push_back(&evaluation);
-  }
 }
 
 std::string RunSummary::label(const std::string& candidate) const {
@@ -152,11 +151,18 @@ void RunSummary::digest_asks() {
       candidate.fitness[i] += (ask.fitness[i] - candidate.fitness[i]) / n;
     }
   }
-  evaluated = static_cast<std::int64_t>(seen.size());
   for (auto& [name, candidate] : candidates) {
     candidate.candidate = name;
     complete(candidate);
     if (!candidate.fitness.empty()) ranking.push_back(std::move(candidate));
+  }
+}
+
+void RunSummary::digest_efforts() {
+  std::set<std::string> asked;
+  for (const auto& ask : asks) asked.insert(ask.evaluations.begin(), ask.evaluations.end());
+  for (const auto& evaluation : evaluations) {
+    (asked.contains(evaluation.id) ? search : outside).add(evaluation);
   }
 }
 

@@ -60,6 +60,15 @@ struct BatchSummary {
   double best_so_far = 0.0;
 };
 
+/// What evaluations cost, and which of them failed.
+struct Effort {
+  std::int64_t evaluations = 0;
+  std::vector<const Evaluation*> failures;  ///< of RunSummary::evaluations
+  double train_seconds = 0.0;
+
+  void add(const Evaluation& evaluation);
+};
+
 /// A run, digested: what tables, files and pictures are made from. Needs nothing but the store.
 /// Move-only, since ranking points into evaluations.
 struct RunSummary {
@@ -90,11 +99,10 @@ struct RunSummary {
   std::vector<std::size_t> front;           ///< the non-dominated ones in ranking
   std::optional<std::size_t> knee;          ///< in ranking; where a front has three or more
   std::optional<RankedCandidate> baseline;  ///< if it has a usable evaluation
-  std::vector<const Evaluation*> failures;
   std::vector<BatchSummary> batches;
-  double train_seconds = 0.0;  ///< over all evaluations
-  std::int64_t evaluated = 0;  ///< evaluations that asks caused
-  std::int64_t reused = 0;     ///< asks answered by an earlier one
+  Effort search;            ///< evaluations that asks caused
+  Effort outside;           ///< the others: of the baseline, its tuning and the re-test
+  std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
 
   [[nodiscard]] std::string label(const std::string& candidate) const;
   [[nodiscard]] bool several() const { return objectives.size() > 1; }
@@ -109,8 +117,8 @@ struct RunSummary {
 
  private:
   void read_meta(const Store& store);
-  void digest_evaluations();
   void digest_asks();
+  void digest_efforts();
   void digest_batches();
   void find_front();
   void find_baseline(const std::optional<nlohmann::json>& record);

@@ -186,8 +186,8 @@ std::string progress_svg(const RunSummary& run) {
   canvas.title(run.config.value("name", "search"),
                std::to_string(run.asks.size()) + " candidates" +
                    (corpus.empty() ? "" : " on " + corpus) + ", " +
-                   std::to_string(run.failures.size()) + " failed" +
-                   (run.train_seconds > 0.0 ? "; one training each unless stated" : ""));
+                   std::to_string(run.search.failures.size()) + " failed" +
+                   (run.search.train_seconds > 0.0 ? "; one training each unless stated" : ""));
   if (run.ranking.empty()) {
     canvas.text(kWidth / 2, kHeight / 2, kNothing, "middle", kInk);
   } else if (!run.several()) {

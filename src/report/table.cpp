@@ -226,9 +226,9 @@ std::string canary_text(const RunSummary& run) {
   return text;
 }
 
-std::string failures_text(const RunSummary& run) {
+std::string failures_text(const std::vector<const Evaluation*>& failures) {
   std::map<std::string, std::pair<int, std::string>> by_status;
-  for (const auto* evaluation : run.failures) {
+  for (const auto* evaluation : failures) {
     auto& [count, reason] = by_status[std::string(to_string(evaluation->status))];
     if (count++ == 0) reason = evaluation->reason;
   }
@@ -237,6 +237,24 @@ std::string failures_text(const RunSummary& run) {
     text += "  " + std::to_string(entry.first) + " " + status + ", e.g.: " + entry.second + "\n";
   }
   return text;
+}
+
+/// "1 failures; 10 s of training"
+std::string effort_text(const Effort& effort) {
+  auto text = std::to_string(effort.failures.size()) + " failures";
+  const bool trained = effort.train_seconds > 0.0;
+  if (trained) text += "; " + human_duration(effort.train_seconds) + " of training";
+  return text;
+}
+
+/// What was evaluated for the search's sake, but not by it.
+std::string outside_text(const RunSummary& run) {
+  if (run.outside.evaluations == 0) return {};
+  std::string stages = "baseline";
+  if (!run.tuning.is_null()) stages += ", tuning";
+  if (!run.retest.is_null()) stages += ", re-test";
+  return "outside the search (" + stages + "): " + std::to_string(run.outside.evaluations) +
+         " evaluated, " + effort_text(run.outside) + "\n";
 }
 
 /// What the numbers of trainings can and cannot say.
@@ -261,18 +279,18 @@ std::string replicates_text(const RunSummary& run) {
 
 std::string closing_table(const RunSummary& run) {
   std::ostringstream text;
-  text << run.asks.size() << " candidates asked for, " << run.evaluated << " evaluated, "
-       << run.reused << " answered by an earlier evaluation, " << run.failures.size()
-       << " failures";
-  const bool trained = run.train_seconds > 0.0;
-  if (trained) text << "; " << human_duration(run.train_seconds) << " of training";
-  text << '\n';
+  text << run.asks.size() << " candidates asked for, " << run.search.evaluations << " evaluated, "
+       << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
+  text << outside_text(run);
   if (!run.ended_by.empty()) text << "ended by: " << run.ended_by << '\n';
   text << '\n' << (run.several() ? front_table(run) : best_table(run));
   if (run.several()) text << hypervolume_text(run);
   text << canary_text(run);
-  if (!run.failures.empty()) text << "\nfailures\n" << failures_text(run);
-  if (trained && !run.ranking.empty()) text << replicates_text(run);
+  if (!run.search.failures.empty()) text << "\nfailures\n" << failures_text(run.search.failures);
+  if (!run.outside.failures.empty()) {
+    text << "\nfailures outside the search\n" << failures_text(run.outside.failures);
+  }
+  if (run.search.train_seconds > 0.0 && !run.ranking.empty()) text << replicates_text(run);
   text << retest_table(run);
   return text.str();
 }

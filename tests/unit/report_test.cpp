@@ -99,12 +99,12 @@ TEST_F(ReportTest, SummaryRanksCountsAndSetsFailuresApart) {
   EXPECT_EQ(run.ranking[2].candidate, "candidate a");
   EXPECT_EQ(run.ranking[2].times_asked, 2);
   EXPECT_EQ(run.ranking[2].n, 1);
-  EXPECT_EQ(run.failures.size(), 1U);
+  EXPECT_EQ(run.search.failures.size(), 1U);
   EXPECT_EQ(run.reused, 1);
-  EXPECT_EQ(run.evaluated, 4);
+  EXPECT_EQ(run.search.evaluations, 4);
   EXPECT_NEAR(run.baseline->values.front(), 100, 1e-9);
   EXPECT_EQ(run.baseline->first_ask, -1);
-  EXPECT_DOUBLE_EQ(run.train_seconds, 12.5);
+  EXPECT_DOUBLE_EQ(run.search.train_seconds, 10.0) << "without the baseline's";
   ASSERT_EQ(run.batches.size(), 2U);
   EXPECT_EQ(run.batches[1].best, 85);
   EXPECT_EQ(run.batches[1].best_so_far, 80);
@@ -114,14 +114,32 @@ TEST_F(ReportTest, SummaryRanksCountsAndSetsFailuresApart) {
 
 TEST_F(ReportTest, TableShowsTheBaselineTheFailuresAndN) {
   const auto text = closing_table(RunSummary(*store_));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          "5 candidates asked for, 4 evaluated, 1 answered by an earlier evaluation, 1 failures"));
+  EXPECT_THAT(text, HasSubstr("5 candidates asked for, 4 evaluated, 1 answered by an earlier "
+                              "evaluation, 1 failures; 10 s of training\n"));
   EXPECT_THAT(text, HasSubstr("-20.0 %"));
   EXPECT_THAT(text, HasSubstr("baseline  candidate v"));
   EXPECT_THAT(text, HasSubstr("1 diverged, e.g.: not finite"));
   EXPECT_THAT(text, HasSubstr("n = 1"));
+}
+
+TEST_F(ReportTest, BaselineTuningAndRetestCountApart) {
+  store_->add({evaluation("trial", 0), evaluation("fresh", 82)});
+  store_->set_meta("tuning", nlohmann::json::array());
+  const RunSummary run(*store_);
+  const auto text = closing_table(run);
+  EXPECT_THAT(text,
+              HasSubstr("outside the search (baseline, tuning): 3 evaluated, 1 failures; 8 s of "
+                        "training\n"));
+  EXPECT_THAT(text, HasSubstr("\nfailures\n  1 diverged"));
+  EXPECT_THAT(text, HasSubstr("\nfailures outside the search\n  1 diverged"));
+  const auto json = results_json(run);
+  EXPECT_EQ(json["counts"]["failures"], 1);
+  EXPECT_EQ(json["failures"].size(), 1U);
+  EXPECT_EQ(json["train_seconds"], 10.0);
+  EXPECT_EQ(json["outside_the_search"]["evaluated"], 3);
+  EXPECT_EQ(json["outside_the_search"]["train_seconds"], 7.5);
+  EXPECT_EQ(json["outside_the_search"]["failures"][0]["evaluation"], "trial");
+  EXPECT_THAT(progress_svg(run), HasSubstr("1 failed"));
 }
 
 TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
@@ -450,7 +468,7 @@ TEST_F(FrontReportTest, FrontComesFirstAndHasAKnee) {
   EXPECT_EQ(*run.knee, 2U);  // d
   EXPECT_EQ(run.ranking[2].n, 2);
   EXPECT_EQ(run.ranking[2].values, (std::vector<double>{76, 1.6e6}));
-  EXPECT_EQ(run.evaluated, 11);
+  EXPECT_EQ(run.search.evaluations, 11);
 }
 
 TEST_F(FrontReportTest, TableShowsTheFrontTheKneeAndTheHypervolume) {
