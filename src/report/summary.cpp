@@ -104,6 +104,11 @@ std::string RunSummary::label(const std::string& candidate) const {
   return labels_.is_object() ? labels_.value(candidate, candidate) : candidate;
 }
 
+bool RunSummary::answered_by_means() const {
+  const auto table = facts.find("table");
+  return table != facts.end() && table->value("mode", "") == "mean";
+}
+
 const std::string& RunSummary::candidate(const Ask& ask) const {
   return by_id.at(ask.evaluations.at(0))->candidate;
 }

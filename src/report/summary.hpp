@@ -105,6 +105,8 @@ struct RunSummary {
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
 
   [[nodiscard]] std::string label(const std::string& candidate) const;
+  /// Whether a table answered, each evaluation being the mean over its trainings of a mechanism.
+  [[nodiscard]] bool answered_by_means() const;
   [[nodiscard]] bool several() const { return objectives.size() > 1; }
   [[nodiscard]] const std::string& candidate(const Ask& ask) const;
   /// Whether one of its evaluations has a measured quality.

@@ -178,6 +178,13 @@ void draw_hypervolume(Canvas& canvas, const RunSummary& run) {
                kBestColour);
 }
 
+/// What a value stands for, where something was trained for it.
+std::string trainings_text(const RunSummary& run) {
+  if (run.search.train_seconds == 0.0) return {};
+  return run.answered_by_means() ? "; means over a table's trainings"
+                                 : "; one training each unless stated";
+}
+
 }  // namespace
 
 std::string progress_svg(const RunSummary& run) {
@@ -186,8 +193,7 @@ std::string progress_svg(const RunSummary& run) {
   canvas.title(run.config.value("name", "search"),
                std::to_string(run.asks.size()) + " candidates" +
                    (corpus.empty() ? "" : " on " + corpus) + ", " +
-                   std::to_string(run.search.failures.size()) + " failed" +
-                   (run.search.train_seconds > 0.0 ? "; one training each unless stated" : ""));
+                   std::to_string(run.search.failures.size()) + " failed" + trainings_text(run));
   if (run.ranking.empty()) {
     canvas.text(kWidth / 2, kHeight / 2, kNothing, "middle", kInk);
   } else if (!run.several()) {

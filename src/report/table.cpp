@@ -259,6 +259,11 @@ std::string outside_text(const RunSummary& run) {
 
 /// What the numbers of trainings can and cannot say.
 std::string replicates_text(const RunSummary& run) {
+  if (run.answered_by_means()) {
+    return "\nn = 1: the mean over all trainings of a mechanism that the table holds, up to " +
+           std::to_string(run.facts.at("table").at("replicates").get<std::int64_t>()) +
+           ". Only one is charged.\n";
+  }
   const auto [fewest, most] =
       std::minmax_element(run.ranking.begin(), run.ranking.end(),
                           [](const auto& a, const auto& b) { return a.n < b.n; });

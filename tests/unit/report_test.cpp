@@ -142,6 +142,18 @@ TEST_F(ReportTest, BaselineTuningAndRetestCountApart) {
   EXPECT_THAT(progress_svg(run), HasSubstr("1 failed"));
 }
 
+TEST_F(ReportTest, ATablesMeanIsNotCalledOneTraining) {
+  store_->set_meta("facts", {{"table", {{"mode", "mean"}, {"replicates", 5}}}});
+  const auto text = closing_table(RunSummary(*store_));
+  EXPECT_THAT(text, HasSubstr("\nn = 1: the mean over all trainings of a mechanism that the table "
+                              "holds, up to 5. Only one is charged.\n"));
+  EXPECT_THAT(text, Not(HasSubstr("one training each")));
+  EXPECT_THAT(progress_svg(RunSummary(*store_)),
+              HasSubstr("1 failed; means over a table's trainings"));
+  store_->set_meta("facts", {{"table", {{"mode", "noisy"}, {"replicates", 5}}}});
+  EXPECT_THAT(closing_table(RunSummary(*store_)), HasSubstr("n = 1: one training each"));
+}
+
 TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
   EXPECT_THAT(closing_table(RunSummary(*store_)), Not(HasSubstr("re-test")));
   const nlohmann::json estimate{
