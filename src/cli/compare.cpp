@@ -151,8 +151,22 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
   }
 }
 
+/// The algorithms that a store's configuration names and this comparison has not.
+nlohmann::json other_algorithms(const ComparisonStore& store, const Comparison& comparison) {
+  auto others = nlohmann::json::array();
+  const auto config = store.meta("config").value_or(nlohmann::json::object());
+  for (const auto& recorded : config.value("algorithms", nlohmann::json::array())) {
+    const bool given = std::any_of(
+        comparison.contenders.begin(), comparison.contenders.end(),
+        [&recorded](const Contender& contender) { return contender.name == recorded.at("label"); });
+    if (!given) others.push_back(recorded);
+  }
+  return others;
+}
+
 void record_comparison(ComparisonStore& store, const Comparison& comparison, const Setup& setup) {
   auto config = comparison.resolved();
+  config["algorithms"] = other_algorithms(store, comparison);
   for (const auto& contender : comparison.contenders) {
     const auto record = contender.record();
     config["algorithms"].push_back({{"name", record.key},

@@ -172,7 +172,13 @@ TEST_F(ComparisonRunTest, FurtherSeedsAndAlgorithmsContinueIt) {
   store("grown").for_each_search(
       0, [&](const ComparedSearch& search) { again += search.search_seconds; });
   EXPECT_EQ(again, seconds) << "what is there must not be searched again";
+  const auto recorded = store("grown").meta("config")->at("algorithms");
+  ASSERT_EQ(recorded.size(), 2U) << "what is not searched now stays on record";
+  EXPECT_EQ(recorded[0].at("label"), "random_search");
+  EXPECT_EQ(recorded[0].at("seeds"), 3);
+  EXPECT_EQ(recorded[1].at("label"), "evo_ga");
   ASSERT_EQ(compare(both, "grown", {"--seeds", "5"}), 0) << text();
+  EXPECT_EQ(store("grown").meta("config")->at("algorithms").size(), 2U) << "none of them twice";
   ASSERT_EQ(compare(both, "whole", {"--seeds", "5"}), 0) << text();
   EXPECT_EQ(found("grown"), found("whole"));
 }
