@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -45,6 +46,7 @@ struct Setup {
   nlohmann::json facts;
   std::unique_ptr<StudyTable> study;
   std::vector<ComparedCandidate> candidates{};
+  std::optional<Integer> baseline{};  ///< its number among them
 };
 
 /// Sets the objectives' ranges; those that nothing else says come from the baseline, all its
@@ -79,6 +81,9 @@ std::unique_ptr<Setup> set_up(const Experiment& common) {
                         .mode = parse_replay_mode(common.problem_settings.get<std::string>("mode")),
                         .seed = common.seed,
                         .problem = setup->problem});
+  if (!common.baseline.empty()) {
+    setup->baseline = table.find(setup->problem->parse(common.baseline));
+  }
   const auto truth = setup->problem->truth();
   for (Integer i = 0; i < table.num_mechanisms(); ++i) {
     const auto& name = table.mechanism(i);
@@ -223,7 +228,8 @@ Finished run_search_of(const Job& job, const Setup& setup) {
       std::make_shared<TableEvaluator>(*setup.study, experiment.seed,
                                        TableEvaluator::Options{.repeated = options.repeated,
                                                                .replicates = options.replicates,
-                                                               .budget = options.budget});
+                                                               .budget = options.budget,
+                                                               .baseline = setup.baseline});
   auto result = search(experiment, setup.objectives, evaluator, {});
   return {.search = {.algorithm = job.algorithm,
                      .seed = job.seed,

@@ -46,19 +46,41 @@ Genotype genotype_of(const SearchSpace& space, std::size_t number) {
 
 }  // namespace
 
-Evaluation answer_of(Measurement& problem, const std::string& candidate, std::int64_t n) {
-  const Task task{.candidate = candidate, .replicate = n, .id = {}, .identity = {}};
-  Evaluation evaluation;
-  evaluation.candidate = candidate;
-  evaluation.replicate = n;
-  evaluation.status = Status::ok;
-  evaluation.measured = nlohmann::json::object();
+namespace {
+
+/// Calls what works on an evaluation; an exception makes it a failure.
+template <class Work>
+void guarded(Evaluation& evaluation, Work work) {
   try {
-    problem.screen(task, evaluation);
-    if (evaluation.status == Status::ok) problem.measure(task, evaluation);
+    work();
   } catch (const std::exception& error) {  // a cell that is missing
     evaluation.status = Status::failed;
     evaluation.reason = error.what();
+  }
+}
+
+/// What is known before a training; it is usable if the training is worth while.
+Evaluation screened(Measurement& problem, const Task& task) {
+  Evaluation evaluation;
+  evaluation.candidate = task.candidate;
+  evaluation.replicate = task.replicate;
+  evaluation.status = Status::ok;
+  evaluation.measured = nlohmann::json::object();
+  guarded(evaluation, [&] { problem.screen(task, evaluation); });
+  return evaluation;
+}
+
+Task task_of(const std::string& candidate, std::int64_t n) {
+  return {.candidate = candidate, .replicate = n, .id = {}, .identity = {}};
+}
+
+}  // namespace
+
+Evaluation answer_of(Measurement& problem, const std::string& candidate, std::int64_t n) {
+  const auto task = task_of(candidate, n);
+  auto evaluation = screened(problem, task);
+  if (evaluation.status == Status::ok) {
+    guarded(evaluation, [&] { problem.measure(task, evaluation); });
   }
   return evaluation;
 }
@@ -76,6 +98,8 @@ std::int64_t StudyTable::num_cells() const {
 
 void StudyTable::read_mechanism(std::int64_t mechanism) {
   const Replay replay(table_, study_.mode, study_.seed);
+  const auto& name = table_.mechanism(mechanism);
+  const bool screened_out = screened(*study_.problem, task_of(name, 0)).status != Status::ok;
   const auto begin = index(mechanism, 0);
   evaluations_.resize(begin + static_cast<std::size_t>(num_cells()));
   cells_.resize(evaluations_.size());
@@ -83,10 +107,11 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
     // The problem answers in the order of its own search.
     const auto replicate = study_.mode == ReplayMode::mean ? 0 : replay.replicate(mechanism, n);
     const auto i = index(mechanism, replicate);
-    evaluations_[i] = answer_of(*study_.problem, table_.mechanism(mechanism), n);
+    evaluations_[i] = answer_of(*study_.problem, name, n);
     const auto& evaluation = evaluations_[i];
     cells_[i] = {.fitness = fitness(mechanism, std::array{replicate}),
                  .usable = is_usable(evaluation),
+                 .screened_out = screened_out,
                  .seconds = evaluation.measured.value("train_seconds", 0.0)};
   }
 }

@@ -36,7 +36,8 @@ class StudyTable {
   struct Cell {
     std::vector<double> fitness;  ///< objectives in order, in minimisation form, finite
     bool usable = false;
-    double seconds = 0.0;  ///< of training, charged
+    bool screened_out = false;  ///< before any training
+    double seconds = 0.0;       ///< of training, charged
   };
 
   /// @throws InputError if the space has a mechanism that the table has not.

@@ -1,7 +1,9 @@
 #include "comparison/table_evaluator.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
@@ -14,43 +16,86 @@ TableEvaluator::TableEvaluator(const StudyTable& table, std::uint64_t seed, cons
       options_(options),
       known_(static_cast<std::size_t>(table.table().num_mechanisms())) {}
 
-/// Looks up `number` further evaluations of a mechanism. @return whether there was time for all.
-bool TableEvaluator::evaluate(std::int64_t mechanism, std::int64_t number) {
-  auto& replicates = known_[static_cast<std::size_t>(mechanism)].replicates;
-  for (std::int64_t i = 0; i < number; ++i) {
-    if (!options_.budget.used_up_by(seconds_).empty()) return false;
-    const auto n = static_cast<std::int64_t>(replicates.size());
-    const bool mean = table_.mode() == ReplayMode::mean;
-    replicates.push_back(mean ? 0 : replay_.replicate(mechanism, n));
-    if (!mean && n >= table_.table().num_replicates()) ++recycled_;
-    seconds_ += table_.cell(mechanism, replicates.back()).seconds;
-    ++evaluated_;
+/// Decides which evaluations answer a batch, as far as the budget goes.
+/// @param further  receives those that the search has not asked for before.
+std::vector<TableEvaluator::Pending> TableEvaluator::assign(const std::vector<Genotype>& batch,
+                                                            std::vector<Further>& further) {
+  std::vector<Pending> pending;
+  for (const auto& genotype : batch) {
+    const auto mechanism = table_.mechanism(genotype);
+    auto& known = known_[static_cast<std::size_t>(mechanism)].replicates;
+    const auto answering =
+        answering_replicates(options_.repeated, options_.replicates, std::ssize(known));
+    spent_ = options_.budget.exceeded_by(num_asked() + std::ssize(pending) + 1,
+                                         evaluated_ + std::ssize(further) + answering.num_fresh());
+    if (!spent_.empty()) break;
+    for (auto n = answering.known; n < answering.end; ++n) {
+      known.push_back(table_.mode() == ReplayMode::mean ? 0 : replay_.replicate(mechanism, n));
+      further.push_back({.mechanism = mechanism, .n = n});
+    }
+    pending.push_back({.mechanism = mechanism, .replicates = answering});
   }
-  return true;
+  return pending;
 }
 
-/// @param first  of the replicates that answer; the later ones do, too.
-Answer TableEvaluator::answer(std::int64_t mechanism, std::int64_t first) {
-  auto& known = known_[static_cast<std::size_t>(mechanism)];
-  const auto replicates =
-      std::span<const std::int64_t>(known.replicates).subspan(static_cast<std::size_t>(first));
-  Answer answer{.candidate = table_.table().mechanism(mechanism),
+const StudyTable::Cell& TableEvaluator::cell(const Further& further) const {
+  const auto& known = known_[static_cast<std::size_t>(further.mechanism)];
+  return table_.cell(further.mechanism, known.replicates[static_cast<std::size_t>(further.n)]);
+}
+
+/// What the baseline has trained is only recalled, and who is screened out is not trained.
+bool TableEvaluator::waits_for_time(const Further& further) const {
+  const bool recalled = further.mechanism == options_.baseline && further.n < options_.replicates;
+  return !recalled && !cell(further).screened_out;
+}
+
+/// Looks up evaluations until the time is used up, first those that do not wait for it.
+void TableEvaluator::evaluate(std::vector<Further> further) {
+  std::stable_partition(further.begin(), further.end(),
+                        [this](const Further& one) { return !waits_for_time(one); });
+  for (const auto& one : further) {
+    if (waits_for_time(one) && !options_.budget.used_up_by(seconds_).empty()) break;
+    const bool mean = table_.mode() == ReplayMode::mean;
+    if (!mean && one.n >= table_.table().num_replicates()) ++recycled_;
+    seconds_ += cell(one).seconds;
+    ++known_[static_cast<std::size_t>(one.mechanism)].there;
+    ++evaluated_;
+  }
+}
+
+/// Answers an ask and adds it to the trajectory.
+Answer TableEvaluator::answer(const Pending& ask) {
+  auto& known = known_[static_cast<std::size_t>(ask.mechanism)];
+  const auto from = [&known, &ask](std::int64_t first) {
+    return std::span<const std::int64_t>(known.replicates)
+        .subspan(static_cast<std::size_t>(first),
+                 static_cast<std::size_t>(ask.replicates.end - first));
+  };
+  const auto replicates = from(ask.replicates.first);
+  Answer answer{.candidate = table_.table().mechanism(ask.mechanism),
                 .fitness = {},
                 .usable = false,
                 .earlier_asks = known.asks++};
   if (replicates.size() == 1) {
-    const auto& cell = table_.cell(mechanism, replicates.front());
+    const auto& cell = table_.cell(ask.mechanism, replicates.front());
     answer.fitness = cell.fitness;
     answer.usable = cell.usable;
   } else {
-    answer.fitness = table_.fitness(mechanism, replicates);
+    answer.fitness = table_.fitness(ask.mechanism, replicates);
     answer.usable = std::any_of(replicates.begin(), replicates.end(), [&](std::int64_t replicate) {
-      return table_.cell(mechanism, replicate).usable;
+      return table_.cell(ask.mechanism, replicate).usable;
     });
   }
-  trajectory_.candidates.push_back(static_cast<std::int32_t>(mechanism));
-  trajectory_.trained.push_back(static_cast<std::int32_t>(evaluated_));
-  trajectory_.seconds.push_back(seconds_);
+  const bool first = trajectory_.candidates.empty();
+  auto trained = first ? 0 : trajectory_.trained.back();
+  auto seconds = first ? 0.0 : trajectory_.seconds.back();
+  for (const auto replicate : from(ask.replicates.known)) {
+    seconds += table_.cell(ask.mechanism, replicate).seconds;
+    ++trained;
+  }
+  trajectory_.candidates.push_back(static_cast<std::int32_t>(ask.mechanism));
+  trajectory_.trained.push_back(trained);
+  trajectory_.seconds.push_back(seconds);
   trajectory_.fitness.insert(trajectory_.fitness.end(), answer.fitness.begin(),
                              answer.fitness.end());
   return answer;
@@ -60,14 +105,12 @@ std::vector<Answer> TableEvaluator::ask(const std::vector<Genotype>& batch) {
   if (stop_requested()) throw StopRequested();
   std::vector<Answer> answers;
   if (!spent_.empty()) return answers;
-  for (const auto& genotype : batch) {
-    const auto mechanism = table_.mechanism(genotype);
-    const auto& known = known_[static_cast<std::size_t>(mechanism)].replicates;
-    const auto answering = answering_replicates(options_.repeated, options_.replicates,
-                                                static_cast<std::int64_t>(known.size()));
-    spent_ = options_.budget.exceeded_by(num_asked() + 1, evaluated_ + answering.num_fresh());
-    if (!spent_.empty() || !evaluate(mechanism, answering.num_fresh())) break;
-    answers.push_back(answer(mechanism, answering.first));
+  std::vector<Further> further;
+  const auto pending = assign(batch, further);
+  evaluate(std::move(further));
+  for (const auto& ask : pending) {
+    if (known_[static_cast<std::size_t>(ask.mechanism)].there < ask.replicates.end) break;
+    answers.push_back(answer(ask));
   }
   if (auto used_up = options_.budget.used_up_by(seconds_); !used_up.empty()) {
     spent_ = std::move(used_up);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ class TableEvaluator final : public Evaluator {
     Repeated repeated = Repeated::reuse;
     std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
     Budget budget{};
+    /// Mechanism of which as many evaluations were made before the search: they are charged when
+    /// they are asked for, but wait for no time.
+    std::optional<std::int64_t> baseline{};
   };
 
   /// @param table  outlives the evaluator.
@@ -44,10 +48,24 @@ class TableEvaluator final : public Evaluator {
   struct Known {
     std::int64_t asks = 0;
     std::vector<std::int64_t> replicates{};  ///< of the table, in the order of evaluation
+    std::int64_t there = 0;                  ///< of these; the time ended before the others
+  };
+  /// An ask whose evaluations are decided, but perhaps not there yet.
+  struct Pending {
+    std::int64_t mechanism;
+    Replicates replicates;
+  };
+  /// The n-th evaluation of a mechanism.
+  struct Further {
+    std::int64_t mechanism;
+    std::int64_t n;
   };
 
-  bool evaluate(std::int64_t mechanism, std::int64_t number);
-  Answer answer(std::int64_t mechanism, std::int64_t first);
+  std::vector<Pending> assign(const std::vector<Genotype>& batch, std::vector<Further>& further);
+  void evaluate(std::vector<Further> further);
+  [[nodiscard]] bool waits_for_time(const Further& further) const;
+  [[nodiscard]] const StudyTable::Cell& cell(const Further& further) const;
+  Answer answer(const Pending& ask);
 
   const StudyTable& table_;
   Replay replay_;
@@ -57,7 +75,7 @@ class TableEvaluator final : public Evaluator {
   std::int64_t evaluated_ = 0;
   std::int64_t batches_ = 0;
   std::int64_t recycled_ = 0;
-  double seconds_ = 0.0;
+  double seconds_ = 0.0;  ///< of all evaluations; a trajectory's are those of answered asks
   std::string spent_;
 };
 

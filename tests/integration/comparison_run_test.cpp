@@ -22,10 +22,11 @@ class ComparisonRunTest : public ProgramTest {
 
   /// Writes a configuration: what all searches share, then the rest.
   [[nodiscard]] std::string write(const std::string& name, const std::string& rest,
-                                  const std::string& objectives = "[perplexity]") const {
+                                  const std::string& objectives = "[perplexity]",
+                                  const std::string& budget = "{evaluations: 10}") const {
     std::ofstream(folder_ / name) << "name: small\nseed: 5\nproblem: {type: tabular, table: "
                                   << table_.string() << "}\nobjectives: " << objectives
-                                  << "\nbudget: {evaluations: 10}\n"
+                                  << "\nbudget: " << budget << "\n"
                                   << rest;
     return (folder_ / name).string();
   }
@@ -61,23 +62,20 @@ class ComparisonRunTest : public ProgramTest {
 
   /// Holds the search of the first seed to the run that nas-run makes of it.
   void expect_as_nas_run(const std::string& algorithm, const std::string& objectives,
-                         const std::string& evaluation = "{}") {
-    const auto one = write("one.yaml",
-                           "algorithm: " + algorithm + "\nevaluation: " + evaluation +
-                               "\nbudget: {evaluations: 10, asks: 500}\n",
-                           objectives);
-    std::ifstream file(one);
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    const auto first = text.find("budget: {evaluations: 10}\n");
-    std::ofstream(one) << text.erase(first, std::string("budget: {evaluations: 10}\n").size());
-    const auto run_folder = folder_ / ("run of " + algorithm + evaluation);
+                         const std::string& evaluation = "{}",
+                         const std::string& budget = "evaluations: 10",
+                         const std::string& rest = "") {
+    const auto one =
+        write("one.yaml", "algorithm: " + algorithm + "\nevaluation: " + evaluation + "\n" + rest,
+              objectives, "{" + budget + ", asks: 500}");
+    const auto run_folder = folder_ / ("run of " + algorithm + evaluation + budget);
     ASSERT_EQ(run("nas-run", {one, "-o", run_folder.string()}), 0) << this->text();
 
-    const auto output = "comparison of " + algorithm + evaluation;
-    const auto many =
-        write("many.yaml",
-              algorithms("[" + algorithm + "]") + "evaluation: " + evaluation + "\nseeds: 2\n",
-              objectives);
+    const auto output = "comparison of " + algorithm + evaluation + budget;
+    const auto many = write(
+        "many.yaml",
+        algorithms("[" + algorithm + "]") + "evaluation: " + evaluation + "\nseeds: 2\n" + rest,
+        objectives, "{" + budget + ", asks: 500}");
     ASSERT_EQ(compare(many, output), 0) << this->text();
 
     const Store recorded(run_folder / "store.sqlite", Store::Mode::read_only);
@@ -88,7 +86,7 @@ class ComparisonRunTest : public ProgramTest {
     for (const auto& ask : recorded.asks()) {
       for (const auto& id : ask.evaluations) {
         if (!charged.insert(id).second) continue;
-        seconds += recorded.find(id)->measured.at("train_seconds").get<double>();
+        seconds += recorded.find(id)->measured.value("train_seconds", 0.0);
       }
       const auto candidate = recorded.find(ask.evaluations.front())->candidate;
       expected.candidates.push_back(static_cast<std::int32_t>(table.find(candidate).value()));
@@ -118,6 +116,18 @@ TEST_F(ComparisonRunTest, ASearchIsTheOneThatNasRunMakes) {
                     "{repeated: replicate, replicates: 2}");
   expect_as_nas_run("{name: cmaes, generations: 30}", "[perplexity]", "{repeated: retrain}");
   expect_as_nas_run("{name: nsga2, population: 8}", "[perplexity, attention_flops, latency]");
+}
+
+/// Of the last batch nas-run answers what is there: its baseline, which it knew before, and what
+/// is rejected untrained, wherever the time of training ends.
+TEST_F(ComparisonRunTest, SoItIsWhereTheTimeOfTrainingEndsIt) {
+  const std::string algorithm = "{name: evo_ga, population: 8}";
+  const std::string baseline = "baseline: dot|softmax|none|learned|bias|0\n";
+  expect_as_nas_run(algorithm, "[perplexity]", "{}", "evaluations: 100, train_seconds: 1",
+                    baseline);
+  expect_as_nas_run(algorithm, "[perplexity]", "{repeated: retrain, replicates: 2}",
+                    "evaluations: 100, train_seconds: 140",
+                    baseline + "constraints: [parameters <= 1000]\n");
 }
 
 TEST_F(ComparisonRunTest, TheStoreSaysWhatWasComparedAndTheTruth) {

@@ -60,7 +60,7 @@ inline Table small_table(std::vector<Evaluation> cells = small_cells()) {
 }
 
 /// Answers from a table as the problem `tabular` does.
-class TableMeasurement final : public Measurement {
+class TableMeasurement : public Measurement {
  public:
   TableMeasurement(Table table, ReplayMode mode, std::uint64_t seed)
       : table_(std::move(table)), mode_(mode), replay_(table_, mode, seed) {}
@@ -87,6 +87,15 @@ class TableMeasurement final : public Measurement {
   Table table_;
   ReplayMode mode_;
   Replay replay_;
+};
+
+/// Rejects untrained what scores additively.
+class ScreeningMeasurement final : public TableMeasurement {
+ public:
+  using TableMeasurement::TableMeasurement;
+  void screen(const Task& task, Evaluation& evaluation) override {
+    if (task.candidate.starts_with("additive")) evaluation.status = Status::rejected;
+  }
 };
 
 inline StudyTable small_study(ReplayMode mode = ReplayMode::noisy, bool several = false,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/stop.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "search/algorithm.hpp"
@@ -38,6 +39,7 @@ class TableEvaluatorTest : public ::testing::Test {
   }
 
   /// Both evaluators end the same search alike.
+  template <class Measurement = TableMeasurement>
   static void expect_equal(const StudyTable& study, const TableEvaluator::Options& options,
                            const std::string& ended_by) {
     const auto lean = std::make_shared<TableEvaluator>(study, kSeed, options);
@@ -48,17 +50,18 @@ class TableEvaluatorTest : public ::testing::Test {
     const TemporaryFolder folder;
     Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
     const auto recording = std::make_shared<RecordingEvaluator>(
-        std::make_shared<TableMeasurement>(study.table(), study.mode(), kSeed), store,
+        std::make_shared<Measurement>(study.table(), study.mode(), kSeed), store,
         [&study](Objective::Evaluations e) { return study.objectives().fitness(e); },
         RecordingEvaluator::Options{.repeated = options.repeated,
                                     .replicates = options.replicates,
                                     .budget = options.budget});
+    if (options.baseline) recording->evaluate(study.table().mechanism(*options.baseline));
     const auto expected = search(study, recording);
 
     EXPECT_EQ(found.ended_by, expected.ended_by);
     EXPECT_EQ(found.ended_by, ended_by);
     EXPECT_EQ(found.archive.front(), expected.archive.front());
-    EXPECT_EQ(evaluated, trajectory.trained.back());
+    EXPECT_EQ(evaluated, recording->num_evaluated());
     std::vector<std::int32_t> candidates;
     std::vector<std::int32_t> trained;
     std::vector<double> fitness;
@@ -101,6 +104,38 @@ TEST_F(TableEvaluatorTest, SoItDoesUnderEveryBudget) {
                 .replicates = 2,
                 .budget = {.evaluations = 41, .train_seconds = 5000.0}},
                "41 evaluations");
+}
+
+/// What the baseline trained before the search is there wherever the time of training ends.
+TEST_F(TableEvaluatorTest, SoItDoesWithABaselineAndATimeOfTraining) {
+  for (std::int64_t baseline = 0; baseline < 12; ++baseline) {
+    SCOPED_TRACE(baseline);
+    expect_equal(small_study(), {.budget = {.train_seconds = 100.0}, .baseline = baseline},
+                 "1 min 40 s of training");
+    expect_equal(small_study(),
+                 {.repeated = Repeated::retrain,
+                  .replicates = 2,
+                  .budget = {.train_seconds = 500.0},
+                  .baseline = baseline},
+                 "8 min 20 s of training");
+  }
+}
+
+/// A rejection is there, too, and an ask before the first training that is not is answered.
+TEST_F(TableEvaluatorTest, SoItDoesWhereCandidatesAreRejectedUntrained) {
+  const auto table = small_table();
+  const StudyTable study(
+      table, {.space = small_space(),
+              .objectives = small_objectives(),
+              .mode = ReplayMode::noisy,
+              .seed = kSeed,
+              .problem = std::make_shared<ScreeningMeasurement>(table, ReplayMode::noisy, kSeed)});
+  for (int seconds = 30; seconds <= 180; seconds += 30) {
+    SCOPED_TRACE(seconds);
+    expect_equal<ScreeningMeasurement>(study,
+                                       {.budget = {.train_seconds = static_cast<double>(seconds)}},
+                                       human_duration(seconds) + " of training");
+  }
 }
 
 TEST_F(TableEvaluatorTest, ChargesWhatIsTrained) {
