@@ -343,8 +343,8 @@ def targets(result: Comparison, words: Words) -> pages.Section:
             f"Expected trainings until {_listed([_share(1 - s) for s in comparison.ERT_SHARES])} "
             f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
             "searches that miss were begun anew; and the share of searches that get there. A "
-            "target counts as reached when it is met first, even if the incumbent is replaced by a "
-            "worse one later."),
+            "target counts as reached when the gap stays at or below it for the rest of the "
+            "search: an incumbent that is given up for a worse one has reached nothing."),
         pages.Table(head, rows)])
 
 

@@ -13,6 +13,11 @@ def best_so_far(values: ArrayLike) -> np.ndarray:
     return np.fmin.accumulate(np.asarray(values, dtype=float), axis=-1)
 
 
+def worst_to_come(values: ArrayLike) -> np.ndarray:
+    """Largest value from each position of the last axis to the end: what stays reached there."""
+    return np.maximum.accumulate(np.asarray(values, dtype=float)[..., ::-1], axis=-1)[..., ::-1]
+
+
 def at_budgets(x: ArrayLike, y: ArrayLike, budgets: ArrayLike) -> np.ndarray:
     """y as a step function of x: the last y with x <= budget for every budget, NaN before x[0].
 

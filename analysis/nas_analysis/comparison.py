@@ -50,6 +50,11 @@ class Trace:
     asked: int
     search_seconds: float  # the algorithm's own time; nan = not recorded
 
+    def hits(self, targets: np.ndarray) -> np.ndarray:
+        """Trainings after which the gap stays at or below each target; NaN where it never does. An
+        incumbent that is abandoned later has reached nothing."""
+        return anytime.first_hits(self.trained, anytime.worst_to_come(self.gap), targets)
+
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
@@ -181,8 +186,7 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
     order = sorted(names, key=lambda name: (float(means[name].point), finals[name].mean(), name))
     algorithms = []
     for name in order:
-        hits = np.array([anytime.first_hits(trace.trained, trace.gap, targets)
-                         for trace in traces[name]])
+        hits = np.array([trace.hits(targets) for trace in traces[name]])
         times, successes = _running_times(traces[name], start)
         algorithms.append(Algorithm(
             name, traces[name], finals[name],
@@ -368,8 +372,7 @@ def _curve(traces: list[Trace], spent: str, what: str, grid: np.ndarray) -> Curv
 
 
 def _running_times(traces: list[Trace], start: float) -> tuple[np.ndarray, np.ndarray]:
-    hits = np.array([anytime.first_hits(trace.trained, trace.gap, start * np.array(ERT_SHARES))
-                     for trace in traces])
+    hits = np.array([trace.hits(start * np.array(ERT_SHARES)) for trace in traces])
     return anytime.expected_running_time(hits, [trace.trained[-1] for trace in traces])
 
 

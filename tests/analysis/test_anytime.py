@@ -3,7 +3,8 @@
 import unittest
 
 import numpy as np
-from nas_analysis.anytime import (at_budgets, best_so_far, ecdf, expected_running_time, first_hits)
+from nas_analysis.anytime import (at_budgets, best_so_far, ecdf, expected_running_time, first_hits,
+                                  worst_to_come)
 
 NAN, INF = np.nan, np.inf
 
@@ -12,6 +13,10 @@ class Curves(unittest.TestCase):
     def test_best_so_far(self):
         np.testing.assert_array_equal(best_so_far([[NAN, 3, 4, NAN, 1], [5, 4, 3, 2, 2]]),
                                       [[NAN, 3, 3, 3, 1], [5, 4, 3, 2, 2]])
+
+    def test_worst_to_come(self):
+        np.testing.assert_array_equal(worst_to_come([[INF, 3, 4, 1, 2], [5, 4, 3, 2, 2]]),
+                                      [[INF, 4, 4, 2, 2], [5, 4, 3, 2, 2]])
 
     def test_at_budgets(self):
         x, y = [1, 1, 4, 6], [9.0, 8.0, 5.0, 2.0]  # the second ask cost nothing

@@ -139,6 +139,17 @@ class HandComputed(Comparing):
         # A repeated ask costs nothing, so that it is within the budget.
         self.check("random_search", {"asks": 1.5, "gap_median": 10})
 
+    def test_a_target_that_is_given_up_is_not_reached(self):
+        # Each is trained again and again: the best candidate answers, then loses its luck.
+        write_comparison(
+            self.folder / "lost.sqlite", [PERPLEXITY], [[100], [101], [110]], None,
+            ["fickle", "random_search"],
+            [(0, 1, 0.1, [2, 0, 1, 0], [1, 2, 3, 4], [1, 2, 3, 4], [113, 102, 103, 115]),
+             (1, 1, 0.1, [2], [1], [1], [113])])
+        self.compare(self.folder / "lost.sqlite")
+        self.check("fickle", {"gap_median": 1.0, "ert_50": 2.0, "ert_90": 2.0, "reached_90": 1.0,
+                              "ert_99": np.inf, "reached_99": 0.0})
+
     def test_reference(self):
         self.compare(self.write(), "--reference", "Sharp")
         self.check("random_search", {"improvement": 0.5 / 4})
