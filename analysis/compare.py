@@ -467,7 +467,8 @@ def making(result: Comparison, resamples: int, command: str) -> pages.Section:
         items.append(f"{source.path}: {source.kind}"
                      + (f" on the table {table.get('name', '')}{sha256}" if table else ""))
     items += [f"Budget: {result.budget} trainings; a search that ends earlier keeps what it has.",
-              "What a searcher believes of a candidate is the latest answer it got for it.",
+              "What a searcher believes of a candidate is the latest answer it got for it; where "
+              "every ask was a training of its own, the mean over its answers.",
               f"Intervals: bootstrap of {resamples} resamples for interquartile means, DeLong's "
               "variance for probabilities, Student's t for means."]
     if result.several:

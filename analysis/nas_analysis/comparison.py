@@ -9,8 +9,7 @@ The gap of a search is what its algorithm is judged by, minimised, 0 = nothing b
   several objectives  1 - hypervolume of the true values of all candidates evaluated
                       / hypervolume of the true front.
 Without ground truth what was measured takes its place, and the best that any search has measured
-within the budget that of the optimum. What a searcher believes of a candidate is the latest answer
-it got for it.
+within the budget that of the optimum. What a searcher believes of a candidate: see belief.py.
 """
 
 import dataclasses
@@ -18,7 +17,7 @@ import re
 
 import numpy as np
 
-from . import anytime, attainment, indicators, replay, statistics, stores
+from . import anytime, attainment, belief, indicators, replay, statistics, stores
 
 QUARTILES = (0.25, 0.5, 0.75)
 NUM_TARGETS = 51
@@ -221,8 +220,8 @@ def find(name: str, names: list[str], required: bool = True) -> str | None:
 def incumbents(candidates: np.ndarray, values: np.ndarray) -> np.ndarray:
     """After every ask the ask whose candidate is believed best: position of its latest answer.
 
-    A later answer replaces what was believed of a candidate, so that an incumbent can lose its
-    place. -1 while nothing finite was answered.
+    A later belief (`values`) replaces what was believed of a candidate, so that an incumbent can
+    lose its place. -1 while nothing finite was answered.
     """
     latest: dict[int, tuple[float, int]] = {}
     best, leader, result = np.inf, -1, []
@@ -266,13 +265,14 @@ def _judge_of_values(searches: stores.Searches):
     truth, expected = searches.candidates.truth, searches.candidates.believed
     unseen = None if truth is None else replay.unseen(searches)
     if truth is None:
-        optimum = min(float(search.fitness.min()) for search in searches.searches)
+        optimum = min(float(search.believed().min()) for search in searches.searches)
     else:
         optimum = float(truth.min())
 
     def judge(search: stores.Search) -> Trace:
-        leaders = incumbents(search.candidates, search.fitness[:, 0])
-        believed = np.where(leaders < 0, np.inf, search.fitness[leaders, 0])
+        seen = search.believed()[:, 0]
+        leaders = incumbents(search.candidates, seen)
+        believed = np.where(leaders < 0, np.inf, seen[leaders])
         values = believed if truth is None else \
             np.where(leaders < 0, np.inf, search.truth[leaders, 0])
         last = leaders[-1]
@@ -298,7 +298,7 @@ def _judge_of_fronts(searches: stores.Searches):
         return indicators.hypervolume(searches.scaled(points), reference)
 
     if truth is None:
-        seen = np.concatenate([search.fitness for search in searches.searches])
+        seen = np.concatenate([search.believed() for search in searches.searches])
         whole = whole_believed = volume(seen)
     else:
         whole = volume(truth)
@@ -308,11 +308,13 @@ def _judge_of_fronts(searches: stores.Searches):
                                 "recorded ranges of the objectives do not fit their values")
 
     def judge(search: stores.Search) -> Trace:
-        believed = indicators.anytime_hypervolume(searches.scaled(search.fitness), reference)
-        values = search.fitness if truth is None else search.truth
+        after_asks = search.believed()
+        believed = belief.hypervolumes(search.candidates, searches.scaled(after_asks), reference)
+        asked, at_end = belief.latest(search.candidates.tolist(), after_asks)
+        chosen = np.array(asked)[indicators.non_dominated(at_end)]
+        values = at_end if truth is None else search.truth
         reached = believed if truth is None else \
             indicators.anytime_hypervolume(searches.scaled(values), reference)
-        chosen = search.candidates[indicators.non_dominated(search.fitness)]
         known = values[np.isfinite(values).all(axis=1)]
         return Trace(gap=_without_rounding(1.0 - reached / whole),
                      believed=believed / whole_believed,

@@ -16,6 +16,7 @@ from typing import Any, Iterable
 import numpy as np
 
 from nas_analysis import sqlite_files
+from nas_analysis.belief import beliefs, repeats_alone
 from nas_analysis.indicators import non_dominated
 
 SCHEMA_VERSION = 2
@@ -107,6 +108,7 @@ class Ask:
     reused: bool
     fitness: list[float]
     usable: bool = False
+    believed: list[float] = field(default_factory=list)  # of the candidate by then, where usable
 
 
 @dataclass
@@ -166,9 +168,8 @@ class Run:
     """A run's store, digested as the closing table of nas-run digests it.
 
     ranking holds the usable candidates of the search: with one objective the best first, with
-    several the front, then the others, both by the first objective. A candidate's fitness is that
-    of its last usable ask; where each ask trained it afresh and answered by that alone
-    (evaluation.repeated = retrain), the mean over its usable asks.
+    several the front, then the others, both by the first objective. A candidate's fitness is what
+    the search believes of it, see belief.py.
     """
 
     def __init__(self, path: Path):
@@ -235,9 +236,7 @@ class Run:
         return objectives or [Objective("objective", "", "1", False, 0.0, 1.0)]
 
     def _digest_asks(self) -> None:
-        mean = (self.config.get("evaluation") or {}).get("repeated") == "retrain"
         candidates: dict[str, Candidate] = {}
-        answers: dict[str, int] = {}
         seen: set[str] = set()
         for ask in self.asks:
             name = self.candidate_of(ask)
@@ -259,16 +258,20 @@ class Run:
                 continue
             if len(ask.evaluations) == 1:
                 self._answered_alone[ask.evaluations[0]] = ask
-            n = answers[name] = answers.get(name, 0) + 1
-            if n == 1 or not mean:
-                candidate.fitness = list(ask.fitness)
-            else:
-                candidate.fitness = [
-                    old + (new - old) / n for old, new in zip(candidate.fitness, ask.fitness)
-                ]
+        self._believe(candidates)
         self.ranking = [candidate for candidate in candidates.values() if candidate.fitness]
         for candidate in self.ranking:
             candidate.values = self.natural(candidate.fitness)
+
+    def _believe(self, candidates: dict[str, Candidate]) -> None:
+        usable = [ask for ask in self.asks if ask.usable]
+        if not usable:
+            return
+        alone = repeats_alone(self.config.get("evaluation") or {})
+        names = [self.candidate_of(ask) for ask in usable]
+        believed = beliefs(names, np.array([ask.fitness for ask in usable]), alone).tolist()
+        for ask, name, belief in zip(usable, names, believed):
+            ask.believed = candidates[name].fitness = belief
 
     def _find_front(self) -> None:
         if not self.ranking:

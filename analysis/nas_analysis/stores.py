@@ -12,7 +12,7 @@ import sqlite3
 
 import numpy as np
 
-from . import sqlite_files
+from . import belief, sqlite_files
 
 USABLE = ("ok", "stopped_early")  # what has a measured quality
 
@@ -68,6 +68,11 @@ class Search:
     truth: np.ndarray | None  # (asked, m): what is true of the candidates asked for
     labels: list[str]  # of all candidates, by number
     search_seconds: float  # the algorithm's own time; nan = not recorded
+    retrained: bool  # every ask was answered by trainings of its own
+
+    def believed(self) -> np.ndarray:
+        """(asked, m): what the searcher believed of the candidate after each ask."""
+        return belief.beliefs(self.candidates.tolist(), self.fitness, self.retrained)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +222,8 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
     search = {"algorithm": dict(config.get("algorithm", {"name": "unknown"})),
               "seed": int(config.get("seed", 0)), "candidates": np.array(asked, dtype=np.int64),
               "trained": np.array(trained, dtype=np.int64), "seconds": np.array(spent),
-              "fitness": _points(fitness, len(objectives)), "search_seconds": np.nan}
+              "fitness": _points(fitness, len(objectives)), "search_seconds": np.nan,
+              "retrained": belief.repeats_alone(config.get("evaluation") or {})}
     return _Store(Source(file, "run", None, config), objectives,
                   float(meta.get("reference_point", 1.1)), names,
                   [labels.get(name, name) for name in names],
@@ -235,7 +241,8 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
         "SELECT number, name, label, truth, believed FROM candidates ORDER BY number"))
     if [row[0] for row in rows] != list(range(len(rows))):
         raise ValueError("candidates are not numbered from 0 without gaps")
-    algorithms = dict(database.execute("SELECT number, name FROM algorithms"))
+    algorithms = {number: (name, json.loads(settings)) for number, name, settings in
+                  database.execute("SELECT number, name, settings FROM algorithms")}
     searches = []
     for number, seed, asked, own, *blobs in database.execute(
             "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness "
@@ -250,10 +257,12 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
         if asked and not 0 <= candidates.min() <= candidates.max() < len(rows):
             raise ValueError(f"search {number}, seed {seed}: asks for a candidate that is not "
                              "there")
-        searches.append({"algorithm": algorithms[number], "seed": seed, "candidates": candidates,
+        name, settings = algorithms[number]
+        searches.append({"algorithm": name, "seed": seed, "candidates": candidates,
                          "trained": trained, "seconds": seconds,
                          "fitness": fitness.reshape(asked, len(objectives)),
-                         "search_seconds": np.nan if own is None else own})
+                         "search_seconds": np.nan if own is None else own,
+                         "retrained": belief.repeats_alone(settings.get("evaluation") or {})})
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
                   objectives, float(meta.get("reference_point", 1.1)), [row[1] for row in rows],

@@ -396,11 +396,12 @@ std::string closing_table(const ComparisonStore& store, const Setup& setup) {
   const auto algorithms = store.algorithms();
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     std::vector<double> outcomes;
+    const bool retrained = algorithms[i].settings.at("evaluation").at("repeated") == "retrain";
     double asked = 0.0;
     double trained = 0.0;
     double seconds = 0.0;
     store.for_each_search(static_cast<Integer>(i), [&](const ComparedSearch& search) {
-      outcomes.push_back(truth.outcome(search.trajectory));
+      outcomes.push_back(truth.outcome(search.trajectory, retrained));
       asked += static_cast<double>(search.trajectory.candidates.size());
       if (!search.trajectory.trained.empty()) trained += search.trajectory.trained.back();
       seconds += search.search_seconds;

@@ -147,14 +147,16 @@ SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives
                     std::function<void(const Indicator&)> on_indicator) {
   const auto seed = static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
   const auto algorithm = algorithms().at(experiment.algorithm).make();
-  SearchSettings settings{.population = experiment.population,
-                          .seed = seed,
-                          .initial = informed_genotypes(experiment),
-                          .encoding = algorithm.encoding,
-                          .decomposition = experiment.decomposition,
-                          .stagnation = experiment.budget.get<std::int64_t>("stagnation"),
-                          .indicator_interval = std::max<std::int64_t>(experiment.population, 1),
-                          .on_indicator = std::move(on_indicator)};
+  SearchSettings settings{
+      .population = experiment.population,
+      .seed = seed,
+      .initial = informed_genotypes(experiment),
+      .encoding = algorithm.encoding,
+      .decomposition = experiment.decomposition,
+      .mean_of_answers = evaluator_options(experiment).repeated == Repeated::retrain,
+      .stagnation = experiment.budget.get<std::int64_t>("stagnation"),
+      .indicator_interval = std::max<std::int64_t>(experiment.population, 1),
+      .on_indicator = std::move(on_indicator)};
   if (const auto& target = experiment.budget.get<std::string>("target"); !target.empty()) {
     settings.target = std::stod(target);
   }

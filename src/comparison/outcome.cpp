@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "search/belief.hpp"
 #include "search/search.hpp"
 
 namespace nas {
@@ -23,25 +24,26 @@ Truth::Truth(const ObjectiveSet& objectives, Points truth)
   best_ = several() ? volume(scaled_) : (*std::min_element(truth_.begin(), truth_.end())).front();
 }
 
-double Truth::outcome(const Trajectory& trajectory) const {
+double Truth::outcome(const Trajectory& trajectory, bool mean_of_answers) const {
   const auto width = static_cast<std::ptrdiff_t>(objectives_.objectives.size());
-  std::map<std::int32_t, Point> seen;  // the latest answers
+  std::map<std::int32_t, Belief> seen;
   auto fitness = trajectory.fitness.begin();
   for (const auto candidate : trajectory.candidates) {
-    seen[candidate] = Point(fitness, fitness + width);
+    seen[candidate].add(Point(fitness, fitness + width), mean_of_answers);
     fitness += width;
   }
   if (seen.empty()) return std::numeric_limits<double>::quiet_NaN();
   if (!several()) {
     const auto chosen = std::min_element(
-        seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+        seen.begin(), seen.end(),
+        [](const auto& a, const auto& b) { return a.second.point < b.second.point; });
     return truth_[static_cast<std::size_t>(chosen->first)].front() - best_;
   }
   std::vector<std::size_t> candidates;
   Points points;
-  for (const auto& [candidate, point] : seen) {
+  for (const auto& [candidate, belief] : seen) {
     candidates.push_back(static_cast<std::size_t>(candidate));
-    points.push_back(point);
+    points.push_back(belief.point);
   }
   Points chosen;
   for (const auto i : non_dominated(points)) chosen.push_back(scaled_[candidates[i]]);

@@ -16,8 +16,9 @@ class Truth {
   /// What a search chose by what it saw, judged by the truth. One objective: the true value of the
   /// best candidate beyond the least true value of all (true regret, in the objective's unit).
   /// Several: the hypervolume of its front's true points, scaled, as a share of that of all
-  /// candidates. Of a candidate that was evaluated again, the latest answer counts.
-  [[nodiscard]] double outcome(const Trajectory& trajectory) const;
+  /// candidates.
+  /// @param mean_of_answers  what is believed of a candidate, see Belief.
+  [[nodiscard]] double outcome(const Trajectory& trajectory, bool mean_of_answers) const;
 
   /// Least true value; several objectives: hypervolume of all candidates' true points.
   [[nodiscard]] double best() const { return best_; }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "indicators/archive.hpp"
+#include "search/belief.hpp"
 #include "search/search.hpp"
 #include "statistics/statistics.hpp"
 
@@ -133,7 +134,7 @@ void RunSummary::digest_asks() {
   const auto section = config.find("evaluation");
   const bool mean = section != config.end() && section->value("repeated", "") == "retrain";
   std::map<std::string, RankedCandidate> candidates;
-  std::map<std::string, double> answers;  // usable ones, by candidate
+  std::map<std::string, Belief> beliefs;  // by candidate
   std::set<std::string> seen;
   for (const auto& ask : asks) {
     auto& candidate = candidates[this->candidate(ask)];
@@ -147,14 +148,9 @@ void RunSummary::digest_asks() {
     }
     if (!usable(ask)) continue;
     if (ask.evaluations.size() == 1) answered_alone_[ask.evaluations[0]] = &ask;
-    const double n = ++answers[this->candidate(ask)];
-    if (n == 1 || !mean) {
-      candidate.fitness = ask.fitness;
-      continue;
-    }
-    for (std::size_t i = 0; i < ask.fitness.size(); ++i) {
-      candidate.fitness[i] += (ask.fitness[i] - candidate.fitness[i]) / n;
-    }
+    auto& belief = beliefs[this->candidate(ask)];
+    belief.add(ask.fitness, mean);
+    candidate.fitness = belief.point;
   }
   for (auto& [name, candidate] : candidates) {
     candidate.candidate = name;

@@ -92,9 +92,7 @@ struct RunSummary {
   /// Usable candidates that the search asked for. One objective: the best first. Several: the
   /// front, then the others, both by the first objective.
   ///
-  /// A candidate's fitness is that of its last usable ask, the mean over all its trainings; where
-  /// each ask trained it afresh and answered by that alone (evaluation.repeated = retrain), the
-  /// mean over its usable asks.
+  /// A candidate's fitness is what the search believes of it, see Belief.
   std::vector<RankedCandidate> ranking;
   std::vector<std::size_t> front;           ///< the non-dominated ones in ranking
   std::optional<std::size_t> knee;          ///< in ranking; where a front has three or more

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include <pagmo/population.hpp>
@@ -11,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
+#include "search/belief.hpp"
 
 namespace nas {
 
@@ -34,6 +36,7 @@ struct SearchProblem::State {
   const ObjectiveSet& objectives;
   const SearchSettings& settings;
   SearchResult result{};
+  std::map<std::string, Belief> beliefs{};  ///< by candidate
   std::int64_t since_indicator = 0;
   double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
   std::int64_t best_asked = 0;                             ///< asks when it was reached
@@ -64,7 +67,9 @@ void SearchProblem::State::note(const std::vector<Answer>& answers) {
   bool changed = false;
   for (const auto& answer : answers) {
     if (!answer.usable) continue;
-    changed |= result.archive.insert(answer.candidate, objectives.scaled(answer.fitness));
+    auto& belief = beliefs[answer.candidate];
+    belief.add(objectives.scaled(answer.fitness), settings.mean_of_answers);
+    changed |= result.archive.insert(answer.candidate, belief.point);
   }
   const auto asked = evaluator->num_asked();
   if (changed) {

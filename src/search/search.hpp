@@ -33,6 +33,7 @@ struct SearchSettings {
   std::vector<Genotype> initial{};
   Encoding encoding = Encoding::integers;
   std::optional<Decomposition> decomposition{};
+  bool mean_of_answers = false;    ///< what is believed of a candidate, see Belief
   std::int64_t stagnation = 0;     ///< asks without progress after which the search ends; 0 = never
   std::optional<double> target{};  ///< ends when the only objective is not worse
   /// Asks between two indicators: at the end of each batch in which so many have come together, and

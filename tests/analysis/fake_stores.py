@@ -21,13 +21,14 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
-                     trainings=TRAININGS, version=1):
+                     trainings=TRAININGS, version=1, settings=None):
     """Writes a comparison store.
 
     @param truth, believed  (n, m) lists or arrays, or None.
     @param algorithms       names, numbered from 0.
     @param searches         (algorithm, seed, search_seconds, candidates, trained, seconds,
                             fitness) each.
+    @param settings         of all algorithms.
     """
     database = sqlite3.connect(path)
     database.executescript("""
@@ -52,7 +53,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
                          [(i, f"candidate|{i}", f"mechanism {i}", text(truth, i),
                            text(believed, i)) for i in range(len(truth))])
     database.executemany("INSERT INTO algorithms VALUES (?, ?, ?, ?)",
-                         [(i, name, name, "{}") for i, name in enumerate(algorithms)])
+                         [(i, name, name, json.dumps(settings or {})) for i, name in enumerate(algorithms)])
     database.executemany(
         "INSERT INTO searches VALUES (?, ?, ?, ?, '93 trainings', ?, ?, ?, ?)",
         [(algorithm, seed, len(candidates), own, *blobs(candidates, trained, seconds, fitness))

@@ -150,6 +150,25 @@ class HandComputed(Comparing):
         self.check("fickle", {"gap_median": 1.0, "ert_50": 2.0, "ert_90": 2.0, "reached_90": 1.0,
                               "ert_99": np.inf, "reached_99": 0.0})
 
+    def test_a_retrained_candidate_is_believed_by_its_mean(self):
+        # The last training of the first was lucky; by its mean it is not the better one.
+        for folder, settings, winner in (("latest", {}, 3.0),
+                                         ("mean", {"evaluation": {"repeated": "retrain"}}, 0.0)):
+            write_comparison(
+                self.folder / folder, [PERPLEXITY], [[103], [100]], None, ["x"],
+                [(0, 1, 0.1, [0, 1, 0], [1, 2, 3], [1, 2, 3], [110, 105, 102])],
+                settings=settings)
+            self.compare(self.folder / folder)
+            self.check("x", {"gap_median": winner})
+
+    def test_the_front_is_that_of_the_last_beliefs(self):
+        write_comparison(self.folder / "square.sqlite", SQUARE, [[0, 1], [0.5, 0.5]], None, ["x", "y"],
+                         [(0, 1, 0.1, [1, 0, 1], [1, 2, 3], [1, 2, 3],
+                           [[0.4, 0.4], [0, 1], [0.5, 0.5]]),
+                          (1, 1, 0.1, [1], [1], [1], [[0.4, 0.4]])])
+        self.compare(self.folder / "square.sqlite")
+        self.check("x", {"believed_mean": 1.0, "true_mean": 1.0, "optimism": 0.0})
+
     def test_reference(self):
         self.compare(self.write(), "--reference", "Sharp")
         self.check("random_search", {"improvement": 0.5 / 4})

@@ -24,14 +24,22 @@ TEST(Truth, OfOneObjectiveIsTheRegretOfWhatLooksBest) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}, {4.0}});
   EXPECT_EQ(truth.best(), 3.0);
-  EXPECT_EQ(truth.outcome({.candidates = {1, 2}, .fitness = {3.5, 3.0}}), 1.0);
-  EXPECT_EQ(truth.outcome({.candidates = {2, 1}, .fitness = {3.6, 3.5}}), 0.0);
+  EXPECT_EQ(truth.outcome({.candidates = {1, 2}, .fitness = {3.5, 3.0}}, false), 1.0);
+  EXPECT_EQ(truth.outcome({.candidates = {2, 1}, .fitness = {3.6, 3.5}}, false), 0.0);
 }
 
 TEST(Truth, TheLatestAnswerCounts) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
-  EXPECT_EQ(truth.outcome({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}), 0.0);
+  EXPECT_EQ(truth.outcome({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}, false), 0.0);
+}
+
+TEST(Truth, SoDoesTheMeanWhereEachAnswerIsATrainingOfItsOwn) {
+  const auto set = objectives(1);
+  const Truth truth(set, {{5.0}, {3.0}});
+  const Trajectory lucky_at_last{.candidates = {0, 1, 0}, .fitness = {9.0, 2.0, 1.0}};
+  EXPECT_EQ(truth.outcome(lucky_at_last, false), 2.0);
+  EXPECT_EQ(truth.outcome(lucky_at_last, true), 0.0);
 }
 
 TEST(Truth, OfSeveralObjectivesIsAShareOfTheHypervolume) {
@@ -42,12 +50,12 @@ TEST(Truth, OfSeveralObjectivesIsAShareOfTheHypervolume) {
   EXPECT_NEAR(truth.best(), all, 1e-12);
   // The third looks dominated; what is believed of the others does not matter.
   const Trajectory seen{.candidates = {0, 1, 2}, .fitness = {1.0, 4.0, 4.0, 1.0, 6.0, 6.0}};
-  EXPECT_NEAR(truth.outcome(seen), (2 * 1.1 * 0.1 - 0.01) / all, 1e-12);
+  EXPECT_NEAR(truth.outcome(seen, false), (2 * 1.1 * 0.1 - 0.01) / all, 1e-12);
 }
 
 TEST(Truth, ASearchThatSawNothingIsWorthNothingKnown) {
   const auto set = objectives(1);
-  EXPECT_TRUE(std::isnan(Truth(set, {{5.0}}).outcome({})));
+  EXPECT_TRUE(std::isnan(Truth(set, {{5.0}}).outcome({}, false)));
 }
 
 }  // namespace

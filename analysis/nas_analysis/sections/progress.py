@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from nas_analysis.anytime import best_so_far
 from nas_analysis.html import join
-from nas_analysis.indicators import anytime_hypervolume, hypervolume
+from nas_analysis.belief import hypervolumes
+from nas_analysis.indicators import hypervolume
 from nas_analysis.page import Section, note
 from nas_analysis.run import REFERENCE_POINT, Ask, Run
 from nas_analysis.svg import Axis, Frame, Picture, figure, thinned, tip, value_axis
@@ -32,8 +35,8 @@ def section(run: Run) -> Section | None:
     if trace:
         figures.append(figure(
             lambda width: _hypervolume(run, points, trace, width),
-            "Hypervolume of everything evaluated so far, over the recorded ranges of the "
-            f"objectives; reference point {run.meta.get('reference_point', REFERENCE_POINT)}."))
+            "Hypervolume of what the search believed of everything evaluated so far, over the "
+            f"recorded ranges of the objectives; reference point {REFERENCE_POINT}."))
     kind = "trainings" if run.trained else "evaluations"
     figures.append(figure(
         lambda width: _values(run, points, width, by_time=False),
@@ -105,7 +108,8 @@ def _hypervolumes(run: Run, points: list[_Point]) -> list[tuple[_Point, float]]:
         return [(points[each.asked - 1], each.value) for each in run.indicators
                 if 0 < each.asked <= len(points)]
     reference = [REFERENCE_POINT] * len(run.objectives)
-    values = anytime_hypervolume([run.scaled(p.ask.fitness) for p in usable], reference)
+    names = [run.candidate_of(point.ask) for point in usable]
+    values = hypervolumes(names, np.array([run.scaled(p.ask.believed) for p in usable]), reference)
     return list(zip(usable, map(float, values)))
 
 
