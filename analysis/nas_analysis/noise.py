@@ -80,15 +80,16 @@ class Rung:
     step: int
     cost: float  # share of a whole training's seconds
     tau: float  # Kendall's rank correlation with the end
-    regret: float  # mean true value of the mechanism that is best there minus the best true value
+    # Mean end of the mechanism that is best there minus the best end.
+    regret: float
 
 
 def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.ndarray,
            ) -> list[Rung]:
     """The rungs of a fidelity ladder: means over the replicates.
 
-    With several replicates the end that tau is taken with is the mean of the other ones, so that a
-    training's own luck does not count as agreement. Regret is against the means over all.
+    With several replicates the end that a training is judged by is the mean of the other ones, so
+    that its own luck counts neither as agreement nor against regret.
 
     @param curve   (m, r, s) minimised; NaN where a training had ended: it counts as worst.
     @param seconds (m, r, s) since the training's beginning.
@@ -96,7 +97,6 @@ def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.
     """
     if not len(steps):
         return []
-    truth = np.nanmean(final, axis=1)
     cost = np.nanmean(seconds / seconds[..., -1:], axis=(0, 1))
     rungs = []
     for i, step in enumerate(steps):
@@ -110,7 +110,7 @@ def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.
                 continue
             end = np.nanmean(others[known], axis=1)
             taus.append(stats.kendalltau(early[known], end).statistic)
-            regrets.append(truth[there][np.argmin(early)] - truth.min())
+            regrets.append(end[np.argmin(early[known])] - end.min())
         if taus:
             rungs.append(Rung(int(step), float(cost[i]), float(np.mean(taus)),
                               float(np.mean(regrets))))

@@ -231,6 +231,13 @@ class Noise(unittest.TestCase):
         self.assertEqual((first.step, first.cost, first.tau, first.regret), (10, 0.25, -1.0, 3.0))
         self.assertEqual((last.cost, last.tau, last.regret), (1.0, 1.0, 0.0))
 
+    def test_a_lucky_training_is_judged_by_the_others(self):
+        # Each of the two best looks best where it was lucky; the other replicate tells them apart.
+        final = np.array([[1.0, 4.0], [3.0, 2.0], [9.0, 9.0]])
+        rung, = noise.ladder(np.array([10]), final[..., None], np.ones((3, 2, 1)), final)
+        self.assertEqual(rung.regret, 2.0)  # 4 for 2, and 3 for 1
+        self.assertAlmostEqual(rung.tau, 1 / 3)
+
     def test_a_step_that_was_not_reached_counts_as_worst(self):
         final = np.array([[1.0], [2.0], [3.0]])
         curve = np.array([[[np.nan]], [[5.0]], [[6.0]]])
