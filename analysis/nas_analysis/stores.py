@@ -142,6 +142,7 @@ class _Store:
     labels: list[str]
     truth: np.ndarray | None
     believed: np.ndarray | None
+    table: dict  # what answered: its sha256, mode, ...; empty where trainings did
     budget: int  # 0 = none recorded
     searches: list[dict]  # fields of Search, candidates by this store's numbers
 
@@ -228,7 +229,8 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
                   float(meta.get("reference_point", 1.1)), names,
                   [labels.get(name, name) for name in names],
                   _points([truth.get(name) for name in names], len(objectives)) if truth else None,
-                  None, int(config.get("budget", {}).get("evaluations", 0)), [search])
+                  None, (meta.get("facts") or {}).get("table") or {},
+                  int(config.get("budget", {}).get("evaluations", 0)), [search])
 
 
 def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
@@ -267,7 +269,7 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
                   objectives, float(meta.get("reference_point", 1.1)), [row[1] for row in rows],
                   [row[2] or row[1] for row in rows], truth, believed,
-                  int(meta.get("budget", {}).get("trainings", 0)), searches)
+                  meta.get("table", {}), int(meta.get("budget", {}).get("trainings", 0)), searches)
 
 
 def _column(texts: list, objectives: int) -> np.ndarray | None:
@@ -278,16 +280,17 @@ def _column(texts: list, objectives: int) -> np.ndarray | None:
 
 def _require_comparable(first: _Store, other: _Store) -> None:
     def senses(store):
-        return [(goal.name, goal.maximise) for goal in store.objectives]
+        return [(goal.name, goal.unit, goal.maximise) for goal in store.objectives]
 
     def names(store):
-        return ", ".join(goal.name for goal in store.objectives)
+        return ", ".join(f"{goal.title}, max" if goal.maximise else goal.title
+                         for goal in store.objectives)
 
     if senses(first) != senses(other):
         raise StoreError(f"{other.source.path}: objectives {names(other)}, but "
                          f"{first.source.path} has {names(first)}; only searches for the same "
                          "objectives can be compared")
-    tables = [store.source.table and store.source.table.get("sha256") for store in (first, other)]
+    tables = [store.table.get("sha256") for store in (first, other)]
     if all(tables) and tables[0] != tables[1]:
         raise StoreError(f"{other.source.path}: another table (SHA-256 {tables[1][:12]}) than "
                          f"that of {first.source.path} ({tables[0][:12]})")
@@ -325,6 +328,10 @@ def _remarks(stores: list[_Store]) -> list[str]:
     if any(store.objectives != stores[0].objectives for store in stores):
         remarks.append("The stores scale their objectives by different ranges; those of "
                        f"{stores[0].source.path} are used for all.")
+    remarks += _differing("answers of their tables", "mode",
+                          [(store, store.table.get("mode", "none")) for store in stores])
+    remarks += _differing("budgets", "trainings",
+                          [(store, store.budget or "unlimited") for store in stores])
     ignored = {"algorithm", "seed", "name", "budget"}
     configs = [store.source.config for store in stores if store.source.kind == "run"]
     sections = sorted({key for config in configs for key in {*config, *configs[0]} - ignored
@@ -333,6 +340,17 @@ def _remarks(stores: list[_Store]) -> list[str]:
         remarks.append("Beware: the runs differ not only in their algorithms, but also in "
                        f"{', '.join(sections)}.")
     return remarks
+
+
+def _differing(what: str, name: str, values: list[tuple[_Store, object]]) -> list[str]:
+    """A warning where stores have several values of something, with a store of each."""
+    first: dict = {}
+    for store, value in values:
+        first.setdefault(value, store.source.path)
+    if len(first) < 2:
+        return []
+    each = "; ".join(f"{name} {value} in {path}" for value, path in first.items())
+    return [f"Beware: the searches differ in the {what}: {each}."]
 
 
 def _merged_candidates(stores: list[_Store], numbers: dict[str, int]) -> Candidates:

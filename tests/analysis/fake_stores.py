@@ -21,7 +21,8 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
-                     trainings=TRAININGS, version=1, settings=None):
+                     trainings=TRAININGS, version=1, settings=None,
+                     mode="noisy"):
     """Writes a comparison store.
 
     @param truth, believed  (n, m) lists or arrays, or None.
@@ -42,7 +43,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
     meta = {"kind": "comparison", "version": version, "config": {}, "objectives": objectives,
             "reference_point": 1.1, "budget": {"trainings": trainings}, "environment": {},
             "table": {"name": "fake", "file": "fake.nastable", "sha256": sha256,
-                      "mechanisms": len(truth), "replicates": 5, "mode": "noisy"}}
+                      "mechanisms": len(truth), "replicates": 5, "mode": mode}}
     database.executemany("INSERT INTO meta VALUES (?, ?)",
                          [(key, json.dumps(value)) for key, value in meta.items()])
 
@@ -107,7 +108,7 @@ def write_fake(path, skills: dict[str, float], num_searches: int, several: bool 
 
 
 def write_run(path, algorithm: dict, seed: int, asks: list, truth: dict | None = None,
-              objectives=(PERPLEXITY,), config: dict | None = None):
+              objectives=(PERPLEXITY,), config: dict | None = None, facts: dict | None = None):
     """Writes a run's store.
 
     @param asks  (candidate, evaluation ids, fitness, seconds of a training, status) each.
@@ -127,6 +128,8 @@ def write_run(path, algorithm: dict, seed: int, asks: list, truth: dict | None =
             "labels": {candidate: f"label of {candidate}" for candidate, *_ in asks}}
     if truth is not None:
         meta["truth"] = truth
+    if facts is not None:
+        meta["facts"] = facts
     database.executemany("INSERT INTO meta VALUES (?, ?)",
                          [(key, json.dumps(value)) for key, value in meta.items()])
     for number, (candidate, ids, fitness, seconds, status) in enumerate(asks):

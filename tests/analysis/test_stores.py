@@ -82,6 +82,22 @@ class Comparisons(Stores):
         self.assertIn("other.sqlite: another table (SHA-256 bbbbbbbbbbbb) than that of",
                       self.refusal(self.comparison(), other))
 
+    def test_a_run_on_another_table(self):
+        run = self.run_store(facts={"table": {"sha256": "c" * 64, "mode": "noisy"}})
+        self.assertIn("run.sqlite: another table (SHA-256 cccccccccccc) than that of",
+                      self.refusal(self.comparison(), run))
+
+    def test_other_modes_and_budgets_are_remarked(self):
+        other = self.comparison("other.sqlite", mode="paired", trainings=50,
+                                searches=[(0, 1, 0.1, [0], [1], [1.0], [100.0])])
+        read = stores.load([self.comparison(), other])
+        first = self.path("comparison.sqlite")
+        self.assertEqual(read.remarks, [
+            "Beware: the searches differ in the answers of their tables: mode noisy in "
+            f"{first}; mode paired in {other}.",
+            f"Beware: the searches differ in the budgets: trainings 93 in {first}; trainings 50 "
+            f"in {other}."])
+
     def test_a_search_given_twice(self):
         self.assertIn("y with seed 7 is there twice",
                       self.refusal(self.comparison(), self.comparison("copy.sqlite")))
@@ -134,8 +150,13 @@ class Runs(Stores):
 
     def test_other_objectives(self):
         other = self.run_store("2.sqlite", seed=43, objectives=[FLOPS])
-        self.assertIn("2.sqlite: objectives attention_flops, but", self.refusal(self.run_store(),
+        self.assertIn("2.sqlite: objectives attention_flops (FLOP), but", self.refusal(self.run_store(),
                                                                                 other))
+
+    def test_other_units(self):
+        other = self.run_store("2.sqlite", seed=43, objectives=[{**PERPLEXITY, "unit": "nat"}])
+        self.assertIn("2.sqlite: objectives perplexity (nat), but",
+                      self.refusal(self.run_store(), other))
 
     def test_run_without_asks(self):
         self.assertIn("holds no search that asked for anything",
