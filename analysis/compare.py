@@ -117,6 +117,10 @@ def verdict(result: Comparison, words: Words) -> pages.Section:
                      f"(interquartile mean, 95 %)"
                      + (f"; not told apart from it: {_listed(level)}." if level else
                         "." if np.isnan(result.pairs.p[0, 1]) else "; every other is told apart."))
+    if result.fruitless:
+        each = _listed([f"{count} of {name}" for name, count in result.fruitless.items()])
+        items.append(f"Searches that found nothing usable: {each}. They count with the worst "
+                     f"{words.gap} of all.")
     if result.reference is not None and len(algorithms) > 1:
         items += _against_reference(result, words)
     if result.true:

@@ -130,6 +130,13 @@ class Comparison:
     friedman: Friedman | None  # None where algorithms have no common seeds
 
     @property
+    def fruitless(self) -> dict[str, int]:
+        """Searches that measured nothing, by algorithm; they get the worst gap that any had."""
+        names = [search.algorithm for search in self.searches.searches
+                 if not np.isfinite(search.fitness).all(axis=1).any()]
+        return {name: names.count(name) for name in names}
+
+    @property
     def several(self) -> bool:
         """Whether there are several objectives."""
         return len(self.searches.objectives) > 1

@@ -224,6 +224,16 @@ class RealRuns(Comparing):
         self.assertEqual((float(row["gap_median"]), row["optimism"], row["mean_rank"]),
                          (0.5, "", ""))
 
+    def test_searches_that_found_nothing_are_named(self):
+        found = self.write("de", 1, [104.0, 101.0])
+        self.compare(found)
+        self.assertNotIn("nothing usable", self.read("compare.md"))
+        write_run(self.folder / "failed.sqlite", {"name": "random_search"}, 1,
+                  [("a", ["1"], [1e9], 1.0, "diverged")])
+        self.compare(found, self.folder / "failed.sqlite")
+        self.assertIn("- Searches that found nothing usable: 1 of random_search. They count with "
+                      "the worst perplexity above the best seen of all.", self.read("compare.md"))
+
     def test_one_search(self):
         self.compare(self.write("de", 1, [104.0, 101.0]))
         self.assertEqual(float(self.summary()["de"]["gap_median"]), 0.0)
