@@ -10,7 +10,11 @@ from nas_analysis.statistics import (best_of_n, cliques, critical_difference, fr
                                      performance_profile, probability_of_improvement,
                                      stratified_bootstrap, vargha_delaney, wilcoxon)
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
+
+try:
+    from statsmodels.stats.multitest import multipletests
+except ImportError:
+    multipletests = None
 
 
 class Summaries(unittest.TestCase):
@@ -165,6 +169,7 @@ class Tests(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "2 and 3 scores, must be pairs"):
             wilcoxon([1, 2], [1, 2, 3])
 
+    @unittest.skipUnless(multipletests, "statsmodels is not there")
     def test_holm(self):
         generator = np.random.default_rng(13)
         for size in (1, 2, 10, 50):
