@@ -1,6 +1,6 @@
 """What a search believes of its candidates, as src/search/belief.hpp has it: of each the latest
-usable answer, which is the mean over all that is known; where every ask trained it afresh and answered by
-that alone (evaluation.repeated = retrain), the mean over its usable answers.
+usable answer, which is the mean over all that is known; where every ask trained it afresh and
+answered by that alone (evaluation.repeated = retrain), the mean over its usable answers.
 """
 
 from collections.abc import Iterable

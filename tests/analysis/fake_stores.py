@@ -54,7 +54,8 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
                          [(i, f"candidate|{i}", f"mechanism {i}", text(truth, i),
                            text(believed, i)) for i in range(len(truth))])
     database.executemany("INSERT INTO algorithms VALUES (?, ?, ?, ?)",
-                         [(i, name, name, json.dumps(settings or {})) for i, name in enumerate(algorithms)])
+                         [(i, name, name, json.dumps(settings or {}))
+                          for i, name in enumerate(algorithms)])
     database.executemany(
         "INSERT INTO searches VALUES (?, ?, ?, ?, '93 trainings', ?, ?, ?, ?)",
         [(algorithm, seed, len(candidates), own, *blobs(candidates, trained, seconds, fitness))

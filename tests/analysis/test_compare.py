@@ -162,7 +162,8 @@ class HandComputed(Comparing):
             self.check("x", {"gap_median": winner})
 
     def test_the_front_is_that_of_the_last_beliefs(self):
-        write_comparison(self.folder / "square.sqlite", SQUARE, [[0, 1], [0.5, 0.5]], None, ["x", "y"],
+        write_comparison(self.folder / "square.sqlite", SQUARE, [[0, 1], [0.5, 0.5]], None,
+                         ["x", "y"],
                          [(0, 1, 0.1, [1, 0, 1], [1, 2, 3], [1, 2, 3],
                            [[0.4, 0.4], [0, 1], [0.5, 0.5]]),
                           (1, 1, 0.1, [1], [1], [1], [[0.4, 0.4]])])

@@ -150,7 +150,8 @@ class Runs(Stores):
 
     def test_other_objectives(self):
         other = self.run_store("2.sqlite", seed=43, objectives=[FLOPS])
-        self.assertIn("2.sqlite: objectives attention_flops (FLOP), but", self.refusal(self.run_store(),
+        self.assertIn("2.sqlite: objectives attention_flops (FLOP), but",
+                      self.refusal(self.run_store(),
                                                                                 other))
 
     def test_other_units(self):
