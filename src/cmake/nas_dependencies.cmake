@@ -22,4 +22,8 @@ if(NAS_WITH_TORCH)
   add_library(nas_torch INTERFACE)
   target_include_directories(nas_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   target_link_libraries(nas_torch INTERFACE ${TORCH_LIBRARIES})
+  # A LibTorch with CUDA has a library for it, whose headers want those of the CUDA toolkit; its package finds both.
+  if(TARGET torch_cuda)
+    target_compile_definitions(nas_torch INTERFACE NAS_TORCH_CUDA)
+  endif()
 endif()

@@ -87,9 +87,13 @@ ForwardPass::~ForwardPass() = default;
 ForwardPass::ForwardPass(ForwardPass&&) noexcept = default;
 ForwardPass& ForwardPass::operator=(ForwardPass&&) noexcept = default;
 
-void ForwardPass::operator()() {
+void ForwardPass::enqueue() {
   const at::NoGradGuard no_grad;
   impl_->run();
+}
+
+void ForwardPass::operator()() {
+  enqueue();
   if (impl_->device.is_cuda()) torch::cuda::synchronize(impl_->device.index());
 }
 

@@ -36,6 +36,8 @@ class ForwardPass {
 
   /// Runs it once and waits until the device is done.
   void operator()();
+  /// Gives it to the device's current stream and does not wait; on the CPU it is done then.
+  void enqueue();
   /// @return tokens of one sequence.
   [[nodiscard]] std::int64_t context() const;
 

@@ -3,20 +3,71 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 
 #include "core/error.hpp"
+
+#ifdef NAS_TORCH_CUDA
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+#endif
 
 namespace nas::nn {
 
 namespace {
 
-double timed(ForwardPass& pass) {
-  const auto start = std::chrono::steady_clock::now();
-  pass();
-  const std::chrono::duration<double, std::milli> elapsed =
-      std::chrono::steady_clock::now() - start;
-  return elapsed.count();
+/// Times passes on one device.
+class Stopwatch {
+ public:
+  virtual ~Stopwatch() = default;
+  /// @return milliseconds of one pass.
+  virtual double time(ForwardPass& pass) = 0;
+  [[nodiscard]] virtual std::string clock() const = 0;
+};
+
+class SteadyStopwatch final : public Stopwatch {
+ public:
+  double time(ForwardPass& pass) override {
+    const auto start = std::chrono::steady_clock::now();
+    pass();
+    const std::chrono::duration<double, std::milli> elapsed =
+        std::chrono::steady_clock::now() - start;
+    return elapsed.count();
+  }
+  [[nodiscard]] std::string clock() const override { return "steady clock"; }
+};
+
+#ifdef NAS_TORCH_CUDA
+class CudaStopwatch final : public Stopwatch {
+ public:
+  explicit CudaStopwatch(c10::Device device)
+      : device_(device.has_index() ? device.index() : c10::cuda::current_device()) {}
+
+  double time(ForwardPass& pass) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    begin_.record();
+    pass.enqueue();
+    end_.record();
+    end_.synchronize();
+    return static_cast<double>(begin_.elapsed_time(end_));
+  }
+  [[nodiscard]] std::string clock() const override { return "CUDA events"; }
+
+ private:
+  c10::DeviceIndex device_;
+  at::cuda::CUDAEvent begin_{cudaEventDefault};
+  at::cuda::CUDAEvent end_{cudaEventDefault};
+};
+#endif
+
+std::unique_ptr<Stopwatch> make_stopwatch([[maybe_unused]] const std::string& device) {
+#ifdef NAS_TORCH_CUDA
+  if (const c10::Device place(device); place.is_cuda()) {
+    return std::make_unique<CudaStopwatch>(place);
+  }
+#endif
+  return std::make_unique<SteadyStopwatch>();
 }
 
 }  // namespace
@@ -30,13 +81,14 @@ LatencyReport measure_latency(const Architecture& subject, const Architecture& c
   const ThreadScope threads(settings.threads);
   ForwardPass subject_pass(subject, settings.pass);
   ForwardPass canary_pass(canary, settings.pass);
+  const auto stopwatch = make_stopwatch(settings.pass.device);
   std::vector<double> subject_times;
   std::vector<double> canary_times;
   for (std::int64_t i = -settings.warm_up; i < settings.repeats; ++i) {
     double subject_time = 0.0;
-    if (i % 2 == 0) subject_time = timed(subject_pass);
-    const double canary_time = timed(canary_pass);
-    if (i % 2 != 0) subject_time = timed(subject_pass);
+    if (i % 2 == 0) subject_time = stopwatch->time(subject_pass);
+    const double canary_time = stopwatch->time(canary_pass);
+    if (i % 2 != 0) subject_time = stopwatch->time(subject_pass);
     if (i < 0) continue;
     subject_times.push_back(subject_time);
     canary_times.push_back(canary_time);
@@ -46,7 +98,8 @@ LatencyReport measure_latency(const Architecture& subject, const Architecture& c
           .canary_p50 = percentile(canary_times, 50),
           .canary_p90 = percentile(canary_times, 90),
           .repeats = settings.repeats,
-          .context = subject_pass.context()};
+          .context = subject_pass.context(),
+          .clock = stopwatch->clock()};
 }
 
 double percentile(std::vector<double> values, int percent) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "genotype/architecture.hpp"
@@ -26,15 +27,18 @@ struct LatencyReport {
   double canary_p90 = 0.0;
   std::int64_t repeats = 0;  ///< timed calls of either
   std::int64_t context = 0;  ///< tokens of a sequence
+  std::string clock;         ///< what timed them: "steady clock" or "CUDA events"
 
   /// p50 in units of the canary's: what is left of the machine's speed cancels.
   [[nodiscard]] double relative() const { return p50 / canary_p50; }
 };
 
-/// Times forward passes by the steady clock, until the device is done. Calls of the subject and of
-/// a canary, something known of the same sizes, take turns and change who is first, so that a drift
-/// of the machine's speed meets both and shows in the canary. Cost: twice (repeats + warm_up)
-/// calls; nothing else should run meanwhile.
+/// Times forward passes: on a CUDA device by events on its stream before and after the pass, so
+/// that waking up the waiting thread does not count, elsewhere by the steady clock until the device
+/// is done. On a GPU, too, it is the time of operations given one by one: where they are small,
+/// that of giving them. Calls of the subject and of a canary, something known of the same sizes,
+/// take turns and change who is first, so that a drift of the machine's speed meets both and shows
+/// in the canary. Cost: twice (repeats + warm_up) calls; nothing else should run meanwhile.
 ///
 /// @throws InputError for settings out of their range or an architecture that is not valid.
 LatencyReport measure_latency(const Architecture& subject, const Architecture& canary,

@@ -17,6 +17,12 @@
 #include "core/format.hpp"
 #include "nn/torch_compat.hpp"
 
+#ifdef NAS_TORCH_CUDA
+#include <ATen/Functions.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#endif
+
 namespace nas::nn {
 
 struct MemoryScope::Account {
@@ -189,5 +195,34 @@ std::int64_t MemoryScope::current_bytes() const { return account_->current; }
 std::int64_t MemoryScope::requested_bytes() const { return account_->requested; }
 
 std::int64_t MemoryScope::peak_bytes() const { return account_->peak; }
+
+#ifdef NAS_TORCH_CUDA
+namespace {
+
+/// Of both of the allocator's pools, that for small blocks and that for large ones.
+auto allocated_bytes(int device) {
+  return c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device))
+      .allocated_bytes.front();
+}
+
+}  // namespace
+
+DeviceMemoryScope::DeviceMemoryScope(const std::string& device) {
+  const c10::Device place(device);
+  if (!place.is_cuda()) return;
+  index_ = place.has_index() ? place.index() : c10::cuda::current_device();
+  (void)at::empty({0}, at::TensorOptions(place));  // there is an allocator once something was asked
+  c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(index_));
+  before_ = allocated_bytes(index_).current;
+}
+
+std::int64_t DeviceMemoryScope::peak_bytes() const {
+  return index_ < 0 ? 0 : allocated_bytes(index_).peak - before_;
+}
+#else
+DeviceMemoryScope::DeviceMemoryScope(const std::string& /*device*/) {}
+
+std::int64_t DeviceMemoryScope::peak_bytes() const { return 0; }
+#endif
 
 }  // namespace nas::nn

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace nas::nn {
 
@@ -38,6 +39,24 @@ class MemoryScope {
 
  private:
   std::shared_ptr<Account> account_;
+};
+
+/// Watches the memory of tensors on a CUDA device, as LibTorch's caching allocator there counts it:
+/// what it has handed out, to any thread. What it keeps for reuse is not in it. One scope a device
+/// at a time: a second one begins the first one's peak anew.
+class DeviceMemoryScope {
+ public:
+  /// @param device  "cpu", "cuda", "cuda:0", ...; on the CPU, and in a LibTorch without CUDA,
+  /// nothing is counted.
+  explicit DeviceMemoryScope(const std::string& device);
+
+  /// @return the most bytes at once so far, beyond those at the scope's beginning; 0 where nothing
+  /// is counted.
+  [[nodiscard]] std::int64_t peak_bytes() const;
+
+ private:
+  int index_ = -1;  ///< of the device; -1 = nothing is counted
+  std::int64_t before_ = 0;
 };
 
 }  // namespace nas::nn

@@ -470,12 +470,15 @@ std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpu
   const auto count = static_cast<std::int64_t>(jobs.size());
   std::vector<TrainingResult> results(jobs.size());
   const nn::MemoryScope memory(context.memory_limit * count);
+  const nn::DeviceMemoryScope device_memory(context.device);
   const auto lack = train_array(jobs, corpus, context, results);
+  const auto peak =
+      torch::Device(context.device).is_cpu() ? memory.peak_bytes() : device_memory.peak_bytes();
   for (auto& result : results) {
     if (!lack.empty() && result.status == Status::failed) {
       result = {.status = Status::out_of_memory, .reason = lack, .curve = {}};
     }
-    result.peak_bytes = memory.peak_bytes() / count;
+    result.peak_bytes = peak / count;
   }
   nn::release_cached_memory();  // the next mechanism has other sizes
   return results;

@@ -8,6 +8,7 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 
 #include "core/error.hpp"
 #include "search/objective.hpp"
@@ -63,7 +64,17 @@ TEST(Latency, IsMeasuredOfEitherPart) {
     EXPECT_EQ(report.relative(), report.p50 / report.canary_p50);
     EXPECT_EQ(report.repeats, 50);
     EXPECT_EQ(report.context, 8);
+    EXPECT_EQ(report.clock, "steady clock");
   }
+}
+
+TEST(Latency, IsTimedByEventsOnAGpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";
+  auto settings = settings_for(Part::model);
+  settings.pass.device = "cuda:0";
+  const auto report = measure_latency(small_model(), small_model(), settings);
+  EXPECT_EQ(report.clock, "CUDA events");
+  EXPECT_GT(report.p50, 0.0);
 }
 
 // 64 times the scores and 8 times the rest, so that no noise hides it.
@@ -163,6 +174,7 @@ TEST(LatencyObjective, RecordsWhatWasMeasured) {
     EXPECT_EQ(measured.at("repeats"), 50);
     EXPECT_EQ(measured.at("threads"), 1);
     EXPECT_EQ(measured.at("device"), "cpu");
+    EXPECT_EQ(measured.at("clock"), "steady clock");
     EXPECT_EQ(measured.at("batch"), 2);
     EXPECT_EQ(measured.at("context"), 8);
     EXPECT_EQ(measured.at("part"), "attention");

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 #include <torch/types.h>
 
 #include "core/error.hpp"
@@ -106,6 +107,24 @@ TEST(Memory, LimitNamesSizesAndLeavesEverythingAsItWas) {
   EXPECT_EQ(scope.current_bytes(), 2 * kMebi);
   EXPECT_EQ(scope.peak_bytes(), 2 * kMebi);
   EXPECT_EQ(floats(kMebi / 4).numel(), kMebi / 4);
+}
+
+TEST(DeviceMemory, CountsNothingOnTheCpu) {
+  const DeviceMemoryScope scope("cpu");
+  const auto kept = floats(kMebi);
+  EXPECT_EQ(scope.peak_bytes(), 0);
+}
+
+TEST(DeviceMemory, IsThePeakBeyondTheBeginning) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";
+  const auto on_device = at::TensorOptions(at::kFloat).device("cuda:0");
+  const auto before = at::empty({kMebi}, on_device);
+  const DeviceMemoryScope scope("cuda:0");
+  EXPECT_EQ(scope.peak_bytes(), 0);
+  at::empty({2 * kMebi}, on_device);
+  EXPECT_EQ(scope.peak_bytes(), 8 * kMebi);
+  at::empty({kMebi}, on_device);
+  EXPECT_EQ(scope.peak_bytes(), 8 * kMebi);
 }
 
 Architecture small_model() {

@@ -31,6 +31,7 @@ Objective latency(const Parameters& settings) {
                                   {"numerical_mode", to_string(subject.numerical_mode)},
                                   {"threads", subject.threads},
                                   {"device", subject.device},
+                                  {"clock", report.clock},
                                   {"batch", here.pass.batch},
                                   {"context", report.context},
                                   {"part", part}};
