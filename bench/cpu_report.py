@@ -4,10 +4,10 @@ A measurement is what side_by_side writes as cpu.json. `rounds` holds one entry 
 one mechanism, one after another, the base again at the end. Only entries with `kept` count.
 """
 
-import math
-import random
 import statistics
 from xml.sax.saxutils import escape
+
+from harness import (MAX_LOSS_DIFFERENCE, bootstrap_interval, cell, departure, is_unclear, megabytes, svg, tick_step)
 
 # key -> (name in tables, colour in light, colour in dark). The order is that of runs, tables and pictures.
 COMPETITORS = {
@@ -19,8 +19,6 @@ COMPETITORS = {
     "fast": ("fast", "#7a4fa3", "#a583cc"),
 }
 MAX_WALL_PER_CPU = 1.05  # above it, at one thread, something else had the core
-MAX_LOSS_DIFFERENCE = 0.02  # of the last loss, relative: seeds and dropout masks differ, the mathematics must not
-RESAMPLES = 5000
 
 
 def name_of(competitor):
@@ -44,20 +42,6 @@ def wall_per_cpu(result):
 
 def last_loss(result):
     return statistics.fmean(losses[-1] for losses in by_copy(result["loss"]))
-
-
-def bootstrap_interval(values):
-    """95 % percentile interval of the median; None for fewer than two values. The same values give the same interval."""
-    if len(values) < 2:
-        return None
-    source = random.Random(20260101)
-    medians = sorted(statistics.median(source.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES) - 1]
-
-
-def departure(ratio):
-    """How far a ratio is from 1, alike on both sides: 0.8 and 1.25 both give 0.25."""
-    return max(ratio, 1.0 / ratio) - 1.0
 
 
 def base_of(competitors):
@@ -90,7 +74,6 @@ def summarise(data):
             ratios = [best_step(a[competitor]["cpu_seconds"]) / best_step(a[base]["cpu_seconds"]) for a in first]
             wall_ratios = [best_step(a[competitor]["wall_seconds"]) / best_step(a[base]["wall_seconds"]) for a in first]
             ratio, interval = statistics.median(ratios), bootstrap_interval(ratios)
-            unclear = departure(ratio) <= spread or interval is None or interval[0] <= 1.0 <= interval[1]
             # One thread: its CPU time. Several: the peak is that of all of them, so the clock on the wall.
             peak_fraction = [flop / (seconds * entry["gemm_gflops"] * 1e9)
                              for seconds, entry in zip(cpu if threads == 1 else wall, rounds)
@@ -104,7 +87,7 @@ def summarise(data):
                 "interval": interval,
                 "ratios": ratios,
                 "wall_ratio": statistics.median(wall_ratios),
-                "unclear": competitor != base and unclear,
+                "unclear": competitor != base and is_unclear(ratio, interval, spread),
                 "peak_fraction": statistics.median(peak_fraction) if peak_fraction else None,
                 "peak_rss_bytes": statistics.median(result["peak_rss_bytes"] for result in results),
                 "peak_bytes": results[-1]["peak_bytes"],
@@ -127,14 +110,6 @@ def different_losses(summaries):
                 complaints.append(f"{name_of(row['competitor'])} on {summary['mechanism']} ends at a loss of "
                                   f"{row['last_loss']:.4f}, {name_of(summary['base'])} at {expected:.4f}")
     return complaints
-
-
-def cell(text):
-    return str(text).replace("|", "\\|")
-
-
-def megabytes(value):
-    return "-" if value is None else f"{value / 1e6:,.0f}"
 
 
 def table(summaries):
@@ -234,26 +209,6 @@ def markdown(data, summaries):
     return "\n".join(lines) + "\n"
 
 
-def tick_step(limit):
-    """A step of 1, 2 or 5 times a power of ten that gives at most eight ticks up to the limit."""
-    power = 10.0 ** math.floor(math.log10(limit / 8))
-    return next(power * factor for factor in (1, 2, 5, 10) if limit / (power * factor) <= 8)
-
-
-# Both themes are written out: a viewer without media queries shows the light one, on its own background.
-STYLE = """
-.paper { fill: #ffffff } .ink { fill: #1f2933 } .muted { fill: #5b6773 } .grid { stroke: #dfe5ea } .base { stroke: #c0392b }
-.band { fill: #c0392b; fill-opacity: 0.12 } .whisker { stroke: #1f2933 } .under { stroke: #ffffff }
-.halo { stroke: #ffffff; stroke-width: 4; stroke-linejoin: round; paint-order: stroke }
-%s
-@media (prefers-color-scheme: dark) {
-.paper { fill: #14191f } .ink { fill: #e6ebf0 } .muted { fill: #a3afbb } .grid { stroke: #323c46 } .base { stroke: #ff8a7a }
-.band { fill: #ff8a7a; fill-opacity: 0.16 } .whisker { stroke: #e6ebf0 } .under, .halo { stroke: #14191f }
-%s
-}
-"""
-
-
 def picture(data, summaries):
     """cpu.svg: a bar a competitor, grouped by mechanism; whiskers are the intervals, the band is the A/A spread."""
     left, right, bar, gap, heading = 230, 104, 18, 5, 30
@@ -300,17 +255,11 @@ def picture(data, summaries):
     parallel = f"{settings['threads']} thread{'s' if settings['threads'] > 1 else ''}" + (
         f", {settings['copies']} trainings at once" if settings["copies"] > 1 else "")
     bases = " or ".join(sorted({name_of(summary["base"]) for summary in summaries}))
-    colours = [" ".join(f".{key} {{ fill: {entry[theme]} }}" for key, entry in COMPETITORS.items()) for theme in (1, 2)]
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{bottom + 50}" '
-        f'viewBox="0 0 {width} {bottom + 50}" font-family="Helvetica, Arial, \'DejaVu Sans\', sans-serif" font-size="13">',
-        f"<style>{STYLE % tuple(colours)}</style>",
-        f'<rect class="paper" width="{width}" height="{bottom + 50}"/>',
+    return svg(width, bottom + 50, COMPETITORS, [
         f'<text class="ink" x="14" y="28" font-size="18" font-weight="bold">CPU time of a training step, against '
         f'{escape(bases)}</text>',
         f'<text class="muted" x="14" y="50">{escape(data["machine"]["processor"])}, {parallel}; median over '
         f'{settings["rounds"]} rounds, whiskers 95 %, band: the base against itself</text>',
         *axis, *body,
         f'<text class="ink" x="{left + (width - left - right) / 2}" y="{bottom + 38}" text-anchor="middle">'
-        'CPU time / CPU time of the base (smaller is faster)</text>',
-        "</svg>", ""])
+        'CPU time / CPU time of the base (smaller is faster)</text>'])
