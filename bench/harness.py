@@ -18,6 +18,13 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 DEFAULT_PROGRAMS = ("build/release/bin/training_step", "build/ci/bin/training_step")
+MECHANISMS = (
+    "dot|softmax|none|sqrt_d|bias|0.1",
+    "dot|topk_quarter|none|sqrt_d|bias|0.1",
+    "additive|softmax|none|sqrt_d|bias|0.1",
+    "silu_dot|relu_norm|output_gate|sqrt_d|bias|0.1",
+    "cosine|sigmoid_norm|normed_highway|sequence_mean|bias|0.1",
+)
 TOKEN_SEED = 20260101
 # What a user's shell may hold and no competitor is to inherit.
 CLEARED = ("GLIBC_TUNABLES", "LD_PRELOAD", "MALLOC_", "OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "ATEN_", "DNNL_",

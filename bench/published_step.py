@@ -3,14 +3,17 @@
 
     published_step.py --published FOLDER --mechanism 'dot|softmax|none|sqrt_d|bias|0.1' --tokens FILE
 
-The steps are those of its own train_and_evaluate(): its model, optimiser, clipping and two .item() calls. Only three things
-around it are ours: the batches come from FILE through a torch DataLoader, which reads the clock whenever the loop asks for
-the next batch; the progress bar is silent and keeps the losses it is shown; nothing is evaluated afterwards. One JSON object
-on stdout, with the keys of the program training_step. --wait: prints "ready" before the first step and begins at a line on
-stdin, so that copies can start together. --versions: imports everything, prints the versions, trains nothing.
+The steps are those of its own train_and_evaluate(): its model, optimiser, clipping and two .item()
+calls. Only three things around it are ours: the batches come from FILE through a torch DataLoader,
+which reads the clock whenever the loop asks for the next batch; the progress bar is silent and
+keeps the losses it is shown; nothing is evaluated afterwards. One JSON object on stdout, with the
+keys of the program training_step. --wait: prints "ready" before the first step and begins at a line
+on stdin, so that copies can start together. --on-request: trains at every line on stdin, as
+rivals_torch.py does. --versions: imports everything, prints the versions, trains nothing.
 
-FILE: little-endian int32 tokens, windows of context + 1 tokens; step s takes windows [s * batch, (s + 1) * batch), modulo
-their number. The standard library is all that importing this file needs; running it needs torch and numpy.
+FILE: little-endian int32 tokens, windows of context + 1 tokens; step s takes windows [s * batch, (s
++ 1) * batch), modulo their number. The standard library is all that importing this file needs;
+running it needs torch and numpy.
 """
 
 import argparse
@@ -190,7 +193,7 @@ def train(arguments, modules):
     torch.manual_seed(arguments.seed)
     with tempfile.TemporaryDirectory() as scratch:  # its configuration makes a folder for checkpoints
         config = modules["config"].Config(vocab_size=arguments.vocabulary, max_seq_len=arguments.context,
-                                          batch_size=arguments.batch, train_steps=steps, eval_steps=0, device="cpu",
+                                          batch_size=arguments.batch, train_steps=steps, eval_steps=0, device=arguments.device,
                                           checkpoint_dir=os.path.join(scratch, "checkpoints"))
     batches = token_batches(arguments, steps)
     model = modules["model"].TinyTransformer(config, gene)
@@ -205,15 +208,31 @@ def train(arguments, modules):
         raise RuntimeError(f"the published loop asked for {len(clocks)} batches and showed {len(SilentBar.losses)} losses "
                            f"in {steps} steps; {steps + 1} and {steps} are expected: is it another version of that code?")
     timed = list(zip(clocks[arguments.warm_up:], clocks[arguments.warm_up + 1:]))
+    SilentBar.losses, losses = [], SilentBar.losses
     return {
         "cpu_seconds": [after[0] - before[0] for before, after in timed],
         "wall_seconds": [after[1] - before[1] for before, after in timed],
-        "loss": SilentBar.losses,
+        "loss": losses,
         "peak_rss_bytes": peak_rss_bytes(),
         "peak_bytes": None,
         "page_faults": clocks[-1][2] - clocks[arguments.warm_up][2],
         "flop_per_step": None,
     }
+
+
+def train_on_request(arguments, modules):
+    """A training from the start at every line on stdin, with a line of what its steps took after the warm-up; the loop itself
+    waits for the device at every step."""
+    import torch
+    begin = time.perf_counter()
+    torch.zeros(1, device=arguments.device)
+    print(json.dumps({"ready": True, "prepare_seconds": time.perf_counter() - begin}), flush=True)
+    for _ in sys.stdin:
+        result = train(arguments, modules)
+        print(json.dumps({"seconds": sum(result["wall_seconds"]), "model_steps": arguments.steps,
+                          "loss": result["loss"][-1]}), flush=True)
+    on_gpu = arguments.device.startswith("cuda")
+    print(json.dumps({"peak_bytes": torch.cuda.max_memory_allocated() if on_gpu else None}), flush=True)
 
 
 def versions(folder):
@@ -233,6 +252,9 @@ def main():
                           ("steps", 5), ("seed", 1)):
         parser.add_argument("--" + name, type=int, default=default, help=f"default {default}")
     parser.add_argument("--wait", action="store_true", help="begin at a line on stdin")
+    parser.add_argument("--device", default="cpu", help="default cpu")
+    parser.add_argument("--tf32", type=int, choices=(0, 1), default=0, help="float32 products in TensorFloat-32; default 0")
+    parser.add_argument("--on-request", action="store_true", help="train at every line on stdin")
     parser.add_argument("--versions", action="store_true", help="print the versions only")
     arguments = parser.parse_args()
     try:
@@ -242,7 +264,11 @@ def main():
             raise ValueError("--tokens is missing: a file of int32 tokens")
         import torch
         torch.set_num_threads(arguments.threads)
+        torch.backends.cuda.matmul.allow_tf32 = bool(arguments.tf32)
         modules = import_published(folder)
+        if arguments.on_request:
+            train_on_request(arguments, modules)
+            return 0
         result = {"mode": "published", "mechanism": arguments.mechanism, "allocator": "torch", "threads": arguments.threads}
         if not arguments.versions:
             result.update(train(arguments, modules))

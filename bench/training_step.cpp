@@ -1,5 +1,5 @@
 // Times training steps of the whole model in a process of its own and prints one JSON object: what
-// bench/side_by_side compares with other programs.
+// bench/side_by_side and bench/side_by_side_gpu compare with other programs.
 
 #include <algorithm>
 #include <array>
@@ -45,6 +45,10 @@ struct Settings {
   int copies = 1;
   std::string tokens;
   std::string allocator;
+  std::string device;
+  double dropout = 0.0;
+  std::string save_start;
+  bool tf32 = false;
 };
 
 double cpu_seconds(clockid_t clock) {
@@ -102,9 +106,61 @@ Architecture architecture_of(const Settings& settings) {
   architecture.mechanism = parse_mechanism(settings.mechanism, architecture.semantics);
   architecture.context = settings.context;
   architecture.vocabulary = settings.vocabulary;
+  architecture.dropout = settings.dropout;
   require_valid(architecture);
   return architecture;
 }
+
+/// A model, its optimiser and what is trained on.
+class Training {
+ public:
+  Training(const Settings& settings, const std::vector<std::int32_t>& windows)
+      : settings_(settings),
+        windows_(windows),
+        model_(architecture_of(settings), parse_numerical_mode(settings.mode)),
+        optimizer_(begun(), {.learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0}) {}
+
+  /// @return the loss before the step, on the device.
+  torch::Tensor step() {
+    const auto [input, target] = batch_of(windows_, settings_, step_);
+    const nn::Pass pass{.training = true, .seed = derive_seed(1, 0, "dropout", step_++)};
+    const auto loss = model_.loss(input.to(settings_.device), target.to(settings_.device), pass);
+    loss.backward();
+    optimizer_.step();
+    return loss.detach();
+  }
+
+  void synchronize() const {
+    if (torch::Device(settings_.device).is_cuda()) torch::cuda::synchronize();
+  }
+
+ private:
+  const nn::Transformer& begun() {
+    model_.initialise(1, 0);
+    if (!settings_.save_start.empty()) save_start();
+    model_.to(settings_.device);
+    return model_;
+  }
+
+  /// A line of JSON, the shapes by name in the order of what follows: the values as float32.
+  void save_start() const {
+    std::ofstream file(settings_.save_start, std::ios::binary);
+    nlohmann::ordered_json shapes;
+    for (const auto& [name, tensor] : model_.parameters()) shapes[name] = tensor.sizes().vec();
+    file << shapes << "\n";
+    for (const auto& [name, tensor] : model_.parameters()) {
+      file.write(static_cast<const char*>(tensor.data_ptr()),
+                 static_cast<std::streamsize>(tensor.nbytes()));
+    }
+    if (!file.flush()) throw InputError("--save-start " + settings_.save_start + ": not writable");
+  }
+
+  const Settings& settings_;
+  const std::vector<std::int32_t>& windows_;
+  nn::Transformer model_;
+  Optimizer optimizer_;
+  int step_ = 0;
+};
 
 struct Timing {
   std::vector<double> cpu, wall, loss;
@@ -117,9 +173,7 @@ Timing train(const Settings& settings, const std::vector<std::int32_t>& windows)
   at::set_num_threads(settings.threads);
   std::optional<nn::MemoryScope> memory;
   if (settings.allocator == "ours") memory.emplace();
-  nn::Transformer model(architecture_of(settings), parse_numerical_mode(settings.mode));
-  model.initialise(1, 0);
-  Optimizer optimizer(model, {.learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0});
+  Training training(settings, windows);
   // Several trainings at once: each thread's own time; one: also that of its helpers.
   const auto clock = settings.copies > 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
   Timing timing;
@@ -130,14 +184,9 @@ Timing train(const Settings& settings, const std::vector<std::int32_t>& windows)
       faults = page_faults();
       requested = memory ? memory->requested_bytes() : 0;
     }
-    const auto [input, target] = batch_of(windows, settings, step);
     const auto wall = std::chrono::steady_clock::now();
     const double cpu = cpu_seconds(clock);
-    const nn::Pass pass{.training = true, .seed = derive_seed(1, 0, "dropout", step)};
-    const auto loss = model.loss(input, target, pass);
-    loss.backward();
-    optimizer.step();
-    timing.loss.push_back(loss.item<double>());
+    timing.loss.push_back(training.step().item<double>());
     if (step < settings.warm_up) continue;
     timing.cpu.push_back(cpu_seconds(clock) - cpu);
     timing.wall.push_back(
@@ -202,6 +251,42 @@ std::vector<std::string> all_mechanisms(Semantics semantics) {
     }
   }
   return {names.begin(), names.end()};
+}
+
+/// Trains on request: "ready" once the warm-up is done, then for each line of the standard input
+/// `steps` more steps with one synchronisation at their end and a line of what they took; at the
+/// end of the input a last line with the peak of memory. Nobody waits for a loss in between.
+void train_on_request(const Settings& settings) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds_since = [](auto then) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+  };
+  at::set_num_threads(settings.threads);
+  const nn::MemoryScope memory;
+  const nn::DeviceMemoryScope device_memory(settings.device);
+  const auto windows = read_windows(settings);
+  Training training(settings, windows);
+  for (int step = 0; step < settings.warm_up; ++step) training.step();
+  training.synchronize();
+  std::cout << nlohmann::json{{"ready", true},
+                              {"prepare_seconds", seconds_since(start)},
+                              {"flop_per_step", 3.0 * static_cast<double>(settings.batch) *
+                                                    forward_flops(architecture_of(settings))},
+                              {"versions", versions()}}
+            << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto begin = std::chrono::steady_clock::now();
+    torch::Tensor loss;
+    for (int step = 0; step < settings.steps; ++step) loss = training.step();
+    training.synchronize();
+    std::cout << nlohmann::json{{"seconds", seconds_since(begin)},
+                                {"model_steps", settings.steps},
+                                {"loss", loss.item<double>()}}
+              << std::endl;
+  }
+  std::cout << nlohmann::json{{"peak_bytes", settings.device == "cpu" ? memory.peak_bytes()
+                                                                      : device_memory.peak_bytes()}}
+            << std::endl;
 }
 
 nlohmann::json result_of(const Settings& settings) {
@@ -271,7 +356,14 @@ int run(int argc, char** argv) {
                                      "timed steps")(
       "copies", options::value(&settings.copies)->default_value(1), "trainings at once")(
       "tokens", text(settings.tokens, ""), "file of int32 windows of context + 1; empty: random")(
-      "allocator", text(settings.allocator, "ours"), "ours, or torch: LibTorch's own");
+      "allocator", text(settings.allocator, "ours"), "ours, or torch: LibTorch's own")(
+      "device", text(settings.device, "cpu"), "cpu, cuda, cuda:0, ...")(
+      "dropout", options::value(&settings.dropout)->default_value(0.1),
+      "of the embedding and the feed-forward layers; attention's is in the mechanism")(
+      "tf32", options::value(&settings.tf32)->default_value(false),
+      "0, or 1: float32 products of a CUDA device in TensorFloat-32")(
+      "save-start", text(settings.save_start, ""), "file for the initial parameters")(
+      "on-request", "trains `steps` more at every line of the standard input");
   options::variables_map given;
   options::store(options::parse_command_line(argc, argv, description), given);
   options::notify(given);
@@ -297,6 +389,12 @@ int run(int argc, char** argv) {
     std::cout << nlohmann::json{{"gemm_gflops", gemm_gflops(settings.threads)},
                                 {"versions", versions()}}
               << "\n";
+    return 0;
+  }
+  settings.device = nn::resolve_device(settings.device);
+  at::globalContext().setAllowTF32CuBLAS(settings.tf32);
+  if (given.contains("on-request")) {
+    train_on_request(settings);
     return 0;
   }
   if (settings.mechanism != "all") {

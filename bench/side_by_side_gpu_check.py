@@ -1,0 +1,114 @@
+"""Tests what side_by_side_gpu does besides running programs, on made-up numbers: `side_by_side_gpu --self-check`."""
+
+import random
+import sys
+import xml.etree.ElementTree
+
+import gpu_report
+
+SVG = "{http://www.w3.org/2000/svg}"
+MIXED = "dot|softmax|none|sqrt_d|bias|0.1,additive|softmax|none|sqrt_d|bias|0.1"
+MODELS = {"vmap8": 8, "ours-array8": 8}
+
+
+def made_up(groups, noise=0.01, rounds=5):
+    """A measurement whose true times are known: (mechanism, precision) -> competitor -> milliseconds a model-step."""
+    source = random.Random(7)
+
+    def sample(competitor, milliseconds):
+        steps = 200 * MODELS.get(competitor, 1)
+        return {"seconds": 1e-3 * milliseconds * steps * (1.0 + noise * source.random()), "model_steps": steps, "loss": 9.1}
+
+    return {
+        "date": "2026-01-01", "command": "bench/side_by_side_gpu", "device_state": [], "left_out": [], "not_reached": [],
+        "machine": {"processor": "made-up processor", "cores": 2, "kernel": "none", "c_library": "none"},
+        "peaks": {"device": "made-up device", "gemm_fp32": 5e13, "gemm_tf32": None, "gemm_bf16": 7e14,
+                  "copy_bytes_per_second": 4e12},
+        "versions": {"PyTorch": {"torch": "0"}}, "gate": {"words": "equal", "worst": {}}, "seconds": 500.0,
+        "settings": {"batch": 32, "context": 128, "vocabulary": 10000, "warm_up": 20, "steps": 200, "rounds": rounds,
+                     "minutes": 9.0, "mixed": MIXED.split(","), "tokens": "made up"},
+        "groups": [{"mechanism": mechanism, "precision": precision, "flop_per_step": 4e10,
+                    "prepared": {competitor: {"prepare_seconds": 3.0, "peak_bytes": 1e9} for competitor in times},
+                    "rounds": [{"samples": {competitor: sample(competitor, ms) for competitor, ms in times.items()},
+                                "again": sample("loop", times["loop"])} for _ in range(rounds)]}
+                   for (mechanism, precision), times in groups.items()]}
+
+
+TRUTH = {"loop": 3.0, "eager": 3.0, "graph": 1.0, "vmap8": 0.5, "ours-graph": 0.6, "ours-array8": 0.15}
+
+
+def check_statistics():
+    summary, = gpu_report.summarise(made_up({(gpu_report.BASELINE, "fp32"): TRUTH}))
+    rows = {row["competitor"]: row for row in summary["rows"]}
+    assert set(rows) == set(TRUTH) and 0.0 < summary["same_spread"] < 0.011
+    for competitor, row in rows.items():
+        assert abs(1e3 * row["seconds"] / TRUTH[competitor] - 1.0) < 0.011, row
+        assert abs(row["ratio"] / (TRUTH[competitor] / 3.0) - 1.0) < 0.011, row
+        low, high = row["interval"]
+        assert low <= row["ratio"] <= high and high - low < 0.02, row
+        assert row["unclear"] == (competitor == "eager"), row
+    # 40 GFLOP in 0.6 ms at a peak of 50 TFLOP/s; 4096 tokens in that time
+    assert abs(rows["ours-graph"]["peak_fraction"] - 4e10 / 0.6e-3 / 5e13) < 0.03, rows["ours-graph"]
+    assert abs(rows["ours-graph"]["tokens_per_second"] / (4096 / 0.6e-3) - 1.0) < 0.011
+
+
+def check_left_out():
+    """A competitor that failed in a later round is not in the table, and every reason is."""
+    data = made_up({(gpu_report.BASELINE, "fp32"): TRUTH})
+    del data["groups"][0]["rounds"][3]["samples"]["graph"]
+    data["left_out"] = [{"competitor": competitor, "mechanism": MIXED, "precision": "fp32", "why": "out of | memory"}
+                        for competitor in ("graph", "compiled")]
+    data["not_reached"] = [{"mechanism": MIXED, "precision": "bf16"}]
+    summaries = gpu_report.summarise(data)
+    assert all(row["competitor"] != "graph" for row in summaries[0]["rows"])
+    text = gpu_report.markdown(data, summaries)
+    assert ("| left out | out of \\| memory: CUDA graph (2 mixed mechanisms, fp32), "
+            "torch.compile, max-autotune (2 mixed mechanisms, fp32) |" in text), text
+    assert "| not reached in time | 2 mixed mechanisms, bf16 |" in text
+
+
+def check_losses():
+    data = made_up({(gpu_report.BASELINE, "fp32"): TRUTH})
+    assert not gpu_report.different_losses(gpu_report.summarise(data))
+    for wrong in (8.0, float("nan")):
+        data["groups"][0]["rounds"][0]["samples"]["graph"]["loss"] = wrong
+        complaint, = gpu_report.different_losses(gpu_report.summarise(data))
+        assert complaint.startswith("CUDA graph on " + gpu_report.BASELINE), complaint
+
+
+def check_tables():
+    """A table a precision, every row as wide as its head; predictions only where there are any, and by that name."""
+    data = made_up({(gpu_report.BASELINE, "fp32"): TRUTH, (MIXED, "fp32"): TRUTH, (gpu_report.BASELINE, "tf32"): TRUTH})
+    lines = gpu_report.markdown(data, gpu_report.summarise(data)).splitlines()
+    titles = [line for line in lines if line.startswith("## ")]
+    assert titles == ["## float32", "## TensorFloat-32", "## How it was taken"], titles
+    rows = [line.replace("\\|", "") for line in lines if line.startswith("| ") and line.count(" | ") > 5]
+    assert len(rows) == 2 + 3 * len(TRUTH) and len({row.count("|") for row in rows}) == 1, rows
+    assert "predicted" in rows[0]
+    assert any("ordinary loop (base)" in row and "2.5-3.5" in row and "A/A" in row for row in rows)
+    own = [row.split(" | ") for row in rows if "ours, array of 8" in row]
+    assert [row[3] for row in own] == ["-", "-", "0.13-0.2"], own
+    assert own[2][8] == "-", own  # no peak was measured in that precision
+
+
+def check_picture():
+    data = made_up({(gpu_report.BASELINE, "tf32"): TRUTH, (MIXED, "bf16"): TRUTH})
+    root = xml.etree.ElementTree.fromstring(gpu_report.picture(data, gpu_report.summarise(data)))
+    width = float(root.get("width"))
+    places = {dot.get("class"): float(dot.get("cx")) for dot in root.iter(SVG + "circle")}
+    assert set(places) == set(TRUTH) and all(0.0 < x < width for x in places.values())
+    # A logarithmic axis: from 3 to 1 it is as far as from 1 to 1/3.
+    unit = (places["loop"] - places["graph"]) / (places["graph"] - places["ours-array8"])
+    assert abs(unit - 0.579) < 0.02, unit  # log(3) / log(1 / 0.15)
+    labels = [text.text for text in root.iter(SVG + "text")]
+    assert any("2 mixed mechanisms, bfloat16" == text for text in labels), labels
+    assert any(text.startswith("made-up device") for text in labels)
+
+
+def run():
+    """0 if every check holds; the first that does not raises."""
+    checks = [check for name, check in sorted(globals().items()) if name.startswith("check_")]
+    for check in checks:
+        check()
+    print(f"side_by_side_gpu: {len(checks)} checks passed", file=sys.stderr)
+    return 0

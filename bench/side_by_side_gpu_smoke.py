@@ -1,0 +1,96 @@
+"""Runs side_by_side_gpu on the CPU with tiny sizes: side_by_side_gpu_smoke.py TRAINING_STEP.
+
+Exit status 77: no Python has torch.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPT = os.path.join(HERE, "side_by_side_gpu")
+PROGRAM = ""
+TINY = ("--smoke", "--rounds", "1", "--steps", "2")
+
+
+def run(*arguments, program=None):
+    return subprocess.run([sys.executable, SCRIPT, "--program", program or PROGRAM, *arguments], capture_output=True, text=True,
+                          check=False)
+
+
+def results():
+    """What lies in bench/results: no smoke may change it."""
+    folder = os.path.join(HERE, "results")
+    return {name: os.stat(os.path.join(folder, name)).st_mtime_ns for name in os.listdir(folder)}
+
+
+class Smoke(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = temporary.name
+        self.before = results()
+
+    def tearDown(self):
+        self.assertEqual(results(), self.before)
+
+    def measure(self, *arguments, program=None):
+        output = os.path.join(self.folder, "out")
+        done = run(*TINY, "--output", output, *arguments, program=program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(os.listdir(output)), ["gpu.json", "gpu.md", "gpu.svg"])
+        with open(os.path.join(output, "gpu.json"), encoding="utf-8") as file:
+            return json.load(file), done.stderr
+
+    def test_measures_who_can_run_and_names_who_cannot(self):
+        data, _ = self.measure("--competitors", "loop,eager,graph,vmap8,ours")
+        baseline, mixed = data["summary"]
+        shown = [row["competitor"] for row in baseline["rows"]]
+        self.assertEqual([c for c in shown if c != "vmap8"], ["loop", "eager", "ours"])  # vmap depends on the version of torch
+        self.assertEqual([row["competitor"] for row in mixed["rows"]], ["loop", "eager"])
+        self.assertLess(data["gate"]["worst"]["fp32"], 1e-5)
+        left = {(entry["competitor"], entry["precision"]): entry["why"] for entry in data["left_out"]}
+        self.assertIn("needs a CUDA device, for a CUDA graph", left["graph", "fp32"])
+        self.assertIn(("graph", "bf16"), left)
+        for row in baseline["rows"]:
+            self.assertGreater(row["seconds"], 0.0)
+
+    def test_whoever_computes_something_else_is_left_out(self):
+        """A program that trains another mechanism than it is asked for, but for the reference."""
+        wrong = os.path.join(self.folder, "training_step")
+        with open(wrong, "w", encoding="utf-8") as file:
+            file.write(f"#!{sys.executable}\nimport os, sys\narguments = sys.argv[1:]\nif 'exact' in arguments:\n"
+                       "    arguments = [word.replace('dot|softmax', 'cosine|softmax') for word in arguments]\n"
+                       f"os.execv({PROGRAM!r}, ['training_step', *arguments])\n")
+        os.chmod(wrong, 0o755)
+        data, _ = self.measure("--competitors", "loop,ours", program=wrong)
+        left = {entry["competitor"]: entry["why"] for entry in data["left_out"]}
+        self.assertIn("without dropout, the reference's are", left["ours"])
+        self.assertEqual([row["competitor"] for row in data["summary"][0]["rows"]], ["loop"])
+
+    def test_refuses_bad_input(self):
+        nowhere = os.path.join(self.folder, "nowhere")
+        for arguments, text in (
+                (("--smoke", "--output", os.path.join(HERE, "results")), "its numbers mean nothing, must be another folder"),
+                (("--device", "tpu"), "--device tpu: must be cuda or cuda:N"),
+                (("--smoke", "--competitors", "eager"), "must hold loop, the base of the ratios"),
+                (("--smoke", "--competitors", "loop,slow"), "--competitors 'slow': must be of loop, published"),
+                (("--smoke", "--minutes", "0"), "--minutes 0.0: must be in [0.1, 600]"),
+                (("--device", "cuda:99", "--output", nowhere), "--device cuda:99: the peaks could not be measured"),
+        ):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(text, done.stderr)
+        self.assertFalse(os.path.exists(nowhere))
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop()
+    probe = run("--device", "cuda:99", "--output", tempfile.gettempdir())
+    if "needs a Python with torch and numpy" in probe.stderr:
+        print(f"skipped: {probe.stderr.strip()}")
+        sys.exit(77)
+    unittest.main()
