@@ -12,6 +12,7 @@
 #include "nn/loss.hpp"
 #include "nn/memory.hpp"
 #include "nn/product.hpp"
+#include "nn/transformer.hpp"
 #include "training/optimizer.hpp"
 
 namespace {
@@ -58,13 +59,13 @@ void loss(benchmark::State& state, NumericalMode mode) {
 /// One linear layer, forward and backward.
 void linear(benchmark::State& state, NumericalMode mode) {
   prepare();
-  auto x = torch::randn({kRows, kWidth}).requires_grad_(true);
-  auto weight = torch::randn({4 * kWidth, kWidth}).requires_grad_(true);
-  auto bias = torch::randn({4 * kWidth}).requires_grad_(true);
-  const auto direction = torch::randn({kRows, 4 * kWidth});
+  auto x = torch::randn({1, kRows, kWidth}).requires_grad_(true);
+  auto weight = torch::randn({1, 4 * kWidth, kWidth}).requires_grad_(true);
+  auto bias = torch::randn({1, 4 * kWidth}).requires_grad_(true);
+  const auto direction = torch::randn({1, kRows, 4 * kWidth});
   const auto gradient = [&](NumericalMode way) {
     for (auto* tensor : {&x, &weight, &bias}) tensor->mutable_grad() = torch::Tensor();
-    nn::linear(x, weight, bias, way).backward(direction);
+    nn::linear(x, weight, nn::Biases::of_all(bias), way).backward(direction);
     return weight.grad();
   };
   if (!close(gradient(mode), gradient(NumericalMode::reference).clone(), tolerance(mode))) {
@@ -79,10 +80,11 @@ void linear(benchmark::State& state, NumericalMode mode) {
 /// Dropout by LibTorch (a stored mask from a serial generator) or by a counter.
 void dropout(benchmark::State& state, bool counter) {
   prepare();
-  const auto x = torch::ones({kRows, 4 * kWidth});
+  const auto x = torch::ones({1, kRows, 4 * kWidth});
   const auto run = [&](std::uint64_t seed) {
-    return counter ? nn::dropout(x, 0.1, {.training = true, .seed = seed}, 0)
-                   : torch::dropout(x, 0.1, true);
+    return counter
+               ? nn::dropout(x, nn::dropout_masks(0.1, {.training = true, .seeds = {seed}}, 0, 1))
+               : torch::dropout(x, 0.1, true);
   };
   const auto kept = run(0).count_nonzero().item<double>() / static_cast<double>(x.numel());
   if (std::abs(kept - 0.9) > 0.005) {
@@ -102,8 +104,7 @@ void gelu(benchmark::State& state, bool fused) {
   const auto masks = nn::dropout_masks(0.1, {.training = true, .seeds = {1}}, 0, 1);
   const auto gradient = [&](bool one) {
     x.mutable_grad() = torch::Tensor();
-    (one ? nn::dropped_gelu(x, masks) : nn::dropout(torch::gelu(x), masks))
-        .backward(direction);
+    (one ? nn::dropped_gelu(x, masks) : nn::dropout(torch::gelu(x), masks)).backward(direction);
     return x.grad();
   };
   if (!close(gradient(true), gradient(false).clone(), 1e-5)) {
@@ -135,10 +136,13 @@ void step(benchmark::State& state, const std::string& mechanism, NumericalMode m
     state.SkipWithError("the loss is not the reference's");
     return;
   }
-  Optimizer optimizer(model, {});
+  const auto& array = model.array();
+  Optimizer optimizer(array.parameters(), 1,
+                      [&array](const nn::Parameter& p) { return array.decays(p); });
+  const std::vector<ModelStep> first(1);
   for (auto _ : state) {
     loss_of(model).backward();
-    optimizer.step();
+    optimizer.step(first);
   }
   state.counters["tokens/s"] = benchmark::Counter(static_cast<double>(tokens.numel()),
                                                   benchmark::Counter::kIsIterationInvariantRate);

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,6 +28,7 @@
 #include "genotype/architecture.hpp"
 #include "nn/environment.hpp"
 #include "nn/memory.hpp"
+#include "nn/transformer.hpp"
 #include "training/optimizer.hpp"
 
 namespace nas {
@@ -49,6 +51,7 @@ struct Settings {
   double dropout = 0.0;
   std::string save_start;
   bool tf32 = false;
+  std::int64_t array = 1;
 };
 
 double cpu_seconds(clockid_t clock) {
@@ -100,34 +103,59 @@ std::pair<torch::Tensor, torch::Tensor> batch_of(const std::vector<std::int32_t>
   return {all.slice(1, 0, settings.context).contiguous(), all.slice(1, 1).contiguous()};
 }
 
-Architecture architecture_of(const Settings& settings) {
-  Architecture architecture;
-  architecture.semantics = parse_semantics(settings.semantics);
-  architecture.mechanism = parse_mechanism(settings.mechanism, architecture.semantics);
-  architecture.context = settings.context;
-  architecture.vocabulary = settings.vocabulary;
-  architecture.dropout = settings.dropout;
-  require_valid(architecture);
-  return architecture;
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
 }
 
-/// A model, its optimiser and what is trained on.
+/// One for each model of the array: mechanisms in turn.
+std::vector<Architecture> architectures_of(const Settings& settings) {
+  const auto mechanisms = split(settings.mechanism);
+  std::vector<Architecture> architectures;
+  for (std::int64_t model = 0; model < settings.array; ++model) {
+    Architecture architecture;
+    architecture.semantics = parse_semantics(settings.semantics);
+    architecture.mechanism = parse_mechanism(
+        mechanisms[static_cast<std::size_t>(model) % mechanisms.size()], architecture.semantics);
+    architecture.context = settings.context;
+    architecture.vocabulary = settings.vocabulary;
+    architecture.dropout = settings.dropout;
+    require_valid(architecture);
+    architectures.push_back(architecture);
+  }
+  return architectures;
+}
+
+/// An array of models, its optimiser and what is trained on.
 class Training {
  public:
   Training(const Settings& settings, const std::vector<std::int32_t>& windows)
       : settings_(settings),
         windows_(windows),
-        model_(architecture_of(settings), parse_numerical_mode(settings.mode)),
-        optimizer_(begun(), {.learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0}) {}
+        models_(architectures_of(settings), parse_numerical_mode(settings.mode),
+                torch::Device(settings.device)),
+        optimizer_(begun().parameters(), settings.array,
+                   [this](const nn::Parameter& parameter) { return models_.decays(parameter); }) {}
 
-  /// @return the loss before the step, on the device.
+  /// @return the losses before the step, (models), on the device.
   torch::Tensor step() {
     const auto [input, target] = batch_of(windows_, settings_, step_);
-    const nn::Pass pass{.training = true, .seed = derive_seed(1, 0, "dropout", step_++)};
-    const auto loss = model_.loss(input.to(settings_.device), target.to(settings_.device), pass);
-    loss.backward();
-    optimizer_.step();
-    return loss.detach();
+    nn::Pass pass{.training = true, .seeds = {}};
+    for (std::int64_t model = 0; model < settings_.array; ++model) {
+      pass.seeds.push_back(derive_seed(1, model, "dropout", step_));
+    }
+    ++step_;
+    const auto for_all = [&](const torch::Tensor& x) {
+      return x.to(settings_.device).unsqueeze(0).expand({settings_.array, x.size(0), x.size(1)});
+    };
+    const auto losses = models_.loss(for_all(input), for_all(target), pass);
+    losses.sum().backward();
+    optimizer_.step(std::vector<ModelStep>(
+        static_cast<std::size_t>(settings_.array),
+        {.step = step_, .learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0}));
+    return losses.detach();
   }
 
   void synchronize() const {
@@ -135,20 +163,28 @@ class Training {
   }
 
  private:
-  const nn::Transformer& begun() {
-    model_.initialise(1, 0);
+  nn::TransformerArray& begun() {
+    std::vector<nn::StartSeed> seeds;
+    for (std::int64_t model = 0; model < settings_.array; ++model) seeds.push_back({1, model});
+    models_.initialise(seeds);
     if (!settings_.save_start.empty()) save_start();
-    model_.to(settings_.device);
-    return model_;
+    models_.to(settings_.device);
+    return models_;
   }
 
-  /// A line of JSON, the shapes by name in the order of what follows: the values as float32.
+  /// The first model: a line of JSON, the shapes by name in the order of what follows: the values
+  /// as float32.
   void save_start() const {
     std::ofstream file(settings_.save_start, std::ios::binary);
     nlohmann::ordered_json shapes;
-    for (const auto& [name, tensor] : model_.parameters()) shapes[name] = tensor.sizes().vec();
+    std::vector<torch::Tensor> values;
+    for (const auto& parameter : models_.parameters()) {
+      if (parameter.models.front() != 0) continue;
+      values.push_back(parameter.tensor[0]);
+      shapes[parameter.name] = values.back().sizes().vec();
+    }
     file << shapes << "\n";
-    for (const auto& [name, tensor] : model_.parameters()) {
+    for (const auto& tensor : values) {
       file.write(static_cast<const char*>(tensor.data_ptr()),
                  static_cast<std::streamsize>(tensor.nbytes()));
     }
@@ -157,13 +193,28 @@ class Training {
 
   const Settings& settings_;
   const std::vector<std::int32_t>& windows_;
-  nn::Transformer model_;
+  nn::TransformerArray models_;
   Optimizer optimizer_;
   int step_ = 0;
 };
 
+/// Of a step of all models of the array.
+double flop_per_step(const Settings& settings) {
+  double flops = 0.0;
+  for (const auto& architecture : architectures_of(settings)) flops += forward_flops(architecture);
+  return 3.0 * static_cast<double>(settings.batch) * flops;
+}
+
+/// A number for a model alone, else a list.
+nlohmann::json to_json(const torch::Tensor& losses) {
+  const auto host = losses.to(torch::kCPU, torch::kDouble).contiguous();
+  if (host.numel() == 1) return host.item<double>();
+  return std::vector<double>(host.data_ptr<double>(), host.data_ptr<double>() + host.numel());
+}
+
 struct Timing {
-  std::vector<double> cpu, wall, loss;
+  std::vector<double> cpu, wall;
+  std::vector<nlohmann::json> loss;
   std::int64_t faults = 0;
   std::int64_t peak_bytes = 0;
   std::int64_t requested_bytes = 0;
@@ -186,7 +237,7 @@ Timing train(const Settings& settings, const std::vector<std::int32_t>& windows)
     }
     const auto wall = std::chrono::steady_clock::now();
     const double cpu = cpu_seconds(clock);
-    timing.loss.push_back(training.step().item<double>());
+    timing.loss.push_back(to_json(training.step()));
     if (step < settings.warm_up) continue;
     timing.cpu.push_back(cpu_seconds(clock) - cpu);
     timing.wall.push_back(
@@ -270,8 +321,8 @@ void train_on_request(const Settings& settings) {
   training.synchronize();
   std::cout << nlohmann::json{{"ready", true},
                               {"prepare_seconds", seconds_since(start)},
-                              {"flop_per_step", 3.0 * static_cast<double>(settings.batch) *
-                                                    forward_flops(architecture_of(settings))},
+                              {"flop_per_step",
+                               flop_per_step(settings) / static_cast<double>(settings.array)},
                               {"versions", versions()}}
             << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
@@ -280,8 +331,8 @@ void train_on_request(const Settings& settings) {
     for (int step = 0; step < settings.steps; ++step) loss = training.step();
     training.synchronize();
     std::cout << nlohmann::json{{"seconds", seconds_since(begin)},
-                                {"model_steps", settings.steps},
-                                {"loss", loss.item<double>()}}
+                                {"model_steps", settings.steps * settings.array},
+                                {"loss", loss[0].item<double>()}}
               << std::endl;
   }
   std::cout << nlohmann::json{{"peak_bytes", settings.device == "cpu" ? memory.peak_bytes()
@@ -290,7 +341,6 @@ void train_on_request(const Settings& settings) {
 }
 
 nlohmann::json result_of(const Settings& settings) {
-  const auto architecture = architecture_of(settings);
   const auto windows = read_windows(settings);
   std::vector<Timing> timings(static_cast<std::size_t>(settings.copies));
   std::vector<std::thread> threads;
@@ -311,22 +361,22 @@ nlohmann::json result_of(const Settings& settings) {
   };
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  nlohmann::json result = {
-      {"mode", settings.mode},
-      {"mechanism", settings.mechanism},
-      {"semantics", settings.semantics},
-      {"allocator", settings.allocator},
-      {"threads", settings.threads},
-      {"copies", settings.copies},
-      {"cpu_seconds", each(&Timing::cpu)},
-      {"wall_seconds", each(&Timing::wall)},
-      {"loss", each(&Timing::loss)},
-      {"page_faults", each(&Timing::faults)},
-      {"peak_rss_bytes", std::int64_t{1024} * usage.ru_maxrss},
-      {"peak_bytes", nullptr},
-      {"requested_bytes", nullptr},
-      {"flop_per_step", 3.0 * static_cast<double>(settings.batch) * forward_flops(architecture)},
-      {"versions", versions()}};
+  nlohmann::json result = {{"mode", settings.mode},
+                           {"mechanism", settings.mechanism},
+                           {"semantics", settings.semantics},
+                           {"allocator", settings.allocator},
+                           {"threads", settings.threads},
+                           {"copies", settings.copies},
+                           {"array", settings.array},
+                           {"cpu_seconds", each(&Timing::cpu)},
+                           {"wall_seconds", each(&Timing::wall)},
+                           {"loss", each(&Timing::loss)},
+                           {"page_faults", each(&Timing::faults)},
+                           {"peak_rss_bytes", std::int64_t{1024} * usage.ru_maxrss},
+                           {"peak_bytes", nullptr},
+                           {"requested_bytes", nullptr},
+                           {"flop_per_step", flop_per_step(settings)},
+                           {"versions", versions()}};
   if (settings.allocator == "ours") {
     result["peak_bytes"] = each(&Timing::peak_bytes);
     result["requested_bytes"] = each(&Timing::requested_bytes);
@@ -345,7 +395,9 @@ int run(int argc, char** argv) {
   description.add_options()("help", "prints this")("gemm-peak", "best rate of sgemm, nothing else")(
       "mode", text(settings.mode, "exact"), "reference, exact or fast")(
       "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"),
-      "its name, or all: the paper's 192 without bias, a line each")(
+      "its name, several with commas between them for the models of an array in turn, or all: the "
+      "paper's 192 without bias, a line each")(
+      "array", options::value(&settings.array)->default_value(1), "models trained as one array")(
       "semantics", text(settings.semantics, "published"), "published or corrected")(
       "batch", options::value(&settings.batch)->default_value(32), "sequences a step")(
       "context", options::value(&settings.context)->default_value(128), "tokens a sequence")(
@@ -382,6 +434,7 @@ int run(int argc, char** argv) {
   positive("warm-up", settings.warm_up, 0);
   positive("steps", settings.steps, 1);
   positive("copies", settings.copies, 1);
+  positive("array", settings.array, 1);
   if (settings.allocator != "ours" && settings.allocator != "torch") {
     throw InputError("--allocator " + settings.allocator + ", must be ours or torch");
   }
