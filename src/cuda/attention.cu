@@ -1,0 +1,401 @@
+// The backward pass finds the weights in memory, as on the CPU. At 128 tokens and 32 elements a
+// head's are 33 KB. Computing products again would cost less than reading those, but additive
+// scores and searched thresholds cost many times more, and a threshold has to find exactly the
+// forward pass's scores again, or a support changes.
+
+#include "cuda/attention.hpp"
+#include "cuda/attention_scores.cuh"
+#include "cuda/attention_tiles.cuh"
+#include "cuda/row_normalization.cuh"
+
+namespace nas::cuda {
+
+namespace {
+
+/// Whether no element of vectors [begin, end) is so large that AdditiveScore cannot be factored,
+/// for the calling thread's share of them.
+template <class Real>
+__device__ bool are_small(const Tokens<const Real>& vectors, int begin, int end, int width) {
+  bool small = true;
+  for (int token = begin + warp_index(); token < end; token += kWarps) {
+    for (int e = lane_index(); e < width; e += kWarp) {
+      small &=
+          !(std::abs(vectors[token][e]) > static_cast<Real>(AdditiveScore<Real, true>::kLargest));
+    }
+  }
+  return small;
+}
+
+/// Calls run(score) with the model's score; pairs of queries [first_query, end_query) and keys
+/// [first_key, end_key) are meant.
+template <class Real, class Run>
+__device__ void with_score(const Place<Real>& place, const Memory<Real>& memory, int first_query,
+                           int end_query, int first_key, int end_key, const Run& run) {
+  const Mechanism& mechanism = place.mechanism();
+  if (mechanism.score != kernels::Score::additive) {
+    run(ProductScore<Real>{});
+    return;
+  }
+  const Real* direction = place.attention.directions + mechanism.direction * place.width;
+  for (int e = thread_index(); e < padded(place.width); e += kThreads) {
+    memory.direction[e] = e < place.width ? direction[e] : Real{0};
+  }
+  const bool small = are_small(place.of(place.attention.q), first_query, end_query, place.width) &&
+                     are_small(place.of(place.attention.k), first_key, end_key, place.width);
+  if (__syncthreads_or(!small) == 0) {
+    run(AdditiveScore<Real, true>{memory.direction});
+  } else {
+    run(AdditiveScore<Real, false>{memory.direction});
+  }
+}
+
+template <class Real>
+__device__ int end_of(const Place<Real>& place) {
+  return place.first + kTile < place.tokens ? place.first + kTile : place.tokens;
+}
+
+// Later queries see more keys: blocks with the most work start first.
+__device__ int first_query() {
+  return (static_cast<int>(gridDim.x) - 1 - static_cast<int>(blockIdx.x)) * kTile;
+}
+
+struct Unchanged {
+  template <class Real>
+  __device__ Real operator()(Real x) const {
+    return x;
+  }
+};
+
+/// Scores of the block's queries to what multiplies values.
+template <class Real>
+__device__ void weigh(const Place<Real>& place, const Memory<Real>& memory) {
+  const Attention<Real>& attention = place.attention;
+  const auto temperature = place.of(attention.inverse_temperature);
+  DropoutFactors<Real> factors(place.dropout(), place.model);
+  for (int n = 0; n < kRows; ++n) {
+    const int query = place.first + row_index(n);
+    const int visible = query < place.tokens ? query + 1 : 0;
+    Real* row = memory.left + row_index(n) * memory.left_stride;
+    if (visible > 0) {
+      scale_row(row, visible, *temperature[query]);
+      const Real statistic = normalize(place.mechanism().normalization, row, visible, place.tokens);
+      if (attention.weights != nullptr) {
+        Real* kept = place.rows(attention.weights) + Place<Real>::row(query);
+        for_keys(visible, [&](int j) { kept[j] = row[j]; });
+        if (lane_index() == 0) {
+          attention.statistics[place.head_of_all() * place.tokens + query] = statistic;
+        }
+      }
+      for_keys(visible, [&](int j) {
+        const Real factor = factors(place.element(query, j));
+        row[j] = factor == 0 ? Real{0} : factor * row[j];
+      });
+    }
+    clear_hidden(row, visible, place.first);
+  }
+}
+
+template <class Real>
+__global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> output) {
+  const Place<Real> place{.attention = attention, .first = first_query()};
+  const Memory<Real> memory(place.tokens, place.width);
+  const bool with_silu = place.mechanism().score == kernels::Score::silu_product;
+  with_score(place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
+    const auto prepare = [&](Real x) { return score.prepare(x); };
+    load_vectors(place.of(attention.q), place, prepare, memory);
+    for_pairs(
+        place.of(attention.k), place, memory, prepare,
+        [&](Real& sum, Real q, Real k, int e) { score.add(sum, q, k, e); },
+        [&](int n, int key, Real sum) {
+          memory.left[row_index(n) * memory.left_stride + key] = with_silu ? silu(sum) : sum;
+        });
+  });
+  // A lane meets the keys again that it wrote itself.
+  weigh(place, memory);
+  const auto values = place.of(attention.v);
+  const auto out = place.of(output);
+  for (int e = 0; e < place.width; e += kTile) {
+    Real sums[kRows] = {};
+    mix_keys(values, e, place, memory, Unchanged(),
+             [&](int n, Real weight, Real value) { sums[n] += weight * value; });
+#pragma unroll
+    for (int n = 0; n < kRows; ++n) {
+      const int query = place.first + row_index(n);
+      if (query < place.tokens && e + lane_index() < place.width) {
+        out[query][e + lane_index()] = sums[n];
+      }
+    }
+  }
+}
+
+/// Gradients by what multiplies values to gradients by the scores, temperature not yet included.
+template <class Real>
+__device__ void weigh_backward(const Place<Real>& place, const Memory<Real>& memory) {
+  const Attention<Real>& attention = place.attention;
+  DropoutFactors<Real> factors(place.dropout(), place.model);
+  for (int n = 0; n < kRows; ++n) {
+    const int query = place.first + row_index(n);
+    const int visible = query < place.tokens ? query + 1 : 0;
+    Real* row = memory.left + row_index(n) * memory.left_stride;
+    if (visible > 0) {
+      for_keys(visible, [&](int j) {
+        const Real factor = factors(place.element(query, j));
+        row[j] = factor == 0 ? Real{0} : factor * row[j];
+      });
+      normalize_backward<Real>(
+          place.mechanism().normalization, place.rows(attention.weights) + Place<Real>::row(query),
+          row, visible, attention.statistics[place.head_of_all() * place.tokens + query]);
+    }
+    clear_hidden(row, visible, place.first);
+  }
+}
+
+/// How many blocks a multiprocessor shall have at once: in float 4 take 128 registers a thread,
+/// which is just enough; the compiler would take some more and have 3.
+template <class Real>
+constexpr int kBackwardBlocks = sizeof(Real) == sizeof(float) ? 4 : 2;
+
+/// What the two backward kernels and the sum over directions leave for each other.
+template <class Real>
+struct Scratch {
+  Real* scores;      ///< gradients by raw scores (by the products, with SiLU), laid out as weights
+  Real* directions;  ///< (M, B, H, blocks, d)
+};
+
+template <class Real>
+Scratch<Real> scratch_of(const Attention<Real>& attention, Real* scratch) {
+  return {scratch, scratch + attention_weights_size(attention)};
+}
+
+template <class Real>
+__global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
+    by_query_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
+                    Scratch<Real> scratch) {
+  const Place<Real> place{.attention = attention, .first = first_query()};
+  const Memory<Real> memory(place.tokens, place.width);
+  const bool with_silu = place.mechanism().score == kernels::Score::silu_product;
+  const auto product = [](Real& sum, Real a, Real b, int /*e*/) { sum += a * b; };
+  load_vectors(place.of(gradients.output), place, Unchanged(), memory);
+  for_pairs(place.of(attention.v), place, memory, Unchanged(), product,
+            [&](int n, int key, Real sum) {
+              memory.left[row_index(n) * memory.left_stride + key] = sum;
+            });
+  weigh_backward(place, memory);
+  __syncthreads();
+
+  Real dots[kRows] = {};  // the lane's share of sum_j gradient_ij r_ij
+  const auto q = place.of(attention.q);
+  const auto k = place.of(attention.k);
+  if (with_silu) {
+    load_vectors(q, place, Unchanged(), memory);
+    for_pairs(k, place, memory, Unchanged(), product, [&](int n, int key, Real c) {
+      Real& gradient = memory.left[row_index(n) * memory.left_stride + key];
+      dots[n] += gradient * silu(c);
+      gradient *= silu_slope(c);
+    });
+  }
+
+  // The temperature's factor of each row, 0 for queries that do not exist.
+  const auto temperature = place.of(attention.inverse_temperature);
+  Real factors[kRows];
+#pragma unroll
+  for (int n = 0; n < kRows; ++n) {
+    const int query = place.first + row_index(n);
+    factors[n] = query < place.tokens ? *temperature[query] : Real{0};
+    if (query >= place.tokens) continue;
+    const Real* row = memory.left + row_index(n) * memory.left_stride;
+    Real* kept = place.rows(scratch.scores) + Place<Real>::row(query);
+    for_keys(query + 1, [&](int j) { kept[j] = factors[n] * row[j]; });
+  }
+
+  const auto dq = place.of(gradients.q);
+  const auto element_of = [&](int n, int e) {
+    const int query = place.first + row_index(n);
+    return query < place.tokens && e < place.width ? q[query][e] : Real{0};
+  };
+  with_score(place, memory, place.first, end_of(place), 0, end_of(place), [&](const auto& score) {
+    using Score = std::decay_t<decltype(score)>;
+    const auto prepare = [&](Real x) { return score.prepare(x); };
+    for (int begin = 0; begin < place.width; begin += kTile) {
+      const int e = begin + lane_index();
+      Real own[kRows];
+#pragma unroll
+      for (int n = 0; n < kRows; ++n) own[n] = score.prepare(element_of(n, e));
+      Real sums[kRows] = {};
+      Real tangents[kRows] = {};  // sum_j gradient_ij tanh
+      mix_keys(k, begin, place, memory, prepare, [&](int n, Real gradient, Real key) {
+        score.add_slope(sums[n], gradient, key, own[n]);
+        if constexpr (Score::kIsAdditive) {
+          tangents[n] += gradient * (1 - 2 * score.fraction(key, own[n]));
+        }
+      });
+      Real direction = 0;
+#pragma unroll
+      for (int n = 0; n < kRows; ++n) {
+        const int query = place.first + row_index(n);
+        if (query < place.tokens && e < place.width) {
+          dq[query][e] = factors[n] * score.slope_factor(e) * sums[n];
+        }
+        if constexpr (Score::kIsAdditive) {
+          dots[n] += score.direction[e] * tangents[n];
+          direction += factors[n] * tangents[n];
+        } else if (!with_silu) {
+          dots[n] += own[n] * sums[n];  // sum_j g_ij q_i.k_j = q_i.sum_j g_ij k_j
+        }
+      }
+      if constexpr (Score::kIsAdditive) {
+        __syncthreads();  // the tile has been read
+        memory.tile[thread_index()] = direction;
+        __syncthreads();
+        if (warp_index() == 0 && e < place.width) {
+          const std::int64_t head =
+              place.mechanism().direction * attention.sequences * attention.heads + place.head;
+          Real sum = 0;
+          for (int warp = 0; warp < kWarps; ++warp) {
+            sum += memory.tile[warp * kWarp + lane_index()];
+          }
+          scratch.directions[(head * gridDim.x + place.first / kTile) * place.width + e] = sum;
+        }
+      }
+    }
+  });
+#pragma unroll
+  for (int n = 0; n < kRows; ++n) {
+    const int query = place.first + row_index(n);
+    const Real dot = warp_sum(dots[n]);
+    if (query < place.tokens && lane_index() == 0) {
+      gradients.inverse_temperature[place.head_of_all() * place.tokens + query] = dot;
+    }
+  }
+}
+
+template <class Real>
+__global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
+    by_key_kernel(Attention<Real> attention, AttentionGradients<Real> gradients,
+                  Scratch<Real> scratch) {
+  const Place<Real> place{.attention = attention, .first = static_cast<int>(blockIdx.x) * kTile};
+  const Memory<Real> memory(kTile, place.width);
+  const auto q = place.of(attention.q);
+  const auto k = place.of(attention.k);
+  const auto dk = place.of(gradients.k);
+  const auto dv = place.of(gradients.v);
+  DropoutFactors<Real> factors(place.dropout(), place.model);
+  const auto drop = [&](int query, int key, Real weight) {
+    const Real factor = factors(place.element(query, key));
+    return factor == 0 ? Real{0} : factor * weight;
+  };
+  with_score(
+      place, memory, place.first, place.tokens, place.first, end_of(place), [&](const auto& score) {
+        const auto prepare = [&](Real x) { return score.prepare(x); };
+        for (int begin = 0; begin < place.width; begin += kTile) {
+          const int e = begin + lane_index();
+          Real own[kRows];
+#pragma unroll
+          for (int n = 0; n < kRows; ++n) {
+            const int key = place.first + row_index(n);
+            own[n] = score.prepare(key < place.tokens && e < place.width ? k[key][e] : Real{0});
+          }
+          Real of_keys[kRows] = {};
+          Real of_values[kRows] = {};
+          for (int first = place.first; first < place.tokens; first += kTile) {
+            __syncthreads();
+            load_transposed(
+                place.rows(scratch.scores), first, place,
+                [](int, int, Real gradient) { return gradient; }, memory.left);
+            load_tile(q, first, begin, place.tokens, place.width, prepare, memory.tile, kStride);
+            __syncthreads();
+            mix_tile(memory.left, kStride, memory.tile, [&](int n, Real gradient, Real query) {
+              score.add_slope(of_keys[n], gradient, query, own[n]);
+            });
+            __syncthreads();
+            load_transposed<Real>(place.rows(attention.weights), first, place, drop, memory.left);
+            load_tile(place.of(gradients.output), first, begin, place.tokens, place.width,
+                      Unchanged(), memory.tile, kStride);
+            __syncthreads();
+            mix_tile(memory.left, kStride, memory.tile,
+                     [&](int n, Real weight, Real output) { of_values[n] += weight * output; });
+          }
+#pragma unroll
+          for (int n = 0; n < kRows; ++n) {
+            const int key = place.first + row_index(n);
+            if (key < place.tokens && e < place.width) {
+              dk[key][e] = score.slope_factor(e) * of_keys[n];
+              dv[key][e] = of_values[n];
+            }
+          }
+        }
+      });
+}
+
+/// A block a direction: sums `parts` vectors.
+template <class Real>
+__global__ void directions_kernel(const Real* partial, std::int64_t parts, int width, Real* sums) {
+  Real* shared = shared_memory<Real>();
+  const std::int64_t direction = blockIdx.x;
+  partial += direction * parts * width;
+  for (int begin = 0; begin < width; begin += kWarp) {
+    const int e = begin + lane_index();
+    Real sum = 0;
+    for (std::int64_t part = warp_index(); part < parts && e < width; part += kWarps) {
+      sum += partial[part * width + e];
+    }
+    __syncthreads();
+    shared[thread_index()] = sum;
+    __syncthreads();
+    if (warp_index() > 0 || e >= width) continue;
+    for (int warp = 1; warp < kWarps; ++warp) sum += shared[warp * kWarp + lane_index()];
+    sums[direction * width + e] = sum;
+  }
+}
+
+template <class Real>
+Grid grid_of(const Attention<Real>& attention) {
+  return {padded(attention.tokens) / kTile, attention.sequences * attention.heads,
+          attention.models};
+}
+
+}  // namespace
+
+template <class Real>
+std::int64_t attention_scratch_size(const Attention<Real>& attention) {
+  return attention_weights_size(attention) + attention.num_directions * attention.sequences *
+                                                 attention.heads * padded(attention.tokens) /
+                                                 kTile * attention.width;
+}
+
+template <class Real>
+bool attention_fits(std::int64_t tokens, std::int64_t width) {
+  return Memory<Real>::bytes(tokens, width) <= most_shared_bytes();
+}
+
+template <class Real>
+void attention_forward(const Attention<Real>& attention, HeadVectors<Real> output, Stream stream) {
+  launch("attention_forward", forward_kernel<Real>, grid_of(attention),
+         Memory<Real>::bytes(attention.tokens, attention.width), stream, attention, output);
+}
+
+template <class Real>
+void attention_backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
+                        Stream stream) {
+  const Grid grid = grid_of(attention);
+  const auto scratch = scratch_of(attention, gradients.scratch);
+  launch("attention_backward, by query", by_query_kernel<Real>, grid,
+         Memory<Real>::bytes(attention.tokens, attention.width), stream, attention, gradients,
+         scratch);
+  launch("attention_backward, by key", by_key_kernel<Real>, grid,
+         Memory<Real>::bytes(kTile, attention.width), stream, attention, gradients, scratch);
+  launch("attention_backward, directions", directions_kernel<Real>, Grid{attention.num_directions},
+         kThreads * sizeof(Real), stream, scratch.directions, grid.x * grid.y,
+         static_cast<int>(attention.width), gradients.directions);
+}
+
+#define NAS_ATTENTION(Real)                                                           \
+  template std::int64_t attention_scratch_size(const Attention<Real>&);               \
+  template bool attention_fits<Real>(std::int64_t, std::int64_t);                     \
+  template void attention_forward(const Attention<Real>&, HeadVectors<Real>, Stream); \
+  template void attention_backward(const Attention<Real>&, const AttentionGradients<Real>&, Stream);
+NAS_ATTENTION(float)
+NAS_ATTENTION(double)
+#undef NAS_ATTENTION
+
+}  // namespace nas::cuda

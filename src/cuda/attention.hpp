@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/stream.hpp"
+#include "kernels/attention.hpp"
+
+namespace nas::cuda {
+
+/// How a row of scores becomes weights: the functions of these names in kernels/normalization.hpp.
+enum class Normalization : std::int32_t {
+  softmax,
+  softmax1,
+  relu_norm,
+  sigmoid_norm,
+  sparsemax,
+  entmax15,
+  top_k,
+  topk_quarter,
+};
+
+/// What attention is in one model.
+struct Mechanism {
+  kernels::Score score = kernels::Score::product;
+  Normalization normalization = Normalization::softmax;
+  std::int32_t direction = -1;          ///< which of the directions; additive scores only
+  std::uint32_t dropout_threshold = 0;  ///< of the weights, as kernels::Dropout
+  double dropout_scale = 1.0;
+};
+
+/// Vectors of all models, sequences, heads and tokens: element e lies at data[model * model_step +
+/// sequence * sequence_step + head * head_step + token * token_step + e].
+template <class Real>
+struct HeadVectors {
+  Real* data = nullptr;
+  std::int64_t model_step = 0;
+  std::int64_t sequence_step = 0;
+  std::int64_t head_step = 0;
+  std::int64_t token_step = 0;
+};
+
+/// Causal attention as kernels::Attention, for R models with B sequences and H heads each.
+template <class Real>
+struct Attention {
+  std::int64_t models = 0;
+  std::int64_t sequences = 0;
+  std::int64_t heads = 0;
+  std::int64_t tokens = 0;
+  std::int64_t width = 0;
+  const Mechanism* mechanisms = nullptr;  ///< (R)
+  const std::uint64_t* seeds = nullptr;   ///< (R), of dropout; read when the kernel runs
+  std::uint64_t site = 0;                 ///< of dropout, as cuda::Dropout
+  HeadVectors<const Real> q, k, v;
+  HeadVectors<const Real> inverse_temperature;  ///< one number a query
+  const Real* directions = nullptr;             ///< (M, d)
+  std::int64_t num_directions = 0;              ///< M
+  /// For the backward pass: attention_weights_size() weights before dropout and (R, B, H, T)
+  /// numbers. Null: nothing is kept.
+  Real* weights = nullptr;
+  Real* statistics = nullptr;
+
+  [[nodiscard]] std::int64_t num_heads() const { return models * sequences * heads; }
+};
+
+/// Where gradients go. They are written, not added.
+template <class Real>
+struct AttentionGradients {
+  HeadVectors<const Real> output;  ///< by the output: given
+  HeadVectors<Real> q, k, v;
+  Real* inverse_temperature = nullptr;  ///< (R, B, H, T)
+  Real* directions = nullptr;           ///< (M, d)
+  Real* scratch = nullptr;              ///< attention_scratch_size() numbers
+};
+
+/// @return numbers that attention.weights holds: the visible keys of all queries of all heads.
+template <class Real>
+std::int64_t attention_weights_size(const Attention<Real>& attention) {
+  return attention.num_heads() * (attention.tokens * (attention.tokens + 1) / 2);
+}
+
+/// @return numbers that gradients.scratch holds.
+template <class Real>
+std::int64_t attention_scratch_size(const Attention<Real>& attention);
+
+/// Whether attention over so many tokens and elements a head can be computed here: rows of scores
+/// of 32 queries have to fit into the shared memory of a block. In float that is 1024 tokens of
+/// width 128 on an A100, an H100 and their successors for data centres.
+template <class Real>
+bool attention_fits(std::int64_t tokens, std::int64_t width);
+
+/// One launch for all models, whatever their mechanisms.
+///
+/// @param output  (R, B, H, T, d) as laid out.
+template <class Real>
+void attention_forward(const Attention<Real>& attention, HeadVectors<Real> output, Stream stream);
+
+/// Two launches, and a third one where there are directions: by query for dq, the temperatures'
+/// and partial sums of the directions' gradients, by key for dk and dv. Nothing is added
+/// atomically.
+template <class Real>
+void attention_backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
+                        Stream stream);
+
+}  // namespace nas::cuda

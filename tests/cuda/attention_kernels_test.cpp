@@ -1,0 +1,355 @@
+#include <array>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cuda/attention.hpp"
+#include "cuda/emulated.hpp"
+#include "kernels/attention.hpp"
+
+namespace nas::cuda {
+namespace {
+
+constexpr std::array kScores{kernels::Score::product, kernels::Score::silu_product,
+                             kernels::Score::additive};
+constexpr std::array kNormalizations{Normalization::softmax,   Normalization::softmax1,
+                                     Normalization::relu_norm, Normalization::sigmoid_norm,
+                                     Normalization::sparsemax, Normalization::entmax15,
+                                     Normalization::top_k,     Normalization::topk_quarter};
+
+kernels::RowNormalization on_cpu(Normalization normalization) {
+  using Maker = kernels::RowNormalization (*)();
+  constexpr std::array<Maker, kNormalizations.size()> kMakers{
+      &kernels::softmax,   &kernels::softmax1, &kernels::relu_norm, &kernels::sigmoid_norm,
+      &kernels::sparsemax, &kernels::entmax15, &kernels::top_k,     &kernels::topk_quarter};
+  return kMakers.at(static_cast<std::size_t>(normalization))();
+}
+
+struct Sizes {
+  std::int64_t models, sequences, heads, tokens, width;
+
+  /// Numbers between tokens; some between them belong to nobody.
+  [[nodiscard]] std::int64_t token_step() const { return heads * width + 3; }
+  [[nodiscard]] std::int64_t vectors() const { return models * sequences * tokens * token_step(); }
+  [[nodiscard]] std::int64_t queries() const { return models * sequences * heads * tokens; }
+};
+
+template <class Real, class Number>
+HeadVectors<Real> vectors_in(std::vector<Number>& memory, const Sizes& sizes) {
+  return {memory.data(), sizes.sequences * sizes.tokens * sizes.token_step(),
+          sizes.tokens * sizes.token_step(), sizes.width, sizes.token_step()};
+}
+
+/// Everything that goes in, and what comes out.
+template <class Real>
+struct Case {
+  Sizes sizes;
+  std::vector<Mechanism> mechanisms;
+  std::vector<std::uint64_t> seeds;
+  std::uint64_t site = 3;
+  std::vector<Real> q, k, v, outer, temperature, directions;
+
+  std::vector<Real> output, dq, dk, dv, dtemperature, ddirections;
+};
+
+std::int64_t num_additive(const std::vector<Mechanism>& mechanisms) {
+  return std::count_if(mechanisms.begin(), mechanisms.end(),
+                       [](const Mechanism& mechanism) { return mechanism.direction >= 0; });
+}
+
+template <class Real>
+Case<Real> make_case(const Sizes& sizes, std::vector<Mechanism> mechanisms, double size = 1.0) {
+  Case<Real> made;
+  made.sizes = sizes;
+  made.mechanisms = std::move(mechanisms);
+  for (std::int64_t r = 0; r < sizes.models; ++r) {
+    made.seeds.push_back(static_cast<std::uint64_t>(1000 + r));
+  }
+  made.q = random_numbers<Real>(sizes.vectors(), 1, size);
+  made.k = random_numbers<Real>(sizes.vectors(), 2, size);
+  made.v = random_numbers<Real>(sizes.vectors(), 3);
+  made.outer = random_numbers<Real>(sizes.vectors(), 4);
+  made.temperature = random_numbers<Real>(sizes.queries(), 5);
+  for (Real& u : made.temperature) u = Real{1} + u / 2;
+  made.directions = random_numbers<Real>(num_additive(made.mechanisms) * sizes.width, 6);
+  return made;
+}
+
+template <class Real>
+Attention<Real> attention_of(Case<Real>& given) {
+  const Sizes& sizes = given.sizes;
+  Attention<Real> attention;
+  attention.models = sizes.models;
+  attention.sequences = sizes.sequences;
+  attention.heads = sizes.heads;
+  attention.tokens = sizes.tokens;
+  attention.width = sizes.width;
+  attention.mechanisms = given.mechanisms.data();
+  attention.seeds = given.seeds.data();
+  attention.site = given.site;
+  attention.q = vectors_in<const Real>(given.q, sizes);
+  attention.k = vectors_in<const Real>(given.k, sizes);
+  attention.v = vectors_in<const Real>(given.v, sizes);
+  attention.inverse_temperature = {given.temperature.data(),
+                                   sizes.sequences * sizes.heads * sizes.tokens,
+                                   sizes.heads * sizes.tokens, sizes.tokens, 1};
+  attention.directions = given.directions.data();
+  attention.num_directions = num_additive(given.mechanisms);
+  return attention;
+}
+
+template <class Real>
+void run_kernels(Case<Real>& given) {
+  auto attention = attention_of(given);
+  auto weights = unwritten<Real>(attention_weights_size(attention));
+  auto statistics = unwritten<Real>(given.sizes.queries());
+  auto scratch = unwritten<Real>(attention_scratch_size(attention));
+  attention.weights = weights.data();
+  attention.statistics = statistics.data();
+  for (auto* out : {&given.output, &given.dq, &given.dk, &given.dv}) {
+    *out = std::vector<Real>(given.q.size());
+  }
+  given.dtemperature = unwritten<Real>(given.sizes.queries());
+  given.ddirections = std::vector<Real>(given.directions.size());
+  attention_forward(attention, vectors_in<Real>(given.output, given.sizes), kNoStream);
+  AttentionGradients<Real> gradients;
+  gradients.output = vectors_in<const Real>(given.outer, given.sizes);
+  gradients.q = vectors_in<Real>(given.dq, given.sizes);
+  gradients.k = vectors_in<Real>(given.dk, given.sizes);
+  gradients.v = vectors_in<Real>(given.dv, given.sizes);
+  gradients.inverse_temperature = given.dtemperature.data();
+  gradients.directions = given.ddirections.data();
+  gradients.scratch = scratch.data();
+  attention_backward(attention, gradients, kNoStream);
+}
+
+/// The same by the CPU's kernels, model by model.
+template <class Real>
+void run_on_cpu(Case<Real>& given) {
+  const Sizes& sizes = given.sizes;
+  for (auto* out : {&given.output, &given.dq, &given.dk, &given.dv}) {
+    *out = std::vector<Real>(given.q.size());
+  }
+  given.dtemperature.assign(given.temperature.size(), 0);
+  given.ddirections.assign(given.directions.size(), 0);
+  const std::int64_t heads = sizes.sequences * sizes.heads;
+  std::vector<Real> weights(static_cast<std::size_t>(heads * kernels::weights_size(sizes.tokens)));
+  std::vector<Real> statistics(static_cast<std::size_t>(heads * sizes.tokens));
+  std::vector<Real> ddirection(static_cast<std::size_t>(heads * sizes.width));
+  std::size_t bytes = sizeof(Real) * static_cast<std::size_t>(
+                                         kernels::attention_workspace(sizes.tokens, sizes.width)) +
+                      64;
+  std::vector<std::byte> memory(bytes);
+  void* aligned = memory.data();
+  std::align(64, bytes - 64, aligned, bytes);
+  auto* workspace = static_cast<Real*>(aligned);
+  for (std::int64_t r = 0; r < sizes.models; ++r) {
+    const auto model = [&](auto& numbers) {
+      const auto size = static_cast<std::int64_t>(numbers.size()) / sizes.models;
+      return numbers.data() + r * size;
+    };
+    const auto vectors = [&](auto& numbers) {
+      return kernels::HeadVectors<std::remove_pointer_t<decltype(model(numbers))>>{
+          model(numbers), sizes.tokens * sizes.token_step(), sizes.width, sizes.token_step()};
+    };
+    const auto& mechanism = given.mechanisms[static_cast<std::size_t>(r)];
+    kernels::Attention<Real> attention;
+    attention.sequences = sizes.sequences;
+    attention.heads = sizes.heads;
+    attention.tokens = sizes.tokens;
+    attention.width = sizes.width;
+    attention.score = mechanism.score;
+    attention.normalization = on_cpu(mechanism.normalization).template kernel<Real>();
+    attention.q = vectors(std::as_const(given.q));
+    attention.k = vectors(std::as_const(given.k));
+    attention.v = vectors(std::as_const(given.v));
+    if (mechanism.score == kernels::Score::additive) {
+      attention.direction = given.directions.data() + mechanism.direction * sizes.width;
+    }
+    attention.inverse_temperature = {model(std::as_const(given.temperature)),
+                                     sizes.heads * sizes.tokens, sizes.tokens, 1};
+    attention.dropout = {mix64(mix64(given.seeds[static_cast<std::size_t>(r)]) ^ given.site),
+                         mechanism.dropout_threshold, mechanism.dropout_scale};
+    attention.weights = weights.data();
+    attention.statistics = statistics.data();
+    kernels::attention_forward(attention, vectors(given.output), 0, heads, workspace);
+    kernels::AttentionGradients<Real> gradients;
+    gradients.output = vectors(std::as_const(given.outer));
+    gradients.q = vectors(given.dq);
+    gradients.k = vectors(given.dk);
+    gradients.v = vectors(given.dv);
+    gradients.inverse_temperature = model(given.dtemperature);
+    if (attention.direction != nullptr) gradients.direction = ddirection.data();
+    kernels::attention_backward(attention, gradients, 0, heads, workspace);
+    if (attention.direction == nullptr) continue;
+    for (std::int64_t i = 0; i < heads * sizes.width; ++i) {
+      given.ddirections[static_cast<std::size_t>(mechanism.direction * sizes.width +
+                                                 i % sizes.width)] +=
+          ddirection[static_cast<std::size_t>(i)];
+    }
+  }
+}
+
+template <class Real>
+void expect_equal_to_cpu(const Case<Real>& given, const std::string& what) {
+  auto ours = given;
+  auto expected = given;
+  run_kernels(ours);
+  run_on_cpu(expected);
+  expect_close(ours.output, expected.output, what + " output");
+  expect_close(ours.dq, expected.dq, what + " dq");
+  expect_close(ours.dk, expected.dk, what + " dk");
+  expect_close(ours.dv, expected.dv, what + " dv");
+  expect_close(ours.dtemperature, expected.dtemperature, what + " dtemperature");
+  expect_close(ours.ddirections, expected.ddirections, what + " ddirections");
+}
+
+Mechanism mechanism_of(kernels::Score score, Normalization normalization, std::int32_t direction,
+                       double dropout) {
+  const auto mask = kernels::Dropout::of(0, dropout);
+  return {score, normalization, score == kernels::Score::additive ? direction : -1,
+          dropout > 0 ? mask.threshold : 0, dropout > 0 ? mask.scale : 1.0};
+}
+
+/// Two models of a mechanism, one of them with dropout.
+std::vector<Mechanism> pair_of(kernels::Score score, Normalization normalization) {
+  return {mechanism_of(score, normalization, 1, 0.0), mechanism_of(score, normalization, 0, 0.2)};
+}
+
+template <class Real>
+class AttentionKernels : public testing::Test {};
+using Reals = testing::Types<float, double>;
+TYPED_TEST_SUITE(AttentionKernels, Reals);
+
+TYPED_TEST(AttentionKernels, EqualTheCpusForEveryMechanism) {
+  for (const auto score : kScores) {
+    for (const auto normalization : kNormalizations) {
+      for (const auto& sizes : {Sizes{2, 1, 2, 33, 8}, Sizes{2, 1, 1, 64, 32}}) {
+        std::ostringstream what;
+        what << "score " << static_cast<int>(score) << ", normalization "
+             << static_cast<int>(normalization) << ", T " << sizes.tokens;
+        expect_equal_to_cpu(make_case<TypeParam>(sizes, pair_of(score, normalization)), what.str());
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionKernels, EqualTheCpusForEverySize) {
+  for (const auto score : kScores) {
+    for (const std::int64_t tokens : {1, 31, 32, 33, 64, 97}) {
+      for (const std::int64_t width : {8, 32, 40}) {
+        expect_equal_to_cpu(
+            make_case<TypeParam>({2, 2, 1, tokens, width}, pair_of(score, Normalization::softmax)),
+            "score " + std::to_string(static_cast<int>(score)) + ", T " + std::to_string(tokens) +
+                ", d " + std::to_string(width));
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionKernels, AdditiveScoresOfLargeVectorsDoNotOverflow) {
+  expect_equal_to_cpu(
+      make_case<TypeParam>({2, 1, 1, 33, 8},
+                           pair_of(kernels::Score::additive, Normalization::softmax), 60.0),
+      "large");
+}
+
+TYPED_TEST(AttentionKernels, DropoutCrossesTheBlocksOfTheCpusMask) {
+  // 9 heads of 97 x 97 weights are more than the 65,536 that share a word.
+  expect_equal_to_cpu(
+      make_case<TypeParam>({1, 1, 9, 97, 8},
+                           {mechanism_of(kernels::Score::product, Normalization::softmax, 0, 0.3)}),
+      "dropout");
+}
+
+/// Every mechanism once.
+std::vector<Mechanism> mixed() {
+  std::vector<Mechanism> mechanisms;
+  for (const auto normalization : kNormalizations) {
+    for (const auto score : kScores) {
+      mechanisms.push_back(mechanism_of(score, normalization,
+                                        static_cast<std::int32_t>(mechanisms.size() / 3), 0.1));
+    }
+  }
+  return mechanisms;
+}
+
+/// A model of a case as an array of one.
+template <class Real>
+Case<Real> alone(const Case<Real>& given, std::size_t model) {
+  auto lone = given;
+  const auto part = [](std::vector<Real>& numbers, std::size_t parts, std::size_t index) {
+    const auto size = static_cast<std::ptrdiff_t>(numbers.size() / parts);
+    const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(index) * size;
+    numbers = std::vector<Real>(begin, begin + size);
+  };
+  lone.sizes.models = 1;
+  for (auto* numbers : {&lone.q, &lone.k, &lone.v, &lone.outer, &lone.temperature, &lone.output,
+                        &lone.dq, &lone.dk, &lone.dv, &lone.dtemperature}) {
+    part(*numbers, given.mechanisms.size(), model);
+  }
+  lone.seeds = {given.seeds[model]};
+  auto mechanism = given.mechanisms[model];
+  for (auto* numbers : {&lone.directions, &lone.ddirections}) {
+    if (mechanism.direction < 0) {
+      numbers->clear();
+    } else {
+      part(*numbers, static_cast<std::size_t>(num_additive(given.mechanisms)),
+           static_cast<std::size_t>(mechanism.direction));
+    }
+  }
+  if (mechanism.direction > 0) mechanism.direction = 0;
+  lone.mechanisms = {mechanism};
+  return lone;
+}
+
+TEST(AttentionArray, AModelIsBitEqualInAnyArrayAndForAnyOrderOfThreads) {
+  auto array = make_case<float>({24, 1, 1, 40, 8}, mixed());
+  run_kernels(array);
+  for (std::size_t model = 0; model < array.mechanisms.size(); ++model) {
+    const auto expected = alone(array, model);
+    in_both_orders([&] {
+      auto lone = expected;
+      run_kernels(lone);
+      EXPECT_EQ(lone.output, expected.output) << model;
+      EXPECT_EQ(lone.dq, expected.dq) << model;
+      EXPECT_EQ(lone.dk, expected.dk) << model;
+      EXPECT_EQ(lone.dv, expected.dv) << model;
+      EXPECT_EQ(lone.dtemperature, expected.dtemperature) << model;
+      EXPECT_EQ(lone.ddirections, expected.ddirections) << model;
+    });
+  }
+}
+
+TEST(AttentionArray, ANaNStaysInItsModel) {
+  auto clean = make_case<float>({24, 1, 1, 5, 8}, mixed());
+  auto poisoned = clean;
+  const std::size_t size = clean.k.size() / 24;
+  for (std::size_t model = 0; model < 24; model += 2) {
+    poisoned.k[model * size + 2] = std::numeric_limits<float>::quiet_NaN();
+  }
+  run_kernels(clean);
+  run_kernels(poisoned);
+  for (std::size_t model = 0; model < 24; ++model) {
+    const auto ours = alone(poisoned, model).dq;
+    if (model % 2 == 1) {
+      EXPECT_EQ(ours, alone(clean, model).dq) << model;
+    } else {
+      const auto output = alone(poisoned, model).output;
+      EXPECT_TRUE(std::any_of(output.begin(), output.end(), [](float x) { return std::isnan(x); }))
+          << model;
+    }
+  }
+}
+
+TEST(AttentionArray, FitWhereAnH200HasTheSharedMemory) {
+  EXPECT_TRUE(attention_fits<float>(1024, 128));
+  EXPECT_FALSE(attention_fits<float>(2048, 128));
+  EXPECT_FALSE(attention_fits<double>(1024, 128));
+}
+
+}  // namespace
+}  // namespace nas::cuda
