@@ -13,6 +13,7 @@
 
 #include "core/seed.hpp"
 #include "cuda/emulation.hpp"
+#include "cuda/stream.hpp"
 
 namespace nas::cuda {
 
