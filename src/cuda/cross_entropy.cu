@@ -1,0 +1,149 @@
+// A block a row of logits. Three passes over the row (largest, sum, gradient), of which the first
+// reads memory and the others the caches: ten thousand logits are 40 KB.
+
+#include <cmath>
+#include <limits>
+
+#include "cuda/cross_entropy.hpp"
+#include "cuda/launch.cuh"
+#include "cuda/math.cuh"
+#include "cuda/warp.cuh"
+
+namespace nas::cuda {
+
+namespace {
+
+/// What is needed of a row that something is asked of.
+template <class Real>
+struct RowSums {
+  Real top;
+  Real sum;  ///< of e^(x - top)
+
+  template <class Logits>
+  __device__ RowSums(const Logits* row, std::int64_t size, Real* scratch)
+      : top(-std::numeric_limits<Real>::infinity()), sum(0) {
+    for (std::int64_t i = thread_index(); i < size; i += kThreads) {
+      top = row[i] > top ? row[i] : top;
+    }
+    top = block_max(top, scratch);
+    for (std::int64_t i = thread_index(); i < size; i += kThreads) {
+      sum += exponential(row[i] - top);
+    }
+    sum = block_sum(sum, scratch);
+  }
+
+  /// log(sum) + top - x: adding the logarithm to the largest would round it to the logits'
+  /// precision.
+  __device__ double nll(Real x) const {
+    return std::log(static_cast<double>(sum)) + (static_cast<double>(top) - static_cast<double>(x));
+  }
+};
+
+template <class Real>
+__global__ void gradient_kernel(CrossEntropy<Real> task, const Real* weights, double* nll) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * task.rows + blockIdx.x;
+  const std::int64_t target = task.targets[row];
+  const Real weight = weights[blockIdx.y];
+  Real* logits = task.logits + row * task.vocabulary;
+  if (target < 0) {
+    for (std::int64_t i = thread_index(); i < task.vocabulary; i += kThreads) logits[i] = 0;
+    if (thread_index() == 0) nll[row] = 0;
+    return;
+  }
+  const RowSums<Real> sums(logits, task.vocabulary, shared_memory<Real>());
+  if (thread_index() == 0) nll[row] = sums.nll(logits[target]);
+  __syncthreads();  // before the target's logit is overwritten
+  const Real factor = weight / sums.sum;
+  for (std::int64_t i = thread_index(); i < task.vocabulary; i += kThreads) {
+    const Real share = factor * exponential(logits[i] - sums.top);
+    logits[i] = i == target ? share - weight : share;
+  }
+}
+
+template <class Real>
+__global__ void score_kernel(CrossEntropy<const Real> task, double* nll, bool* correct) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * task.rows + blockIdx.x;
+  const std::int64_t target = task.targets[row];
+  const Real* logits = task.logits + row * task.vocabulary;
+  if (target < 0) {
+    if (thread_index() == 0) {
+      nll[row] = 0;
+      correct[row] = false;
+    }
+    return;
+  }
+  const RowSums<Real> sums(logits, task.vocabulary, shared_memory<Real>());
+  bool is_beaten = logits[target] != sums.top;
+  for (std::int64_t i = thread_index(); i < target; i += kThreads) {
+    is_beaten |= logits[i] == sums.top;
+  }
+  const bool is_wrong = __syncthreads_or(is_beaten) != 0;
+  if (thread_index() == 0) {
+    nll[row] = sums.nll(logits[target]);
+    correct[row] = !is_wrong;
+  }
+}
+
+template <class Real>
+__global__ void weights_kernel(const std::int64_t* targets, std::int64_t rows, Real* weights) {
+  const std::int64_t model = blockIdx.x;
+  double count = 0;
+  for (std::int64_t i = thread_index(); i < rows; i += kThreads) {
+    count += targets[model * rows + i] >= 0 ? 1 : 0;
+  }
+  count = block_sum(count, shared_memory<double>());
+  if (thread_index() == 0) weights[model] = static_cast<Real>(1 / count);
+}
+
+template <class Real>
+__global__ void sums_kernel(const double* nll, std::int64_t rows, const Real* weights, Real* sums) {
+  const std::int64_t model = blockIdx.x;
+  double sum = 0;
+  for (std::int64_t i = thread_index(); i < rows; i += kThreads) sum += nll[model * rows + i];
+  sum = block_sum(sum, shared_memory<double>());
+  if (thread_index() == 0) {
+    sums[model] = static_cast<Real>(static_cast<double>(weights[model]) * sum);
+  }
+}
+
+}  // namespace
+
+template <class Real>
+void mean_weights(const std::int64_t* targets, std::int64_t models, std::int64_t rows,
+                  Real* weights, Stream stream) {
+  launch("mean_weights", weights_kernel<Real>, Grid{models}, kWarps * sizeof(double), stream,
+         targets, rows, weights);
+}
+
+template <class Real>
+void cross_entropy_gradient(const CrossEntropy<Real>& task, const Real* weights, double* nll,
+                            Stream stream) {
+  launch("cross_entropy_gradient", gradient_kernel<Real>, Grid{task.rows, task.models},
+         kWarps * sizeof(Real), stream, task, weights, nll);
+}
+
+template <class Real>
+void cross_entropy(const CrossEntropy<const Real>& task, double* nll, bool* correct,
+                   Stream stream) {
+  launch("cross_entropy", score_kernel<Real>, Grid{task.rows, task.models}, kWarps * sizeof(Real),
+         stream, task, nll, correct);
+}
+
+template <class Real>
+void weighted_sums(const double* nll, std::int64_t models, std::int64_t rows, const Real* weights,
+                   Real* sums, Stream stream) {
+  launch("weighted_sums", sums_kernel<Real>, Grid{models}, kWarps * sizeof(double), stream, nll,
+         rows, weights, sums);
+}
+
+#define NAS_CROSS_ENTROPY(Real)                                                                  \
+  template void mean_weights(const std::int64_t*, std::int64_t, std::int64_t, Real*, Stream);    \
+  template void cross_entropy_gradient(const CrossEntropy<Real>&, const Real*, double*, Stream); \
+  template void cross_entropy<Real>(const CrossEntropy<const Real>&, double*, bool*, Stream);    \
+  template void weighted_sums(const double*, std::int64_t, std::int64_t, const Real*, Real*,     \
+                              Stream);
+NAS_CROSS_ENTROPY(float)
+NAS_CROSS_ENTROPY(double)
+#undef NAS_CROSS_ENTROPY
+
+}  // namespace nas::cuda

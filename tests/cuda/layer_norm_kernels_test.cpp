@@ -1,0 +1,121 @@
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cuda/emulated.hpp"
+#include "cuda/layer_norm.hpp"
+
+namespace nas::cuda {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+template <class Real>
+struct Rows {
+  std::int64_t models, rows, width;
+  std::vector<Real> x = random_numbers<Real>(models * rows * width, 1, 2.0);
+  std::vector<Real> weight = random_numbers<Real>(models * width, 2);
+  std::vector<Real> bias = random_numbers<Real>(models * width, 3);
+  std::vector<Real> dy = random_numbers<Real>(models * rows * width, 4);
+  std::vector<Real> y = unwritten<Real>(models * rows * width);
+  std::vector<Real> dx = unwritten<Real>(models * rows * width);
+  std::vector<Real> dweight = unwritten<Real>(models * width);
+  std::vector<Real> dbias = unwritten<Real>(models * width);
+};
+
+template <class Real>
+void run_kernels(Rows<Real>& rows) {
+  auto means = unwritten<Real>(rows.models * rows.rows);
+  auto deviations = unwritten<Real>(rows.models * rows.rows);
+  const LayerNorm<Real> norm{rows.models,        rows.rows,    rows.width,       rows.x.data(),
+                             rows.weight.data(), means.data(), deviations.data()};
+  auto scratch = unwritten<Real>(layer_norm_scratch_size(norm));
+  layer_norm(norm, rows.bias.data(), kEpsilon, rows.y.data(), kNoStream);
+  layer_norm_backward<Real>(
+      norm,
+      {rows.dy.data(), rows.dx.data(), rows.dweight.data(), rows.dbias.data(), scratch.data()},
+      kNoStream);
+}
+
+/// The formula, and by x the derivative of its pieces, in double.
+template <class Real>
+void run_formula(Rows<Real>& rows) {
+  const auto width = static_cast<std::size_t>(rows.width);
+  const auto count = static_cast<double>(rows.width);
+  std::vector<double> dweight(rows.weight.size());
+  std::vector<double> dbias(rows.weight.size());
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows.models * rows.rows); ++row) {
+    const std::size_t model = row / static_cast<std::size_t>(rows.rows);
+    const Real* x = rows.x.data() + row * width;
+    const Real* dy = rows.dy.data() + row * width;
+    const Real* w = rows.weight.data() + model * width;
+    double mean = 0;
+    for (std::size_t e = 0; e < width; ++e) mean += x[e] / count;
+    double variance = 0;
+    for (std::size_t e = 0; e < width; ++e) variance += (x[e] - mean) * (x[e] - mean) / count;
+    const double deviation = std::sqrt(variance + kEpsilon);
+    double dmean = 0;
+    double ddeviation = 0;
+    for (std::size_t e = 0; e < width; ++e) {
+      const double normed = (x[e] - mean) / deviation;
+      rows.y[row * width + e] = static_cast<Real>(w[e] * normed + rows.bias[model * width + e]);
+      dweight[model * width + e] += dy[e] * normed;
+      dbias[model * width + e] += dy[e];
+      dmean -= dy[e] * w[e] / deviation;
+      ddeviation -= dy[e] * w[e] * normed / deviation;
+    }
+    for (std::size_t e = 0; e < width; ++e) {
+      rows.dx[row * width + e] =
+          static_cast<Real>(dy[e] * w[e] / deviation + dmean / count +
+                            ddeviation * (x[e] - mean) / (deviation * count));
+    }
+  }
+  rows.dweight.assign(dweight.begin(), dweight.end());
+  rows.dbias.assign(dbias.begin(), dbias.end());
+}
+
+template <class Real>
+class LayerNormKernels : public testing::Test {};
+using Reals = testing::Types<float, double>;
+TYPED_TEST_SUITE(LayerNormKernels, Reals);
+
+TYPED_TEST(LayerNormKernels, FollowTheFormulaForEverySize) {
+  for (const std::int64_t width : {1, 31, 33, 128, 150}) {
+    for (const std::int64_t count : {1, 65, 130}) {
+      Rows<TypeParam> ours{2, count, width};
+      Rows<TypeParam> expected{2, count, width};
+      run_kernels(ours);
+      run_formula(expected);
+      const auto what = "D " + std::to_string(width) + ", rows " + std::to_string(count);
+      expect_close(ours.y, expected.y, what + " y");
+      expect_close(ours.dx, expected.dx, what + " dx");
+      expect_close(ours.dweight, expected.dweight, what + " dweight");
+      expect_close(ours.dbias, expected.dbias, what + " dbias");
+    }
+  }
+}
+
+TEST(LayerNormArray, AModelIsBitEqualAloneAndBesideANaN) {
+  Rows<float> array{3, 70, 40};
+  array.x[5] = std::numeric_limits<float>::quiet_NaN();
+  run_kernels(array);
+  const auto last = [](const std::vector<float>& numbers) {
+    return std::vector<float>(numbers.end() - static_cast<std::ptrdiff_t>(numbers.size() / 3),
+                              numbers.end());
+  };
+  in_both_orders([&] {
+    Rows<float> lone{1, 70, 40};
+    lone.x = last(array.x);
+    lone.weight = last(array.weight);
+    lone.bias = last(array.bias);
+    lone.dy = last(array.dy);
+    run_kernels(lone);
+    EXPECT_EQ(lone.y, last(array.y));
+    EXPECT_EQ(lone.dx, last(array.dx));
+    EXPECT_EQ(lone.dweight, last(array.dweight));
+    EXPECT_EQ(lone.dbias, last(array.dbias));
+  });
+}
+
+}  // namespace
+}  // namespace nas::cuda
