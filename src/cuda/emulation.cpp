@@ -3,7 +3,6 @@
 
 #include "cuda/emulation.hpp"
 
-#include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <memory>
@@ -32,8 +31,7 @@ struct Warp {
 
 /// A thread of the block: a stack of its own, which is entered by jumping to where it left off.
 struct Fiber {
-  static constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
-  std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
+  std::vector<std::byte> stack = std::vector<std::byte>(std::size_t{64} * 1024);
   ucontext_t start{};
   std::jmp_buf left_off{};
   bool entered = false;
@@ -53,13 +51,13 @@ class Machine {
     body_ = &body;
     while (fibers_.size() < threads) fibers_.push_back(std::make_unique<Fiber>());
     num_threads_ = threads;
+    shared_ = {};  // of exactly this size, so that the address sanitizer knows its end
     gridDim = grid;
     for (unsigned z = 0; z < grid.z; ++z) {
       for (unsigned y = 0; y < grid.y; ++y) {
         for (unsigned x = 0; x < grid.x; ++x) {
           blockIdx = {x, y, z};
-          shared_ = std::make_unique_for_overwrite<std::byte[]>(shared_bytes);
-          std::fill_n(shared_.get(), shared_bytes, std::byte{0xff});
+          shared_.assign(shared_bytes, std::byte{0xff});
           run_block(kernel);
         }
       }
@@ -68,7 +66,7 @@ class Machine {
 
   void set_backwards(bool backwards) { backwards_ = backwards; }
 
-  std::byte* shared_memory() { return shared_.get(); }
+  std::byte* shared_memory() { return shared_.data(); }
 
   bool wait_for_block(bool predicate) {
     // The first to arrive starts the count anew: all others have left the last barrier.
@@ -131,8 +129,8 @@ class Machine {
     if (fiber.entered) _longjmp(fiber.left_off, 1);
     fiber.entered = true;
     getcontext(&fiber.start);
-    fiber.start.uc_stack.ss_sp = fiber.stack.get();
-    fiber.start.uc_stack.ss_size = Fiber::kStackBytes;
+    fiber.start.uc_stack.ss_sp = fiber.stack.data();
+    fiber.start.uc_stack.ss_size = fiber.stack.size();
     makecontext(&fiber.start, &run_fiber, 0);
     setcontext(&fiber.start);
   }
@@ -147,7 +145,7 @@ class Machine {
   const std::function<void()>* body_ = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Warp> warps_;
-  std::unique_ptr<std::byte[]> shared_;
+  std::vector<std::byte> shared_;
   Barrier block_;
   bool any_ = false;
   bool answer_ = false;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 
+// NOLINTBEGIN: the names are CUDA's
 #define __global__
 #define __device__
 #define __launch_bounds__(...)
@@ -27,11 +28,10 @@ struct EmulatedIndex {
   unsigned y = 0;
   unsigned z = 0;
 };
-// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
 inline EmulatedIndex threadIdx;
 inline EmulatedIndex blockIdx;
 inline EmulatedIndex gridDim;
-// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
+// NOLINTEND
 
 namespace emulation {
 
@@ -61,6 +61,7 @@ const std::uint64_t* exchange(std::uint64_t word);
 
 }  // namespace emulation
 
+// NOLINTBEGIN
 inline void __syncthreads() { emulation::wait_for_block(false); }
 inline int __syncthreads_or(int predicate) { return emulation::wait_for_block(predicate != 0); }
 inline void __syncwarp() { emulation::exchange(0); }
@@ -88,5 +89,6 @@ inline int __popc(unsigned x) { return std::popcount(x); }
 inline float __fdividef(float x, float y) { return x / y; }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
+// NOLINTEND
 
 }  // namespace nas::cuda

@@ -265,6 +265,19 @@ TYPED_TEST(AttentionKernels, DropoutCrossesTheBlocksOfTheCpusMask) {
       "dropout");
 }
 
+TYPED_TEST(AttentionKernels, OfEqualScoresTheFirstAreKept) {
+  for (const auto normalization : {Normalization::top_k, Normalization::topk_quarter}) {
+    auto given =
+        make_case<TypeParam>({2, 1, 1, 70, 8}, pair_of(kernels::Score::product, normalization));
+    // Keys 3 i, 3 i + 1 and 3 i + 2 are one.
+    const auto step = static_cast<std::size_t>(given.sizes.token_step());
+    for (std::size_t i = 0; i < given.k.size(); ++i) {
+      given.k[i] = given.k[i - i / step % 70 % 3 * step];
+    }
+    expect_equal_to_cpu(given, "normalization " + std::to_string(static_cast<int>(normalization)));
+  }
+}
+
 /// Every mechanism once.
 std::vector<Mechanism> mixed() {
   std::vector<Mechanism> mechanisms;
@@ -343,6 +356,14 @@ TEST(AttentionArray, ANaNStaysInItsModel) {
           << model;
     }
   }
+}
+
+TEST(AttentionArray, KeepsNothingWhereNobodyAsks) {
+  auto given = make_case<float>({24, 1, 1, 33, 8}, mixed());
+  run_kernels(given);
+  std::vector<float> output(given.output.size());
+  attention_forward(attention_of(given), vectors_in<float>(output, given.sizes), kNoStream);
+  EXPECT_EQ(output, given.output);
 }
 
 TEST(AttentionArray, FitWhereAnH200HasTheSharedMemory) {

@@ -1,0 +1,110 @@
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cuda/batches.hpp"
+#include "cuda/emulated.hpp"
+#include "data/corpus.hpp"
+
+namespace nas::cuda {
+namespace {
+
+constexpr std::int64_t kModels = 2;
+constexpr std::int64_t kBatch = 3;
+
+nas::Windows some_windows() {
+  nas::Windows windows;
+  windows.length = 150;
+  windows.tokens.resize(151 + 4 * 150);
+  std::iota(windows.tokens.begin(), windows.tokens.end(), 1000);
+  windows.starts = {0, 150, 300, 450, 600};
+  windows.shift = 20;  // the last window then ends behind the stream
+  return windows;
+}
+
+Windows on_device(const nas::Windows& windows) {
+  return {windows.tokens.data(),
+          static_cast<std::int64_t>(windows.tokens.size()),
+          windows.starts.data(),
+          windows.size(),
+          windows.length,
+          windows.last_target,
+          windows.targets.empty() ? nullptr : windows.targets.data()};
+}
+
+/// Permutations and offsets of epochs 2 and 1 of either model.
+struct TwoEpochs {
+  std::vector<std::int32_t> permutations{1, 0, 4, 3, 2, 2, 4, 1, 0, 3,   // model 0
+                                         1, 2, 0, 4, 3, 0, 1, 4, 3, 2};  // model 1
+  std::vector<std::int64_t> offsets{19, 0, 7, 3};
+
+  [[nodiscard]] std::size_t slot(std::int64_t model, std::int64_t place) const {
+    return static_cast<std::size_t>(model * 2 + place / 5 % 2);
+  }
+};
+
+void expect_batches_of_the_reader(const nas::Windows& windows) {
+  const TwoEpochs epochs;
+  // Places 12 to 14, in epoch 2 with the window that ends behind the stream, and 9 to 11, in both.
+  const std::vector<std::int64_t> steps{4, 3};
+  std::vector<std::int64_t> input(static_cast<std::size_t>(kModels * kBatch * windows.length));
+  auto target = input;
+  read_batches(on_device(windows),
+               {epochs.permutations.data(), epochs.offsets.data(), steps.data(), kModels, kBatch},
+               input.data(), target.data(), kNoStream);
+  auto expected_input = input;
+  auto expected_target = target;
+  for (std::int64_t r = 0; r < kModels; ++r) {
+    for (std::int64_t b = 0; b < kBatch; ++b) {
+      const std::int64_t place = steps[static_cast<std::size_t>(r)] * kBatch + b;
+      const std::size_t slot = epochs.slot(r, place);
+      const auto out = static_cast<std::ptrdiff_t>((r * kBatch + b) * windows.length);
+      windows.read(epochs.permutations[slot * 5 + static_cast<std::size_t>(place % 5)],
+                   epochs.offsets[slot], expected_input.data() + out, expected_target.data() + out);
+    }
+  }
+  EXPECT_EQ(input, expected_input);
+  EXPECT_EQ(target, expected_target);
+}
+
+TEST(BatchKernels, ReadAsTheCpuAcrossEpochsAndTheEndOfTheStream) {
+  expect_batches_of_the_reader(some_windows());
+}
+
+TEST(BatchKernels, ReadAFixedLastTarget) {
+  auto windows = some_windows();
+  windows.last_target = 7;
+  expect_batches_of_the_reader(windows);
+}
+
+TEST(BatchKernels, ReadExplicitTargets) {
+  auto windows = some_windows();
+  windows.last_target = 7;  // explicit ones have the last word
+  for (std::int32_t i = 0; i < 5 * 150; ++i) {
+    windows.targets.push_back(i % 3 == 0 ? static_cast<std::int32_t>(kNotScored) : i);
+  }
+  expect_batches_of_the_reader(windows);
+}
+
+TEST(BatchKernels, SkipTheSameTargetsAsTheCorpus) { EXPECT_EQ(kNotScored, nas::kNotScored); }
+
+TEST(BatchKernels, BeginAStepByCopyingItsRow) {
+  std::vector<std::uint64_t> seeds{1, 2, 3, 4, 5, 6};
+  std::vector<double> rates{0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
+  std::int64_t row = 0;
+  std::vector<std::uint64_t> current_seeds(2);
+  std::vector<double> current_rates(2);
+  const StepTables tables{seeds.data(),         rates.data(),        &row, 2,
+                          current_seeds.data(), current_rates.data()};
+  for (std::size_t step = 0; step < 3; ++step) {
+    begin_step(tables, kNoStream);
+    EXPECT_EQ(current_seeds, (std::vector{seeds[2 * step], seeds[2 * step + 1]}));
+    EXPECT_EQ(current_rates, (std::vector{rates[2 * step], rates[2 * step + 1]}));
+    advance(&row, 1, kNoStream);
+  }
+  EXPECT_EQ(row, 3);
+}
+
+}  // namespace
+}  // namespace nas::cuda
