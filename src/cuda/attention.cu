@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
               memory.left[row_index(n) * memory.left_stride + key] = sum;
             });
   weigh_backward(place, memory);
-  __syncthreads();
+  __syncwarp();  // the rows of memory.vectors and memory.left are the warp's own
 
   Real dots[kRows] = {};  // the lane's share of sum_j gradient_ij r_ij
   const auto q = place.of(attention.q);
