@@ -71,12 +71,14 @@ class Exp : public torch::autograd::Function<Exp> {
 
 }  // namespace
 
-torch::Tensor sigmoid(const torch::Tensor& x) {
-  return x.device().is_cpu() ? Sigmoid::apply(x) : at::sigmoid(x);
+torch::Tensor sigmoid(const torch::Tensor& x, NumericalMode mode) {
+  const bool own = x.device().is_cpu() && mode != NumericalMode::reference;
+  return own ? Sigmoid::apply(x) : at::sigmoid(x);
 }
 
-torch::Tensor exp(const torch::Tensor& x) {
-  return x.device().is_cpu() ? Exp::apply(x) : at::exp(x);
+torch::Tensor exp(const torch::Tensor& x, NumericalMode mode) {
+  const bool own = x.device().is_cpu() && mode != NumericalMode::reference;
+  return own ? Exp::apply(x) : at::exp(x);
 }
 
 }  // namespace nas::nn

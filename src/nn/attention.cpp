@@ -116,7 +116,8 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     : num_models_(static_cast<std::int64_t>(mechanisms.size())),
       num_heads_(shape.heads),
       mode_(scope.mode()),
-      fused_(mode_ != NumericalMode::reference && have_fused_forms(mechanisms)) {
+      fused_(mode_ != NumericalMode::reference && scope.device().is_cpu() &&
+             have_fused_forms(mechanisms)) {
   const auto projection = [&](const char* name) {
     return Linear::with_biases_of(scope.child(name), shape.width, shape.width,
                                   biased_models(mechanisms, scope.models()));
@@ -208,8 +209,8 @@ torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::
   return grouped(
       temperatures_,
       [&](const Temperature& temperature, const torch::Tensor& part) {
-        return temperature.divisors(part)
-            .to(q.scalar_type())
+        const auto divisors = temperature.divisors(part).to(q.scalar_type());
+        return (fused_ ? divisors.reciprocal() : divisors)
             .expand({part.size(0), part.size(1), num_heads_, part.size(2), 1});
       },
       input);
@@ -235,7 +236,7 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
                                     const torch::Tensor& v, const torch::Tensor& divisors,
                                     const Pass& pass, std::uint64_t site) {
   const auto masks = dropout_masks(dropouts_, pass, site);
-  if (fused_ && q.device().is_cpu()) return fused_mixed(q, k, v, divisors, masks);
+  if (fused_) return fused_mixed(q, k, v, divisors, masks);
   const auto scores =
       grouped(
           similarities_,

@@ -214,6 +214,7 @@ class AttentionLayer {
   static torch::Tensor grouped(const Groups<Option>& groups, const Apply& apply,
                                const Inputs&... inputs);
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
+  /// (R, B, H, T, 1), or, for the fused kernel, their inverses.
   [[nodiscard]] torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q) const;
   /// (R, B, T, D), the weighted values of all heads.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,

@@ -202,13 +202,13 @@ void require_fitting(const std::vector<ModelAttention>& models, const Inputs& in
 
 torch::Tensor fused_attention(const std::vector<ModelAttention>& models, const torch::Tensor& q,
                               const torch::Tensor& k, const torch::Tensor& v,
-                              const torch::Tensor& directions, const torch::Tensor& divisors) {
-  Inputs inputs{with_contiguous_vectors(q), with_contiguous_vectors(k), with_contiguous_vectors(v),
-                // Functions of autograd take no undefined tensors.
-                directions.defined() ? directions.contiguous() : at::empty({0}, q.options()),
-                divisors.to(q.scalar_type())
-                    .reciprocal()
-                    .expand({q.size(0), q.size(1), q.size(2), q.size(3), 1})};
+                              const torch::Tensor& directions,
+                              const torch::Tensor& inverse_temperature) {
+  const Inputs inputs{with_contiguous_vectors(q), with_contiguous_vectors(k),
+                      with_contiguous_vectors(v),
+                      // Functions of autograd take no undefined tensors.
+                      directions.defined() ? directions.contiguous() : at::empty({0}, q.options()),
+                      inverse_temperature};
   require_fitting(models, inputs);
   const auto call = c10::make_intrusive<Call>(models);
   if (at::GradMode::is_enabled() &&

@@ -33,10 +33,11 @@ struct ModelAttention {
 ///
 /// @param q, k, v     (R, B, H, T, d).
 /// @param directions  (M, d), of the models with additive scores; undefined where there are none.
-/// @param divisors    expands to (R, B, H, T, 1), positive and finite.
+/// @param inverse_temperature  (R, B, H, T, 1), what scores are multiplied by.
 /// @return (R, B, T, H d), the weighted values.
 torch::Tensor fused_attention(const std::vector<ModelAttention>& models, const torch::Tensor& q,
                               const torch::Tensor& k, const torch::Tensor& v,
-                              const torch::Tensor& directions, const torch::Tensor& divisors);
+                              const torch::Tensor& directions,
+                              const torch::Tensor& inverse_temperature);
 
 }  // namespace nas::nn

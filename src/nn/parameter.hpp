@@ -92,6 +92,7 @@ class Linear {
 
   /// @param x  (M, ..., in).   @return (M, ..., out).
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const;
+  [[nodiscard]] NumericalMode mode() const { return mode_; }
 
  private:
   torch::Tensor weight_;

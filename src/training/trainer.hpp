@@ -70,7 +70,7 @@ struct TrainingResult {
   Status status = Status::failed;
   std::string reason;
   std::vector<CurvePoint> curve;
-  Scores test{};         ///< of the trained model; no tokens unless asked for
+  Scores test{};  ///< of the trained model; no tokens unless asked for
   /// Training and validation, over all processes that worked on it; in an array, its share: what
   /// the array took, divided by the number of models in it.
   double seconds = 0.0;

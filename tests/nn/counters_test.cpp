@@ -111,18 +111,18 @@ TEST(Counters, AStepAsksForNoMoreThanItDid) {
                         std::int64_t operations) {
     return Counters{peak_megabytes * kMegabyte, requested_megabytes * kMegabyte, operations, 200};
   };
-  expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::exact, limit(83, 127, 2260));
-  expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::fast, limit(70, 143, 2620));
+  expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::exact, limit(73, 107, 800));
+  expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::fast, limit(64, 151, 1550));
   expect_at_most("dot|softmax|none|fixed|bias|0.1", NumericalMode::reference,
-                 limit(178, 304, 6070));
+                 limit(174, 317, 5300));
   expect_at_most("additive|sparsemax|highway|per_query|bias|0.1", NumericalMode::exact,
-                 limit(91, 147, 3400));
+                 limit(78, 130, 1270));
   expect_at_most("cosine|sigmoid_norm|output_gate|learned|bias|0.1", NumericalMode::exact,
-                 limit(91, 156, 2790));
+                 limit(78, 136, 1090));
 }
 
-/// An array is worth its while where operations cost more to start than to do: there must be as
-/// many for eight models as for one.
+/// An array is worth its while where operations cost more to start than to do: there must be hardly
+/// more for eight models than for one.
 TEST(Counters, AnArrayOfEightDispatchesHardlyMoreOperationsThanAModel) {
   const auto operations = [](const std::vector<std::string>& mechanisms) {
     std::vector<Architecture> architectures;
@@ -153,7 +153,8 @@ TEST(Counters, AnArrayOfEightDispatchesHardlyMoreOperationsThanAModel) {
         mechanism, std::to_string(one) + " alone, " + std::to_string(replicates) + " for eight");
   }
   const double eight = operations(mixed);
-  EXPECT_LE(eight, 1.3 * mean);
+  // Modules of different options are different operations, but a layer has few of them.
+  EXPECT_LE(eight, 2.0 * mean);
   ::testing::Test::RecordProperty(
       "eight different", std::to_string(eight) + ", a model of them " + std::to_string(mean));
 }

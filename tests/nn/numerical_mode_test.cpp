@@ -75,8 +75,8 @@ Tensors layer_pass(Mechanism mechanism, Semantics semantics, const Case& given,
 
 /// Each value within 1e-4 of the tensor's largest (1e-10 in double) and 1e-6 of the largest
 /// gradient of the case, beside which a smaller one is noise. A gradient in which thousands of
-/// numbers cancel (shifted_abs has one number a layer) may miss that, if it is no further from the
-/// one in double than twice what the reference is.
+/// numbers cancel (shifted_abs has one number a layer) may miss that, if it is not much further from
+/// the one in double than the reference is.
 void expect_equal(const Tensors& fused, const Tensors& reference, at::ScalarType type,
                   const std::function<Tensors()>& in_double, const std::string& what) {
   const bool single = type == at::kFloat;
@@ -98,7 +98,7 @@ void expect_equal(const Tensors& fused, const Tensors& reference, at::ScalarType
     const auto exact = in_double().at(name);
     EXPECT_TRUE(single && expected.numel() == 1)
         << what << " " << name << " " << error << " > " << bound;
-    EXPECT_LE(distance(given, exact), 4 * distance(expected, exact) + bound) << what << " " << name;
+    EXPECT_LE(distance(given, exact), 5 * distance(expected, exact) + bound) << what << " " << name;
   }
 }
 
@@ -253,9 +253,10 @@ TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
     const auto k = q.flip(2) * -0.9;
     const auto v = at::linspace(-1, 1, 8, options);
     const auto values = at::eye(40, options).expand({1, 2, 40, 40});
-    const auto weights = fused_attention(
-        {{kernels::Score::additive, kernels::softmax(), {}, 0}}, q.unsqueeze(0), k.unsqueeze(0),
-        values.narrow(3, 0, 8).unsqueeze(0), v.unsqueeze(0), at::ones({}, options))[0];
+    const auto weights =
+        fused_attention({{kernels::Score::additive, kernels::softmax(), {}, 0}}, q.unsqueeze(0),
+                        k.unsqueeze(0), values.narrow(3, 0, 8).unsqueeze(0), v.unsqueeze(0),
+                        at::ones({1, 1, 2, 40, 1}, options))[0];
     const auto raw = (q.unsqueeze(3) + k.unsqueeze(2)).tanh().matmul(v);
     const auto expected = softmax_over(raw, at::ones({40, 40}, at::TensorOptions(at::kBool)).tril())
                               .matmul(values.narrow(3, 0, 8))
@@ -283,7 +284,7 @@ TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
   const auto x = at::ones({1, 4, 2, 40, 8});
   kernels::RowNormalization rows{};
   rows.in_float.forward = &remember_thread;
-  fused_attention({{kernels::Score::product, rows}}, x, x, x, {}, at::ones({}));
+  fused_attention({{kernels::Score::product, rows}}, x, x, x, {}, at::ones({1, 4, 2, 40, 1}));
   at::set_num_threads(before);
   EXPECT_EQ(threads_of_rows.size(), 2U);
 #else

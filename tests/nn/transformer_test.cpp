@@ -281,7 +281,7 @@ TEST(Transformer, MovesToAnotherType) {
   EXPECT_EQ(twice.scalar_type(), at::kDouble);
   EXPECT_TRUE(twice.allclose(single.to(at::kDouble), 1e-4, 1e-5));
   twice.sum().backward();
-  EXPECT_EQ(model.embedding().grad().scalar_type(), at::kDouble);
+  EXPECT_EQ(model.parameters().front().second.grad().scalar_type(), at::kDouble);
   EXPECT_TRUE(model.logits(tokens, Pass{})
                   .equal(at::linear(model.features(tokens, Pass{}), model.embedding())));
 }

@@ -15,7 +15,7 @@ class PerQuery final : public Temperature {
 
   torch::Tensor divisors(const torch::Tensor& x) const override {
     const auto logits = linear(x, weight_, Biases::of_all(bias_), mode_);
-    const auto factor = nn::sigmoid(logits) + 0.5;  // (M, B, T, H)
+    const auto factor = nn::sigmoid(logits, mode_) + 0.5;  // (M, B, T, H)
     return (factor * start_).transpose(2, 3).unsqueeze(-1);
   }
 
