@@ -17,9 +17,15 @@ struct Task {
   nlohmann::json identity;  ///< what the id is the hash of
 };
 
+/// A task and the evaluation that receives its result.
+struct Assignment {
+  const Task& task;
+  Evaluation& evaluation;
+};
+
 /// What is evaluated, and how. The seam between search (which knows genotypes and evaluations) and
 /// whatever measures them: a LibTorch training, a table, an analytic function in a test. measure()
-/// is called from several threads at once.
+/// and measure_array() are called from several threads at once.
 class Measurement {
  public:
   virtual ~Measurement() = default;
@@ -46,6 +52,15 @@ class Measurement {
   /// A bad candidate is a status, not an exception. @throws StopRequested if asked to stop; any
   /// other exception becomes Status::failed.
   virtual void measure(const Task& task, Evaluation& evaluation) = 0;
+  /// Most tasks that measure_array() takes at once, where more are waiting than there are workers.
+  /// May time some the first time, before anything is measured.
+  virtual std::int64_t array_width() { return 1; }
+  /// measure() for tasks that are measured together, at least one. Each result is what the task
+  /// alone comes to. Where an array of several throws, or one of them gets Status::out_of_memory,
+  /// nothing that it filled in counts: parts of it are measured again.
+  virtual void measure_array(std::span<const Assignment> array) {
+    for (const auto& [task, evaluation] : array) measure(task, evaluation);
+  }
 };
 
 /// The unit of work that measures a candidate (canonical name) at a replicate.

@@ -1,5 +1,7 @@
 #include "evaluation/policy.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "core/format.hpp"
 
@@ -16,6 +18,11 @@ Repeated parse_repeated(std::string_view text) {
 Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64_t known) {
   if (repeated == Repeated::reuse && known > 0) return {.first = 0, .known = known, .end = known};
   return {.first = repeated == Repeated::retrain ? known : 0, .known = known, .end = known + each};
+}
+
+std::size_t num_arrays(std::size_t tasks, std::size_t workers, std::size_t width) {
+  const auto at_once = workers * width;
+  return std::min(tasks, workers * ((tasks + at_once - 1) / at_once));
 }
 
 std::string Budget::exceeded_by(std::int64_t asks_after, std::int64_t evaluations_after) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,12 @@ struct Replicates {
 /// @param each   evaluations of a candidate for one ask, at least 1.
 /// @param known  replicates that earlier asks have evaluated.
 Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64_t known);
+
+/// Arrays that tasks are divided into, evenly: as few as `width` allows, but a multiple of the
+/// workers where there are tasks enough, so that no worker idles beside a wide array.
+/// @param workers  at least 1.
+/// @param width    most tasks of an array, at least 1.
+std::size_t num_arrays(std::size_t tasks, std::size_t workers, std::size_t width);
 
 /// Where a search must end, whatever its algorithm would do; 0 = no such limit.
 struct Budget {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <exception>
@@ -10,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 #include "core/format.hpp"
 #include "core/host.hpp"
 #include "core/stop.hpp"
+#include "evaluation/worker_pool.hpp"
 
 namespace nas {
 
@@ -96,7 +95,7 @@ struct RecordingEvaluator::State {
   [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
                               std::int64_t earlier_asks) const;
   void recall_or_measure(std::vector<Task> tasks);
-  void measure_all(std::vector<Task> tasks);
+  void measure_all(const std::vector<Task>& tasks);
   void charge(const Evaluation& evaluation);
   [[nodiscard]] std::vector<double> fitness(const std::vector<std::string>& ids) const;
 };
@@ -165,7 +164,7 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
       unknown.push_back(std::move(task));
     }
   }
-  if (!unknown.empty()) measure_all(std::move(unknown));
+  if (!unknown.empty()) measure_all(unknown);
 }
 
 namespace {
@@ -181,110 +180,65 @@ Evaluation begun(const Task& task) {
   return evaluation;
 }
 
-/// Calls what works on an evaluation; its exceptions become the evaluation's status.
-template <class Work>
-void guarded(Evaluation& evaluation, Work work) {
-  const auto fail = [&evaluation](Status status, const char* reason) {
-    evaluation.status = status;
-    evaluation.reason = reason;
-  };
-  try {
-    work();
-  } catch (const StopRequested&) {
-    throw;
-  } catch (const MemoryLimitExceeded& error) {
-    fail(Status::out_of_memory, error.what());
-  } catch (const std::bad_alloc&) {
-    fail(Status::out_of_memory, "the system has no memory left");
-  } catch (const std::exception& error) {
-    fail(Status::failed, error.what());
-  }
-}
-
 }  // namespace
 
-/// Screens one task after the other, then measures the remaining ones on a pool of workers, the
-/// longest first. Which worker does what changes nothing: a result depends on its task.
-void RecordingEvaluator::State::measure_all(std::vector<Task> tasks) {
-  std::vector<std::unique_ptr<Evaluation>> results(tasks.size());
-  const auto finish = [&](std::size_t task) {
-    if (measurement->expensive()) store.add({*results[task]});
+/// Screens one task after the other, then measures the remaining ones, the longest first. What was
+/// screened out or measured is known afterwards, and stored.
+void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
+  std::vector<Evaluation> evaluations(tasks.size());
+  std::set<const Evaluation*> finished;
+  const auto begin = [this](std::span<const Assignment> array) {
     const std::lock_guard lock(progress_mutex);
-    ++trained;
-    charge(*results[task]);
-    report(Progress::Kind::evaluation_finished, results[task].get());
+    if (over_train_seconds()) return false;
+    for (const auto& member : array) {
+      report(Progress::Kind::evaluation_started, &member.evaluation);
+    }
+    return true;
+  };
+  const auto finish = [&](std::span<const Assignment> array) {
+    if (measurement->expensive()) {
+      std::vector<Evaluation> results;
+      for (const auto& member : array) results.push_back(member.evaluation);
+      store.add(results);
+    }
+    const std::lock_guard lock(progress_mutex);
+    for (const auto& member : array) {
+      finished.insert(&member.evaluation);
+      ++trained;
+      charge(member.evaluation);
+      report(Progress::Kind::evaluation_finished, &member.evaluation);
+    }
   };
   std::vector<std::size_t> order;
-  std::vector<std::unique_ptr<Evaluation>> screened(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (stop_requested()) throw StopRequested();
-    auto evaluation = std::make_unique<Evaluation>(begun(tasks[i]));
-    evaluation->status = Status::ok;
-    guarded(*evaluation, [&] { measurement->screen(tasks[i], *evaluation); });
-    if (evaluation->status == Status::ok) {
-      evaluation->status = Status::failed;  // until measured
-      screened[i] = std::move(evaluation);
+    auto& evaluation = evaluations[i] = begun(tasks[i]);
+    evaluation.status = Status::ok;
+    guarded(evaluation, [&] { measurement->screen(tasks[i], evaluation); });
+    if (evaluation.status == Status::ok) {
+      evaluation.status = Status::failed;  // until measured
       order.push_back(i);
     } else {
-      results[i] = std::move(evaluation);
-      finish(i);
+      finish(std::array{Assignment{tasks[i], evaluation}});
     }
   }
   std::vector<double> costs;
   for (const auto& task : tasks) costs.push_back(measurement->expected_cost(task.candidate));
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> stopped{false};
-  std::atomic<bool> exhausted{false};
-  std::exception_ptr broken;
-  const auto work = [&] {
-    try {
-      for (std::size_t i = next++; i < order.size() && !stopped && !exhausted; i = next++) {
-        if (stop_requested()) throw StopRequested();
-        const std::size_t task = order[i];
-        auto& evaluation = *screened[task];
-        {
-          const std::lock_guard lock(progress_mutex);
-          if (over_train_seconds()) {
-            exhausted = true;
-            break;
-          }
-          report(Progress::Kind::evaluation_started, &evaluation);
-        }
-        guarded(evaluation, [&] { measurement->measure(tasks[task], evaluation); });
-        results[task] = std::move(screened[task]);
-        finish(task);
-      }
-    } catch (const StopRequested&) {
-      stopped = true;
-    } catch (...) {  // the store or a display is broken: no worker may go on
-      const std::lock_guard lock(progress_mutex);
-      broken = std::current_exception();
-      stopped = true;
-    }
-  };
-  if (measurement->expensive()) {
-    // Always on threads of their own: a worker sets its thread's number of OpenMP threads.
-    std::vector<std::thread> workers;
-    const auto count =
-        std::min<std::size_t>(static_cast<std::size_t>(std::max(1, options.workers)), order.size());
-    for (std::size_t i = 0; i < count; ++i) workers.emplace_back(work);
-    for (auto& worker : workers) worker.join();
-  } else {
-    work();
-  }
+  std::vector<Assignment> assignments;
+  for (const auto i : order) assignments.push_back({tasks[i], evaluations[i]});
+  const auto ended_by = measure_on_workers(*measurement, assignments, options.workers,
+                                           {.begin = begin, .finish = finish});
 
   std::vector<Evaluation> cheap;
-  for (auto& result : results) {
-    if (!result) continue;
-    if (!measurement->expensive()) cheap.push_back(*result);
-    known.emplace(result->id, std::move(*result));
+  for (auto& evaluation : evaluations) {
+    if (!finished.contains(&evaluation)) continue;
+    if (!measurement->expensive()) cheap.push_back(evaluation);
+    known.emplace(evaluation.id, std::move(evaluation));
   }
   if (!cheap.empty()) store.add(cheap);
-  if (broken) std::rethrow_exception(broken);
-  if (stopped) throw StopRequested();
+  if (ended_by) std::rethrow_exception(ended_by);
 }
 
 /// Gives further replicates, round by round, to whom they may help to tell who is best.

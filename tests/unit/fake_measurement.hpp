@@ -71,12 +71,31 @@ class FakeMeasurement : public Measurement {
     evaluation.measured["train_seconds"] = 2.0;
   }
 
+  std::int64_t array_width() override {
+    ++widths_asked_;
+    return array_width_;
+  }
+  void measure_array(std::span<const Assignment> array) override {
+    {
+      const std::lock_guard lock(mutex_);
+      arrays_.push_back(array.size());
+    }
+    if (on_array_) on_array_(array);
+    Measurement::measure_array(array);
+    if (after_array_) after_array_(array);
+  }
+
   int version_ = 1;
   bool expensive_ = true;
   std::chrono::milliseconds sleep_{0};
   std::function<double(const std::string& candidate, std::int64_t replicate)> value_ = value;
   std::function<void(const Task&, Evaluation&)> on_screen_;
   std::function<void(int number, const Task&)> on_measure_;
+  std::function<void(std::span<const Assignment>)> on_array_;
+  std::function<void(std::span<const Assignment>)> after_array_;
+  std::int64_t array_width_ = 1;
+  int widths_asked_ = 0;
+  std::vector<std::size_t> arrays_;  ///< sizes, those that failed included
   std::atomic<int> measured_{0};
   std::map<std::string, int> times_;
   std::vector<std::string> order_;

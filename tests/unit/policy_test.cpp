@@ -40,6 +40,16 @@ TEST(Replicates, OfAKnownCandidateThePolicyDecides) {
   EXPECT_EQ(replicated.num_fresh(), 2);
 }
 
+TEST(Arrays, AreAsFewAsTheirWidthAllowsButLeaveNoWorkerIdle) {
+  EXPECT_EQ(num_arrays(0, 2, 8), 0U);
+  EXPECT_EQ(num_arrays(7, 2, 1), 7U);  // no arrays: one task after the other
+  EXPECT_EQ(num_arrays(7, 1, 7), 1U);
+  EXPECT_EQ(num_arrays(7, 1, 6), 2U);
+  EXPECT_EQ(num_arrays(12, 2, 100), 2U);
+  EXPECT_EQ(num_arrays(12, 2, 4), 4U);
+  EXPECT_EQ(num_arrays(3, 8, 4), 3U);
+}
+
 TEST(Budget, IsExceededByOneMore) {
   const Budget budget{.asks = 5, .evaluations = 3};
   EXPECT_EQ(budget.exceeded_by(5, 3), "");
