@@ -1,6 +1,10 @@
 #include <set>
 
 #include "cli/experiment.hpp"
+#include "data/corpus.hpp"
+#include "evaluation/settings.hpp"
+#include "search/algorithm.hpp"
+#include "search/problem.hpp"
 
 namespace nas {
 
@@ -48,13 +52,48 @@ nlohmann::json with_baseline_section(nlohmann::json config) {
   return config;
 }
 
+/// Adds the defaults of what a section of a configuration lacks.
+void complete(nlohmann::json& config, const std::string& section,
+              const std::vector<Setting>& settings) {
+  const auto found = config.find(section);
+  if (found == config.end() || !found->is_object()) return;
+  nlohmann::json whole = Parameters(settings);
+  whole.update(*found);
+  *found = std::move(whole);
+}
+
+/// The same for a section that names a plug-in, by the settings of that.
+template <class AnyRegistry>
+void complete_plugin(nlohmann::json& config, const std::string& section,
+                     const AnyRegistry& registry, std::vector<Setting> settings = {}) {
+  const auto found = config.find(section);
+  if (found == config.end() || !found->is_object()) return;
+  const auto key = found->value(plugin_sections().find(section)->second.key, "");
+  if (!registry.contains(key)) return;
+  const auto& own = registry.at(key).description.settings;
+  settings.insert(settings.end(), own.begin(), own.end());
+  complete(config, section, settings);
+}
+
+/// A configuration that lacks no setting of today: the record of a run that began before there was
+/// one means its default.
+nlohmann::json with_defaults(nlohmann::json config) {
+  complete(config, "model", model_settings());
+  complete(config, "training", training_settings());
+  complete(config, "evaluation", evaluation_settings());
+  complete_plugin(config, "problem", problems());
+  complete_plugin(config, "data", corpora());
+  complete_plugin(config, "algorithm", algorithms(), population_settings());
+  return config;
+}
+
 }  // namespace
 
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given) {
   std::vector<std::string> keys;
-  const auto before = with_baseline_section(recorded);
-  const auto now = with_baseline_section(given);
+  const auto before = with_defaults(with_baseline_section(recorded));
+  const auto now = with_defaults(with_baseline_section(given));
   compare(&before, &now, "", keys);
   return keys;
 }

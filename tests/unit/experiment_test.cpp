@@ -620,6 +620,25 @@ TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
             Texts{"evaluation.threads: 1 -> 2"});
 }
 
+TEST_F(ExperimentTest, SettingsThatARecordLacksCountAsTheirDefaults) {
+  const auto now = load("algorithm: {name: stand_in_search}\n").resolved;
+  auto older = now;
+  older["model"].erase("feed_forward");
+  older["training"].erase("schedule");
+  older["evaluation"].erase("numerical_mode");
+  older["data"].erase("layout");
+  older["algorithm"].erase("rate");
+  older["algorithm"].erase("weights");
+  EXPECT_EQ(differing_keys(older, now), Texts{});
+  const auto changed = load(
+                           "evaluation: {numerical_mode: fast}\ndata: {layout: published}\n"
+                           "algorithm: {name: stand_in_search, rate: 0.5}\n")
+                           .resolved;
+  EXPECT_EQ(differing_keys(older, changed),
+            (Texts{"algorithm.rate: 0.25 -> 0.5", "data.layout: \"standard\" -> \"published\"",
+                   "evaluation.numerical_mode: \"exact\" -> \"fast\""}));
+}
+
 // The configurations of the project.
 
 class Configuration : public ConfigTest, public testing::WithParamInterface<const char*> {
