@@ -135,4 +135,12 @@ void to_json(nlohmann::json& json, const Parameters& parameters) {
   }
 }
 
+void from_json(const nlohmann::json& json, Parameters& parameters) {
+  for (const auto& [name, item] : json.items()) {
+    auto value = parameters.at(name);
+    std::visit([&given = item](auto& v) { given.get_to(v); }, value);
+    parameters.set(name, std::move(value));
+  }
+}
+
 }  // namespace nas

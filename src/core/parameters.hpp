@@ -60,6 +60,8 @@ class Parameters {
     if (value == nullptr) wrong_type(name);
     return *value;
   }
+  /// @throws std::logic_error if there is no such setting.
+  [[nodiscard]] const Value& at(std::string_view name) const;
   [[nodiscard]] bool contains(std::string_view name) const {
     return values_.find(name) != values_.end();
   }
@@ -67,7 +69,6 @@ class Parameters {
   [[nodiscard]] const std::map<std::string, Value, std::less<>>& values() const { return values_; }
 
  private:
-  [[nodiscard]] const Value& at(std::string_view name) const;
   [[noreturn]] static void wrong_type(std::string_view name);
 
   std::map<std::string, Value, std::less<>> values_;
@@ -75,5 +76,8 @@ class Parameters {
 
 /// JSON object with sorted keys, for identities and records.
 void to_json(nlohmann::json& json, const Parameters& parameters);
+/// Takes over the values of such an object; settings that it lacks keep theirs.
+/// @throws std::logic_error if `parameters` has no setting of a name.
+void from_json(const nlohmann::json& json, Parameters& parameters);
 
 }  // namespace nas

@@ -153,5 +153,17 @@ TEST(Parameters, BecomeJsonWithTheirTypes) {
   EXPECT_EQ(nlohmann::json(Parameters()).dump(), "{}");
 }
 
+TEST(Parameters, TakeValuesOverFromTheirJson) {
+  Parameters parameters;
+  parameters.set("kept", true);
+  parameters.set("rate", 0.5);
+  parameters.set("list", Integers{1, 2});
+  nlohmann::json({{"rate", 1}, {"list", Integers{}}}).get_to(parameters);
+  EXPECT_TRUE(parameters.get<bool>("kept"));
+  EXPECT_EQ(parameters.get<double>("rate"), 1.0);
+  EXPECT_EQ(parameters.get<Integers>("list"), Integers{});
+  EXPECT_THROW(nlohmann::json({{"rat", 1}}).get_to(parameters), std::logic_error);
+}
+
 }  // namespace
 }  // namespace nas
