@@ -72,7 +72,9 @@ void ProgressDisplay::update(const Progress& progress) {
 
 void ProgressDisplay::finished(const Progress& progress) {
   const Evaluation& evaluation = *progress.evaluation;
-  const double seconds = options_.now() - running_[evaluation.id];
+  const auto& measured = evaluation.measured;
+  const double mates = measured.contains("array") ? measured.at("array").get<double>() : 1.0;
+  const double seconds = (options_.now() - running_[evaluation.id]) / mates;  // its share
   running_.erase(evaluation.id);
   busy_seconds_ += seconds;
   ++measured_;

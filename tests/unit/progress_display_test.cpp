@@ -62,6 +62,21 @@ class DisplayTest : public ::testing::Test {
   double now_ = 100;
 };
 
+TEST_F(DisplayTest, AMemberOfAnArrayTakesItsShareOfTheTime) {
+  std::ostringstream out;
+  ProgressDisplay display(out, options(false));
+  Evaluation member;
+  member.status = Status::ok;
+  member.measured = {{"array", 4}};
+  member.values["perplexity"] = 81.234;
+  Progress progress{.kind = Progress::Kind::evaluation_started, .evaluation = &member};
+  display.update(progress);
+  now_ += 8;
+  progress.kind = Progress::Kind::evaluation_finished;
+  display.update(progress);
+  EXPECT_THAT(out.str(), HasSubstr("perplexity 81.23 (2 s)\n"));
+}
+
 TEST_F(DisplayTest, PipedLinesTellEachEvaluationAndGeneration) {
   std::ostringstream out;
   {
