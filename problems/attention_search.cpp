@@ -2,10 +2,11 @@
 // language model.
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include "core/format.hpp"
 #include "core/hash.hpp"
 #include "data/corpus.hpp"
+#include "evaluation/device_pool.hpp"
 #include "nn/environment.hpp"
 #include "nn/transformer.hpp"
 #include "search/problem.hpp"
@@ -28,6 +30,9 @@ namespace fs = std::filesystem;
 /// Raised by hand with a commit that changes results, so that old records never answer for new
 /// code.
 constexpr int kResultsVersion = 3;
+
+/// Wider arrays than this are not tried out.
+constexpr std::int64_t kWidestArray = 256;
 
 int available_cores() {
   cpu_set_t cores;
@@ -49,7 +54,9 @@ class AttentionSearch final : public Problem {
         threads_(static_cast<int>(inputs.evaluation.get<std::int64_t>("threads"))),
         numerical_mode_(parse_numerical_mode(inputs.evaluation.get<std::string>("numerical_mode"))),
         workers_(inputs.evaluation.get<std::string>("workers")),
-        device_(nn::resolve_device(inputs.evaluation.get<std::string>("device"))),
+        array_(inputs.evaluation.get<std::string>("array")),
+        devices_(std::make_shared<DevicePool>(
+            resolve_devices(inputs.evaluation.get<std::string>("device")))),
         memory_limit_(static_cast<std::int64_t>(inputs.evaluation.get<double>("memory_limit") *
                                                 1024.0 * 1024.0 * 1024.0)) {
     const auto& causality = inputs.evaluation.get<std::string>("causality");
@@ -172,48 +179,47 @@ class AttentionSearch final : public Problem {
   }
 
   void measure(const Task& task, Evaluation& evaluation) override {
-    const auto architecture = architecture_of(task.candidate);
-    TrainingJob job{.architecture = architecture,
-                    .settings = training_,
-                    .run_seed = seed_,
-                    .replicate = task.replicate,
-                    .checkpoint_name = task.id};
-    // The limits that were in force when the task's identity was made, not those of a later batch.
-    if (const auto limits = task.identity.find("stop_above_nll"); limits != task.identity.end()) {
-      for (const auto& [step, nll] : limits->items()) job.stop_above[std::stoll(step)] = nll;
+    measure_array(std::array{Assignment{task, evaluation}});
+  }
+
+  void measure_array(std::span<const Assignment> array) override {
+    std::vector<TrainingJob> jobs;
+    for (const auto& member : array) jobs.push_back(job_of(member.task));
+    const auto device = devices_->borrow();
+    const auto results = train(jobs, *corpus_, context(*device));
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      array[i].evaluation.measured["device"] = *device;
+      record(results[i], array[i].task, array[i].evaluation);
     }
-    if (keep_models_ > 0 && !folder_.empty()) {
-      job.weights_file = folder_ / "models" / (task.id + ".pt");
+  }
+
+  std::int64_t array_width() override {
+    if (array_ != "auto") return std::stoll(array_);
+    if (memory_limit_ > 0 || objectives_->needs_lone_trainings() != nullptr) return 1;
+    if (!best_array_) {
+      const TrainingJob job{.architecture = architecture_of(vanilla()),
+                            .settings = training_,
+                            .run_seed = seed_,
+                            .replicate = 0,
+                            .stop_above = {},
+                            .checkpoint_name = {},
+                            .weights_file = {}};
+      // On a thread of its own, as workers are: it sets its thread's number of OpenMP threads.
+      const auto time = [&] { return best_array(job, *corpus_, context(device()), kWidestArray); };
+      best_array_ = std::async(std::launch::async, time).get();
     }
-    const auto result = train({&job, 1}, *corpus_, context()).front();
-    evaluation.status = result.status;
-    evaluation.reason = result.reason;
-    evaluation.curve = result.curve;
-    evaluation.measured["train_seconds"] = result.seconds;
-    if (threads_ == 1) evaluation.measured["cpu_seconds"] = result.cpu_seconds;
-    evaluation.measured["peak_bytes"] = result.peak_bytes;
-    evaluation.measured["device"] = device_;
-    if (result.status == Status::ok) {
-      set_quality_values(evaluation, corpus_->bytes_per_token);
-      if (result.test.tokens > 0) {
-        evaluation.values["test_nll"] = result.test.nll / static_cast<double>(result.test.tokens);
-        evaluation.values["test_tokens"] = static_cast<double>(result.test.tokens);
-        evaluation.values["test_perplexity"] = result.test.perplexity();
-      }
-      keep_best_models(task, evaluation);
-    }
-    objectives_->check_trained(evaluation);
+    return *best_array_;
   }
 
   [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
     return Subject{.architecture = architecture_of(candidate),
-                   .device = device_,
+                   .device = device(),
                    .threads = threads_,
                    .numerical_mode = numerical_mode_};
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
-    const auto vanilla = architecture_of(to_string(vanilla_mechanism(semantics_)));
+    const auto vanilla = architecture_of(this->vanilla());
     return {
         {"corpus", corpus_->name},
         {"corpus_description", corpus_->description},
@@ -227,7 +233,7 @@ class AttentionSearch final : public Problem {
         {"context", architecture_.context},
         {"vanilla_parameters", num_parameters(vanilla)},
         {"vanilla_flops", forward_flops(vanilla)},
-        {"device", device_.substr(0, device_.find(':'))},
+        {"device", device().substr(0, device().find(':'))},
         {"epochs", static_cast<double>(training_.steps * training_.batch_size) /
                        static_cast<double>(corpus_->train.size())},
     };
@@ -235,12 +241,12 @@ class AttentionSearch final : public Problem {
 
   [[nodiscard]] int num_workers() const override {
     if (workers_ != "auto") return std::stoi(workers_);
-    return device_ == "cpu" ? std::max(1, available_cores() / threads_) : 1;
+    return device() == "cpu" ? std::max(1, available_cores() / threads_)
+                             : static_cast<int>(devices_->devices().size());
   }
 
   double calibrate_seconds(const std::string& candidate) override {
-    return expected_seconds({.architecture = architecture_of(candidate), .settings = training_},
-                            *corpus_, context());
+    return expected_seconds(architecture_of(candidate), *corpus_, training_, context(device()));
   }
 
  private:
@@ -253,6 +259,8 @@ class AttentionSearch final : public Problem {
       identity_training_.erase(name);
     }
   }
+
+  [[nodiscard]] std::string vanilla() const { return to_string(vanilla_mechanism(semantics_)); }
 
   [[nodiscard]] Mechanism mechanism_of(const std::string& candidate) const {
     return parse_mechanism(candidate, semantics_);
@@ -283,9 +291,59 @@ class AttentionSearch final : public Problem {
     }
   }
 
-  [[nodiscard]] TrainingContext context() const {
+  /// How a task is trained, as its identity says: that of a problem with another section `training`
+  /// may say otherwise than this one's.
+  [[nodiscard]] TrainingJob job_of(const Task& task) const {
+    auto training = training_parameters_;
+    task.identity.at("training").get_to(training);
+    TrainingJob job{.architecture = architecture_of(task.candidate),
+                    .settings = TrainingSettings(training),
+                    .run_seed = seed_,
+                    .replicate = task.replicate,
+                    .stop_above = {},
+                    .checkpoint_name = task.id,
+                    .weights_file = {}};
+    // The limits that were in force when the task's identity was made, not those of a later batch.
+    if (const auto limits = task.identity.find("stop_above_nll"); limits != task.identity.end()) {
+      for (const auto& [step, nll] : limits->items()) job.stop_above[std::stoll(step)] = nll;
+    }
+    if (keep_models_ > 0 && !folder_.empty()) {
+      job.weights_file = folder_ / "models" / (task.id + ".pt");
+    }
+    return job;
+  }
+
+  void record(const TrainingResult& result, const Task& task, Evaluation& evaluation) {
+    evaluation.status = result.status;
+    evaluation.reason = result.reason;
+    evaluation.curve = result.curve;
+    evaluation.measured["train_seconds"] = result.seconds;
+    if (threads_ == 1) evaluation.measured["cpu_seconds"] = result.cpu_seconds;
+    evaluation.measured["peak_bytes"] = result.peak_bytes;
+    if (result.status == Status::ok) {
+      set_quality_values(evaluation, corpus_->bytes_per_token);
+      if (result.test.tokens > 0) {
+        evaluation.values["test_nll"] = result.test.nll / static_cast<double>(result.test.tokens);
+        evaluation.values["test_tokens"] = static_cast<double>(result.test.tokens);
+        evaluation.values["test_perplexity"] = result.test.perplexity();
+      }
+      keep_best_models(task, evaluation);
+    }
+    objectives_->check_trained(evaluation);
+  }
+
+  [[nodiscard]] static std::vector<std::string> resolve_devices(const std::string& setting) {
+    auto devices = device_list(setting);
+    for (auto& device : devices) device = nn::resolve_device(device);
+    return devices;
+  }
+
+  /// The device of what needs one only.
+  [[nodiscard]] const std::string& device() const { return devices_->devices().front(); }
+
+  [[nodiscard]] TrainingContext context(const std::string& device) const {
     TrainingContext context;
-    context.device = device_;
+    context.device = device;
     context.threads = threads_;
     context.numerical_mode = numerical_mode_;
     context.memory_limit = memory_limit_;
@@ -330,7 +388,9 @@ class AttentionSearch final : public Problem {
   int threads_;
   NumericalMode numerical_mode_;
   std::string workers_;
-  std::string device_;
+  std::string array_;
+  std::optional<std::int64_t> best_array_;  ///< timed here
+  std::shared_ptr<DevicePool> devices_;
   std::int64_t memory_limit_;
   bool gate_ = true;
   Architecture architecture_;

@@ -15,6 +15,7 @@ void compare(const nlohmann::json* recorded, const nlohmann::json* given, const 
              std::vector<std::string>& keys) {
   static const std::set<std::string> kWithoutEffect{"name",
                                                     "evaluation.workers",
+                                                    "evaluation.array",
                                                     "evaluation.device",
                                                     "evaluation.keep_models",
                                                     "training.checkpoint_minutes",

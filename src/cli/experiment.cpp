@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "data/corpus.hpp"
+#include "evaluation/device_pool.hpp"
 #include "evaluation/settings.hpp"
 #include "search/algorithm.hpp"
 #include "search/problem.hpp"
@@ -80,6 +81,7 @@ class Reader {
     check_replicates();
     check_further();
     check_racing();
+    check_array();
     check_informed();
     fit_to_search();
     if (diagnostics_.size() == mistakes_before) experiment_.resolved = resolved();
@@ -265,18 +267,32 @@ class Reader {
       return !text.empty() && text.size() <= kMaxDigits &&
              text.find_first_not_of("0123456789") == std::string_view::npos;
     };
-    const auto& workers = experiment_.evaluation.get<std::string>("workers");
-    if (workers != "auto" && (!digits(workers) || workers.front() == '0')) {
-      refuse("evaluation.workers", workers, "must be auto or an integer in [1, 9999]");
-    }
+    const auto check_count = [&](const std::string& setting) {
+      const auto& count = experiment_.evaluation.get<std::string>(setting);
+      if (count != "auto" && (!digits(count) || count.front() == '0')) {
+        refuse("evaluation." + setting, count, "must be auto or an integer in [1, 9999]");
+      }
+    };
+    check_count("workers");
+    check_count("array");
     const auto& device = experiment_.evaluation.get<std::string>("device");
     static const Texts kDevices{"auto", "cpu", "cuda"};
-    const bool numbered = device.rfind("cuda:", 0) == 0 && digits(device.substr(5));
-    if (!numbered && !contains(kDevices, device)) {
-      const auto guess = nearest(device, kDevices);
-      refuse("evaluation.device", device,
-             "must be one of auto, cpu, cuda, cuda:N" +
-                 (guess.empty() ? "" : "; did you mean " + guess + "?"));
+    const auto devices = device_list(device);
+    const auto kind = devices.front().substr(0, devices.front().find(':'));
+    for (const auto& one : devices) {
+      const bool numbered = one.rfind("cuda:", 0) == 0 && digits(one.substr(5));
+      if (!numbered && !contains(kDevices, one)) {
+        const auto guess = nearest(one, kDevices);
+        refuse("evaluation.device", device,
+               "must be one of auto, cpu, cuda, cuda:N, or several: cuda:0,cuda:1" +
+                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+        return;
+      }
+      if (devices.size() > 1 && (kind == "auto" || one.substr(0, one.find(':')) != kind)) {
+        refuse("evaluation.device", device,
+               "must be devices of one kind, as cuda:0,cuda:1: results differ between kinds");
+        return;
+      }
     }
   }
 
@@ -339,6 +355,15 @@ class Reader {
       refuse("evaluation.racing_replicates", text,
              "must be 0 for the objective " + objective.name +
                  ", of which a single replicate has no value");
+    }
+  }
+
+  void check_array() {
+    const auto& array = experiment_.evaluation.get<std::string>("array");
+    if (array == "auto" || array == "1") return;
+    if (const auto* lone = experiment_.objectives.needs_lone_trainings()) {
+      refuse("evaluation.array", array,
+             "must be auto or 1 for " + lone->name + ", which only a training alone has");
     }
   }
 

@@ -71,9 +71,9 @@ const PluginSections& plugin_sections();
 /// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
 /// one has no such key). A setting that a section lacks, as in the record of a run that began
 /// before there was one, counts as its default. Left out is what does not change results: name,
-/// evaluation.workers, evaluation.keep_models, training.checkpoint_minutes, the budget (a larger
-/// one continues the run), what follows the search (retest, baseline.tune), and evaluation.device,
-/// since the device that was used is recorded apart.
+/// evaluation.workers, evaluation.array, evaluation.keep_models, training.checkpoint_minutes, the
+/// budget (a larger one continues the run), what follows the search (retest, baseline.tune), and
+/// evaluation.device, since the device that was used is recorded apart.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

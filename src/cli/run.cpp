@@ -379,8 +379,9 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder, bool
   if (trains) {
     line("evaluations", evaluations_text(experiment, rehearsal));
     training_lines(experiment, setup->facts, line);
-    line("device", setup->facts.value("device", "") + ", " + std::to_string(workers) +
-                       " trainings at once, " +
+    const auto width = calibrate ? problem->array_width() : 1;
+    line("device", setup->facts.value("device", "") + ", workers " + std::to_string(workers) +
+                       (width > 1 ? ", arrays of " + std::to_string(width) : "") + ", " +
                        std::to_string(experiment.evaluation.get<std::int64_t>("threads")) +
                        " thread(s) each" +
                        (algorithm.batches || workers == 1

@@ -83,8 +83,14 @@ std::vector<Setting> training_settings() {
 
 std::vector<Setting> evaluation_settings() {
   return {
-      text("device", "auto", "auto, cpu, cuda or cuda:N"),
-      text("workers", "auto", "trainings at once: a number, or auto (one a core, one a GPU)"),
+      text("device", "auto",
+           "auto, cpu, cuda or cuda:N, or several of one kind that the workers share: "
+           "cuda:0,cuda:1"),
+      text("workers", "auto",
+           "arrays of trainings at once: a number, or auto (one a core, one a listed GPU)"),
+      text("array", "auto",
+           "most trainings in an array, which a worker advances together: a number, or auto (timed "
+           "before the first array; 1 under memory_limit)"),
       integer("threads", 1, 1,
               "threads of one training; part of the result, since sums round differently"),
       choice("numerical_mode", "exact", {"reference", "exact", "fast"},

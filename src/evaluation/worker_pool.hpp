@@ -21,8 +21,8 @@ struct PoolEvents {
 /// nothing, nor does who is in whose array: a result depends on its task.
 ///
 /// What does not fit in memory as an array is measured again in halves. Any other failure leaves
-/// the members of an array to themselves, since it must not take mates along. A failure of one
-/// alone is a status. The others have measured["array"], the number of tasks in theirs.
+/// the members of an array to themselves, since it must not take mates along; of a task alone it is
+/// a status. What was measured in an array has measured["array"], the number of tasks in it.
 ///
 /// @return what ended it too early: a failure of an event, or StopRequested; nullptr if nothing
 /// did.

@@ -311,7 +311,7 @@ nlohmann::json comparable_config(nlohmann::json config) {
   config.erase("budget");
   config.erase("retest");
   erase_keys(config, "baseline", {"tune"});
-  erase_keys(config, "evaluation", {"workers", "device", "keep_models"});
+  erase_keys(config, "evaluation", {"workers", "array", "device", "keep_models"});
   erase_keys(config, "training", {"checkpoint_minutes"});
   const auto data = config.find("data");
   if (data == config.end() || !data->is_object()) return config;

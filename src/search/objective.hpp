@@ -46,6 +46,8 @@ struct Objective {
   std::function<nlohmann::json(const Subject&)> measured{};
   /// From a finished, usable evaluation.
   std::function<double(const Evaluation&)> trained{};
+  /// Whether only a training that shares no array with others has it: time, memory.
+  bool alone = false;
   /// From all replicates of a candidate, failed ones included, of which at least `min_replicates`
   /// were asked for. Empty: the mean over the usable ones.
   std::function<double(Evaluations)> across{};

@@ -136,6 +136,16 @@ std::vector<double> ObjectiveSet::scaled(const std::vector<double>& fitness) con
   return values;
 }
 
+const ChosenObjective* ObjectiveSet::needs_lone_trainings() const {
+  for (const auto& objective : objectives) {
+    if (objective.objective.alone) return &objective;
+  }
+  for (const auto& constraint : constraints) {
+    if (constraint.quantity.objective.alone) return &constraint.quantity;
+  }
+  return nullptr;
+}
+
 nlohmann::json ObjectiveSet::record() const {
   auto json = nlohmann::json::array();
   for (const auto& objective : objectives) {

@@ -69,6 +69,10 @@ struct ObjectiveSet {
   /// @return fitness with every objective scaled by its range.
   [[nodiscard]] std::vector<double> scaled(const std::vector<double>& fitness) const;
 
+  /// An objective, or what a constraint is on, that a training in an array does not have (see
+  /// Objective::alone); nullptr if there is none.
+  [[nodiscard]] const ChosenObjective* needs_lone_trainings() const;
+
   /// For the record: name, key, unit, sense and range of each.
   [[nodiscard]] nlohmann::json record() const;
 };

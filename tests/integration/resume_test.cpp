@@ -96,11 +96,13 @@ TEST_F(ResumeTest, ControlCReturnsWithinFiveSecondsAndTheSameCommandContinues) {
   EXPECT_EQ(canonical_export(stopped), canonical_export(whole));
 }
 
-TEST_F(ResumeTest, NumberOfWorkersDoesNotChangeResults) {
+TEST_F(ResumeTest, WorkersArraysAndDevicesOfAKindDoNotChangeResults) {
   auto one = small_search((folder_ / "one").string());
-  one.back() = "evaluation.workers=1";
+  one.insert(one.end(), {"evaluation.workers=1", "evaluation.array=1"});
   ASSERT_EQ(run("nas-run", one), 0) << text();
-  ASSERT_EQ(run("nas-run", small_search((folder_ / "two").string())), 0) << text();
+  auto two = small_search((folder_ / "two").string());
+  two.insert(two.end(), {"evaluation.array=3", "evaluation.device=cpu,cpu"});
+  ASSERT_EQ(run("nas-run", two), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "one"), canonical_export(folder_ / "two"));
 }
 

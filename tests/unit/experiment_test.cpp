@@ -446,25 +446,49 @@ TEST_F(ExperimentTest, SectionsWithMistakesAreNotComparedWithThemselves) {
             "a.yaml:2:10: model.width = wide, must be an integer, got text");
 }
 
-TEST_F(ExperimentTest, WorkersAreAutoOrANumber) {
-  EXPECT_EQ(mistakes("evaluation: {workers: auto}\n"), "");
-  EXPECT_EQ(mistakes("evaluation: {workers: 16}\n"), "");
-  for (const std::string workers : {"0", "-1", "1.5", "many", "10000", "''"}) {
-    const auto shown = workers == "''" ? "" : workers;
-    EXPECT_EQ(
-        mistakes("evaluation: {workers: " + workers + "}\n"),
-        "a.yaml:1:23: evaluation.workers = " + shown + ", must be auto or an integer in [1, 9999]");
+TEST_F(ExperimentTest, WorkersAndArrayAreAutoOrANumber) {
+  for (const std::string key : {"workers", "array"}) {
+    EXPECT_EQ(mistakes("evaluation: {" + key + ": auto}\n"), "");
+    EXPECT_EQ(mistakes("evaluation: {" + key + ": 16}\n"), "");
+    for (const std::string count : {"0", "-1", "1.5", "many", "10000", "''"}) {
+      const auto shown = count == "''" ? "" : count;
+      EXPECT_EQ(mistakes("evaluation: {" + key + ": " + count + "}\n"),
+                "a.yaml:1:" + std::to_string(16 + key.size()) + ": evaluation." + key + " = " +
+                    shown + ", must be auto or an integer in [1, 9999]");
+    }
   }
 }
 
+TEST_F(ExperimentTest, WhatOnlyALoneTrainingHasRefusesArrays) {
+  const std::string memory = kAny + "objectives: [perplexity, peak_memory]\n";
+  const std::string seconds = "constraints: [train_seconds <= 9]\n";
+  for (const auto& wanted : {memory, seconds}) {
+    EXPECT_EQ(mistakes(wanted + "evaluation: {array: 1}\n"), "");
+    EXPECT_EQ(mistakes(wanted + "evaluation: {array: auto}\n"), "");
+  }
+  EXPECT_EQ(mistakes(memory + "evaluation: {array: 4}\n"),
+            "a.yaml:3:21: evaluation.array = 4, must be auto or 1 for peak_memory, which only a "
+            "training alone has");
+  EXPECT_EQ(mistakes(seconds + "evaluation: {array: 4}\n"),
+            "a.yaml:2:21: evaluation.array = 4, must be auto or 1 for train_seconds, which only a "
+            "training alone has");
+}
+
 TEST_F(ExperimentTest, DevicesHaveAForm) {
-  for (const std::string device : {"auto", "cpu", "cuda", "cuda:0", "cuda:12"}) {
+  for (const std::string device :
+       {"auto", "cpu", "cuda", "cuda:0", "cuda:12", "cuda:1,cuda:0", "cpu,cpu"}) {
     EXPECT_EQ(mistakes("evaluation: {device: '" + device + "'}\n"), "");
   }
   EXPECT_EQ(mistakes("evaluation: {device: cud}\n"),
-            "a.yaml:1:22: evaluation.device = cud, must be one of auto, cpu, cuda, cuda:N; did "
-            "you mean cuda?");
-  for (const std::string device : {"cuda:", "cuda:x", "cpu:0", "gpu", ""}) {
+            "a.yaml:1:22: evaluation.device = cud, must be one of auto, cpu, cuda, cuda:N, or "
+            "several: cuda:0,cuda:1; did you mean cuda?");
+  for (const std::string devices : {"cuda:0,cpu", "auto,auto", "cpu,auto"}) {
+    EXPECT_EQ(mistakes("evaluation: {device: '" + devices + "'}\n"),
+              "a.yaml:1:22: evaluation.device = " + devices +
+                  ", must be devices of one kind, as cuda:0,cuda:1: results differ between kinds");
+  }
+  for (const std::string device :
+       {"cuda:", "cuda:x", "cpu:0", "gpu", "", "cpu,", "cuda:0, cuda:1"}) {
     EXPECT_NE(mistakes("evaluation: {device: '" + device + "'}\n"), "") << device;
   }
 }
@@ -605,7 +629,7 @@ TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
   const auto recorded = load("").resolved;
   const auto given = load(
                          "name: other\ntraining: {checkpoint_minutes: 1}\n"
-                         "evaluation: {workers: 7, device: cpu, keep_models: 3}\n"
+                         "evaluation: {workers: 7, array: 2, device: cpu, keep_models: 3}\n"
                          "budget: {evaluations: 5}\n"
                          "baseline: {tune: {trials: 4}}\nretest: {top: 2}\n")
                          .resolved;

@@ -34,17 +34,18 @@ class ReportTest : public ::testing::Test {
                       ask(3, 1, "c", 1e9), ask(4, 1, "d", 85)});
     store_->add_indicator({.asked = 2, .batch = 0, .evaluated = 2, .front = 1, .value = 80});
     store_->add_indicator({.asked = 5, .batch = 1, .evaluated = 4, .front = 1, .value = 80});
-    store_->set_meta("config",
-                     {{"name", "made up"},
-                      {"budget", {{"evaluations", 0}}},
-                      {"data",
-                       {{"corpus", "text_file"},
-                        {"path", "/some/where.txt"},
-                        {"train", "/some/other.txt"},
-                        {"seed_file", "/some/seed"},
-                        {"min_count", 2}}},
-                      {"evaluation", {{"workers", "2"}, {"threads", 1}, {"repeated", "reuse"}}},
-                      {"training", {{"steps", 5}, {"checkpoint_minutes", 5}}}});
+    store_->set_meta(
+        "config",
+        {{"name", "made up"},
+         {"budget", {{"evaluations", 0}}},
+         {"data",
+          {{"corpus", "text_file"},
+           {"path", "/some/where.txt"},
+           {"train", "/some/other.txt"},
+           {"seed_file", "/some/seed"},
+           {"min_count", 2}}},
+         {"evaluation", {{"workers", "2"}, {"array", "4"}, {"threads", 1}, {"repeated", "reuse"}}},
+         {"training", {{"steps", 5}, {"checkpoint_minutes", 5}}}});
     store_->set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
     store_->set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", {100.0}}});
     store_->set_meta("labels", {{"candidate b", "the <best>, \"b\""}});
@@ -239,8 +240,8 @@ TEST_F(ReportTest, ResultsAreJsonWithCounts) {
 
 TEST_F(ReportTest, CanonicalExportHoldsNothingMeasured) {
   const auto text = canonical_export(RunSummary(*store_));
-  for (const auto* word : {"train_seconds", "pid", "workers", "checkpoint_minutes", "made up",
-                           "budget", "/some", "indicator"}) {
+  for (const auto* word : {"train_seconds", "pid", "workers", "array", "checkpoint_minutes",
+                           "made up", "budget", "/some", "indicator"}) {
     EXPECT_THAT(text, Not(HasSubstr(word)));
   }
   EXPECT_THAT(text, HasSubstr("\"min_count\":2"));

@@ -4,9 +4,12 @@ namespace nas {
 namespace {
 
 Objective peak_memory(const Parameters& /*settings*/) {
-  return {.unit = "B", .trained = [](const Evaluation& evaluation) {
-            return evaluation.measured.at("peak_bytes").get<double>();
-          }};
+  return {.unit = "B",
+          .trained =
+              [](const Evaluation& evaluation) {
+                return evaluation.measured.at("peak_bytes").get<double>();
+              },
+          .alone = true};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "peak_memory",

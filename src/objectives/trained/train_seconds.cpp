@@ -4,9 +4,12 @@ namespace nas {
 namespace {
 
 Objective train_seconds(const Parameters& /*settings*/) {
-  return {.unit = "s", .trained = [](const Evaluation& evaluation) {
-            return evaluation.measured.at("train_seconds").get<double>();
-          }};
+  return {.unit = "s",
+          .trained =
+              [](const Evaluation& evaluation) {
+                return evaluation.measured.at("train_seconds").get<double>();
+              },
+          .alone = true};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "train_seconds",
