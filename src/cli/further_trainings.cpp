@@ -1,7 +1,7 @@
 #include "cli/further_trainings.hpp"
 
 #include <map>
-#include <stdexcept>
+#include <set>
 
 #include "core/error.hpp"
 #include "evaluation/recording_evaluator.hpp"
@@ -9,55 +9,18 @@
 
 namespace nas {
 
-namespace {
-
-/// Tasks of several problems as one measurement, so that all workers share them.
-class SharedPool final : public Measurement {
- public:
-  /// Adds a training. @return its task.
-  Task add(const FurtherTraining& training) {
-    auto task = make_task(*training.problem, training.candidate, training.replicate);
-    problems_.emplace(task.id, training.problem);
-    costs_.emplace(training.candidate, training.problem->expected_cost(training.candidate));
-    return task;
-  }
-  [[nodiscard]] std::string canonical(const Genotype& /*genotype*/) const override {
-    throw std::logic_error("further trainings are of candidates, not of genotypes");
-  }
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
-    throw std::logic_error("further trainings bring their tasks along");
-  }
-  [[nodiscard]] double expected_cost(const std::string& candidate) const override {
-    return costs_.at(candidate);
-  }
-  void screen(const Task& task, Evaluation& evaluation) override {
-    problems_.at(task.id)->screen(task, evaluation);
-  }
-  void measure(const Task& task, Evaluation& evaluation) override {
-    problems_.at(task.id)->measure(task, evaluation);
-  }
-
- private:
-  std::map<std::string, std::shared_ptr<Problem>> problems_;  ///< by task
-  std::map<std::string, double> costs_;                       ///< by candidate
-};
-
-}  // namespace
-
 std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings, Store& store,
                                       const std::string& stage, const FurtherDisplay& display) {
   if (trainings.empty()) return {};
-  const auto pool = std::make_shared<SharedPool>();
   std::vector<std::string> ids;
-  std::map<std::string, Task> distinct;
-  for (const auto& training : trainings) {
-    const auto task = pool->add(training);
-    ids.push_back(task.id);
-    distinct.emplace(task.id, task);
-  }
+  std::set<std::string> distinct;
   std::vector<Task> tasks;
-  for (const auto& [id, task] : distinct) tasks.push_back(task);
-  const auto& problem = trainings.front().problem;
+  for (const auto& training : trainings) {
+    auto task = make_task(*training.problem, training.candidate, training.replicate);
+    ids.push_back(task.id);
+    if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
+  }
+  const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
   StageDisplay shown(*display.out, {.terminal = display.terminal,
                                     .width = display.width,
                                     .stage = stage,
@@ -66,7 +29,7 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
                                       return problem->label(candidate);
                                     }});
   RecordingEvaluator evaluator(
-      pool, store, /*objectives=*/{},
+      problem, store, /*objectives=*/{},
       {.workers = problem->num_workers(),
        .on_progress = [&shown](const Progress& progress) { shown.update(progress); }});
   std::map<std::string, Evaluation> results;

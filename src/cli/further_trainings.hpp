@@ -36,9 +36,10 @@ struct FurtherWork {
   FurtherDisplay display;
 };
 
-/// Trains what a search has not asked for, of several problems in one pool of workers (as many as
-/// the first problem has). Each result is durable when it is there, and known ones are recalled:
-/// resume is exact, and nothing depends on the number of workers. No budget is charged.
+/// Trains what a search has not asked for, of problems that differ in their section `training`
+/// only, on the workers and in the arrays of the first one. Each result is durable when it is
+/// there, and known ones are recalled: resume is exact, and nothing depends on the number of
+/// workers. No budget is charged.
 ///
 /// @param stage  what the trainings are for, as the display says it: "re-test".
 /// @return evaluations in the order of the trainings, of which some may be equal.

@@ -60,7 +60,8 @@ class Problem : public Measurement {
   /// none.
   [[nodiscard]] virtual nlohmann::json truth() const { return nlohmann::json::object(); }
   /// The same problem with another section `training`, sharing what it has loaded; it keeps no
-  /// models. nullptr where nothing is trained.
+  /// models. Each of the two measures the tasks of the other, too, as these say. nullptr where
+  /// nothing is trained.
   [[nodiscard]] virtual std::shared_ptr<Problem> with_training(
       const Parameters& /*training*/) const {
     return nullptr;

@@ -21,6 +21,7 @@ class RetestTest : public ProgramTest {
             "budget.evaluations=5",
             "baseline.tune={trials: 3, winners: 1}",
             "retest={replicates: 3, top: 2}",
+            "evaluation.array=2",
             "evaluation.workers=2"};
   }
   static nlohmann::json results(const std::filesystem::path& folder) {
@@ -66,6 +67,7 @@ TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
   const auto whole = folder_ / "whole";
   auto one_worker = small_search(whole, kSteps);
   one_worker.back() = "evaluation.workers=1";
+  one_worker.emplace_back("evaluation.array=1");
   ASSERT_EQ(run("nas-run", one_worker), 0) << text();
   const auto killed = folder_ / "killed";
   for (const std::string moment : {"tuning 4/", "re-test 2/", "re-test 8/"}) {
