@@ -464,9 +464,11 @@ bool fit_together(const TrainingJob& a, const TrainingJob& b) {
   return nn::alike(a.architecture, b.architecture) && sizes(a.settings) == sizes(b.settings);
 }
 
-std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
-                                  const TrainingContext& context) {
-  at::set_num_threads(context.threads);
+namespace {
+
+/// @param jobs  fit together.
+std::vector<TrainingResult> train_together(std::span<const TrainingJob> jobs, const Corpus& corpus,
+                                           const TrainingContext& context) {
   const auto count = static_cast<std::int64_t>(jobs.size());
   std::vector<TrainingResult> results(jobs.size());
   const nn::MemoryScope memory(context.memory_limit * count);
@@ -481,6 +483,29 @@ std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpu
     result.peak_bytes = peak / count;
   }
   nn::release_cached_memory();  // the next mechanism has other sizes
+  return results;
+}
+
+}  // namespace
+
+std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
+                                  const TrainingContext& context) {
+  at::set_num_threads(context.threads);
+  std::vector<TrainingResult> results(jobs.size());
+  std::vector<bool> done(jobs.size(), false);
+  for (std::size_t first = 0; first < jobs.size(); ++first) {
+    if (done[first]) continue;
+    std::vector<TrainingJob> array;
+    std::vector<std::size_t> places;
+    for (std::size_t i = first; i < jobs.size(); ++i) {
+      if (done[i] || !fit_together(jobs[first], jobs[i])) continue;
+      array.push_back(jobs[i]);
+      places.push_back(i);
+      done[i] = true;
+    }
+    auto trained = train_together(array, corpus, context);
+    for (std::size_t i = 0; i < places.size(); ++i) results[places[i]] = std::move(trained[i]);
+  }
   return results;
 }
 

@@ -82,7 +82,8 @@ struct TrainingResult {
   std::int64_t peak_bytes = 0;
 };
 
-/// Trains jobs together, as one array of models.
+/// Trains jobs together, as one array of models; those that do not fit together (fit_together), as
+/// several, one after the other.
 ///
 /// Initial values, data order and dropout of a job draw from generators seeded by (run seed,
 /// replicate, purpose, tensor name or epoch or step). On the CPU, a job's result depends on nothing
@@ -92,7 +93,7 @@ struct TrainingResult {
 /// bit-identically, in whatever array the job is then. Divergence and lack of memory are results;
 /// where memory lacks, every job of the array that is not finished says so.
 ///
-/// @param jobs  at least one; all fit together (fit_together).   @return results in their order.
+/// @param jobs  at least one.   @return results in their order.
 /// @throws StopRequested after writing checkpoints.
 std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context);

@@ -332,6 +332,13 @@ TEST_F(TrainingInArrays, LackOfMemoryIsSaidByAllThatAreNotDone) {
   }
 }
 
+TEST_F(TrainingInArrays, MisfitsAreTrainedOneAfterTheOther) {
+  auto wide = job("dot|softmax|none|fixed|bias|0.1", settings(20, {}));
+  wide.architecture.width = 48;
+  expect_as_alone({job("dot|softmax|none|fixed|bias|0.1", settings(20, {})), wide,
+                   job("cosine|softmax|none|fixed|bias|0.1", settings(20, {}), 6)});
+}
+
 TEST_F(TrainingInArrays, FitTogetherWhatIsAlike) {
   const auto one = job("dot|softmax|none|fixed|bias|0.1", settings(20, {}));
   auto other = job("additive|entmax15|highway|learned|no_bias|0", settings(50, {10}, 1e-3), 9, 3);

@@ -75,8 +75,8 @@ Tensors layer_pass(Mechanism mechanism, Semantics semantics, const Case& given,
 
 /// Each value within 1e-4 of the tensor's largest (1e-10 in double) and 1e-6 of the largest
 /// gradient of the case, beside which a smaller one is noise. A gradient in which thousands of
-/// numbers cancel (shifted_abs has one number a layer) may miss that, if it is not much further from
-/// the one in double than the reference is.
+/// numbers cancel (shifted_abs has one number a layer) may miss that, if it is not much further
+/// from the one in double than the reference is.
 void expect_equal(const Tensors& fused, const Tensors& reference, at::ScalarType type,
                   const std::function<Tensors()>& in_double, const std::string& what) {
   const bool single = type == at::kFloat;
