@@ -105,7 +105,9 @@ def linear(values, start: float, stop: float, include=()) -> Axis:
     values = np.concatenate([np.ravel(np.asarray(values, dtype=float)), np.array([*include])])
     values = values[np.isfinite(values)]
     low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
-    room = 0.04 * (high - low) or 0.5 * abs(high) or 0.5
+    # Values that differ by rounding only lie in one place.
+    apart = high - low > 1e-9 * max(abs(low), abs(high))
+    room = 0.04 * (high - low) if apart else 0.5 * abs(high) or 0.5
     return Axis(low if low in include else low - room, high if high in include else high + room,
                 start, stop)
 
