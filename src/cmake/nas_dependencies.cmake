@@ -25,5 +25,6 @@ if(NAS_WITH_TORCH)
   # A LibTorch with CUDA has a library for it, whose headers want those of the CUDA toolkit; its package finds both.
   if(TARGET torch_cuda)
     target_compile_definitions(nas_torch INTERFACE NAS_TORCH_CUDA)
+    find_package(CUDAToolkit REQUIRED)
   endif()
 endif()

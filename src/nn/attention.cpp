@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/format.hpp"
+#include "nn/device_operations.hpp"
 #include "nn/model_parts.hpp"
 
 namespace nas::nn {
@@ -116,8 +117,7 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     : num_models_(static_cast<std::int64_t>(mechanisms.size())),
       num_heads_(shape.heads),
       mode_(scope.mode()),
-      fused_(mode_ != NumericalMode::reference && scope.device().is_cpu() &&
-             have_fused_forms(mechanisms)) {
+      fused_(mode_ != NumericalMode::reference && have_fused_forms(mechanisms)) {
   const auto projection = [&](const char* name) {
     return Linear::with_biases_of(scope.child(name), shape.width, shape.width,
                                   biased_models(mechanisms, scope.models()));
@@ -206,11 +206,12 @@ const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device 
 }
 
 torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::Tensor& q) const {
+  const bool inverse = has_kernel(q);
   return grouped(
       temperatures_,
       [&](const Temperature& temperature, const torch::Tensor& part) {
         const auto divisors = temperature.divisors(part).to(q.scalar_type());
-        return (fused_ ? divisors.reciprocal() : divisors)
+        return (inverse ? divisors.reciprocal() : divisors)
             .expand({part.size(0), part.size(1), num_heads_, part.size(2), 1});
       },
       input);
@@ -236,7 +237,7 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
                                     const torch::Tensor& v, const torch::Tensor& divisors,
                                     const Pass& pass, std::uint64_t site) {
   const auto masks = dropout_masks(dropouts_, pass, site);
-  if (fused_) return fused_mixed(q, k, v, divisors, masks);
+  if (has_kernel(q)) return fused_mixed(q, k, v, divisors, masks);
   const auto scores =
       grouped(
           similarities_,
@@ -254,9 +255,28 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
   return dropout(weights, masks).matmul(v).transpose(2, 3).flatten(3);
 }
 
+bool AttentionLayer::has_kernel(const torch::Tensor& q) const {
+  if (!fused_) return false;
+  const auto* device = device_operations(q.device());
+  if (device == nullptr) return q.device().is_cpu();
+  return device->attention_fits(q) &&
+         std::all_of(normalizations_.begin(), normalizations_.end(), [&](const auto& group) {
+           return device->has_form_of(*group.option->fused());
+         });
+}
+
+const torch::Tensor& AttentionLayer::described(const std::vector<ModelAttention>& models,
+                                               bool with_dropout, torch::Device device) {
+  auto& described = described_[with_dropout ? 1 : 0];
+  if (!described.defined() || described.device() != device) {
+    described = device_operations(device)->described(models, device);
+  }
+  return described;
+}
+
 torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
                                           const torch::Tensor& v, const torch::Tensor& divisors,
-                                          const Masks& masks) const {
+                                          const Masks& masks) {
   std::vector<ModelAttention> attention(static_cast<std::size_t>(num_models_));
   std::vector<torch::Tensor> queries;
   std::vector<torch::Tensor> keys;
@@ -282,9 +302,15 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
       attention[static_cast<std::size_t>(r)].normalization = *normalization->fused();
     }
   }
-  for (std::size_t r = 0; r < attention.size(); ++r) attention[r].dropout = masks[r];
+  for (std::size_t r = 0; r < attention.size(); ++r) attention[r].dropout = masks.of_models[r];
+  const auto all_directions = directions.empty() ? torch::Tensor() : at::cat(directions);
+  if (const auto* device = device_operations(q.device())) {
+    return device->attention(described(attention, masks.any_drops(), q.device()), masks,
+                             join_models(queries, groups), join_models(keys, groups), v,
+                             all_directions, divisors);
+  }
   return fused_attention(attention, join_models(queries, groups), join_models(keys, groups), v,
-                         directions.empty() ? torch::Tensor() : at::cat(directions), divisors);
+                         all_directions, divisors);
 }
 
 }  // namespace nas::nn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -219,9 +220,13 @@ class AttentionLayer {
   /// (R, B, T, D), the weighted values of all heads.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& divisors, const Pass& pass, std::uint64_t site);
-  [[nodiscard]] torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
-                                          const torch::Tensor& v, const torch::Tensor& divisors,
-                                          const Masks& masks) const;
+  torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                            const torch::Tensor& divisors, const Masks& masks);
+  /// Whether there is a fused kernel for all models where q is.
+  [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
+  /// The models as the kernels of q's device read them.
+  const torch::Tensor& described(const std::vector<ModelAttention>& models, bool with_dropout,
+                                 torch::Device device);
   const torch::Tensor& visible(std::int64_t tokens, torch::Device device);
 
   std::int64_t num_models_;
@@ -229,13 +234,14 @@ class AttentionLayer {
   std::vector<double> dropouts_;  ///< of the weights, by model
   NumericalMode mode_;
   bool gates_input_ = false;  ///< any gating does
-  bool fused_;                ///< on the CPU, attention is computed by the fused kernel
+  bool fused_;                ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   Groups<Similarity> similarities_;
   Groups<Normalization> normalizations_;
   Groups<Gating> gatings_;
   Groups<Temperature> temperatures_;
-  torch::Tensor visible_;  ///< of the last (T, device)
+  torch::Tensor visible_;                   ///< of the last (T, device)
+  std::array<torch::Tensor, 2> described_;  ///< of the last device, without and with dropout
 };
 
 }  // namespace nas::nn

@@ -9,6 +9,8 @@
 
 #include "core/seed.hpp"
 #include "kernels/elementwise.hpp"
+#include "nn/device_copy.hpp"
+#include "nn/device_operations.hpp"
 #include "nn/torch_compat.hpp"
 
 namespace nas::nn {
@@ -36,10 +38,6 @@ const Masks& kept_masks(AutogradContext* context) {
   return static_cast<const KeptMasks&>(*capsule).masks;
 }
 
-bool any_drops(const Masks& masks) {
-  return std::any_of(masks.begin(), masks.end(), [](const auto& mask) { return mask.drops(); });
-}
-
 /// A map of one or two tensors of one shape (R, ...) on the CPU, element by element:
 /// map(in..., out, first, size, mask), elements counted within a model.
 template <class Map, class... In>
@@ -47,7 +45,7 @@ torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
                      const In&... others) {
   const auto in = x.contiguous();
   auto out = at::empty_like(in);
-  const auto models = static_cast<std::int64_t>(masks.size());
+  const auto models = static_cast<std::int64_t>(masks.of_models.size());
   TORCH_CHECK(in.size(0) == models, models, " masks do not fit ", x.sizes());
   const std::int64_t elements = in.numel() / models;
   const std::int64_t pieces = (elements + kGrain - 1) / kGrain;
@@ -59,7 +57,7 @@ torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
         const std::int64_t at = model * elements + first;
         map(in.data_ptr<scalar_t>() + at, others.template data_ptr<scalar_t>() + at...,
             out.data_ptr<scalar_t>() + at, first, std::min(kGrain, elements - first),
-            masks[static_cast<std::size_t>(model)]);
+            masks.of_models[static_cast<std::size_t>(model)]);
       }
     });
   });
@@ -69,11 +67,11 @@ torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
 torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) {
   if (!x.device().is_cpu()) {
     auto kept = at::empty_like(x, at::MemoryFormat::Contiguous);
-    for (std::size_t r = 0; r < masks.size(); ++r) {
-      const double share = 1.0 - 1.0 / masks[r].scale;
+    for (std::size_t r = 0; r < masks.of_models.size(); ++r) {
+      const auto& mask = masks.of_models[r];
       kept[static_cast<std::int64_t>(r)]
-          .bernoulli_(1.0 - share, make_generator(x.device(), masks[r].key))
-          .mul_(masks[r].scale);
+          .bernoulli_(1.0 / mask.scale, make_generator(x.device(), mask.key))
+          .mul_(mask.scale);
     }
     return kept.mul_(x);
   }
@@ -138,14 +136,32 @@ class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
 
 }  // namespace
 
+Pass Pass::on(torch::Device device) const {
+  if (!training || device_seeds.defined() || device_operations(device) == nullptr) return *this;
+  auto pass = *this;
+  const std::vector<std::int64_t> bits(seeds.begin(), seeds.end());
+  pass.device_seeds = sent(at::tensor(bits, at::TensorOptions(at::kLong)), device);
+  return pass;
+}
+
+bool Masks::any_drops() const {
+  return std::any_of(of_models.begin(), of_models.end(),
+                     [](const auto& mask) { return mask.drops(); });
+}
+
 Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::uint64_t site) {
-  Masks masks(shares.size());
+  Masks masks{std::vector<kernels::Dropout>(shares.size())};
   if (!pass.training) return masks;
-  TORCH_CHECK(pass.seeds.size() == shares.size(), "a pass of ", shares.size(), " models has ",
-              pass.seeds.size(), " seeds");
-  for (std::size_t r = 0; r < masks.size(); ++r) {
+  masks.seeds = pass.device_seeds;
+  masks.site = site;
+  const bool on_device = pass.seeds.empty() && masks.seeds.defined();
+  const auto seeds = on_device ? masks.seeds.size(0) : static_cast<std::int64_t>(pass.seeds.size());
+  TORCH_CHECK(seeds == static_cast<std::int64_t>(shares.size()), "a pass of ", shares.size(),
+              " models has ", seeds, " seeds");
+  for (std::size_t r = 0; r < shares.size(); ++r) {
     if (shares[r] == 0.0) continue;
-    masks[r] = kernels::Dropout::of(mix64(mix64(pass.seeds[r]) ^ site), shares[r]);
+    const auto key = on_device ? 0 : mix64(mix64(pass.seeds[r]) ^ site);
+    masks.of_models[r] = kernels::Dropout::of(key, shares[r]);
   }
   return masks;
 }
@@ -155,16 +171,23 @@ Masks dropout_masks(double p, const Pass& pass, std::uint64_t site, std::int64_t
 }
 
 torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) {
-  return any_drops(masks) ? Dropout::apply(x, masks) : x;
+  if (!masks.any_drops()) return x;
+  if (const auto* device = device_operations(x.device())) return device->dropout(x, masks);
+  return Dropout::apply(x, masks);
 }
 
 torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
                           const Masks& masks) {
-  if (!x.device().is_cpu() || !any_drops(masks)) return residual + dropout(x, masks);
+  if (!masks.any_drops()) return residual + x;
+  if (const auto* device = device_operations(x.device())) {
+    return device->add_dropped(residual, x, masks);
+  }
+  if (!x.device().is_cpu()) return residual + dropout(x, masks);
   return AddDropped::apply(residual, x, masks);
 }
 
 torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks) {
+  if (const auto* device = device_operations(x.device())) return device->dropped_gelu(x, masks);
   if (!x.device().is_cpu()) return dropout(at::gelu(x), masks);
   return DroppedGelu::apply(x, masks);
 }

@@ -7,6 +7,8 @@
 #include <torch/autograd.h>
 #include <torch/custom_class.h>
 
+#include "nn/head_layout.hpp"
+
 namespace nas::nn {
 
 namespace {
@@ -22,23 +24,11 @@ struct Call : torch::CustomClassHolder {
 };
 using CallPointer = c10::intrusive_ptr<Call>;
 
-/// Vectors contiguous; a tensor that is not is copied.
-torch::Tensor with_contiguous_vectors(const torch::Tensor& x) {
-  return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous();
-}
-
 /// Those of one model of (R, B, H, T, d).
 template <class Real>
 kernels::HeadVectors<Real> vectors(const torch::Tensor& x, std::int64_t model) {
   return {x.data_ptr<std::remove_const_t<Real>>() + model * x.stride(0), x.stride(1), x.stride(2),
           x.stride(3)};
-}
-
-/// (R, B, H, T, d), laid out as (R, B, T, H, d), so that heads lie side by side.
-torch::Tensor empty_heads(const torch::Tensor& like) {
-  return at::empty({like.size(0), like.size(1), like.size(3), like.size(2), like.size(4)},
-                   like.options())
-      .transpose(2, 3);
 }
 
 /// The tensors of a call, of all models.
@@ -144,10 +134,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     const auto capsule = context->saved_data["call"].toCapsule();
     const auto& call = static_cast<const Call&>(*capsule);
     const auto& q = inputs.q;
-    const auto output = with_contiguous_vectors(
-        outer[0]
-            .view({q.size(0), q.size(1), q.size(3), q.size(2), inputs.v.size(4)})
-            .transpose(2, 3));
+    const auto output = as_heads(outer[0], q.size(2));
     const auto dq = empty_heads(q);
     const auto dk = empty_heads(q);
     const auto dv = empty_heads(q);

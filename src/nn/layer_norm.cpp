@@ -7,6 +7,7 @@
 #include <torch/autograd.h>
 
 #include "kernels/layer_norm.hpp"
+#include "nn/device_operations.hpp"
 
 namespace nas::nn {
 
@@ -128,6 +129,10 @@ torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
                   bias.sizes() == weight.sizes(),
               "layer_norm of ", x.sizes(), " has weight ", weight.sizes(), " and bias ",
               bias.sizes(), ", must both be (first, last) of those sizes");
+  const auto* device = device_operations(x.device());
+  if (mode != NumericalMode::reference && device != nullptr) {
+    return device->layer_norm(x, weight, bias, epsilon);
+  }
   if (mode == NumericalMode::reference || !x.device().is_cpu()) {
     return at::layer_norm(x, {x.size(-1)}, {}, {}, epsilon) * beside(x, weight) + beside(x, bias);
   }

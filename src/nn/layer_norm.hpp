@@ -10,8 +10,9 @@ namespace nas::nn {
 ///
 ///   y = (x - mean(x)) / sqrt(variance(x) + epsilon) * weight_r + bias_r
 ///
-/// On the CPU, outside mode `reference`, one operation on LibTorch's threads; a model's numbers and
-/// gradients then depend on neither their number nor R. Not for second derivatives.
+/// Outside mode `reference`, one operation: on the CPU on LibTorch's threads, on a device by its
+/// kernels (nn/device_operations.hpp); a model's numbers and gradients then depend on neither the
+/// number of threads nor R. Not for second derivatives.
 ///
 /// @param x  (R, ..., D), float32 or float64.   @param weight, bias  (R, D), of x's type.
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,

@@ -9,6 +9,7 @@
 #include <torch/autograd.h>
 
 #include "kernels/cross_entropy.hpp"
+#include "nn/device_operations.hpp"
 #include "nn/product.hpp"
 
 namespace nas::nn {
@@ -249,6 +250,11 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
 
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
                                    const torch::Tensor& targets, NumericalMode mode) {
+  const auto* device = device_operations(features.device());
+  if (mode != NumericalMode::reference && device != nullptr) {
+    return device->linear_cross_entropy(features.contiguous(), embedding.contiguous(),
+                                        targets.contiguous(), mode);
+  }
   if (mode != NumericalMode::reference && features.device().is_cpu()) {
     require_targets_below(embedding.size(1), targets);
     return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(),
@@ -265,6 +271,10 @@ TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& emb
                          const torch::Tensor& targets, NumericalMode mode) {
   const at::NoGradGuard no_grad;
   const OutputLayer layer{features.contiguous(), embedding.contiguous()};
+  const auto* device = device_operations(features.device());
+  if (mode != NumericalMode::reference && device != nullptr) {
+    return device->score_tokens(layer.features, layer.embedding, targets.contiguous(), mode);
+  }
   TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
                      at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
   if (mode != NumericalMode::reference && features.device().is_cpu()) {

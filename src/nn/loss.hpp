@@ -8,13 +8,15 @@ namespace nas::nn {
 
 /// Each model's mean over its scored targets of -log softmax(H E')[target], nats.
 ///
-/// On the CPU, outside numerical mode `reference`, the gradients are made in the forward pass, a
-/// few rows of logits at a time, so that the (N, V) matrix never exists: its memory and the traffic
-/// to it are most of what the output layer costs besides its products. No model's loss depends on
-/// the others. Not for second derivatives.
+/// By the kernels, of the CPU or of a device (nn/device_operations.hpp), that is outside numerical
+/// mode `reference`, the gradients are made in the forward pass, some rows of logits at a time, so
+/// that the (N, V) matrix never exists: its memory and the traffic to it are most of what the
+/// output layer costs besides its products. No model's loss depends on the others. Not for second
+/// derivatives.
 ///
 /// @param features   H, (R, N, D).   @param embedding  E, (R, V, D).
-/// @param targets    (R, N) int64, below V; below 0 where nothing is asked. At least one of each
+/// @param targets    (R, N) int64, below V (on a device unchecked: that would make the host wait);
+///                   below 0 where nothing is asked. At least one of each
 ///                   model is not.
 /// @return (R).
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,

@@ -172,7 +172,8 @@ void TransformerArray::to(torch::Device device, torch::ScalarType type) {
   move_to(impl_->parameters, device, type);
 }
 
-torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& pass) {
+torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& given) {
+  const auto pass = given.on(tokens.device());
   const auto& common = impl_->architectures.front();
   if (tokens.dim() != 3 || tokens.size(0) != num_models() || tokens.size(2) > common.context) {
     throw std::invalid_argument("tokens have " + std::to_string(tokens.dim()) + " dimensions, " +

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/serialize.h>
 
 #include "kernels/adamw.hpp"
+#include "nn/device_copy.hpp"
+#include "nn/device_operations.hpp"
 
 namespace nas {
 
@@ -65,6 +68,15 @@ Optimizer::Optimizer(const std::vector<nn::Parameter>& parameters, std::int64_t 
     entries_.push_back({given.name, tensor, at::zeros_like(tensor), at::zeros_like(tensor),
                         given.models, index.to(tensor.device()), decays(given)});
   }
+  if (entries_.empty()) return;
+  const auto* device = nn::device_operations(entries_.front().parameter.device());
+  if (device == nullptr) return;
+  std::vector<nn::TrainedParameter> trained;
+  for (const auto& entry : entries_) {
+    trained.push_back(
+        {entry.parameter, entry.first_moment, entry.second_moment, entry.models, entry.decays});
+  }
+  kernels_ = device->adamw(std::move(trained), models);
 }
 
 void Optimizer::step(std::span<const ModelStep> steps) {
@@ -73,11 +85,13 @@ void Optimizer::step(std::span<const ModelStep> steps) {
   if (entries_.empty()) return;
   const at::NoGradGuard no_grad;
   const auto& first = entries_.front().parameter;
-  if (first.device().is_cpu()) {
+  if (kernels_ != nullptr) {
+    step_by_kernels(steps);
+  } else if (first.device().is_cpu()) {
     AT_DISPATCH_FLOATING_TYPES(first.scalar_type(), "step_on_cpu",
                                [&] { step_on_cpu<scalar_t>(steps); });
   } else {
-    step_on_device(steps);
+    step_by_operations(steps);
   }
   // Gone, not zero: the next backward pass then hands its own tensors over instead of adding them.
   for (auto& entry : entries_) entry.parameter.mutable_grad() = torch::Tensor();
@@ -133,7 +147,23 @@ void Optimizer::step_on_cpu(std::span<const ModelStep> steps) {
   });
 }
 
-void Optimizer::step_on_device(std::span<const ModelStep> steps) {
+void Optimizer::step_by_kernels(std::span<const ModelStep> steps) {
+  auto numbers = at::empty({3, models_}, at::TensorOptions(at::kDouble));
+  auto done = at::empty({models_}, at::TensorOptions(at::kLong));
+  for (std::int64_t model = 0; model < models_; ++model) {
+    const auto& step = steps[static_cast<std::size_t>(model)];
+    auto* of_model = numbers.data_ptr<double>() + model;
+    of_model[0] = step.learning_rate;
+    of_model[models_] = step.weight_decay;
+    of_model[2 * models_] = step.clip_norm;
+    done.data_ptr<std::int64_t>()[model] = step.step - 1;
+  }
+  const auto device = entries_.front().parameter.device();
+  const auto there = nn::sent(numbers, device);
+  kernels_->step({there[0], there[1], there[2], nn::sent(done, device)});
+}
+
+void Optimizer::step_by_operations(std::span<const ModelStep> steps) {
   const auto options = entries_.front().parameter.options().requires_grad(false);
   // One row a model: computed in double, copied once.
   enum Column : std::int64_t { kKept, kRate, kRootFactor, kClipNorm, kColumns };

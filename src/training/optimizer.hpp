@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <torch/types.h>
 
+#include "nn/device_adamw.hpp"
 #include "nn/parameter.hpp"
 
 namespace torch::serialize {
@@ -30,8 +32,8 @@ struct ModelStep {
 /// array of models, after clipping each model's gradient g by its total norm: g is multiplied by
 /// min(1, clip_norm / (|g| + 1e-6)). Waits for no device.
 ///
-/// On the CPU a model's numbers depend on neither its mates, a diverged one among them, nor the
-/// number of threads.
+/// By the kernels, of the CPU or of a device (nn/device_operations.hpp), a model's numbers depend
+/// on neither its mates, a diverged one among them, nor the number of threads.
 class Optimizer {
  public:
   /// @param parameters  contiguous, all of one type and device, where they stay; shared, not
@@ -80,11 +82,13 @@ class Optimizer {
   [[nodiscard]] std::map<std::string, Moments> moments_of(std::int64_t model) const;
   template <class Real>
   void step_on_cpu(std::span<const ModelStep> steps);
-  void step_on_device(std::span<const ModelStep> steps);
+  void step_by_kernels(std::span<const ModelStep> steps);
+  void step_by_operations(std::span<const ModelStep> steps);
 
   std::int64_t models_;
   std::vector<Entry> entries_;
   std::vector<Piece> pieces_;
+  std::unique_ptr<nn::DeviceAdamW> kernels_;  ///< of the parameters' device; null: it has none
 };
 
 }  // namespace nas

@@ -38,8 +38,9 @@ struct TrainingSettings {
   [[nodiscard]] double rate(std::int64_t step) const;
 };
 
-/// Where, how and under which limits a training runs. Threads and numerical mode change its result
-/// by rounding, another kind of device by other dropout masks, nothing else does.
+/// Where, how and under which limits a training runs. Threads, numerical mode and kind of device
+/// change its result by rounding, a device without kernels of its own (nn/device_operations.hpp)
+/// also by other dropout masks, nothing else does.
 struct TrainingContext {
   std::string device = "cpu";
   int threads = 1;

@@ -1,0 +1,317 @@
+#include "nn/cuda_operations.hpp"
+
+#include <algorithm>
+
+#include <ATen/Dispatch.h>
+#include <torch/autograd.h>
+#include <torch/custom_class.h>
+
+#include "cuda/cross_entropy.hpp"
+#include "cuda/elementwise.hpp"
+#include "cuda/layer_norm.hpp"
+#include "nn/product.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct KeptMasks : torch::CustomClassHolder {
+  Masks masks;
+  explicit KeptMasks(Masks given) : masks(std::move(given)) {}
+};
+
+void keep_masks(AutogradContext* context, const Masks& masks) {
+  context->saved_data["masks"] = at::IValue::make_capsule(c10::make_intrusive<KeptMasks>(masks));
+}
+
+const Masks& kept_masks(AutogradContext* context) {
+  const auto capsule = context->saved_data["masks"].toCapsule();
+  return static_cast<const KeptMasks&>(*capsule).masks;
+}
+
+/// A map of contiguous tensors (R, ...), of the models with one share of dropout at a time:
+/// map(in..., out, models, elements of a model, dropout, stream).
+template <class Map, class... In>
+torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
+                     const In&... others) {
+  const auto& of_models = masks.of_models;
+  const auto models = static_cast<std::int64_t>(of_models.size());
+  TORCH_CHECK(x.size(0) == models, models, " masks do not fit ", x.sizes());
+  auto out = at::empty_like(x);
+  const std::int64_t size = x.numel() / models;
+  const StreamOf stream(x);
+  const auto* seeds = seeds_of(masks);
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "mapped", [&] {
+    for (std::int64_t begin = 0, end = 0; begin < models; begin = end) {
+      const auto& mask = of_models[static_cast<std::size_t>(begin)];
+      while (end < models && of_models[static_cast<std::size_t>(end)].threshold == mask.threshold) {
+        ++end;
+      }
+      const auto at = begin * size;
+      const cuda::Dropout dropout{seeds == nullptr ? nullptr : seeds + begin, masks.site,
+                                  mask.threshold, mask.scale};
+      map(x.data_ptr<scalar_t>() + at, others.template data_ptr<scalar_t>() + at...,
+          out.data_ptr<scalar_t>() + at, end - begin, size, dropout, stream);
+    }
+  });
+  return out;
+}
+
+torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) {
+  return mapped(
+      [](const auto* in, auto* out, const auto&... rest) { cuda::drop(in, out, rest...); }, masks,
+      x.contiguous());
+}
+
+class Dropout : public torch::autograd::Function<Dropout> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const Masks& masks) {
+    keep_masks(context, masks);
+    return dropped(x, masks);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return {dropped(gradients[0], kept_masks(context)), {}};
+  }
+};
+
+class AddDropped : public torch::autograd::Function<AddDropped> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& residual,
+                               const torch::Tensor& x, const Masks& masks) {
+    TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
+                residual.sizes());
+    keep_masks(context, masks);
+    return mapped([](const auto* in, const auto* stream, auto* out,
+                     const auto&... given) { cuda::add_dropped(in, stream, out, given...); },
+                  masks, x.contiguous(), residual.contiguous());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return {gradients[0], dropped(gradients[0], kept_masks(context)), {}};
+  }
+};
+
+class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
+                               const Masks& masks) {
+    const auto x = given.contiguous();
+    keep_masks(context, masks);
+    context->save_for_backward({x});
+    return mapped(
+        [](const auto* in, auto* out, const auto&... rest) { cuda::gelu(in, out, rest...); }, masks,
+        x);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    return {
+        mapped([](const auto* in, const auto* gradient, auto* out,
+                  const auto&... rest) { cuda::gelu_backward(in, gradient, out, rest...); },
+               kept_masks(context), context->get_saved_variables()[0], gradients[0].contiguous()),
+        {}};
+  }
+};
+
+template <class Real>
+cuda::LayerNorm<Real> layer_norm_of(const torch::Tensor& x, const torch::Tensor& weight,
+                                    const torch::Tensor& means,
+                                    const torch::Tensor& inverse_deviations) {
+  return {.models = x.size(0),
+          .rows = means.size(1),
+          .width = x.size(-1),
+          .x = x.data_ptr<Real>(),
+          .weight = weight.data_ptr<Real>(),
+          .means = means.data_ptr<Real>(),
+          .inverse_deviations = inverse_deviations.data_ptr<Real>()};
+}
+
+class LayerNorm : public torch::autograd::Function<LayerNorm> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
+                               const torch::Tensor& given_weight, const torch::Tensor& given_bias,
+                               double epsilon) {
+    const auto x = given.contiguous();
+    const auto weight = given_weight.contiguous();
+    const auto bias = given_bias.contiguous();
+    const auto y = at::empty_like(x);
+    const auto means = at::empty({x.size(0), x.numel() / (x.size(0) * x.size(-1))}, x.options());
+    const auto inverse_deviations = at::empty_like(means);
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
+      cuda::layer_norm(layer_norm_of<scalar_t>(x, weight, means, inverse_deviations),
+                       bias.data_ptr<scalar_t>(), epsilon, y.data_ptr<scalar_t>(), StreamOf(x));
+    });
+    context->save_for_backward({x, weight, means, inverse_deviations});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& outer) {
+    const auto saved = context->get_saved_variables();
+    const auto& x = saved[0];
+    const auto& weight = saved[1];
+    const auto by_y = outer[0].contiguous();
+    const auto by_x = at::empty_like(x);
+    const auto by_weight = at::empty_like(weight);
+    const auto by_bias = at::empty_like(weight);
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
+      const auto rows = layer_norm_of<scalar_t>(x, weight, saved[2], saved[3]);
+      const auto scratch = at::empty({cuda::layer_norm_scratch_size(rows)}, x.options());
+      cuda::layer_norm_backward<scalar_t>(
+          rows,
+          {by_y.data_ptr<scalar_t>(), by_x.data_ptr<scalar_t>(), by_weight.data_ptr<scalar_t>(),
+           by_bias.data_ptr<scalar_t>(), scratch.data_ptr<scalar_t>()},
+          StreamOf(x));
+    });
+    return {by_x, by_weight, by_bias, {}};
+  }
+};
+
+/// Tokens of each model whose logits exist at once: a few of these pieces are a batch. It depends
+/// on nothing but constants, since sums over tokens are in the order of the pieces.
+constexpr std::int64_t kTokensAtOnce = 1024;
+
+/// The output layers of an array, a piece of the tokens at a time.
+class OutputLayers {
+ public:
+  OutputLayers(const torch::Tensor& features, const torch::Tensor& embedding, NumericalMode mode)
+      : type_(features.scalar_type()),
+        features_(mode == NumericalMode::fast ? rounded_factor(features) : features),
+        embedding_(mode == NumericalMode::fast ? rounded_factor(embedding) : embedding) {}
+
+  /// (R, rows, V), of the type that was given, whatever they are rounded to.
+  [[nodiscard]] torch::Tensor logits(std::int64_t first, std::int64_t rows) const {
+    return at::bmm(features_.narrow(1, first, rows), embedding_.transpose(1, 2)).to(type_);
+  }
+
+  /// From the gradient by logits: writes that by the features, adds that by the embedding.
+  void backward(const torch::Tensor& by_logits, std::int64_t first,
+                const torch::Tensor& by_features, const torch::Tensor& by_embedding) const {
+    const auto gradient = by_logits.to(embedding_.scalar_type());
+    const std::int64_t rows = gradient.size(1);
+    by_features.narrow(1, first, rows).copy_(at::bmm(gradient, embedding_));
+    by_embedding.add_(at::bmm(gradient.transpose(1, 2), features_.narrow(1, first, rows)));
+  }
+
+ private:
+  torch::ScalarType type_;
+  torch::Tensor features_, embedding_;
+};
+
+/// Calls run(first, rows, targets (R, rows)) for the pieces of targets (R, N).
+template <class Run>
+void for_pieces(const torch::Tensor& targets, const Run& run) {
+  for (std::int64_t first = 0; first < targets.size(1); first += kTokensAtOnce) {
+    const std::int64_t rows = std::min(kTokensAtOnce, targets.size(1) - first);
+    run(first, rows, targets.narrow(1, first, rows).contiguous());
+  }
+}
+
+template <class Logits>
+cuda::CrossEntropy<Logits> cross_entropy_of(const torch::Tensor& logits,
+                                            const torch::Tensor& targets) {
+  return {.logits = logits.data_ptr<std::remove_const_t<Logits>>(),
+          .targets = targets.data_ptr<std::int64_t>(),
+          .models = logits.size(0),
+          .rows = logits.size(1),
+          .vocabulary = logits.size(2)};
+}
+
+class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
+                               const torch::Tensor& embedding, const torch::Tensor& targets,
+                               NumericalMode mode) {
+    const std::int64_t models = targets.size(0);
+    const std::int64_t tokens = targets.size(1);
+    const OutputLayers layers(features, embedding, mode);
+    const auto by_features = at::empty_like(features);
+    const auto by_embedding = at::zeros_like(embedding);
+    const auto weights = at::empty({models}, features.options());
+    const auto losses = at::empty_like(weights);
+    const auto nll = at::empty({models, tokens}, features.options().dtype(at::kDouble));
+    const StreamOf stream(features);
+    AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "linear_cross_entropy", [&] {
+      cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
+                         weights.data_ptr<scalar_t>(), stream);
+      for_pieces(targets, [&](std::int64_t first, std::int64_t rows, const torch::Tensor& wanted) {
+        const auto logits = layers.logits(first, rows);
+        const auto piece = at::empty({models, rows}, nll.options());
+        cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
+                                     weights.data_ptr<scalar_t>(), piece.data_ptr<double>(),
+                                     stream);
+        nll.narrow(1, first, rows).copy_(piece);
+        layers.backward(logits, first, by_features, by_embedding);
+      });
+      cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
+                          losses.data_ptr<scalar_t>(), stream);
+    });
+    context->save_for_backward({by_features, by_embedding});
+    return losses;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto factors = gradients[0].view({-1, 1, 1});
+    return {saved[0] * factors, saved[1] * factors, {}, {}};
+  }
+};
+
+}  // namespace
+
+const std::uint64_t* seeds_of(const Masks& masks) {
+  if (!masks.any_drops()) return nullptr;
+  TORCH_CHECK(masks.seeds.defined(), "dropout on a device needs the seeds of its pass there");
+  return reinterpret_cast<const std::uint64_t*>(masks.seeds.data_ptr<std::int64_t>());
+}
+
+torch::Tensor CudaOperations::dropout(const torch::Tensor& x, const Masks& masks) const {
+  return Dropout::apply(x, masks);
+}
+
+torch::Tensor CudaOperations::add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
+                                          const Masks& masks) const {
+  return AddDropped::apply(residual, x, masks);
+}
+
+torch::Tensor CudaOperations::dropped_gelu(const torch::Tensor& x, const Masks& masks) const {
+  return DroppedGelu::apply(x, masks);
+}
+
+torch::Tensor CudaOperations::layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                                         const torch::Tensor& bias, double epsilon) const {
+  return LayerNorm::apply(x, weight, bias, epsilon);
+}
+
+torch::Tensor CudaOperations::linear_cross_entropy(const torch::Tensor& features,
+                                                   const torch::Tensor& embedding,
+                                                   const torch::Tensor& targets,
+                                                   NumericalMode mode) const {
+  return LinearCrossEntropy::apply(features, embedding, targets, mode);
+}
+
+TokenScores CudaOperations::score_tokens(const torch::Tensor& features,
+                                         const torch::Tensor& embedding,
+                                         const torch::Tensor& targets, NumericalMode mode) const {
+  const OutputLayers layers(features, embedding, mode);
+  const TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
+                           at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
+  const StreamOf stream(features);
+  for_pieces(targets, [&](std::int64_t first, std::int64_t rows, const torch::Tensor& wanted) {
+    const auto logits = layers.logits(first, rows);
+    const auto nll = at::empty(wanted.sizes(), scores.nll.options());
+    const auto correct = at::empty(wanted.sizes(), scores.correct.options());
+    AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "score_tokens", [&] {
+      cuda::cross_entropy(cross_entropy_of<const scalar_t>(logits, wanted), nll.data_ptr<double>(),
+                          correct.data_ptr<bool>(), stream);
+    });
+    scores.nll.narrow(1, first, rows).copy_(nll);
+    scores.correct.narrow(1, first, rows).copy_(correct);
+  });
+  return scores;
+}
+
+}  // namespace nas::nn

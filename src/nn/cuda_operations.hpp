@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <c10/core/DeviceGuard.h>
+#include <torch/types.h>
+
+#include "cuda/stream.hpp"
+#include "nn/device_copy.hpp"
+#include "nn/device_operations.hpp"
+
+namespace nas::nn {
+
+/// The operations by the kernels of src/cuda. Sums are in a fixed order.
+class CudaOperations final : public DeviceOperations {
+ public:
+  [[nodiscard]] torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) const override;
+  [[nodiscard]] torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
+                                          const Masks& masks) const override;
+  [[nodiscard]] torch::Tensor dropped_gelu(const torch::Tensor& x,
+                                           const Masks& masks) const override;
+  [[nodiscard]] torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                                         const torch::Tensor& bias, double epsilon) const override;
+  [[nodiscard]] torch::Tensor linear_cross_entropy(const torch::Tensor& features,
+                                                   const torch::Tensor& embedding,
+                                                   const torch::Tensor& targets,
+                                                   NumericalMode mode) const override;
+  [[nodiscard]] TokenScores score_tokens(const torch::Tensor& features,
+                                         const torch::Tensor& embedding,
+                                         const torch::Tensor& targets,
+                                         NumericalMode mode) const override;
+  [[nodiscard]] bool attention_fits(const torch::Tensor& q) const override;
+  [[nodiscard]] bool has_form_of(const kernels::RowNormalization& normalization) const override;
+  [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
+                                        torch::Device device) const override;
+  [[nodiscard]] torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
+                                        const torch::Tensor& q, const torch::Tensor& k,
+                                        const torch::Tensor& v, const torch::Tensor& directions,
+                                        const torch::Tensor& inverse_temperature) const override;
+  [[nodiscard]] std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,
+                                                   std::int64_t models) const override;
+};
+
+/// The stream that LibTorch's operations on a device go to now. Defined by whoever links the
+/// kernels: nn/cuda_device.cpp, or tests that emulate them.
+cuda::Stream current_stream(torch::Device device);
+
+/// The stream for kernels on a tensor's device, which is the current device meanwhile.
+class StreamOf {
+ public:
+  explicit StreamOf(const torch::Tensor& x)
+      : guard_(x.device()), stream_(current_stream(x.device())) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for it
+  operator cuda::Stream() const { return stream_; }
+
+ private:
+  c10::DeviceGuard guard_;
+  cuda::Stream stream_;
+};
+
+/// A copy of plain elements in a device's memory.
+template <class Element>
+torch::Tensor on_device(const std::vector<Element>& elements, torch::Device device) {
+  const auto bytes = elements.size() * sizeof(Element);
+  const auto tensor = at::empty({static_cast<std::int64_t>(bytes)}, at::TensorOptions(at::kByte));
+  std::memcpy(tensor.data_ptr(), elements.data(), bytes);
+  return sent(tensor, device);
+}
+
+/// @return the seeds of masks as kernels read them; null: nothing is dropped.
+const std::uint64_t* seeds_of(const Masks& masks);
+
+}  // namespace nas::nn

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include <torch/types.h>
+
+#include "nn/parameter.hpp"
+
+namespace nas::nn {
+
+/// A parameter of M models with its moments, all (M, shape...), contiguous, of one type and device.
+struct TrainedParameter {
+  torch::Tensor parameter, first_moment, second_moment;
+  Models models;
+  bool decays = false;
+};
+
+/// What a step of R models is told, in their device's memory: (R) each.
+struct DeviceSteps {
+  torch::Tensor learning_rates;  ///< float64, as the following two
+  torch::Tensor weight_decays;
+  torch::Tensor clip_norms;
+  torch::Tensor done;  ///< int64, steps before this one; 1 is added
+};
+
+/// AdamW after clipping (cuda/adamw.hpp) for the parameters of an array on one device, by kernels
+/// that read numbers, moments and gradients when they run.
+class DeviceAdamW {
+ public:
+  virtual ~DeviceAdamW() = default;
+  /// One step with the present gradients, which stay; a parameter without one stays as it is. The
+  /// addresses of gradients are written to the device where they differ from those of the last
+  /// step.
+  virtual void step(const DeviceSteps& steps) = 0;
+};
+
+}  // namespace nas::nn

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "core/numerical_mode.hpp"
+#include "nn/device_adamw.hpp"
+#include "nn/dropout.hpp"
+#include "nn/fused_attention.hpp"
+#include "nn/loss.hpp"
+
+namespace nas::nn {
+
+/// Operations of arrays of models on devices of one type that has kernels for them. Each computes
+/// what the function of its name does on the CPU, for the same arguments and with the same masks,
+/// up to rounding, and waits for nothing on the host. Not for second derivatives.
+class DeviceOperations {
+ public:
+  virtual ~DeviceOperations() = default;
+
+  /// @param masks  some of them drop.
+  [[nodiscard]] virtual torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) const = 0;
+  /// @param masks  some of them drop.
+  [[nodiscard]] virtual torch::Tensor add_dropped(const torch::Tensor& residual,
+                                                  const torch::Tensor& x,
+                                                  const Masks& masks) const = 0;
+  [[nodiscard]] virtual torch::Tensor dropped_gelu(const torch::Tensor& x,
+                                                   const Masks& masks) const = 0;
+  [[nodiscard]] virtual torch::Tensor layer_norm(const torch::Tensor& x,
+                                                 const torch::Tensor& weight,
+                                                 const torch::Tensor& bias,
+                                                 double epsilon) const = 0;
+  /// A target that is not below the vocabulary is not noticed. All arguments are contiguous.
+  [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const torch::Tensor& features,
+                                                           const torch::Tensor& embedding,
+                                                           const torch::Tensor& targets,
+                                                           NumericalMode mode) const = 0;
+  /// Likewise.
+  [[nodiscard]] virtual TokenScores score_tokens(const torch::Tensor& features,
+                                                 const torch::Tensor& embedding,
+                                                 const torch::Tensor& targets,
+                                                 NumericalMode mode) const = 0;
+
+  /// Whether attention() takes queries of such sizes, (R, B, H, T, d).
+  [[nodiscard]] virtual bool attention_fits(const torch::Tensor& q) const = 0;
+  /// Whether attention() has a form of this normalization.
+  [[nodiscard]] virtual bool has_form_of(const kernels::RowNormalization& normalization) const = 0;
+  /// What attention() reads of the models, in a device's memory.
+  [[nodiscard]] virtual torch::Tensor described(const std::vector<ModelAttention>& models,
+                                                torch::Device device) const = 0;
+  /// fused_attention() of the models that were described, with these masks for theirs.
+  [[nodiscard]] virtual torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
+                                                const torch::Tensor& q, const torch::Tensor& k,
+                                                const torch::Tensor& v,
+                                                const torch::Tensor& directions,
+                                                const torch::Tensor& inverse_temperature) const = 0;
+
+  /// @param parameters  at least one, where they and their moments stay.   @param models  R.
+  [[nodiscard]] virtual std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,
+                                                           std::int64_t models) const = 0;
+};
+
+/// @return those of a device; null: it has none. Then, but for the CPU, LibTorch's operations are
+/// used.
+const DeviceOperations* device_operations(torch::Device device);
+
+/// Says what the operations of all devices of a type are, before models are computed there.
+///
+/// @param operations  outlives all models; null: none.
+void set_device_operations(torch::DeviceType type, const DeviceOperations* operations);
+
+}  // namespace nas::nn

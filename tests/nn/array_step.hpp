@@ -1,0 +1,80 @@
+// A training step of an array of models, on any device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "nn/torch_compat.hpp"
+#include "nn/transformer.hpp"
+
+namespace nas::nn::test {
+
+inline Architecture small(const std::string& mechanism) {
+  Architecture architecture;
+  architecture.mechanism = parse_mechanism(mechanism, Semantics::corrected);
+  architecture.width = 24;
+  architecture.heads = 3;
+  architecture.layers = 1;
+  architecture.context = 37;
+  architecture.vocabulary = 29;
+  return architecture;
+}
+
+/// Every option of the paper's genes, with and without biases.
+inline std::vector<Architecture> various_models() {
+  return {small("dot|softmax|none|fixed|bias|0.1"),
+          small("additive|sparsemax|output_gate|learned|no_bias|0"),
+          small("silu_dot|relu_norm|highway|fixed|bias|0.2"),
+          small("cosine|sigmoid_norm|input_gate|per_query|no_bias|0.1"),
+          small("bilinear|entmax15|normed_highway|shifted_abs|bias|0"),
+          small("additive|top_k|none|per_query|bias|0.3"),
+          small("dot|softmax1|none|learned|bias|0.1"),
+          small("cosine|topk_quarter|highway|sqrt_d|no_bias|0.1")};
+}
+
+/// Losses, scores and gradients, by model and name.
+struct Step {
+  torch::Tensor losses, nll;
+  std::vector<std::map<std::string, torch::Tensor>> gradients;
+};
+
+/// A step of the models at `places` of `all`: what a model draws depends on its place there.
+inline Step step_of(const std::vector<Architecture>& all, const std::vector<std::size_t>& places,
+                    torch::ScalarType type, torch::Device device = torch::kCPU) {
+  constexpr std::int64_t kSequences = 2;
+  std::vector<Architecture> architectures;
+  std::vector<StartSeed> starts;
+  std::vector<torch::Tensor> tokens;
+  Pass pass{.training = true, .seeds = {}};
+  for (const auto place : places) {
+    architectures.push_back(all[place]);
+    starts.push_back({place, 0});
+    tokens.push_back(at::randint(all[place].vocabulary, {kSequences, all[place].context},
+                                 make_generator(at::kCPU, place), at::TensorOptions(at::kLong)));
+    pass.seeds.push_back(100 + place);
+  }
+  TransformerArray models(architectures, NumericalMode::exact, device);
+  models.initialise(starts);
+  models.to(device, type);
+  const auto input = at::stack(tokens).to(device);
+  const auto target = input.roll(1, 2);
+  Step step;
+  const auto losses = models.loss(input, target, pass);
+  losses.sum().backward();
+  step.losses = losses.detach().cpu();
+  step.nll = models.scores(input, target).nll.cpu();
+  step.gradients.resize(places.size());
+  for (const auto& parameter : models.parameters()) {
+    for (std::size_t i = 0; i < parameter.models.size(); ++i) {
+      step.gradients[static_cast<std::size_t>(parameter.models[i])][parameter.name] =
+          parameter.tensor.grad()[static_cast<std::int64_t>(i)].cpu();
+    }
+  }
+  return step;
+}
+
+}  // namespace nas::nn::test

@@ -1,0 +1,284 @@
+// The operations by CUDA kernels, emulated on CPU tensors, against those of the CPU.
+
+#include "nn/device_operations.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "array_step.hpp"
+#include "nn/attention.hpp"
+#include "nn/cuda_operations.hpp"
+#include "nn/layer_norm.hpp"
+#include "nn/torch_compat.hpp"
+#include "training/optimizer.hpp"
+
+namespace nas::nn {
+
+cuda::Stream current_stream(torch::Device /*device*/) { return nullptr; }
+
+namespace {
+
+using test::step_of;
+using test::various_models;
+
+/// As long as this lives, CPU tensors are taken for those of a device.
+class Emulation {
+ public:
+  Emulation() { set_device_operations(torch::kCPU, &operations_); }
+  ~Emulation() { set_device_operations(torch::kCPU, nullptr); }
+  Emulation(const Emulation&) = delete;
+  Emulation& operator=(const Emulation&) = delete;
+
+ private:
+  CudaOperations operations_;
+};
+
+double tolerance(torch::ScalarType type) { return type == at::kDouble ? 1e-10 : 1e-5; }
+
+/// Up to rounding, relative to the largest number or to 1.
+void expect_close(const torch::Tensor& ours, const torch::Tensor& expected,
+                  const std::string& what) {
+  ASSERT_EQ(ours.sizes(), expected.sizes()) << what;
+  if (ours.numel() == 0) return;
+  const double largest = std::max(expected.abs().max().item<double>(), 1.0);
+  EXPECT_LE((ours - expected).abs().max().item<double>(),
+            tolerance(expected.scalar_type()) * largest)
+      << what;
+}
+
+/// What a function of tensors gives, and its gradients for an outer gradient that is drawn.
+template <class Function>
+std::vector<torch::Tensor> with_gradients(const Function& function,
+                                          const std::vector<torch::Tensor>& arguments) {
+  std::vector<torch::Tensor> inputs;
+  for (const auto& argument : arguments) {
+    inputs.push_back(argument.detach().clone().requires_grad_(true));
+  }
+  const auto result = function(inputs);
+  const auto outer = at::empty_like(result, at::MemoryFormat::Contiguous)
+                         .normal_(0, 1, make_generator(at::kCPU, 8));
+  (result * outer).sum().backward();
+  std::vector<torch::Tensor> all{result.detach()};
+  for (const auto& input : inputs) all.push_back(input.grad());
+  return all;
+}
+
+/// Both ways to compute it agree.
+template <class Function>
+void expect_same(const Function& function, const std::vector<torch::Tensor>& arguments,
+                 const std::string& what) {
+  const auto expected = with_gradients(function, arguments);
+  std::vector<torch::Tensor> ours;
+  {
+    const Emulation emulation;
+    ours = with_gradients(function, arguments);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expect_close(ours[i], expected[i], what + ", " + std::to_string(i));
+  }
+}
+
+torch::Tensor random(const std::vector<std::int64_t>& sizes, torch::ScalarType type,
+                     std::uint64_t seed) {
+  return at::randn(sizes, make_generator(at::kCPU, seed), at::TensorOptions(type));
+}
+
+/// A pass whose seeds are where both ways look for them.
+Pass pass_of(std::int64_t models) {
+  const Emulation emulation;
+  Pass pass{.training = true, .seeds = {}};
+  for (std::int64_t r = 0; r < models; ++r) {
+    pass.seeds.push_back(~std::uint64_t{0} - static_cast<std::uint64_t>(r));
+  }
+  return pass.on(at::kCPU);
+}
+
+class DeviceOperationsOf : public ::testing::TestWithParam<torch::ScalarType> {};
+
+TEST_P(DeviceOperationsOf, DropoutAndActivations) {
+  const auto x = random({3, 5, 17}, GetParam(), 1);
+  const auto residual = random({3, 17, 5}, GetParam(), 2).transpose(1, 2);
+  const auto masks = dropout_masks({0.2, 0.5, 0.0}, pass_of(3), 7);
+  const auto none = dropout_masks(0.0, Pass{}, 7, 3);
+  expect_same([&](const auto& in) { return dropout(in[0], masks); }, {x}, "dropout");
+  expect_same([&](const auto& in) { return dropped_gelu(in[0], masks); }, {x}, "dropped_gelu");
+  expect_same([&](const auto& in) { return dropped_gelu(in[0], none); }, {x}, "gelu");
+  expect_same([&](const auto& in) { return add_dropped(in[0], in[1], masks); }, {residual, x},
+              "add_dropped");
+}
+
+TEST_P(DeviceOperationsOf, MasksAreThoseOfTheCpu) {
+  const auto ones = at::ones({2, 70000}, at::TensorOptions(GetParam()));
+  const auto masks = dropout_masks({0.3, 0.1}, pass_of(2), 4);
+  const auto expected = dropout(ones, masks);
+  auto there = pass_of(2);
+  there.seeds.clear();  // those on the device suffice
+  const Emulation emulation;
+  EXPECT_TRUE(dropout(ones, masks).equal(expected));
+  EXPECT_TRUE(dropout(ones, dropout_masks({0.3, 0.1}, there, 4)).equal(expected));
+}
+
+TEST_P(DeviceOperationsOf, LayerNorm) {
+  expect_same(
+      [](const auto& in) { return layer_norm(in[0], in[1], in[2], 1e-5, NumericalMode::exact); },
+      {random({3, 7, 5, 12}, GetParam(), 1), random({3, 12}, GetParam(), 2),
+       random({3, 12}, GetParam(), 3)},
+      "layer_norm");
+}
+
+torch::Tensor some_targets(std::int64_t models, std::int64_t tokens, std::int64_t vocabulary) {
+  const auto targets = at::randint(vocabulary, {models, tokens}, make_generator(at::kCPU, 4),
+                                   at::TensorOptions(at::kLong));
+  return targets.masked_fill(targets.eq(3), -100);
+}
+
+TEST_P(DeviceOperationsOf, LinearCrossEntropy) {
+  // More tokens than are done at once.
+  const auto targets = some_targets(2, 1100, 23);
+  expect_same(
+      [&](const auto& in) {
+        return linear_cross_entropy(in[0], in[1], targets, NumericalMode::exact);
+      },
+      {random({2, 1100, 6}, GetParam(), 1), random({2, 23, 6}, GetParam(), 2)},
+      "linear_cross_entropy");
+}
+
+TEST_P(DeviceOperationsOf, ScoresOfTokens) {
+  const auto targets = some_targets(2, 1100, 23);
+  const auto features = random({2, 1100, 6}, GetParam(), 1);
+  const auto embedding = random({2, 23, 6}, GetParam(), 2);
+  const auto expected = score_tokens(features, embedding, targets, NumericalMode::exact);
+  const Emulation emulation;
+  const auto ours = score_tokens(features, embedding, targets, NumericalMode::exact);
+  EXPECT_LE((ours.nll - expected.nll).abs().max().item<double>(), 10 * tolerance(GetParam()));
+  EXPECT_TRUE(ours.correct.equal(expected.correct));
+}
+
+INSTANTIATE_TEST_SUITE_P(, DeviceOperationsOf, ::testing::Values(at::kFloat, at::kDouble),
+                         [](const auto& given) { return std::string(toString(given.param)); });
+
+TEST(DeviceOperations, RoundFactorsInModeFast) {
+  const auto targets = some_targets(2, 50, 23);
+  const std::vector arguments{random({2, 50, 6}, at::kFloat, 1), random({2, 23, 6}, at::kFloat, 2)};
+  const Emulation emulation;
+  const auto loss = [&](NumericalMode mode) {
+    return with_gradients(
+        [&](const auto& in) { return linear_cross_entropy(in[0], in[1], targets, mode); },
+        arguments);
+  };
+  const auto exact = loss(NumericalMode::exact);
+  const auto fast = loss(NumericalMode::fast);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_FALSE(fast[i].equal(exact[i])) << i;
+    EXPECT_LE((fast[i] - exact[i]).abs().max().item<double>(),
+              0.03 * std::max(exact[i].abs().max().item<double>(), 1.0))
+        << i;
+  }
+}
+
+TEST(DeviceOperations, NeedSeedsThere) {
+  const Emulation emulation;
+  const auto x = at::ones({1, 4});
+  const auto masks = dropout_masks(0.5, Pass{.training = true, .seeds = {1}}, 0, 1);
+  try {
+    (void)dropout(x, masks);
+    FAIL() << "dropped without seeds";
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("dropout on a device needs the seeds of its pass"),
+              std::string::npos);
+  }
+}
+
+TEST_P(DeviceOperationsOf, ModelsOfVariousMechanisms) {
+  const auto all = various_models();
+  const std::vector<std::size_t> places{0, 1, 2, 3, 4, 5, 6, 7};
+  const auto expected = step_of(all, places, GetParam());
+  const Emulation emulation;
+  const auto ours = step_of(all, places, GetParam());
+  expect_close(ours.losses.detach(), expected.losses.detach(), "losses");
+  expect_close(ours.nll.to(GetParam()), expected.nll.to(GetParam()), "scores");
+  for (const auto place : places) {
+    for (const auto& [name, gradient] : expected.gradients[place]) {
+      expect_close(ours.gradients[place].at(name), gradient,
+                   to_string(all[place].mechanism) + " " + name);
+    }
+  }
+}
+
+TEST_P(DeviceOperationsOf, AnArrayOfThreeAndEachAlone) {
+  const auto all = various_models();
+  const Emulation emulation;
+  const std::vector<std::size_t> places{1, 2, 5};
+  const auto together = step_of(all, places, GetParam());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto alone = step_of(all, {places[i]}, GetParam());
+    const auto what = to_string(all[places[i]].mechanism);
+    EXPECT_TRUE(together.losses[static_cast<std::int64_t>(i)].equal(alone.losses[0])) << what;
+    EXPECT_TRUE(together.nll[static_cast<std::int64_t>(i)].equal(alone.nll[0])) << what;
+    for (const auto& [name, gradient] : alone.gradients[0]) {
+      EXPECT_TRUE(together.gradients[i].at(name).equal(gradient)) << what << " " << name;
+    }
+  }
+}
+
+/// Parameters of three models after some steps, by name; the second has no gradient at times.
+std::map<std::string, torch::Tensor> trained(torch::ScalarType type) {
+  const auto options = at::TensorOptions(type);
+  const auto parameter = [&](const std::string& name, const std::vector<std::int64_t>& sizes,
+                             Models models, Decay decay) {
+    auto tensor = at::randn(sizes, make_generator(at::kCPU, name.size()), options);
+    return Parameter{name, tensor.requires_grad_(true), std::move(models), {}, decay};
+  };
+  // One is larger than a piece of what a block does.
+  const std::vector parameters{parameter("matrix", {3, 70, 71}, {0, 1, 2}, Decay::yes),
+                               parameter("vectors", {2, 9}, {0, 2}, Decay::no),
+                               parameter("own", {1, 5}, {1}, Decay::yes)};
+  Optimizer optimizer(parameters, 3,
+                      [](const Parameter& given) { return given.decay == Decay::yes; });
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    for (const auto& given : parameters) {
+      if (given.name == "vectors" && step == 2) continue;
+      auto handle = given.tensor;
+      handle.mutable_grad() =
+          at::randn(given.tensor.sizes(),
+                    make_generator(at::kCPU, static_cast<std::uint64_t>(step)), options);
+    }
+    optimizer.step(std::vector<ModelStep>{
+        {.step = step, .learning_rate = 0.1, .weight_decay = 0.2, .clip_norm = 1.0},
+        {.step = step + 7, .learning_rate = 0.01, .weight_decay = 0.0, .clip_norm = 1e9},
+        {.step = step, .learning_rate = 0.05, .weight_decay = 0.5, .clip_norm = 30.0}});
+    EXPECT_FALSE(parameters.front().tensor.grad().defined());
+  }
+  std::map<std::string, torch::Tensor> values;
+  for (const auto& given : parameters) values[given.name] = given.tensor.detach();
+  return values;
+}
+
+TEST_P(DeviceOperationsOf, StepsOfAdamW) {
+  const auto expected = trained(GetParam());
+  const Emulation emulation;
+  for (const auto& [name, values] : trained(GetParam())) {
+    expect_close(values, expected.at(name), name);
+  }
+}
+
+TEST(DeviceOperations, LeaveWhatHasNoKernelToLibTorch) {
+  const CudaOperations operations;
+  EXPECT_TRUE(operations.has_form_of(kernels::topk_quarter()));
+  auto own = kernels::softmax();
+  own.in_float.forward = [](float* /*row*/, std::int64_t, std::int64_t, std::int64_t) {
+    return 0.0F;
+  };
+  EXPECT_FALSE(operations.has_form_of(own));
+  EXPECT_TRUE(operations.attention_fits(at::empty({1, 1, 1, 1024, 128})));
+  EXPECT_FALSE(operations.attention_fits(at::empty({1, 1, 1, 4096, 128})));
+}
+
+}  // namespace
+}  // namespace nas::nn
