@@ -26,6 +26,7 @@
 #include "core/seed.hpp"
 #include "core/version.hpp"
 #include "genotype/architecture.hpp"
+#include "nn/device_copy.hpp"
 #include "nn/environment.hpp"
 #include "nn/memory.hpp"
 #include "nn/transformer.hpp"
@@ -148,7 +149,9 @@ class Training {
     }
     ++step_;
     const auto for_all = [&](const torch::Tensor& x) {
-      return x.to(settings_.device).unsqueeze(0).expand({settings_.array, x.size(0), x.size(1)});
+      return nn::sent(x, torch::Device(settings_.device))
+          .unsqueeze(0)
+          .expand({settings_.array, x.size(0), x.size(1)});
     };
     const auto losses = models_.loss(for_all(input), for_all(target), pass);
     losses.sum().backward();

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include <torch/autograd.h>
 #include <torch/custom_class.h>
@@ -115,10 +119,6 @@ class JoinModels : public torch::autograd::Function<JoinModels> {
   }
 };
 
-torch::Tensor index_of(const std::vector<std::int64_t>& models, torch::Device device) {
-  return at::tensor(models, at::TensorOptions(at::kLong)).to(device);
-}
-
 }  // namespace
 
 std::vector<torch::Tensor> split_models(const torch::Tensor& x, const Groups& groups) {
@@ -126,7 +126,7 @@ std::vector<torch::Tensor> split_models(const torch::Tensor& x, const Groups& gr
   if (x.device().is_cpu()) return SplitModels::apply(x, groups);
   std::vector<torch::Tensor> parts;
   for (const auto& models : groups) {
-    parts.push_back(x.index_select(0, index_of(models, x.device())));
+    parts.push_back(x.index_select(0, index_on(x.device(), models)));
   }
   return parts;
 }
@@ -140,7 +140,19 @@ torch::Tensor join_models(const std::vector<torch::Tensor>& parts, const Groups&
   for (std::size_t i = 0; i < order.size(); ++i) {
     place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   }
-  return at::cat(parts).index_select(0, index_of(place, parts.front().device()));
+  return at::cat(parts).index_select(0, index_on(parts.front().device(), place));
+}
+
+torch::Tensor index_on(torch::Device device, const std::vector<std::int64_t>& indices) {
+  // As many as a search has groups of models at once, many times over; they are small.
+  constexpr std::size_t kMost = 4096;
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::vector<std::int64_t>>, torch::Tensor> known;
+  const std::lock_guard lock(mutex);
+  if (known.size() >= kMost) known.clear();
+  auto& index = known[{device.str(), indices}];
+  if (!index.defined()) index = at::tensor(indices, at::TensorOptions(at::kLong)).to(device);
+  return index;
 }
 
 }  // namespace nas::nn

@@ -19,4 +19,8 @@ std::vector<torch::Tensor> split_models(const torch::Tensor& x,
 torch::Tensor join_models(const std::vector<torch::Tensor>& parts,
                           const std::vector<std::vector<std::int64_t>>& groups);
 
+/// Indices in a device's memory. They are written there once and kept, since the host would wait
+/// for every copy.
+torch::Tensor index_on(torch::Device device, const std::vector<std::int64_t>& indices);
+
 }  // namespace nas::nn

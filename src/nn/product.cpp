@@ -7,6 +7,8 @@
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
 
+#include "nn/model_parts.hpp"
+
 namespace nas::nn {
 
 namespace {
@@ -160,8 +162,7 @@ torch::Tensor add_biases(const torch::Tensor& y, const Biases& bias) {
   auto all = bias.values;
   if (biased.size() < bias.rows.size()) {
     all = at::zeros({y.size(0), y.size(-1)}, y.options())
-              .index_copy(0, at::tensor(biased, at::TensorOptions(at::kLong).device(y.device())),
-                          bias.values);
+              .index_copy(0, index_on(y.device(), biased), bias.values);
   }
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(y.dim()), 1);
   sizes.front() = y.size(0);

@@ -16,6 +16,7 @@
 #include "core/seed.hpp"
 #include "core/stop.hpp"
 #include "core/thread_clock.hpp"
+#include "nn/device_copy.hpp"
 #include "nn/memory.hpp"
 #include "training/batches.hpp"
 #include "training/optimizer.hpp"
@@ -154,8 +155,9 @@ class ArrayTraining {
                        .weight_decay = job.settings.weight_decay,
                        .clip_norm = job.settings.clip_norm});
     }
-    const auto losses = models_->loss(torch::stack(inputs).to(context_.device),
-                                      torch::stack(targets).to(context_.device), pass);
+    const torch::Device device(context_.device);
+    const auto losses = models_->loss(nn::sent(torch::stack(inputs), device),
+                                      nn::sent(torch::stack(targets), device), pass);
     losses.sum().backward();
     optimizer_->step(steps);
     loss_sums_ += losses.detach();
