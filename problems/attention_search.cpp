@@ -194,8 +194,10 @@ class AttentionSearch final : public Problem {
   }
 
   std::int64_t array_width() override {
+    // A limit is for one training; which of several exceeds it cannot be told.
+    if (memory_limit_ > 0) return 1;
     if (array_ != "auto") return std::stoll(array_);
-    if (memory_limit_ > 0 || objectives_->needs_lone_trainings() != nullptr) return 1;
+    if (objectives_->needs_lone_trainings() != nullptr) return 1;
     if (!best_array_) {
       const TrainingJob job{.architecture = architecture_of(vanilla()),
                             .settings = training_,

@@ -69,7 +69,12 @@ class Block {
     if (fused_) {
       return add_dropped(attended, contract_(dropped_gelu(expanded, hidden_masks)), output_masks);
     }
-    const auto hidden = dropout(at::gelu(expanded), hidden_masks);
+    // LibTorch rounds a number by its place in a tensor (nn/activation.hpp).
+    const auto activated =
+        expanded.device().is_cpu()
+            ? for_each_model(models_, [&](auto r) { return at::gelu(expanded[r]); })
+            : at::gelu(expanded);
+    const auto hidden = dropout(activated, hidden_masks);
     return attended + dropout(contract_(hidden), output_masks);
   }
 

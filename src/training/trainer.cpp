@@ -49,6 +49,20 @@ void write_archive(torch::serialize::OutputArchive& archive, const fs::path& fil
   fs::rename(temporary, file);
 }
 
+/// Empty: none is written.
+fs::path checkpoint_file(const TrainingJob& job, const TrainingContext& context) {
+  if (context.checkpoint_folder.empty() || job.checkpoint_name.empty()) return {};
+  return context.checkpoint_folder /
+         (job.checkpoint_name + "_" + std::to_string(job.replicate) + ".pt");
+}
+
+/// Whether an error of LibTorch says that memory lacks. It has a type for it only since 2.0, and
+/// the CPU allocator says it in words in every version.
+bool is_memory_error(const std::string& text) {
+  return text.find("out of memory") != std::string::npos ||
+         text.find("not enough memory") != std::string::npos;
+}
+
 /// One model's part of the parameters, by name.
 std::map<std::string, torch::Tensor> parameters_of(const nn::TransformerArray& models,
                                                    std::int64_t model) {
@@ -87,10 +101,11 @@ struct Member {
            (std::isfinite(curve.back().train_nll) && std::isfinite(curve.back().valid.nll));
   }
 
-  /// @return why the last curve point ends the training early; empty: it does not.
+  /// @return why the curve point of this step ends the training early; empty: it does not.
   [[nodiscard]] std::string hopeless() const {
     const auto limit = job->stop_above.find(step);
     if (limit == job->stop_above.end() || has_ended()) return {};
+    if (curve.empty() || curve.back().step != step) return {};
     const auto& valid = curve.back().valid;
     const double nll = valid.nll / static_cast<double>(valid.tokens);
     if (nll <= limit->second) return {};
@@ -216,7 +231,11 @@ class ArrayTraining {
       return std::any_of(members_.begin(), members_.end(), holds);
     };
     const bool due = any([](const Member& member) { return member.validation_is_due(); });
-    if (!due && !any([](const Member& m) { return m.loss_is_checked() || m.has_ended(); })) return;
+    // Who had ended before a stop is here, too.
+    const bool ended = any([](const Member& member) {
+      return member.loss_is_checked() || member.has_ended() || !member.hopeless().empty();
+    });
+    if (!due && !ended) return;
     const auto sums = loss_sums_.cpu();
     const auto scores = due ? score(valid_) : std::vector<Scores>(members_.size());
     share_time();
@@ -250,13 +269,13 @@ class ArrayTraining {
                       " loss is not finite at step " + step,
             .curve = {}};
       }
-      if (const auto reason = member.hopeless(); !reason.empty()) {
-        return TrainingResult{.status = Status::stopped_early, .reason = reason, .curve = {}};
-      }
     } else if (member.loss_is_checked() && !std::isfinite(loss_sum)) {
       return TrainingResult{.status = Status::diverged,
                             .reason = "training loss is not finite by step " + step,
                             .curve = {}};
+    }
+    if (const auto reason = member.hopeless(); !reason.empty()) {
+      return TrainingResult{.status = Status::stopped_early, .reason = reason, .curve = {}};
     }
     if (!member.has_ended()) return std::nullopt;
     return TrainingResult{.status = Status::ok, .reason = "", .curve = {}};
@@ -283,7 +302,8 @@ class ArrayTraining {
       result.seconds = member.seconds;
       result.cpu_seconds = member.cpu_seconds;
       results_[member.result] = std::move(result);
-      if (const auto file = checkpoint_file(member); !file.empty()) fs::remove(file);
+      // The others go on, and a stop may come before anybody knows the result.
+      save(member, i);
     }
   }
 
@@ -312,12 +332,6 @@ class ArrayTraining {
     cpu_time_ = thread_cpu_seconds();
   }
 
-  [[nodiscard]] fs::path checkpoint_file(const Member& member) const {
-    if (context_.checkpoint_folder.empty() || member.job->checkpoint_name.empty()) return {};
-    return context_.checkpoint_folder /
-           (member.job->checkpoint_name + "_" + std::to_string(member.job->replicate) + ".pt");
-  }
-
   void save() {
     last_saved_ = Clock::now();
     if (members_.empty()) return;
@@ -326,7 +340,7 @@ class ArrayTraining {
   }
 
   void save(const Member& member, std::size_t index) const {
-    const auto file = checkpoint_file(member);
+    const auto file = checkpoint_file(*member.job, context_);
     // NaN and infinity have no JSON: whoever diverged does so again.
     if (file.empty() || member.step == 0 || !member.is_finite()) return;
     const auto model = static_cast<std::int64_t>(index);
@@ -351,11 +365,17 @@ class ArrayTraining {
   /// is then spoilt.
   void restore() {
     for (std::size_t i = 0; i < members_.size(); ++i) {
-      const auto file = checkpoint_file(members_[i]);
+      const auto file = checkpoint_file(*members_[i].job, context_);
       if (file.empty() || !fs::exists(file)) continue;
       try {
         read(file, members_[i], static_cast<std::int64_t>(i));
-      } catch (const std::exception&) {
+      } catch (const MemoryLimitExceeded&) {  // says nothing of the file
+        throw;
+      } catch (const std::bad_alloc&) {
+        throw;
+      } catch (const std::exception& error) {
+        const std::string text = error.what();
+        if (is_memory_error(text) || text.find("CUDA error") != std::string::npos) throw;
         fs::remove(file);
         throw UnreadableCheckpoint();
       }
@@ -364,7 +384,7 @@ class ArrayTraining {
 
   void read(const fs::path& file, Member& member, std::int64_t model) {
     torch::serialize::InputArchive archive;
-    archive.load_from(file.string(), torch::Device(context_.device));
+    archive.load_from(file.string(), torch::kCPU);
     const torch::NoGradGuard no_grad;
     for (auto& [name, tensor] : parameters_of(*models_, model)) {
       torch::Tensor saved;
@@ -400,13 +420,6 @@ class ArrayTraining {
   double cpu_time_ = thread_cpu_seconds();
   Clock::time_point last_saved_ = time_;
 };
-
-/// Whether an error of LibTorch says that memory lacks. It has a type for it only since 2.0, and
-/// the CPU allocator says it in words in every version.
-bool is_memory_error(const std::string& text) {
-  return text.find("out of memory") != std::string::npos ||
-         text.find("not enough memory") != std::string::npos;
-}
 
 /// @return why memory did not suffice; empty: it did.
 std::string train_array(std::span<const TrainingJob> jobs, const Corpus& corpus,
@@ -508,6 +521,15 @@ std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpu
     auto trained = train_together(array, corpus, context);
     for (std::size_t i = 0; i < places.size(); ++i) results[places[i]] = std::move(trained[i]);
   }
+  // Where memory did not suffice for several, smaller arrays go on from the checkpoints.
+  const bool tried_again =
+      jobs.size() > 1 && std::any_of(results.begin(), results.end(), [](const auto& result) {
+        return result.status == Status::out_of_memory;
+      });
+  for (const auto& job : jobs) {
+    const auto file = checkpoint_file(job, context);
+    if (!tried_again && !file.empty()) fs::remove(file);
+  }
   return results;
 }
 
@@ -558,15 +580,16 @@ std::int64_t best_array(const TrainingJob& job, const Corpus& corpus,
     try {
       ArrayTraining training(jobs, corpus, scratch, results);
       return step_seconds(training, 0.2) / static_cast<double>(models);
+    } catch (const std::bad_alloc&) {
     } catch (const c10::Error& error) {
       if (!is_memory_error(error.what_without_backtrace())) throw;
-      return std::numeric_limits<double>::infinity();
     }
+    return std::numeric_limits<double>::infinity();
   };
   std::int64_t best = 1;
   for (double seconds = seconds_a_model(1); 2 * best <= most; best *= 2) {
     const double wider = seconds_a_model(2 * best);
-    if (wider > kWorthwhile * seconds) break;
+    if (std::isinf(wider) || wider > kWorthwhile * seconds) break;
     seconds = wider;
   }
   nn::release_cached_memory();

@@ -308,6 +308,37 @@ TEST_F(TrainingInArrays, StoppedArraysContinueInOtherOnes) {
   EXPECT_TRUE(fs::is_empty(context_.checkpoint_folder));
 }
 
+TEST_F(TrainingInArrays, WhoWasDoneBeforeAStopIsNotTrainedAgain) {
+  auto hopeless = job("cosine|softmax|none|fixed|bias|0.1", settings(900, {4}), 6);
+  hopeless.stop_above = {{4, 0.01}};
+  const auto short_one = job("dot|softmax|none|fixed|bias|0.1", settings(6, {3}));
+  const auto long_one = job("additive|softmax|none|fixed|bias|0", settings(100000, {}), 7);
+  const auto expected = alone(short_one);
+  const auto expected_hopeless = alone(hopeless);
+  context_.checkpoint_folder = temporary_.path() / "checkpoints";
+  std::atomic<bool> done{false};
+  std::thread stopper([&] {
+    while (!done && !fs::exists(context_.checkpoint_folder / "dot5_0.pt")) {
+      std::this_thread::yield();
+    }
+    request_stop();
+  });
+  const std::vector jobs{short_one, hopeless, long_one};
+  EXPECT_THROW((void)train(jobs, corpus_, context_), StopRequested);
+  done = true;
+  stopper.join();
+  request_stop(false);
+  // Even with other settings of the steps before: they are not done again.
+  auto finished = short_one;
+  finished.settings.learning_rate = 1e30;
+  auto stopped = hopeless;
+  stopped.settings.learning_rate = 1e30;
+  const auto results = train(std::vector{finished, stopped}, corpus_, context_);
+  expect_same_result(results[0], expected);
+  expect_same_result(results[1], expected_hopeless);
+  EXPECT_EQ(results[1].status, Status::stopped_early);
+}
+
 TEST_F(TrainingInArrays, ShareTheirTimeAndMemory) {
   const auto one = job("dot|softmax|none|fixed|bias|0.1", settings(60, {30}));
   const auto lone = alone(one);
