@@ -205,8 +205,8 @@ const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device 
   return visible_;
 }
 
-torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::Tensor& q) const {
-  const bool inverse = has_kernel(q);
+torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::Tensor& q,
+                                       bool inverse) const {
   return grouped(
       temperatures_,
       [&](const Temperature& temperature, const torch::Tensor& part) {
@@ -224,8 +224,14 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   };
   const auto input = gates_input_ ? grouped(gatings_, gate, x) : x;
   const auto q = heads(q_proj_(input));
-  const auto attended = out_proj_(
-      mixed(q, heads(k_proj_(input)), heads(v_proj_(input)), divisors(input, q), pass, site));
+  const bool kernel = has_kernel(q);
+  // In this order on every compiler: gradients by the input are added in the opposite one.
+  const auto temperature = divisors(input, q, /*inverse=*/kernel);
+  const auto v = heads(v_proj_(input));
+  const auto k = heads(k_proj_(input));
+  const auto masks = dropout_masks(dropouts_, pass, site);
+  const auto attended = out_proj_(kernel ? fused_mixed(q, k, v, temperature, masks)
+                                         : mixed(q, k, v, temperature, masks));
   return grouped(
       gatings_,
       [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated,
@@ -235,9 +241,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
 
 torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
                                     const torch::Tensor& v, const torch::Tensor& divisors,
-                                    const Pass& pass, std::uint64_t site) {
-  const auto masks = dropout_masks(dropouts_, pass, site);
-  if (has_kernel(q)) return fused_mixed(q, k, v, divisors, masks);
+                                    const Masks& masks) {
   const auto scores =
       grouped(
           similarities_,
@@ -275,7 +279,8 @@ const torch::Tensor& AttentionLayer::described(const std::vector<ModelAttention>
 }
 
 torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
-                                          const torch::Tensor& v, const torch::Tensor& divisors,
+                                          const torch::Tensor& v,
+                                          const torch::Tensor& inverse_temperature,
                                           const Masks& masks) {
   std::vector<ModelAttention> attention(static_cast<std::size_t>(num_models_));
   std::vector<torch::Tensor> queries;
@@ -307,10 +312,10 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
   if (const auto* device = device_operations(q.device())) {
     return device->attention(described(attention, masks.any_drops(), q.device()), masks,
                              join_models(queries, groups), join_models(keys, groups), v,
-                             all_directions, divisors);
+                             all_directions, inverse_temperature);
   }
   return fused_attention(attention, join_models(queries, groups), join_models(keys, groups), v,
-                         all_directions, divisors);
+                         all_directions, inverse_temperature);
 }
 
 }  // namespace nas::nn

@@ -215,13 +215,15 @@ class AttentionLayer {
   static torch::Tensor grouped(const Groups<Option>& groups, const Apply& apply,
                                const Inputs&... inputs);
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
-  /// (R, B, H, T, 1), or, for the fused kernel, their inverses.
-  [[nodiscard]] torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q) const;
+  /// (R, B, H, T, 1), of the temperatures; or their inverses.
+  [[nodiscard]] torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q,
+                                       bool inverse) const;
   /// (R, B, T, D), the weighted values of all heads.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
-                      const torch::Tensor& divisors, const Pass& pass, std::uint64_t site);
+                      const torch::Tensor& divisors, const Masks& masks);
+  /// The same by the fused kernel.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
-                            const torch::Tensor& divisors, const Masks& masks);
+                            const torch::Tensor& inverse_temperature, const Masks& masks);
   /// Whether there is a fused kernel for all models where q is.
   [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
   /// The models as the kernels of q's device read them.
