@@ -8,6 +8,7 @@
 
 #include "cuda/cross_entropy.hpp"
 #include "cuda/elementwise.hpp"
+#include "cuda/embedding.hpp"
 #include "cuda/layer_norm.hpp"
 #include "nn/product.hpp"
 
@@ -170,6 +171,40 @@ class LayerNorm : public torch::autograd::Function<LayerNorm> {
   }
 };
 
+/// LibTorch's own backward pass waits for the host when there are many tokens, and adds in no fixed
+/// order when there are few.
+class Embedded : public torch::autograd::Function<Embedded> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& matrices,
+                               const torch::Tensor& tokens) {
+    context->save_for_backward({tokens.contiguous()});
+    context->saved_data["vocabulary"] = matrices.size(1);
+    const auto models = matrices.size(0);
+    std::vector<std::int64_t> by_model(static_cast<std::size_t>(tokens.dim()), 1);
+    by_model.front() = models;
+    const auto first = at::arange(models, tokens.options()).mul_(matrices.size(1)).view(by_model);
+    return at::embedding(matrices.flatten(0, 1), tokens + first);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto tokens = context->get_saved_variables()[0];
+    const auto by_rows = gradients[0].contiguous();
+    const auto by_matrix =
+        at::zeros({tokens.size(0), context->saved_data["vocabulary"].toInt(), by_rows.size(-1)},
+                  by_rows.options());
+    AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
+      cuda::embedding_backward({.tokens = tokens.data_ptr<std::int64_t>(),
+                                .models = tokens.size(0),
+                                .num_tokens = tokens.numel() / tokens.size(0),
+                                .vocabulary = by_matrix.size(1),
+                                .width = by_matrix.size(2)},
+                               by_rows.data_ptr<scalar_t>(), by_matrix.data_ptr<scalar_t>(),
+                               StreamOf(by_rows));
+    });
+    return {by_matrix, {}};
+  }
+};
+
 /// Tokens of each model whose logits exist at once: a few of these pieces are a batch. It depends
 /// on nothing but constants, since sums over tokens are in the order of the pieces.
 constexpr std::int64_t kTokensAtOnce = 1024;
@@ -284,6 +319,11 @@ torch::Tensor CudaOperations::dropped_gelu(const torch::Tensor& x, const Masks& 
 torch::Tensor CudaOperations::layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
                                          const torch::Tensor& bias, double epsilon) const {
   return LayerNorm::apply(x, weight, bias, epsilon);
+}
+
+torch::Tensor CudaOperations::embedded(const torch::Tensor& matrices,
+                                       const torch::Tensor& tokens) const {
+  return Embedded::apply(matrices, tokens);
 }
 
 torch::Tensor CudaOperations::linear_cross_entropy(const torch::Tensor& features,

@@ -23,6 +23,8 @@ class CudaOperations final : public DeviceOperations {
                                            const Masks& masks) const override;
   [[nodiscard]] torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
                                          const torch::Tensor& bias, double epsilon) const override;
+  [[nodiscard]] torch::Tensor embedded(const torch::Tensor& matrices,
+                                       const torch::Tensor& tokens) const override;
   [[nodiscard]] torch::Tensor linear_cross_entropy(const torch::Tensor& features,
                                                    const torch::Tensor& embedding,
                                                    const torch::Tensor& targets,

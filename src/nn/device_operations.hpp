@@ -32,6 +32,9 @@ class DeviceOperations {
                                                  const torch::Tensor& weight,
                                                  const torch::Tensor& bias,
                                                  double epsilon) const = 0;
+  /// Rows of the matrices: (R, V, D) and tokens (R, ...) in [0, V) give (R, ..., D).
+  [[nodiscard]] virtual torch::Tensor embedded(const torch::Tensor& matrices,
+                                               const torch::Tensor& tokens) const = 0;
   /// A target that is not below the vocabulary is not noticed. All arguments are contiguous.
   [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const torch::Tensor& features,
                                                            const torch::Tensor& embedding,

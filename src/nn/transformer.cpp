@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "nn/attention.hpp"
+#include "nn/device_operations.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/parameter.hpp"
 #include "nn/product.hpp"
@@ -147,6 +148,9 @@ struct TransformerArray::Impl {
 
   /// Rows of the embedding matrices, one matrix after the other.
   torch::Tensor embedded(const torch::Tensor& tokens) const {
+    if (const auto* device = device_operations(tokens.device())) {
+      return device->embedded(embedding, tokens);
+    }
     const auto models = embedding.size(0);
     const auto first =
         at::arange(models, tokens.options()).mul_(embedding.size(1)).view({models, 1, 1});

@@ -132,6 +132,17 @@ TEST_P(DeviceOperationsOf, LayerNorm) {
       "layer_norm");
 }
 
+TEST_P(DeviceOperationsOf, Embedding) {
+  const auto tokens =
+      at::randint(11, {2, 3, 50}, make_generator(at::kCPU, 4), at::TensorOptions(at::kLong));
+  const auto rows = [&](const auto& in) {
+    const auto* device = device_operations(at::kCPU);
+    if (device != nullptr) return device->embedded(in[0], tokens);
+    return at::stack({at::embedding(in[0][0], tokens[0]), at::embedding(in[0][1], tokens[1])});
+  };
+  expect_same(rows, {random({2, 11, 6}, GetParam(), 1)}, "embedded");
+}
+
 torch::Tensor some_targets(std::int64_t models, std::int64_t tokens, std::int64_t vocabulary) {
   const auto targets = at::randint(vocabulary, {models, tokens}, make_generator(at::kCPU, 4),
                                    at::TensorOptions(at::kLong));
