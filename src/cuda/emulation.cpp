@@ -6,8 +6,10 @@
 #include <array>
 #include <csetjmp>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ucontext.h>
@@ -63,6 +65,13 @@ class Machine {
       }
     }
   }
+
+  void begin_recording() { recording_.emplace(); }
+  [[nodiscard]] bool is_recording() const { return recording_.has_value(); }
+  std::vector<std::function<void()>> end_recording() {
+    return std::exchange(recording_, std::nullopt).value();
+  }
+  void keep(std::function<void()> launch) { recording_->push_back(std::move(launch)); }
 
   void set_backwards(bool backwards) { backwards_ = backwards; }
 
@@ -151,6 +160,7 @@ class Machine {
   bool answer_ = false;
   bool backwards_ = false;
   unsigned num_threads_ = 0;
+  std::optional<std::vector<std::function<void()>>> recording_;
   std::uint64_t progress_ = 0;  ///< opened barriers and finished threads
   Fiber* current_ = nullptr;
   std::jmp_buf scheduler_{};
@@ -174,7 +184,21 @@ void Machine::run_fiber() {
 
 void run(const char* kernel, const EmulatedIndex& grid, unsigned threads, std::size_t shared_bytes,
          const std::function<void()>& body) {
-  machine().run(kernel, grid, threads, shared_bytes, body);
+  if (!machine().is_recording()) {
+    machine().run(kernel, grid, threads, shared_bytes, body);
+    return;
+  }
+  machine().keep([=] { machine().run(kernel, grid, threads, shared_bytes, body); });
+}
+
+void begin_recording() { machine().begin_recording(); }
+
+bool is_recording() { return machine().is_recording(); }
+
+std::function<void()> end_recording() {
+  return [launches = machine().end_recording()] {
+    for (const auto& launch : launches) launch();
+  };
 }
 
 void set_backwards(bool backwards) { machine().set_backwards(backwards); }

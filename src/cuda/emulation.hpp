@@ -45,6 +45,13 @@ inline constexpr std::size_t kMostSharedBytes = std::size_t{227} * 1024;
 void run(const char* kernel, const EmulatedIndex& grid, unsigned threads, std::size_t shared_bytes,
          const std::function<void()>& body);
 
+/// From here on, kernels that are launched are not run.
+void begin_recording();
+bool is_recording();
+/// @return what runs the kernels that were launched since begin_recording(), as often as it is
+/// called; their arguments are those of their launch.
+std::function<void()> end_recording();
+
 /// Whether the last thread of a block and of a warp goes first from now on, in place of the first.
 void set_backwards(bool backwards);
 

@@ -64,7 +64,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const Grid& grid,
   emulation::run(
       name,
       {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)},
-      kThreads, shared_bytes, [&] { kernel(arguments...); });
+      kThreads, shared_bytes, [kernel, arguments...] { kernel(arguments...); });
 }
 
 #else

@@ -35,7 +35,17 @@ class CudaAdamW final : public DeviceAdamW {
       const auto& gradient = trained.parameter.grad();
       gradients.push_back(gradient.defined() ? gradient.contiguous() : gradient);
     }
-    if (find(gradients)) pieces_there_.copy_(on_device(pieces_, pieces_there_.device()));
+    const bool changed = find(gradients);
+    const auto device = pieces_there_.device();
+    auto table = pieces_there_;
+    if (is_recording(device)) {
+      // A copy from here would be recorded, too, with whatever is here when it is replayed.
+      table = at::empty_like(pieces_there_);
+      recorded_.push_back({table, pieces_});
+    } else if (changed) {
+      table.copy_(on_device(pieces_, device));
+    }
+    step_.pieces = static_cast<const cuda::Piece<Real>*>(table.data_ptr());
     step_.learning_rates = steps.learning_rates.data_ptr<double>();
     step_.weight_decays = steps.weight_decays.data_ptr<double>();
     step_.clip_norms = steps.clip_norms.data_ptr<double>();
@@ -43,11 +53,26 @@ class CudaAdamW final : public DeviceAdamW {
     cuda::adamw(step_, StreamOf(pieces_there_));
   }
 
+  void send_recorded() override {
+    for (auto& [table, unsent] : recorded_) {
+      if (unsent.empty()) continue;
+      table.copy_(on_device(unsent, table.device()));
+      unsent.clear();
+    }
+    // What is on the device of the steps that are not recorded is as it was before the recording.
+    pieces_there_.copy_(on_device(pieces_, pieces_there_.device()));
+  }
+
  private:
   /// Where a piece lies: a parameter, and its first element in it.
   struct Origin {
     std::size_t parameter;
     std::int64_t begin;
+  };
+  /// The pieces of a recorded step, which reads them at every replay.
+  struct Recorded {
+    torch::Tensor table;                    ///< on the device
+    std::vector<cuda::Piece<Real>> unsent;  ///< empty: they are there
   };
 
   void add_pieces(std::int64_t model) {
@@ -88,6 +113,7 @@ class CudaAdamW final : public DeviceAdamW {
   std::vector<Origin> origins_;                         ///< of the pieces
   std::vector<std::int64_t> first_;                     ///< (R + 1): the models' first pieces
   torch::Tensor pieces_there_, first_there_, scratch_;  ///< on the device
+  std::vector<Recorded> recorded_;
   cuda::AdamW<Real> step_;
 };
 

@@ -43,11 +43,20 @@ class CudaOperations final : public DeviceOperations {
                                         const torch::Tensor& inverse_temperature) const override;
   [[nodiscard]] std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,
                                                    std::int64_t models) const override;
+  void begin_step(const StepTables& tables, const StepNumbers& current) const override;
+  void read_batches(const DeviceWindows& windows, const DeviceOrders& orders,
+                    const torch::Tensor& input, const torch::Tensor& target) const override;
+  void advance(const torch::Tensor& counters) const override;
+  [[nodiscard]] std::unique_ptr<DeviceGraph> graph(torch::Device device) const override;
 };
 
-/// The stream that LibTorch's operations on a device go to now. Defined by whoever links the
-/// kernels: nn/cuda_device.cpp, or tests that emulate them.
+// Defined by whoever links the kernels: nn/cuda_device.cpp, or tests that emulate them.
+
+/// The stream that LibTorch's operations on a device go to now.
 cuda::Stream current_stream(torch::Device device);
+/// Whether what goes there is being recorded (nn/device_graph.hpp) and nothing of it is done yet.
+bool is_recording(torch::Device device);
+std::unique_ptr<DeviceGraph> new_graph(torch::Device device);
 
 /// The stream for kernels on a tensor's device, which is the current device meanwhile.
 class StreamOf {

@@ -7,6 +7,8 @@
 
 #include "core/numerical_mode.hpp"
 #include "nn/device_adamw.hpp"
+#include "nn/device_batches.hpp"
+#include "nn/device_graph.hpp"
 #include "nn/dropout.hpp"
 #include "nn/fused_attention.hpp"
 #include "nn/loss.hpp"
@@ -63,6 +65,16 @@ class DeviceOperations {
   /// @param parameters  at least one, where they and their moments stay.   @param models  R.
   [[nodiscard]] virtual std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,
                                                            std::int64_t models) const = 0;
+
+  /// Begins a step: copies the current row of the tables.
+  virtual void begin_step(const StepTables& tables, const StepNumbers& current) const = 0;
+  /// Writes the batches of the models' steps. @param input, target  (R, B, length) int64; B is at
+  /// most the number of windows.
+  virtual void read_batches(const DeviceWindows& windows, const DeviceOrders& orders,
+                            const torch::Tensor& input, const torch::Tensor& target) const = 0;
+  /// Adds 1 to each of them, int64.
+  virtual void advance(const torch::Tensor& counters) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<DeviceGraph> graph(torch::Device device) const = 0;
 };
 
 /// @return those of a device; null: it has none. Then, but for the CPU, LibTorch's operations are

@@ -28,14 +28,15 @@ class TrainingOrder {
   /// The batch of step 0, 1, ...; any order of calls gives the same batches.
   Batch batch(std::int64_t step);
 
- private:
   struct Epoch {
     std::int64_t number = -1;
     std::int64_t offset = 0;
     std::vector<std::int64_t> permutation;
   };
+  /// @return epoch 0, 1, ...; valid until that after the next one is asked for.
   const Epoch& epoch(std::int64_t number);
 
+ private:
   const Windows* windows_;
   std::int64_t batch_size_;
   std::uint64_t run_seed_;

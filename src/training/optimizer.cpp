@@ -93,6 +93,22 @@ void Optimizer::step(std::span<const ModelStep> steps) {
   } else {
     step_by_operations(steps);
   }
+  drop_gradients();
+}
+
+void Optimizer::step(const nn::DeviceSteps& steps) {
+  TORCH_CHECK(kernels_ != nullptr, "there are no kernels where the parameters are");
+  const at::NoGradGuard no_grad;
+  kernels_->step(steps);
+  drop_gradients();
+}
+
+void Optimizer::end_recording() {
+  kernels_->send_recorded();
+  drop_gradients();
+}
+
+void Optimizer::drop_gradients() {
   // Gone, not zero: the next backward pass then hands its own tensors over instead of adding them.
   for (auto& entry : entries_) entry.parameter.mutable_grad() = torch::Tensor();
 }

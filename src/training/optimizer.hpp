@@ -48,6 +48,11 @@ class Optimizer {
   ///
   /// @param steps  one a model.
   void step(std::span<const ModelStep> steps);
+  /// The same on a device with kernels of its own, with numbers that are there and read when the
+  /// step is done: it can be recorded (nn/device_graph.hpp).
+  void step(const nn::DeviceSteps& steps);
+  /// To be called after a recording, successful or not, and before its first replay.
+  void end_recording();
 
   /// Writes the moments of one model by its parameters' names, as if it were alone.
   void save(torch::serialize::OutputArchive& archive, std::int64_t model) const;
@@ -84,6 +89,7 @@ class Optimizer {
   void step_on_cpu(std::span<const ModelStep> steps);
   void step_by_kernels(std::span<const ModelStep> steps);
   void step_by_operations(std::span<const ModelStep> steps);
+  void drop_gradients();
 
   std::int64_t models_;
   std::vector<Entry> entries_;

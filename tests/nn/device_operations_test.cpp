@@ -12,6 +12,7 @@
 #include <torch/types.h>
 
 #include "array_step.hpp"
+#include "emulated_device.hpp"
 #include "nn/attention.hpp"
 #include "nn/cuda_operations.hpp"
 #include "nn/layer_norm.hpp"
@@ -20,24 +21,11 @@
 
 namespace nas::nn {
 
-cuda::Stream current_stream(torch::Device /*device*/) { return nullptr; }
-
 namespace {
 
+using test::Emulation;
 using test::step_of;
 using test::various_models;
-
-/// As long as this lives, CPU tensors are taken for those of a device.
-class Emulation {
- public:
-  Emulation() { set_device_operations(torch::kCPU, &operations_); }
-  ~Emulation() { set_device_operations(torch::kCPU, nullptr); }
-  Emulation(const Emulation&) = delete;
-  Emulation& operator=(const Emulation&) = delete;
-
- private:
-  CudaOperations operations_;
-};
 
 double tolerance(torch::ScalarType type) { return type == at::kDouble ? 1e-10 : 1e-5; }
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <c10/core/StreamGuard.h>
+#include <torch/types.h>
+
+namespace nas::nn {
+
+/// As long as it lives, what the calling thread gives to a device goes to a stream that is the
+/// thread's own: threads do not wait for each other, and steps can be recorded. On the CPU:
+/// nothing.
+///
+/// One stream a thread and device for the life of the thread, since memory that LibTorch keeps is
+/// kept for a stream.
+class OwnStream {
+ public:
+  explicit OwnStream(torch::Device device);
+
+ private:
+  c10::OptionalStreamGuard guard_;
+};
+
+}  // namespace nas::nn

@@ -1,0 +1,381 @@
+#include "training/array_training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <torch/serialize.h>
+
+#include "core/format.hpp"
+#include "core/stop.hpp"
+#include "core/thread_clock.hpp"
+#include "nn/memory.hpp"
+#include "training/validation.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// A diverging loss is noticed at the latest after this many steps; reading it more often would
+/// make a GPU wait.
+constexpr std::int64_t kLossCheckInterval = 100;
+
+/// Writes to a temporary file and renames: a killed process leaves the old file or the new one,
+/// whole.
+void write_archive(torch::serialize::OutputArchive& archive, const fs::path& file) {
+  fs::create_directories(file.parent_path());
+  const fs::path temporary = file.string() + ".tmp";
+  archive.save_to(temporary.string());
+  fs::rename(temporary, file);
+}
+
+/// One model's part of the parameters, by name.
+std::map<std::string, torch::Tensor> parameters_of(const nn::TransformerArray& models,
+                                                   std::int64_t model) {
+  std::map<std::string, torch::Tensor> parameters;
+  for (const auto& parameter : models.parameters()) {
+    const auto& owners = parameter.models;
+    const auto found = std::lower_bound(owners.begin(), owners.end(), model);
+    if (found == owners.end() || *found != model) continue;
+    parameters[parameter.name] = parameter.tensor.detach()[found - owners.begin()];
+  }
+  return parameters;
+}
+
+}  // namespace
+
+fs::path checkpoint_file(const TrainingJob& job, const TrainingContext& context) {
+  if (context.checkpoint_folder.empty() || job.checkpoint_name.empty()) return {};
+  return context.checkpoint_folder /
+         (job.checkpoint_name + "_" + std::to_string(job.replicate) + ".pt");
+}
+
+bool is_memory_error(const std::string& text) {
+  return text.find("out of memory") != std::string::npos ||
+         text.find("not enough memory") != std::string::npos;
+}
+
+bool ArrayTraining::Member::validation_is_due() const {
+  const auto& due = job->settings.checkpoints;
+  return std::binary_search(due.begin(), due.end(), step()) &&
+         (curve.empty() || curve.back().step != step());
+}
+
+bool ArrayTraining::Member::loss_is_checked() const {
+  return loss_steps > 0 && step() % kLossCheckInterval == 0;
+}
+
+bool ArrayTraining::Member::is_finite() const {
+  return curve.empty() ||
+         (std::isfinite(curve.back().train_nll) && std::isfinite(curve.back().valid.nll));
+}
+
+std::string ArrayTraining::Member::hopeless() const {
+  const auto limit = job->stop_above.find(step());
+  if (limit == job->stop_above.end() || has_ended()) return {};
+  if (curve.empty() || curve.back().step != step()) return {};
+  const auto& valid = curve.back().valid;
+  const double nll = valid.nll / static_cast<double>(valid.tokens);
+  if (nll <= limit->second) return {};
+  return "validation nll " + shortest(nll) + " at step " + std::to_string(step()) +
+         " is above the limit " + shortest(limit->second);
+}
+
+std::int64_t ArrayTraining::Member::steps_ahead() const {
+  const auto& due = job->settings.checkpoints;  // the last one is the end
+  const auto validation = std::upper_bound(due.begin(), due.end(), step());
+  const auto check = kLossCheckInterval - step() % kLossCheckInterval;
+  return validation == due.end() ? check : std::min(check, *validation - step());
+}
+
+ArrayTraining::ArrayTraining(std::span<const TrainingJob> jobs, const Corpus& corpus,
+                             const TrainingContext& context, std::vector<TrainingResult>& results)
+    : corpus_(corpus),
+      context_(context),
+      common_(jobs.front().settings),
+      stream_(torch::Device(context.device)),
+      valid_(evenly_spaced(corpus.valid, common_.validation_windows)),
+      results_(results) {
+  for (const auto& job : jobs) {
+    const auto update = [&settings = job.settings](std::int64_t step) {
+      return ModelStep{.step = step,
+                       .learning_rate = settings.rate(step),
+                       .weight_decay = settings.weight_decay,
+                       .clip_norm = settings.clip_norm};
+    };
+    members_.push_back({.job = &job,
+                        .result = members_.size(),
+                        .course = {.order = TrainingOrder(corpus.train, job.settings.batch_size,
+                                                          job.run_seed, job.replicate),
+                                   .run_seed = job.run_seed,
+                                   .replicate = job.replicate,
+                                   .update = update}});
+  }
+  build();
+}
+
+void ArrayTraining::run() {
+  restore();
+  mark_time();
+  last_saved_ = Clock::now();
+  try {
+    while (finish_who_is_done(), !members_.empty()) {
+      if (stop_requested()) throw StopRequested();
+      const auto nearest = std::min_element(
+          members_.begin(), members_.end(),
+          [](const Member& a, const Member& b) { return a.steps_ahead() < b.steps_ahead(); });
+      take(nearest->steps_ahead());
+      const std::chrono::duration<double> since = Clock::now() - last_saved_;
+      if (since.count() > 60.0 * common_.checkpoint_minutes) save();
+    }
+  } catch (const StopRequested&) {
+    // The step that was interrupted is done again: checkpoints hold whole steps only.
+    save();
+    throw;
+  }
+}
+
+std::int64_t ArrayTraining::take(std::int64_t most) {
+  std::vector<Course*> courses;
+  for (auto& member : members_) courses.push_back(&member.course);
+  const auto taken = steps_->take(courses, most);
+  for (auto& member : members_) member.loss_steps += taken;
+  return taken;
+}
+
+std::int64_t ArrayTraining::try_steps(std::int64_t count) {
+  std::int64_t taken = 0;
+  while (taken < count) taken += take(kLossCheckInterval);
+  (void)loss_sums_.cpu();
+  return taken;
+}
+
+std::vector<Scores> ArrayTraining::score(const Windows& windows) {
+  return validate(*models_, windows, corpus_.special, common_.evaluation_batch_size,
+                  context_.device);
+}
+
+void ArrayTraining::build() {
+  steps_.reset();  // it refers to what is made anew
+  std::vector<Architecture> architectures;
+  std::vector<nn::StartSeed> seeds;
+  for (const auto& member : members_) {
+    architectures.push_back(member.job->architecture);
+    seeds.push_back({member.job->run_seed, member.job->replicate});
+  }
+  const torch::Device device(context_.device);
+  models_.emplace(architectures, context_.numerical_mode, device);
+  models_->initialise(seeds);
+  models_->to(device);
+  const auto& models = *models_;
+  optimizer_.emplace(
+      models.parameters(), models.num_models(),
+      [&models](const nn::Parameter& parameter) { return models.decays(parameter); });
+  loss_sums_ = torch::zeros({models.num_models()},
+                            torch::TensorOptions(torch::kFloat64).device(context_.device));
+  steps_ = array_steps(*models_, *optimizer_, corpus_.train, common_.batch_size, loss_sums_);
+}
+
+void ArrayTraining::keep(const std::vector<std::size_t>& kept) {
+  std::vector<Member> members;
+  for (const auto i : kept) members.push_back(std::move(members_[i]));
+  members_ = std::move(members);
+  if (members_.empty()) return;
+  const auto before = std::move(*models_);
+  const auto optimizer = std::move(*optimizer_);
+  const auto sums = loss_sums_;
+  build();
+  const torch::NoGradGuard no_grad;
+  for (std::size_t to = 0; to < kept.size(); ++to) {
+    const auto model = static_cast<std::int64_t>(to);
+    const auto from = static_cast<std::int64_t>(kept[to]);
+    const auto values = parameters_of(before, from);
+    for (auto& [name, tensor] : parameters_of(*models_, model)) tensor.copy_(values.at(name));
+    optimizer_->take(optimizer, from, model);
+    loss_sums_[model].copy_(sums[from]);
+  }
+}
+
+void ArrayTraining::finish_who_is_done() {
+  const auto any = [this](auto holds) {
+    return std::any_of(members_.begin(), members_.end(), holds);
+  };
+  const bool due = any([](const Member& member) { return member.validation_is_due(); });
+  // Who had ended before a stop is here, too.
+  const bool ended = any([](const Member& member) {
+    return member.loss_is_checked() || member.has_ended() || !member.hopeless().empty();
+  });
+  if (!due && !ended) return;
+  const auto sums = loss_sums_.cpu();
+  const auto scores = due ? score(valid_) : std::vector<Scores>(members_.size());
+  share_time();
+  std::vector<std::optional<TrainingResult>> endings;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto model = static_cast<std::int64_t>(i);
+    const bool scored = members_[i].validation_is_due();
+    endings.push_back(ending(members_[i], sums[model].item<double>(), scores[i]));
+    if (scored) loss_sums_[model].zero_();
+    if (!endings.back()) kept.push_back(i);
+  }
+  if (kept.size() == members_.size()) return;
+  finish(endings);
+  keep(kept);
+}
+
+std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_sum,
+                                                    const Scores& valid) {
+  const auto step = std::to_string(member.step());
+  if (member.validation_is_due()) {
+    const double train_nll = loss_sum / static_cast<double>(member.loss_steps);
+    member.curve.push_back(
+        {.step = member.step(), .train_nll = train_nll, .valid = valid, .seconds = member.seconds});
+    member.loss_steps = 0;
+    if (!member.is_finite()) {
+      return TrainingResult{
+          .status = Status::diverged,
+          .reason = std::string(std::isfinite(train_nll) ? "validation" : "training") +
+                    " loss is not finite at step " + step,
+          .curve = {}};
+    }
+  } else if (member.loss_is_checked() && !std::isfinite(loss_sum)) {
+    return TrainingResult{.status = Status::diverged,
+                          .reason = "training loss is not finite by step " + step,
+                          .curve = {}};
+  }
+  if (const auto reason = member.hopeless(); !reason.empty()) {
+    return TrainingResult{.status = Status::stopped_early, .reason = reason, .curve = {}};
+  }
+  if (!member.has_ended()) return std::nullopt;
+  return TrainingResult{.status = Status::ok, .reason = "", .curve = {}};
+}
+
+void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) {
+  const bool tested =
+      common_.score_test && std::any_of(endings.begin(), endings.end(), [](const auto& ending) {
+        return ending && ending->status == Status::ok;
+      });
+  const auto test = tested ? score(evenly_spaced(corpus_.test, common_.validation_windows))
+                           : std::vector<Scores>(members_.size());
+  share_time();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!endings[i]) continue;
+    const auto& member = members_[i];
+    auto& result = *endings[i];
+    if (result.status == Status::ok) {
+      result.test = test[i];
+      save_weights(static_cast<std::int64_t>(i), member.job->weights_file);
+    }
+    result.curve = member.curve;
+    result.seconds = member.seconds;
+    result.cpu_seconds = member.cpu_seconds;
+    results_[member.result] = std::move(result);
+    // The others go on, and a stop may come before anybody knows the result.
+    save(member, i);
+  }
+}
+
+void ArrayTraining::save_weights(std::int64_t model, const fs::path& file) const {
+  if (file.empty()) return;
+  torch::serialize::OutputArchive archive;
+  for (const auto& [name, tensor] : parameters_of(*models_, model)) {
+    archive.write(name, tensor.cpu().clone());
+  }
+  write_archive(archive, file);
+}
+
+void ArrayTraining::share_time() {
+  const double share = 1.0 / static_cast<double>(members_.size());
+  const auto since = time_;
+  const double cpu_since = cpu_time_;
+  mark_time();
+  for (auto& member : members_) {
+    member.seconds += share * std::chrono::duration<double>(time_ - since).count();
+    member.cpu_seconds += share * (cpu_time_ - cpu_since);
+  }
+}
+
+void ArrayTraining::mark_time() {
+  time_ = Clock::now();
+  cpu_time_ = thread_cpu_seconds();
+}
+
+void ArrayTraining::save() {
+  last_saved_ = Clock::now();
+  if (members_.empty()) return;
+  share_time();
+  for (std::size_t i = 0; i < members_.size(); ++i) save(members_[i], i);
+}
+
+void ArrayTraining::save(const Member& member, std::size_t index) const {
+  const auto file = checkpoint_file(*member.job, context_);
+  // NaN and infinity have no JSON: whoever diverged does so again.
+  if (file.empty() || member.step() == 0 || !member.is_finite()) return;
+  const auto model = static_cast<std::int64_t>(index);
+  torch::serialize::OutputArchive archive;
+  for (const auto& [name, tensor] : parameters_of(*models_, model)) {
+    archive.write(name, tensor.clone());
+  }
+  torch::serialize::OutputArchive optimizer;
+  optimizer_->save(optimizer, model);
+  archive.write("optimizer", optimizer);
+  archive.write("loss_sum", loss_sums_[model].clone());
+  const nlohmann::json state = {{"step", member.step()},
+                                {"loss_steps", member.loss_steps},
+                                {"curve", member.curve},
+                                {"seconds", member.seconds},
+                                {"cpu_seconds", member.cpu_seconds}};
+  archive.write("state", torch::IValue(state.dump()));
+  write_archive(archive, file);
+}
+
+void ArrayTraining::restore() {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto file = checkpoint_file(*members_[i].job, context_);
+    if (file.empty() || !fs::exists(file)) continue;
+    try {
+      read(file, members_[i], static_cast<std::int64_t>(i));
+    } catch (const MemoryLimitExceeded&) {  // says nothing of the file
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      if (is_memory_error(text) || text.find("CUDA error") != std::string::npos) throw;
+      fs::remove(file);
+      throw UnreadableCheckpoint();
+    }
+  }
+}
+
+void ArrayTraining::read(const fs::path& file, Member& member, std::int64_t model) {
+  torch::serialize::InputArchive archive;
+  archive.load_from(file.string(), torch::kCPU);
+  const torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : parameters_of(*models_, model)) {
+    torch::Tensor saved;
+    archive.read(name, saved);
+    tensor.copy_(saved);
+  }
+  torch::serialize::InputArchive optimizer;
+  archive.read("optimizer", optimizer);
+  optimizer_->load(optimizer, model);
+  torch::Tensor loss_sum;
+  archive.read("loss_sum", loss_sum);
+  loss_sums_[model].copy_(loss_sum);
+  torch::IValue state_text;
+  archive.read("state", state_text);
+  const auto state = nlohmann::json::parse(state_text.toStringRef());
+  member.course.done = state.at("step");
+  member.loss_steps = state.at("loss_steps");
+  member.curve = state.at("curve").get<std::vector<CurvePoint>>();
+  member.seconds = state.at("seconds");
+  member.cpu_seconds = state.at("cpu_seconds");
+}
+
+}  // namespace nas

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "data/corpus.hpp"
+#include "nn/device_stream.hpp"
+#include "nn/transformer.hpp"
+#include "training/array_steps.hpp"
+#include "training/optimizer.hpp"
+#include "training/trainer.hpp"
+
+namespace nas {
+
+/// A checkpoint that cannot be read has been removed: the trainings have to start again.
+class UnreadableCheckpoint : public std::exception {};
+
+/// The file of a job's unfinished training; empty: none is written.
+std::filesystem::path checkpoint_file(const TrainingJob& job, const TrainingContext& context);
+
+/// Whether an error of LibTorch says that memory lacks. It has a type for it only since 2.0, and
+/// the CPU allocator says it in words in every version.
+bool is_memory_error(const std::string& text);
+
+/// The trainings of an array in progress: models, optimiser, and where each stands.
+class ArrayTraining {
+ public:
+  /// @param jobs     fit together (fit_together); they, corpus, context and results outlive this.
+  /// @param results  of the jobs: filled as they end.
+  ArrayTraining(std::span<const TrainingJob> jobs, const Corpus& corpus,
+                const TrainingContext& context, std::vector<TrainingResult>& results);
+
+  /// Trains all to their ends, from wherever they stand.
+  ///
+  /// @throws StopRequested after writing checkpoints, UnreadableCheckpoint (this object is then
+  /// spoilt), and whatever says that memory lacks.
+  void run();
+
+  /// Takes at least `count` steps, however many the jobs ask for, and waits for their end.
+  /// @return how many it took.
+  std::int64_t try_steps(std::int64_t count);
+  /// After how many steps their times are what they are going to be.
+  [[nodiscard]] std::int64_t warm_up() const { return steps_->warm_up(); }
+  /// @return what each model scores on some windows.
+  std::vector<Scores> score(const Windows& windows);
+
+ private:
+  /// Where one job of the array stands.
+  struct Member {
+    const TrainingJob* job;
+    std::size_t result;  ///< whose it is
+    Course course;
+    std::int64_t loss_steps = 0;  ///< since the last curve point
+    std::vector<CurvePoint> curve{};
+    double seconds = 0.0;
+    double cpu_seconds = 0.0;
+
+    [[nodiscard]] std::int64_t step() const { return course.done; }
+    [[nodiscard]] bool validation_is_due() const;
+    [[nodiscard]] bool loss_is_checked() const;
+    [[nodiscard]] bool has_ended() const { return step() == job->settings.steps; }
+    [[nodiscard]] bool is_finite() const;
+    /// @return why the curve point of this step ends the training early; empty: it does not.
+    [[nodiscard]] std::string hopeless() const;
+    /// Steps until the loss is looked at.
+    [[nodiscard]] std::int64_t steps_ahead() const;
+  };
+
+  /// Makes the models of the present members, at their starts.
+  void build();
+  /// Goes on with some of the members only.
+  void keep(const std::vector<std::size_t>& kept);
+  std::int64_t take(std::int64_t most);
+
+  /// Scores the members whose validation is due, and lets those go that are done.
+  void finish_who_is_done();
+  /// Enters the curve point that is due. @return how a member ends here; nothing: it goes on.
+  static std::optional<TrainingResult> ending(Member& member, double loss_sum, const Scores& valid);
+  /// Fills the results of the members that end.
+  void finish(std::vector<std::optional<TrainingResult>>& endings);
+
+  /// Charges the time since the last call to the members, in equal parts.
+  void share_time();
+  void mark_time();
+
+  void save_weights(std::int64_t model, const std::filesystem::path& file) const;
+  void save();
+  void save(const Member& member, std::size_t index) const;
+  /// @throws UnreadableCheckpoint if a file is there but not whole (a power cut, say).
+  void restore();
+  void read(const std::filesystem::path& file, Member& member, std::int64_t model);
+
+  const Corpus& corpus_;
+  const TrainingContext& context_;
+  const TrainingSettings& common_;  ///< what of the settings is alike in the array
+  nn::OwnStream stream_;
+  Windows valid_;
+  std::vector<TrainingResult>& results_;
+  std::vector<Member> members_;
+  std::optional<nn::TransformerArray> models_;
+  std::optional<Optimizer> optimizer_;
+  torch::Tensor loss_sums_;  ///< (R), of the steps since the last curve points, on the device
+  std::unique_ptr<ArraySteps> steps_;
+  std::chrono::steady_clock::time_point time_{};  ///< up to which time is charged to the members
+  double cpu_time_ = 0.0;
+  std::chrono::steady_clock::time_point last_saved_{};
+};
+
+}  // namespace nas

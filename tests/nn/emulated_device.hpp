@@ -1,0 +1,24 @@
+// The CPU as a device with kernels of its own: those of CUDA, emulated (src/cuda/emulation.hpp).
+#pragma once
+
+#include "nn/cuda_operations.hpp"
+
+namespace nas::nn::test {
+
+/// As long as this lives, CPU tensors are taken for those of a device.
+class Emulation {
+ public:
+  Emulation() { set_device_operations(torch::kCPU, &operations_); }
+  ~Emulation() { set_device_operations(torch::kCPU, nullptr); }
+  Emulation(const Emulation&) = delete;
+  Emulation& operator=(const Emulation&) = delete;
+
+ private:
+  CudaOperations operations_;
+};
+
+inline int num_recordings = 0;
+inline int num_replays = 0;
+inline bool can_record = true;  ///< false: recording fails, as where something waits for the host
+
+}  // namespace nas::nn::test
