@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -25,11 +26,13 @@
 #include "core/error.hpp"
 #include "core/seed.hpp"
 #include "core/version.hpp"
+#include "data/corpus.hpp"
 #include "genotype/architecture.hpp"
-#include "nn/device_copy.hpp"
+#include "nn/device_stream.hpp"
 #include "nn/environment.hpp"
 #include "nn/memory.hpp"
 #include "nn/transformer.hpp"
+#include "training/array_steps.hpp"
 #include "training/optimizer.hpp"
 
 namespace nas {
@@ -53,6 +56,7 @@ struct Settings {
   std::string save_start;
   bool tf32 = false;
   std::int64_t array = 1;
+  bool record = true;
 };
 
 double cpu_seconds(clockid_t clock) {
@@ -67,41 +71,33 @@ std::int64_t page_faults() {
   return usage.ru_minflt;
 }
 
-/// Windows of context + 1 tokens: from a file, or random.
-std::vector<std::int32_t> read_windows(const Settings& settings) {
-  std::vector<std::int32_t> tokens;
+/// Windows of context + 1 tokens, one after the other: from a file, or random.
+Windows read_windows(const Settings& settings) {
+  const auto window = settings.context + 1;
+  Windows windows;
+  windows.length = settings.context;
   if (settings.tokens.empty()) {
     RandomEngine random(1);
-    tokens.resize(static_cast<std::size_t>(8 * settings.batch * (settings.context + 1)));
-    for (auto& token : tokens) token = static_cast<std::int32_t>(random.below(settings.vocabulary));
-    return tokens;
+    windows.tokens.resize(static_cast<std::size_t>(8 * settings.batch * window));
+    for (auto& token : windows.tokens) {
+      token = static_cast<std::int32_t>(random.below(settings.vocabulary));
+    }
+  } else {
+    std::ifstream file(settings.tokens, std::ios::binary | std::ios::ate);
+    if (!file) throw InputError("--tokens " + settings.tokens + ": cannot be read");
+    windows.tokens.resize(static_cast<std::size_t>(file.tellg()) / sizeof(std::int32_t));
+    file.seekg(0);
+    file.read(reinterpret_cast<char*>(windows.tokens.data()),
+              static_cast<std::streamsize>(windows.tokens.size() * sizeof(std::int32_t)));
   }
-  std::ifstream file(settings.tokens, std::ios::binary | std::ios::ate);
-  if (!file) throw InputError("--tokens " + settings.tokens + ": cannot be read");
-  tokens.resize(static_cast<std::size_t>(file.tellg()) / sizeof(std::int32_t));
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(tokens.data()),
-            static_cast<std::streamsize>(tokens.size() * sizeof(std::int32_t)));
-  const auto window = static_cast<std::size_t>(settings.context + 1);
-  if (tokens.empty() || tokens.size() % window != 0) {
+  const auto size = std::ssize(windows.tokens);
+  if (size == 0 || size % window != 0) {
     throw InputError(
-        "--tokens " + settings.tokens + ": " + std::to_string(tokens.size()) +
+        "--tokens " + settings.tokens + ": " + std::to_string(size) +
         " int32 tokens, must be a multiple of context + 1 = " + std::to_string(window));
   }
-  return tokens;
-}
-
-/// The windows of one step: inputs and targets.
-std::pair<torch::Tensor, torch::Tensor> batch_of(const std::vector<std::int32_t>& windows,
-                                                 const Settings& settings, int step) {
-  const auto length = settings.context + 1;
-  const auto count = static_cast<std::int64_t>(windows.size()) / length;
-  auto all = torch::empty({settings.batch, length}, torch::kLong);
-  for (std::int64_t b = 0; b < settings.batch; ++b) {
-    const auto first = (step * settings.batch + b) % count * length;
-    std::copy_n(windows.begin() + first, length, all.data_ptr<std::int64_t>() + b * length);
-  }
-  return {all.slice(1, 0, settings.context).contiguous(), all.slice(1, 1).contiguous()};
+  for (std::int64_t start = 0; start < size; start += window) windows.starts.push_back(start);
+  return windows;
 }
 
 std::vector<std::string> split(const std::string& list) {
@@ -132,33 +128,42 @@ std::vector<Architecture> architectures_of(const Settings& settings) {
 /// An array of models, its optimiser and what is trained on.
 class Training {
  public:
-  Training(const Settings& settings, const std::vector<std::int32_t>& windows)
+  Training(const Settings& settings, const Windows& windows)
       : settings_(settings),
-        windows_(windows),
+        stream_(torch::Device(settings.device)),
         models_(architectures_of(settings), parse_numerical_mode(settings.mode),
                 torch::Device(settings.device)),
         optimizer_(begun().parameters(), settings.array,
-                   [this](const nn::Parameter& parameter) { return models_.decays(parameter); }) {}
-
-  /// @return the losses before the step, (models), on the device.
-  torch::Tensor step() {
-    const auto [input, target] = batch_of(windows_, settings_, step_);
-    nn::Pass pass{.training = true, .seeds = {}};
-    for (std::int64_t model = 0; model < settings_.array; ++model) {
-      pass.seeds.push_back(derive_seed(1, model, "dropout", step_));
-    }
-    ++step_;
-    const auto for_all = [&](const torch::Tensor& x) {
-      return nn::sent(x, torch::Device(settings_.device))
-          .unsqueeze(0)
-          .expand({settings_.array, x.size(0), x.size(1)});
+                   [this](const nn::Parameter& parameter) { return models_.decays(parameter); }),
+        losses_(torch::zeros(
+            {settings.array},
+            torch::TensorOptions(torch::kDouble).device(torch::Device(settings.device)))),
+        steps_(
+            array_steps(models_, optimizer_, windows, settings.batch, losses_, settings.record)) {
+    const auto update = [](std::int64_t step) {
+      return ModelStep{.step = step, .learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0};
     };
-    const auto losses = models_.loss(for_all(input), for_all(target), pass);
-    losses.sum().backward();
-    optimizer_.step(std::vector<ModelStep>(
-        static_cast<std::size_t>(settings_.array),
-        {.step = step_, .learning_rate = 3e-4, .weight_decay = 0.01, .clip_norm = 1.0}));
-    return losses.detach();
+    for (std::int64_t model = 0; model < settings.array; ++model) {
+      courses_.push_back({.order = TrainingOrder::unshuffled(windows, settings.batch),
+                          .run_seed = 1,
+                          .replicate = model,
+                          .update = update});
+    }
+  }
+
+  /// Takes `count` steps.
+  ///
+  /// @return the mean loss of those of them that were taken last and at once, (models), on the
+  /// device.
+  torch::Tensor take(std::int64_t count) {
+    std::vector<Course*> courses;
+    for (auto& course : courses_) courses.push_back(&course);
+    for (std::int64_t left = count;;) {
+      losses_.zero_();
+      const auto taken = steps_->take(courses, left);
+      left -= taken;
+      if (left == 0) return losses_ / taken;
+    }
   }
 
   void synchronize() const {
@@ -195,10 +200,12 @@ class Training {
   }
 
   const Settings& settings_;
-  const std::vector<std::int32_t>& windows_;
+  nn::OwnStream stream_;
   nn::TransformerArray models_;
   Optimizer optimizer_;
-  int step_ = 0;
+  torch::Tensor losses_;
+  std::unique_ptr<ArraySteps> steps_;
+  std::vector<Course> courses_;
 };
 
 /// Of a step of all models of the array.
@@ -223,7 +230,7 @@ struct Timing {
   std::int64_t requested_bytes = 0;
 };
 
-Timing train(const Settings& settings, const std::vector<std::int32_t>& windows) {
+Timing train(const Settings& settings, const Windows& windows) {
   at::set_num_threads(settings.threads);
   std::optional<nn::MemoryScope> memory;
   if (settings.allocator == "ours") memory.emplace();
@@ -240,7 +247,7 @@ Timing train(const Settings& settings, const std::vector<std::int32_t>& windows)
     }
     const auto wall = std::chrono::steady_clock::now();
     const double cpu = cpu_seconds(clock);
-    timing.loss.push_back(to_json(training.step()));
+    timing.loss.push_back(to_json(training.take(1)));
     if (step < settings.warm_up) continue;
     timing.cpu.push_back(cpu_seconds(clock) - cpu);
     timing.wall.push_back(
@@ -320,7 +327,7 @@ void train_on_request(const Settings& settings) {
   const nn::DeviceMemoryScope device_memory(settings.device);
   const auto windows = read_windows(settings);
   Training training(settings, windows);
-  for (int step = 0; step < settings.warm_up; ++step) training.step();
+  if (settings.warm_up > 0) training.take(settings.warm_up);
   training.synchronize();
   std::cout << nlohmann::json{{"ready", true},
                               {"prepare_seconds", seconds_since(start)},
@@ -330,8 +337,7 @@ void train_on_request(const Settings& settings) {
             << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     const auto begin = std::chrono::steady_clock::now();
-    torch::Tensor loss;
-    for (int step = 0; step < settings.steps; ++step) loss = training.step();
+    const auto loss = training.take(settings.steps);
     training.synchronize();
     std::cout << nlohmann::json{{"seconds", seconds_since(begin)},
                                 {"model_steps", settings.steps * settings.array},
@@ -417,6 +423,8 @@ int run(int argc, char** argv) {
       "of the embedding and the feed-forward layers; attention's is in the mechanism")(
       "tf32", options::value(&settings.tf32)->default_value(false),
       "0, or 1: float32 products of a CUDA device in TensorFloat-32")(
+      "record", options::value(&settings.record)->default_value(true),
+      "0, or 1: steps on a CUDA device, several at once, as a CUDA graph")(
       "save-start", text(settings.save_start, ""), "file for the initial parameters")(
       "on-request", "trains `steps` more at every line of the standard input");
   options::variables_map given;

@@ -26,12 +26,19 @@ TrainingOrder::TrainingOrder(const Windows& windows, std::int64_t batch_size,
                              std::uint64_t run_seed, std::int64_t replicate)
     : windows_(&windows), batch_size_(batch_size), run_seed_(run_seed), replicate_(replicate) {}
 
+TrainingOrder TrainingOrder::unshuffled(const Windows& windows, std::int64_t batch_size) {
+  TrainingOrder order(windows, batch_size, 0, 0);
+  order.shuffled_ = false;
+  return order;
+}
+
 const TrainingOrder::Epoch& TrainingOrder::epoch(std::int64_t number) {
   Epoch& epoch = epochs_[number % 2];
   if (epoch.number == number) return epoch;
   epoch.number = number;
   epoch.permutation.resize(windows_->starts.size());
   std::iota(epoch.permutation.begin(), epoch.permutation.end(), std::int64_t{0});
+  if (!shuffled_) return epoch;
   RandomEngine random(derive_seed(run_seed_, replicate_, "shuffle", number));
   for (std::int64_t i = windows_->size() - 1; i > 0; --i) {
     std::swap(epoch.permutation[static_cast<std::size_t>(i)],

@@ -25,6 +25,8 @@ class TrainingOrder {
  public:
   TrainingOrder(const Windows& windows, std::int64_t batch_size, std::uint64_t run_seed,
                 std::int64_t replicate);
+  /// The windows in their own order, epoch after epoch, not shifted.
+  static TrainingOrder unshuffled(const Windows& windows, std::int64_t batch_size);
   /// The batch of step 0, 1, ...; any order of calls gives the same batches.
   Batch batch(std::int64_t step);
 
@@ -41,6 +43,7 @@ class TrainingOrder {
   std::int64_t batch_size_;
   std::uint64_t run_seed_;
   std::int64_t replicate_;
+  bool shuffled_ = true;
   Epoch epochs_[2];
 };
 

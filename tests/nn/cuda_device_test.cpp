@@ -9,6 +9,9 @@
 
 #include "array_step.hpp"
 #include "nn/device_operations.hpp"
+#include "nn/device_stream.hpp"
+#include "small_corpus.hpp"
+#include "training/array_steps.hpp"
 
 namespace nas::nn {
 namespace {
@@ -81,6 +84,46 @@ TEST_F(CudaDevice, RepeatsAStep) {
   const auto again = step_of(all, places, at::kFloat, torch::kCUDA);
   for (std::size_t i = 0; i < places.size(); ++i) {
     expect_close(again, i, once, i, 0.0, to_string(all[places[i]].mechanism));
+  }
+}
+
+/// Losses of 25 steps and the parameters after them, of models that read the same windows.
+std::vector<torch::Tensor> trained(bool record) {
+  const OwnStream stream(torch::kCUDA);
+  const auto architectures = large_models();
+  const auto count = static_cast<std::int64_t>(architectures.size());
+  const auto corpus = nas::test::counting_corpus(10000, 128, 64);
+  TransformerArray models(architectures, NumericalMode::exact, torch::kCUDA);
+  models.initialise(std::vector<StartSeed>(architectures.size()));
+  models.to(torch::kCUDA);
+  Optimizer optimizer(models.parameters(), count,
+                      [&](const Parameter& parameter) { return models.decays(parameter); });
+  const auto losses = at::zeros({count}, at::TensorOptions(at::kDouble).device(torch::kCUDA));
+  const auto steps = array_steps(models, optimizer, corpus.train, 8, losses, record);
+  std::vector<Course> courses;
+  for (std::int64_t r = 0; r < count; ++r) {
+    courses.push_back({.order = TrainingOrder(corpus.train, 8, 1, r),
+                       .run_seed = 1,
+                       .replicate = r,
+                       .update = [](std::int64_t step) { return ModelStep{.step = step}; }});
+  }
+  std::vector<Course*> all;
+  for (auto& course : courses) all.push_back(&course);
+  for (std::int64_t left = 25; left > 0;) left -= steps->take(all, left);
+  std::vector<torch::Tensor> results{losses.cpu()};
+  for (const auto& parameter : models.parameters()) {
+    results.push_back(parameter.tensor.detach().cpu());
+  }
+  return results;
+}
+
+TEST_F(CudaDevice, TakesRecordedStepsLikeOthers) {
+  const auto expected = trained(/*record=*/false);
+  ::testing::internal::CaptureStderr();
+  const auto ours = trained(/*record=*/true);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");  // nor that they cannot be recorded
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expect_close(ours[i], expected[i], 1e-5, "result " + std::to_string(i));
   }
 }
 
