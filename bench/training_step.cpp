@@ -151,20 +151,25 @@ class Training {
     }
   }
 
-  /// Takes `count` steps.
-  ///
-  /// @return the mean loss of those of them that were taken last and at once, (models), on the
+  /// Takes `count` steps. @return the mean loss of the last ten of them at most, (models), on the
   /// device.
   torch::Tensor take(std::int64_t count) {
+    constexpr std::int64_t kLast = 10;
     std::vector<Course*> courses;
     for (auto& course : courses_) courses.push_back(&course);
-    for (std::int64_t left = count;;) {
-      losses_.zero_();
+    std::int64_t summed = 0;
+    for (std::int64_t left = count; left > 0;) {
+      if (left <= kLast && summed == 0) losses_.zero_();
       const auto taken = steps_->take(courses, left);
+      if (left <= kLast) summed += taken;
       left -= taken;
-      if (left == 0) return losses_ / taken;
     }
+    return losses_ / summed;
   }
+
+  /// Takes as many steps as it needs until steps cost what they are going to cost, and at least
+  /// `least`.
+  void warm_up(std::int64_t least) { take(std::max(least, steps_->warm_up())); }
 
   void synchronize() const {
     if (torch::Device(settings_.device).is_cuda()) torch::cuda::synchronize();
@@ -176,7 +181,6 @@ class Training {
     for (std::int64_t model = 0; model < settings_.array; ++model) seeds.push_back({1, model});
     models_.initialise(seeds);
     if (!settings_.save_start.empty()) save_start();
-    models_.to(settings_.device);
     return models_;
   }
 
@@ -188,7 +192,7 @@ class Training {
     std::vector<torch::Tensor> values;
     for (const auto& parameter : models_.parameters()) {
       if (parameter.models.front() != 0) continue;
-      values.push_back(parameter.tensor[0]);
+      values.push_back(parameter.tensor[0].cpu());
       shapes[parameter.name] = values.back().sizes().vec();
     }
     file << shapes << "\n";
@@ -327,7 +331,7 @@ void train_on_request(const Settings& settings) {
   const nn::DeviceMemoryScope device_memory(settings.device);
   const auto windows = read_windows(settings);
   Training training(settings, windows);
-  if (settings.warm_up > 0) training.take(settings.warm_up);
+  training.warm_up(settings.warm_up);
   training.synchronize();
   std::cout << nlohmann::json{{"ready", true},
                               {"prepare_seconds", seconds_since(start)},
@@ -424,7 +428,7 @@ int run(int argc, char** argv) {
       "tf32", options::value(&settings.tf32)->default_value(false),
       "0, or 1: float32 products of a CUDA device in TensorFloat-32")(
       "record", options::value(&settings.record)->default_value(true),
-      "0, or 1: steps on a CUDA device, several at once, as a CUDA graph")(
+      "0, or 1: steps on a CUDA device on request, ten at a time, as a CUDA graph")(
       "save-start", text(settings.save_start, ""), "file for the initial parameters")(
       "on-request", "trains `steps` more at every line of the standard input");
   options::variables_map given;

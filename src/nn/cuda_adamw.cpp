@@ -41,7 +41,7 @@ class CudaAdamW final : public DeviceAdamW {
     if (is_recording(device)) {
       // A copy from here would be recorded, too, with whatever is here when it is replayed.
       table = at::empty_like(pieces_there_);
-      recorded_.push_back({table, pieces_});
+      unsent_.push_back({table, pieces_});
     } else if (changed) {
       table.copy_(on_device(pieces_, device));
     }
@@ -53,12 +53,13 @@ class CudaAdamW final : public DeviceAdamW {
     cuda::adamw(step_, StreamOf(pieces_there_));
   }
 
-  void send_recorded() override {
-    for (auto& [table, unsent] : recorded_) {
-      if (unsent.empty()) continue;
+  void end_recording(bool succeeded) override {
+    for (auto& [table, unsent] : unsent_) {
+      if (!succeeded) break;
       table.copy_(on_device(unsent, table.device()));
-      unsent.clear();
+      recorded_.push_back(table);
     }
+    unsent_.clear();
     // What is on the device of the steps that are not recorded is as it was before the recording.
     pieces_there_.copy_(on_device(pieces_, pieces_there_.device()));
   }
@@ -69,10 +70,10 @@ class CudaAdamW final : public DeviceAdamW {
     std::size_t parameter;
     std::int64_t begin;
   };
-  /// The pieces of a recorded step, which reads them at every replay.
-  struct Recorded {
-    torch::Tensor table;                    ///< on the device
-    std::vector<cuda::Piece<Real>> unsent;  ///< empty: they are there
+  /// The pieces of a step that is being recorded.
+  struct Unsent {
+    torch::Tensor table;  ///< where they will be on the device
+    std::vector<cuda::Piece<Real>> pieces;
   };
 
   void add_pieces(std::int64_t model) {
@@ -113,7 +114,8 @@ class CudaAdamW final : public DeviceAdamW {
   std::vector<Origin> origins_;                         ///< of the pieces
   std::vector<std::int64_t> first_;                     ///< (R + 1): the models' first pieces
   torch::Tensor pieces_there_, first_there_, scratch_;  ///< on the device
-  std::vector<Recorded> recorded_;
+  std::vector<Unsent> unsent_;
+  std::vector<torch::Tensor> recorded_;  ///< tables that replays read
   cuda::AdamW<Real> step_;
 };
 

@@ -30,10 +30,11 @@ class DeviceAdamW {
   virtual ~DeviceAdamW() = default;
   /// One step with the present gradients, which stay; a parameter without one stays as it is. The
   /// addresses of gradients are written to the device where they differ from those of the last
-  /// step; of a step that is recorded (nn/device_graph.hpp), by send_recorded().
+  /// step; of a step that is recorded (nn/device_graph.hpp), by end_recording().
   virtual void step(const DeviceSteps& steps) = 0;
-  /// To be called after a recording and before its first replay.
-  virtual void send_recorded() = 0;
+  /// To be called after a recording and before its first replay. @param succeeded  false: there is
+  /// none.
+  virtual void end_recording(bool succeeded) = 0;
 };
 
 }  // namespace nas::nn

@@ -9,8 +9,7 @@ namespace nas::nn {
 /// thread's own: threads do not wait for each other, and steps can be recorded. On the CPU:
 /// nothing.
 ///
-/// One stream a thread and device for the life of the thread, since memory that LibTorch keeps is
-/// kept for a stream.
+/// A thread keeps its stream of a device as long as it lives.
 class OwnStream {
  public:
   explicit OwnStream(torch::Device device);

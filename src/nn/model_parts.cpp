@@ -144,12 +144,10 @@ torch::Tensor join_models(const std::vector<torch::Tensor>& parts, const Groups&
 }
 
 torch::Tensor index_on(torch::Device device, const std::vector<std::int64_t>& indices) {
-  // As many as a search has groups of models at once, many times over; they are small.
-  constexpr std::size_t kMost = 4096;
+  // Never removed: recordings (nn/device_graph.hpp) hold on to addresses.
   static std::mutex mutex;
   static std::map<std::pair<std::string, std::vector<std::int64_t>>, torch::Tensor> known;
   const std::lock_guard lock(mutex);
-  if (known.size() >= kMost) known.clear();
   auto& index = known[{device.str(), indices}];
   if (!index.defined()) index = at::tensor(indices, at::TensorOptions(at::kLong)).to(device);
   return index;

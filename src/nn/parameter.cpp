@@ -19,7 +19,7 @@ torch::Tensor ParameterScope::add(const std::string& name, const std::vector<std
                                   Start start, Decay decay) const {
   std::vector<std::int64_t> sizes{static_cast<std::int64_t>(models_.size())};
   sizes.insert(sizes.end(), shape.begin(), shape.end());
-  auto tensor = at::empty(sizes, at::TensorOptions(at::kFloat));
+  auto tensor = at::empty(sizes, at::TensorOptions(at::kFloat).device(device_));
   tensor.requires_grad_(true);
   parameters_->push_back({prefix_ + name, tensor, models_, start, decay});
   return tensor;

@@ -54,13 +54,13 @@ class ParameterScope {
   explicit ParameterScope(std::vector<Parameter>& parameters,
                           NumericalMode mode = NumericalMode::reference)
       : ParameterScope(parameters, mode, first_models(1)) {}
-  /// @param device  where the parameters will be moved to.
+  /// @param device  where the parameters are.
   ParameterScope(std::vector<Parameter>& parameters, NumericalMode mode, Models models,
                  torch::Device device = torch::kCPU)
       : parameters_(&parameters), mode_(mode), models_(std::move(models)), device_(device) {}
 
-  /// @return a new parameter (M, shape...) of the scope's M models, float32 on the CPU,
-  /// uninitialised. The handle stays valid when the list is moved to another device or type.
+  /// @return a new parameter (M, shape...) of the scope's M models, float32, uninitialised. The
+  /// handle stays valid when the list is moved to another device or type.
   torch::Tensor add(const std::string& name, const std::vector<std::int64_t>& shape, Start start,
                     Decay decay) const;
   /// @return the scope "PREFIX NAME."

@@ -148,7 +148,8 @@ struct TransformerArray::Impl {
 
   /// Rows of the embedding matrices, one matrix after the other.
   torch::Tensor embedded(const torch::Tensor& tokens) const {
-    if (const auto* device = device_operations(tokens.device())) {
+    const auto* device = device_operations(tokens.device());
+    if (device != nullptr && mode != NumericalMode::reference) {
       return device->embedded(embedding, tokens);
     }
     const auto models = embedding.size(0);

@@ -31,7 +31,7 @@ class TransformerArray {
   /// a fused form on the CPU is computed by it. @throws InputError as require_valid,
   /// std::invalid_argument unless architectures are alike (alike()).
   ///
-  /// @param device  where the models are going to be moved.
+  /// @param device  where the models are.
   TransformerArray(const std::vector<Architecture>& architectures, NumericalMode mode,
                    torch::Device device = torch::kCPU);
   ~TransformerArray();

@@ -26,6 +26,9 @@ struct Course {
   std::int64_t done = 0;  ///< steps
 };
 
+/// What dropout at step 0, 1, ... of a course is drawn from.
+std::uint64_t dropout_seed(const Course& course, std::int64_t step);
+
 /// Takes the steps of an array: batches, losses, gradients, updates.
 class ArraySteps {
  public:

@@ -171,7 +171,6 @@ void ArrayTraining::build() {
   const torch::Device device(context_.device);
   models_.emplace(architectures, context_.numerical_mode, device);
   models_->initialise(seeds);
-  models_->to(device);
   const auto& models = *models_;
   optimizer_.emplace(
       models.parameters(), models.num_models(),

@@ -60,7 +60,7 @@ DeviceFedSteps::DeviceFedSteps(nn::TransformerArray& models, Optimizer& optimize
 }
 
 std::int64_t DeviceFedSteps::warm_up() const {
-  return record_ ? kStepsBefore + 2 * at_once_ : kStepsBefore;
+  return record_ ? kStepsBefore + at_once_ : kStepsBefore;
 }
 
 std::int64_t DeviceFedSteps::take(std::span<Course* const> courses, std::int64_t most) {
@@ -160,13 +160,14 @@ void DeviceFedSteps::record() {
     graph_->record([this] {
       for (std::int64_t i = 0; i < at_once_; ++i) step();
     });
-  } catch (const c10::Error& error) {
+  } catch (const std::exception& error) {
     graph_.reset();
     record_ = false;
+    const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
     TORCH_WARN("steps cannot be recorded, every operation is started by the host: ",
-               error.what_without_backtrace());
+               of_torch == nullptr ? error.what() : of_torch->what_without_backtrace());
   }
-  optimizer_.end_recording();
+  optimizer_.end_recording(graph_ != nullptr);
 }
 
 }  // namespace nas

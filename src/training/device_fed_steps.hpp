@@ -5,9 +5,6 @@
 
 namespace nas {
 
-/// The seed of dropout at step 0, 1, ... of a course.
-std::uint64_t dropout_seed(const Course& course, std::int64_t step);
-
 /// Steps that read their batches, seeds and learning rates in the device's memory: windows and
 /// orders are sent once and once an epoch, the rest in tables of some steps. After the first few,
 /// whole tables of steps are recorded and replayed as one.

@@ -103,8 +103,8 @@ void Optimizer::step(const nn::DeviceSteps& steps) {
   drop_gradients();
 }
 
-void Optimizer::end_recording() {
-  kernels_->send_recorded();
+void Optimizer::end_recording(bool succeeded) {
+  kernels_->end_recording(succeeded);
   drop_gradients();
 }
 

@@ -51,8 +51,9 @@ class Optimizer {
   /// The same on a device with kernels of its own, with numbers that are there and read when the
   /// step is done: it can be recorded (nn/device_graph.hpp).
   void step(const nn::DeviceSteps& steps);
-  /// To be called after a recording, successful or not, and before its first replay.
-  void end_recording();
+  /// To be called after a recording and before its first replay. @param succeeded  false: nothing
+  /// was recorded, and what was tried is forgotten.
+  void end_recording(bool succeeded);
 
   /// Writes the moments of one model by its parameters' names, as if it were alone.
   void save(torch::serialize::OutputArchive& archive, std::int64_t model) const;

@@ -95,7 +95,6 @@ std::vector<torch::Tensor> trained(bool record) {
   const auto corpus = nas::test::counting_corpus(10000, 128, 64);
   TransformerArray models(architectures, NumericalMode::exact, torch::kCUDA);
   models.initialise(std::vector<StartSeed>(architectures.size()));
-  models.to(torch::kCUDA);
   Optimizer optimizer(models.parameters(), count,
                       [&](const Parameter& parameter) { return models.decays(parameter); });
   const auto losses = at::zeros({count}, at::TensorOptions(at::kDouble).device(torch::kCUDA));
