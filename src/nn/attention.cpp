@@ -31,6 +31,11 @@ OptionRegistry<Temperature>& temperatures() {
   return registry;
 }
 
+FusedForms fused_forms(const Mechanism& mechanism) {
+  return {.attention = has_fused_form(mechanism),
+          .gating = components().at("gating", mechanism.gating).fused};
+}
+
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible) {
   return scores.masked_fill(visible.logical_not(), -std::numeric_limits<double>::infinity());
 }
@@ -59,19 +64,19 @@ Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& mod
   return biased;
 }
 
-/// Whether attention is computed by the fused kernel. @throws std::invalid_argument where it is in
-/// some models only: such a mate would change how the others are computed.
-bool have_fused_forms(const std::vector<Mechanism>& mechanisms) {
-  const bool fused = has_fused_form(mechanisms.front());
+/// What is computed in fused forms. @throws std::invalid_argument where only some models have one:
+/// such a mate would change how the others are computed.
+FusedForms common_forms(const std::vector<Mechanism>& mechanisms) {
+  const auto forms = fused_forms(mechanisms.front());
   for (const auto& mechanism : mechanisms) {
-    if (has_fused_form(mechanism) != fused) {
+    if (fused_forms(mechanism) != forms) {
       throw std::invalid_argument(
           "an array of models mixes mechanisms with and without a fused "
           "form: " +
           to_string(mechanisms.front()) + ", " + to_string(mechanism));
     }
   }
-  return fused;
+  return forms;
 }
 
 std::vector<std::string> options_of(const std::vector<Mechanism>& mechanisms,
@@ -116,8 +121,9 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
                                const ParameterScope& scope, Start output_start)
     : num_models_(static_cast<std::int64_t>(mechanisms.size())),
       num_heads_(shape.heads),
-      mode_(scope.mode()),
-      fused_(mode_ != NumericalMode::reference && have_fused_forms(mechanisms)) {
+      mode_(scope.mode()) {
+  const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
+  fused_ = forms.attention;
   const auto projection = [&](const char* name) {
     return Linear::with_biases_of(scope.child(name), shape.width, shape.width,
                                   biased_models(mechanisms, scope.models()));
@@ -129,6 +135,9 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   for (const auto& mechanism : mechanisms) dropouts_.push_back(mechanism.attention_dropout);
   const auto mechanism_of = [&](const Models& models) -> const Mechanism& {
     return mechanisms[static_cast<std::size_t>(models.front())];
+  };
+  const auto if_fused = [&](bool fused) {
+    return [fused = fused || !scope.device().is_cpu()](std::size_t) { return fused; };
   };
   const auto together = [&](std::string_view gene) {
     return [&, gene](std::size_t r) {
@@ -149,19 +158,23 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     similarities_.push_back({std::move(models), std::move(similarity)});
   }
   for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::normalization),
-                      [&](std::size_t) { return fused_ || !scope.device().is_cpu(); })) {
+       grouped_models(options_of(mechanisms, &Mechanism::normalization), if_fused(fused_))) {
     auto normalization = normalizations()
                              .at(mechanism_of(models).normalization)
                              .make(context, scope_of(scope, models));
     normalizations_.push_back({std::move(models), std::move(normalization)});
   }
   for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::gating), together("gating"))) {
+       grouped_models(options_of(mechanisms, &Mechanism::gating), if_fused(forms.gating))) {
     auto gating = gatings().at(mechanism_of(models).gating).make(context, scope_of(scope, models));
     gates_input_ =
         gates_input_ || components().at("gating", mechanism_of(models).gating).gates_input;
     gatings_.push_back({std::move(models), std::move(gating)});
+  }
+  if (forms.gating) {
+    std::vector<FusedGates::Group> gates;
+    for (const auto& [models, gating] : gatings_) gates.push_back({models, *gating->fused()});
+    gates_.emplace(gates, num_models_, mode_);
   }
   auto options = options_of(mechanisms, &Mechanism::temperature);
   for (std::size_t r = 0; r < options.size(); ++r) options[r] += " " + shortest(starts[r]);
@@ -222,7 +235,11 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto gate = [](const Gating& gating, const torch::Tensor& part) {
     return gating.gated_input(part);
   };
-  const auto input = gates_input_ ? grouped(gatings_, gate, x) : x;
+  const bool fused_gates = fuses_gates(x);
+  const auto logits = fused_gates ? gates_->logits(x) : torch::Tensor();
+  const auto input = fused_gates    ? gates_->input(x, logits)
+                     : gates_input_ ? grouped(gatings_, gate, x)
+                                    : x;
   const auto q = heads(q_proj_(input));
   const bool kernel = has_kernel(q);
   // In this order on every compiler: gradients by the input are added in the opposite one.
@@ -232,6 +249,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto masks = dropout_masks(dropouts_, pass, site);
   const auto attended = out_proj_(kernel ? fused_mixed(q, k, v, temperature, masks)
                                          : mixed(q, k, v, temperature, masks));
+  if (fused_gates) return gates_->increment(attended, input, residual, logits);
   return grouped(
       gatings_,
       [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated,
@@ -257,6 +275,10 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
       },
       scores);
   return dropout(weights, masks).matmul(v).transpose(2, 3).flatten(3);
+}
+
+bool AttentionLayer::fuses_gates(const torch::Tensor& x) const {
+  return gates_ && (x.device().is_cpu() || device_operations(x.device()) != nullptr);
 }
 
 bool AttentionLayer::has_kernel(const torch::Tensor& q) const {

@@ -17,6 +17,7 @@
 #include "nn/activation.hpp"
 #include "nn/dropout.hpp"
 #include "nn/fused_attention.hpp"
+#include "nn/gate.hpp"
 #include "nn/parameter.hpp"
 
 namespace nas::nn {
@@ -38,7 +39,7 @@ struct LayerContext {
 
 // A similarity and a normalization may also say how they are computed inside the fused kernel of
 // numerical modes exact and fast (nn/fused_attention.hpp); where one of the two has no such form, a
-// layer is computed by the operations below in every mode.
+// layer is computed by the operations below in every mode. Likewise for gatings (nn/gate.hpp).
 
 /// Scores every key for every query.
 class Similarity {
@@ -98,7 +99,18 @@ class Gating {
                                                 const torch::Tensor& /*residual*/) const {
     return attended;
   }
+  /// The same as a gate, for arrays of various ones; nothing: it is not of that form.
+  [[nodiscard]] virtual std::optional<FusedGate> fused() const { return std::nullopt; }
 };
+
+/// Which parts of a mechanism have fused forms, for numerical modes exact and fast.
+struct FusedForms {
+  bool attention = false;  ///< similarity and normalization
+  bool gating = false;
+
+  friend bool operator==(const FusedForms&, const FusedForms&) = default;
+};
+FusedForms fused_forms(const Mechanism& mechanism);
 
 template <class Option>
 using OptionRegistry =
@@ -224,6 +236,8 @@ class AttentionLayer {
   /// The same by the fused kernel.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& inverse_temperature, const Masks& masks);
+  /// Whether gates are computed for all models together where x is.
+  [[nodiscard]] bool fuses_gates(const torch::Tensor& x) const;
   /// Whether there is a fused kernel for all models where q is.
   [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
   /// The models as the kernels of q's device read them.
@@ -236,12 +250,13 @@ class AttentionLayer {
   std::vector<double> dropouts_;  ///< of the weights, by model
   NumericalMode mode_;
   bool gates_input_ = false;  ///< any gating does
-  bool fused_;                ///< all models have a form for fused kernels, and may use it
+  bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   Groups<Similarity> similarities_;
   Groups<Normalization> normalizations_;
   Groups<Gating> gatings_;
   Groups<Temperature> temperatures_;
+  std::optional<FusedGates> gates_;         ///< where all have a form
   torch::Tensor visible_;                   ///< of the last (T, device)
   std::array<torch::Tensor, 2> described_;  ///< of the last device, without and with dropout
 };

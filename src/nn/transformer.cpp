@@ -125,7 +125,7 @@ void require_alike(const std::vector<Architecture>& architectures) {
 bool alike(const Architecture& a, const Architecture& b) {
   auto same = a;
   same.mechanism = b.mechanism;
-  return same == b && has_fused_form(a.mechanism) == has_fused_form(b.mechanism);
+  return same == b && fused_forms(a.mechanism) == fused_forms(b.mechanism);
 }
 
 struct TransformerArray::Impl {

@@ -14,6 +14,10 @@ class InputGate final : public Gating {
     return x * nn::sigmoid(gate_(x), gate_.mode());
   }
 
+  std::optional<FusedGate> fused() const override {
+    return FusedGate{{.input = {0.0F, 1.0F}}, gate_.weight(), gate_.bias()};
+  }
+
  private:
   Linear gate_;
 };
@@ -26,8 +30,7 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 3);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

@@ -14,6 +14,11 @@ class NormedHighway final : public Gating {
     return gate * attended + (1.0 - gate) * x;
   }
 
+  std::optional<FusedGate> fused() const override {
+    return FusedGate{
+        {.attended = {0.0F, 1.0F}, .copied = {1.0F, -1.0F}}, gate_.weight(), gate_.bias()};
+  }
+
  private:
   Linear gate_;
 };
@@ -28,8 +33,7 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 6);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

@@ -15,6 +15,10 @@ class OutputGate final : public Gating {
     return attended * nn::sigmoid(gate_(x), gate_.mode());
   }
 
+  std::optional<FusedGate> fused() const override {
+    return FusedGate{{.attended = {0.0F, 1.0F}}, gate_.weight(), gate_.bias()};
+  }
+
  private:
   Linear gate_;
 };
@@ -27,8 +31,7 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 3);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn
