@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/format.hpp"
+#include "nn/device_copy.hpp"
 #include "nn/device_operations.hpp"
 #include "nn/model_parts.hpp"
 
@@ -33,7 +33,9 @@ OptionRegistry<Temperature>& temperatures() {
 
 FusedForms fused_forms(const Mechanism& mechanism) {
   return {.attention = has_fused_form(mechanism),
-          .gating = components().at("gating", mechanism.gating).fused};
+          .gating = components().at("gating", mechanism.gating).fused,
+          .temperature = has_fused_form(mechanism) &&
+                         components().at("temperature", mechanism.temperature).fused};
 }
 
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible) {
@@ -146,14 +148,14 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
               components().at(gene, mechanisms[r].component(gene)).placeless);
     };
   };
-  LayerContext context{shape, semantics};
-  std::vector<double> starts(mechanisms.size());  // T0 of each model
+  const LayerContext context{shape, semantics};
+  starts_.resize(mechanisms.size());
   for (auto& models :
        grouped_models(options_of(mechanisms, &Mechanism::similarity), together("similarity"))) {
     auto similarity =
         similarities().at(mechanism_of(models).similarity).make(context, scope_of(scope, models));
     for (const auto r : models) {
-      starts[static_cast<std::size_t>(r)] = similarity->start_temperature(shape);
+      starts_[static_cast<std::size_t>(r)] = similarity->start_temperature(shape);
     }
     similarities_.push_back({std::move(models), std::move(similarity)});
   }
@@ -176,13 +178,21 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     for (const auto& [models, gating] : gatings_) gates.push_back({models, *gating->fused()});
     gates_.emplace(gates, num_models_, mode_);
   }
-  auto options = options_of(mechanisms, &Mechanism::temperature);
-  for (std::size_t r = 0; r < options.size(); ++r) options[r] += " " + shortest(starts[r]);
-  for (auto& models : grouped_models(options, together("temperature"))) {
-    context.start_temperature = starts[static_cast<std::size_t>(models.front())];
+  for (auto& models : grouped_models(options_of(mechanisms, &Mechanism::temperature),
+                                     if_fused(forms.temperature))) {
     auto temperature =
         temperatures().at(mechanism_of(models).temperature).make(context, scope_of(scope, models));
+    for (const auto r : models) {
+      if (!temperature->times_start()) starts_[static_cast<std::size_t>(r)] = 1.0;
+    }
     temperatures_.push_back({std::move(models), std::move(temperature)});
+  }
+  if (forms.temperature) {
+    std::vector<FusedTemperatures::Group> fused;
+    for (const auto& [models, temperature] : temperatures_) {
+      fused.push_back({models, *temperature->fused()});
+    }
+    fused_temperatures_.emplace(fused, starts_, num_heads_, mode_);
   }
 }
 
@@ -218,16 +228,31 @@ const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device 
   return visible_;
 }
 
+const torch::Tensor& AttentionLayer::starts(const torch::Tensor& like) {
+  const auto& known = starts_there_;
+  if (!known.defined() || known.device() != like.device() ||
+      known.scalar_type() != like.scalar_type()) {
+    starts_there_ = sent(at::tensor(starts_, at::TensorOptions(like.scalar_type())), like.device())
+                        .view({-1, 1, 1, 1, 1});
+  }
+  return starts_there_;
+}
+
 torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::Tensor& q,
-                                       bool inverse) const {
-  return grouped(
+                                       bool inverse) {
+  if (inverse && fused_temperatures_ && input.device().is_cpu()) {
+    return fused_temperatures_->inverses(input);
+  }
+  const auto factors = grouped(
       temperatures_,
       [&](const Temperature& temperature, const torch::Tensor& part) {
-        const auto divisors = temperature.divisors(part).to(q.scalar_type());
-        return (inverse ? divisors.reciprocal() : divisors)
+        return temperature.divisors(part)
+            .to(q.scalar_type())
             .expand({part.size(0), part.size(1), num_heads_, part.size(2), 1});
       },
       input);
+  const auto divisors = factors * starts(factors);
+  return inverse ? divisors.reciprocal() : divisors;
 }
 
 torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tensor& residual,
