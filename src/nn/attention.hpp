@@ -14,7 +14,6 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
-#include "nn/activation.hpp"
 #include "nn/dropout.hpp"
 #include "nn/fused_attention.hpp"
 #include "nn/gate.hpp"

@@ -69,7 +69,8 @@ class Block {
     if (fused_) {
       return add_dropped(attended, contract_(dropped_gelu(expanded, hidden_masks)), output_masks);
     }
-    // LibTorch rounds a number by its place in a tensor (nn/activation.hpp).
+    // LibTorch rounds elementary functions of most elements by vectors and of the last few
+    // otherwise: by a number's place in a tensor.
     const auto activated =
         expanded.device().is_cpu()
             ? for_each_model(models_, [&](auto r) { return at::gelu(expanded[r]); })

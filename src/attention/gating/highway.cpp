@@ -11,7 +11,7 @@ class Highway final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& residual) const override {
-    return nn::sigmoid(gate_(x), gate_.mode()) * (attended - residual);
+    return gate_(x).sigmoid() * (attended - residual);
   }
 
   std::optional<FusedGate> fused() const override {

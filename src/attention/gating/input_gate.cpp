@@ -11,7 +11,7 @@ class InputGate final : public Gating {
               Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0)) {}
 
   torch::Tensor gated_input(const torch::Tensor& x) const override {
-    return x * nn::sigmoid(gate_(x), gate_.mode());
+    return x * gate_(x).sigmoid();
   }
 
   std::optional<FusedGate> fused() const override {

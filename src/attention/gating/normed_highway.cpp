@@ -10,7 +10,7 @@ class NormedHighway final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& /*residual*/) const override {
-    const auto gate = nn::sigmoid(gate_(x), gate_.mode());
+    const auto gate = gate_(x).sigmoid();
     return gate * attended + (1.0 - gate) * x;
   }
 

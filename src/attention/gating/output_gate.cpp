@@ -12,7 +12,7 @@ class OutputGate final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& /*residual*/) const override {
-    return attended * nn::sigmoid(gate_(x), gate_.mode());
+    return attended * gate_(x).sigmoid();
   }
 
   std::optional<FusedGate> fused() const override {

@@ -6,12 +6,11 @@ namespace {
 class Learned final : public Temperature {
  public:
   Learned(const LayerContext& context, const ParameterScope& scope)
-      : mode_(scope.mode()),
-        theta_(scope.add("temperature.theta", {context.shape.heads}, Start::constant(0.0),
+      : theta_(scope.add("temperature.theta", {context.shape.heads}, Start::constant(0.0),
                          Decay::no)) {}
 
   torch::Tensor divisors(const torch::Tensor& /*x*/) const override {
-    return nn::exp(theta_, mode_).view({theta_.size(0), 1, -1, 1, 1});
+    return theta_.exp().view({theta_.size(0), 1, -1, 1, 1});
   }
   bool times_start() const override { return true; }
   std::optional<FusedTemperature> fused() const override {
@@ -19,7 +18,6 @@ class Learned final : public Temperature {
   }
 
  private:
-  NumericalMode mode_;
   torch::Tensor theta_;  // (M, H)
 };
 

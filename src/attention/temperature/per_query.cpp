@@ -14,7 +14,7 @@ class PerQuery final : public Temperature {
 
   torch::Tensor divisors(const torch::Tensor& x) const override {
     const auto logits = linear(x, weight_, Biases::of_all(bias_), mode_);
-    return (nn::sigmoid(logits, mode_) + 0.5).transpose(2, 3).unsqueeze(-1);
+    return (logits.sigmoid() + 0.5).transpose(2, 3).unsqueeze(-1);
   }
   bool times_start() const override { return true; }
   std::optional<FusedTemperature> fused() const override {
