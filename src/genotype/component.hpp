@@ -41,13 +41,13 @@ struct Component {
     return std::int64_t{0};
   };
   bool causal = true;  ///< no output depends on later tokens of the same sequence
-  /// Whether its module has a form for the fused kernel of numerical modes exact and fast; found
-  /// out at its registration. Of gatings and temperatures nothing is computed there.
+  /// Whether its module has a form for the fused kernels of numerical modes exact and fast; found
+  /// out at its registration. Gatings and temperatures have kernels apart from that of attention.
   bool fused = false;
   bool gates_input = false;  ///< of a gating, found out likewise: it gates what attention reads
-  /// Whether no number that its module computes depends on the shape of a tensor around it or on
-  /// its place there, so that one module may stand for several models of an array on the CPU.
-  /// LibTorch's elementary functions and sums do depend on them, in the last digit.
+  /// Of a similarity, whose module may prepare q and k for the kernel: whether no number that it
+  /// computes depends on a tensor's shape or its place there, in the last digit, as LibTorch's sums
+  /// do. Then one module stands for several models of an array on the CPU.
   bool placeless = false;
   bool prefix_consistent = true;  ///< outputs of a prefix do not change when tokens are appended
 };

@@ -83,26 +83,6 @@ void gelu_gradient(const Real* in, const Real* gradient, Real* out, std::int64_t
       in, gradient);
 }
 
-template <class Real>
-void sigmoid_all(const Real* in, Real* out, std::int64_t first, std::int64_t size,
-                 const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout,
-      [](auto factor, auto x) { return hn::Mul(factor, logistic(Wide<Real>(), x)); }, in);
-}
-
-template <class Real>
-void sigmoid_gradient(const Real* in, const Real* gradient, Real* out, std::int64_t first,
-                      std::int64_t size, const Dropout& dropout) {
-  map_dropped(
-      out, first, size, dropout,
-      [](auto factor, auto o, auto g) {
-        const auto one = hn::Set(Wide<Real>(), Real{1});
-        return hn::Mul(hn::Mul(factor, g), hn::Mul(o, hn::Sub(one, o)));
-      },
-      in, gradient);
-}
-
 // Dispatch takes functions, not templates.
 #define NAS_MAP(name, all)                                                                    \
   void name##_in_float(const float* in, float* out, std::int64_t first, std::int64_t size,    \
@@ -126,8 +106,6 @@ NAS_MAP(drop, drop_all)
 NAS_MAP_OF_TWO(add, add_all)
 NAS_MAP(gelu, gelu_all)
 NAS_MAP_OF_TWO(gelu_backward, gelu_gradient)
-NAS_MAP(sigmoid, sigmoid_all)
-NAS_MAP_OF_TWO(sigmoid_backward, sigmoid_gradient)
 #undef NAS_MAP
 #undef NAS_MAP_OF_TWO
 
@@ -158,10 +136,6 @@ NAS_MAP(gelu, gelu, float, in_float)
 NAS_MAP(gelu, gelu, double, in_double)
 NAS_MAP_OF_TWO(gelu_backward, gelu_backward, float, in_float)
 NAS_MAP_OF_TWO(gelu_backward, gelu_backward, double, in_double)
-NAS_MAP(sigmoid, sigmoid, float, in_float)
-NAS_MAP(sigmoid, sigmoid, double, in_double)
-NAS_MAP_OF_TWO(sigmoid_backward, sigmoid_backward, float, in_float)
-NAS_MAP_OF_TWO(sigmoid_backward, sigmoid_backward, double, in_double)
 #undef NAS_MAP
 #undef NAS_MAP_OF_TWO
 

@@ -35,16 +35,4 @@ void gelu_backward(const float* in, const float* gradient, float* out, std::int6
 void gelu_backward(const double* in, const double* gradient, double* out, std::int64_t first,
                    std::int64_t size, const Dropout& dropout);
 
-/// out = dropout(1 / (1 + e^-in)).
-void sigmoid(const float* in, float* out, std::int64_t first, std::int64_t size,
-             const Dropout& dropout);
-void sigmoid(const double* in, double* out, std::int64_t first, std::int64_t size,
-             const Dropout& dropout);
-
-/// out = dropout(gradient) s (1 - s) with s = in, what the sigmoid was.
-void sigmoid_backward(const float* in, const float* gradient, float* out, std::int64_t first,
-                      std::int64_t size, const Dropout& dropout);
-void sigmoid_backward(const double* in, const double* gradient, double* out, std::int64_t first,
-                      std::int64_t size, const Dropout& dropout);
-
 }  // namespace nas::kernels

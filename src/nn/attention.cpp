@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/format.hpp"
+#include "nn/device_copy.hpp"
 #include "nn/device_operations.hpp"
 #include "nn/model_parts.hpp"
 
@@ -29,6 +29,13 @@ OptionRegistry<Gating>& gatings() {
 OptionRegistry<Temperature>& temperatures() {
   static OptionRegistry<Temperature> registry("temperature");
   return registry;
+}
+
+FusedForms fused_forms(const Mechanism& mechanism) {
+  return {.attention = has_fused_form(mechanism),
+          .gating = components().at("gating", mechanism.gating).fused,
+          .temperature = has_fused_form(mechanism) &&
+                         components().at("temperature", mechanism.temperature).fused};
 }
 
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible) {
@@ -59,19 +66,19 @@ Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& mod
   return biased;
 }
 
-/// Whether attention is computed by the fused kernel. @throws std::invalid_argument where it is in
-/// some models only: such a mate would change how the others are computed.
-bool have_fused_forms(const std::vector<Mechanism>& mechanisms) {
-  const bool fused = has_fused_form(mechanisms.front());
+/// What is computed in fused forms. @throws std::invalid_argument where only some models have one:
+/// such a mate would change how the others are computed.
+FusedForms common_forms(const std::vector<Mechanism>& mechanisms) {
+  const auto forms = fused_forms(mechanisms.front());
   for (const auto& mechanism : mechanisms) {
-    if (has_fused_form(mechanism) != fused) {
+    if (fused_forms(mechanism) != forms) {
       throw std::invalid_argument(
           "an array of models mixes mechanisms with and without a fused "
           "form: " +
           to_string(mechanisms.front()) + ", " + to_string(mechanism));
     }
   }
-  return fused;
+  return forms;
 }
 
 std::vector<std::string> options_of(const std::vector<Mechanism>& mechanisms,
@@ -116,8 +123,9 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
                                const ParameterScope& scope, Start output_start)
     : num_models_(static_cast<std::int64_t>(mechanisms.size())),
       num_heads_(shape.heads),
-      mode_(scope.mode()),
-      fused_(mode_ != NumericalMode::reference && have_fused_forms(mechanisms)) {
+      mode_(scope.mode()) {
+  const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
+  fused_ = forms.attention;
   const auto projection = [&](const char* name) {
     return Linear::with_biases_of(scope.child(name), shape.width, shape.width,
                                   biased_models(mechanisms, scope.models()));
@@ -130,6 +138,9 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   const auto mechanism_of = [&](const Models& models) -> const Mechanism& {
     return mechanisms[static_cast<std::size_t>(models.front())];
   };
+  const auto if_fused = [&](bool fused) {
+    return [fused = fused || !scope.device().is_cpu()](std::size_t) { return fused; };
+  };
   const auto together = [&](std::string_view gene) {
     return [&, gene](std::size_t r) {
       return !scope.device().is_cpu() ||
@@ -137,39 +148,51 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
               components().at(gene, mechanisms[r].component(gene)).placeless);
     };
   };
-  LayerContext context{shape, semantics};
-  std::vector<double> starts(mechanisms.size());  // T0 of each model
+  const LayerContext context{shape, semantics};
+  starts_.resize(mechanisms.size());
   for (auto& models :
        grouped_models(options_of(mechanisms, &Mechanism::similarity), together("similarity"))) {
     auto similarity =
         similarities().at(mechanism_of(models).similarity).make(context, scope_of(scope, models));
     for (const auto r : models) {
-      starts[static_cast<std::size_t>(r)] = similarity->start_temperature(shape);
+      starts_[static_cast<std::size_t>(r)] = similarity->start_temperature(shape);
     }
     similarities_.push_back({std::move(models), std::move(similarity)});
   }
   for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::normalization),
-                      [&](std::size_t) { return fused_ || !scope.device().is_cpu(); })) {
+       grouped_models(options_of(mechanisms, &Mechanism::normalization), if_fused(fused_))) {
     auto normalization = normalizations()
                              .at(mechanism_of(models).normalization)
                              .make(context, scope_of(scope, models));
     normalizations_.push_back({std::move(models), std::move(normalization)});
   }
   for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::gating), together("gating"))) {
+       grouped_models(options_of(mechanisms, &Mechanism::gating), if_fused(forms.gating))) {
     auto gating = gatings().at(mechanism_of(models).gating).make(context, scope_of(scope, models));
     gates_input_ =
         gates_input_ || components().at("gating", mechanism_of(models).gating).gates_input;
     gatings_.push_back({std::move(models), std::move(gating)});
   }
-  auto options = options_of(mechanisms, &Mechanism::temperature);
-  for (std::size_t r = 0; r < options.size(); ++r) options[r] += " " + shortest(starts[r]);
-  for (auto& models : grouped_models(options, together("temperature"))) {
-    context.start_temperature = starts[static_cast<std::size_t>(models.front())];
+  if (forms.gating) {
+    std::vector<FusedGates::Group> gates;
+    for (const auto& [models, gating] : gatings_) gates.push_back({models, *gating->fused()});
+    gates_.emplace(gates, num_models_, mode_);
+  }
+  for (auto& models : grouped_models(options_of(mechanisms, &Mechanism::temperature),
+                                     if_fused(forms.temperature))) {
     auto temperature =
         temperatures().at(mechanism_of(models).temperature).make(context, scope_of(scope, models));
+    for (const auto r : models) {
+      if (!temperature->times_start()) starts_[static_cast<std::size_t>(r)] = 1.0;
+    }
     temperatures_.push_back({std::move(models), std::move(temperature)});
+  }
+  if (forms.temperature) {
+    std::vector<FusedTemperatures::Group> fused;
+    for (const auto& [models, temperature] : temperatures_) {
+      fused.push_back({models, *temperature->fused()});
+    }
+    fused_temperatures_.emplace(fused, starts_, num_heads_, mode_);
   }
 }
 
@@ -205,16 +228,35 @@ const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device 
   return visible_;
 }
 
+const torch::Tensor& AttentionLayer::starts(const torch::Tensor& like) {
+  const auto& known = starts_there_;
+  if (!known.defined() || known.device() != like.device() ||
+      known.scalar_type() != like.scalar_type()) {
+    starts_there_ = sent(at::tensor(starts_, at::TensorOptions(like.scalar_type())), like.device())
+                        .view({-1, 1, 1, 1, 1});
+  }
+  return starts_there_;
+}
+
 torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::Tensor& q,
-                                       bool inverse) const {
-  return grouped(
+                                       bool inverse) {
+  if (inverse && fused_temperatures_ && input.device().is_cpu()) {
+    return fused_temperatures_->inverses(input);
+  }
+  const auto factors = grouped(
       temperatures_,
       [&](const Temperature& temperature, const torch::Tensor& part) {
-        const auto divisors = temperature.divisors(part).to(q.scalar_type());
-        return (inverse ? divisors.reciprocal() : divisors)
+        auto divisors = temperature.divisors(part);
+        // A constant of the host: as one it goes along with a kernel's launch.
+        if (divisors.device() != q.device()) {
+          divisors = at::full({}, divisors.item<double>(), q.options());
+        }
+        return divisors.to(q.scalar_type())
             .expand({part.size(0), part.size(1), num_heads_, part.size(2), 1});
       },
       input);
+  const auto divisors = factors * starts(factors);
+  return inverse ? divisors.reciprocal() : divisors;
 }
 
 torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tensor& residual,
@@ -222,7 +264,11 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto gate = [](const Gating& gating, const torch::Tensor& part) {
     return gating.gated_input(part);
   };
-  const auto input = gates_input_ ? grouped(gatings_, gate, x) : x;
+  const bool fused_gates = fuses_gates(x);
+  const auto logits = fused_gates ? gates_->logits(x) : torch::Tensor();
+  const auto input = fused_gates    ? gates_->input(x, logits)
+                     : gates_input_ ? grouped(gatings_, gate, x)
+                                    : x;
   const auto q = heads(q_proj_(input));
   const bool kernel = has_kernel(q);
   // In this order on every compiler: gradients by the input are added in the opposite one.
@@ -232,6 +278,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto masks = dropout_masks(dropouts_, pass, site);
   const auto attended = out_proj_(kernel ? fused_mixed(q, k, v, temperature, masks)
                                          : mixed(q, k, v, temperature, masks));
+  if (fused_gates) return gates_->increment(attended, input, residual, logits);
   return grouped(
       gatings_,
       [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated,
@@ -257,6 +304,10 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
       },
       scores);
   return dropout(weights, masks).matmul(v).transpose(2, 3).flatten(3);
+}
+
+bool AttentionLayer::fuses_gates(const torch::Tensor& x) const {
+  return gates_ && (x.device().is_cpu() || device_operations(x.device()) != nullptr);
 }
 
 bool AttentionLayer::has_kernel(const torch::Tensor& q) const {

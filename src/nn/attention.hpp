@@ -14,10 +14,11 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
-#include "nn/activation.hpp"
 #include "nn/dropout.hpp"
 #include "nn/fused_attention.hpp"
+#include "nn/gate.hpp"
 #include "nn/parameter.hpp"
+#include "nn/temperature.hpp"
 
 namespace nas::nn {
 
@@ -27,18 +28,19 @@ namespace nas::nn {
 //
 // An array of R models may mix mechanisms. An option's module stands for the M models of the array
 // that have the option: all parameters have a leading dimension of M. On the CPU, where no result
-// may depend on the array, M is 1 for an option that is not placeless (nas::Component).
+// may depend on the array, M is 1 for an option that has no fused form, and for a similarity that
+// is not placeless (nas::Component).
 
 /// What the options of one attention layer are built from.
 struct LayerContext {
   AttentionShape shape;
   Semantics semantics = Semantics::corrected;
-  double start_temperature = 1.0;  ///< T0 of the models' similarity
 };
 
 // A similarity and a normalization may also say how they are computed inside the fused kernel of
 // numerical modes exact and fast (nn/fused_attention.hpp); where one of the two has no such form, a
-// layer is computed by the operations below in every mode.
+// layer is computed by the operations below in every mode. Likewise for gatings (nn/gate.hpp) and
+// temperatures (nn/temperature.hpp).
 
 /// Scores every key for every query.
 class Similarity {
@@ -80,6 +82,11 @@ class Temperature {
   /// @return the divisors, positive and finite: a tensor that expands to (M, B, H, T, 1), one
   /// number a query.
   [[nodiscard]] virtual torch::Tensor divisors(const torch::Tensor& x) const = 0;
+  /// Whether the scores are divided by T0 of the model's similarity as well.
+  [[nodiscard]] virtual bool times_start() const { return false; }
+  /// The same divisors for arrays of various temperatures, beside a fused kernel; nothing: they are
+  /// not of that form.
+  [[nodiscard]] virtual std::optional<FusedTemperature> fused() const { return std::nullopt; }
 };
 
 /// Gates what goes into attention and what comes out.
@@ -98,7 +105,19 @@ class Gating {
                                                 const torch::Tensor& /*residual*/) const {
     return attended;
   }
+  /// The same as a gate, for arrays of various ones; nothing: it is not of that form.
+  [[nodiscard]] virtual std::optional<FusedGate> fused() const { return std::nullopt; }
 };
+
+/// Which parts of a mechanism have fused forms, for numerical modes exact and fast.
+struct FusedForms {
+  bool attention = false;  ///< similarity and normalization
+  bool gating = false;
+  bool temperature = false;  ///< which is so beside a fused attention only
+
+  friend bool operator==(const FusedForms&, const FusedForms&) = default;
+};
+FusedForms fused_forms(const Mechanism& mechanism);
 
 template <class Option>
 using OptionRegistry =
@@ -215,15 +234,18 @@ class AttentionLayer {
   static torch::Tensor grouped(const Groups<Option>& groups, const Apply& apply,
                                const Inputs&... inputs);
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
-  /// (R, B, H, T, 1), of the temperatures; or their inverses.
-  [[nodiscard]] torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q,
-                                       bool inverse) const;
+  /// (R, B, H, T, 1), of the temperatures; or their inverses, for the fused kernel.
+  torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q, bool inverse);
+  /// starts_ as (R, 1, 1, 1, 1), of another tensor's device and type.
+  const torch::Tensor& starts(const torch::Tensor& like);
   /// (R, B, T, D), the weighted values of all heads.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& divisors, const Masks& masks);
   /// The same by the fused kernel.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& inverse_temperature, const Masks& masks);
+  /// Whether gates are computed for all models together where x is.
+  [[nodiscard]] bool fuses_gates(const torch::Tensor& x) const;
   /// Whether there is a fused kernel for all models where q is.
   [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
   /// The models as the kernels of q's device read them.
@@ -236,13 +258,17 @@ class AttentionLayer {
   std::vector<double> dropouts_;  ///< of the weights, by model
   NumericalMode mode_;
   bool gates_input_ = false;  ///< any gating does
-  bool fused_;                ///< all models have a form for fused kernels, and may use it
+  bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   Groups<Similarity> similarities_;
   Groups<Normalization> normalizations_;
   Groups<Gating> gatings_;
   Groups<Temperature> temperatures_;
-  torch::Tensor visible_;                   ///< of the last (T, device)
+  std::optional<FusedGates> gates_;                      ///< where all have a form
+  std::optional<FusedTemperatures> fused_temperatures_;  ///< likewise
+  std::vector<double> starts_;  ///< what temperatures are multiplied by: T0 of each model, or 1
+  torch::Tensor starts_there_;  ///< of the last device and type
+  torch::Tensor visible_;       ///< of the last (T, device)
   std::array<torch::Tensor, 2> described_;  ///< of the last device, without and with dropout
 };
 

@@ -39,11 +39,6 @@ cuda::HeadVectors<Real> vectors(const torch::Tensor& x) {
 }
 
 template <class Real>
-Real* data_or_null(const torch::Tensor& x) {
-  return x.defined() ? x.data_ptr<Real>() : nullptr;
-}
-
-template <class Real>
 cuda::Attention<Real> attention_of(const Call& call, const Inputs& inputs) {
   const auto& q = inputs.q;
   return {.models = q.size(0),

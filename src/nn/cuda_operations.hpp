@@ -33,6 +33,12 @@ class CudaOperations final : public DeviceOperations {
                                          const torch::Tensor& embedding,
                                          const torch::Tensor& targets,
                                          NumericalMode mode) const override;
+  void gated_sum(const GatedSums& sums, const GatedTensors& terms, const torch::Tensor& logits,
+                 const torch::Tensor& out) const override;
+  void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
+                          const torch::Tensor& logits, const torch::Tensor& by_sum,
+                          const GatedTensors& by_terms,
+                          const torch::Tensor& by_logits) const override;
   [[nodiscard]] bool attention_fits(const torch::Tensor& q) const override;
   [[nodiscard]] bool has_form_of(const kernels::RowNormalization& normalization) const override;
   [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
@@ -70,6 +76,12 @@ class StreamOf {
   c10::DeviceGuard guard_;
   cuda::Stream stream_;
 };
+
+/// Null for an undefined tensor.
+template <class Real>
+Real* data_or_null(const torch::Tensor& x) {
+  return x.defined() ? x.data_ptr<Real>() : nullptr;
+}
 
 /// A copy of plain elements in a device's memory.
 template <class Element>

@@ -11,6 +11,7 @@
 #include "nn/device_graph.hpp"
 #include "nn/dropout.hpp"
 #include "nn/fused_attention.hpp"
+#include "nn/gate.hpp"
 #include "nn/loss.hpp"
 
 namespace nas::nn {
@@ -47,6 +48,15 @@ class DeviceOperations {
                                                  const torch::Tensor& embedding,
                                                  const torch::Tensor& targets,
                                                  NumericalMode mode) const = 0;
+
+  /// nn::gated_sum() without its gradients: writes `out`. All tensors are contiguous.
+  virtual void gated_sum(const GatedSums& sums, const GatedTensors& terms,
+                         const torch::Tensor& logits, const torch::Tensor& out) const = 0;
+  /// Writes gradients by terms and logits where defined. @param by_sum  the gradient by the sum.
+  virtual void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
+                                  const torch::Tensor& logits, const torch::Tensor& by_sum,
+                                  const GatedTensors& by_terms,
+                                  const torch::Tensor& by_logits) const = 0;
 
   /// Whether attention() takes queries of such sizes, (R, B, H, T, d).
   [[nodiscard]] virtual bool attention_fits(const torch::Tensor& q) const = 0;

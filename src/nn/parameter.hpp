@@ -92,7 +92,9 @@ class Linear {
 
   /// @param x  (M, ..., in).   @return (M, ..., out).
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const;
-  [[nodiscard]] NumericalMode mode() const { return mode_; }
+  [[nodiscard]] const torch::Tensor& weight() const { return weight_; }  ///< (M, out, in)
+  /// (models that have one, out); undefined: none has.
+  [[nodiscard]] const torch::Tensor& bias() const { return bias_.values; }
 
  private:
   torch::Tensor weight_;

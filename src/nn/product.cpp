@@ -62,10 +62,9 @@ torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b) {
   return c;
 }
 
-/// Sums over the rows of the models that have a bias: x (R, m, n) -> (M, n). In blocks of rows, so
-/// that the result depends on no number of threads and that long sums stay accurate.
+/// Sums over the rows of the models that have a bias: x (R, m, n) -> (M, n), with one result for
+/// any number of threads.
 torch::Tensor bias_gradient(const torch::Tensor& x, const std::vector<std::int64_t>& rows) {
-  constexpr std::int64_t kBlock = 256;
   const auto in = x.contiguous();
   const std::int64_t m = in.size(1);
   const std::int64_t n = in.size(2);
@@ -73,20 +72,10 @@ torch::Tensor bias_gradient(const torch::Tensor& x, const std::vector<std::int64
   auto sums = at::empty({biased, n}, in.options());
   AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "bias_gradient", [&] {
     at::parallel_for(0, in.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<scalar_t> partial(static_cast<std::size_t>(n));
       for (std::int64_t r = begin; r < end; ++r) {
         const auto row = rows[static_cast<std::size_t>(r)];
         if (row < 0) continue;
-        auto* sum = sums.data_ptr<scalar_t>() + row * n;
-        std::fill_n(sum, n, scalar_t{0});
-        for (std::int64_t first = 0; first < m; first += kBlock) {
-          std::fill(partial.begin(), partial.end(), scalar_t{0});
-          for (std::int64_t i = first; i < std::min(m, first + kBlock); ++i) {
-            const auto* values = in.data_ptr<scalar_t>() + (r * m + i) * n;
-            for (std::int64_t j = 0; j < n; ++j) partial[static_cast<std::size_t>(j)] += values[j];
-          }
-          for (std::int64_t j = 0; j < n; ++j) sum[j] += partial[static_cast<std::size_t>(j)];
-        }
+        sum_of_rows(m, n, in.data_ptr<scalar_t>() + r * m * n, sums.data_ptr<scalar_t>() + row * n);
       }
     });
   });

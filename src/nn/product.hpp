@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,25 @@ void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
     kernels::multiply<Real>(end - begin, n, k, a.at(begin, 0), packed, initial.at(begin, 0),
                             c + begin * c_row, c_row);
   });
+}
+
+/// Sums over the m rows of a matrix (m, n), in blocks of rows, so that long sums stay accurate.
+///
+/// @param sum  (n), is written.
+template <class Real>
+void sum_of_rows(std::int64_t m, std::int64_t n, const Real* values, Real* sum) {
+  constexpr std::int64_t kBlock = 256;
+  std::vector<Real> partial(static_cast<std::size_t>(n));
+  std::fill_n(sum, n, Real{0});
+  for (std::int64_t first = 0; first < m; first += kBlock) {
+    std::fill(partial.begin(), partial.end(), Real{0});
+    for (std::int64_t i = first; i < std::min(m, first + kBlock); ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        partial[static_cast<std::size_t>(j)] += values[i * n + j];
+      }
+    }
+    for (std::int64_t j = 0; j < n; ++j) sum[j] += partial[static_cast<std::size_t>(j)];
+  }
 }
 
 // Products of numerical mode `fast`: factors are rounded to bfloat16 (8 bits of significand), sums

@@ -70,7 +70,8 @@ class Block {
     if (fused_) {
       return add_dropped(attended, contract_(dropped_gelu(expanded, hidden_masks)), output_masks);
     }
-    // LibTorch rounds a number by its place in a tensor (nn/activation.hpp).
+    // LibTorch rounds elementary functions of most elements by vectors and of the last few
+    // otherwise: by a number's place in a tensor.
     const auto activated =
         expanded.device().is_cpu()
             ? for_each_model(models_, [&](auto r) { return at::gelu(expanded[r]); })
@@ -126,7 +127,7 @@ void require_alike(const std::vector<Architecture>& architectures) {
 bool alike(const Architecture& a, const Architecture& b) {
   auto same = a;
   same.mechanism = b.mechanism;
-  return same == b && has_fused_form(a.mechanism) == has_fused_form(b.mechanism);
+  return same == b && fused_forms(a.mechanism) == fused_forms(b.mechanism);
 }
 
 struct TransformerArray::Impl {

@@ -72,8 +72,8 @@ class TransformerArray {
   std::shared_ptr<Impl> impl_;
 };
 
-/// Whether two models may be in one array: all but the mechanism is equal, and either both
-/// mechanisms or none have a fused form.
+/// Whether two models may be in one array: all but the mechanism is equal, and the same parts of
+/// both mechanisms have fused forms.
 bool alike(const Architecture& a, const Architecture& b);
 
 /// One model: an array of one, without the leading dimension of the array.

@@ -135,6 +135,22 @@ TEST(FusedAttention, EveryOptionOfThePaperHasAFusedForm) {
   }
 }
 
+TEST(FusedForms, OfEveryGatingAndTemperatureEqualTheReference) {
+  const auto mechanisms = test::combinations([](std::string_view gene) {
+    const bool varies = gene == "gating" || gene == "temperature";
+    return varies ? components().keys(gene)
+                  : std::vector<std::string>{gene == "similarity" ? "cosine" : "softmax"};
+  });
+  for (const auto& mechanism : mechanisms) {
+    const auto forms = fused_forms(mechanism);
+    EXPECT_TRUE(forms.gating && forms.temperature) << to_string(mechanism);
+    for (const auto semantics : both_semantics()) {
+      expect_fused_equals_reference(mechanism, semantics, {{24, 3, 19}, at::kDouble});
+      expect_fused_equals_reference(mechanism, semantics, {{32, 1, 33}, at::kFloat});
+    }
+  }
+}
+
 TEST(FusedAttention, EqualsTheReferenceInDouble) {
   for (const auto& mechanism : kernel_mechanisms()) {
     for (const std::int64_t tokens : {1, 31, 33, 70}) {

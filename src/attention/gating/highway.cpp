@@ -11,7 +11,12 @@ class Highway final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& residual) const override {
-    return nn::sigmoid(gate_(x), gate_.mode()) * (attended - residual);
+    return gate_(x).sigmoid() * (attended - residual);
+  }
+
+  std::optional<FusedGate> fused() const override {
+    return FusedGate{
+        {.attended = {0.0F, 1.0F}, .residual = {0.0F, -1.0F}}, gate_.weight(), gate_.bias()};
   }
 
  private:
@@ -28,8 +33,7 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 4);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

@@ -11,7 +11,11 @@ class InputGate final : public Gating {
               Start::constant(context.semantics == Semantics::published ? 0.0 : 2.0)) {}
 
   torch::Tensor gated_input(const torch::Tensor& x) const override {
-    return x * nn::sigmoid(gate_(x), gate_.mode());
+    return x * gate_(x).sigmoid();
+  }
+
+  std::optional<FusedGate> fused() const override {
+    return FusedGate{{.input = {0.0F, 1.0F}}, gate_.weight(), gate_.bias()};
   }
 
  private:
@@ -26,8 +30,7 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 3);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

@@ -10,8 +10,13 @@ class NormedHighway final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& /*residual*/) const override {
-    const auto gate = nn::sigmoid(gate_(x), gate_.mode());
+    const auto gate = gate_(x).sigmoid();
     return gate * attended + (1.0 - gate) * x;
+  }
+
+  std::optional<FusedGate> fused() const override {
+    return FusedGate{
+        {.attended = {0.0F, 1.0F}, .copied = {1.0F, -1.0F}}, gate_.weight(), gate_.bias()};
   }
 
  private:
@@ -28,8 +33,7 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 6);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

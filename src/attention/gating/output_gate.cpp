@@ -12,7 +12,11 @@ class OutputGate final : public Gating {
 
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& x,
                           const torch::Tensor& /*residual*/) const override {
-    return attended * nn::sigmoid(gate_(x), gate_.mode());
+    return attended * gate_(x).sigmoid();
+  }
+
+  std::optional<FusedGate> fused() const override {
+    return FusedGate{{.attended = {0.0F, 1.0F}}, gate_.weight(), gate_.bias()};
   }
 
  private:
@@ -27,8 +31,7 @@ NAS_REGISTER_GATING(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.context * shape.width) *
                  static_cast<double>(2 * shape.width + 3);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

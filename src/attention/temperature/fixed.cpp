@@ -5,13 +5,13 @@ namespace {
 
 class Fixed final : public Temperature {
  public:
-  Fixed(const LayerContext& context, const ParameterScope& /*scope*/)
-      : temperature_(at::scalar_tensor(context.start_temperature, at::kDouble)) {}
-
-  torch::Tensor divisors(const torch::Tensor& /*x*/) const override { return temperature_; }
+  torch::Tensor divisors(const torch::Tensor& /*x*/) const override { return one_; }
+  bool times_start() const override { return true; }
+  std::optional<FusedTemperature> fused() const override { return FusedTemperature{}; }
 
  private:
-  torch::Tensor temperature_;  // of no dimension, so that it takes any device and type
+  // Of no dimension, so that it takes any device and type.
+  torch::Tensor one_ = at::scalar_tensor(1.0, at::kDouble);
 };
 
 NAS_REGISTER_TEMPERATURE(
@@ -19,11 +19,9 @@ NAS_REGISTER_TEMPERATURE(
     .summary =
         "s / T0; T0 = sqrt(d) for products, 1 for additive, 1 / "
         "log2(L^2 - L) for cosine",
-    .flops =
-        [](const AttentionShape& shape) {
-          return static_cast<double>(shape.heads * shape.context * shape.context);
-        },
-    .placeless = true);
+    .flops = [](const AttentionShape& shape) {
+      return static_cast<double>(shape.heads * shape.context * shape.context);
+    });
 
 }  // namespace
 }  // namespace nas::nn

@@ -6,18 +6,18 @@ namespace {
 class Learned final : public Temperature {
  public:
   Learned(const LayerContext& context, const ParameterScope& scope)
-      : start_(context.start_temperature),
-        mode_(scope.mode()),
-        theta_(scope.add("temperature.theta", {context.shape.heads}, Start::constant(0.0),
+      : theta_(scope.add("temperature.theta", {context.shape.heads}, Start::constant(0.0),
                          Decay::no)) {}
 
   torch::Tensor divisors(const torch::Tensor& /*x*/) const override {
-    return (nn::exp(theta_, mode_) * start_).view({theta_.size(0), 1, -1, 1, 1});
+    return theta_.exp().view({theta_.size(0), 1, -1, 1, 1});
+  }
+  bool times_start() const override { return true; }
+  std::optional<FusedTemperature> fused() const override {
+    return FusedTemperature{.function = DivisorFunction::exponential, .parameter = theta_};
   }
 
  private:
-  double start_;
-  NumericalMode mode_;
   torch::Tensor theta_;  // (M, H)
 };
 
@@ -27,8 +27,7 @@ NAS_REGISTER_TEMPERATURE(
     .flops =
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.heads * shape.context * shape.context);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

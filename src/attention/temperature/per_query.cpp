@@ -6,8 +6,7 @@ namespace {
 class PerQuery final : public Temperature {
  public:
   PerQuery(const LayerContext& context, const ParameterScope& scope)
-      : start_(context.start_temperature),
-        mode_(unrounded(scope.mode())),
+      : mode_(unrounded(scope.mode())),
         weight_(scope.add("temperature.weight", {context.shape.heads, context.shape.width},
                           Start::constant(0.0), Decay::no)),
         bias_(scope.add("temperature.bias", {context.shape.heads}, Start::constant(0.0),
@@ -15,12 +14,15 @@ class PerQuery final : public Temperature {
 
   torch::Tensor divisors(const torch::Tensor& x) const override {
     const auto logits = linear(x, weight_, Biases::of_all(bias_), mode_);
-    const auto factor = nn::sigmoid(logits, mode_) + 0.5;  // (M, B, T, H)
-    return (factor * start_).transpose(2, 3).unsqueeze(-1);
+    return (logits.sigmoid() + 0.5).transpose(2, 3).unsqueeze(-1);
+  }
+  bool times_start() const override { return true; }
+  std::optional<FusedTemperature> fused() const override {
+    return FusedTemperature{
+        .function = DivisorFunction::logistic, .weight = weight_, .bias = bias_};
   }
 
  private:
-  double start_;
   NumericalMode mode_;
   torch::Tensor weight_;  // (M, H, D)
   torch::Tensor bias_;    // (M, H)
@@ -34,8 +36,7 @@ NAS_REGISTER_TEMPERATURE(
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.heads * shape.context) *
                  static_cast<double>(2 * shape.width + shape.context + 3);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn

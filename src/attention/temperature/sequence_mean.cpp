@@ -15,6 +15,10 @@ class SequenceMean final : public Temperature {
     const auto logits = linear(x.mean(2), weight_, Biases::of_all(bias_), mode_);  // (M, B, 1)
     return (logits.sigmoid() + 0.5).unsqueeze(-1).unsqueeze(-1);
   }
+  std::optional<FusedTemperature> fused() const override {
+    return FusedTemperature{
+        .function = DivisorFunction::logistic, .weight = weight_, .bias = bias_, .of_mean = true};
+  }
 
  private:
   NumericalMode mode_;

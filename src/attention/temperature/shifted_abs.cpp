@@ -11,6 +11,9 @@ class ShiftedAbs final : public Temperature {
   torch::Tensor divisors(const torch::Tensor& /*x*/) const override {
     return (p_.abs() + 0.5).view({-1, 1, 1, 1, 1});
   }
+  std::optional<FusedTemperature> fused() const override {
+    return FusedTemperature{.function = DivisorFunction::absolute, .parameter = p_};
+  }
 
  private:
   torch::Tensor p_;  // (M, 1)
@@ -23,8 +26,7 @@ NAS_REGISTER_TEMPERATURE(
     .flops =
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.heads * shape.context * shape.context);
-        },
-    .placeless = true);
+        });
 
 }  // namespace
 }  // namespace nas::nn
