@@ -245,6 +245,11 @@ TEST(FusedAttention, EveryInstructionSetAgrees) {
   kernels::use_instruction_set(all.front());
 }
 
+/// (B, H, T, d) as (1, B, T, H d).
+torch::Tensor side_by_side(const torch::Tensor& x) {
+  return x.transpose(1, 2).flatten(2).unsqueeze(0);
+}
+
 /// Arguments of e^(2 q) e^(2 k) beyond the range of numbers.
 TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
   for (const double size : {1.0, 15.0, 40.0, 300.0}) {
@@ -254,8 +259,11 @@ TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
     const auto v = at::linspace(-1, 1, 8, options);
     const auto values = at::eye(40, options).expand({1, 2, 40, 40});
     const auto weights =
-        fused_attention({{kernels::Score::additive, kernels::softmax(), {}, 0}}, q.unsqueeze(0),
-                        k.unsqueeze(0), values.narrow(3, 0, 8).unsqueeze(0), v.unsqueeze(0),
+        fused_attention({{kernels::Score::additive, kernels::softmax(), {}, 0, 0, 0}},
+                        {{side_by_side(q)},
+                         {side_by_side(k)},
+                         side_by_side(values.narrow(3, 0, 8)),
+                         v.unsqueeze(0)},
                         at::ones({1, 1, 2, 40, 1}, options))[0];
     const auto raw = (q.unsqueeze(3) + k.unsqueeze(2)).tanh().matmul(v);
     const auto expected = softmax_over(raw, at::ones({40, 40}, at::TensorOptions(at::kBool)).tril())
@@ -281,10 +289,10 @@ TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
 #ifdef _OPENMP
   const int before = at::get_num_threads();
   at::set_num_threads(2);
-  const auto x = at::ones({1, 4, 2, 40, 8});
+  const auto x = at::ones({1, 4, 40, 16});
   kernels::RowNormalization rows{};
   rows.in_float.forward = &remember_thread;
-  fused_attention({{kernels::Score::product, rows}}, x, x, x, {}, at::ones({1, 4, 2, 40, 1}));
+  fused_attention({{kernels::Score::product, rows}}, {{x}, {x}, x}, at::ones({1, 4, 2, 40, 1}));
   at::set_num_threads(before);
   EXPECT_EQ(threads_of_rows.size(), 2U);
 #else

@@ -90,13 +90,17 @@ class Additive final : public Similarity {
       return AdditiveScores::apply(queries[m], keys[m], v_[m].view(-1));
     });
   }
-  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    // Heads lie side by side: (M, B, T, H, d) needs no copy.
-    const auto halves = weight_.chunk(2, 2);
-    const auto queries = linear(q.transpose(2, 3), halves[0], Biases::of_all(bias_), mode_);
-    const auto keys = linear(k.transpose(2, 3), halves[1], {}, mode_);
-    return FusedScores{kernels::Score::additive, queries.transpose(2, 3), keys.transpose(2, 3),
-                       v_.squeeze(1)};
+  std::optional<FusedSimilarity> fused() const override {
+    return FusedSimilarity{
+        kernels::Score::additive, [this](const torch::Tensor& q, const torch::Tensor& k) {
+          const auto heads = [&](const torch::Tensor& x) {
+            return x.unflatten(3, {-1, v_.size(2)});
+          };
+          const auto halves = weight_.chunk(2, 2);
+          const auto queries = linear(heads(q), halves[0], Biases::of_all(bias_), mode_);
+          const auto keys = linear(heads(k), halves[1], {}, mode_);
+          return ScoreVectors{queries.flatten(3), keys.flatten(3), v_.squeeze(1)};
+        }};
   }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
 

@@ -15,17 +15,29 @@ torch::Tensor unit(const torch::Tensor& x) {
 
 class Cosine final : public Similarity {
  public:
+  explicit Cosine(const LayerContext& context, const ParameterScope& /*scope*/)
+      : width_(context.shape.head_width()) {}
+
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return unit(q).matmul(unit(k).transpose(-2, -1));
   }
-  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    return FusedScores{kernels::Score::product, unit(q), unit(k)};
+  std::optional<FusedSimilarity> fused() const override {
+    return FusedSimilarity{kernels::Score::product,
+                           [this](const torch::Tensor& q, const torch::Tensor& k) {
+                             const auto by_heads = [this](const torch::Tensor& x) {
+                               return unit(x.unflatten(3, {-1, width_})).flatten(3);
+                             };
+                             return ScoreVectors{by_heads(q), by_heads(k)};
+                           }};
   }
   // Cosines lie in [-1, 1], too narrow to choose among L keys: start with their gain.
   double start_temperature(const AttentionShape& shape) const override {
     const auto length = static_cast<double>(std::max<std::int64_t>(shape.context, 2));
     return 1.0 / std::log2(length * length - length);
   }
+
+ private:
+  std::int64_t width_;  ///< of a head
 };
 
 NAS_REGISTER_SIMILARITY(
