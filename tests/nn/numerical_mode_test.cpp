@@ -15,14 +15,17 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
 #include <torch/types.h>
 
 #include "kernels/instruction_set.hpp"
+#include "kernels/unit_vectors.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
 #include "nn/loss.hpp"
 #include "nn/product.hpp"
 #include "nn/transformer.hpp"
+#include "nn/unit_vectors.hpp"
 
 namespace nas::nn {
 namespace {
@@ -401,6 +404,52 @@ TEST(NumericalMode, TokensScoreAlike) {
   EXPECT_TRUE(exact.correct.equal(reference.correct));
   EXPECT_GE(exact.correct.sum().item<int>(), 580);
   EXPECT_EQ(exact.nll.slice(1, 10, 20).abs().max().item<double>(), 0.0);
+}
+
+/// Also those that are too short to have a direction.
+TEST(UnitVectors, AreThoseOfTheFormula) {
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    for (const std::int64_t width : {1, 5, 16, 33}) {
+      auto generator = at::detail::createCPUGenerator(5);
+      const auto draw = [&] {
+        return at::empty({2, 3, 7, 2 * width}, at::TensorOptions(type)).normal_(0, 1, generator);
+      };
+      auto q = draw();
+      auto k = draw();
+      q[0][1][2].zero_();
+      q[0][2][3].fill_(1e-15);
+      k[1][0][1].mul_(1e6);
+      q.requires_grad_(true);
+      k.requires_grad_(true);
+      const auto weight = draw();
+      const auto given = unit_vectors(q, k, width);
+      (given[0] * weight + given[1] * weight.flip(1)).sum().backward();
+      const auto by_operations = [&](const torch::Tensor& x) {
+        return unit(x.view({2, 3, 7, 2, width})).flatten(3);
+      };
+      const auto gradients = torch::autograd::grad(
+          {(by_operations(q) * weight + by_operations(k) * weight.flip(1)).sum()}, {q, k});
+      const auto close = [&](const torch::Tensor& a, const torch::Tensor& b) {
+        const double digits = type == at::kFloat ? 1e-5 : 1e-13;
+        return a.allclose(b, digits, digits);
+      };
+      EXPECT_TRUE(close(given[0], by_operations(q))) << width;
+      EXPECT_TRUE(close(given[1], by_operations(k))) << width;
+      EXPECT_TRUE(close(q.grad(), gradients[0])) << width;
+      EXPECT_TRUE(close(k.grad(), gradients[1])) << width;
+    }
+  }
+}
+
+TEST(UnitVectors, NaNStaysNaN) {
+  for (const std::int64_t position : {0, 5, 19}) {
+    auto x = at::ones({20});
+    x[position].fill_(std::numeric_limits<float>::quiet_NaN());
+    const auto y = at::zeros({20});
+    float inverse_length = 0.0F;
+    kernels::unit_vectors(1, 20, x.data_ptr<float>(), y.data_ptr<float>(), &inverse_length);
+    EXPECT_TRUE(y.isnan().all().item<bool>()) << position;
+  }
 }
 
 TEST(Linear, MultipliesAnyStridesAndSizes) {

@@ -2,16 +2,10 @@
 #include <cmath>
 
 #include "nn/attention.hpp"
+#include "nn/unit_vectors.hpp"
 
 namespace nas::nn {
 namespace {
-
-// Below this length a vector is divided by it instead of by its own, as torch's normalize does.
-constexpr double kShortest = 1e-12;
-
-torch::Tensor unit(const torch::Tensor& x) {
-  return x / x.norm(2, -1, /*keepdim=*/true).clamp_min(kShortest);
-}
 
 class Cosine final : public Similarity {
  public:
@@ -24,10 +18,8 @@ class Cosine final : public Similarity {
   std::optional<FusedSimilarity> fused() const override {
     return FusedSimilarity{kernels::Score::product,
                            [this](const torch::Tensor& q, const torch::Tensor& k) {
-                             const auto by_heads = [this](const torch::Tensor& x) {
-                               return unit(x.unflatten(3, {-1, width_})).flatten(3);
-                             };
-                             return ScoreVectors{by_heads(q), by_heads(k)};
+                             auto [units_q, units_k] = unit_vectors(q, k, width_);
+                             return ScoreVectors{std::move(units_q), std::move(units_k)};
                            }};
   }
   // Cosines lie in [-1, 1], too narrow to choose among L keys: start with their gain.
