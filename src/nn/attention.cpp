@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "core/format.hpp"
@@ -214,11 +213,13 @@ template <class Option, class Apply, class... Inputs>
 torch::Tensor AttentionLayer::grouped(const Groups<Option>& groups, const Apply& apply,
                                       const Inputs&... inputs) {
   const auto models = models_of(groups);
-  const auto parts = std::tuple(split_models(inputs, models)...);
+  const auto parts = split_models({inputs...}, models);
   std::vector<torch::Tensor> results;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    results.push_back(std::apply(
-        [&](const auto&... part) { return apply(*groups[i].option, part[i]...); }, parts));
+    const auto of_group = [&]<std::size_t... kInput>(std::index_sequence<kInput...>) {
+      return apply(*groups[i].option, parts[kInput][i]...);
+    };
+    results.push_back(of_group(std::index_sequence_for<Inputs...>()));
   }
   return join_models(results, models);
 }
@@ -312,7 +313,8 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
                                           const torch::Tensor& v,
                                           const torch::Tensor& inverse_temperature,
                                           const Masks& masks) {
-  AttentionVectors vectors{split_models(q, vector_models_), split_models(k, vector_models_), v};
+  auto parts = split_models({q, k}, vector_models_);
+  AttentionVectors vectors{std::move(parts[0]), std::move(parts[1]), v};
   std::vector<torch::Tensor> directions;
   for (std::size_t part = 0; part < vectors_.size(); ++part) {
     if (!vectors_[part]) continue;
