@@ -3,6 +3,7 @@
 #include <torch/autograd.h>
 
 #include "nn/attention.hpp"
+#include "nn/joint_linear.hpp"
 
 namespace nas::nn {
 namespace {
@@ -83,23 +84,16 @@ class Additive final : public Similarity {
   }
 
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
-    const auto halves = weight_.chunk(2, 2);
-    const auto queries = linear(q, halves[0], Biases::of_all(bias_), mode_);
-    const auto keys = linear(k, halves[1], {}, mode_);
+    const auto terms = joint_linear(q, k, weight_, bias_, mode_);
     return for_each_model(q.size(0), [&](std::int64_t m) {
-      return AdditiveScores::apply(queries[m], keys[m], v_[m].view(-1));
+      return AdditiveScores::apply(terms[0][m], terms[1][m], v_[m].view(-1));
     });
   }
   std::optional<FusedSimilarity> fused() const override {
     return FusedSimilarity{
         kernels::Score::additive, [this](const torch::Tensor& q, const torch::Tensor& k) {
-          const auto heads = [&](const torch::Tensor& x) {
-            return x.unflatten(3, {-1, v_.size(2)});
-          };
-          const auto halves = weight_.chunk(2, 2);
-          const auto queries = linear(heads(q), halves[0], Biases::of_all(bias_), mode_);
-          const auto keys = linear(heads(k), halves[1], {}, mode_);
-          return ScoreVectors{queries.flatten(3), keys.flatten(3), v_.squeeze(1)};
+          auto terms = joint_linear(q, k, weight_, bias_, mode_);
+          return ScoreVectors{std::move(terms[0]), std::move(terms[1]), v_.squeeze(1)};
         }};
   }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
