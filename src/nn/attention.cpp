@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "nn/device_copy.hpp"
@@ -166,6 +165,7 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
                              .make(context, scope_of(scope, models));
     normalizations_.push_back({std::move(models), std::move(normalization)});
   }
+  if (fused_) set_up_kernel();
   for (auto& models :
        grouped_models(options_of(mechanisms, &Mechanism::gating), if_fused(forms.gating))) {
     auto gating = gatings().at(mechanism_of(models).gating).make(context, scope_of(scope, models));
@@ -196,6 +196,35 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   }
 }
 
+void AttentionLayer::set_up_kernel() {
+  attention_.resize(static_cast<std::size_t>(num_models_));
+  for (const auto& [models, normalization] : normalizations_) {
+    for (const auto r : models) {
+      attention_[static_cast<std::size_t>(r)].normalization = *normalization->fused();
+    }
+  }
+  std::optional<std::size_t> unchanged;  // the part of vectors as they are
+  std::int64_t num_directions = 0;
+  for (const auto& [models, similarity] : similarities_) {
+    const auto [score, vectors] = *similarity->fused();
+    auto part = vectors ? std::nullopt : unchanged;
+    if (!part) {
+      part = vectors_.size();
+      vectors_.push_back(vectors);
+      vector_models_.emplace_back();
+      if (!vectors) unchanged = part;
+    }
+    for (const auto r : models) {
+      auto& model = attention_[static_cast<std::size_t>(r)];
+      model.score = score;
+      model.part = *part;
+      model.place = static_cast<std::int64_t>(vector_models_[*part].size());
+      if (score == kernels::Score::additive) model.direction = num_directions++;
+      vector_models_[*part].push_back(r);
+    }
+  }
+}
+
 template <class Option>
 std::vector<Models> AttentionLayer::models_of(const Groups<Option>& groups) {
   std::vector<Models> models;
@@ -207,11 +236,13 @@ template <class Option, class Apply, class... Inputs>
 torch::Tensor AttentionLayer::grouped(const Groups<Option>& groups, const Apply& apply,
                                       const Inputs&... inputs) {
   const auto models = models_of(groups);
-  const auto parts = std::tuple(split_models(inputs, models)...);
+  const auto parts = split_models({inputs...}, models);
   std::vector<torch::Tensor> results;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    results.push_back(std::apply(
-        [&](const auto&... part) { return apply(*groups[i].option, part[i]...); }, parts));
+    const auto of_group = [&]<std::size_t... kInput>(std::index_sequence<kInput...>) {
+      return apply(*groups[i].option, parts[kInput][i]...);
+    };
+    results.push_back(of_group(std::index_sequence_for<Inputs...>()));
   }
   return join_models(results, models);
 }
@@ -269,12 +300,12 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto input = fused_gates    ? gates_->input(x, logits)
                      : gates_input_ ? grouped(gatings_, gate, x)
                                     : x;
-  const auto q = heads(q_proj_(input));
+  const auto q = q_proj_(input);
   const bool kernel = has_kernel(q);
   // In this order on every compiler: gradients by the input are added in the opposite one.
   const auto temperature = divisors(input, q, /*inverse=*/kernel);
-  const auto v = heads(v_proj_(input));
-  const auto k = heads(k_proj_(input));
+  const auto v = v_proj_(input);
+  const auto k = k_proj_(input);
   const auto masks = dropout_masks(dropouts_, pass, site);
   const auto attended = out_proj_(kernel ? fused_mixed(q, k, v, temperature, masks)
                                          : mixed(q, k, v, temperature, masks));
@@ -294,16 +325,16 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
           similarities_,
           [](const Similarity& similarity, const torch::Tensor& queries,
              const torch::Tensor& keys) { return similarity.scores(queries, keys); },
-          q, k) /
+          heads(q), heads(k)) /
       divisors;
-  const auto& seen = visible(q.size(3), q.device());
+  const auto& seen = visible(q.size(2), q.device());
   const auto weights = grouped(
       normalizations_,
       [&seen](const Normalization& normalization, const torch::Tensor& part) {
         return normalization.weights(part, seen);
       },
       scores);
-  return dropout(weights, masks).matmul(v).transpose(2, 3).flatten(3);
+  return dropout(weights, masks).matmul(heads(v)).transpose(2, 3).flatten(3);
 }
 
 bool AttentionLayer::fuses_gates(const torch::Tensor& x) const {
@@ -314,7 +345,7 @@ bool AttentionLayer::has_kernel(const torch::Tensor& q) const {
   if (!fused_) return false;
   const auto* device = device_operations(q.device());
   if (device == nullptr) return q.device().is_cpu();
-  return device->attention_fits(q) &&
+  return device->attention_fits(q, num_heads_) &&
          std::all_of(normalizations_.begin(), normalizations_.end(), [&](const auto& group) {
            return device->has_form_of(*group.option->fused());
          });
@@ -333,40 +364,28 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
                                           const torch::Tensor& v,
                                           const torch::Tensor& inverse_temperature,
                                           const Masks& masks) {
-  std::vector<ModelAttention> attention(static_cast<std::size_t>(num_models_));
-  std::vector<torch::Tensor> queries;
-  std::vector<torch::Tensor> keys;
+  auto parts = split_models({q, k}, vector_models_);
+  AttentionVectors vectors{std::move(parts[0]), std::move(parts[1]), v};
   std::vector<torch::Tensor> directions;
-  std::int64_t num_directions = 0;
-  const auto groups = models_of(similarities_);
-  const auto q_parts = split_models(q, groups);
-  const auto k_parts = split_models(k, groups);
-  for (std::size_t i = 0; i < similarities_.size(); ++i) {
-    const auto& [models, similarity] = similarities_[i];
-    const auto scores = similarity->fused(q_parts[i], k_parts[i]);
-    queries.push_back(scores->q);
-    keys.push_back(scores->k);
-    if (scores->direction.defined()) directions.push_back(scores->direction);
-    for (const auto r : models) {
-      auto& model = attention[static_cast<std::size_t>(r)];
-      model.score = scores->score;
-      if (scores->direction.defined()) model.direction = num_directions++;
-    }
+  for (std::size_t part = 0; part < vectors_.size(); ++part) {
+    if (!vectors_[part]) continue;
+    auto made = vectors_[part](vectors.q[part], vectors.k[part]);
+    vectors.q[part] = std::move(made.q);
+    vectors.k[part] = std::move(made.k);
+    if (made.direction.defined()) directions.push_back(std::move(made.direction));
   }
-  for (const auto& [models, normalization] : normalizations_) {
-    for (const auto r : models) {
-      attention[static_cast<std::size_t>(r)].normalization = *normalization->fused();
-    }
+  if (!directions.empty()) {
+    vectors.directions = directions.size() == 1 ? directions.front() : at::cat(directions);
   }
-  for (std::size_t r = 0; r < attention.size(); ++r) attention[r].dropout = masks.of_models[r];
-  const auto all_directions = directions.empty() ? torch::Tensor() : at::cat(directions);
+  auto models = attention_;
+  for (std::size_t r = 0; r < models.size(); ++r) models[r].dropout = masks.of_models[r];
   if (const auto* device = device_operations(q.device())) {
-    return device->attention(described(attention, masks.any_drops(), q.device()), masks,
-                             join_models(queries, groups), join_models(keys, groups), v,
-                             all_directions, inverse_temperature);
+    return device->attention(described(models, masks.any_drops(), q.device()), masks,
+                             join_models(vectors.q, vector_models_),
+                             join_models(vectors.k, vector_models_), v, vectors.directions,
+                             inverse_temperature);
   }
-  return fused_attention(attention, join_models(queries, groups), join_models(keys, groups), v,
-                         all_directions, inverse_temperature);
+  return fused_attention(models, vectors, inverse_temperature);
 }
 
 }  // namespace nas::nn

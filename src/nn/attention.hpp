@@ -50,11 +50,8 @@ class Similarity {
   /// @return  scores (M, B, H, T, T); those of hidden keys may hold any finite value.
   [[nodiscard]] virtual torch::Tensor scores(const torch::Tensor& q,
                                              const torch::Tensor& k) const = 0;
-  /// The same scores for the fused kernel; nothing: it has no such form.
-  [[nodiscard]] virtual std::optional<FusedScores> fused(const torch::Tensor& /*q*/,
-                                                         const torch::Tensor& /*k*/) const {
-    return std::nullopt;
-  }
+  /// The same in the fused kernel, for as long as the module lives; nothing: it has no such form.
+  [[nodiscard]] virtual std::optional<FusedSimilarity> fused() const { return std::nullopt; }
   /// @return T0, the divisor that gives the scores a suitable scale at the start (corrected).
   [[nodiscard]] virtual double start_temperature(const AttentionShape& shape) const = 0;
 };
@@ -233,17 +230,20 @@ class AttentionLayer {
   template <class Option, class Apply, class... Inputs>
   static torch::Tensor grouped(const Groups<Option>& groups, const Apply& apply,
                                const Inputs&... inputs);
+  /// (R, B, T, H d) as (R, B, H, T, d).
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
   /// (R, B, H, T, 1), of the temperatures; or their inverses, for the fused kernel.
   torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q, bool inverse);
   /// starts_ as (R, 1, 1, 1, 1), of another tensor's device and type.
   const torch::Tensor& starts(const torch::Tensor& like);
-  /// (R, B, T, D), the weighted values of all heads.
+  /// (R, B, T, D), the weighted values of all heads; q, k, v likewise.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& divisors, const Masks& masks);
   /// The same by the fused kernel.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& inverse_temperature, const Masks& masks);
+  /// Reads what the fused kernel does for each model off the modules.
+  void set_up_kernel();
   /// Whether gates are computed for all models together where x is.
   [[nodiscard]] bool fuses_gates(const torch::Tensor& x) const;
   /// Whether there is a fused kernel for all models where q is.
@@ -261,6 +261,10 @@ class AttentionLayer {
   bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   Groups<Similarity> similarities_;
+  std::vector<ModelAttention> attention_;  ///< in the fused kernel, without dropout
+  /// What is made of q and k there, and of which models; those that it leaves as they are together.
+  std::vector<Models> vector_models_;
+  std::vector<decltype(FusedSimilarity::vectors)> vectors_;
   Groups<Normalization> normalizations_;
   Groups<Gating> gatings_;
   Groups<Temperature> temperatures_;

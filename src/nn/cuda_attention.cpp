@@ -142,10 +142,11 @@ const Form* form_of(const kernels::RowNormalization& normalization) {
 
 }  // namespace
 
-bool CudaOperations::attention_fits(const torch::Tensor& q) const {
+bool CudaOperations::attention_fits(const torch::Tensor& q, std::int64_t heads) const {
   const StreamOf stream(q);
-  return q.scalar_type() == at::kDouble ? cuda::attention_fits<double>(q.size(3), q.size(4))
-                                        : cuda::attention_fits<float>(q.size(3), q.size(4));
+  const auto width = q.size(3) / heads;
+  return q.scalar_type() == at::kDouble ? cuda::attention_fits<double>(q.size(2), width)
+                                        : cuda::attention_fits<float>(q.size(2), width);
 }
 
 bool CudaOperations::has_form_of(const kernels::RowNormalization& normalization) const {
@@ -169,8 +170,8 @@ torch::Tensor CudaOperations::attention(const torch::Tensor& models, const Masks
                                         const torch::Tensor& q, const torch::Tensor& k,
                                         const torch::Tensor& v, const torch::Tensor& directions,
                                         const torch::Tensor& inverse_temperature) const {
-  const Inputs inputs{with_contiguous_vectors(q), with_contiguous_vectors(k),
-                      with_contiguous_vectors(v),
+  const auto heads = inverse_temperature.size(2);
+  const Inputs inputs{as_heads(q, heads), as_heads(k, heads), as_heads(v, heads),
                       // Functions of autograd take no undefined tensors.
                       directions.defined() ? directions.contiguous() : at::empty({0}, q.options()),
                       inverse_temperature};

@@ -39,7 +39,7 @@ class CudaOperations final : public DeviceOperations {
                           const torch::Tensor& logits, const torch::Tensor& by_sum,
                           const GatedTensors& by_terms,
                           const torch::Tensor& by_logits) const override;
-  [[nodiscard]] bool attention_fits(const torch::Tensor& q) const override;
+  [[nodiscard]] bool attention_fits(const torch::Tensor& q, std::int64_t heads) const override;
   [[nodiscard]] bool has_form_of(const kernels::RowNormalization& normalization) const override;
   [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
                                         torch::Device device) const override;

@@ -8,7 +8,7 @@ namespace nas::nn {
 /// that LibTorch keeps until the device has read it.
 inline torch::Tensor sent(const torch::Tensor& host, torch::Device device) {
   if (device.is_cpu()) return host;
-  return host.pin_memory().to(device, /*non_blocking=*/true);
+  return (device.is_cuda() ? host.pin_memory() : host).to(device, /*non_blocking=*/true);
 }
 
 }  // namespace nas::nn

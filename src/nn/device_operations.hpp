@@ -58,14 +58,17 @@ class DeviceOperations {
                                   const GatedTensors& by_terms,
                                   const torch::Tensor& by_logits) const = 0;
 
-  /// Whether attention() takes queries of such sizes, (R, B, H, T, d).
-  [[nodiscard]] virtual bool attention_fits(const torch::Tensor& q) const = 0;
+  /// Whether attention() takes queries of such sizes, (R, B, T, H d).
+  [[nodiscard]] virtual bool attention_fits(const torch::Tensor& q, std::int64_t heads) const = 0;
   /// Whether attention() has a form of this normalization.
   [[nodiscard]] virtual bool has_form_of(const kernels::RowNormalization& normalization) const = 0;
   /// What attention() reads of the models, in a device's memory.
   [[nodiscard]] virtual torch::Tensor described(const std::vector<ModelAttention>& models,
                                                 torch::Device device) const = 0;
   /// fused_attention() of the models that were described, with these masks for theirs.
+  ///
+  /// @param q, k, v     (R, B, T, H d).
+  /// @param directions  as AttentionVectors has them.
   [[nodiscard]] virtual torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
                                                 const torch::Tensor& q, const torch::Tensor& k,
                                                 const torch::Tensor& v,

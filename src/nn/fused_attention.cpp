@@ -7,7 +7,7 @@
 #include <torch/autograd.h>
 #include <torch/custom_class.h>
 
-#include "nn/head_layout.hpp"
+#include "nn/scratch.hpp"
 
 namespace nas::nn {
 
@@ -19,192 +19,221 @@ using torch::autograd::variable_list;
 /// What does not change between the passes and is no tensor.
 struct Call : torch::CustomClassHolder {
   std::vector<ModelAttention> models;
+  std::int64_t sequences, heads, tokens, width;
 
-  explicit Call(std::vector<ModelAttention> given) : models(std::move(given)) {}
+  Call(std::vector<ModelAttention> given, const torch::Tensor& inverse_temperature,
+       const torch::Tensor& v)
+      : models(std::move(given)),
+        sequences(v.size(1)),
+        heads(inverse_temperature.size(2)),
+        tokens(v.size(2)),
+        width(v.size(3) / heads) {}
+
+  [[nodiscard]] std::int64_t num_models() const { return static_cast<std::int64_t>(models.size()); }
+  [[nodiscard]] std::int64_t num_heads() const { return sequences * heads; }  ///< of a model
+  [[nodiscard]] std::int64_t model_size() const { return num_heads() * tokens * width; }
+  /// What a model keeps for the backward pass: all heads' weights, then all their statistics.
+  [[nodiscard]] std::int64_t weights_size() const {
+    return num_heads() * kernels::weights_size(tokens);
+  }
+  [[nodiscard]] std::int64_t kept_size() const { return weights_size() + num_heads() * tokens; }
+
+  /// Those at a place of (M, B, T, H d), heads side by side.
+  template <class Real>
+  [[nodiscard]] kernels::HeadVectors<Real> vectors(const torch::Tensor& x,
+                                                   std::int64_t place) const {
+    return {x.data_ptr<std::remove_const_t<Real>>() + place * model_size(), tokens * heads * width,
+            width, heads * width};
+  }
 };
 using CallPointer = c10::intrusive_ptr<Call>;
 
-/// Those of one model of (R, B, H, T, d).
-template <class Real>
-kernels::HeadVectors<Real> vectors(const torch::Tensor& x, std::int64_t model) {
-  return {x.data_ptr<std::remove_const_t<Real>>() + model * x.stride(0), x.stride(1), x.stride(2),
-          x.stride(3)};
-}
+/// The tensors of a call in one list: values, inverse temperature, the parts' q, their k, and the
+/// directions, where there are some.
+class Inputs {
+ public:
+  explicit Inputs(at::TensorList list) : list_(list), parts_((list.size() - 2) / 2) {}
 
-/// The tensors of a call, of all models.
-struct Inputs {
-  torch::Tensor q, k, v, directions, inverse_temperature;
-  torch::Tensor weights{}, statistics{};  ///< undefined, or where the backward pass finds them
+  static variable_list list(const AttentionVectors& vectors, const torch::Tensor& temperature) {
+    variable_list list{vectors.v.contiguous(), temperature};
+    for (const auto& q : vectors.q) list.push_back(q.contiguous());
+    for (const auto& k : vectors.k) list.push_back(k.contiguous());
+    if (vectors.directions.defined()) list.push_back(vectors.directions.contiguous());
+    return list;
+  }
 
-  [[nodiscard]] std::int64_t num_heads() const { return q.size(1) * q.size(2); }  ///< of a model
+  [[nodiscard]] const torch::Tensor& v() const { return list_[0]; }
+  [[nodiscard]] const torch::Tensor& inverse_temperature() const { return list_[1]; }
+  [[nodiscard]] const torch::Tensor& q(std::size_t part) const { return list_[2 + part]; }
+  [[nodiscard]] const torch::Tensor& k(std::size_t part) const { return list_[2 + parts_ + part]; }
+  [[nodiscard]] bool have_directions() const { return list_.size() % 2 == 1; }
+  [[nodiscard]] const torch::Tensor& directions() const { return list_.back(); }
+
+ private:
+  at::TensorList list_;
+  std::size_t parts_;
 };
 
+/// @param kept  where a model's weights and statistics are kept for the backward pass; null: they
+/// are not.
 template <class Real>
-kernels::Attention<Real> attention_of(const ModelAttention& model, std::int64_t r,
-                                      const Inputs& inputs) {
+kernels::Attention<Real> attention_of(const Call& call, std::int64_t r, const Inputs& inputs,
+                                      Real* kept) {
+  const auto& model = call.models[static_cast<std::size_t>(r)];
+  const auto& u = inputs.inverse_temperature();
   kernels::Attention<Real> attention;
-  const auto& q = inputs.q;
-  attention.sequences = q.size(1);
-  attention.heads = q.size(2);
-  attention.tokens = q.size(3);
-  attention.width = q.size(4);
+  attention.sequences = call.sequences;
+  attention.heads = call.heads;
+  attention.tokens = call.tokens;
+  attention.width = call.width;
   attention.score = model.score;
   attention.normalization = model.normalization.kernel<Real>();
-  attention.q = vectors<const Real>(q, r);
-  attention.k = vectors<const Real>(inputs.k, r);
-  attention.v = vectors<const Real>(inputs.v, r);
+  attention.q = call.vectors<const Real>(inputs.q(model.part), model.place);
+  attention.k = call.vectors<const Real>(inputs.k(model.part), model.place);
+  attention.v = call.vectors<const Real>(inputs.v(), r);
   if (model.direction >= 0) {
-    attention.direction = inputs.directions.data_ptr<Real>() + model.direction * q.size(4);
+    attention.direction = inputs.directions().data_ptr<Real>() + model.direction * call.width;
   }
-  attention.inverse_temperature = vectors<const Real>(inputs.inverse_temperature, r);
+  attention.inverse_temperature = {u.data_ptr<Real>() + r * u.stride(0), u.stride(1), u.stride(2),
+                                   u.stride(3)};
   attention.dropout = model.dropout;
-  if (inputs.weights.defined()) {
-    attention.weights = inputs.weights.data_ptr<Real>() + r * inputs.weights.stride(0);
-    attention.statistics = inputs.statistics.data_ptr<Real>() + r * inputs.statistics.stride(0);
+  if (kept != nullptr) {
+    attention.weights = kept + r * call.kept_size();
+    attention.statistics = attention.weights + call.weights_size();
   }
   return attention;
 }
 
 /// Calls run(model, begin, end, workspace) for ranges of each model's heads, on LibTorch's threads.
 template <class Real, class Run>
-void for_heads(const Inputs& inputs, const Run& run) {
-  const std::int64_t heads = inputs.num_heads();
-  at::parallel_for(0, inputs.q.size(0) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    const auto workspace = at::empty(
-        {kernels::attention_workspace(inputs.q.size(3), inputs.q.size(4))}, inputs.q.options());
+void for_heads(const Call& call, const Run& run) {
+  const std::int64_t heads = call.num_heads();
+  at::parallel_for(0, call.num_models() * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+    const Scratch<Real> workspace(kernels::attention_workspace(call.tokens, call.width));
     while (begin < end) {
       const std::int64_t model = begin / heads;
       const std::int64_t last = std::min(end, (model + 1) * heads);
-      run(model, begin - model * heads, last - model * heads, workspace.template data_ptr<Real>());
+      run(model, begin - model * heads, last - model * heads, workspace.data());
       begin = last;
     }
   });
 }
 
-torch::Tensor run_forward(const Call& call, const Inputs& inputs) {
-  const auto output = empty_heads(inputs.v);
-  AT_DISPATCH_FLOATING_TYPES(inputs.q.scalar_type(), "fused_attention", [&] {
-    for_heads<scalar_t>(inputs, [&](auto r, auto begin, auto end, scalar_t* workspace) {
-      const auto& model = call.models[static_cast<std::size_t>(r)];
-      kernels::attention_forward(attention_of<scalar_t>(model, r, inputs),
-                                 vectors<scalar_t>(output, r), begin, end, workspace);
+/// @param kept  (R, kept_size()); undefined: nothing is kept.
+torch::Tensor run_forward(const Call& call, const Inputs& inputs, const torch::Tensor& kept) {
+  auto output = at::empty(inputs.v().sizes(), inputs.v().options());
+  AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "fused_attention", [&] {
+    auto* kept_data = kept.defined() ? kept.data_ptr<scalar_t>() : nullptr;
+    for_heads<scalar_t>(call, [&](auto r, auto begin, auto end, scalar_t* workspace) {
+      kernels::attention_forward(attention_of<scalar_t>(call, r, inputs, kept_data),
+                                 call.vectors<scalar_t>(output, r), begin, end, workspace);
     });
   });
-  return output.transpose(2, 3).flatten(3);
+  return output;
 }
 
-/// Sums over the heads of each model that has a direction: (R, B H, d) -> (M, d), in order.
-torch::Tensor direction_gradient(const torch::Tensor& by_head, const Call& call,
-                                 const torch::Tensor& directions) {
-  auto sums = at::zeros_like(directions);
-  const std::int64_t width = by_head.size(2);
-  AT_DISPATCH_FLOATING_TYPES(by_head.scalar_type(), "direction_gradient", [&] {
-    for (std::size_t r = 0; r < call.models.size(); ++r) {
-      if (call.models[r].direction < 0) continue;
-      auto* sum = sums.data_ptr<scalar_t>() + call.models[r].direction * width;
-      const auto* heads =
-          by_head.data_ptr<scalar_t>() + static_cast<std::int64_t>(r) * by_head.stride(0);
-      for (std::int64_t h = 0; h < by_head.size(1); ++h) {
-        for (std::int64_t e = 0; e < width; ++e) sum[e] += heads[h * width + e];
-      }
+/// Sums over each row's heads: (N, B H, d) -> (N, d), in order.
+template <class Real>
+void add_up_heads(const Real* by_head, std::int64_t rows, std::int64_t heads, std::int64_t width,
+                  Real* sums) {
+  std::fill_n(sums, rows * width, Real{0});
+  for (std::int64_t row = 0; row < rows; ++row, sums += width) {
+    for (std::int64_t h = 0; h < heads; ++h, by_head += width) {
+      for (std::int64_t e = 0; e < width; ++e) sums[e] += by_head[e];
     }
-  });
-  return sums;
+  }
 }
 
 class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q,
-                               const torch::Tensor& k, const torch::Tensor& v,
-                               const torch::Tensor& directions,
-                               const torch::Tensor& inverse_temperature, const CallPointer& call) {
-    Inputs inputs{q, k, v, directions, inverse_temperature};
-    inputs.weights =
-        at::empty({q.size(0), inputs.num_heads(), kernels::weights_size(q.size(3))}, q.options());
-    inputs.statistics = at::empty({q.size(0), q.size(1), q.size(2), q.size(3)}, q.options());
-    context->save_for_backward(
-        {q, k, v, directions, inverse_temperature, inputs.weights, inputs.statistics});
+  static torch::Tensor forward(AutogradContext* context, at::TensorList list,
+                               const CallPointer& call) {
+    const Inputs inputs(list);
+    const auto kept = at::empty({call->num_models(), call->kept_size()}, inputs.v().options());
+    auto saved = list.vec();
+    saved.push_back(kept);
+    context->save_for_backward(std::move(saved));
     context->saved_data["call"] = at::IValue::make_capsule(call);
-    return run_forward(*call, inputs);
+    return run_forward(*call, inputs, kept);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& outer) {
     const auto saved = context->get_saved_variables();
-    const Inputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5], saved[6]};
+    const auto& kept = saved.back();
+    const auto list = at::TensorList(saved).slice(0, saved.size() - 1);
+    const Inputs inputs(list);
     const auto capsule = context->saved_data["call"].toCapsule();
     const auto& call = static_cast<const Call&>(*capsule);
-    const auto& q = inputs.q;
-    const auto output = as_heads(outer[0], q.size(2));
-    const auto dq = empty_heads(q);
-    const auto dk = empty_heads(q);
-    const auto dv = empty_heads(q);
-    const auto dtemperature =
-        at::empty({q.size(0), q.size(1), q.size(2), q.size(3), 1}, q.options());
-    const auto ddirection = inputs.directions.numel() > 0
-                                ? at::empty({q.size(0), inputs.num_heads(), q.size(4)}, q.options())
-                                : torch::Tensor();
-    AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "fused_attention_backward", [&] {
-      for_heads<scalar_t>(inputs, [&](auto r, auto begin, auto end, scalar_t* workspace) {
+    const auto output = outer[0].contiguous();
+    variable_list by_inputs;
+    for (const auto& input : list) by_inputs.push_back(at::empty(input.sizes(), input.options()));
+    const Inputs by(by_inputs);
+    const std::int64_t num_directions = inputs.have_directions() ? by.directions().size(0) : 0;
+    const std::int64_t direction_size = call.num_heads() * call.width;
+    AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "fused_attention_backward", [&] {
+      const Scratch<scalar_t> by_direction(num_directions * direction_size);
+      for_heads<scalar_t>(call, [&](auto r, auto begin, auto end, scalar_t* workspace) {
         const auto& model = call.models[static_cast<std::size_t>(r)];
         kernels::AttentionGradients<scalar_t> gradients;
-        gradients.output = vectors<const scalar_t>(output, r);
-        gradients.q = vectors<scalar_t>(dq, r);
-        gradients.k = vectors<scalar_t>(dk, r);
-        gradients.v = vectors<scalar_t>(dv, r);
+        gradients.output = call.vectors<const scalar_t>(output, r);
+        gradients.q = call.vectors<scalar_t>(by.q(model.part), model.place);
+        gradients.k = call.vectors<scalar_t>(by.k(model.part), model.place);
+        gradients.v = call.vectors<scalar_t>(by.v(), r);
         gradients.inverse_temperature =
-            dtemperature.data_ptr<scalar_t>() + r * dtemperature.stride(0);
+            by.inverse_temperature().data_ptr<scalar_t>() + r * call.num_heads() * call.tokens;
         if (model.direction >= 0) {
-          gradients.direction = ddirection.data_ptr<scalar_t>() + r * ddirection.stride(0);
+          gradients.direction = by_direction.data() + model.direction * direction_size;
         }
-        kernels::attention_backward(attention_of<scalar_t>(model, r, inputs), gradients, begin, end,
-                                    workspace);
+        kernels::attention_backward(
+            attention_of<scalar_t>(call, r, inputs, kept.data_ptr<scalar_t>()), gradients, begin,
+            end, workspace);
       });
+      if (num_directions > 0) {
+        add_up_heads(by_direction.data(), num_directions, call.num_heads(), call.width,
+                     by.directions().data_ptr<scalar_t>());
+      }
     });
-    return {dq,
-            dk,
-            dv,
-            ddirection.defined() ? direction_gradient(ddirection, call, inputs.directions)
-                                 : torch::Tensor(),
-            dtemperature,
-            {}};
+    by_inputs.emplace_back();
+    return by_inputs;
   }
 };
 
-void require_fitting(const std::vector<ModelAttention>& models, const Inputs& inputs) {
-  const auto& q = inputs.q;
-  TORCH_CHECK(q.dim() == 5 && inputs.k.sizes() == q.sizes() && inputs.v.sizes() == q.sizes() &&
-                  q.size(0) == static_cast<std::int64_t>(models.size()),
-              "attention of ", models.size(), " models has q ", q.sizes(), ", k ", inputs.k.sizes(),
-              ", v ", inputs.v.sizes(), ", must be of one size (R, B, H, T, d)");
+void require_fitting(const std::vector<ModelAttention>& models, const AttentionVectors& vectors,
+                     const torch::Tensor& inverse_temperature) {
+  const auto& v = vectors.v;
+  TORCH_CHECK(v.dim() == 4 && v.size(0) == static_cast<std::int64_t>(models.size()) &&
+                  inverse_temperature.dim() == 5 && v.size(3) % inverse_temperature.size(2) == 0,
+              "attention of ", models.size(), " models has values ", v.sizes(),
+              " and temperatures ", inverse_temperature.sizes(),
+              ", must be (R, B, T, H d) and (R, B, H, T, 1)");
   for (const auto& model : models) {
+    const auto& q = vectors.q.at(model.part);
+    TORCH_CHECK(q.sizes() == vectors.k.at(model.part).sizes() && model.place < q.size(0) &&
+                    q.sizes().slice(1) == v.sizes().slice(1),
+                "attention has q ", q.sizes(), ", k ", vectors.k.at(model.part).sizes(),
+                ", values ", v.sizes(), ", must be of one size but for the models");
     const bool additive = model.score == kernels::Score::additive;
+    const auto width = v.size(3) / inverse_temperature.size(2);
     TORCH_CHECK(additive == (model.direction >= 0) &&
-                    (!additive || (model.direction < inputs.directions.size(0) &&
-                                   inputs.directions.size(-1) == q.size(4))),
-                "additive scores have a direction of ", q.size(4), " numbers, others none");
+                    (!additive || (model.direction < vectors.directions.size(0) &&
+                                   vectors.directions.size(-1) == width)),
+                "additive scores have a direction of ", width, " numbers, others none");
   }
 }
 
 }  // namespace
 
-torch::Tensor fused_attention(const std::vector<ModelAttention>& models, const torch::Tensor& q,
-                              const torch::Tensor& k, const torch::Tensor& v,
-                              const torch::Tensor& directions,
+torch::Tensor fused_attention(const std::vector<ModelAttention>& models,
+                              const AttentionVectors& vectors,
                               const torch::Tensor& inverse_temperature) {
-  const Inputs inputs{with_contiguous_vectors(q), with_contiguous_vectors(k),
-                      with_contiguous_vectors(v),
-                      // Functions of autograd take no undefined tensors.
-                      directions.defined() ? directions.contiguous() : at::empty({0}, q.options()),
-                      inverse_temperature};
-  require_fitting(models, inputs);
-  const auto call = c10::make_intrusive<Call>(models);
-  if (at::GradMode::is_enabled() &&
-      (inputs.q.requires_grad() || inputs.k.requires_grad() || inputs.v.requires_grad() ||
-       inputs.directions.requires_grad() || inputs.inverse_temperature.requires_grad())) {
-    return FusedAttention::apply(inputs.q, inputs.k, inputs.v, inputs.directions,
-                                 inputs.inverse_temperature, call);
-  }
-  return run_forward(*call, inputs);
+  require_fitting(models, vectors, inverse_temperature);
+  const auto call = c10::make_intrusive<Call>(models, inverse_temperature, vectors.v);
+  const auto list = Inputs::list(vectors, inverse_temperature);
+  const bool differentiated =
+      at::GradMode::is_enabled() &&
+      std::any_of(list.begin(), list.end(), [](const auto& x) { return x.requires_grad(); });
+  if (differentiated) return FusedAttention::apply(at::TensorList(list), call);
+  return run_forward(*call, Inputs(list), {});
 }
 
 }  // namespace nas::nn

@@ -1,6 +1,7 @@
 #include "nn/model_parts.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -32,75 +33,84 @@ const Groups& kept(AutogradContext* context) {
   return static_cast<const KeptGroups&>(*capsule).groups;
 }
 
-/// x with each model's elements in one piece of memory.
-torch::Tensor by_model(const torch::Tensor& x) {
-  const bool whole = x.is_non_overlapping_and_dense() && x.stride(0) * x.size(0) == x.numel();
-  return whole ? x : x.contiguous();
+std::int64_t num_models(const Groups& groups) {
+  std::int64_t models = 0;
+  for (const auto& group : groups) models += static_cast<std::int64_t>(group.size());
+  return models;
 }
 
-/// An empty tensor for some models, in memory as x (from by_model).
+/// An empty tensor for some models, otherwise of the sizes of x.
 torch::Tensor empty_for(const torch::Tensor& x, std::int64_t models) {
   auto sizes = x.sizes().vec();
   sizes.front() = models;
-  return at::empty_strided(sizes, x.strides(), x.options());
+  return at::empty(sizes, x.options());
 }
 
-/// Copies one model's elements. All tensors are from by_model or empty_for.
-void copy_model(const torch::Tensor& from, std::int64_t source, const torch::Tensor& to,
-                std::int64_t target) {
-  const auto bytes = static_cast<std::size_t>(from.numel() / from.size(0) *
-                                              static_cast<std::int64_t>(from.element_size()));
-  const auto* source_data = static_cast<const std::byte*>(from.data_ptr());
-  auto* target_data = static_cast<std::byte*>(to.data_ptr());
-  std::memcpy(target_data + static_cast<std::size_t>(target) * bytes,
-              source_data + static_cast<std::size_t>(source) * bytes, bytes);
+/// The bytes of one model's part of x.
+std::size_t model_bytes(const torch::Tensor& x) {
+  return x.nbytes() / static_cast<std::size_t>(x.size(0));
 }
 
-variable_list split(const torch::Tensor& given, const Groups& groups) {
-  const auto x = by_model(given);
-  variable_list parts;
+std::byte* bytes_of(const torch::Tensor& x) { return static_cast<std::byte*>(x.data_ptr()); }
+
+/// Appends the parts of x.
+void split(const torch::Tensor& given, const Groups& groups, variable_list& parts) {
+  const auto x = given.contiguous();
+  const auto size = model_bytes(x);
   for (const auto& models : groups) {
     auto part = empty_for(x, static_cast<std::int64_t>(models.size()));
-    for (std::size_t i = 0; i < models.size(); ++i) {
-      copy_model(x, models[i], part, static_cast<std::int64_t>(i));
+    auto* to = bytes_of(part);
+    for (const auto model : models) {
+      std::memcpy(to, bytes_of(x) + static_cast<std::size_t>(model) * size, size);
+      to += size;
     }
-    parts.push_back(part);
+    parts.push_back(std::move(part));
   }
-  return parts;
 }
 
-/// @param given  undefined where a part is zero; not all of them.
-torch::Tensor join(const variable_list& given, const Groups& groups) {
-  const auto first = std::find_if(given.begin(), given.end(),
-                                  [](const torch::Tensor& part) { return part.defined(); });
-  const auto like = by_model(*first);
-  const auto inner = like.strides().slice(1);
-  std::int64_t models = 0;
-  for (const auto& group : groups) models += static_cast<std::int64_t>(group.size());
-  auto x = empty_for(like, models);
+/// @param parts  undefined where a part is zero; not all of them.
+torch::Tensor join(at::TensorList parts, const Groups& groups) {
+  const auto& like = *std::find_if(parts.begin(), parts.end(),
+                                   [](const torch::Tensor& part) { return part.defined(); });
+  auto x = empty_for(like, num_models(groups));
+  const auto size = model_bytes(x);
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    auto part = given[g].defined()
-                    ? by_model(given[g])
-                    : empty_for(like, static_cast<std::int64_t>(groups[g].size())).zero_();
-    if (part.strides().slice(1) != inner) part = empty_for(like, part.size(0)).copy_(part);
+    const auto part = parts[g].defined() ? parts[g].contiguous() : parts[g];
     for (std::size_t i = 0; i < groups[g].size(); ++i) {
-      copy_model(part, static_cast<std::int64_t>(i), x, groups[g][i]);
+      auto* to = bytes_of(x) + static_cast<std::size_t>(groups[g][i]) * size;
+      if (part.defined()) {
+        std::memcpy(to, bytes_of(part) + i * size, size);
+      } else {
+        std::memset(to, 0, size);
+      }
     }
   }
   return x;
 }
 
+/// The parts of several tensors, those of the first one first.
 class SplitModels : public torch::autograd::Function<SplitModels> {
  public:
-  static variable_list forward(AutogradContext* context, const torch::Tensor& x,
-                               const Groups& groups) {
+  static variable_list forward(AutogradContext* context, at::TensorList all, const Groups& groups) {
     keep(context, groups);
     context->set_materialize_grads(false);
-    return split(x, groups);
+    variable_list parts;
+    for (const auto& x : all) split(x, groups, parts);
+    return parts;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {join(gradients, kept(context)), {}};
+    const auto& groups = kept(context);
+    const at::TensorList by_parts(gradients);
+    variable_list by_all;
+    for (std::size_t first = 0; first < gradients.size(); first += groups.size()) {
+      const auto of_one = by_parts.slice(first, groups.size());
+      const bool any = std::any_of(of_one.begin(), of_one.end(),
+                                   [](const torch::Tensor& part) { return part.defined(); });
+      by_all.push_back(any ? join(of_one, groups) : torch::Tensor());
+    }
+    by_all.emplace_back();
+    return by_all;
   }
 };
 
@@ -109,11 +119,12 @@ class JoinModels : public torch::autograd::Function<JoinModels> {
   static torch::Tensor forward(AutogradContext* context, at::TensorList parts,
                                const Groups& groups) {
     keep(context, groups);
-    return join(parts.vec(), groups);
+    return join(parts, groups);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    auto parts = split(gradients[0], kept(context));
+    variable_list parts;
+    split(gradients[0], kept(context), parts);
     parts.emplace_back();
     return parts;
   }
@@ -121,12 +132,24 @@ class JoinModels : public torch::autograd::Function<JoinModels> {
 
 }  // namespace
 
-std::vector<torch::Tensor> split_models(const torch::Tensor& x, const Groups& groups) {
-  if (groups.size() == 1) return {x};
-  if (x.device().is_cpu()) return SplitModels::apply(x, groups);
-  std::vector<torch::Tensor> parts;
-  for (const auto& models : groups) {
-    parts.push_back(x.index_select(0, index_on(x.device(), models)));
+std::vector<std::vector<torch::Tensor>> split_models(const std::vector<torch::Tensor>& all,
+                                                     const Groups& groups) {
+  std::vector<std::vector<torch::Tensor>> parts;
+  if (groups.size() == 1) {
+    for (const auto& x : all) parts.push_back({x});
+  } else if (all.front().device().is_cpu()) {
+    const auto flat = SplitModels::apply(at::TensorList(all), groups);
+    for (auto first = flat.begin(); first != flat.end();
+         first += static_cast<std::ptrdiff_t>(groups.size())) {
+      parts.emplace_back(first, first + static_cast<std::ptrdiff_t>(groups.size()));
+    }
+  } else {
+    for (const auto& x : all) {
+      parts.emplace_back();
+      for (const auto& models : groups) {
+        parts.back().push_back(x.index_select(0, index_on(x.device(), models)));
+      }
+    }
   }
   return parts;
 }

@@ -7,15 +7,17 @@
 
 namespace nas::nn {
 
-// Models of an array, divided into groups. Each of these is one operation for any number of groups,
-// forward and backward, and keeps the order of dimensions in memory.
+// Models of an array, divided into groups. Each of these is one operation on the CPU for any number
+// of groups, forward and backward.
 
+/// @param all     some tensors (R, ...) of one device.
 /// @param groups  indices of models; each model is in one group.
-/// @return the parts of x (R, ...) that belong to each group, (M, ...); x itself for one group.
-std::vector<torch::Tensor> split_models(const torch::Tensor& x,
-                                        const std::vector<std::vector<std::int64_t>>& groups);
+/// @return of each tensor, the parts that belong to each group, (M, ...); the tensor itself for one
+/// group.
+std::vector<std::vector<torch::Tensor>> split_models(
+    const std::vector<torch::Tensor>& all, const std::vector<std::vector<std::int64_t>>& groups);
 
-/// The same back: (R, ...), models in the order of their indices.
+/// The same of one tensor back: (R, ...), models in the order of their indices.
 torch::Tensor join_models(const std::vector<torch::Tensor>& parts,
                           const std::vector<std::vector<std::int64_t>>& groups);
 

@@ -8,7 +8,6 @@
 
 #include "nn/model_parts.hpp"
 #include "nn/product.hpp"
-#include "nn/scratch.hpp"
 
 namespace nas::nn {
 
@@ -34,14 +33,6 @@ struct Sizes {
   std::int64_t in;
   std::int64_t out;
 };
-
-/// c (m, n) = initial + a (m, k) b (k, n). @param packed  room for b.
-template <class Real>
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, kernels::MatrixView<Real> a,
-              kernels::MatrixView<Real> b, kernels::Initial<Real> initial, Real* c, Real* packed) {
-  kernels::pack(b, k, n, packed);
-  multiply_on_threads<Real>(m, n, k, a, packed, initial, c, n);
-}
 
 /// Calls run(place among all results, model, map, place within the map).
 template <class Run>
@@ -84,15 +75,15 @@ class PartialLinear : public torch::autograd::Function<PartialLinear> {
     shape.back() = sizes.out;
     auto y = at::empty(shape, x.options());
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "partial_linear", [&] {
-      const Scratch<scalar_t> packed(kernels::packed_size(sizes.in, sizes.out));
       for_mapped(of_maps, [&](auto place, auto model, std::size_t map, auto i) {
         const auto* weight =
             parameters[2 * map].template data_ptr<scalar_t>() + i * sizes.out * sizes.in;
         const auto* bias = parameters[2 * map + 1].template data_ptr<scalar_t>() + i * sizes.out;
-        multiply<scalar_t>(sizes.rows, sizes.out, sizes.in,
-                           {x.data_ptr<scalar_t>() + model * sizes.rows * sizes.in, sizes.in},
-                           {weight, 1, sizes.in}, {bias, 0},
-                           y.data_ptr<scalar_t>() + place * sizes.rows * sizes.out, packed.data());
+        multiply_on_threads<scalar_t>(
+            sizes.rows, sizes.out, sizes.in,
+            {x.data_ptr<scalar_t>() + model * sizes.rows * sizes.in, sizes.in},
+            {weight, 1, sizes.in}, {bias, 0},
+            y.data_ptr<scalar_t>() + place * sizes.rows * sizes.out, sizes.out);
       });
     });
     context->save_for_backward(std::move(saved));
@@ -117,19 +108,17 @@ class PartialLinear : public torch::autograd::Function<PartialLinear> {
       by_inputs.push_back(at::empty({weight.size(0), sizes.out}, weight.options()));
     }
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "partial_linear_backward", [&] {
-      const Scratch<scalar_t> packed(std::max(kernels::packed_size(sizes.out, sizes.in),
-                                              kernels::packed_size(sizes.rows, sizes.in)));
       for_mapped(of_maps, [&](auto place, auto model, std::size_t map, auto i) {
         const auto* in = x.data_ptr<scalar_t>() + model * elements;
         const auto* by_out = by_y.data_ptr<scalar_t>() + place * sizes.rows * sizes.out;
         const auto at = i * sizes.out * sizes.in;
-        multiply<scalar_t>(sizes.rows, sizes.in, sizes.out, {by_out, sizes.out},
-                           {saved[1 + map].template data_ptr<scalar_t>() + at, sizes.in}, {},
-                           by_x.data_ptr<scalar_t>() + model * elements, packed.data());
-        multiply<scalar_t>(sizes.out, sizes.in, sizes.rows, {by_out, 1, sizes.out}, {in, sizes.in},
-                           {}, by_inputs[1 + 2 * map].template data_ptr<scalar_t>() + at,
-                           packed.data());
-        sum_of_rows(sizes.rows, sizes.out, by_out,
+        multiply_on_threads<scalar_t>(sizes.rows, sizes.in, sizes.out, {by_out, sizes.out},
+                                      {saved[1 + map].template data_ptr<scalar_t>() + at, sizes.in},
+                                      {}, by_x.data_ptr<scalar_t>() + model * elements, sizes.in);
+        multiply_on_threads<scalar_t>(
+            sizes.out, sizes.in, sizes.rows, {by_out, 1, sizes.out}, {in, sizes.in}, {},
+            by_inputs[1 + 2 * map].template data_ptr<scalar_t>() + at, sizes.in);
+        add_up_rows(sizes.rows, sizes.out, by_out,
                     by_inputs[2 + 2 * map].template data_ptr<scalar_t>() + i * sizes.out);
       });
       clear_others(of_maps, x.size(0), elements, by_x.data_ptr<scalar_t>());

@@ -16,11 +16,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-template <class Real>
-kernels::MatrixView<Real> view(const torch::Tensor& x, std::int64_t model) {
-  return {x.data_ptr<Real>() + model * x.stride(0), x.stride(1), x.stride(2)};
-}
-
 /// (R, rows, columns).
 torch::Tensor as_rows(const torch::Tensor& x) { return x.reshape({x.size(0), -1, x.size(-1)}); }
 
@@ -31,84 +26,100 @@ std::vector<std::int64_t> with_last(const torch::Tensor& x, std::int64_t last) {
   return sizes;
 }
 
-/// c_r = bias_r + a_r b_r for each model, a (R, m, k), b (R, k, n), c (R, m, n), rows of c
-/// contiguous.
-void multiply(const torch::Tensor& a, const torch::Tensor& b, const torch::Tensor& c,
-              const torch::Tensor& biases = {}, const std::vector<std::int64_t>& rows = {}) {
-  const std::int64_t m = a.size(1);
-  const std::int64_t k = b.size(1);
-  const std::int64_t n = b.size(2);
-  if (k == 0) {  // a sum of nothing
-    c.zero_();
-    return;
-  }
-  const auto packed = at::empty({kernels::packed_size(k, n)}, b.options());
-  AT_DISPATCH_FLOATING_TYPES(a.scalar_type(), "multiply", [&] {
-    for (std::int64_t r = 0; r < a.size(0); ++r) {
-      kernels::pack(view<scalar_t>(b, r), k, n, packed.data_ptr<scalar_t>());
-      kernels::Initial<scalar_t> initial;
-      const auto row = rows.empty() ? -1 : rows[static_cast<std::size_t>(r)];
-      if (row >= 0) initial = {biases.data_ptr<scalar_t>() + row * n, 0};
-      multiply_on_threads<scalar_t>(m, n, k, view<scalar_t>(a, r), packed.data_ptr<scalar_t>(),
-                                    initial, c.data_ptr<scalar_t>() + r * c.stride(0), c.stride(1));
-    }
-  });
-}
+// On the CPU, x and y (R, ..., n) are contiguous, weights are not.
 
-/// a_r b_r, (R, m, n).
-torch::Tensor product(const torch::Tensor& a, const torch::Tensor& b) {
-  auto c = at::empty({a.size(0), a.size(1), b.size(2)}, a.options());
-  multiply(a, b, c);
-  return c;
-}
+/// The sizes of a map of each model: y (m, out) from x (m, in).
+struct LinearSizes {
+  std::int64_t models, m, in, out;
 
-/// Sums over the rows of the models that have a bias: x (R, m, n) -> (M, n), with one result for
-/// any number of threads.
-torch::Tensor bias_gradient(const torch::Tensor& x, const std::vector<std::int64_t>& rows) {
-  const auto in = x.contiguous();
-  const std::int64_t m = in.size(1);
-  const std::int64_t n = in.size(2);
-  const auto biased = std::count_if(rows.begin(), rows.end(), [](auto row) { return row >= 0; });
-  auto sums = at::empty({biased, n}, in.options());
-  AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "bias_gradient", [&] {
-    at::parallel_for(0, in.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        const auto row = rows[static_cast<std::size_t>(r)];
-        if (row < 0) continue;
-        sum_of_rows(m, n, in.data_ptr<scalar_t>() + r * m * n, sums.data_ptr<scalar_t>() + row * n);
-      }
-    });
-  });
-  return sums;
-}
+  LinearSizes(const torch::Tensor& x, const torch::Tensor& weight)
+      : models(weight.size(0)),
+        m(c10::multiply_integers(x.sizes().slice(1, static_cast<std::size_t>(x.dim()) - 2))),
+        in(weight.size(2)),
+        out(weight.size(1)) {}
+};
 
-// Functions of autograd take no undefined tensors: no bias is an empty one.
+/// W_r, or its transpose.
+template <class Real>
+kernels::MatrixView<Real> weight_of(const torch::Tensor& weight, std::int64_t r, bool transposed) {
+  const auto* data = weight.data_ptr<Real>() + r * weight.stride(0);
+  if (transposed) return {data, weight.stride(2), weight.stride(1)};
+  return {data, weight.stride(1), weight.stride(2)};
+}
 
 class ExactLinear : public torch::autograd::Function<ExactLinear> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const torch::Tensor& weight, const torch::Tensor& bias,
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
+                               const torch::Tensor& weight,
+                               const c10::optional<torch::Tensor>& given_bias,
                                const std::vector<std::int64_t>& bias_rows) {
+    const auto x = given.contiguous();
     context->save_for_backward({x, weight});
-    if (bias.numel() > 0) context->saved_data["bias_rows"] = bias_rows;
+    const auto bias = given_bias ? given_bias->contiguous() : torch::Tensor();
+    if (given_bias) context->saved_data["bias_rows"] = bias_rows;
     auto y = at::empty(with_last(x, weight.size(1)), x.options());
-    if (bias.numel() > 0) {
-      multiply(as_rows(x), weight.transpose(1, 2), as_rows(y), bias.contiguous(), bias_rows);
-    } else {
-      multiply(as_rows(x), weight.transpose(1, 2), as_rows(y));
-    }
+    const LinearSizes size(x, weight);
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear", [&] {
+      for (std::int64_t r = 0; r < size.models; ++r) {
+        const auto row = given_bias ? bias_rows[static_cast<std::size_t>(r)] : -1;
+        kernels::Initial<scalar_t> initial;
+        if (row >= 0) initial = {bias.data_ptr<scalar_t>() + row * size.out, 0};
+        multiply_on_threads<scalar_t>(size.m, size.out, size.in,
+                                      {x.data_ptr<scalar_t>() + r * size.m * size.in, size.in, 1},
+                                      weight_of<scalar_t>(weight, r, /*transposed=*/true), initial,
+                                      y.data_ptr<scalar_t>() + r * size.m * size.out, size.out);
+      }
+    });
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto gradient = as_rows(gradients[0]);
+    const auto& x = saved[0];
+    const auto& weight = saved[1];
+    const auto by_y = gradients[0].contiguous();
+    const auto by_x = at::empty(x.sizes(), x.options());
+    const auto by_weight = at::empty(weight.sizes(), x.options());
+    const LinearSizes size(x, weight);
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear_backward", [&] {
+      for (std::int64_t r = 0; r < size.models; ++r) {
+        const auto* of_y = by_y.data_ptr<scalar_t>() + r * size.m * size.out;
+        const auto of_x = r * size.m * size.in;
+        multiply_on_threads<scalar_t>(size.m, size.in, size.out, {of_y, size.out, 1},
+                                      weight_of<scalar_t>(weight, r, /*transposed=*/false), {},
+                                      by_x.data_ptr<scalar_t>() + of_x, size.in);
+        multiply_on_threads<scalar_t>(size.out, size.in, size.m, {of_y, 1, size.out},
+                                      {x.data_ptr<scalar_t>() + of_x, size.in, 1}, {},
+                                      by_weight.data_ptr<scalar_t>() + r * size.out * size.in,
+                                      size.in);
+      }
+    });
     const auto rows = context->saved_data.find("bias_rows");
-    return {product(gradient, saved[1]).view(saved[0].sizes()),
-            product(gradient.transpose(1, 2), as_rows(saved[0])),
-            rows == context->saved_data.end() ? torch::Tensor()
-                                              : bias_gradient(gradient, rows->second.toIntVector()),
+    return {by_x,
+            by_weight,
+            rows == context->saved_data.end()
+                ? torch::Tensor()
+                : bias_gradient(by_y, size, rows->second.toIntVector()),
             {}};
+  }
+
+ private:
+  /// (M, out), of the models that have a bias.
+  static torch::Tensor bias_gradient(const torch::Tensor& by_y, const LinearSizes& size,
+                                     const std::vector<std::int64_t>& rows) {
+    const auto biased = std::count_if(rows.begin(), rows.end(), [](auto row) { return row >= 0; });
+    auto by_bias = at::empty({biased, size.out}, by_y.options());
+    AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "bias_gradient", [&] {
+      at::parallel_for(0, size.models, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          const auto row = rows[static_cast<std::size_t>(r)];
+          if (row < 0) continue;
+          add_up_rows(size.m, size.out, by_y.data_ptr<scalar_t>() + r * size.m * size.out,
+                      by_bias.data_ptr<scalar_t>() + row * size.out);
+        }
+      });
+    });
+    return by_bias;
   }
 };
 
@@ -205,7 +216,7 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
               "linear: x ", x.sizes(), " does not fit weights ", weight.sizes());
   if (mode == NumericalMode::fast) return add_biases(RoundedLinear::apply(x, weight), bias);
   if (mode == NumericalMode::exact && x.device().is_cpu()) {
-    const auto given = bias.values.defined() ? bias.values : at::empty({0}, x.options());
+    const auto given = bias.values.defined() ? c10::make_optional(bias.values) : c10::nullopt;
     return ExactLinear::apply(x, weight, given, bias.rows);
   }
   return linear_by_operations(x, weight, bias);

@@ -9,6 +9,7 @@
 
 #include "core/numerical_mode.hpp"
 #include "kernels/product.hpp"
+#include "nn/scratch.hpp"
 
 namespace nas::nn {
 
@@ -24,22 +25,32 @@ void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
   });
 }
 
-/// Sums over the m rows of a matrix (m, n), in blocks of rows, so that long sums stay accurate.
-///
-/// @param sum  (n), is written.
+/// The same with B (k, n) as it is: packed for this product. A sum of nothing (k = 0) is 0.
 template <class Real>
-void sum_of_rows(std::int64_t m, std::int64_t n, const Real* values, Real* sum) {
+void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
+                         kernels::MatrixView<Real> a, kernels::MatrixView<Real> b,
+                         kernels::Initial<Real> initial, Real* c, std::int64_t c_row) {
+  if (k == 0) {
+    for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, Real{0});
+    return;
+  }
+  const Scratch<Real> packed(kernels::packed_size(k, n));
+  kernels::pack(b, k, n, packed.data());
+  multiply_on_threads<Real>(m, n, k, a, packed.data(), initial, c, c_row);
+}
+
+/// The sums of the columns of x (m, n), in blocks of rows, so that long sums stay accurate.
+template <class Real>
+void add_up_rows(std::int64_t m, std::int64_t n, const Real* x, Real* sums) {
   constexpr std::int64_t kBlock = 256;
   std::vector<Real> partial(static_cast<std::size_t>(n));
-  std::fill_n(sum, n, Real{0});
+  std::fill_n(sums, n, Real{0});
   for (std::int64_t first = 0; first < m; first += kBlock) {
     std::fill(partial.begin(), partial.end(), Real{0});
-    for (std::int64_t i = first; i < std::min(m, first + kBlock); ++i) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        partial[static_cast<std::size_t>(j)] += values[i * n + j];
-      }
+    for (std::int64_t i = first; i < std::min(m, first + kBlock); ++i, x += n) {
+      for (std::int64_t j = 0; j < n; ++j) partial[static_cast<std::size_t>(j)] += x[j];
     }
-    for (std::int64_t j = 0; j < n; ++j) sum[j] += partial[static_cast<std::size_t>(j)];
+    for (std::int64_t j = 0; j < n; ++j) sums[j] += partial[static_cast<std::size_t>(j)];
   }
 }
 

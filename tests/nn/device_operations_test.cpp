@@ -275,8 +275,8 @@ TEST(DeviceOperations, LeaveWhatHasNoKernelToLibTorch) {
     return 0.0F;
   };
   EXPECT_FALSE(operations.has_form_of(own));
-  EXPECT_TRUE(operations.attention_fits(at::empty({1, 1, 1, 1024, 128})));
-  EXPECT_FALSE(operations.attention_fits(at::empty({1, 1, 1, 4096, 128})));
+  EXPECT_TRUE(operations.attention_fits(at::empty({1, 1, 1024, 128}), 1));
+  EXPECT_FALSE(operations.attention_fits(at::empty({1, 1, 4096, 128}), 1));
 }
 
 }  // namespace

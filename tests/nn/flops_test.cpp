@@ -81,7 +81,8 @@ class FlopCounter {
         "aten::expand", "aten::expand_as", "aten::slice", "aten::unsqueeze", "aten::squeeze",
         "aten::squeeze_", "aten::chunk", "aten::split", "aten::narrow", "aten::as_strided",
         "aten::as_strided_", "aten::alias", "aten::detach", "aten::detach_", "detach",
-        "aten::_reshape_alias", "aten::flatten", "aten::select", "aten::contiguous", "detach_",
+        "aten::_reshape_alias", "aten::flatten", "aten::unflatten", "aten::select",
+        "aten::contiguous", "detach_",
         // Copies and new tensors.
         "aten::copy_", "aten::clone", "aten::to", "aten::_to_copy", "aten::empty",
         "aten::empty_like", "aten::empty_strided", "aten::zeros", "aten::zeros_like", "aten::zero_",

@@ -15,14 +15,17 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
 #include <torch/types.h>
 
 #include "kernels/instruction_set.hpp"
+#include "kernels/unit_vectors.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
 #include "nn/loss.hpp"
 #include "nn/product.hpp"
 #include "nn/transformer.hpp"
+#include "nn/unit_vectors.hpp"
 
 namespace nas::nn {
 namespace {
@@ -261,6 +264,11 @@ TEST(FusedAttention, EveryInstructionSetAgrees) {
   kernels::use_instruction_set(all.front());
 }
 
+/// (B, H, T, d) as (1, B, T, H d).
+torch::Tensor side_by_side(const torch::Tensor& x) {
+  return x.transpose(1, 2).flatten(2).unsqueeze(0);
+}
+
 /// Arguments of e^(2 q) e^(2 k) beyond the range of numbers.
 TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
   for (const double size : {1.0, 15.0, 40.0, 300.0}) {
@@ -270,8 +278,11 @@ TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
     const auto v = at::linspace(-1, 1, 8, options);
     const auto values = at::eye(40, options).expand({1, 2, 40, 40});
     const auto weights =
-        fused_attention({{kernels::Score::additive, kernels::softmax(), {}, 0}}, q.unsqueeze(0),
-                        k.unsqueeze(0), values.narrow(3, 0, 8).unsqueeze(0), v.unsqueeze(0),
+        fused_attention({{kernels::Score::additive, kernels::softmax(), {}, 0, 0, 0}},
+                        {{side_by_side(q)},
+                         {side_by_side(k)},
+                         side_by_side(values.narrow(3, 0, 8)),
+                         v.unsqueeze(0)},
                         at::ones({1, 1, 2, 40, 1}, options))[0];
     const auto raw = (q.unsqueeze(3) + k.unsqueeze(2)).tanh().matmul(v);
     const auto expected = softmax_over(raw, at::ones({40, 40}, at::TensorOptions(at::kBool)).tril())
@@ -297,10 +308,10 @@ TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
 #ifdef _OPENMP
   const int before = at::get_num_threads();
   at::set_num_threads(2);
-  const auto x = at::ones({1, 4, 2, 40, 8});
+  const auto x = at::ones({1, 4, 40, 16});
   kernels::RowNormalization rows{};
   rows.in_float.forward = &remember_thread;
-  fused_attention({{kernels::Score::product, rows}}, x, x, x, {}, at::ones({1, 4, 2, 40, 1}));
+  fused_attention({{kernels::Score::product, rows}}, {{x}, {x}, x}, at::ones({1, 4, 2, 40, 1}));
   at::set_num_threads(before);
   EXPECT_EQ(threads_of_rows.size(), 2U);
 #else
@@ -409,6 +420,52 @@ TEST(NumericalMode, TokensScoreAlike) {
   EXPECT_TRUE(exact.correct.equal(reference.correct));
   EXPECT_GE(exact.correct.sum().item<int>(), 580);
   EXPECT_EQ(exact.nll.slice(1, 10, 20).abs().max().item<double>(), 0.0);
+}
+
+/// Also those that are too short to have a direction.
+TEST(UnitVectors, AreThoseOfTheFormula) {
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    for (const std::int64_t width : {1, 5, 16, 33}) {
+      auto generator = at::detail::createCPUGenerator(5);
+      const auto draw = [&] {
+        return at::empty({2, 3, 7, 2 * width}, at::TensorOptions(type)).normal_(0, 1, generator);
+      };
+      auto q = draw();
+      auto k = draw();
+      q[0][1][2].zero_();
+      q[0][2][3].fill_(1e-15);
+      k[1][0][1].mul_(1e6);
+      q.requires_grad_(true);
+      k.requires_grad_(true);
+      const auto weight = draw();
+      const auto given = unit_vectors(q, k, width);
+      (given[0] * weight + given[1] * weight.flip(1)).sum().backward();
+      const auto by_operations = [&](const torch::Tensor& x) {
+        return unit(x.view({2, 3, 7, 2, width})).flatten(3);
+      };
+      const auto gradients = torch::autograd::grad(
+          {(by_operations(q) * weight + by_operations(k) * weight.flip(1)).sum()}, {q, k});
+      const auto close = [&](const torch::Tensor& a, const torch::Tensor& b) {
+        const double digits = type == at::kFloat ? 1e-5 : 1e-13;
+        return a.allclose(b, digits, digits);
+      };
+      EXPECT_TRUE(close(given[0], by_operations(q))) << width;
+      EXPECT_TRUE(close(given[1], by_operations(k))) << width;
+      EXPECT_TRUE(close(q.grad(), gradients[0])) << width;
+      EXPECT_TRUE(close(k.grad(), gradients[1])) << width;
+    }
+  }
+}
+
+TEST(UnitVectors, NaNStaysNaN) {
+  for (const std::int64_t position : {0, 5, 19}) {
+    auto x = at::ones({20});
+    x[position].fill_(std::numeric_limits<float>::quiet_NaN());
+    const auto y = at::zeros({20});
+    float inverse_length = 0.0F;
+    kernels::unit_vectors(1, 20, x.data_ptr<float>(), y.data_ptr<float>(), &inverse_length);
+    EXPECT_TRUE(y.isnan().all().item<bool>()) << position;
+  }
 }
 
 TEST(Linear, MultipliesAnyStridesAndSizes) {

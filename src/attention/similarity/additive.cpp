@@ -3,6 +3,7 @@
 #include <torch/autograd.h>
 
 #include "nn/attention.hpp"
+#include "nn/joint_linear.hpp"
 
 namespace nas::nn {
 namespace {
@@ -83,20 +84,17 @@ class Additive final : public Similarity {
   }
 
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
-    const auto halves = weight_.chunk(2, 2);
-    const auto queries = linear(q, halves[0], Biases::of_all(bias_), mode_);
-    const auto keys = linear(k, halves[1], {}, mode_);
+    const auto terms = joint_linear(q, k, weight_, bias_, mode_);
     return for_each_model(q.size(0), [&](std::int64_t m) {
-      return AdditiveScores::apply(queries[m], keys[m], v_[m].view(-1));
+      return AdditiveScores::apply(terms[0][m], terms[1][m], v_[m].view(-1));
     });
   }
-  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    // Heads lie side by side: (M, B, T, H, d) needs no copy.
-    const auto halves = weight_.chunk(2, 2);
-    const auto queries = linear(q.transpose(2, 3), halves[0], Biases::of_all(bias_), mode_);
-    const auto keys = linear(k.transpose(2, 3), halves[1], {}, mode_);
-    return FusedScores{kernels::Score::additive, queries.transpose(2, 3), keys.transpose(2, 3),
-                       v_.squeeze(1)};
+  std::optional<FusedSimilarity> fused() const override {
+    return FusedSimilarity{
+        kernels::Score::additive, [this](const torch::Tensor& q, const torch::Tensor& k) {
+          auto terms = joint_linear(q, k, weight_, bias_, mode_);
+          return ScoreVectors{std::move(terms[0]), std::move(terms[1]), v_.squeeze(1)};
+        }};
   }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
 

@@ -16,8 +16,13 @@ class Bilinear final : public Similarity {
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return q.matmul(weight_.unsqueeze(1)).matmul(k.transpose(-2, -1));
   }
-  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    return FusedScores{kernels::Score::product, q.matmul(weight_.unsqueeze(1)), k};
+  std::optional<FusedSimilarity> fused() const override {
+    return FusedSimilarity{
+        kernels::Score::product, [this](const torch::Tensor& q, const torch::Tensor& k) {
+          const auto heads = q.unflatten(3, {weight_.size(1), weight_.size(2)}).transpose(2, 3);
+          const auto mapped = heads.matmul(weight_.unsqueeze(1));
+          return ScoreVectors{mapped.transpose(2, 3).flatten(3), k};
+        }};
   }
   // Xavier's start keeps the scale of q, so that of the dot product suits.
   double start_temperature(const AttentionShape& shape) const override {

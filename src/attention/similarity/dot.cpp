@@ -10,8 +10,8 @@ class Dot final : public Similarity {
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return q.matmul(k.transpose(-2, -1));
   }
-  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    return FusedScores{kernels::Score::product, q, k};
+  std::optional<FusedSimilarity> fused() const override {
+    return FusedSimilarity{kernels::Score::product};
   }
   double start_temperature(const AttentionShape& shape) const override {
     return std::sqrt(static_cast<double>(shape.head_width()));

@@ -10,8 +10,8 @@ class SiluDot final : public Similarity {
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     return at::silu(q.matmul(k.transpose(-2, -1)));
   }
-  std::optional<FusedScores> fused(const torch::Tensor& q, const torch::Tensor& k) const override {
-    return FusedScores{kernels::Score::silu_product, q, k};
+  std::optional<FusedSimilarity> fused() const override {
+    return FusedSimilarity{kernels::Score::silu_product};
   }
   double start_temperature(const AttentionShape& shape) const override {
     return std::sqrt(static_cast<double>(shape.head_width()));
