@@ -11,6 +11,7 @@
 #include "kernels/elementwise.hpp"
 #include "nn/device_copy.hpp"
 #include "nn/device_operations.hpp"
+#include "nn/new_tensor.hpp"
 #include "nn/torch_compat.hpp"
 
 namespace nas::nn {
@@ -44,7 +45,7 @@ template <class Map, class... In>
 torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
                      const In&... others) {
   const auto in = x.contiguous();
-  auto out = at::empty_like(in);
+  auto out = new_tensor(in.sizes(), in);
   const auto models = static_cast<std::int64_t>(masks.of_models.size());
   TORCH_CHECK(in.size(0) == models, models, " masks do not fit ", x.sizes());
   const std::int64_t elements = in.numel() / models;

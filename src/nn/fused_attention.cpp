@@ -7,6 +7,7 @@
 #include <torch/autograd.h>
 #include <torch/custom_class.h>
 
+#include "nn/new_tensor.hpp"
 #include "nn/scratch.hpp"
 
 namespace nas::nn {
@@ -121,7 +122,7 @@ void for_heads(const Call& call, const Run& run) {
 
 /// @param kept  (R, kept_size()); undefined: nothing is kept.
 torch::Tensor run_forward(const Call& call, const Inputs& inputs, const torch::Tensor& kept) {
-  auto output = at::empty(inputs.v().sizes(), inputs.v().options());
+  auto output = new_tensor(inputs.v().sizes(), inputs.v());
   AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "fused_attention", [&] {
     auto* kept_data = kept.defined() ? kept.data_ptr<scalar_t>() : nullptr;
     for_heads<scalar_t>(call, [&](auto r, auto begin, auto end, scalar_t* workspace) {
@@ -149,7 +150,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
   static torch::Tensor forward(AutogradContext* context, at::TensorList list,
                                const CallPointer& call) {
     const Inputs inputs(list);
-    const auto kept = at::empty({call->num_models(), call->kept_size()}, inputs.v().options());
+    const auto kept = new_tensor({call->num_models(), call->kept_size()}, inputs.v());
     auto saved = list.vec();
     saved.push_back(kept);
     context->save_for_backward(std::move(saved));
@@ -166,7 +167,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     const auto& call = static_cast<const Call&>(*capsule);
     const auto output = outer[0].contiguous();
     variable_list by_inputs;
-    for (const auto& input : list) by_inputs.push_back(at::empty(input.sizes(), input.options()));
+    for (const auto& input : list) by_inputs.push_back(new_tensor(input.sizes(), input));
     const Inputs by(by_inputs);
     const std::int64_t num_directions = inputs.have_directions() ? by.directions().size(0) : 0;
     const std::int64_t direction_size = call.num_heads() * call.width;

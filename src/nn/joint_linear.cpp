@@ -3,6 +3,7 @@
 #include <ATen/Dispatch.h>
 #include <torch/autograd.h>
 
+#include "nn/new_tensor.hpp"
 #include "nn/product.hpp"
 
 namespace nas::nn {
@@ -40,7 +41,7 @@ class JointLinear : public torch::autograd::Function<JointLinear> {
     const auto bias = given_bias.contiguous();
     const Sizes size(a, weight);
     variable_list out;
-    for (const auto& x : in) out.push_back(at::empty(size.of_result(x), x.options()));
+    for (const auto& x : in) out.push_back(new_tensor(size.of_result(x), x));
     AT_DISPATCH_FLOATING_TYPES(weight.scalar_type(), "joint_linear", [&] {
       for (std::int64_t r = 0; r < size.models; ++r) {
         const auto* w = weight.data_ptr<scalar_t>() + r * size.out * 2 * size.in;
@@ -64,9 +65,9 @@ class JointLinear : public torch::autograd::Function<JointLinear> {
     const std::array<torch::Tensor, 2> by_out{outer[0].contiguous(), outer[1].contiguous()};
     const Sizes size(saved[0], weight);
     variable_list by_in;
-    for (const auto& x : {saved[0], saved[1]}) by_in.push_back(at::empty(x.sizes(), x.options()));
-    const auto by_weight = at::empty(weight.sizes(), weight.options());
-    const auto by_bias = at::empty({size.models, size.out}, weight.options());
+    for (const auto& x : {saved[0], saved[1]}) by_in.push_back(new_tensor(x.sizes(), x));
+    const auto by_weight = new_tensor(weight.sizes(), weight);
+    const auto by_bias = new_tensor({size.models, size.out}, weight);
     AT_DISPATCH_FLOATING_TYPES(weight.scalar_type(), "joint_linear_backward", [&] {
       for (std::int64_t r = 0; r < size.models; ++r) {
         const auto of_in = r * size.m * size.in;

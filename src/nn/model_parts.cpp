@@ -11,6 +11,8 @@
 #include <torch/autograd.h>
 #include <torch/custom_class.h>
 
+#include "nn/new_tensor.hpp"
+
 namespace nas::nn {
 
 namespace {
@@ -43,7 +45,7 @@ std::int64_t num_models(const Groups& groups) {
 torch::Tensor empty_for(const torch::Tensor& x, std::int64_t models) {
   auto sizes = x.sizes().vec();
   sizes.front() = models;
-  return at::empty(sizes, x.options());
+  return new_tensor(sizes, x);
 }
 
 /// The bytes of one model's part of x.

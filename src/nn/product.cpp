@@ -8,6 +8,7 @@
 #include <torch/autograd.h>
 
 #include "nn/model_parts.hpp"
+#include "nn/new_tensor.hpp"
 
 namespace nas::nn {
 
@@ -57,7 +58,7 @@ class ExactLinear : public torch::autograd::Function<ExactLinear> {
     context->save_for_backward({x, weight});
     const auto bias = given_bias ? given_bias->contiguous() : torch::Tensor();
     if (given_bias) context->saved_data["bias_rows"] = bias_rows;
-    auto y = at::empty(with_last(x, weight.size(1)), x.options());
+    auto y = new_tensor(with_last(x, weight.size(1)), x);
     const LinearSizes size(x, weight);
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear", [&] {
       for (std::int64_t r = 0; r < size.models; ++r) {
@@ -78,8 +79,8 @@ class ExactLinear : public torch::autograd::Function<ExactLinear> {
     const auto& x = saved[0];
     const auto& weight = saved[1];
     const auto by_y = gradients[0].contiguous();
-    const auto by_x = at::empty(x.sizes(), x.options());
-    const auto by_weight = at::empty(weight.sizes(), x.options());
+    const auto by_x = new_tensor(x.sizes(), x);
+    const auto by_weight = new_tensor(weight.sizes(), x);
     const LinearSizes size(x, weight);
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear_backward", [&] {
       for (std::int64_t r = 0; r < size.models; ++r) {
@@ -108,7 +109,7 @@ class ExactLinear : public torch::autograd::Function<ExactLinear> {
   static torch::Tensor bias_gradient(const torch::Tensor& by_y, const LinearSizes& size,
                                      const std::vector<std::int64_t>& rows) {
     const auto biased = std::count_if(rows.begin(), rows.end(), [](auto row) { return row >= 0; });
-    auto by_bias = at::empty({biased, size.out}, by_y.options());
+    auto by_bias = new_tensor({biased, size.out}, by_y);
     AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "bias_gradient", [&] {
       at::parallel_for(0, size.models, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {

@@ -5,6 +5,7 @@
 #include <torch/autograd.h>
 
 #include "kernels/unit_vectors.hpp"
+#include "nn/new_tensor.hpp"
 
 namespace nas::nn {
 
@@ -19,11 +20,11 @@ class UnitVectors : public torch::autograd::Function<UnitVectors> {
   static variable_list forward(AutogradContext* context, const torch::Tensor& a,
                                const torch::Tensor& b, std::int64_t width) {
     const auto rows = a.numel() / width;
-    const auto inverse_lengths = at::empty({2, rows}, a.options());
+    const auto inverse_lengths = new_tensor({2, rows}, a);
     variable_list units;
     for (const auto& given : {a, b}) {
       const auto x = given.contiguous();
-      auto y = at::empty(x.sizes(), x.options());
+      auto y = new_tensor(x.sizes(), x);
       AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "unit_vectors", [&] {
         auto* inverse =
             inverse_lengths.data_ptr<scalar_t>() + static_cast<std::int64_t>(units.size()) * rows;
@@ -47,7 +48,7 @@ class UnitVectors : public torch::autograd::Function<UnitVectors> {
     for (std::size_t i = 0; i < 2; ++i) {
       const auto& y = saved[i];
       const auto gradient = gradients[i].contiguous();
-      auto by_x = at::empty(y.sizes(), y.options());
+      auto by_x = new_tensor(y.sizes(), y);
       AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "unit_vectors_backward", [&] {
         const auto* inverse = saved[2].data_ptr<scalar_t>() + static_cast<std::int64_t>(i) * rows;
         at::parallel_for(0, rows, kGrain, [&](std::int64_t begin, std::int64_t end) {
