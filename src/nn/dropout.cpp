@@ -44,7 +44,7 @@ template <class Map, class... In>
 torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
                      const In&... others) {
   const auto in = x.contiguous();
-  auto out = at::empty_like(in);
+  auto out = at::empty(in.sizes(), in.options());
   const auto models = static_cast<std::int64_t>(masks.of_models.size());
   TORCH_CHECK(in.size(0) == models, models, " masks do not fit ", x.sizes());
   const std::int64_t elements = in.numel() / models;

@@ -11,7 +11,7 @@
 namespace nas::nn {
 
 /// What the fused kernel computes raw scores of M models from: q and k (M, B, T, H d), whatever has
-/// been done to them before, and for Score::additive the directions v (M, d).
+/// been done to them before, and for Score::additive the directions v (M, ..., d).
 struct ScoreVectors {
   torch::Tensor q;
   torch::Tensor k;
@@ -39,7 +39,7 @@ struct ModelAttention {
 struct AttentionVectors {
   std::vector<torch::Tensor> q, k;  ///< each (M, B, T, H d)
   torch::Tensor v;                  ///< (R, B, T, H d)
-  torch::Tensor directions{};  ///< (N, d), of the models with additive scores; undefined: none has
+  torch::Tensor directions{};  ///< (N, ..., d), of models with additive scores; undefined: none has
 };
 
 /// Causal attention by blocks of queries, forward and backward (kernels/attention.hpp), of all

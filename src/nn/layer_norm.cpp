@@ -8,6 +8,7 @@
 
 #include "kernels/layer_norm.hpp"
 #include "nn/device_operations.hpp"
+#include "nn/scratch.hpp"
 
 namespace nas::nn {
 
@@ -40,6 +41,8 @@ struct Chunks {
     });
   }
 
+  [[nodiscard]] std::int64_t rows() const { return models * model_rows; }
+
   std::int64_t models;
   std::int64_t width;
   std::int64_t model_rows;
@@ -47,18 +50,16 @@ struct Chunks {
 };
 
 /// (R, D): the sums over each model's chunks, in their order.
-torch::Tensor sum_over_chunks(const torch::Tensor& sums, const Chunks& chunks) {
-  auto total = at::zeros({chunks.models, chunks.width}, sums.options());
-  AT_DISPATCH_FLOATING_TYPES(sums.scalar_type(), "sum_over_chunks", [&] {
-    at::parallel_for(0, chunks.models, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t chunk = begin * chunks.of_model; chunk < end * chunks.of_model; ++chunk) {
-        const auto* from = sums.data_ptr<scalar_t>() + chunk * chunks.width;
-        auto* to = total.data_ptr<scalar_t>() + chunk / chunks.of_model * chunks.width;
-        for (std::int64_t i = 0; i < chunks.width; ++i) to[i] += from[i];
-      }
-    });
+template <class Real>
+void add_up_chunks(const Real* by_chunk, const Chunks& chunks, Real* total) {
+  std::fill_n(total, chunks.models * chunks.width, Real{0});
+  at::parallel_for(0, chunks.models, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t chunk = begin * chunks.of_model; chunk < end * chunks.of_model; ++chunk) {
+      const auto* from = by_chunk + chunk * chunks.width;
+      auto* to = total + chunk / chunks.of_model * chunks.width;
+      for (std::int64_t i = 0; i < chunks.width; ++i) to[i] += from[i];
+    }
   });
-  return total;
 }
 
 class LayerNorm : public torch::autograd::Function<LayerNorm> {
@@ -70,46 +71,62 @@ class LayerNorm : public torch::autograd::Function<LayerNorm> {
     const auto weight = given_weight.contiguous();
     const auto bias = given_bias.contiguous();
     const Chunks chunks(x);
-    auto y = at::empty_like(x);
-    const auto means = at::empty({chunks.models * chunks.model_rows}, x.options());
-    const auto inverse_deviations = at::empty_like(means);
+    auto y = at::empty(x.sizes(), x.options());
+    const auto moments = at::empty({2, chunks.rows()}, x.options());
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
       chunks.for_each(
           [&](std::int64_t /*chunk*/, std::int64_t model, std::int64_t row, std::int64_t rows) {
-            kernels::layer_norm<scalar_t>(
-                {rows, chunks.width, x.data_ptr<scalar_t>() + row * chunks.width,
-                 weight.data_ptr<scalar_t>() + model * chunks.width},
-                bias.data_ptr<scalar_t>() + model * chunks.width, epsilon,
-                y.data_ptr<scalar_t>() + row * chunks.width,
-                {means.data_ptr<scalar_t>() + row, inverse_deviations.data_ptr<scalar_t>() + row});
+            kernels::layer_norm<scalar_t>(rows_of<scalar_t>(x, weight, chunks, model, row, rows),
+                                          bias.data_ptr<scalar_t>() + model * chunks.width, epsilon,
+                                          y.data_ptr<scalar_t>() + row * chunks.width,
+                                          moments_of<scalar_t>(moments, row));
           });
     });
-    context->save_for_backward({x, weight, means, inverse_deviations});
+    context->save_for_backward({x, weight, moments});
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto& x = saved[0];
+    const auto& weight = saved[1];
     const auto gradient = gradients[0].contiguous();
     const Chunks chunks(x);
-    const auto by_x = at::empty_like(x);
-    const auto by_weight = at::empty({chunks.models * chunks.of_model, chunks.width}, x.options());
-    const auto by_bias = at::empty_like(by_weight);
+    const auto by_x = at::empty(x.sizes(), x.options());
+    const auto by_weight = at::empty(weight.sizes(), x.options());
+    const auto by_bias = at::empty(weight.sizes(), x.options());
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
-      chunks.for_each(
-          [&](std::int64_t chunk, std::int64_t model, std::int64_t row, std::int64_t rows) {
-            kernels::layer_norm_backward<scalar_t>(
-                {rows, chunks.width, x.data_ptr<scalar_t>() + row * chunks.width,
-                 saved[1].data_ptr<scalar_t>() + model * chunks.width},
-                {saved[2].data_ptr<scalar_t>() + row, saved[3].data_ptr<scalar_t>() + row},
-                {gradient.data_ptr<scalar_t>() + row * chunks.width,
-                 by_x.data_ptr<scalar_t>() + row * chunks.width,
-                 by_weight.data_ptr<scalar_t>() + chunk * chunks.width,
-                 by_bias.data_ptr<scalar_t>() + chunk * chunks.width});
-          });
+      const auto size = chunks.models * chunks.of_model * chunks.width;
+      const Scratch<scalar_t> by_chunk(2 * size);  // of weights, then of biases
+      chunks.for_each([&](std::int64_t chunk, std::int64_t model, std::int64_t row,
+                          std::int64_t rows) {
+        const auto [means, inverse_deviations] = moments_of<scalar_t>(saved[2], row);
+        kernels::layer_norm_backward<scalar_t>(
+            rows_of<scalar_t>(x, weight, chunks, model, row, rows), {means, inverse_deviations},
+            {gradient.data_ptr<scalar_t>() + row * chunks.width,
+             by_x.data_ptr<scalar_t>() + row * chunks.width, by_chunk.data() + chunk * chunks.width,
+             by_chunk.data() + size + chunk * chunks.width});
+      });
+      add_up_chunks(by_chunk.data(), chunks, by_weight.data_ptr<scalar_t>());
+      add_up_chunks(by_chunk.data() + size, chunks, by_bias.data_ptr<scalar_t>());
     });
-    return {by_x, sum_over_chunks(by_weight, chunks), sum_over_chunks(by_bias, chunks), {}};
+    return {by_x, by_weight, by_bias, {}};
+  }
+
+ private:
+  template <class Real>
+  static kernels::LayerNormRows<Real> rows_of(const torch::Tensor& x, const torch::Tensor& weight,
+                                              const Chunks& chunks, std::int64_t model,
+                                              std::int64_t row, std::int64_t rows) {
+    return {rows, chunks.width, x.data_ptr<Real>() + row * chunks.width,
+            weight.data_ptr<Real>() + model * chunks.width};
+  }
+
+  /// From a row on. @param moments  (2, rows): means, inverse deviations.
+  template <class Real>
+  static kernels::RowMoments<Real> moments_of(const torch::Tensor& moments, std::int64_t row) {
+    auto* first = moments.data_ptr<Real>() + row;
+    return {first, first + moments.size(1)};
   }
 };
 

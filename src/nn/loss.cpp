@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include <ATen/Dispatch.h>
@@ -11,6 +12,7 @@
 #include "kernels/cross_entropy.hpp"
 #include "nn/device_operations.hpp"
 #include "nn/product.hpp"
+#include "nn/scratch.hpp"
 
 namespace nas::nn {
 
@@ -29,13 +31,17 @@ std::int64_t rows_at_once(const torch::Tensor& features, const torch::Tensor& em
   return std::max<std::int64_t>(kLogitBytes / bytes / kMultiple, 1) * kMultiple;
 }
 
-/// LibTorch's own losses say so, too.
+/// LibTorch's own losses say so, too. @param targets  contiguous.
 void require_targets_below(std::int64_t vocabulary, const torch::Tensor& targets) {
   if (targets.numel() == 0) return;
-  const auto largest = targets.max().item<std::int64_t>();
+  const auto* first = targets.data_ptr<std::int64_t>();
+  const auto largest = *std::max_element(first, first + targets.numel());
   TORCH_CHECK_INDEX(largest < vocabulary, "target ", largest, " must be below the vocabulary of ",
                     vocabulary);
 }
+
+/// (R, ..., D) as (R, N, D).
+torch::Tensor as_rows(const torch::Tensor& x) { return x.view({x.size(0), -1, x.size(-1)}); }
 
 /// What the output layers of an array are computed from, and where gradients go; undefined: none
 /// are asked for.
@@ -65,38 +71,38 @@ class ExactProducts {
   ExactProducts(const OutputLayer& layer, std::int64_t rows)
       : layer_(layer),
         row_size_(padded_row(layer.vocabulary())),
-        logits_(at::empty({rows, row_size_}, options())),
-        to_logits_(empty_packed(layer.width(), layer.vocabulary())) {
+        logits_(rows * row_size_),
+        to_logits_(kernels::packed_size(layer.width(), layer.vocabulary())) {
     if (!layer.by_features.defined()) return;
-    from_logits_ = empty_packed(layer.vocabulary(), layer.width());
-    features_ = empty_packed(rows, layer.width());
+    from_logits_.emplace(kernels::packed_size(layer.vocabulary(), layer.width()));
+    features_.emplace(kernels::packed_size(rows, layer.width()));
   }
 
   void take(std::int64_t model) {
     model_ = model;
     const Real* e = part(layer_.embedding);
-    kernels::pack<Real>({e, 1, width()}, width(), vocabulary(), data(to_logits_));
-    if (from_logits_.defined()) {
-      kernels::pack<Real>({e, width(), 1}, vocabulary(), width(), data(from_logits_));
+    kernels::pack<Real>({e, 1, width()}, width(), vocabulary(), to_logits_.data());
+    if (from_logits_) {
+      kernels::pack<Real>({e, width(), 1}, vocabulary(), width(), from_logits_->data());
     }
   }
 
   Real* logits(std::int64_t first, std::int64_t rows) {
     multiply_on_threads<Real>(rows, vocabulary(), width(),
                               {part(layer_.features) + first * width(), width(), 1},
-                              data(to_logits_), {}, data(logits_), row_size_);
-    return data(logits_);
+                              to_logits_.data(), {}, logits_.data(), row_size_);
+    return logits_.data();
   }
 
   void backward(std::int64_t first, std::int64_t rows) {
-    multiply_on_threads<Real>(rows, width(), vocabulary(), {data(logits_), row_size_, 1},
-                              data(from_logits_), {}, part(layer_.by_features) + first * width(),
+    multiply_on_threads<Real>(rows, width(), vocabulary(), {logits_.data(), row_size_, 1},
+                              from_logits_->data(), {}, part(layer_.by_features) + first * width(),
                               width());
     kernels::pack<Real>({part(layer_.features) + first * width(), width(), 1}, rows, width(),
-                        data(features_));
+                        features_->data());
     Real* by_embedding = part(layer_.by_embedding);
-    multiply_on_threads<Real>(vocabulary(), width(), rows, {data(logits_), 1, row_size_},
-                              data(features_), {by_embedding, width()}, by_embedding, width());
+    multiply_on_threads<Real>(vocabulary(), width(), rows, {logits_.data(), 1, row_size_},
+                              features_->data(), {by_embedding, width()}, by_embedding, width());
   }
 
   [[nodiscard]] std::int64_t row_size() const { return row_size_; }
@@ -107,22 +113,18 @@ class ExactProducts {
     const std::int64_t size = (vocabulary + 15) / 16 * 16;
     return size % 1024 == 0 ? size + 16 : size;
   }
-  [[nodiscard]] torch::TensorOptions options() const { return layer_.features.options(); }
-  [[nodiscard]] torch::Tensor empty_packed(std::int64_t k, std::int64_t n) const {
-    return at::empty({kernels::packed_size(k, n)}, options());
-  }
   [[nodiscard]] std::int64_t width() const { return layer_.width(); }
   [[nodiscard]] std::int64_t vocabulary() const { return layer_.vocabulary(); }
-  static Real* data(const torch::Tensor& tensor) { return tensor.data_ptr<Real>(); }
   /// Of the present model.
   [[nodiscard]] Real* part(const torch::Tensor& tensor) const {
-    return data(tensor) + model_ * tensor.stride(0);
+    return tensor.data_ptr<Real>() + model_ * tensor.stride(0);
   }
 
   const OutputLayer& layer_;
   std::int64_t model_ = 0;
   std::int64_t row_size_;
-  torch::Tensor logits_, to_logits_, from_logits_, features_;
+  Scratch<Real> logits_, to_logits_;
+  std::optional<Scratch<Real>> from_logits_, features_;  // for gradients
 };
 
 /// With factors rounded to bfloat16. @tparam Given  the type of the logits: theirs, as LibTorch and
@@ -198,10 +200,22 @@ void for_tokens(const OutputLayer& layer, Products& products, const Each& each, 
 std::vector<double> counts(const torch::Tensor& targets) {
   std::vector<double> count(static_cast<std::size_t>(targets.size(0)), 0.0);
   const auto* target = targets.data_ptr<std::int64_t>();
+  const auto per_model = targets.numel() / targets.size(0);
   for (std::int64_t i = 0; i < targets.numel(); ++i) {
-    if (target[i] >= 0) ++count[static_cast<std::size_t>(i / targets.size(1))];
+    if (target[i] >= 0) ++count[static_cast<std::size_t>(i / per_model)];
   }
   return count;
+}
+
+/// @param x  (R), any stride: the gradient of a sum has 0.
+bool all_ones(const torch::Tensor& x) {
+  return AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "all_ones", [&] {
+    const auto* first = x.data_ptr<scalar_t>();
+    for (std::int64_t r = 0; r < x.size(0); ++r) {
+      if (first[r * x.stride(0)] != 1) return false;
+    }
+    return true;
+  });
 }
 
 /// The losses with their gradients, on the CPU.
@@ -210,39 +224,46 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
                                const torch::Tensor& embedding, const torch::Tensor& targets,
                                NumericalMode mode) {
-    const OutputLayer layer{features, embedding, at::empty_like(features),
-                            at::zeros_like(embedding)};
+    const auto by_features = at::empty(features.sizes(), features.options());
+    const OutputLayer layer{as_rows(features), embedding, as_rows(by_features),
+                            at::zeros(embedding.sizes(), embedding.options())};
     const auto* target = targets.data_ptr<std::int64_t>();
     auto weights = counts(targets);
     for (auto& weight : weights) weight = 1.0 / weight;
-    const auto nll = at::empty({layer.models(), layer.tokens()}, at::TensorOptions(at::kDouble));
-    auto* nll_of = nll.data_ptr<double>();
+    std::vector<double> nll(static_cast<std::size_t>(targets.numel()));
     with_products(layer, mode, [&](auto&& products) {
       for_tokens(
           layer, products,
           [&](std::int64_t model, std::int64_t token, auto* logits) {
             const auto i = model * layer.tokens() + token;
-            nll_of[i] = kernels::cross_entropy_gradient(logits, layer.vocabulary(), target[i],
-                                                        weights[static_cast<std::size_t>(model)]);
+            nll[static_cast<std::size_t>(i)] = kernels::cross_entropy_gradient(
+                logits, layer.vocabulary(), target[i], weights[static_cast<std::size_t>(model)]);
           },
           [&](std::int64_t first, std::int64_t rows) { products.backward(first, rows); });
     });
-    context->save_for_backward({layer.by_features, layer.by_embedding});
-    auto losses = at::empty({layer.models()}, at::TensorOptions(at::kDouble));
-    for (std::int64_t model = 0; model < layer.models(); ++model) {
-      const auto* first = nll_of + model * layer.tokens();
-      losses.data_ptr<double>()[model] = std::accumulate(first, first + layer.tokens(), 0.0) *
-                                         weights[static_cast<std::size_t>(model)];
-    }
-    return losses.to(features.scalar_type());
+    context->save_for_backward({by_features, layer.by_embedding});
+    auto losses = at::empty({layer.models()}, features.options());
+    AT_DISPATCH_FLOATING_TYPES(losses.scalar_type(), "linear_cross_entropy", [&] {
+      for (std::int64_t model = 0; model < layer.models(); ++model) {
+        const auto first = nll.begin() + model * layer.tokens();
+        losses.data_ptr<scalar_t>()[model] =
+            static_cast<scalar_t>(std::accumulate(first, first + layer.tokens(), 0.0) *
+                                  weights[static_cast<std::size_t>(model)]);
+      }
+    });
+    return losses;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     // All 1 in every training: then nothing is to be done.
-    const bool ones = gradients[0].eq(1.0).all().item<bool>();
-    const auto factors = gradients[0].view({-1, 1, 1});
-    return {ones ? saved[0] : saved[0] * factors, ones ? saved[1] : saved[1] * factors, {}, {}};
+    if (all_ones(gradients[0])) return {saved[0], saved[1], {}, {}};
+    const auto times_factors = [&](const torch::Tensor& x) {
+      std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
+      sizes.front() = x.size(0);
+      return x * gradients[0].view(sizes);
+    };
+    return {times_factors(saved[0]), times_factors(saved[1]), {}, {}};
   }
 };
 
@@ -252,18 +273,19 @@ torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::T
                                    const torch::Tensor& targets, NumericalMode mode) {
   const auto* device = device_operations(features.device());
   if (mode != NumericalMode::reference && device != nullptr) {
-    return device->linear_cross_entropy(features.contiguous(), embedding.contiguous(),
-                                        targets.contiguous(), mode);
+    return device->linear_cross_entropy(as_rows(features.contiguous()), embedding.contiguous(),
+                                        targets.contiguous().flatten(1), mode);
   }
   if (mode != NumericalMode::reference && features.device().is_cpu()) {
-    require_targets_below(embedding.size(1), targets);
-    return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(),
-                                     targets.contiguous(), mode);
+    const auto wanted = targets.contiguous();
+    require_targets_below(embedding.size(1), wanted);
+    return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(), wanted, mode);
   }
-  const auto logits = linear(features, embedding, {}, mode);
+  const auto logits = linear(features.flatten(1, -2), embedding, {}, mode);
+  const auto wanted = targets.flatten(1);
   const auto nll =
-      at::log_softmax(logits, -1).gather(2, targets.clamp_min(0).unsqueeze(2)).squeeze(2).neg();
-  const auto scored = targets.ge(0);
+      at::log_softmax(logits, -1).gather(2, wanted.clamp_min(0).unsqueeze(2)).squeeze(2).neg();
+  const auto scored = wanted.ge(0);
   return nll.masked_fill(scored.logical_not(), 0.0).sum(1) / scored.sum(1);
 }
 
@@ -278,8 +300,8 @@ TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& emb
   TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
                      at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
   if (mode != NumericalMode::reference && features.device().is_cpu()) {
-    require_targets_below(embedding.size(1), targets);
     const auto wanted = targets.contiguous();
+    require_targets_below(embedding.size(1), wanted);
     with_products(layer, mode, [&](auto&& products) {
       for_tokens(
           layer, products,

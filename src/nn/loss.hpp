@@ -14,10 +14,9 @@ namespace nas::nn {
 /// output layer costs besides its products. No model's loss depends on the others. Not for second
 /// derivatives.
 ///
-/// @param features   H, (R, N, D).   @param embedding  E, (R, V, D).
-/// @param targets    (R, N) int64, below V (on a device unchecked: that would make the host wait);
-///                   below 0 where nothing is asked. At least one of each
-///                   model is not.
+/// @param features   H, (R, ..., D).   @param embedding  E, (R, V, D).
+/// @param targets    (R, ...) int64, below V (on a device unchecked: that would make the host
+///                   wait); below 0 where nothing is asked. At least one of each model is not.
 /// @return (R).
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
                                    const torch::Tensor& targets, NumericalMode mode);

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "nn/attention.hpp"
-#include "nn/device_operations.hpp"
+#include "nn/embedding.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/parameter.hpp"
 #include "nn/product.hpp"
@@ -147,18 +147,6 @@ struct TransformerArray::Impl {
     final_norm = std::make_unique<LayerNorm>(scope.child("final_norm"), common.width);
   }
 
-  /// Rows of the embedding matrices, one matrix after the other.
-  torch::Tensor embedded(const torch::Tensor& tokens) const {
-    const auto* device = device_operations(tokens.device());
-    if (device != nullptr && mode != NumericalMode::reference) {
-      return device->embedded(embedding, tokens);
-    }
-    const auto models = embedding.size(0);
-    const auto first =
-        at::arange(models, tokens.options()).mul_(embedding.size(1)).view({models, 1, 1});
-    return at::embedding(embedding.flatten(0, 1), tokens + first);
-  }
-
   std::vector<Architecture> architectures;
   NumericalMode mode;
   std::vector<Parameter> parameters;
@@ -193,8 +181,7 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
                                 ", must be (R, B, T) with R = " + std::to_string(num_models()) +
                                 " and T <= context = " + std::to_string(common.context));
   }
-  const auto positions = impl_->positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
-  auto stream = dropout(impl_->embedded(tokens) + positions,
+  auto stream = dropout(embed(tokens, impl_->embedding, impl_->positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
   for (auto& block : impl_->blocks) stream = block.forward(stream, pass);
   return (*impl_->final_norm)(stream);
@@ -206,8 +193,7 @@ torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& 
 
 torch::Tensor TransformerArray::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                                      const Pass& pass) {
-  return linear_cross_entropy(features(tokens, pass).flatten(1, 2), impl_->embedding,
-                              targets.flatten(1), impl_->mode);
+  return linear_cross_entropy(features(tokens, pass), impl_->embedding, targets, impl_->mode);
 }
 
 TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {

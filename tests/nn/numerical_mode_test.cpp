@@ -22,6 +22,7 @@
 #include "kernels/unit_vectors.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
+#include "nn/embedding.hpp"
 #include "nn/loss.hpp"
 #include "nn/product.hpp"
 #include "nn/transformer.hpp"
@@ -465,6 +466,42 @@ TEST(UnitVectors, NaNStaysNaN) {
     float inverse_length = 0.0F;
     kernels::unit_vectors(1, 20, x.data_ptr<float>(), y.data_ptr<float>(), &inverse_length);
     EXPECT_TRUE(y.isnan().all().item<bool>()) << position;
+  }
+}
+
+TEST(Embedding, EqualsTheReference) {
+  auto generator = at::detail::createCPUGenerator(5);
+  const auto draw = [&](at::IntArrayRef sizes) {
+    return at::empty(sizes, at::TensorOptions(at::kDouble))
+        .normal_(0, 1, generator)
+        .requires_grad_(true);
+  };
+  const auto embedding = draw({2, 11, 5});
+  const auto positions = draw({2, 9, 5});  // two more than there are tokens
+  const auto weight = draw({2, 3, 7, 5}).detach();
+  auto tokens = at::randint(10, {2, 3, 7}, generator, at::TensorOptions(at::kLong));
+  const auto gradients = [&](NumericalMode mode) {
+    const auto y = embed(tokens, embedding, positions, mode);
+    auto by = torch::autograd::grad({(y * weight).sum()}, {embedding, positions});
+    by.push_back(y);
+    return by;
+  };
+  const auto exact = gradients(NumericalMode::exact);
+  const auto reference = gradients(NumericalMode::reference);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_TRUE(exact[i].allclose(reference[i], 1e-14, 1e-14)) << i;
+  }
+  for (const std::int64_t wrong : {-1, 11}) {
+    tokens[1][2][6].fill_(wrong);
+    try {
+      embed(tokens, embedding, positions, NumericalMode::exact);
+      FAIL() << wrong;
+    } catch (const c10::IndexError& error) {
+      EXPECT_NE(
+          std::string(error.what()).find("token " + std::to_string(wrong) + " must be in [0, 11)"),
+          std::string::npos)
+          << error.what();
+    }
   }
 }
 

@@ -90,11 +90,11 @@ class Additive final : public Similarity {
     });
   }
   std::optional<FusedSimilarity> fused() const override {
-    return FusedSimilarity{
-        kernels::Score::additive, [this](const torch::Tensor& q, const torch::Tensor& k) {
-          auto terms = joint_linear(q, k, weight_, bias_, mode_);
-          return ScoreVectors{std::move(terms[0]), std::move(terms[1]), v_.squeeze(1)};
-        }};
+    return FusedSimilarity{kernels::Score::additive,
+                           [this](const torch::Tensor& q, const torch::Tensor& k) {
+                             auto terms = joint_linear(q, k, weight_, bias_, mode_);
+                             return ScoreVectors{std::move(terms[0]), std::move(terms[1]), v_};
+                           }};
   }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
 

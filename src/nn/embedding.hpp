@@ -1,0 +1,22 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include "core/numerical_mode.hpp"
+
+namespace nas::nn {
+
+/// The vectors of tokens with those of their positions, in an array of R models:
+///
+///   y_rbt = E_r[token_rbt] + P_r[t]
+///
+/// One operation on the CPU, outside mode `reference`, with gradients summed in the order of the
+/// tokens; not for second derivatives.
+///
+/// @param tokens     (R, B, T) int64, in [0, V) (on a device unchecked).
+/// @param embedding  E, (R, V, D).   @param positions  P, (R, L, D), T <= L.
+/// @return (R, B, T, D).
+torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
+                    const torch::Tensor& positions, NumericalMode mode);
+
+}  // namespace nas::nn
