@@ -203,25 +203,16 @@ void AttentionLayer::set_up_kernel() {
       attention_[static_cast<std::size_t>(r)].normalization = *normalization->fused();
     }
   }
-  std::optional<std::size_t> unchanged;  // the part of vectors as they are
   std::int64_t num_directions = 0;
   for (const auto& [models, similarity] : similarities_) {
-    const auto [score, vectors] = *similarity->fused();
-    auto part = vectors ? std::nullopt : unchanged;
-    if (!part) {
-      part = vectors_.size();
-      vectors_.push_back(vectors);
-      vector_models_.emplace_back();
-      if (!vectors) unchanged = part;
-    }
+    auto fused = *similarity->fused();
+    maps_.push_back({models, std::move(fused.map)});
     for (const auto r : models) {
       auto& model = attention_[static_cast<std::size_t>(r)];
-      model.score = score;
-      model.part = *part;
-      model.place = static_cast<std::int64_t>(vector_models_[*part].size());
-      if (score == kernels::Score::additive) model.direction = num_directions++;
-      vector_models_[*part].push_back(r);
+      model.score = fused.score;
+      if (fused.direction.defined()) model.direction = num_directions++;
     }
+    if (fused.direction.defined()) directions_.push_back(std::move(fused.direction));
   }
 }
 
@@ -364,26 +355,16 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
                                           const torch::Tensor& v,
                                           const torch::Tensor& inverse_temperature,
                                           const Masks& masks) {
-  auto parts = split_models({q, k}, vector_models_);
-  AttentionVectors vectors{std::move(parts[0]), std::move(parts[1]), v};
-  std::vector<torch::Tensor> directions;
-  for (std::size_t part = 0; part < vectors_.size(); ++part) {
-    if (!vectors_[part]) continue;
-    auto made = vectors_[part](vectors.q[part], vectors.k[part]);
-    vectors.q[part] = std::move(made.q);
-    vectors.k[part] = std::move(made.k);
-    if (made.direction.defined()) directions.push_back(std::move(made.direction));
-  }
-  if (!directions.empty()) {
-    vectors.directions = directions.size() == 1 ? directions.front() : at::cat(directions);
+  auto [mapped_q, mapped_k] = score_vectors(q, k, maps_, v.size(3) / num_heads_);
+  AttentionVectors vectors{std::move(mapped_q), std::move(mapped_k), v};
+  if (!directions_.empty()) {
+    vectors.directions = directions_.size() == 1 ? directions_.front() : at::cat(directions_);
   }
   auto models = attention_;
   for (std::size_t r = 0; r < models.size(); ++r) models[r].dropout = masks.of_models[r];
   if (const auto* device = device_operations(q.device())) {
-    return device->attention(described(models, masks.any_drops(), q.device()), masks,
-                             join_models(vectors.q, vector_models_),
-                             join_models(vectors.k, vector_models_), v, vectors.directions,
-                             inverse_temperature);
+    return device->attention(described(models, masks.any_drops(), q.device()), masks, vectors.q,
+                             vectors.k, v, vectors.directions, inverse_temperature);
   }
   return fused_attention(models, vectors, inverse_temperature);
 }

@@ -262,9 +262,8 @@ class AttentionLayer {
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   Groups<Similarity> similarities_;
   std::vector<ModelAttention> attention_;  ///< in the fused kernel, without dropout
-  /// What is made of q and k there, and of which models; those that it leaves as they are together.
-  std::vector<Models> vector_models_;
-  std::vector<decltype(FusedSimilarity::vectors)> vectors_;
+  std::vector<MappedModels> maps_;         ///< of q and k there
+  std::vector<torch::Tensor> directions_;  ///< of similarities that have some
   Groups<Normalization> normalizations_;
   Groups<Gating> gatings_;
   Groups<Temperature> temperatures_;

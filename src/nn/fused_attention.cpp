@@ -38,40 +38,36 @@ struct Call : torch::CustomClassHolder {
   }
   [[nodiscard]] std::int64_t kept_size() const { return weights_size() + num_heads() * tokens; }
 
-  /// Those at a place of (M, B, T, H d), heads side by side.
+  /// Those of model r in (R, B, T, H d), heads side by side.
   template <class Real>
-  [[nodiscard]] kernels::HeadVectors<Real> vectors(const torch::Tensor& x,
-                                                   std::int64_t place) const {
-    return {x.data_ptr<std::remove_const_t<Real>>() + place * model_size(), tokens * heads * width,
+  [[nodiscard]] kernels::HeadVectors<Real> vectors(const torch::Tensor& x, std::int64_t r) const {
+    return {x.data_ptr<std::remove_const_t<Real>>() + r * model_size(), tokens * heads * width,
             width, heads * width};
   }
 };
 using CallPointer = c10::intrusive_ptr<Call>;
 
-/// The tensors of a call in one list: values, inverse temperature, the parts' q, their k, and the
-/// directions, where there are some.
+/// The tensors of a call in one list.
 class Inputs {
  public:
-  explicit Inputs(at::TensorList list) : list_(list), parts_((list.size() - 2) / 2) {}
+  explicit Inputs(at::TensorList list) : list_(list) {}
 
   static variable_list list(const AttentionVectors& vectors, const torch::Tensor& temperature) {
-    variable_list list{vectors.v.contiguous(), temperature};
-    for (const auto& q : vectors.q) list.push_back(q.contiguous());
-    for (const auto& k : vectors.k) list.push_back(k.contiguous());
+    variable_list list{vectors.q.contiguous(), vectors.k.contiguous(), vectors.v.contiguous(),
+                       temperature};
     if (vectors.directions.defined()) list.push_back(vectors.directions.contiguous());
     return list;
   }
 
-  [[nodiscard]] const torch::Tensor& v() const { return list_[0]; }
-  [[nodiscard]] const torch::Tensor& inverse_temperature() const { return list_[1]; }
-  [[nodiscard]] const torch::Tensor& q(std::size_t part) const { return list_[2 + part]; }
-  [[nodiscard]] const torch::Tensor& k(std::size_t part) const { return list_[2 + parts_ + part]; }
-  [[nodiscard]] bool have_directions() const { return list_.size() % 2 == 1; }
-  [[nodiscard]] const torch::Tensor& directions() const { return list_.back(); }
+  [[nodiscard]] const torch::Tensor& q() const { return list_[0]; }
+  [[nodiscard]] const torch::Tensor& k() const { return list_[1]; }
+  [[nodiscard]] const torch::Tensor& v() const { return list_[2]; }
+  [[nodiscard]] const torch::Tensor& inverse_temperature() const { return list_[3]; }
+  [[nodiscard]] bool have_directions() const { return list_.size() == 5; }
+  [[nodiscard]] const torch::Tensor& directions() const { return list_[4]; }
 
  private:
   at::TensorList list_;
-  std::size_t parts_;
 };
 
 /// @param kept  where a model's weights and statistics are kept for the backward pass; null: they
@@ -88,8 +84,8 @@ kernels::Attention<Real> attention_of(const Call& call, std::int64_t r, const In
   attention.width = call.width;
   attention.score = model.score;
   attention.normalization = model.normalization.kernel<Real>();
-  attention.q = call.vectors<const Real>(inputs.q(model.part), model.place);
-  attention.k = call.vectors<const Real>(inputs.k(model.part), model.place);
+  attention.q = call.vectors<const Real>(inputs.q(), r);
+  attention.k = call.vectors<const Real>(inputs.k(), r);
   attention.v = call.vectors<const Real>(inputs.v(), r);
   if (model.direction >= 0) {
     attention.direction = inputs.directions().data_ptr<Real>() + model.direction * call.width;
@@ -176,8 +172,8 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
         const auto& model = call.models[static_cast<std::size_t>(r)];
         kernels::AttentionGradients<scalar_t> gradients;
         gradients.output = call.vectors<const scalar_t>(output, r);
-        gradients.q = call.vectors<scalar_t>(by.q(model.part), model.place);
-        gradients.k = call.vectors<scalar_t>(by.k(model.part), model.place);
+        gradients.q = call.vectors<scalar_t>(by.q(), r);
+        gradients.k = call.vectors<scalar_t>(by.k(), r);
         gradients.v = call.vectors<scalar_t>(by.v(), r);
         gradients.inverse_temperature =
             by.inverse_temperature().data_ptr<scalar_t>() + r * call.num_heads() * call.tokens;
@@ -202,16 +198,12 @@ void require_fitting(const std::vector<ModelAttention>& models, const AttentionV
                      const torch::Tensor& inverse_temperature) {
   const auto& v = vectors.v;
   TORCH_CHECK(v.dim() == 4 && v.size(0) == static_cast<std::int64_t>(models.size()) &&
+                  vectors.q.sizes() == v.sizes() && vectors.k.sizes() == v.sizes() &&
                   inverse_temperature.dim() == 5 && v.size(3) % inverse_temperature.size(2) == 0,
-              "attention of ", models.size(), " models has values ", v.sizes(),
-              " and temperatures ", inverse_temperature.sizes(),
-              ", must be (R, B, T, H d) and (R, B, H, T, 1)");
+              "attention of ", models.size(), " models has q ", vectors.q.sizes(), ", k ",
+              vectors.k.sizes(), ", values ", v.sizes(), " and temperatures ",
+              inverse_temperature.sizes(), ", must be (R, B, T, H d) and (R, B, H, T, 1)");
   for (const auto& model : models) {
-    const auto& q = vectors.q.at(model.part);
-    TORCH_CHECK(q.sizes() == vectors.k.at(model.part).sizes() && model.place < q.size(0) &&
-                    q.sizes().slice(1) == v.sizes().slice(1),
-                "attention has q ", q.sizes(), ", k ", vectors.k.at(model.part).sizes(),
-                ", values ", v.sizes(), ", must be of one size but for the models");
     const bool additive = model.score == kernels::Score::additive;
     const auto width = v.size(3) / inverse_temperature.size(2);
     TORCH_CHECK(additive == (model.direction >= 0) &&

@@ -1,28 +1,20 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include <torch/types.h>
 
 #include "kernels/attention.hpp"
+#include "nn/score_vectors.hpp"
 
 namespace nas::nn {
 
-/// What the fused kernel computes raw scores of M models from: q and k (M, B, T, H d), whatever has
-/// been done to them before, and for Score::additive the directions v (M, ..., d).
-struct ScoreVectors {
-  torch::Tensor q;
-  torch::Tensor k;
-  torch::Tensor direction{};
-};
-
-/// A similarity in the fused kernel: a score of what `vectors` makes of the models' q and k; of q
-/// and k as they are, where there is no such function.
+/// A similarity in the fused kernel: a score of the mapped q and k.
 struct FusedSimilarity {
   kernels::Score score = kernels::Score::product;
-  std::function<ScoreVectors(const torch::Tensor& q, const torch::Tensor& k)> vectors{};
+  VectorMap map{};
+  torch::Tensor direction{};  ///< v of Score::additive, (M, ..., d), of the module's M models
 };
 
 /// What the fused kernel does for one model of an array.
@@ -30,15 +22,12 @@ struct ModelAttention {
   kernels::Score score = kernels::Score::product;
   kernels::RowNormalization normalization{};
   kernels::Dropout dropout{};
-  std::size_t part = 0;         ///< which of the parts has its q and k,
-  std::int64_t place = 0;       ///< and where
   std::int64_t direction = -1;  ///< its row of the directions; -1: it has none
 };
 
-/// The vectors of an array in parts, each with those of some models.
+/// The vectors of an array, (R, B, T, H d) each.
 struct AttentionVectors {
-  std::vector<torch::Tensor> q, k;  ///< each (M, B, T, H d)
-  torch::Tensor v;                  ///< (R, B, T, H d)
+  torch::Tensor q, k, v;
   torch::Tensor directions{};  ///< (N, ..., d), of models with additive scores; undefined: none has
 };
 

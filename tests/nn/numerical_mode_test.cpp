@@ -25,8 +25,8 @@
 #include "nn/embedding.hpp"
 #include "nn/loss.hpp"
 #include "nn/product.hpp"
+#include "nn/score_vectors.hpp"
 #include "nn/transformer.hpp"
-#include "nn/unit_vectors.hpp"
 
 namespace nas::nn {
 namespace {
@@ -278,13 +278,10 @@ TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
     const auto k = q.flip(2) * -0.9;
     const auto v = at::linspace(-1, 1, 8, options);
     const auto values = at::eye(40, options).expand({1, 2, 40, 40});
-    const auto weights =
-        fused_attention({{kernels::Score::additive, kernels::softmax(), {}, 0, 0, 0}},
-                        {{side_by_side(q)},
-                         {side_by_side(k)},
-                         side_by_side(values.narrow(3, 0, 8)),
-                         v.unsqueeze(0)},
-                        at::ones({1, 1, 2, 40, 1}, options))[0];
+    const auto weights = fused_attention(
+        {{kernels::Score::additive, kernels::softmax(), {}, 0}},
+        {side_by_side(q), side_by_side(k), side_by_side(values.narrow(3, 0, 8)), v.unsqueeze(0)},
+        at::ones({1, 1, 2, 40, 1}, options))[0];
     const auto raw = (q.unsqueeze(3) + k.unsqueeze(2)).tanh().matmul(v);
     const auto expected = softmax_over(raw, at::ones({40, 40}, at::TensorOptions(at::kBool)).tril())
                               .matmul(values.narrow(3, 0, 8))
@@ -439,7 +436,8 @@ TEST(UnitVectors, AreThoseOfTheFormula) {
       q.requires_grad_(true);
       k.requires_grad_(true);
       const auto weight = draw();
-      const auto given = unit_vectors(q, k, width);
+      const auto given =
+          score_vectors(q, k, {{first_models(q.size(0)), {.kind = VectorMap::Kind::unit}}}, width);
       (given[0] * weight + given[1] * weight.flip(1)).sum().backward();
       const auto by_operations = [&](const torch::Tensor& x) {
         return unit(x.view({2, 3, 7, 2, width})).flatten(3);

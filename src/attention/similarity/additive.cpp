@@ -3,7 +3,6 @@
 #include <torch/autograd.h>
 
 #include "nn/attention.hpp"
-#include "nn/joint_linear.hpp"
 
 namespace nas::nn {
 namespace {
@@ -84,17 +83,15 @@ class Additive final : public Similarity {
   }
 
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
-    const auto terms = joint_linear(q, k, weight_, bias_, mode_);
+    const auto terms = pair_terms(q, k, weight_, bias_, mode_);
     return for_each_model(q.size(0), [&](std::int64_t m) {
       return AdditiveScores::apply(terms[0][m], terms[1][m], v_[m].view(-1));
     });
   }
   std::optional<FusedSimilarity> fused() const override {
-    return FusedSimilarity{kernels::Score::additive,
-                           [this](const torch::Tensor& q, const torch::Tensor& k) {
-                             auto terms = joint_linear(q, k, weight_, bias_, mode_);
-                             return ScoreVectors{std::move(terms[0]), std::move(terms[1]), v_};
-                           }};
+    return FusedSimilarity{.score = kernels::Score::additive,
+                           .map = {.kind = VectorMap::Kind::pair, .weight = weight_, .bias = bias_},
+                           .direction = v_};
   }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
 

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "nn/attention.hpp"
@@ -17,12 +18,12 @@ class Bilinear final : public Similarity {
     return q.matmul(weight_.unsqueeze(1)).matmul(k.transpose(-2, -1));
   }
   std::optional<FusedSimilarity> fused() const override {
-    return FusedSimilarity{
-        kernels::Score::product, [this](const torch::Tensor& q, const torch::Tensor& k) {
-          const auto heads = q.unflatten(3, {weight_.size(1), weight_.size(2)}).transpose(2, 3);
-          const auto mapped = heads.matmul(weight_.unsqueeze(1));
-          return ScoreVectors{mapped.transpose(2, 3).flatten(3), k};
-        }};
+    const auto map = [this](const torch::Tensor& q, const torch::Tensor& k) {
+      const auto heads = q.unflatten(3, {weight_.size(1), weight_.size(2)}).transpose(2, 3);
+      const auto mapped = heads.matmul(weight_.unsqueeze(1));
+      return std::array{mapped.transpose(2, 3).flatten(3), k};
+    };
+    return FusedSimilarity{.map = {.kind = VectorMap::Kind::own, .function = map}};
   }
   // Xavier's start keeps the scale of q, so that of the dot product suits.
   double start_temperature(const AttentionShape& shape) const override {

@@ -1,0 +1,219 @@
+// What a training step gives to a device and takes from it, on LibTorch's device "meta", whose
+// tensors have sizes and no numbers: reading one is an error, and so is mixing them with tensors of
+// the CPU.
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+#include <torch/library.h>
+#include <torch/types.h>
+
+#include "array_step.hpp"
+#include "nn/device_operations.hpp"
+
+namespace nas::nn {
+namespace {
+
+torch::Tensor index_select_on_meta(const torch::Tensor& x, std::int64_t dimension,
+                                   const torch::Tensor& index) {
+  auto sizes = x.sizes().vec();
+  sizes[static_cast<std::size_t>(dimension)] = index.numel();
+  return at::empty(sizes, x.options());
+}
+
+torch::Tensor& abs_on_meta(const torch::Tensor& x, torch::Tensor& out) {
+  out.resize_(x.sizes());
+  return out;
+}
+
+torch::Tensor where_on_meta(const torch::Tensor& /*condition*/, const torch::Tensor& a,
+                            const torch::Tensor& b) {
+  return at::empty((a.dim() > 0 ? a : b).sizes(), b.options());
+}
+
+/// LibTorch 1.13 lacks these for "meta".
+template <class Kernel>
+void provide(const char* name, const char* overload, Kernel kernel) {
+  const auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
+  if (operation.hasKernelForDispatchKey(c10::DispatchKey::Meta)) return;
+  static std::vector<std::unique_ptr<torch::Library>> libraries;
+  libraries.push_back(std::make_unique<torch::Library>(torch::Library::IMPL, "aten",
+                                                       c10::DispatchKey::Meta, __FILE__, __LINE__));
+  const std::string text = name + (*overload == 0 ? std::string() : "." + std::string(overload));
+  libraries.back()->impl(text.c_str(), kernel);
+}
+
+/// Tensors of the right sizes, made of all that are given.
+class MetaOperations final : public DeviceOperations {
+ public:
+  [[nodiscard]] torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) const override {
+    return x * factor(masks);
+  }
+  [[nodiscard]] torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
+                                          const Masks& masks) const override {
+    return residual + x * factor(masks);
+  }
+  [[nodiscard]] torch::Tensor dropped_gelu(const torch::Tensor& x,
+                                           const Masks& masks) const override {
+    return x * factor(masks);
+  }
+  [[nodiscard]] torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                                         const torch::Tensor& bias,
+                                         double /*epsilon*/) const override {
+    return x * (weight + bias).view({x.size(0), 1, 1, x.size(-1)});
+  }
+  [[nodiscard]] torch::Tensor embedded(const torch::Tensor& matrices,
+                                       const torch::Tensor& tokens) const override {
+    return matrices.sum(1).view({matrices.size(0), 1, 1, -1}) * tokens.unsqueeze(-1);
+  }
+  [[nodiscard]] torch::Tensor linear_cross_entropy(const torch::Tensor& features,
+                                                   const torch::Tensor& embedding,
+                                                   const torch::Tensor& targets,
+                                                   NumericalMode /*mode*/) const override {
+    return (features.bmm(embedding.transpose(1, 2)) * targets.unsqueeze(-1)).sum({1, 2});
+  }
+  [[nodiscard]] TokenScores score_tokens(const torch::Tensor& /*features*/,
+                                         const torch::Tensor& /*embedding*/,
+                                         const torch::Tensor& targets,
+                                         NumericalMode /*mode*/) const override {
+    return {targets, targets};
+  }
+  [[nodiscard]] bool attention_fits(const torch::Tensor& /*q*/,
+                                    std::int64_t /*heads*/) const override {
+    return true;
+  }
+  void gated_sum(const GatedSums& sums, const GatedTensors& terms, const torch::Tensor& logits,
+                 const torch::Tensor& out) const override {
+    expect_here(sums.on_device);
+    for (const auto& term : terms) expect_here(term);
+    expect_here(logits);
+    expect_here(out);
+  }
+  void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
+                          const torch::Tensor& logits, const torch::Tensor& by_sum,
+                          const GatedTensors& by_terms,
+                          const torch::Tensor& by_logits) const override {
+    gated_sum(sums, terms, logits, by_sum);
+    gated_sum(sums, by_terms, by_logits, by_sum);
+  }
+  [[nodiscard]] bool has_form_of(
+      const kernels::RowNormalization& /*normalization*/) const override {
+    return true;
+  }
+  [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
+                                        torch::Device device) const override {
+    return at::empty({static_cast<std::int64_t>(models.size())},
+                     at::TensorOptions(at::kFloat).device(device));
+  }
+  [[nodiscard]] torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
+                                        const torch::Tensor& q, const torch::Tensor& k,
+                                        const torch::Tensor& v, const torch::Tensor& directions,
+                                        const torch::Tensor& inverse_temperature) const override {
+    for (const auto& tensor : {models, q, k, v, directions, inverse_temperature}) {
+      expect_here(tensor);
+    }
+    auto temperature = inverse_temperature.squeeze(-1).transpose(2, 3).sum(-1, true);
+    auto scores = q * k * temperature * models.view({-1, 1, 1, 1});
+    if (masks.any_drops()) scores = scores * masks.seeds.view({-1, 1, 1, 1});
+    if (directions.defined() && directions.numel() > 0) scores = scores * directions.sum();
+    return scores * v;
+  }
+  [[nodiscard]] std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> /*parameters*/,
+                                                   std::int64_t /*models*/) const override {
+    return nullptr;
+  }
+  void begin_step(const StepTables& /*tables*/, const StepNumbers& /*current*/) const override {}
+  void read_batches(const DeviceWindows& /*windows*/, const DeviceOrders& /*orders*/,
+                    const torch::Tensor& /*input*/,
+                    const torch::Tensor& /*target*/) const override {}
+  void advance(const torch::Tensor& /*counters*/) const override {}
+  [[nodiscard]] std::unique_ptr<DeviceGraph> graph(torch::Device /*device*/) const override {
+    return nullptr;
+  }
+
+ private:
+  static void expect_here(const torch::Tensor& tensor) {
+    TORCH_CHECK(!tensor.defined() || tensor.is_meta(), "a tensor of ", tensor.device());
+  }
+  static torch::Tensor factor(const Masks& masks) {
+    return masks.any_drops() ? masks.seeds.sum() : at::ones({}, at::kMeta);
+  }
+};
+
+/// As long as it lives, operations that mix tensors of the CPU, other than single numbers, with
+/// those of a device are noted.
+class Watch {
+ public:
+  Watch() {
+    noted().clear();
+    handle_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback([](const at::RecordFunction& operation)
+                                       -> std::unique_ptr<at::ObserverContext> {
+          bool host = false;
+          bool device = false;
+          for (const auto& input : operation.inputs()) {
+            if (!input.isTensor() || !input.toTensor().defined()) continue;
+            const auto& tensor = input.toTensor();
+            host = host || (tensor.device().is_cpu() && tensor.dim() > 0);
+            device = device || tensor.is_meta();
+          }
+          if (host) noted().insert(operation.name());
+          return nullptr;
+        }).needsInputs(true));
+  }
+  ~Watch() { at::removeCallback(handle_); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  static std::set<std::string>& noted() {
+    static std::set<std::string> names;
+    return names;
+  }
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+void step(TransformerArray& models) {
+  const auto here = at::TensorOptions(at::kLong).device(at::kMeta);
+  const auto& common = models.architectures().front();
+  const auto tokens = at::empty({models.num_models(), 2, common.context}, here);
+  const Pass pass{
+      .training = true, .seeds = {}, .device_seeds = at::empty({models.num_models()}, here)};
+  models.loss(tokens, tokens, pass).sum().backward();
+  for (const auto& parameter : models.parameters()) {
+    auto handle = parameter.tensor;
+    ASSERT_TRUE(handle.grad().defined()) << parameter.name;
+    ASSERT_TRUE(handle.grad().is_meta()) << parameter.name;
+    handle.mutable_grad() = torch::Tensor();
+  }
+}
+
+TEST(HostTraffic, AStepNeitherReadsTheDeviceNorGivesItNumbers) {
+  provide("aten::index_select", "", &index_select_on_meta);
+  provide("aten::abs", "out", &abs_on_meta);
+  provide("aten::where", "self", &where_on_meta);
+  static const MetaOperations operations;
+  set_device_operations(at::kMeta, &operations);
+  for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
+    std::vector<std::vector<Architecture>> arrays{test::various_models()};
+    for (const auto& model : test::various_models()) arrays.push_back({model, model});
+    for (const auto& array : arrays) {
+      TransformerArray models(array, mode, at::kMeta);
+      step(models);  // what is sent once is sent now
+      const Watch watch;
+      step(models);
+      EXPECT_EQ(Watch::noted(), std::set<std::string>())
+          << array.size() << " models, the first " << to_string(array.front().mechanism);
+    }
+  }
+  set_device_operations(at::kMeta, nullptr);
+}
+
+}  // namespace
+}  // namespace nas::nn
