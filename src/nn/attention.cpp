@@ -140,17 +140,15 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   const auto if_fused = [&](bool fused) {
     return [fused = fused || !scope.device().is_cpu()](std::size_t) { return fused; };
   };
-  const auto together = [&](std::string_view gene) {
-    return [&, gene](std::size_t r) {
-      return !scope.device().is_cpu() ||
-             (mode_ != NumericalMode::reference &&
-              components().at(gene, mechanisms[r].component(gene)).placeless);
-    };
+  // Beside the fused kernel a similarity computes no scores.
+  const auto if_placeless = [&](std::size_t r) {
+    return !scope.device().is_cpu() ||
+           (fused_ && components().at("similarity", mechanisms[r].similarity).placeless);
   };
   const LayerContext context{shape, semantics};
   starts_.resize(mechanisms.size());
   for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::similarity), together("similarity"))) {
+       grouped_models(options_of(mechanisms, &Mechanism::similarity), if_placeless)) {
     auto similarity =
         similarities().at(mechanism_of(models).similarity).make(context, scope_of(scope, models));
     for (const auto r : models) {
@@ -316,7 +314,8 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
           similarities_,
           [](const Similarity& similarity, const torch::Tensor& queries,
              const torch::Tensor& keys) { return similarity.scores(queries, keys); },
-          heads(q), heads(k)) /
+          // In one layout in every array, since products depend on it in the last digit.
+          heads(q).contiguous(), heads(k).contiguous()) /
       divisors;
   const auto& seen = visible(q.size(2), q.device());
   const auto weights = grouped(

@@ -116,6 +116,11 @@ torch::Tensor rows_of(const torch::Tensor& embedding, const torch::Tensor& token
 
 torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
                     const torch::Tensor& positions, NumericalMode mode) {
+  TORCH_CHECK(tokens.dim() == 3 && tokens.size(0) == embedding.size(0) &&
+                  tokens.size(0) == positions.size(0) && tokens.size(2) <= positions.size(1) &&
+                  embedding.size(2) == positions.size(2),
+              "tokens ", tokens.sizes(), " do not fit embeddings ", embedding.sizes(),
+              " and positions ", positions.sizes());
   if (mode != NumericalMode::reference && tokens.device().is_cpu() &&
       device_operations(tokens.device()) == nullptr) {
     return Embedding::apply(tokens, embedding, positions);

@@ -197,17 +197,21 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
 void require_fitting(const std::vector<ModelAttention>& models, const AttentionVectors& vectors,
                      const torch::Tensor& inverse_temperature) {
   const auto& v = vectors.v;
-  TORCH_CHECK(v.dim() == 4 && v.size(0) == static_cast<std::int64_t>(models.size()) &&
-                  vectors.q.sizes() == v.sizes() && vectors.k.sizes() == v.sizes() &&
-                  inverse_temperature.dim() == 5 && v.size(3) % inverse_temperature.size(2) == 0,
-              "attention of ", models.size(), " models has q ", vectors.q.sizes(), ", k ",
-              vectors.k.sizes(), ", values ", v.sizes(), " and temperatures ",
-              inverse_temperature.sizes(), ", must be (R, B, T, H d) and (R, B, H, T, 1)");
+  TORCH_CHECK(
+      v.dim() == 4 && v.size(0) == static_cast<std::int64_t>(models.size()) &&
+          vectors.q.sizes() == v.sizes() && vectors.k.sizes() == v.sizes() &&
+          inverse_temperature.dim() == 5 && v.size(3) % inverse_temperature.size(2) == 0 &&
+          inverse_temperature.sizes() ==
+              at::IntArrayRef({v.size(0), v.size(1), inverse_temperature.size(2), v.size(2), 1}),
+      "attention of ", models.size(), " models has q ", vectors.q.sizes(), ", k ",
+      vectors.k.sizes(), ", values ", v.sizes(), " and temperatures ", inverse_temperature.sizes(),
+      ", must be (R, B, T, H d) and (R, B, H, T, 1)");
   for (const auto& model : models) {
     const bool additive = model.score == kernels::Score::additive;
     const auto width = v.size(3) / inverse_temperature.size(2);
     TORCH_CHECK(additive == (model.direction >= 0) &&
-                    (!additive || (model.direction < vectors.directions.size(0) &&
+                    (!additive || (vectors.directions.defined() &&
+                                   model.direction < vectors.directions.size(0) &&
                                    vectors.directions.size(-1) == width)),
                 "additive scores have a direction of ", width, " numbers, others none");
   }

@@ -177,7 +177,11 @@ torch::Tensor gated_sum(const GatedSums& sums, const GatedTensors& terms,
                 "a gated sum of ", sums.of_models.size(), " models has terms ",
                 read.front().sizes(), " and ", term.sizes());
   }
-  if (sums.is_gated()) read.push_back(logits);
+  if (sums.is_gated()) {
+    TORCH_CHECK(logits.defined() && logits.sizes().slice(1) == read.front().sizes().slice(1),
+                "logits of a gated sum do not fit its terms ", read.front().sizes());
+    read.push_back(logits);
+  }
   return GatedSum::apply(at::TensorList(read), sums);
 }
 
@@ -189,6 +193,9 @@ FusedGates::FusedGates(const std::vector<Group>& groups, std::int64_t models, Nu
   for (const auto& [of_group, form] : groups) {
     const auto& gate = form.gate;
     const bool has_logits = form.weight.defined();
+    const kernels::GatedSum factors{{gate.attended, gate.copied, gate.residual}};
+    TORCH_CHECK(has_logits || (gate.input.gated == 0.0F && !factors.is_gated()),
+                "a gate that multiplies something has no weight");
     if (has_logits) maps_.push_back({of_group, form.weight, form.bias});
     for (const auto r : of_group) {
       const auto row = has_logits ? rows++ : -1;

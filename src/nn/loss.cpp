@@ -291,6 +291,9 @@ torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::T
 
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
                          const torch::Tensor& targets, NumericalMode mode) {
+  TORCH_CHECK(features.dim() == 3 && targets.sizes() == features.sizes().slice(0, 2),
+              "score_tokens: features ", features.sizes(), " and targets ", targets.sizes(),
+              ", must be (R, N, D) and (R, N)");
   const at::NoGradGuard no_grad;
   const OutputLayer layer{features.contiguous(), embedding.contiguous()};
   const auto* device = device_operations(features.device());

@@ -27,7 +27,8 @@ struct TokenScores {
   torch::Tensor correct;  ///< (R, N) bool: the target is the first of the largest logits
 };
 
-/// Logits are made for a few rows at a time. Without gradients; arguments as above.
+/// Logits are made for a few rows at a time. Without gradients; arguments as above, features (R, N,
+/// D) and targets (R, N).
 TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
                          const torch::Tensor& targets, NumericalMode mode);
 

@@ -76,6 +76,11 @@ torch::Tensor join(at::TensorList parts, const Groups& groups) {
   const auto size = model_bytes(x);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const auto part = parts[g].defined() ? parts[g].contiguous() : parts[g];
+    TORCH_CHECK(!part.defined() || (part.scalar_type() == like.scalar_type() &&
+                                    part.size(0) == std::ssize(groups[g]) &&
+                                    part.sizes().slice(1) == like.sizes().slice(1)),
+                "models with ", part.sizes(), " and others with ", like.sizes(),
+                " cannot be joined: of ", groups[g].size(), " models here");
     for (std::size_t i = 0; i < groups[g].size(); ++i) {
       auto* to = bytes_of(x) + static_cast<std::size_t>(groups[g][i]) * size;
       if (part.defined()) {

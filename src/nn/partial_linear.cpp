@@ -135,9 +135,11 @@ void require_fitting(const torch::Tensor& x, const std::vector<PartialMap>& maps
     const auto models = static_cast<std::int64_t>(map.models.size());
     const auto out = maps.front().weight.size(1);
     TORCH_CHECK(map.weight.sizes() == at::IntArrayRef({models, out, x.size(-1)}) &&
-                    map.bias.sizes() == at::IntArrayRef({models, out}),
+                    map.bias.sizes() == at::IntArrayRef({models, out}) &&
+                    map.weight.is_contiguous() && map.bias.is_contiguous(),
                 "partial_linear: weights ", map.weight.sizes(), " and biases ", map.bias.sizes(),
-                " of ", models, " models do not fit x ", x.sizes(), " and ", out, " outputs");
+                " of ", models, " models do not fit x ", x.sizes(), " and ", out,
+                " outputs, or are not contiguous");
   }
 }
 

@@ -1,6 +1,7 @@
 #include "nn/product.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include <ATen/Dispatch.h>
@@ -45,6 +46,24 @@ kernels::MatrixView<Real> weight_of(const torch::Tensor& weight, std::int64_t r,
   const auto* data = weight.data_ptr<Real>() + r * weight.stride(0);
   if (transposed) return {data, weight.stride(2), weight.stride(1)};
   return {data, weight.stride(1), weight.stride(2)};
+}
+
+/// Gradients (M, n) by the biases of the models that have one, from those by y (R, m, n).
+torch::Tensor bias_gradient(const torch::Tensor& by_y, std::int64_t m, std::int64_t n,
+                            const std::vector<std::int64_t>& rows) {
+  const auto biased = std::count_if(rows.begin(), rows.end(), [](auto row) { return row >= 0; });
+  auto by_bias = at::empty({biased, n}, by_y.options());
+  AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "bias_gradient", [&] {
+    at::parallel_for(0, std::ssize(rows), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const auto row = rows[static_cast<std::size_t>(r)];
+        if (row < 0) continue;
+        add_up_rows(m, n, by_y.data_ptr<scalar_t>() + r * m * n,
+                    by_bias.data_ptr<scalar_t>() + row * n);
+      }
+    });
+  });
+  return by_bias;
 }
 
 class ExactLinear : public torch::autograd::Function<ExactLinear> {
@@ -99,27 +118,8 @@ class ExactLinear : public torch::autograd::Function<ExactLinear> {
             by_weight,
             rows == context->saved_data.end()
                 ? torch::Tensor()
-                : bias_gradient(by_y, size, rows->second.toIntVector()),
+                : bias_gradient(by_y, size.m, size.out, rows->second.toIntVector()),
             {}};
-  }
-
- private:
-  /// (M, out), of the models that have a bias.
-  static torch::Tensor bias_gradient(const torch::Tensor& by_y, const LinearSizes& size,
-                                     const std::vector<std::int64_t>& rows) {
-    const auto biased = std::count_if(rows.begin(), rows.end(), [](auto row) { return row >= 0; });
-    auto by_bias = at::empty({biased, size.out}, by_y.options());
-    AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "bias_gradient", [&] {
-      at::parallel_for(0, size.models, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r) {
-          const auto row = rows[static_cast<std::size_t>(r)];
-          if (row < 0) continue;
-          add_up_rows(size.m, size.out, by_y.data_ptr<scalar_t>() + r * size.m * size.out,
-                      by_bias.data_ptr<scalar_t>() + row * size.out);
-        }
-      });
-    });
-    return by_bias;
   }
 };
 
@@ -152,9 +152,53 @@ class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
   }
 };
 
+/// On the CPU, where LibTorch's sums depend on what else is in a tensor.
+class AddBiases : public torch::autograd::Function<AddBiases> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
+                               const torch::Tensor& given_bias,
+                               const std::vector<std::int64_t>& bias_rows) {
+    context->saved_data["bias_rows"] = bias_rows;
+    const auto y = given.contiguous();
+    const auto bias = given_bias.contiguous();
+    auto sums = at::empty(y.sizes(), y.options());
+    const std::int64_t n = y.size(-1);
+    const std::int64_t m = y.numel() / (y.size(0) * n);
+    AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "add_biases", [&] {
+      at::parallel_for(0, y.size(0) * m, kGrain, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const auto row = bias_rows[static_cast<std::size_t>(i / m)];
+          const auto* from = y.data_ptr<scalar_t>() + i * n;
+          auto* to = sums.data_ptr<scalar_t>() + i * n;
+          if (row < 0) {
+            std::copy_n(from, n, to);
+          } else {
+            std::transform(from, from + n, bias.data_ptr<scalar_t>() + row * n, to, std::plus<>());
+          }
+        }
+      });
+    });
+    return sums;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto by_sums = gradients[0].contiguous();
+    const std::int64_t n = by_sums.size(-1);
+    return {by_sums,
+            bias_gradient(by_sums, by_sums.numel() / (by_sums.size(0) * n), n,
+                          context->saved_data["bias_rows"].toIntVector()),
+            {}};
+  }
+
+ private:
+  /// Rows that a thread takes at once.
+  static constexpr std::int64_t kGrain = 256;
+};
+
 /// y (R, ..., n) with each model's bias.
 torch::Tensor add_biases(const torch::Tensor& y, const Biases& bias) {
   if (!bias.values.defined()) return y;
+  if (y.device().is_cpu()) return AddBiases::apply(y, bias.values, bias.rows);
   std::vector<std::int64_t> biased;
   for (std::size_t r = 0; r < bias.rows.size(); ++r) {
     if (bias.rows[r] >= 0) biased.push_back(static_cast<std::int64_t>(r));

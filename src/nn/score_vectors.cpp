@@ -31,23 +31,23 @@ struct Call : torch::CustomClassHolder {
     for (auto& [models, map] : maps) map = {.kind = map.kind};
   }
 
-  [[nodiscard]] std::int64_t num_unit() const {
+  [[nodiscard]] std::int64_t num_models(Kind kind) const {
     std::int64_t count = 0;
     for (const auto& [models, map] : maps) {
-      if (map.kind == Kind::unit) count += std::ssize(models);
+      if (map.kind == kind) count += std::ssize(models);
     }
     return count;
   }
 
-  /// Calls run(kind, model, which one of the unit models, which of the weights, place in them).
+  /// Calls run(kind, model, which one of those of its kind, which of the weights, place in them).
   template <class Run>
   void for_models(const Run& run) const {
-    std::int64_t units = 0;
+    std::array<std::int64_t, 4> of_kind{};
     std::size_t weights = 0;
     for (const auto& [models, map] : maps) {
+      auto& next = of_kind.at(static_cast<std::size_t>(map.kind));
       for (std::int64_t place = 0; place < std::ssize(models); ++place) {
-        run(map.kind, models[static_cast<std::size_t>(place)], units, weights, place);
-        if (map.kind == Kind::unit) ++units;
+        run(map.kind, models[static_cast<std::size_t>(place)], next++, weights, place);
       }
       if (map.kind == Kind::pair) ++weights;
     }
@@ -106,9 +106,12 @@ class Mapped : public torch::autograd::Function<Mapped> {
     const auto k = given_k.contiguous();
     const auto size = sizes_of(q, call->width);
     variable_list out{at::empty(q.sizes(), q.options()), at::empty(k.sizes(), k.options())};
-    const auto inverse_lengths = at::empty({call->num_unit(), 2, size.rows}, q.options());
+    const auto given_vectors =
+        at::empty({call->num_models(Kind::pair), 2, size.elements()}, q.options());
+    const auto inverse_lengths =
+        at::empty({call->num_models(Kind::unit), 2, size.rows}, q.options());
     AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "score_vectors", [&] {
-      call->for_models([&](Kind kind, auto model, auto unit, std::size_t map, auto place) {
+      call->for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
         const auto at = model * size.elements();
         for (std::int64_t i = 0; i < 2; ++i) {
           const auto* x = (i == 0 ? q : k).template data_ptr<scalar_t>() + at;
@@ -117,7 +120,7 @@ class Mapped : public torch::autograd::Function<Mapped> {
             std::copy_n(x, size.elements(), y);
           } else if (kind == Kind::unit) {
             auto* inverse =
-                inverse_lengths.template data_ptr<scalar_t>() + (2 * unit + i) * size.rows;
+                inverse_lengths.template data_ptr<scalar_t>() + (2 * nth + i) * size.rows;
             for_rows(size.rows, [&](std::int64_t row, std::int64_t rows) {
               kernels::unit_vectors<scalar_t>(rows, size.width, x + row * size.width,
                                               y + row * size.width, inverse + row);
@@ -128,19 +131,18 @@ class Mapped : public torch::autograd::Function<Mapped> {
             const auto* bias =
                 parameters[2 * map + 1].template data_ptr<scalar_t>() + place * size.width;
             map_half<scalar_t>(size, x, weight, i, i == 0 ? bias : nullptr, y);
+            std::copy_n(
+                x, size.elements(),
+                given_vectors.template data_ptr<scalar_t>() + (2 * nth + i) * size.elements());
           }
         }
       });
     });
     // Pairs need what they were made of, unit vectors what they are.
-    variable_list saved(4);
-    if (!parameters.empty()) {
-      saved[0] = q;
-      saved[1] = k;
-    }
-    if (call->num_unit() > 0) {
-      saved[2] = out[0];
-      saved[3] = out[1];
+    variable_list saved{given_vectors, torch::Tensor(), torch::Tensor()};
+    if (call->num_models(Kind::unit) > 0) {
+      saved[1] = out[0];
+      saved[2] = out[1];
     }
     saved.push_back(inverse_lengths);
     for (std::size_t i = 0; i < parameters.size(); i += 2) saved.push_back(parameters[i]);
@@ -157,13 +159,13 @@ class Mapped : public torch::autograd::Function<Mapped> {
     const auto size = sizes_of(by_out[0], call.width);
     variable_list by_inputs;
     for (const auto& by_y : by_out) by_inputs.push_back(at::empty(by_y.sizes(), by_y.options()));
-    for (std::size_t i = 5; i < saved.size(); ++i) {
+    for (std::size_t i = 4; i < saved.size(); ++i) {
       by_inputs.push_back(at::empty(saved[i].sizes(), saved[i].options()));
       by_inputs.push_back(at::empty({saved[i].size(0), size.width}, saved[i].options()));
     }
     AT_DISPATCH_FLOATING_TYPES(by_out[0].scalar_type(), "score_vectors_backward", [&] {
       const auto data = [](const torch::Tensor& x) { return x.data_ptr<scalar_t>(); };
-      call.for_models([&](Kind kind, auto model, auto unit, std::size_t map, auto place) {
+      call.for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
         const auto at = model * size.elements();
         for (std::int64_t i = 0; i < 2; ++i) {
           const auto input = static_cast<std::size_t>(i);
@@ -172,8 +174,8 @@ class Mapped : public torch::autograd::Function<Mapped> {
           if (kind == Kind::same || kind == Kind::own) {
             std::copy_n(by_y, size.elements(), by_x);
           } else if (kind == Kind::unit) {
-            const auto* y = data(saved[2 + input]) + at;
-            const auto* inverse = data(saved[4]) + (2 * unit + i) * size.rows;
+            const auto* y = data(saved[1 + input]) + at;
+            const auto* inverse = data(saved[3]) + (2 * nth + i) * size.rows;
             for_rows(size.rows, [&](std::int64_t row, std::int64_t rows) {
               const auto first = row * size.width;
               kernels::unit_vectors_backward<scalar_t>(rows, size.width, y + first, inverse + row,
@@ -181,8 +183,8 @@ class Mapped : public torch::autograd::Function<Mapped> {
             });
           } else {
             const auto of_weight = place * size.weights();
-            map_half_backward<scalar_t>(size, data(saved[input]) + at,
-                                        data(saved[5 + map]) + of_weight, i, by_y, by_x,
+            map_half_backward<scalar_t>(size, data(saved[0]) + (2 * nth + i) * size.elements(),
+                                        data(saved[4 + map]) + of_weight, i, by_y, by_x,
                                         data(by_inputs[2 + 2 * map]) + of_weight);
             if (i == 0) {
               add_up_rows(size.rows, size.width, by_y,
@@ -238,6 +240,12 @@ std::array<torch::Tensor, 2> mapped_at_once(const torch::Tensor& q, const torch:
   std::vector<torch::Tensor> parameters;
   for (const auto& [models, map] : maps) {
     if (map.kind != Kind::pair) continue;
+    TORCH_CHECK(map.weight.sizes() == at::IntArrayRef({std::ssize(models), width, 2 * width}) &&
+                    map.bias.sizes() == at::IntArrayRef({std::ssize(models), width}) &&
+                    map.weight.is_contiguous() && map.bias.is_contiguous(),
+                "maps of pairs of ", models.size(), " models have weight ", map.weight.sizes(),
+                " and bias ", map.bias.sizes(),
+                ", must be contiguous (M, d, 2 d) and (M, d), d = ", width);
     parameters.push_back(map.weight);
     parameters.push_back(map.bias);
   }

@@ -235,6 +235,8 @@ FusedTemperatures::FusedTemperatures(const std::vector<Group>& groups,
       source = static_cast<std::int64_t>(sources_.size());
       sources_.push_back({form.parameter, {}});
     }
+    TORCH_CHECK((source >= 0) == (form.function != DivisorFunction::constant),
+                "a temperature that is no constant has a parameter or a weight, others neither");
     for (const auto r : of_group) {
       const auto model = static_cast<std::size_t>(r);
       models_[model] = {form.function, form.scale * factors[model], source, row++, form.of_mean};

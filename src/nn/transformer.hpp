@@ -42,7 +42,8 @@ class TransformerArray {
   /// replicate, "init", tensor name), on the CPU, so that tensors that two mechanisms share start
   /// alike on every device. @param seeds  one for each model.
   void initialise(const std::vector<StartSeed>& seeds);
-  /// Moves parameters to a device and floating-point type.
+  /// Moves parameters to a device and floating-point type. An array made for another device than
+  /// the CPU may not be computed independently there.
   void to(torch::Device device, torch::ScalarType type = torch::kFloat32);
 
   /// @param tokens  (R, B, T) int64.   @return last hidden states after the final LayerNorm, (R, B,

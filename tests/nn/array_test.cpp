@@ -17,6 +17,7 @@
 #include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
 #include "mechanisms.hpp"
+#include "nn/attention.hpp"
 #include "nn/memory.hpp"
 #include "small_corpus.hpp"
 #include "training/trainer.hpp"
@@ -158,6 +159,53 @@ TEST_P(ArrayOfModels, OfReplicatesComputesWhatEachComputesAlone) {
     for (const std::size_t place : {0U, 1U, 2U}) {
       expect_same(together, place, step_of(all, {place}, GetParam()), 0, to_string(mechanism));
     }
+  }
+}
+
+/// Heads and tensors that are divided among threads.
+TEST_P(ArrayOfModels, OfWideModelsComputesWhatEachComputesAlone) {
+  std::vector<Architecture> all;
+  std::vector<std::size_t> places;
+  for (const auto& mechanism : various_mechanisms()) {
+    places.push_back(all.size());
+    all.push_back(small(mechanism));
+    all.back().width = 192;
+    all.back().heads = 12;
+    all.back().layers = 1;
+  }
+  const int before = at::get_num_threads();
+  at::set_num_threads(GetParam() == NumericalMode::reference ? 1 : 2);
+  const auto together = step_of(all, places, GetParam());
+  at::set_num_threads(1);
+  for (const auto place : places) {
+    expect_same(together, place, step_of(all, {place}, GetParam()), 0,
+                to_string(all[place].mechanism));
+  }
+  at::set_num_threads(before);
+}
+
+/// A normalization that is computed by LibTorch's operations in every mode, and the scores with it.
+class PlainSoftmax final : public nn::Normalization {
+ public:
+  torch::Tensor weights(const torch::Tensor& scores, const torch::Tensor& visible) const override {
+    return nn::softmax_over(scores, visible);
+  }
+};
+NAS_REGISTER_NORMALIZATION(PlainSoftmax, .key = "plain_softmax", .summary = "softmax");
+
+TEST_P(ArrayOfModels, WithoutAFusedFormComputesWhatEachComputesAlone) {
+  std::vector<Architecture> all;
+  for (const auto* similarity : {"dot", "silu_dot", "cosine", "bilinear", "additive"}) {
+    for (int replicate = 0; replicate < 2; ++replicate) {
+      all.push_back(small(parse_mechanism(
+          std::string(similarity) + "|plain_softmax|none|learned|bias|0.1", Semantics::corrected)));
+    }
+  }
+  const std::vector<std::size_t> places{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const auto together = step_of(all, places, GetParam());
+  for (const auto place : places) {
+    expect_same(together, place, step_of(all, {place}, GetParam()), 0,
+                to_string(all[place].mechanism));
   }
 }
 

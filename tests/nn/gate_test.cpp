@@ -175,20 +175,20 @@ INSTANTIATE_TEST_SUITE_P(, GatesOf, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& given) { return std::string(toString(given.param)); });
 
 /// A gating that is computed by LibTorch's operations in every mode.
-class Halved final : public Gating {
+class Squashed final : public Gating {
  public:
   torch::Tensor increment(const torch::Tensor& attended, const torch::Tensor& /*x*/,
                           const torch::Tensor& /*residual*/) const override {
-    return attended * 0.5;
+    return attended.sigmoid();
   }
 };
-NAS_REGISTER_GATING(Halved, .key = "halved", .summary = "h + o / 2");
+NAS_REGISTER_GATING(Squashed, .key = "squashed", .summary = "h + sigmoid(o)");
 
 Architecture small_model(const std::string& gating) {
   Architecture architecture;
   architecture.mechanism =
       parse_mechanism("dot|softmax|" + gating + "|fixed|bias|0", Semantics::corrected);
-  architecture.width = 8;
+  architecture.width = 6;
   architecture.heads = 2;
   architecture.layers = 1;
   architecture.context = 5;
@@ -197,7 +197,7 @@ Architecture small_model(const std::string& gating) {
 }
 
 TEST(Gates, WithoutAFormTrainApartFromThoseThatHaveOne) {
-  const auto plain = small_model("halved");
+  const auto plain = small_model("squashed");
   const auto gate = small_model("output_gate");
   EXPECT_FALSE(fused_forms(plain.mechanism).gating);
   EXPECT_FALSE(alike(plain, gate));
@@ -209,7 +209,7 @@ TEST(Gates, WithoutAFormTrainApartFromThoseThatHaveOne) {
                                ParameterScope(parameters, NumericalMode::exact, first_models(2)));
     FAIL() << "an array of both";
   } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("with and without a fused form: dot|softmax|halved"),
+    EXPECT_NE(std::string(error.what()).find("with and without a fused form: dot|softmax|squashed"),
               std::string::npos)
         << error.what();
   }
@@ -218,7 +218,8 @@ TEST(Gates, WithoutAFormTrainApartFromThoseThatHaveOne) {
 TEST(Gates, WithoutAFormComputeTheSameAloneAndInAnArray) {
   const auto tokens = at::arange(10, at::TensorOptions(at::kLong)).view({2, 5});
   const auto logits_of = [&](const std::vector<StartSeed>& seeds) {
-    TransformerArray models(std::vector(seeds.size(), small_model("halved")), NumericalMode::exact);
+    TransformerArray models(std::vector(seeds.size(), small_model("squashed")),
+                            NumericalMode::exact);
     models.initialise(seeds);
     return models.logits(tokens.expand({models.num_models(), 2, 5}), Pass{});
   };
