@@ -4,7 +4,6 @@
 
 #include <ATen/Dispatch.h>
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
 
 #include "cuda/cross_entropy.hpp"
 #include "cuda/elementwise.hpp"
@@ -18,20 +17,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-struct KeptMasks : torch::CustomClassHolder {
-  Masks masks;
-  explicit KeptMasks(Masks given) : masks(std::move(given)) {}
-};
-
-void keep_masks(AutogradContext* context, const Masks& masks) {
-  context->saved_data["masks"] = at::IValue::make_capsule(c10::make_intrusive<KeptMasks>(masks));
-}
-
-const Masks& kept_masks(AutogradContext* context) {
-  const auto capsule = context->saved_data["masks"].toCapsule();
-  return static_cast<const KeptMasks&>(*capsule).masks;
-}
 
 /// A map of contiguous tensors (R, ...), of the models with one share of dropout at a time:
 /// map(in..., out, models, elements of a model, dropout, stream).
@@ -60,63 +45,6 @@ torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
   });
   return out;
 }
-
-torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) {
-  return mapped(
-      [](const auto* in, auto* out, const auto&... rest) { cuda::drop(in, out, rest...); }, masks,
-      x.contiguous());
-}
-
-class Dropout : public torch::autograd::Function<Dropout> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
-                               const Masks& masks) {
-    keep_masks(context, masks);
-    return dropped(x, masks);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {dropped(gradients[0], kept_masks(context)), {}};
-  }
-};
-
-class AddDropped : public torch::autograd::Function<AddDropped> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& residual,
-                               const torch::Tensor& x, const Masks& masks) {
-    TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
-                residual.sizes());
-    keep_masks(context, masks);
-    return mapped([](const auto* in, const auto* stream, auto* out,
-                     const auto&... given) { cuda::add_dropped(in, stream, out, given...); },
-                  masks, x.contiguous(), residual.contiguous());
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {gradients[0], dropped(gradients[0], kept_masks(context)), {}};
-  }
-};
-
-class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
-                               const Masks& masks) {
-    const auto x = given.contiguous();
-    keep_masks(context, masks);
-    context->save_for_backward({x});
-    return mapped(
-        [](const auto* in, auto* out, const auto&... rest) { cuda::gelu(in, out, rest...); }, masks,
-        x);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {
-        mapped([](const auto* in, const auto* gradient, auto* out,
-                  const auto&... rest) { cuda::gelu_backward(in, gradient, out, rest...); },
-               kept_masks(context), context->get_saved_variables()[0], gradients[0].contiguous()),
-        {}};
-  }
-};
 
 template <class Real>
 cuda::LayerNorm<Real> layer_norm_of(const torch::Tensor& x, const torch::Tensor& weight,
@@ -303,17 +231,31 @@ const std::uint64_t* seeds_of(const Masks& masks) {
   return reinterpret_cast<const std::uint64_t*>(masks.seeds.data_ptr<std::int64_t>());
 }
 
-torch::Tensor CudaOperations::dropout(const torch::Tensor& x, const Masks& masks) const {
-  return Dropout::apply(x, masks);
+torch::Tensor CudaOperations::dropped(const torch::Tensor& x, const Masks& masks) const {
+  return mapped(
+      [](const auto* in, auto* out, const auto&... rest) { cuda::drop(in, out, rest...); }, masks,
+      x);
 }
 
 torch::Tensor CudaOperations::add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
                                           const Masks& masks) const {
-  return AddDropped::apply(residual, x, masks);
+  return mapped([](const auto* in, const auto* stream, auto* out,
+                   const auto&... given) { cuda::add_dropped(in, stream, out, given...); },
+                masks, x, residual);
 }
 
 torch::Tensor CudaOperations::dropped_gelu(const torch::Tensor& x, const Masks& masks) const {
-  return DroppedGelu::apply(x, masks);
+  return mapped(
+      [](const auto* in, auto* out, const auto&... rest) { cuda::gelu(in, out, rest...); }, masks,
+      x);
+}
+
+torch::Tensor CudaOperations::dropped_gelu_backward(const torch::Tensor& x,
+                                                    const torch::Tensor& gradient,
+                                                    const Masks& masks) const {
+  return mapped([](const auto* in, const auto* by_out, auto* out,
+                   const auto&... rest) { cuda::gelu_backward(in, by_out, out, rest...); },
+                masks, x, gradient);
 }
 
 torch::Tensor CudaOperations::layer_norm(const torch::Tensor& x, const torch::Tensor& weight,

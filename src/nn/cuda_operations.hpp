@@ -16,11 +16,14 @@ namespace nas::nn {
 /// The operations by the kernels of src/cuda. Sums are in a fixed order.
 class CudaOperations final : public DeviceOperations {
  public:
-  [[nodiscard]] torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) const override;
+  [[nodiscard]] torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) const override;
   [[nodiscard]] torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
                                           const Masks& masks) const override;
   [[nodiscard]] torch::Tensor dropped_gelu(const torch::Tensor& x,
                                            const Masks& masks) const override;
+  [[nodiscard]] torch::Tensor dropped_gelu_backward(const torch::Tensor& x,
+                                                    const torch::Tensor& gradient,
+                                                    const Masks& masks) const override;
   [[nodiscard]] torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
                                          const torch::Tensor& bias, double epsilon) const override;
   [[nodiscard]] torch::Tensor embedded(const torch::Tensor& matrices,

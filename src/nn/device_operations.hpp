@@ -23,14 +23,20 @@ class DeviceOperations {
  public:
   virtual ~DeviceOperations() = default;
 
-  /// @param masks  some of them drop.
-  [[nodiscard]] virtual torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) const = 0;
-  /// @param masks  some of them drop.
+  // The maps of nn/dropout.hpp and their gradients, without a backward pass of their own. Tensors
+  // are contiguous.
+
+  /// Its own backward pass, as of add_dropped().
+  [[nodiscard]] virtual torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) const = 0;
   [[nodiscard]] virtual torch::Tensor add_dropped(const torch::Tensor& residual,
                                                   const torch::Tensor& x,
                                                   const Masks& masks) const = 0;
   [[nodiscard]] virtual torch::Tensor dropped_gelu(const torch::Tensor& x,
                                                    const Masks& masks) const = 0;
+  [[nodiscard]] virtual torch::Tensor dropped_gelu_backward(const torch::Tensor& x,
+                                                            const torch::Tensor& gradient,
+                                                            const Masks& masks) const = 0;
+
   [[nodiscard]] virtual torch::Tensor layer_norm(const torch::Tensor& x,
                                                  const torch::Tensor& weight,
                                                  const torch::Tensor& bias,

@@ -65,6 +65,9 @@ torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
 }
 
 torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) {
+  if (const auto* device = device_operations(x.device())) {
+    return device->dropped(x.contiguous(), masks);
+  }
   if (!x.device().is_cpu()) {
     auto kept = at::empty_like(x, at::MemoryFormat::Contiguous);
     for (std::size_t r = 0; r < masks.of_models.size(); ++r) {
@@ -100,6 +103,9 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
     TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
                 residual.sizes());
     keep_masks(context, masks);
+    if (const auto* device = device_operations(x.device())) {
+      return device->add_dropped(residual.contiguous(), x.contiguous(), masks);
+    }
     return mapped(
         [](const auto* in, const auto* stream, auto* out, std::int64_t first, std::int64_t size,
            const auto& mask) { kernels::add_dropped(in, stream, out, first, size, mask); },
@@ -113,26 +119,37 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
 
 class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
  public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
                                const Masks& masks) {
+    const auto x = given.contiguous();
     keep_masks(context, masks);
     context->save_for_backward({x});
+    if (const auto* device = device_operations(x.device())) return device->dropped_gelu(x, masks);
     return mapped([](const auto* in, auto* out, std::int64_t first, std::int64_t size,
                      const auto& mask) { kernels::gelu(in, out, first, size, mask); },
                   masks, x);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto& masks = kept_masks(context);
     const auto x = context->get_saved_variables()[0];
-    return {mapped(
-                [](const auto* in, const auto* gradient, auto* out, std::int64_t first,
-                   std::int64_t size, const auto& mask) {
-                  kernels::gelu_backward(in, gradient, out, first, size, mask);
-                },
-                kept_masks(context), x, gradients[0].contiguous()),
-            {}};
+    const auto gradient = gradients[0].contiguous();
+    if (const auto* device = device_operations(x.device())) {
+      return {device->dropped_gelu_backward(x, gradient, masks), {}};
+    }
+    return {
+        mapped(
+            [](const auto* in, const auto* by_out, auto* out, std::int64_t first, std::int64_t size,
+               const auto& mask) { kernels::gelu_backward(in, by_out, out, first, size, mask); },
+            masks, x, gradient),
+        {}};
   }
 };
+
+/// Whether elements are mapped by kernels where x is.
+bool has_kernels(const torch::Tensor& x) {
+  return x.device().is_cpu() || device_operations(x.device()) != nullptr;
+}
 
 }  // namespace
 
@@ -172,23 +189,18 @@ Masks dropout_masks(double p, const Pass& pass, std::uint64_t site, std::int64_t
 
 torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) {
   if (!masks.any_drops()) return x;
-  if (const auto* device = device_operations(x.device())) return device->dropout(x, masks);
   return Dropout::apply(x, masks);
 }
 
 torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
                           const Masks& masks) {
   if (!masks.any_drops()) return residual + x;
-  if (const auto* device = device_operations(x.device())) {
-    return device->add_dropped(residual, x, masks);
-  }
-  if (!x.device().is_cpu()) return residual + dropout(x, masks);
+  if (!has_kernels(x)) return residual + dropout(x, masks);
   return AddDropped::apply(residual, x, masks);
 }
 
 torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks) {
-  if (const auto* device = device_operations(x.device())) return device->dropped_gelu(x, masks);
-  if (!x.device().is_cpu()) return dropout(at::gelu(x), masks);
+  if (!has_kernels(x)) return dropout(at::gelu(x), masks);
   return DroppedGelu::apply(x, masks);
 }
 

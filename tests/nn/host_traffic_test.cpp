@@ -51,7 +51,7 @@ void provide(const char* name, const char* overload, Kernel kernel) {
 /// Tensors of the right sizes, made of all that are given.
 class MetaOperations final : public DeviceOperations {
  public:
-  [[nodiscard]] torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) const override {
+  [[nodiscard]] torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) const override {
     return x * factor(masks);
   }
   [[nodiscard]] torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
@@ -61,6 +61,11 @@ class MetaOperations final : public DeviceOperations {
   [[nodiscard]] torch::Tensor dropped_gelu(const torch::Tensor& x,
                                            const Masks& masks) const override {
     return x * factor(masks);
+  }
+  [[nodiscard]] torch::Tensor dropped_gelu_backward(const torch::Tensor& x,
+                                                    const torch::Tensor& gradient,
+                                                    const Masks& masks) const override {
+    return x * gradient * factor(masks);
   }
   [[nodiscard]] torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
                                          const torch::Tensor& bias,
