@@ -6,9 +6,11 @@
                        [--mode noisy|mean|paired] [--only NAME]...
 
 DEAP's genetic algorithm (one objective) and NSGA-II, and Optuna's TPE, NSGA-II and random sampler,
-each as the library has it by default. They search the same combinations of options and see the
-same recorded noise of a mechanism as searches of nas-compare with the same seed; a candidate that
-comes again answers as before and is free, and a search may ask 50 times as often as it may train.
+each as the library has it by default, but for the population: every evolutionary algorithm gets
+that of nas-compare's, and Optuna's NSGA-II its own default as well, in a row of its own. They
+search the same combinations of options and see the same recorded noise of a mechanism as searches
+of nas-compare with the same seed; a candidate that comes again answers as before and is free, and a
+search may ask 50 times as often as it may train.
 TPE, which asks again and again for what it believes best, may use all of that and take minutes for
 one search: --asks 465 keeps it to five times. Then:
 
@@ -17,6 +19,7 @@ one search: --asks 465 keeps it to five times. Then:
 
 import argparse
 import dataclasses
+import inspect
 import json
 import pathlib
 import platform
@@ -49,7 +52,7 @@ PACKAGES = {"DEAP": "python3-deap", "Optuna": "python3-optuna"}
 ASKS_PER_TRAINING = 50
 FAILURE = 10.0  # scaled value of what could not be measured: as far beyond the worst
 MODES = ("noisy", "mean", "paired")
-POPULATION = 12  # of DEAP's algorithms, which have no default: that of the published search
+POPULATION = 12  # of every evolutionary algorithm: that of the published search, and of ours
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,11 +221,16 @@ def rivals(several: bool) -> list[Rival]:
                             "mutation": "mutUniformInt, each gene 1 / genes"}, _deap_nsga2))
     if optuna is not None:
         version = ".".join(optuna.__version__.split(".")[:2])
-        for short, sampler in (("TPE", "TPESampler"), ("NSGA-II", "NSGAIISampler"),
-                               ("random", "RandomSampler")):
+        default = inspect.signature(optuna.samplers.NSGAIISampler).parameters["population_size"]
+        for short, sampler, given in (
+                ("TPE", "TPESampler", {}),
+                ("NSGA-II", "NSGAIISampler", {"population_size": POPULATION}),
+                (f"NSGA-II of {default.default}", "NSGAIISampler", {}),
+                ("random", "RandomSampler", {})):
+            made = getattr(optuna.samplers, sampler)
             found.append(Rival(f"{short} (Optuna {version})", "Optuna",
-                               {"sampler": sampler, "version": optuna.__version__},
-                               _optuna_search(sampler)))
+                               {"sampler": sampler, "version": optuna.__version__,
+                                **_defaults(made), **given}, _optuna_search(made, given)))
     return found
 
 
@@ -277,7 +285,13 @@ def _deap_nsga2(study: Study, oracle: Oracle, seed: int):
         population = tools.selNSGA2(population + evaluated(children), POPULATION)
 
 
-def _optuna_search(sampler: str):
+def _defaults(made: Callable) -> dict:
+    """The settings that a sampler has where nothing is given, those that JSON can hold."""
+    return {name: parameter.default for name, parameter in inspect.signature(made).parameters.items()
+            if isinstance(parameter.default, (bool, int, float, str))}
+
+
+def _optuna_search(sampler: Callable, settings: dict):
     def search(study: Study, oracle: Oracle, seed: int):
         optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -285,7 +299,7 @@ def _optuna_search(sampler: str):
             return oracle({gene: trial.suggest_categorical(gene, options)
                            for gene, options in study.options.items()})
 
-        made = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=seed),
+        made = optuna.create_study(sampler=sampler(seed=seed, **settings),
                                    directions=["minimize"] * len(study.goals))
         made.optimize(objective, n_trials=study.asks + 1)
 

@@ -144,6 +144,31 @@ class Asking(Rivals):
         self.assertTrue(np.isfinite(study.fitness).all())
 
 
+class Populations(Rivals):
+    def test_every_evolutionary_algorithm_has_the_same(self):
+        found = {rival.name: rival.settings for several in (False, True)
+                 for rival in rivals.rivals(several)}
+        for name, settings in found.items():
+            if "GA" in name:
+                population = settings.get("population", settings.get("population_size"))
+                self.assertEqual(population, 50 if "of 50" in name else 12, name)
+        self.assertEqual(sum("GA" in name for name in found), 4)
+        self.assertEqual(found["TPE (Optuna 3.1)"]["n_startup_trials"], 10)
+
+    def test_optunas_nsga2_searches_with_it(self):
+        study = self.study(trainings=100, asks=40)
+        asked = {}
+        for rival in rivals.rivals(True):
+            oracle = rivals.Oracle(study, 3)
+            with self.assertRaises(rivals.Spent):
+                rival.search(study, oracle, 3)
+            asked[rival.name] = oracle.candidates
+        ours, default = (asked[f"NSGA-II{of} (Optuna 3.1)"] for of in ("", " of 50"))
+        self.assertEqual(ours[:12], default[:12])  # both begin at random
+        self.assertNotEqual(ours, default)
+        self.assertEqual(default, asked["random (Optuna 3.1)"])  # and the default goes on so
+
+
 class Program(Rivals):
     def test_every_algorithm_searches(self):
         code, error = self.run_program(self.table(), "--budget", 6, "--seeds", 2, "--asks", 40,
