@@ -108,8 +108,8 @@ def linear(values, start: float, stop: float, include=()) -> Axis:
     # Values that differ by rounding only lie in one place.
     apart = high - low > 1e-9 * max(abs(low), abs(high))
     room = 0.04 * (high - low) if apart else 0.5 * abs(high) or 0.5
-    return Axis(low if low in include else low - room, high if high in include else high + room,
-                start, stop)
+    return Axis(low if apart and low in include else low - room,
+                high if apart and high in include else high + room, start, stop)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -348,7 +348,7 @@ def intervals(title: str, below: str, x_title: str, rows: list[Row],
 
 def critical_difference(title: str, below: str, names: list[str], styles: list[str],
                         ranks: np.ndarray, groups: list[list[int]]) -> str:
-    """Mean ranks, the best on top; a bar on the right joins those that are not told apart."""
+    """Mean ranks, the best on top; a bar on the right joins those that are not distinguished."""
     order = [int(i) for i in np.argsort(ranks, kind="stable")]
     place = {algorithm: row for row, algorithm in enumerate(order)}
     groups = sorted((sorted(place[i] for i in group) for group in groups if len(group) > 1),

@@ -18,6 +18,9 @@ class Axes(unittest.TestCase):
             axis = linear(values, 0.0, 100.0)
             self.assertGreater(axis.high - axis.low, 0.1, values)
             self.assertLessEqual(len(axis.ticks()), 12, values)
+        axis = linear([0.0, 0.0], 0.0, 100.0, include=[0.0])
+        self.assertLess(axis.low, 0.0)
+        self.assertIn(0.0, axis.ticks())
 
 
 if __name__ == "__main__":
