@@ -2,7 +2,7 @@
 """Compares search algorithms by their finished searches: a page, a text, a table, pictures.
 
     analysis/compare.py STORE... [-o FOLDER] [--reference ALGORITHM] [--show ALGORITHM]...
-                                 [--budget N] [--resamples N]
+                                 [--budget N] [--resamples N] [--force]
 
 STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder or its
 store.sqlite. FOLDER receives compare.html, compare.md, summary.csv and the pictures as .svg.
@@ -33,13 +33,13 @@ class Words:
         if result.several:
             self.gap = "true hypervolume" if result.true else "hypervolume"
             self.believed = "believed hypervolume"
-            self.whole = ("of everything evaluated, 1 = the whole true front" if result.true
-                          else "1 = the front of all searches together")
+            self.whole = ("of the front that a search hands over, 1 = the whole true front"
+                          if result.true else "1 = the front of all searches together")
         else:
             self.gap = (f"regret in {goal.title}" if result.true
                         else f"{goal.title} above the best seen")
             self.believed = f"believed {goal.title}"
-            self.whole = ("true value of the incumbent minus the best true value in the table"
+            self.whole = ("true value of what a search hands over minus the best in the table"
                           if result.true else "best measured value minus the best of any search")
         self.reference = (None if result.reference is None
                           else result.algorithms[result.reference].name)
@@ -67,9 +67,23 @@ class Words:
         if np.isnan(pairs.p[i, j]):
             return "one search: no test"
         if pairs.p[i, j] > ALPHA or probability == 0.5:
-            return "not told apart"
-        side = "better" if probability > 0.5 else "worse"
-        return f"meaningfully {side}" if max(probability, 1 - probability) >= MEANINGFUL else side
+            return NOT_DISTINGUISHED
+        return _side(probability)
+
+    def finding(self, interval: statistics.Interval | None) -> str:
+        """The same of a probability of improvement by its interval."""
+        if interval is None or np.isnan(interval.low):
+            return ""
+        return _side(interval.point) if interval.low > 0.5 or interval.high < 0.5 \
+            else NOT_DISTINGUISHED
+
+
+NOT_DISTINGUISHED = "not distinguished"
+
+
+def _side(probability: float) -> str:
+    side = "better" if probability > 0.5 else "worse"
+    return f"meaningfully {side}" if max(probability, 1 - probability) >= MEANINGFUL else side
 
 
 def _styles(names: list[str], reference: str | None, shown: list[str]) -> dict[str, str]:
@@ -103,20 +117,30 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
+def beware(result: Comparison) -> pages.Section:
+    """What the stores differ in besides their algorithms, above all findings."""
+    remarks = [remark for remark in result.searches.remarks if remark.startswith("Beware")]
+    return pages.Section("Before anything else", [pages.Bullets(remarks)] if remarks else [])
+
+
 def verdict(result: Comparison, words: Words) -> pages.Section:
     """The findings in sentences."""
     best, algorithms = result.algorithms[0], result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. Trainings of a search: at "
-             f"most {result.budget}{_spending_less(result)}."]
+             f"most {result.budget}{_spending_less(result)}.",
+             "Judged is what a search hands over, as its own record lets it believe: "
+             + ("the front of what it believes." if result.several else
+                "the candidate that it believes best.")]
     if len(algorithms) > 1:
         level = [algorithms[j].name for j in range(1, len(algorithms))
-                 if words.verdict(0, j) == "not told apart"]
+                 if words.verdict(0, j) == NOT_DISTINGUISHED]
         items.append(f"Best: {best.name}, {words.gap} {_interval(words.interval(best.iqm))} "
                      f"(interquartile mean, 95 %)"
-                     + (f"; not told apart from it: {_listed(level)}." if level else
-                        "." if np.isnan(result.pairs.p[0, 1]) else "; every other is told apart."))
+                     + (f"; not distinguished from it: {_listed(level)}." if level else
+                        "." if np.isnan(result.pairs.p[0, 1]) else
+                        "; every other is distinguished from it."))
     if result.fruitless:
         each = _listed([f"{count} of {name}" for name, count in result.fruitless.items()])
         items.append(f"Searches that found nothing usable: {each}. They count with the worst "
@@ -124,13 +148,15 @@ def verdict(result: Comparison, words: Words) -> pages.Section:
     if result.reference is not None and len(algorithms) > 1:
         items += _against_reference(result, words)
     if result.true:
-        items.append(_bias(result, words))
-        items.append("All this holds for this table: its means over a few seeds are taken as exact, "
-                     "and intervals are over searches. Which mechanism is really the best, it "
-                     "cannot say to such a precision.")
+        items += [*_of_everything(result, words), _bias(result, words), *_limits(result, words)]
+    recycled = sum(trace.recycled for algorithm in algorithms for trace in algorithm.traces)
+    if recycled:
+        items.append(f"{recycled} evaluations met a recorded training of their mechanism again, "
+                     "since the table has no more of it.")
     if _knows_unseen(result):
         items.append(_unseen_verdict(result, words))
-    return pages.Section("Verdict", [pages.Bullets(items + result.searches.remarks)])
+    return pages.Section("Verdict", [pages.Bullets(items + [
+        remark for remark in result.searches.remarks if not remark.startswith("Beware")])])
 
 
 def _spending_less(result: Comparison) -> str:
@@ -140,41 +166,92 @@ def _spending_less(result: Comparison) -> str:
     return f"; on average less: {_listed(less)}" if less else ""
 
 
+def _grouped(findings: dict[str, str]) -> dict[str, list[str]]:
+    """Algorithms by what was found of them, best first."""
+    order = ("meaningfully better", "better", NOT_DISTINGUISHED, "worse", "meaningfully worse",
+             "one search: no test")
+    return {finding: [name for name, own in findings.items() if own == finding]
+            for finding in order if finding in findings.values()}
+
+
+def _against_reference(result: Comparison, words: Words) -> list[str]:
+    others = [(i, algorithm) for i, algorithm in enumerate(result.algorithms)
+              if i != result.reference]
+    groups = _grouped({a.name: words.verdict(i, result.reference) for i, a in others})
+    where = ", on this very table," if result.against else ","
+    items = [f"Against {words.reference}{where} {finding}: {_listed(names)}."
+             for finding, names in groups.items()]
+    if result.against is None:
+        return items
+    groups = _grouped({a.name: words.finding(result.against.handed_over[i]) for i, a in others})
+    if list(groups) == [NOT_DISTINGUISHED]:
+        return [*items, "This table cannot order these algorithms: with the noise of its own means "
+                f"in the intervals, none is distinguished from {words.reference}."]
+    each = "; ".join(f"{finding}: {_listed(names)}" for finding, names in groups.items())
+    return [*items, f"With the noise of the table's own means in the intervals, {each}."]
+
+
+def _of_everything(result: Comparison, words: Words) -> list[str]:
+    if result.reference is None or len(result.algorithms) < 2:
+        return []
+    found = {a.name: result.improvement(i, "everything").point
+             for i, a in enumerate(result.algorithms) if i != result.reference}
+    least, most = min(found, key=found.get), max(found, key=found.get)
+    return ["Of everything evaluated, from which only someone who knows the truth could choose, a "
+            f"search has something better than one of {words.reference} with probability "
+            f"{number(found[least])} ({least}) to {number(found[most])} ({most})."]
+
+
+def _limits(result: Comparison, words: Words) -> list[str]:
+    if result.against:
+        items = ["Intervals with the table's noise draw its replicates again within mechanisms and "
+                 "judge what the recorded searches handed over anew. They leave out that on another "
+                 "table searches would have seen, and chosen, something else, and that it is one "
+                 "task and one space."]
+    else:
+        items = ["All this holds for this table: its means over a few seeds are taken as exact, and "
+                 "intervals are over searches. Which mechanism is really the best, it cannot say to "
+                 "such a precision."]
+    if result.agreement:
+        each = _listed([f"{value:.2f}" for value in result.agreement])
+        items.append(f"Among the 20 mechanisms that are best by one replicate, the other replicates "
+                     f"agree by Spearman {each} (one for each replicate): the table cannot rank "
+                     "winners.")
+    return items
+
+
 def _knows_unseen(result: Comparison) -> bool:
     return any(np.isfinite(algorithm.each("end_unseen")).any() for algorithm in result.algorithms)
 
 
+def _unseen(algorithm: Algorithm) -> tuple[float, int]:
+    """Mean of the winners on replicates that their searches have not seen, and of how many."""
+    values = algorithm.each("end_unseen")
+    there = np.isfinite(values)
+    return (float(values[there].mean()) if there.any() else np.nan), int(there.sum())
+
+
 def _unseen_improvement(result: Comparison, i: int) -> statistics.Interval:
-    """Of an algorithm over the reference, by the replicates that the searches have not seen."""
-    values = [result.algorithms[j].each("end_unseen") for j in (i, result.reference)]
-    return statistics.probability_of_improvement(
-        *(value[np.isfinite(value)][:, None] for value in values))
+    """Of an algorithm over the reference there; with the table's noise where that is known."""
+    found = result.against.unseen[i] if result.against else None
+    return found or result.improvement(i, "end_unseen")
 
 
 def _unseen_verdict(result: Comparison, words: Words) -> str:
     text = ("The truth contains the training that answered. Judged by the other replicates alone, "
             "which know nothing of the choice, ")
-    means = {algorithm.name: float(np.nanmean(algorithm.each("end_unseen")))
-             for algorithm in result.algorithms}
+    means = {algorithm.name: _unseen(algorithm)[0] for algorithm in result.algorithms
+             if _unseen(algorithm)[1]}
     least, most = min(means, key=means.get), max(means, key=means.get)
     text += (f"winners have a mean {words.goal.title} from {number(means[least])} ({least}) to "
              f"{number(means[most])} ({most})")
     if result.reference is None:
         return text + "."
-    better = [a.name for i, a in enumerate(result.algorithms)
-              if i != result.reference and _unseen_improvement(result, i).low > 0.5]
-    return text + ("; better than " + words.reference + " are then "
-                   + (_listed(better) if better else "none") + ".")
-
-
-def _against_reference(result: Comparison, words: Words) -> list[str]:
-    groups: dict[str, list[str]] = {}
-    for i, algorithm in enumerate(result.algorithms):
-        if i != result.reference:
-            groups.setdefault(words.verdict(i, result.reference), []).append(algorithm.name)
-    return [f"Against {words.reference}, {finding}: {_listed(groups[finding])}."
-            for finding in ("meaningfully better", "better", "not told apart", "worse",
-                            "meaningfully worse", "one search: no test") if finding in groups]
+    groups = _grouped({a.name: words.finding(_unseen_improvement(result, i))
+                       for i, a in enumerate(result.algorithms) if i != result.reference})
+    each = "; ".join(f"{finding}: {_listed(names)}" for finding, names in groups.items())
+    return (f"{text}; against {words.reference}"
+            + (", the table's noise in the intervals" if result.against else "") + f", {each}.")
 
 
 def _bias(result: Comparison, words: Words) -> str:
@@ -205,32 +282,45 @@ def quality(result: Comparison, words: Words) -> pages.Section:
         svgs["improvement.svg"] = figures.intervals(
             f"Better than {words.reference}?",
             f"Probability that a search is better than one of {words.reference}, ties half, with "
-            "95 % interval.", "probability of improvement",
-            [figures.Row(a.name, styles[a.name], result.pairs.probability[i, j],
-                         result.pairs.low[i, j], result.pairs.high[i, j])
+            "95 % interval" + (", the table's noise in it." if result.against else "."),
+            "probability of improvement",
+            [figures.Row(a.name, styles[a.name], *_improvement(result, i))
              for i, a in enumerate(algorithms) if i != j],
             [(0.5, "as good"), (MEANINGFUL, "meaningful")], (0.0, 1.0))
     names = [algorithm.name for algorithm in algorithms]
     if result.friedman:
         svgs["critical_difference.svg"] = figures.critical_difference(
             "Mean ranks", "Bars on the right join algorithms that pairwise tests (Holm, "
-            f"{_share(ALPHA)}) do not tell apart.", names, [styles[name] for name in names],
+            f"{_share(ALPHA)}) do not distinguish.", names, [styles[name] for name in names],
             result.friedman.mean_ranks, result.friedman.groups)
     if len(algorithms) > 1:
         svgs["pairs.svg"] = figures.matrix(
             "Every pair", "Probability that a search of the row is better than one of the column "
-            "(A12): blue where the row is better, orange where it is worse; a dot: not told apart.",
+            "(A12): blue where the row is better, orange where it is worse; a dot: not distinguished.",
             names, result.pairs.probability, ~(result.pairs.p > ALPHA))
     return pages.Section("Final quality", [*parts, pages.Pictures(svgs), *_tests(result, words)])
 
 
+def _improvement(result: Comparison, i: int) -> statistics.Interval:
+    """Of algorithm i over the reference, with the table's noise where that is known."""
+    found = result.against.handed_over[i] if result.against else None
+    pairs, j = result.pairs, result.reference
+    return found or statistics.Interval(pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])
+
+
 def _ranking(result: Comparison, words: Words) -> pages.Table:
-    j = result.reference
+    j, pairs = result.reference, result.pairs
     head = ["algorithm", "searches", f"{words.gap}: median", "IQM [95 %]"]
     if result.friedman:
         head.append("mean rank")
     if j is not None:
         head += [f"P(better than {words.reference}) [95 %]", "p (Holm)", "finding"]
+        if result.against:
+            head[-1:] = ["on this table", "[95 %, the table's noise in it]", "finding"]
+    if result.true:
+        head.append("of everything evaluated: IQM [95 %]")
+        if j is not None:
+            head.append(f"P(better than {words.reference}) there [95 %]")
     rows = []
     for i, algorithm in enumerate(result.algorithms):
         row = [algorithm.name, str(len(algorithm.traces)),
@@ -238,11 +328,19 @@ def _ranking(result: Comparison, words: Words) -> pages.Table:
                _interval(words.interval(algorithm.iqm))]
         if result.friedman:
             row.append(f"{result.friedman.mean_ranks[i]:.2f}")
-        if j is not None:
-            pairs = result.pairs
-            row += ["", "", "reference"] if i == j else [
-                _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
-                _p(pairs.p[i, j]), words.verdict(i, j)]
+        if j is not None and i == j:
+            row += [""] * (4 if result.against else 2) + ["reference"]
+        elif j is not None:
+            row += [_interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+                    _p(pairs.p[i, j]), words.verdict(i, j)]
+            if result.against:
+                wide = result.against.handed_over[i]
+                row += ["" if wide is None else f"[{number(wide.low)}, {number(wide.high)}]",
+                        words.finding(wide)]
+        if result.true:
+            row.append(_interval(words.interval(algorithm.everything)))
+            if j is not None:
+                row.append("" if i == j else _interval(result.improvement(i, "everything")))
         rows.append(row)
     return pages.Table(head, rows)
 
@@ -252,11 +350,12 @@ def _tests(result: Comparison, words: Words) -> list:
     if not pairs.tests:
         return [pages.Paragraph("With one search an algorithm nothing can be tested; differences "
                                 "may be luck.")] if len(names) > 1 else []
-    text = (f"Two algorithms are told apart where {' and '.join(sorted(pairs.tests))}, gives "
+    text = (f"Two algorithms are distinguished where {' and '.join(sorted(pairs.tests))}, gives "
             f"p <= {ALPHA} after Holm's correction over all {len(names) * (len(names) - 1) // 2} "
             "pairs. A difference is called meaningful where moreover the probability that one "
             f"search is better than the other is {MEANINGFUL} or more (Bouthillier et al. 2021); "
-            "that probability is Vargha and Delaney's A12.")
+            "that probability is Vargha and Delaney's A12. p is corrected, intervals stand each for "
+            "itself.")
     if result.friedman:
         text += (f" Friedman's test over {len(result.algorithms[0].traces)} common seeds: "
                  f"chi-squared {number(result.friedman.statistic)}, p {_p(result.friedman.p)}. "
@@ -386,8 +485,9 @@ def attainment(result: Comparison, words: Words) -> pages.Section:
                 front)
     values = "true" if result.true else "measured"
     return pages.Section("Attainment", [
-        pages.Paragraph(f"A search attains a point if something it evaluated is at least as good "
-                        f"in both objectives, by {values} values."), pages.Pictures(svgs)])
+        pages.Paragraph(f"A search attains a point if something on the front that it hands over is "
+                        f"at least as good in both objectives, by {values} values."),
+        pages.Pictures(svgs)])
 
 
 def _file_name(name: str) -> str:
@@ -409,20 +509,20 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
         rows.append([algorithm.name, _interval(interval), number(means[0]),
                      *([number(means[1])] if known else []), number(means[2])])
         if unseen:
-            rows[-1].append(f"{np.nanmean(algorithm.each('end_unseen')):.4g}")
+            mean, count = _unseen(algorithm)
+            rows[-1].append(f"{mean:.4g} (n = {count})" if count else "(n = 0)")
             if result.reference is not None:
                 rows[-1].append("reference" if i == result.reference
                                 else _interval(_unseen_improvement(result, i)))
         bars.append(figures.Row(algorithm.name, words.styles[algorithm.name], *interval))
     head = ["algorithm", "optimism [95 %]", f"{what}, believed",
             *(["mean of all replicates"] if known else []), "true",
-            *(["on unseen replicates"] if unseen else []),
-            *([f"P(better than {words.reference}) there [95 %]"]
+            *(["on unseen replicates (searches that left some)"] if unseen else []),
+            *([f"P(better than {words.reference}) there [95 %"
+               + (", the table's noise in it]" if result.against else "]")]
               if unseen and result.reference is not None else [])]
     against = ("the mean of all replicates of the same candidates on the same split" if known
                else "their true values")
-    judged = ("The front that a searcher believes in is judged here by its own members, not by "
-              "all that was evaluated. " if result.several else "")
     svg = figures.intervals(
         "Optimism", f"By how much the {'front' if result.several else 'winner'} looks better to "
         "the searcher than it is; mean and 95 % interval over searches.",
@@ -430,16 +530,16 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
     return pages.Section("Believed against true", [
         pages.Paragraph(
             f"Optimism is how much better the result looked than {against}: the best of many "
-            f"noisy values is partly the luckiest. {judged}Means over searches. Between the means "
+            f"noisy values is partly the luckiest. Means over searches. Between the means "
             "of the replicates and what is true lies the step from one split of the data to "
             "another." if known else
             f"Optimism is how much better the result looked than {against}: the best of many "
-            f"noisy values is partly the luckiest. {judged}Means over searches."),
+            f"noisy values is partly the luckiest. Means over searches."),
         pages.Paragraph(
             "The mean contains the training that answered, so that optimism is understated; of r "
             "replicates of which a search sees one, by a factor of (r - 1) / r."
-            + (" Unseen replicates are the others of the winner, on the test split." if unseen
-               else "")),
+            + (" Unseen replicates are the others of the winner, on the test split; searches that "
+               "have seen all of them are left out there." if unseen else "")),
         pages.Pictures({"optimism.svg": svg}), pages.Table(head, rows)])
 
 
@@ -453,10 +553,11 @@ def effort(result: Comparison) -> pages.Section:
                      f"{algorithm.trainings.sum() / asked.sum():.2f}",
                      _share(algorithm.each("repeated").mean()),
                      number(np.mean([trace.seconds[-1] for trace in algorithm.traces])),
-                     "-" if np.isnan(own) else number(own)])
+                     "-" if np.isnan(own) else number(own),
+                     str(algorithm.each("recycled").sum())])
     return pages.Section("Effort", [pages.Table(
         ["algorithm", "asks", "trainings", "trainings an ask", "repeated asks",
-         "charged seconds", "own time an ask, ms"], rows)])
+         "charged seconds", "own time an ask, ms", "trainings met again"], rows)])
 
 
 def making(result: Comparison, resamples: int, command: str) -> pages.Section:
@@ -472,9 +573,11 @@ def making(result: Comparison, resamples: int, command: str) -> pages.Section:
                      + (f" on the table {table.get('name', '')}{sha256}" if table else ""))
     items += [f"Budget: {result.budget} trainings; a search that ends earlier keeps what it has.",
               "What a searcher believes of a candidate is the latest answer it got for it; where "
-              "every ask was a training of its own, the mean over its answers.",
+              "every ask was a training of its own, the mean over its answers, or where that is its "
+              "setting `belief: best_answer`, the best of them.",
               f"Intervals: bootstrap of {resamples} resamples for interquartile means, DeLong's "
-              "variance for probabilities, Student's t for means."]
+              "variance for probabilities, Student's t for means; none is corrected for their "
+              "number."]
     if result.several:
         ranges = ", ".join(f"{goal.title} {number(goal.best)} to {number(goal.worst)}"
                            for goal in searches.objectives)
@@ -499,18 +602,26 @@ def summary(result: Comparison, words: Words) -> str:
             "believed_mean": words.value(algorithm.each("end_believed").mean()),
             "expected_mean": words.value(algorithm.each("end_expected").mean()),
             "true_mean": words.value(algorithm.each("end_true").mean()),
-            "unseen_mean": np.nanmean(algorithm.each("end_unseen"))
-            if np.isfinite(algorithm.each("end_unseen")).any() else np.nan,
+            "unseen_mean": _unseen(algorithm)[0], "unseen_searches": _unseen(algorithm)[1],
             "optimism": optimism.point, "optimism_low": optimism.low,
             "optimism_high": optimism.high,
             "improvement": against[0], "improvement_low": against[1],
             "improvement_high": against[2], "p_holm": against[3],
+            **_named("improvement_with_table", result.against and result.against.handed_over[i]),
+            **_named("unseen_improvement", None if j is None or i == j
+                     else _unseen_improvement(result, i)),
+            "everything_iqm": algorithm.everything.point,
+            "everything_iqm_low": algorithm.everything.low,
+            "everything_iqm_high": algorithm.everything.high,
+            **_named("everything_improvement", None if j is None or i == j
+                     else result.improvement(i, "everything")),
             "mean_rank": result.friedman.mean_ranks[i] if result.friedman else np.nan}
         for share, time, success in zip(comparison.ERT_SHARES, algorithm.running_times,
                                         algorithm.successes):
             fields[f"ert_{100 * (1 - share):.0f}"] = time
             fields[f"reached_{100 * (1 - share):.0f}"] = success
         return {**fields, "repeated": algorithm.each("repeated").mean(),
+                "recycled": int(algorithm.each("recycled").sum()),
                 "trainings_per_ask": algorithm.trainings.sum() / asked.sum(),
                 "search_ms_per_ask":
                     1000 * algorithm.each("search_seconds").sum() / asked.sum()}
@@ -524,6 +635,12 @@ def summary(result: Comparison, words: Words) -> str:
                          "" if np.isnan(value) else repr(float(value))
                          for key, value in fields.items()})
     return text.getvalue()
+
+
+def _named(name: str, interval: statistics.Interval | None) -> dict[str, float]:
+    """Columns of an interval."""
+    point, low, high = interval or (np.nan,) * 3
+    return {name: point, f"{name}_low": low, f"{name}_high": high}
 
 
 def main(arguments: list[str]) -> int:
@@ -540,9 +657,11 @@ def main(arguments: list[str]) -> int:
                         help="trainings a search may use; all it was given if left out")
     parser.add_argument("--resamples", type=positive, default=50_000, metavar="N",
                         help="of the bootstrap (default: %(default)s)")
+    parser.add_argument("--force", action="store_true",
+                        help="compare runs on different data or objectives all the same")
     options = parser.parse_args(arguments)
     try:
-        searches = stores.load(options.stores)
+        searches = stores.load(options.stores, options.force)
         names = list(dict.fromkeys(search.algorithm for search in searches.searches))
         shown = [comparison.find(name, names) for name in options.show]
         result = comparison.compare(searches, options.budget or searches.budget,
@@ -553,7 +672,7 @@ def main(arguments: list[str]) -> int:
     words = Words(result, shown)
     command = f"analysis/compare.py {shlex.join(arguments)}"
     page = pages.Page("Comparison of search algorithms", [
-        verdict(result, words), quality(result, words), anytime(result, words),
+        beware(result), verdict(result, words), quality(result, words), anytime(result, words),
         targets(result, words), attainment(result, words),
         believed_against_true(result, words), effort(result),
         making(result, options.resamples, command)])

@@ -1,28 +1,41 @@
-"""What a search believes of its candidates, as src/search/belief.hpp has it: of each the latest
-usable answer, which is the mean over all that is known; where every ask trained it afresh and
-answered by that alone (evaluation.repeated = retrain), the mean over its usable answers.
+"""What a search believes of its candidates, as src/search/belief.hpp has it, and what it hands over.
+
+Of each candidate it believes the latest usable answer, which is the mean over all that is known;
+where every ask trained it afresh and answered by that alone (evaluation.repeated = retrain), the
+mean over its usable answers; where a comparison says so (belief = best_answer), the best of them.
+
+It hands over, with one objective, the candidate that it believes best, of equal ones the one that
+it asked for first; with several objectives the candidates on the front of what it believes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from .indicators import anytime_hypervolume, hypervolume
+from .indicators import anytime_hypervolume, hypervolume, non_dominated
+
+LATEST, MEAN, BEST = "latest", "mean", "best"
 
 
-def repeats_alone(evaluation: dict) -> bool:
-    """Whether a section `evaluation` makes every ask a training of its own."""
-    return evaluation.get("repeated") == "retrain"
+def rule(evaluation: dict, chosen: str = "") -> str:
+    """What a search believes of a candidate: LATEST, MEAN or BEST of its answers.
+
+    @param evaluation  its section `evaluation`.
+    @param chosen      its setting `belief`, if it has one.
+    """
+    if chosen == "best_answer":
+        return BEST
+    return MEAN if evaluation.get("repeated") == "retrain" else LATEST
 
 
-def beliefs(candidates: Iterable, answers: np.ndarray, mean: bool) -> np.ndarray:
+def beliefs(candidates: Iterable, answers: np.ndarray, by: str) -> np.ndarray:
     """After every ask what is believed of the candidate asked for, (n, m); inf while nothing is.
 
-    @param answers  (n, m), inf where nothing could be measured.
-    @param mean     whether answers are independent of each other.
+    @param answers  (n, m), inf where nothing could be measured; m = 1 for BEST.
+    @param by       LATEST, MEAN or BEST.
     """
     usable = np.isfinite(answers).all(axis=1)
-    if usable.all() and not mean:
+    if usable.all() and by == LATEST:
         return answers
     result = np.full(answers.shape, np.inf)
     known: dict = {}
@@ -30,10 +43,59 @@ def beliefs(candidates: Iterable, answers: np.ndarray, mean: bool) -> np.ndarray
         count, belief = known.get(candidate, (0, result[i]))
         if usable[i]:
             count += 1
-            belief = belief + (answers[i] - belief) / count if mean and count > 1 else answers[i]
+            if by == BEST:
+                belief = np.minimum(belief, answers[i])
+            elif by == MEAN and count > 1:
+                belief = belief + (answers[i] - belief) / count
+            else:
+                belief = answers[i]
             known[candidate] = count, belief
         result[i] = belief
     return result
+
+
+def incumbents(candidates: np.ndarray, believed: np.ndarray) -> np.ndarray:
+    """After every ask the ask whose candidate is believed best: position of its latest answer.
+
+    A later belief replaces what was believed of a candidate, so that an incumbent can lose its
+    place. -1 while nothing finite was answered.
+
+    @param believed  (n,) of the candidates asked for, after each ask.
+    """
+    known: dict[int, tuple[float, int, int]] = {}  # value, first ask, latest ask
+    nothing = (np.inf, -1, -1)
+    best, result = nothing, []
+    for i, (candidate, value) in enumerate(zip(candidates.tolist(), believed.tolist())):
+        known[candidate] = (value, known.get(candidate, (0.0, i))[1], i)
+        if known[candidate] < best:
+            best = known[candidate]
+        elif best[2] >= 0 and candidate == candidates[best[2]]:
+            best = min(min(known.values()), nothing)
+        result.append(best[2])
+    return np.array(result)
+
+
+def fronts(candidates: np.ndarray, believed: np.ndarray) -> Iterator[tuple[int, ...]]:
+    """After every ask the candidates on the front of what is believed by then, in the order in
+    which they came; of equal points the first. The same object while nothing changes.
+
+    @param believed  (n, m) of the candidates asked for, after each ask.
+    """
+    def covers(a, b):
+        return all(x <= y for x, y in zip(a, b))
+
+    known: dict[int, tuple[float, ...]] = {}
+    front: tuple[int, ...] = ()
+    for candidate, point in zip(candidates.tolist(), map(tuple, believed.tolist())):
+        if known.get(candidate) != point and np.inf not in point:
+            new = candidate not in known
+            known[candidate] = point
+            if not new:
+                points = np.array(list(known.values()))
+                front = tuple(np.array(list(known))[non_dominated(points)].tolist())
+            elif not any(covers(known[other], point) for other in front):
+                front = (*(other for other in front if not covers(point, known[other])), candidate)
+        yield front
 
 
 def latest(candidates: Iterable, believed: np.ndarray) -> tuple[list, np.ndarray]:

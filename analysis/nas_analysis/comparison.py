@@ -3,13 +3,16 @@
 The unit is one complete search. Ground truth, where the stores hold it, judges: a table's mean over
 all replicates, among them the one that answered the search.
 
-The gap of a search is what its algorithm is judged by, minimised, 0 = nothing better exists:
-  one objective       true value of the incumbent - best true value of any candidate (regret),
-                      the incumbent being the candidate that the searcher believes best;
-  several objectives  1 - hypervolume of the true values of all candidates evaluated
-                      / hypervolume of the true front.
+An algorithm is judged by what its searches hand over, as their own records let them believe
+(belief.py): with one objective the candidate believed best, with several the believed front; as
+src/comparison/outcome.hpp does for the closing table of nas-compare. The gap of a search, minimised,
+0 = nothing better exists:
+  one objective       true value of the candidate - best true value of any (regret);
+  several objectives  1 - hypervolume of the front's true values / hypervolume of the true front.
+The same "of everything evaluated" is what someone who knows the truth would pick out of a search's
+candidates: never what a search gives, and told apart by that name.
 Without ground truth what was measured takes its place, and the best that any search has measured
-within the budget that of the optimum. What a searcher believes of a candidate: see belief.py.
+within the budget that of the optimum.
 """
 
 import dataclasses
@@ -17,7 +20,7 @@ import re
 
 import numpy as np
 
-from . import anytime, attainment, belief, indicators, replay, statistics, stores
+from . import anytime, attainment, belief, indicators, noise, replay, statistics, stores
 
 QUARTILES = (0.25, 0.5, 0.75)
 NUM_TARGETS = 51
@@ -42,12 +45,17 @@ class Trace:
     end_believed: float
     end_expected: float
     end_true: float
-    # Mean over the replicates of the incumbent that the search has not seen; nan = not known.
+    # Mean over the replicates of the incumbent that the search has not seen; nan = it saw all, or
+    # they are not known.
     end_unseen: float
-    front: np.ndarray  # (n, m) what it has found: non-dominated (true) values; several objectives
+    everything: float  # gap of everything evaluated; nan without ground truth
+    chosen: tuple[int, ...]  # the candidates handed over; none where nothing was measured
+    seen: int  # evaluations of the incumbent that were charged; one objective
+    front: np.ndarray  # (n, m) true values (else measured ones) of what is handed over; several
     repeated: float  # share of the asks for a candidate that was asked for before
     asked: int
     search_seconds: float  # the algorithm's own time; nan = not recorded
+    recycled: int  # evaluations beyond a table's replicates, which met one of them again
 
     def hits(self, targets: np.ndarray) -> np.ndarray:
         """Trainings after which the gap stays at or below each target; NaN where it never does. An
@@ -73,6 +81,7 @@ class Algorithm:
     traces: list[Trace]
     final: np.ndarray  # gap of each search at the end of the budget
     iqm: statistics.Interval  # of `final`; NaN bounds for a single search
+    everything: statistics.Interval  # the same of everything evaluated; NaN without ground truth
     curves: dict[tuple[str, str], Curve]  # ("trained" | "seconds", "gap" | "believed")
     ecdf: np.ndarray  # share of (search, target) pairs, over Comparison.trainings
     running_times: np.ndarray  # expected trainings to the three targets; inf = never
@@ -105,6 +114,21 @@ class Pairs:
 
 
 @dataclasses.dataclass(frozen=True)
+class Against:
+    """Every algorithm against the reference: probabilities of improvement, an entry each, with 95 %
+    intervals that hold the table's own noise beside that of the searches; None for the reference.
+
+    A table's truth is a mean of few trainings. Its replicates are drawn again within each mechanism
+    (`replay.redrawn_means`) and what the recorded searches handed over is judged anew. What that
+    leaves out: on another table searches would have seen, and chosen, something else; replicates of
+    different mechanisms count as independent; it is one task and one space.
+    """
+
+    handed_over: list[statistics.Interval | None]
+    unseen: list[statistics.Interval | None]  # by the replicates that a search has not seen
+
+
+@dataclasses.dataclass(frozen=True)
 class Friedman:
     """Ranks over searches with common seeds."""
 
@@ -128,6 +152,9 @@ class Comparison:
     start: float  # median gap after the first ask (of the reference)
     pairs: Pairs
     friedman: Friedman | None  # None where algorithms have no common seeds
+    against: Against | None  # None without a reference, or where the table's trainings are not known
+    # How well other replicates rank the best by one (noise.agreement_among_best); one objective.
+    agreement: list[float]
 
     @property
     def fruitless(self) -> dict[str, int]:
@@ -135,6 +162,15 @@ class Comparison:
         names = [search.algorithm for search in self.searches.searches
                  if not np.isfinite(search.fitness).all(axis=1).any()]
         return {name: names.count(name) for name in names}
+
+    def improvement(self, i: int, of: str) -> statistics.Interval:
+        """That algorithm i is better than the reference by a field of the traces, where both have
+        one: "end_unseen", "everything". Over searches."""
+        values = [self.algorithms[j].each(of) for j in (i, self.reference)]
+        values = [each[np.isfinite(each)] for each in values]
+        if not all(map(len, values)):
+            return statistics.Interval(np.nan, np.nan, np.nan)
+        return statistics.vargha_delaney(*values)
 
     @property
     def several(self) -> bool:
@@ -188,23 +224,34 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
     if seconds > 0:
         grids["seconds"] = np.linspace(0, seconds, MOST_BUDGETS)
     finals = {name: np.array([trace.gap[-1] for trace in group]) for name, group in traces.items()}
-    means = statistics.stratified_bootstrap(finals, statistics.iqm, resamples)
+    means = _iqms(finals, resamples)
+    everything = {name: np.array([trace.everything for trace in group])
+                  for name, group in traces.items()}
+    if searches.candidates.truth is None:
+        of_everything = dict.fromkeys(names, statistics.Interval(np.nan, np.nan, np.nan))
+    else:
+        of_everything = _iqms(everything, resamples)
     order = sorted(names, key=lambda name: (float(means[name].point), finals[name].mean(), name))
     algorithms = []
     for name in order:
         hits = np.array([trace.hits(targets) for trace in traces[name]])
         times, successes = _running_times(traces[name], start)
         algorithms.append(Algorithm(
-            name, traces[name], finals[name],
-            means[name] if len(finals[name]) > 1
-            else statistics.Interval(means[name].point, np.nan, np.nan),
+            name, traces[name], finals[name], means[name], of_everything[name],
             {(spent, what): _curve(traces[name], spent, what, grid)
              for spent, grid in grids.items() for what in ("gap", "believed")},
             anytime.ecdf(hits, trainings), times, successes))
     pairs = _pairs(algorithms)
-    return Comparison(searches, budget,
-                      order.index(reference_name) if reference_name else None, algorithms,
-                      trainings, targets, start, pairs, _friedman(algorithms, pairs))
+    place = order.index(reference_name) if reference_name else None
+    return Comparison(searches, budget, place, algorithms, trainings, targets, start, pairs,
+                      _friedman(algorithms, pairs), *_against(searches, algorithms, place))
+
+
+def _iqms(scores: dict[str, np.ndarray], resamples: int) -> dict[str, statistics.Interval]:
+    """Interquartile means by algorithm; NaN bounds for a single search."""
+    found = statistics.stratified_bootstrap(scores, statistics.iqm, resamples)
+    return {name: each if len(scores[name]) > 1 else statistics.Interval(each.point, np.nan, np.nan)
+            for name, each in found.items()}
 
 
 def find(name: str, names: list[str], required: bool = True) -> str | None:
@@ -222,25 +269,6 @@ def find(name: str, names: list[str], required: bool = True) -> str | None:
         raise stores.StoreError(f"algorithm {name!r} is in no store; there are "
                                 f"{', '.join(sorted(names))}")
     return None
-
-
-def incumbents(candidates: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """After every ask the ask whose candidate is believed best: position of its latest answer.
-
-    A later belief (`values`) replaces what was believed of a candidate, so that an incumbent can
-    lose its place. -1 while nothing finite was answered.
-    """
-    latest: dict[int, tuple[float, int]] = {}
-    best, leader, result = np.inf, -1, []
-    for i, (candidate, value) in enumerate(zip(candidates.tolist(), values.tolist())):
-        latest[candidate] = (value, i)
-        if value < best:
-            best, leader = value, i
-        elif leader >= 0 and candidate == candidates[leader]:
-            best, leader = min(latest.values())
-            leader = leader if best < np.inf else -1
-        result.append(leader)
-    return np.array(result)
 
 
 def _cut(search: stores.Search, budget: int) -> stores.Search:
@@ -263,7 +291,9 @@ def _judge(searches: stores.Searches):
 
 def _common(search: stores.Search) -> dict:
     asked = len(search.candidates)
-    return {"seed": search.seed, "trained": search.trained, "seconds": search.seconds,
+    charged = np.bincount(search.candidates, np.diff(search.trained, prepend=0))
+    recycled = np.maximum(charged - search.replicates, 0).sum() if search.replicates else 0
+    return {"recycled": int(recycled), "seed": search.seed, "trained": search.trained, "seconds": search.seconds,
             "repeated": 1.0 - len(np.unique(search.candidates)) / asked,
             "search_seconds": search.search_seconds, "asked": asked}
 
@@ -278,7 +308,7 @@ def _judge_of_values(searches: stores.Searches):
 
     def judge(search: stores.Search) -> Trace:
         seen = search.believed()[:, 0]
-        leaders = incumbents(search.candidates, seen)
+        leaders = belief.incumbents(search.candidates, seen)
         believed = np.where(leaders < 0, np.inf, seen[leaders])
         values = believed if truth is None else \
             np.where(leaders < 0, np.inf, search.truth[leaders, 0])
@@ -292,6 +322,9 @@ def _judge_of_values(searches: stores.Searches):
                      end_true=np.nan if truth is None else float(values[-1]),
                      end_unseen=np.nan if unseen is None or last < 0
                      else unseen.mean(search.seed, int(winner), int(charged)),
+                     everything=np.nan if truth is None
+                     else float(search.truth[:, 0].min() - optimum),
+                     chosen=() if last < 0 else (int(winner),), seen=int(charged),
                      front=np.empty((0, 1)), **_common(search))
 
     return judge
@@ -314,23 +347,33 @@ def _judge_of_fronts(searches: stores.Searches):
         raise stores.StoreError("nothing is better than the hypervolume's reference point: the "
                                 "recorded ranges of the objectives do not fit their values")
 
+    known: dict[tuple[int, ...], float] = {(): 0.0}
+
+    def true_volume(front: tuple[int, ...]) -> float:
+        if front not in known:
+            known[front] = volume(truth[list(front)])
+        return known[front]
+
     def judge(search: stores.Search) -> Trace:
         after_asks = search.believed()
         believed = belief.hypervolumes(search.candidates, searches.scaled(after_asks), reference)
-        asked, at_end = belief.latest(search.candidates.tolist(), after_asks)
-        chosen = np.array(asked)[indicators.non_dominated(at_end)]
-        values = at_end if truth is None else search.truth
-        reached = believed if truth is None else \
-            indicators.anytime_hypervolume(searches.scaled(values), reference)
-        known = values[np.isfinite(values).all(axis=1)]
+        fronts = list(belief.fronts(search.candidates, after_asks))
+        chosen = list(fronts[-1])
+        if truth is None:
+            reached, everything = believed, np.nan
+            last = dict(zip(search.candidates.tolist(), after_asks))
+            front = np.array([last[one] for one in chosen]).reshape(-1, len(reference))
+        else:
+            reached, front = np.array([true_volume(front) for front in fronts]), truth[chosen]
+            everything = float(_without_rounding(1.0 - volume(search.truth) / whole))
         return Trace(gap=_without_rounding(1.0 - reached / whole),
                      believed=believed / whole_believed,
                      end_believed=float(believed[-1] / whole_believed),
                      end_expected=np.nan if expected is None
                      else volume(expected[chosen]) / whole_believed,
-                     end_true=np.nan if truth is None else volume(truth[chosen]) / whole,
-                     end_unseen=np.nan,
-                     front=known[indicators.non_dominated(known)], **_common(search))
+                     end_true=np.nan if truth is None else float(reached[-1] / whole),
+                     end_unseen=np.nan, everything=everything, chosen=tuple(chosen), seen=0,
+                     front=front, **_common(search))
 
     return judge
 
@@ -410,6 +453,97 @@ def _pairs(algorithms: list[Algorithm]) -> Pairs:
     lower = np.tril_indices(k, -1)
     p[lower] = p.T[lower]
     return Pairs(probability, low, high, p, tests)
+
+
+def _against(searches: stores.Searches, algorithms: list[Algorithm],
+             reference: int | None) -> tuple[Against | None, list[float]]:
+    cells = replay.true_cells(searches)
+    if cells is None:
+        return None, []
+    agreement = noise.agreement_among_best(cells[..., 0]) if cells.shape[2] == 1 else []
+    if reference is None or cells.shape[2] > 2:
+        return None, agreement
+    redrawn = _Redrawn(searches, cells)
+    handed_over = [[redrawn.score(trace.chosen) for trace in a.traces if trace.chosen]
+                   for a in algorithms]
+    unseen = replay.unseen(searches)
+    others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, *trace.chosen, trace.seen))
+               for trace in a.traces if np.isfinite(trace.end_unseen)] if unseen else []
+              for a in algorithms]
+
+    def intervals(scores, of):
+        found = []
+        for i, a in enumerate(algorithms):
+            values = [each[np.isfinite(each)] for each in
+                      (of(algorithm) for algorithm in (a, algorithms[reference]))]
+            if i == reference or not all(map(len, values)):
+                found.append(None)
+                continue
+            shared = redrawn.variance(scores[i], scores[reference])
+            found.append(statistics.probability_of_improvement(*values, shared=shared))
+        return found
+
+    return Against(intervals(handed_over, lambda a: a.final),
+                   intervals(others, lambda a: a.each("end_unseen"))), agreement
+
+
+class _Redrawn:
+    """What searches handed over, judged by the truth of many tables that could have been recorded
+    in place of the one that was."""
+
+    TABLES = 1000
+
+    def __init__(self, searches: stores.Searches, cells: np.ndarray):
+        self._searches, self._cells = searches, cells
+        self._reference = np.full(cells.shape[2], searches.reference_point)
+        self._means: dict[tuple, np.ndarray] = {}
+        self._scores: dict[tuple, int] = {}
+        self._values: list[np.ndarray] = []
+
+    def score(self, chosen: tuple[int, ...], allowed: tuple[int, ...] | None = None) -> int:
+        """The number of the scores (minimised, one for each table) of what a search handed over.
+
+        @param allowed  the replicates that count; None = all.
+        """
+        key = (chosen, allowed)
+        if key not in self._scores:
+            means = np.stack([self._redrawn(one, allowed) for one in chosen], axis=1)
+            self._scores[key] = len(self._values)
+            self._values.append(means[:, 0, 0] if len(self._reference) == 1 else
+                                -indicators.planar_hypervolumes(self._searches.scaled(means),
+                                                                self._reference))
+        return self._scores[key]
+
+    def variance(self, of: list[int], reference: list[int]) -> float:
+        """Over the tables, of the probability that a score is better than one of the reference's,
+        ties half."""
+        if not of or not reference:
+            return 0.0
+        used = np.unique([*of, *reference])
+        values = np.stack([self._values[i] for i in used])  # (scores, tables)
+        weights, weights_of_reference = (
+            np.bincount(np.searchsorted(used, group), minlength=len(used)) / len(group)
+            for group in (of, reference))
+        found = []
+        for column in values.T:
+            order = np.argsort(column)
+            below = np.append(0.0, np.cumsum(weights_of_reference[order]))
+            ends = [below[np.searchsorted(column[order], column, side)]
+                    for side in ("left", "right")]
+            found.append(weights @ (1.0 - (ends[0] + ends[1]) / 2.0))
+        return float(np.var(found, ddof=1))
+
+    def _redrawn(self, candidate: int, allowed: tuple[int, ...] | None) -> np.ndarray:
+        key = (candidate, allowed)
+        if key not in self._means:
+            values = self._cells[candidate]
+            mask = np.isfinite(values).all(axis=1)
+            if allowed is not None:
+                mask &= np.isin(np.arange(len(values)), allowed)
+            random = np.random.default_rng([0, candidate])
+            draws = random.integers(len(values), size=(self.TABLES, 20 * len(values)))
+            self._means[key] = replay.redrawn_means(values, mask, draws)
+        return self._means[key]
 
 
 def _friedman(algorithms: list[Algorithm], pairs: Pairs) -> Friedman | None:

@@ -56,6 +56,24 @@ def noise(values: np.ndarray) -> Noise | None:
                  _spearman(mean[:, 0], (values - common).std(axis=1)))
 
 
+def agreement_among_best(values: np.ndarray, count: int = 20) -> list[float]:
+    """How well other seeds rank the mechanisms that are best by one: for each seed the mean rank
+    correlation (Spearman) of all pairs of the other seeds over the `count` mechanisms that it has
+    best. What ranks of the best of a table are worth; empty for fewer than 3 seeds.
+
+    @param values  (m, r) minimised, NaN where missing.
+    """
+    values = values[np.isfinite(values).all(axis=1)]
+    if values.shape[1] < 3 or len(values) < count:
+        return []
+    found = []
+    for chooser in range(values.shape[1]):
+        best = np.delete(values[np.argsort(values[:, chooser], kind="stable")[:count]], chooser, 1)
+        found.append(float(np.mean([_spearman(best[:, i], best[:, j])
+                                    for i, j in zip(*np.triu_indices(best.shape[1], 1))])))
+    return found
+
+
 def _spearman(a: np.ndarray, b: np.ndarray) -> float:
     """NaN where one of them does not vary."""
     if min(np.ptp(a), np.ptp(b)) == 0.0:

@@ -1,4 +1,5 @@
-"""Which recorded replicate of a mechanism a search on a table has seen, and what the others say."""
+"""What the recorded trainings behind a comparison say one by one: which of them a search on a table
+has seen, what the others say, and how much of its verdict hangs on so few of them."""
 
 import os
 import typing
@@ -71,30 +72,94 @@ class Unseen:
 
         @param seen  evaluations of the candidate that the search was charged.
         """
+        rest = self._perplexity[self._row[self._names[candidate]]][
+            list(self.cells(seed, candidate, seen))]
+        return float(rest.mean()) if len(rest) else np.nan
+
+
+    def cells(self, seed: int, candidate: int, seen: int) -> tuple[int, ...]:
+        """The replicates that a search has not seen, where they were measured."""
         name = self._names[candidate]
         values = self._perplexity[self._row[name]]
         order = replay_order(seed, name if self._mode == "noisy" else "", len(values))
-        rest = values[order[seen:]]
-        return float(np.nanmean(rest)) if np.isfinite(rest).any() else np.nan
+        return tuple(sorted(one for one in order[seen:] if np.isfinite(values[one])))
 
 
-def unseen(searches: stores.Searches) -> Unseen | None:
-    """What a comparison of perplexity on one table did not see; None where it is something else, or
-    the table's file is not where the comparison says, or is another by now, or pandas is missing,
-    with which tables are read."""
+def table_of(searches: stores.Searches) -> "tuple[tables.Table, str] | None":
+    """The one table behind all searches and the mode in which it answered. None where there is none
+    or several, or the file is not where the comparison says, or is another by now, or pandas is
+    missing, with which tables are read."""
     places = {(source.table["file"], source.table["sha256"], source.table["mode"])
               for source in searches.sources if source.table and "file" in source.table}
-    single = len(searches.objectives) == 1 and searches.objectives[0].name == "perplexity"
-    if not single or len(places) != 1 or not all(source.table for source in searches.sources):
+    if len(places) != 1 or not all(source.table for source in searches.sources):
         return None
     file, sha256, mode = next(iter(places))
-    if mode not in ("noisy", "paired") or not os.path.isfile(file):
+    if not os.path.isfile(file):
         return None
     try:
         from . import tables
     except ImportError:
         return None
     table = tables.read(file)
-    if table.sha256 != sha256 or not np.isfinite(table.test_nll).any():
+    return (table, mode) if table.sha256 == sha256 else None
+
+
+def unseen(searches: stores.Searches) -> Unseen | None:
+    """What a comparison of perplexity on one table did not see; None where it is something else, or
+    the table is not to be had."""
+    single = len(searches.objectives) == 1 and searches.objectives[0].name == "perplexity"
+    found = table_of(searches) if single else None
+    if found is None or found[1] not in ("noisy", "paired"):
+        return None
+    table, mode = found
+    if not np.isfinite(table.test_nll).any():
         return None
     return Unseen(table, mode, searches.candidates.names)
+
+
+def true_cells(searches: stores.Searches) -> np.ndarray | None:
+    """The values whose means over replicates are the truth of a comparison: (candidates, replicates,
+    objectives) in minimisation form, NaN where a training failed.
+
+    None where the table is not to be had, holds one replicate, or does not say them: known are
+    perplexity, from the test split, and what follows from an architecture by formula or was measured
+    once.
+    """
+    found, truth = table_of(searches), searches.candidates.truth
+    if found is None or truth is None or found[0].replicates < 2:
+        return None
+    table = found[0]
+    row = {name: i for i, name in enumerate(table.mechanisms)}
+    if not set(searches.candidates.names) <= set(row):
+        return None
+    rows = [row[name] for name in searches.candidates.names]
+    trained = np.where(table.usable, np.exp(table.test_nll), np.nan)[rows]
+    columns = []
+    for i, goal in enumerate(searches.objectives):
+        if goal.name == "perplexity":
+            columns.append(trained)
+        elif goal.name in stores.COMPUTED or goal.name in table.measured:
+            columns.append(np.broadcast_to(truth[:, i:i + 1], trained.shape))
+        else:
+            return None
+    cells = np.stack(columns, axis=-1)
+    there = np.isfinite(cells).all(axis=(1, 2))
+    means = np.isclose(cells[there].mean(axis=1), truth[there], rtol=1e-6, atol=0.0)
+    return cells if there.any() and means.all() else None
+
+
+def redrawn_means(values: np.ndarray, allowed: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Means of replicates as another table of as many would have them: a bootstrap of n - 1 draws
+    with replacement from the n that are allowed, whose variance is that of the mean of n.
+
+    @param values   (r, ...) of one candidate.
+    @param allowed  (r,) mask.
+    @param draws    (b, many) numbers of replicates, drawn from all r: the first n - 1 allowed ones
+        count, so that means over different sets of one candidate's replicates go together.
+    @return (b, ...); all the same where n = 1, which tells nothing of its noise.
+    """
+    count = int(allowed.sum())
+    if count < 2:
+        return np.broadcast_to(values[allowed].mean(axis=0), (len(draws), *values.shape[1:]))
+    first = np.argsort(~allowed[draws], axis=1, kind="stable")[:, :count - 1]
+    return values[np.take_along_axis(draws, first, axis=1)].mean(axis=1)

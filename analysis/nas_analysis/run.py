@@ -16,15 +16,12 @@ from typing import Any, Iterable
 import numpy as np
 
 from nas_analysis import sqlite_files
-from nas_analysis.belief import beliefs, repeats_alone
+from nas_analysis.belief import beliefs, rule
 from nas_analysis.indicators import non_dominated
+from nas_analysis.stores import COMPUTED
 
 SCHEMA_VERSION = 2
 REFERENCE_POINT = 1.1
-# Keys of objectives that follow from the architecture by formula: replicates do not differ in them.
-COMPUTED = {
-    "attention_flops", "flops", "non_embedding_parameters", "parameters", "state_bytes",
-}
 GENES = ("similarity", "normalization", "gating", "temperature", "bias", "attention_dropout")
 
 
@@ -267,9 +264,9 @@ class Run:
         usable = [ask for ask in self.asks if ask.usable]
         if not usable:
             return
-        alone = repeats_alone(self.config.get("evaluation") or {})
+        by = rule(self.config.get("evaluation") or {})
         names = [self.candidate_of(ask) for ask in usable]
-        believed = beliefs(names, np.array([ask.fitness for ask in usable]), alone).tolist()
+        believed = beliefs(names, np.array([ask.fitness for ask in usable]), by).tolist()
         for ask, name, belief in zip(usable, names, believed):
             ask.believed = candidates[name].fitness = belief
 

@@ -86,7 +86,8 @@ def stratified_bootstrap(scores: Mapping[str, ArrayLike],
             for name, array in ordered.items()}
 
 
-def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
+def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,
+                               shared: float = 0.0) -> Interval:
     """Probability that a run of a is better than a run of b on a task, ties counted half.
 
         mean over tasks of P(a < b) + P(a = b) / 2 = mean over tasks of 1 - U / (n m)
@@ -102,6 +103,8 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0
     task, which is exact for one task and wider than it must be. NaN bounds for fewer than two runs.
 
     a, b: (runs,) or (runs, tasks), with equal tasks.
+    shared: variance of the estimate from what all runs have in common, such as the table that they
+        search, known apart from them; it is added to that of the runs.
     """
     a, b = _runs_by_tasks(a), _runs_by_tasks(b)
     if a.shape[1] != b.shape[1]:
@@ -120,7 +123,9 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0
     tail = (1.0 - confidence) / 2.0
     if variance == 0.0:
         unseen = 1.0 - tail ** (1.0 / (fewest * num_tasks))
-        return Interval(point, max(point - unseen, 0.0), min(point + unseen, 1.0))
+        margin = np.hypot(unseen, stats.norm.ppf(1.0 - tail) * np.sqrt(shared))
+        return Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0)))
+    variance += shared
     quantile = stats.t.ppf(1.0 - tail, variance**2 / np.sum(variances**2 / freedom))
     logit = np.log(point / (1.0 - point))
     margin = quantile * np.sqrt(variance) / (point * (1.0 - point))

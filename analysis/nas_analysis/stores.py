@@ -15,6 +15,8 @@ import numpy as np
 from . import belief, sqlite_files
 
 USABLE = ("ok", "stopped_early")  # what has a measured quality
+# Objectives that follow from an architecture by formula: replicates do not differ in them.
+COMPUTED = {"attention_flops", "flops", "non_embedding_parameters", "parameters", "state_bytes"}
 
 
 class StoreError(Exception):
@@ -68,11 +70,12 @@ class Search:
     truth: np.ndarray | None  # (asked, m): what is true of the candidates asked for
     labels: list[str]  # of all candidates, by number
     search_seconds: float  # the algorithm's own time; nan = not recorded
-    retrained: bool  # every ask was answered by trainings of its own
+    belief: str  # what it believes of a candidate: belief.LATEST, MEAN or BEST
+    replicates: int  # that a table has of each candidate, drawn one by one; 0 = it met none twice
 
     def believed(self) -> np.ndarray:
         """(asked, m): what the searcher believed of the candidate after each ask."""
-        return belief.beliefs(self.candidates.tolist(), self.fitness, self.retrained)
+        return belief.beliefs(self.candidates.tolist(), self.fitness, self.belief)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,18 +106,25 @@ class Searches:
         return np.stack(columns, axis=-1)
 
 
-def load(paths: list[str]) -> Searches:
+def load(paths: list[str], force: bool = False) -> Searches:
     """Reads stores and puts their searches side by side.
 
     @param paths  run stores, run folders, comparison stores; at least one.
+    @param force  put runs on different data, or whose objectives have different settings, beside
+        each other all the same; a remark says so.
     @throws StoreError  where a file is no such store or damaged, or where stores differ in their
-        objectives or tables.
+        objectives, tables or data.
     """
     if not paths:
         raise StoreError("no store was given")
     read = [_read(pathlib.Path(path)) for path in paths]
+    forced = []
     for store in read[1:]:
         _require_comparable(read[0], store)
+        if difference := _another_question(read[0], store):
+            if not force:
+                raise StoreError(f"{difference}; their values cannot be compared (--force does)")
+            forced.append(f"Beware, these values cannot be compared: {difference}.")
     _name_runs([store.searches[0] for store in read if store.source.kind == "run"])
     numbers: dict[str, int] = {}
     for store in read:
@@ -128,7 +138,7 @@ def load(paths: list[str]) -> Searches:
     budgets = [store.budget for store in read if store.budget]
     budget = min(budgets) if budgets else max(int(search.trained[-1]) for search in searches)
     return Searches(read[0].objectives, read[0].reference_point, searches, candidates, budget,
-                    [store.source for store in read], _remarks(read))
+                    [store.source for store in read], forced + _remarks(read))
 
 
 @dataclasses.dataclass
@@ -143,6 +153,7 @@ class _Store:
     truth: np.ndarray | None
     believed: np.ndarray | None
     table: dict  # what answered: its sha256, mode, ...; empty where trainings did
+    facts: dict  # of the problem of a run
     budget: int  # 0 = none recorded
     searches: list[dict]  # fields of Search, candidates by this store's numbers
 
@@ -224,12 +235,13 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
               "seed": int(config.get("seed", 0)), "candidates": np.array(asked, dtype=np.int64),
               "trained": np.array(trained, dtype=np.int64), "seconds": np.array(spent),
               "fitness": _points(fitness, len(objectives)), "search_seconds": np.nan,
-              "retrained": belief.repeats_alone(config.get("evaluation") or {})}
+              "belief": belief.rule(config.get("evaluation") or {}),
+              "replicates": _drawn((meta.get("facts") or {}).get("table") or {})}
     return _Store(Source(file, "run", None, config), objectives,
                   float(meta.get("reference_point", 1.1)), names,
                   [labels.get(name, name) for name in names],
                   _points([truth.get(name) for name in names], len(objectives)) if truth else None,
-                  None, (meta.get("facts") or {}).get("table") or {},
+                  None, (meta.get("facts") or {}).get("table") or {}, meta.get("facts") or {},
                   int(config.get("budget", {}).get("evaluations", 0)), [search])
 
 
@@ -264,12 +276,19 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                          "trained": trained, "seconds": seconds,
                          "fitness": fitness.reshape(asked, len(objectives)),
                          "search_seconds": np.nan if own is None else own,
-                         "retrained": belief.repeats_alone(settings.get("evaluation") or {})})
+                         "belief": belief.rule(settings.get("evaluation") or {},
+                                               settings.get("belief", "")),
+                         "replicates": _drawn(meta.get("table", {}))})
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
                   objectives, float(meta.get("reference_point", 1.1)), [row[1] for row in rows],
                   [row[2] or row[1] for row in rows], truth, believed,
-                  meta.get("table", {}), int(meta.get("budget", {}).get("trainings", 0)), searches)
+                  meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches)
+
+
+def _drawn(table: dict) -> int:
+    """Replicates of a table that answers by one of them at a time, else 0."""
+    return int(table.get("replicates", 0)) if table.get("mode") in ("noisy", "paired") else 0
 
 
 def _column(texts: list, objectives: int) -> np.ndarray | None:
@@ -294,6 +313,28 @@ def _require_comparable(first: _Store, other: _Store) -> None:
     if all(tables) and tables[0] != tables[1]:
         raise StoreError(f"{other.source.path}: another table (SHA-256 {tables[1][:12]}) than "
                          f"that of {first.source.path} ({tables[0][:12]})")
+
+
+def _another_question(first: _Store, other: _Store) -> str:
+    """In what the values of two runs answer different questions; an empty text where they do not."""
+    configs = [store.source.config for store in (first, other)]
+    if any(store.source.kind != "run" for store in (first, other)):
+        return ""
+    hashes = [store.facts.get("corpus_hash") for store in (first, other)]
+    asked = []
+    if hashes[0] != hashes[1] if all(hashes) else configs[0].get("data") != configs[1].get("data"):
+        asked.append("data")
+    if configs[0].get("problem") != configs[1].get("problem") and not any(
+            store.table for store in (first, other)):
+        asked.append("problem")
+    settings = [[{key: value for key, value in goal.items() if key != "range"} if
+                 isinstance(goal, dict) else goal for goal in config.get("objectives") or []]
+                for config in configs]
+    if settings[0] != settings[1]:
+        asked.append("objectives")
+    if not asked:
+        return ""
+    return f"{other.source.path}: {' and '.join(asked)} other than those of {first.source.path}"
 
 
 def _require_different(searches: list[Search]) -> None:

@@ -22,7 +22,7 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
                      trainings=TRAININGS, version=1, settings=None,
-                     mode="noisy"):
+                     mode="noisy", names=None, table="fake.nastable"):
     """Writes a comparison store.
 
     @param truth, believed  (n, m) lists or arrays, or None.
@@ -30,6 +30,8 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
     @param searches         (algorithm, seed, search_seconds, candidates, trained, seconds,
                             fitness) each.
     @param settings         of all algorithms.
+    @param names            of the candidates.
+    @param table            its file.
     """
     database = sqlite3.connect(path)
     database.executescript("""
@@ -42,7 +44,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
             fitness BLOB, PRIMARY KEY(algorithm, seed));""")
     meta = {"kind": "comparison", "version": version, "config": {}, "objectives": objectives,
             "reference_point": 1.1, "budget": {"trainings": trainings}, "environment": {},
-            "table": {"name": "fake", "file": "fake.nastable", "sha256": sha256,
+            "table": {"name": "fake", "file": table, "sha256": sha256,
                       "mechanisms": len(truth), "replicates": 5, "mode": mode}}
     database.executemany("INSERT INTO meta VALUES (?, ?)",
                          [(key, json.dumps(value)) for key, value in meta.items()])
@@ -51,7 +53,8 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
         return None if values is None else json.dumps([float(value) for value in values[i]])
 
     database.executemany("INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
-                         [(i, f"candidate|{i}", f"mechanism {i}", text(truth, i),
+                         [(i, names[i] if names else f"candidate|{i}", f"mechanism {i}",
+                           text(truth, i),
                            text(believed, i)) for i in range(len(truth))])
     database.executemany("INSERT INTO algorithms VALUES (?, ?, ?, ?)",
                          [(i, name, name, json.dumps(settings or {}))

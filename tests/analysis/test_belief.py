@@ -3,7 +3,8 @@
 import unittest
 
 import numpy as np
-from nas_analysis.belief import beliefs, hypervolumes, latest
+from nas_analysis.belief import (BEST, LATEST, MEAN, beliefs, fronts, hypervolumes,
+                                 incumbents, latest)
 
 INF = np.inf
 ASKED = ["a", "b", "a", "a", "b"]
@@ -12,16 +13,32 @@ ANSWERS = np.array([[9.0], [5.0], [INF], [1.0], [7.0]])
 
 class Beliefs(unittest.TestCase):
     def test_the_latest_usable_answer(self):
-        self.assertEqual(beliefs(ASKED, ANSWERS, mean=False)[:, 0].tolist(), [9, 5, 9, 1, 7])
+        self.assertEqual(beliefs(ASKED, ANSWERS, LATEST)[:, 0].tolist(), [9, 5, 9, 1, 7])
 
     def test_the_mean_where_answers_are_independent(self):
-        believed = beliefs(ASKED, ANSWERS, mean=True)
+        believed = beliefs(ASKED, ANSWERS, MEAN)
         self.assertEqual(believed[:, 0].tolist(), [9, 5, 9, 5, 6])
         names, at_end = latest(ASKED, believed)
         self.assertEqual((names, at_end[:, 0].tolist()), (["a", "b"], [5, 6]))
 
+    def test_the_best_where_that_is_reported(self):
+        self.assertEqual(beliefs(ASKED, ANSWERS, BEST)[:, 0].tolist(), [9, 5, 9, 1, 5])
+
+    def test_of_equal_candidates_the_first_asked_for_is_handed_over(self):
+        leaders = incumbents(np.array([1, 0, 1]), np.array([3.0, 2.0, 2.0]))
+        self.assertEqual(leaders.tolist(), [0, 1, 2])
+
+    def test_fronts_follow_beliefs(self):
+        asked = np.array([4, 2, 7, 4, 2, 9])
+        believed = np.array([[1, 1], [0, 2], [2, 2], [3, 3], [0, 2], [INF, INF]])
+        self.assertEqual(list(fronts(asked, believed)),
+                         [(4,), (4, 2), (4, 2), (2,), (2,), (2,)])
+        # Of equal points the first stays, and what is dominated leaves.
+        self.assertEqual(list(fronts(np.array([3, 1, 0]), np.array([[1, 1], [1, 1], [0, 0]]))),
+                         [(3,), (3,), (0,)])
+
     def test_nothing_usable(self):
-        self.assertEqual(beliefs("a", np.array([[INF]]), mean=True).tolist(), [[INF]])
+        self.assertEqual(beliefs("a", np.array([[INF]]), MEAN).tolist(), [[INF]])
 
     def test_hypervolume_falls_with_a_belief(self):
         points = np.array([[0.0, 0.5], [0.5, 0.0], [0.75, 0.75]])

@@ -5,14 +5,16 @@ import csv
 import io
 import pathlib
 import re
+import shutil
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
 import compare
 import numpy as np
-from fake_stores import PERPLEXITY, write_comparison, write_fake, write_run
-from nas_analysis import comparison, stores
+from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_fake, write_run
+from fake_tables import cell, write_table
+from nas_analysis import belief, comparison, replay, stores, tables
 
 UNIT = {"unit": "1", "maximise": False, "best": 0.0, "worst": 1.0}
 SQUARE = [{"name": "f1", "key": "f1", **UNIT}, {"name": "f2", "key": "f2", **UNIT}]
@@ -68,13 +70,13 @@ class KnownSkills(Comparing):
         for name in ("good", "poor"):
             self.assertIn("<svg", self.read(f"attainment_difference_{name}.svg"))
 
-    def test_equal_algorithms_are_not_told_apart(self):
+    def test_equal_algorithms_are_not_distinguished(self):
         self.compare(self.fake({"random_search": 1.0, "twin": 1.0}, own_draws=False))
         twin = self.summary()["twin"]
         self.assertEqual((float(twin["improvement"]), float(twin["p_holm"])), (0.5, 1.0))
-        self.assertIn("not told apart from it: ", self.read("compare.md"))
+        self.assertIn("not distinguished from it: ", self.read("compare.md"))
 
-    def test_equally_skilled_algorithms_are_not_told_apart(self):
+    def test_equally_skilled_algorithms_are_not_distinguished(self):
         self.compare(self.fake({"random_search": 1.0, "b": 1.0, "c": 1.0}))
         rows = self.summary()
         self.assertGreater(min(float(rows[name]["p_holm"]) for name in "bc"), comparison.ALPHA)
@@ -170,6 +172,53 @@ class HandComputed(Comparing):
         self.compare(self.folder / "square.sqlite")
         self.check("x", {"believed_mean": 1.0, "true_mean": 1.0, "optimism": 0.0})
 
+    def test_the_best_answer_is_believed_where_that_is_reported(self):
+        write_comparison(self.folder / "best.sqlite", [PERPLEXITY], [[103], [100]], None, ["x"],
+                         [(0, 1, 0.1, [0, 1, 0], [1, 2, 3], [1, 2, 3], [101, 102, 110])],
+                         settings={"belief": "best_answer", "evaluation": {"repeated": "retrain"}})
+        self.compare(self.folder / "best.sqlite")
+        self.check("x", {"gap_median": 3.0, "believed_mean": 101.0, "everything_iqm": 0.0})
+
+    def test_what_is_judged_is_what_a_search_hands_over(self):
+        # The second candidate is on the true front, and looked dominated.
+        truth = [[0, 1], [0.5, 0.5], [1, 0]]
+        write_comparison(self.folder / "square.sqlite", SQUARE, truth, truth, ["x"],
+                         [(0, 1, 0.1, [0, 1, 2], [1, 2, 3], [1, 2, 3], [[0, 1], [1, 1], [1, 0]])])
+        self.compare(self.folder / "square.sqlite")
+        whole, ends = 0.5 * 0.1 + 0.5 * 0.6 + 0.1 * 1.1, 2 * 1.1 * 0.1 - 0.01
+        self.check("x", {"gap_median": 1 - ends / whole, "true_mean": ends / whole,
+                         "everything_iqm": 0.0, "reached_99": 0.0})
+        # With one objective alike: the best was seen, and looked worse than another.
+        write_comparison(self.folder / "line.sqlite", [PERPLEXITY], [[100], [101]], None, ["x"],
+                         [(0, 1, 0.1, [0, 1], [1, 2], [1, 2], [103, 102])])
+        self.compare(self.folder / "line.sqlite")
+        self.check("x", {"gap_median": 1.0, "everything_iqm": 0.0})
+        self.assertIn("of everything evaluated: IQM [95 %]", self.read("compare.md"))
+
+    def test_evaluations_beyond_the_replicates_are_counted(self):
+        def write(mode):
+            write_comparison(self.folder / mode, [PERPLEXITY], [[100], [101]], None, ["x", "y"],
+                             [(0, 1, 0.1, [0, 0, 1], [6, 7, 8], [1, 2, 3], [103, 104, 102]),
+                              (1, 1, 0.1, [0, 1], [1, 2], [1, 2], [103, 102])], mode=mode)
+            self.compare(self.folder / mode)
+
+        write("noisy")  # of a table of five replicates
+        self.check("x", {"recycled": 2})
+        self.check("y", {"recycled": 0})
+        self.assertIn("- 2 evaluations met a recorded training of their mechanism again",
+                      self.read("compare.md"))
+        write("mean")
+        self.check("x", {"recycled": 0})
+
+    def test_without_noise_there_is_a_page_too(self):
+        # Nothing is luckier than it is: all optimisms are 0.
+        write_comparison(self.folder / "mean.sqlite", [PERPLEXITY], [[100], [101]], [[100], [101]],
+                         ["x", "random_search"],
+                         [(number, seed, 0.1, [1, 0], [1, 2], [1, 2], [101, 100])
+                          for number in (0, 1) for seed in (1, 2)], mode="mean")
+        self.compare(self.folder / "mean.sqlite")
+        self.check("x", {"optimism": 0.0})
+
     def test_reference(self):
         self.compare(self.write(), "--reference", "Sharp")
         self.check("random_search", {"improvement": 0.5 / 4})
@@ -198,18 +247,116 @@ class HandComputed(Comparing):
                          "optimism": 0.025})
 
     def test_incumbent_that_is_answered_anew(self):
-        leaders = comparison.incumbents(np.array([0, 1, 0, 1, 2]),
+        leaders = belief.incumbents(np.array([0, 1, 0, 1, 2]),
                                         np.array([3.0, 4.0, 5.0, 6.0, np.inf]))
         self.assertEqual(leaders.tolist(), [0, 0, 1, 2, 2])
-        self.assertEqual(comparison.incumbents(np.array([0]), np.array([np.inf])).tolist(), [-1])
+        self.assertEqual(belief.incumbents(np.array([0]), np.array([np.inf])).tolist(), [-1])
+
+
+class OnATable(Comparing):
+    """With the table's file at hand, its own noise is in the intervals."""
+
+    SEEDS = range(1, 41)
+
+    def write(self, spread: float, several: bool = False):
+        """Two algorithms on a table of which the first finds the better one of two mechanisms, by
+        0.5, and the second the other; replicates differ by `spread`."""
+        names = ["dot|softmax|none|fixed|bias|0", "dot|softmax|none|fixed|no_bias|0"]
+        self.tests = np.array([[10.0, 10 + spread, 10 - spread], [10.5, 10.5 + spread, 10.5]])
+        write_table(self.folder / "x.table", {
+            (name, seed): cell(self.tests[i, seed])
+            for i, name in enumerate(names) for seed in range(3)})
+        truth = self.tests.mean(axis=1, keepdims=True)
+        goals = [PERPLEXITY]
+        if several:
+            truth = np.column_stack([truth, [1e6, 1e6]])
+            goals = [{**PERPLEXITY, "best": 5.0, "worst": 15.0}, FLOPS]
+        (self.folder / "x.sqlite").unlink(missing_ok=True)
+        write_comparison(
+            self.folder / "x.sqlite", goals, truth, truth, ["good", "random_search"],
+            [(number, seed, 0.1, [number], [1 if seed % 4 else 3], [1], truth[number])
+             for number in (0, 1) for seed in self.SEEDS],
+            sha256=tables.read(str(self.folder / "x.table")).sha256, names=names,
+            table=str(self.folder / "x.table"))
+        return self.folder / "x.sqlite"
+
+    def bounds(self, name="improvement_with_table"):
+        row = self.summary()["good"]
+        return float(row[f"{name}_low"]), float(row[f"{name}_high"])
+
+    def test_a_table_without_noise_adds_nothing(self):
+        for several in (False, True):
+            self.compare(self.write(0.0, several))
+            self.assertEqual(self.bounds(), self.bounds("improvement"))
+            self.assertIn("With the noise of the table's own means in the intervals, meaningfully "
+                          "better: good.", self.read("compare.md"))
+
+    def test_where_its_noise_is_larger_than_what_is_found_it_orders_nothing(self):
+        for several in (False, True):
+            path = self.write(3.0, several)
+            self.compare(path)
+            self.assertGreater(self.bounds("improvement")[0], comparison.MEANINGFUL)
+            self.assertLess(self.bounds()[0], 0.5)
+            text = self.read("compare.md")
+            self.assertIn("- Against random_search, on this very table, meaningfully better: good.",
+                          text)
+            self.assertIn("- This table cannot order these algorithms", text)
+            cells = replay.true_cells(stores.load([str(path)]))
+            np.testing.assert_allclose(cells[..., 0], self.tests)
+
+    def test_unseen_replicates_say_how_many_searches_left_some(self):
+        self.compare(self.write(0.5))
+        row = self.summary()["good"]
+        self.assertEqual(int(row["unseen_searches"]), 30)  # every fourth has seen all three
+        self.assertIn(" (n = 30) |", self.read("compare.md"))
+
+    def test_worse_is_called_worse(self):
+        # By the unseen replicates, too, the second mechanism is the worse one.
+        self.compare(self.write(0.0), "--reference", "good")
+        text = self.read("compare.md")
+        self.assertIn("against good, the table's noise in the intervals, meaningfully worse: "
+                      "random_search.", text)
+        self.assertIn("in the intervals, meaningfully worse: random_search.", text)
 
 
 class RealRuns(Comparing):
-    def write(self, algorithm, seed, values):
+    def write(self, algorithm, seed, values, **options):
         path = self.folder / f"{algorithm}_{seed}.sqlite"
+        path.unlink(missing_ok=True)
         write_run(path, {"name": algorithm}, seed,
-                  [(f"c{value}", [f"{value}"], [value], 2.0, "ok") for value in values])
+                  [(f"c{value}", [f"{value}"], [value], 2.0, "ok") for value in values], **options)
         return path
+
+    def test_runs_on_different_data_are_not_compared(self):
+        def runs(first, second):
+            return [self.write(name, 1, [105.0, 104.0], **options)
+                    for name, options in (("random_search", first), ("de", second))]
+
+        brown = {"config": {"data": {"corpus": "brown"}, "objectives": ["perplexity"]}}
+        for other, what in (
+                ({"config": {"data": {"corpus": "text_file"}, "objectives": ["perplexity"]}},
+                 "data"),
+                ({"config": {"data": {"corpus": "brown"}, "objectives": [
+                    {"name": "perplexity", "of": "x"}]}}, "objectives")):
+            paths = runs(brown, other)
+            words = f"de_1.sqlite: {what} other than those of "
+            self.assertIn(words, self.compare(*paths, exit_code=2))
+            self.assertFalse((self.folder / "out").exists())
+            self.compare(*paths, "--force")
+            text = self.read("compare.md")
+            self.assertLess(text.index(words), text.index("## Verdict"))
+            shutil.rmtree(self.folder / "out")
+        hashes = [{**brown, "facts": {"corpus_hash": letter}} for letter in "aba"]
+        self.assertIn("data other", self.compare(*runs(*hashes[:2]), exit_code=2))
+        self.compare(*runs(hashes[0], {**hashes[2], "config": {
+            "data": {"corpus": "text_file", "path": "elsewhere"}, "objectives": ["perplexity"]}}))
+
+    def test_other_differences_stand_above_the_verdict(self):
+        self.compare(self.write("random_search", 1, [105.0], config={"model": {"width": 8}}),
+                     self.write("de", 1, [104.0], config={"model": {"width": 16}}))
+        text = self.read("compare.md")
+        self.assertLess(text.index("Beware: the runs differ not only in their algorithms, but also "
+                                   "in model."), text.index("## Verdict"))
 
     def test_without_truth(self):
         self.compare(self.write("random_search", 1, [105.0, 104.0]),

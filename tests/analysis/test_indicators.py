@@ -5,7 +5,8 @@ import unittest
 
 import numpy as np
 from nas_analysis.indicators import (additive_epsilon, anytime_hypervolume, hypervolume, igd,
-                                     igd_plus, multiplicative_epsilon, non_dominated, r2)
+                                     igd_plus, multiplicative_epsilon, non_dominated,
+                                     planar_hypervolumes, r2)
 
 STAIRCASE = [(5, 5), (4, 6), (2, 7), (7, 4)]
 SET = [(3.5, 5.5), (3.6, 4.1), (4.1, 3.2), (5.5, 1.5)]
@@ -55,6 +56,12 @@ class NonDominated(unittest.TestCase):
 
 
 class Hypervolume(unittest.TestCase):
+    def test_many_sets_at_once(self):
+        random = np.random.default_rng(8)
+        sets = random.random((30, 6, 2)) * 1.3  # some points beyond the reference
+        np.testing.assert_allclose(planar_hypervolumes(sets, [1.0, 1.1]),
+                                   [hypervolume(points, [1.0, 1.1]) for points in sets])
+
     def test_documented_example(self):
         self.assertEqual(hypervolume(STAIRCASE, (10, 10)), 38)
         self.assertEqual(hypervolume(-np.array(STAIRCASE), (0, 0)), 39)  # of maximising

@@ -135,6 +135,18 @@ class ProbabilityOfImprovement(unittest.TestCase):
         np.testing.assert_allclose(vargha_delaney(np.ones(10), np.ones(10)),
                                    (0.5, 0.5 - unseen, 0.5 + unseen), rtol=1e-12)
 
+    def test_what_runs_share_widens_the_interval(self):
+        random = np.random.default_rng(5)
+        a, b = random.normal(0.0, 1.0, 400), random.normal(0.3, 1.0, 400)
+        alone = probability_of_improvement(a, b)
+        wide = probability_of_improvement(a, b, shared=0.05**2)
+        self.assertEqual(wide.point, alone.point)
+        error = (alone.high - alone.low) / 2 / 1.96
+        np.testing.assert_allclose((wide.high - wide.low) / 2,
+                                   1.96 * np.hypot(error, 0.05), rtol=0.03)
+        # Where every pair compares alike it is added to what unseen pairs allow.
+        self.assertLess(probability_of_improvement(a, a + 100, shared=0.3**2).low, 0.5)
+
     def test_one_run_gives_no_interval(self):
         point, low, high = vargha_delaney([1.0], [2.0, 3.0])
         self.assertEqual(point, 1.0)
