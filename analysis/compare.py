@@ -15,6 +15,11 @@ import pathlib
 import shlex
 import sys
 
+from nas_analysis import packages
+
+if __name__ == "__main__":
+    packages.require(__doc__, "numpy", "scipy")
+
 import numpy as np
 
 from nas_analysis import comparison, figures, pages, statistics, stores

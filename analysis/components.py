@@ -19,6 +19,11 @@ import shlex
 import sqlite3
 import sys
 
+from nas_analysis import packages
+
+if __name__ == "__main__":
+    packages.require(__doc__, "numpy", "scipy", "pandas")
+
 import numpy as np
 
 from nas_analysis import (component_figures, factorial, figures, noise, pages, sqlite_files,

@@ -13,6 +13,11 @@ import os
 import sys
 from pathlib import Path
 
+from nas_analysis import packages
+
+if __name__ == "__main__":
+    packages.require(__doc__, "numpy", "scipy")
+
 from nas_analysis.page import page
 from nas_analysis.run import BadInput, Run
 from nas_analysis.sections import (components, distribution, diversity, effort, failures, front,

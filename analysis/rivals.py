@@ -30,6 +30,11 @@ import sys
 import time
 from collections.abc import Callable
 
+from nas_analysis import packages
+
+if __name__ == "__main__":
+    packages.require(__doc__, "numpy", "scipy", "pandas")
+
 import numpy as np
 
 from nas_analysis import sqlite_files, tables

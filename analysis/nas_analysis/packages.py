@@ -1,0 +1,50 @@
+"""Says what a script needs where this Python has it not. Stands on Python's own library alone."""
+
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+
+def require(description: str, *packages: str) -> None:
+    """Ends the program where a package is missing: after its description where that was asked for,
+    else with exit code 2 and a line that says what to install, and which Python has it.
+
+    To be called before the packages are imported.
+
+    @param description  the script's, with its command line.
+    """
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if not missing:
+        return
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(description.strip())
+        sys.exit(0)
+    text = (f"{os.path.basename(sys.argv[0])}: {sys.executable} has no {', '.join(missing)}; "
+            f"install what is missing (Debian: apt-get install "
+            f"{' '.join(f'python3-{name}' for name in missing)}; elsewhere: pip install "
+            f"{' '.join(missing)})")
+    if other := _python_with(packages):
+        text += f", or take the Python that has it: {shlex.join([other, *sys.argv])}"
+    print(text, file=sys.stderr)
+    sys.exit(2)
+
+
+def _python_with(packages: tuple[str, ...]) -> str | None:
+    """The first other Python here that imports all packages; that of NAS_PYTHON before others."""
+    candidates = [os.environ.get("NAS_PYTHON", ""), "/usr/bin/python3", "/usr/local/bin/python3",
+                  *(os.path.join(folder, "python3") for folder in
+                    os.environ.get("PATH", "").split(os.pathsep))]
+    for candidate in dict.fromkeys(filter(None, map(shutil.which, filter(None, candidates)))):
+        if os.path.realpath(candidate) == os.path.realpath(sys.executable):
+            continue
+        try:
+            found = subprocess.run([candidate, "-c", f"import {', '.join(packages)}"], timeout=30,
+                                   capture_output=True, check=False).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if found:
+            return candidate
+    return None

@@ -1,0 +1,52 @@
+"""Scripts under a Python that lacks what they stand on: what to install, and which Python has it."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "analysis"
+NEEDS = {"compare.py": "numpy scipy", "report.py": "numpy scipy",
+         "components.py": "numpy scipy pandas", "rivals.py": "numpy scipy pandas"}
+
+
+def run(script: str, *arguments: str, python: str = "") -> subprocess.CompletedProcess:
+    """By a Python without its site-packages, where `python` is the only other one."""
+    return subprocess.run([sys.executable, "-S", SCRIPTS / script, *arguments], text=True,
+                          capture_output=True, check=False,
+                          env={"PATH": "/nowhere", "NAS_PYTHON": python})
+
+
+class WithoutPackages(unittest.TestCase):
+    def test_says_what_to_install(self):
+        for script, needs in NEEDS.items():
+            ended = run(script, "x")
+            self.assertEqual(ended.returncode, 2, script)
+            self.assertEqual(ended.stdout, "")
+            self.assertEqual(ended.stderr.count("\n"), 1, ended.stderr)
+            self.assertIn(f"{script}: {sys.executable} has no {', '.join(needs.split())}; install "
+                          "what is missing", ended.stderr)
+            self.assertIn(f"elsewhere: pip install {needs})", ended.stderr)
+
+    def test_names_the_python_that_has_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = pathlib.Path(folder, "python3")
+            other.write_text(f"#!/bin/sh\nexec {sys.executable} \"$@\"\n", encoding="utf-8")
+            other.chmod(0o755)
+            self.assertIn(f"or take the Python that has it: {other} {SCRIPTS / 'report.py'} 'a b'\n",
+                          run("report.py", "a b", python=str(other)).stderr)
+            other.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+            self.assertNotIn(str(other), run("report.py", "x", python=str(other)).stderr)
+
+    def test_help_works(self):
+        for script in NEEDS:
+            for option in ("-h", "--help"):
+                ended = run(script, option)
+                self.assertEqual((ended.returncode, ended.stderr), (0, ""), script)
+                self.assertIn(script, ended.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
