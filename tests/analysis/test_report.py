@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from nas_analysis.differences import among, difference, from_baseline, noise
+from nas_analysis.effects import effects
 from nas_analysis.genes import genes
 from nas_analysis.run import BadInput, Run
 from nas_analysis.sections import diversity
@@ -47,14 +48,22 @@ class PageTest(unittest.TestCase):
 
 
 class Verdicts(PageTest):
-    def test_one_seed_tells_nothing_apart(self):
+    def test_one_seed_distinguishes_options_and_no_mechanisms(self):
         self.fixture(objectives=1, replicates=1)
         words = self.words()
         self.assertRegex(words, r"After 36 trainings the best mechanism is \S+ with perplexity "
                                 r"\S+ against \S+ for the vanilla baseline \(n = 1 seed each\)\.")
-        self.assertIn("With one seed each nothing can be told apart.", words)
+        self.assertIn("With one seed each no two mechanisms can be distinguished. Options can be, "
+                      "over all mechanisms that share them: gating highway instead of none changes "
+                      "perplexity by \u221211.70 (95 % interval \u221213.70 to \u22129.70, p < 0.001 "
+                      "after Holm over 12 options; 14 and 8 mechanisms", words)
+        self.assertIn("replicates of a mechanismup to 1 (number 0)", words)
         self.assertIn("re-test the best on held-out seeds with retest:", words)
         self.assertIn("Unknown: one seed each", words)
+
+    def test_few_mechanisms_say_nothing_of_options(self):
+        self.fixture(objectives=1, replicates=1, asked=12)
+        self.assertIn("no two mechanisms can be distinguished. The best of", self.words())
 
     def test_noise_is_no_difference(self):
         self.fixture(objectives=1, replicates=2, noise=8.0)
@@ -75,7 +84,19 @@ class Verdicts(PageTest):
         self.assertLess(first, words.index("After 72 trainings the front over"))
         self.assertIn("From search to re-test perplexity moved by +1.50 on average over the 3 "
                       "selected mechanisms; 3 of them became worse.", words)
+        self.assertIn("The baseline, which nothing selected, moved by +1.50: that much the seeds "
+                      "have in common, and 0.00 is what selection adds.", words)
+        self.assertIn("P(non-dominated), validation", words)
         self.assertIn("p = 0.012", words)
+
+    def test_ranges_that_hold_no_value_are_named(self):
+        self.fixture().meta("objectives", [
+            {"name": "perplexity", "key": "perplexity", "unit": "1", "maximise": False, "best": 1.0,
+             "worst": 49.0 + 1 / 3},
+            {"name": "attention_flops", "key": "attention_flops", "unit": "FLOP",
+             "maximise": False, "best": 1.5e6, "worst": 2.5e6}])
+        self.assertIn("Every value of perplexity is worse than its range, 1.00 to 49.33, so that "
+                      "the hypervolume stays near 0 whatever is found", self.words())
 
     def test_nothing_evaluated_is_said(self):
         fixture = self.fixture(asked=0)
@@ -88,6 +109,38 @@ class Verdicts(PageTest):
         fixture.database.execute("UPDATE evaluations SET curve = '[]'")
         fixture.database.commit()
         self.assertIn("computed, not measured: there is no noise between seeds", self.words())
+
+
+class Effects(PageTest):
+    def test_are_found_with_the_coverage_of_their_intervals(self):
+        """The fixture's gating highway lowers perplexity by 12 and softmax by 4."""
+        self.fixture(objectives=1, replicates=1, asked=120, noise=4.0)
+        found = {(each.gene, each.option): each for each in effects(Run(self.folder), 0)}
+        highway, bias = found["gating", "highway"], found["bias", "no_bias"]
+        self.assertLess(highway.low, -12.0)
+        self.assertGreater(highway.high, -12.0)
+        self.assertTrue(highway.significant)
+        self.assertFalse(bias.significant)
+        self.assertLess(bias.low * bias.high, 0.0)
+        sparsemax = found["normalization", "sparsemax"]
+        self.assertTrue(sparsemax.low < 4.0 < sparsemax.high)
+        self.assertEqual(sparsemax.instead_of, "softmax")
+
+    def test_agree_with_plain_least_squares(self):
+        fixture = self.fixture(objectives=1, replicates=1, asked=60)
+        run = Run(self.folder)
+        names = [candidate.label.split("|") for candidate in run.ranking]
+        options = [(place, option) for place in range(5) for option in
+                   sorted({name[place] for name in names} - {BASELINE.split("|")[place]})]
+        design = np.array([[1.0, *(name[place] == option for place, option in options),
+                            float(name[5])] for name in names])
+        values = np.array([candidate.values[0] for candidate in run.ranking])
+        solved = np.linalg.lstsq(design, values, rcond=None)[0]
+        for each in effects(run, 0):
+            place = options.index((["similarity", "normalization", "gating", "temperature",
+                                    "bias"].index(each.gene), each.option))
+            self.assertAlmostEqual(each.value, solved[1 + place])
+        self.assertEqual(fixture.replicates, 1)
 
 
 class Pages(PageTest):

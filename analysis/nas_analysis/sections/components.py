@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from statistics import median
 
+from nas_analysis.effects import effects
 from nas_analysis.genes import Gene, genes
-from nas_analysis.html import join
-from nas_analysis.page import Section, note
+from nas_analysis.html import Html, join
+from nas_analysis.page import Cell, Section, folded, note, table
 from nas_analysis.run import Candidate, Run
 from nas_analysis.sections.front import describe
 from nas_analysis.svg import Frame, Picture, figure, thinned, value_axis
-from nas_analysis.words import number, shortened
+from nas_analysis.words import number, p_value, range_text, shortened, signed
 
 
 def section(run: Run) -> Section | None:
@@ -25,7 +26,23 @@ def section(run: Run) -> Section | None:
                "the number of mechanisms; arrows lie beyond the axis."),
         note("A search asks more often for combinations that did well, so that an option's dots "
              "also show its company: these are distributions, not effects."),
+        _effects(run, objective),
     ))
+
+
+def _effects(run: Run, objective: int) -> Html | None:
+    found = effects(run, objective)
+    if not found:
+        return None
+    rows = [[Cell(each.gene.replace("_", " "), left=True), Cell(each.option, left=True),
+             Cell(each.instead_of, left=True), Cell(signed(each.value)),
+             Cell(range_text(each.low, each.high)), Cell(p_value(each.p_holm)),
+             Cell(f"{each.n} and {each.n_instead}")] for each in found]
+    return folded("Effects of options across mechanisms", join(
+        table(["gene", "option", "instead of", f"changes {run.objectives[objective].title} by",
+               "95 % interval", "p (Holm)", "mechanisms"], rows),
+        note("Least squares over all genes; what options do only together counts as error, and that "
+             "a search chose the mechanisms is not known to it. Intervals stand each for itself.")))
 
 
 def by_option(run: Run, gene: Gene) -> dict[str, list[Candidate]]:

@@ -132,6 +132,13 @@ def _reach(run: Run) -> _Check:
     lost = sum(candidate.on_front for candidate in beyond)
     words = (f"{percent(share)} of the mechanisms lie beyond the reference point, {lost} of them "
              "on the front; the hypervolume does not see them.")
+    for i, objective in enumerate(run.objectives):
+        scaled = [run.scaled(candidate.fitness)[i] for candidate in run.ranking]
+        if min(scaled) > 1:
+            words += (f" Every value of {objective.name} is worse than its range, "
+                      f"{number(objective.best)} to {number(objective.worst)}, so that the "
+                      "hypervolume stays near 0 whatever is found: give the objective a range.")
+            lost = True
     return _Check("warn" if lost else "good", "Ranges.", words)
 
 

@@ -47,8 +47,11 @@ def _facts(run: Run) -> Html:
     rows.append(("corpus SHA-256", run.facts.get("corpus_hash")))
     rows.append(("results version", _unique(run, "results_version")))
     rows.append(("seed of the run", run.config.get("seed")))
-    replicates = sorted({evaluation.replicate for evaluation in run.evaluations})
-    rows.append(("replicates", ", ".join(map(str, replicates[:20]))))
+    replicates = {evaluation.replicate for evaluation in run.evaluations}
+    if replicates:
+        numbers = ("number 0" if replicates == {0} else
+                   f"numbers {min(replicates)} to {max(replicates)}")
+        rows.append(("replicates of a mechanism", f"up to {len(replicates)} ({numbers})"))
     ids = "".join(sorted(evaluation.id for evaluation in run.evaluations))
     rows.append(("evaluations' SHA-256", hashlib.sha256(ids.encode()).hexdigest()
                  + " (over their sorted ids, which hash all that determines them)"))

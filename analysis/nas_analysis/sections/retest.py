@@ -33,11 +33,17 @@ def section(run: Run) -> Section | None:
                "was also a lucky one."),
         _bias(run, records, objective),
         _table(run, records),
-        note("Differences are of the test split's mean nll (nats a target), paired over seeds, "
-             "Holm over the mechanisms. Effect size: standardised mean difference of the pairs, "
-             "Hedges-corrected; below zero is better. P(non-dominated): the probability that the "
-             "mechanism is on the front, given the noise."),
+        note("Differences are of the test split's mean nll (nats a target), paired over seeds; "
+             "intervals stand each for itself, p is corrected by Holm over all comparisons of the "
+             "verdict. Effect size: standardised mean difference of the pairs, Hedges-corrected; "
+             "below zero is better. P(non-dominated): the probability that the mechanism is on the "
+             f"front, given the noise, by values of the {_split(retest)} split."),
     ))
+
+
+def _split(retest: dict[str, Any]) -> str:
+    """That the probabilities are about; older records have them on the validation split."""
+    return str(retest.get("probability_split", "validation"))
 
 
 def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, float]:
@@ -91,13 +97,19 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
         return None
     average = sum(shifts) / len(shifts)
     worse = sum(objective.is_better(0.0, shift) for shift in shifts)
-    return paragraph(
-        f"From search to re-test {objective.name} moved by {signed(average)} on average over the "
-        f"{len(shifts)} selected mechanisms; {worse} of them became worse.")
+    text = (f"From search to re-test {objective.name} moved by {signed(average)} on average over the "
+            f"{len(shifts)} selected mechanisms; {worse} of them became worse.")
+    common = [mean - seen for record in records if record.get("role") == "baseline"
+              for seen, mean, *_ in [_scores(run, record)] if mean == mean and seen == seen]
+    if common:
+        text += (f" The baseline, which nothing selected, moved by {signed(common[0])}: that much "
+                 f"the seeds have in common, and {signed(average - common[0])} is what selection "
+                 "adds.")
+    return paragraph(text)
 
 
 def _table(run: Run, records: list[dict]) -> Html:
-    header = ["mechanism", "role", "search", "re-test", "test perplexity", "P(non-dominated)",
+    header = ["mechanism", "role", "search", "re-test", "test perplexity", f"P(non-dominated), {_split(run.meta['retest'])}",
               "difference (95 % interval)", "p (Holm)", "effect size", "n"]
     rows = []
     for record in records:
