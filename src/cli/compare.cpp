@@ -391,35 +391,41 @@ std::string closing_table(const ComparisonStore& store, const Setup& setup) {
   Column names{.header = "algorithm", .left = true};
   Column seeds{.header = "searches"};
   Column outcome{.header = several ? "true hypervolume" : "true regret"};
+  Column everything{.header = "of everything evaluated"};
   Column asks{.header = "asks/training"};
   Column rate{.header = "asks/s"};
   const auto algorithms = store.algorithms();
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     std::vector<double> outcomes;
-    const bool retrained = algorithms[i].settings.at("evaluation").at("repeated") == "retrain";
+    std::vector<double> of_everything;
+    const auto trust = trust_of(algorithms[i].settings);
     double asked = 0.0;
     double trained = 0.0;
     double seconds = 0.0;
     store.for_each_search(static_cast<Integer>(i), [&](const ComparedSearch& search) {
-      outcomes.push_back(truth.outcome(search.trajectory, retrained));
+      if (search.trajectory.candidates.empty()) return;
+      outcomes.push_back(truth.handed_over(search.trajectory, trust));
+      of_everything.push_back(truth.everything(search.trajectory));
       asked += static_cast<double>(search.trajectory.candidates.size());
-      if (!search.trajectory.trained.empty()) trained += search.trajectory.trained.back();
+      trained += search.trajectory.trained.back();
       seconds += search.search_seconds;
     });
     if (outcomes.empty()) continue;
     names.cells.push_back(algorithms[i].name);
     seeds.cells.push_back(std::to_string(outcomes.size()));
     outcome.cells.push_back(fixed_text(median(outcomes), several ? 4 : 3));
+    everything.cells.push_back(fixed_text(median(of_everything), several ? 4 : 3));
     asks.cells.push_back(fixed_text(asked / trained, 2));
     rate.cells.push_back(human_count(asked / seconds));
   }
   const auto& first = setup.objectives.objectives.front();
-  const auto title = several ? "medians; true hypervolume of the fronts that searches chose, as a "
-                               "share of the best, " +
+  const auto title = several ? "medians; true hypervolume of the fronts that searches hand over, "
+                               "as a share of the best, " +
                                    number_text(truth.best())
-                             : "medians; regret of " + first.name + " beyond the best, " +
+                             : "medians; regret of " + first.name +
+                                   " of what searches hand over, beyond the best, " +
                                    number_text(first.minimised(truth.best()));
-  return title + "\n" + aligned({names, seeds, outcome, asks, rate});
+  return title + "\n" + aligned({names, seeds, outcome, everything, asks, rate});
 }
 
 }  // namespace

@@ -54,14 +54,20 @@ Setting seeds_setting() {
 
 /// Of an item of `algorithms` beside its algorithm's.
 std::vector<Setting> contender_settings() {
-  return {{.name = "label",
-           .default_value = std::string(),
-           .help = "name in the comparison; empty: the algorithm's"},
-          {.name = "seeds",
-           .default_value = Integer{0},
-           .help = "most searches of this algorithm; 0 = as many as of the others",
-           .min = 0,
-           .max = 1e6}};
+  return {
+      {.name = "label",
+       .default_value = std::string(),
+       .help = "name in the comparison; empty: the algorithm's"},
+      {.name = "seeds",
+       .default_value = Integer{0},
+       .help = "most searches of this algorithm; 0 = as many as of the others",
+       .min = 0,
+       .max = 1e6},
+      {.name = "belief",
+       .default_value = std::string("record"),
+       .help = "what its searches believe of a candidate: what their records say, as a run does, "
+               "or its best answer alone, as the published search reports",
+       .choices = {"record", "best_answer"}}};
 }
 
 /// Reads a configuration; mistakes collect in `diagnostics_`.
@@ -130,6 +136,7 @@ class Reader {
     if (contender.name.empty()) contender.name = contender.experiment.algorithm;
     const auto seeds = parameters.get<Integer>("seeds");
     contender.seeds = seeds == 0 ? most : std::min(most, seeds);
+    contender.believes_best_answer = parameters.get<std::string>("belief") == "best_answer";
     check(contender, algorithm);
     comparison_.contenders.push_back(std::move(contender));
   }
@@ -145,6 +152,11 @@ class Reader {
     if (experiment.problem != "tabular") {
       diagnostics_.add(origin_of("problem"), "problem.type = " + experiment.problem +
                                                  ", must be tabular: a comparison trains nothing");
+    }
+    if (contender.believes_best_answer && experiment.objectives.objectives.size() > 1) {
+      diagnostics_.add(algorithm.origin,
+                       "algorithms.belief = best_answer, must be record with several objectives: "
+                       "none of their answers is the best");
     }
     const auto evaluations = experiment.budget.get<Integer>("evaluations");
     const auto racing = experiment.evaluation.get<Integer>("racing_replicates");
@@ -188,6 +200,7 @@ ComparedAlgorithm Contender::record() const {
   for (const auto& own : own_evaluation()) {
     settings["evaluation"][own] = experiment.resolved.at("evaluation").at(own);
   }
+  if (believes_best_answer) settings["belief"] = "best_answer";
   return {.name = name, .key = experiment.algorithm, .settings = std::move(settings)};
 }
 

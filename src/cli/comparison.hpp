@@ -18,8 +18,10 @@ struct Contender {
   std::string name;        ///< its label, else its key; unique
   std::int64_t seeds = 1;  ///< number of searches
   Experiment experiment;
+  bool believes_best_answer = false;  ///< of a candidate, see Trust
 
-  /// For the record: its key, its fitted settings, and its evaluations of a candidate.
+  /// For the record: its key, its fitted settings, its evaluations of a candidate, and `belief`
+  /// where it is the best answer.
   [[nodiscard]] ComparedAlgorithm record() const;
 };
 
@@ -35,10 +37,10 @@ struct Comparison {
 };
 
 /// Reads a comparison: an experiment with the problem `tabular`, in which `algorithms` (a list of
-/// names, or maps with what a section `algorithm` may have and label, seeds, evaluation) stands in
-/// place of `algorithm`, and `seeds` says how many searches each of them runs. A search may ask 50
-/// times as often as it may train, unless budget.asks says otherwise: one that asks for nothing new
-/// would never end.
+/// names, or maps with what a section `algorithm` may have and label, seeds, belief, evaluation)
+/// stands in place of `algorithm`, and `seeds` says how many searches each of them runs. A search
+/// may ask 50 times as often as it may train, unless budget.asks says otherwise: one that asks for
+/// nothing new would never end.
 /// @throws InputError as load_experiment does.
 Comparison load_comparison(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides);

@@ -18,36 +18,64 @@ double volume(const Points& points) {
 
 }  // namespace
 
+Trust trust_of(const nlohmann::json& settings) {
+  if (settings.contains("belief")) return Trust::best_answer;
+  return settings.at("evaluation").at("repeated") == "retrain" ? Trust::mean : Trust::latest;
+}
+
 Truth::Truth(const ObjectiveSet& objectives, Points truth)
     : objectives_(objectives), truth_(std::move(truth)) {
   for (const auto& point : truth_) scaled_.push_back(objectives_.scaled(point));
   best_ = several() ? volume(scaled_) : (*std::min_element(truth_.begin(), truth_.end())).front();
 }
 
-double Truth::outcome(const Trajectory& trajectory, bool mean_of_answers) const {
+double Truth::worth(const std::vector<std::size_t>& candidates) const {
+  if (candidates.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (!several()) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto candidate : candidates) least = std::min(least, truth_[candidate].front());
+    return least - best_;
+  }
+  Points points;
+  for (const auto candidate : candidates) points.push_back(scaled_[candidate]);
+  return volume(points) / best_;
+}
+
+double Truth::handed_over(const Trajectory& trajectory, Trust trust) const {
   const auto width = static_cast<std::ptrdiff_t>(objectives_.objectives.size());
-  std::map<std::int32_t, Belief> seen;
+  std::vector<std::size_t> candidates;  // in the order in which they came
+  std::vector<Belief> beliefs;          // of each of them
+  std::map<std::int32_t, std::size_t> place;
   auto fitness = trajectory.fitness.begin();
   for (const auto candidate : trajectory.candidates) {
-    seen[candidate].add(Point(fitness, fitness + width), mean_of_answers);
+    const auto [known, added] = place.try_emplace(candidate, candidates.size());
+    if (added) {
+      candidates.push_back(static_cast<std::size_t>(candidate));
+      beliefs.emplace_back();
+    }
+    auto& belief = beliefs[known->second];
+    const Point answer(fitness, fitness + width);
+    if (trust != Trust::best_answer || added || answer < belief.point) {
+      belief.add(answer, trust == Trust::mean);
+    }
     fitness += width;
   }
-  if (seen.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (candidates.empty()) return worth({});
   if (!several()) {
-    const auto chosen = std::min_element(
-        seen.begin(), seen.end(),
-        [](const auto& a, const auto& b) { return a.second.point < b.second.point; });
-    return truth_[static_cast<std::size_t>(chosen->first)].front() - best_;
+    const auto chosen =
+        std::min_element(beliefs.begin(), beliefs.end(),
+                         [](const Belief& a, const Belief& b) { return a.point < b.point; });
+    return worth({candidates[static_cast<std::size_t>(chosen - beliefs.begin())]});
   }
-  std::vector<std::size_t> candidates;
   Points points;
-  for (const auto& [candidate, belief] : seen) {
-    candidates.push_back(static_cast<std::size_t>(candidate));
-    points.push_back(belief.point);
-  }
-  Points chosen;
-  for (const auto i : non_dominated(points)) chosen.push_back(scaled_[candidates[i]]);
-  return volume(chosen) / best_;
+  for (const auto& belief : beliefs) points.push_back(belief.point);
+  std::vector<std::size_t> chosen;
+  for (const auto i : non_dominated(points)) chosen.push_back(candidates[i]);
+  return worth(chosen);
+}
+
+double Truth::everything(const Trajectory& trajectory) const {
+  return worth({trajectory.candidates.begin(), trajectory.candidates.end()});
 }
 
 }  // namespace nas

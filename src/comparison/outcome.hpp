@@ -6,25 +6,42 @@
 
 namespace nas {
 
+/// What a search on a table believes of a candidate that it asked for several times.
+enum class Trust {
+  latest,       ///< its latest answer
+  mean,         ///< the mean of its answers: each was a training of its own
+  best_answer,  ///< the best of its answers; one objective
+};
+
+/// @param settings  of a compared algorithm: `belief` where it is the best answer, `evaluation`.
+Trust trust_of(const nlohmann::json& settings);
+
 /// What searches on a table are worth in truth. Points are in minimisation form, unscaled, and by
 /// candidate number.
+///
+/// An algorithm is judged by what its searches hand over, as their own records let them believe:
+/// with one objective the candidate that a search believes best (of equal ones that which it asked
+/// for first), with several the candidates on the front of what it believes. `everything` is what
+/// someone who knows the truth would pick out of a search's candidates: no search gives that. The
+/// pages of analysis/compare.py judge by the same two.
 class Truth {
  public:
   /// @param objectives  with their ranges; outlives the object.
   Truth(const ObjectiveSet& objectives, Points truth);
 
-  /// What a search chose by what it saw, judged by the truth. One objective: the true value of the
-  /// best candidate beyond the least true value of all (true regret, in the objective's unit).
-  /// Several: the hypervolume of its front's true points, scaled, as a share of that of all
-  /// candidates.
-  /// @param mean_of_answers  what is believed of a candidate, see Belief.
-  [[nodiscard]] double outcome(const Trajectory& trajectory, bool mean_of_answers) const;
+  /// What a search hands over. One objective: its true value beyond the least true value of all
+  /// (true regret, in the objective's unit). Several: the hypervolume of its true points, scaled,
+  /// as a share of that of all candidates. NaN of a search that asked for nothing.
+  [[nodiscard]] double handed_over(const Trajectory& trajectory, Trust trust) const;
+  /// The same of everything that a search evaluated.
+  [[nodiscard]] double everything(const Trajectory& trajectory) const;
 
   /// Least true value; several objectives: hypervolume of all candidates' true points.
   [[nodiscard]] double best() const { return best_; }
 
  private:
   [[nodiscard]] bool several() const { return objectives_.objectives.size() > 1; }
+  [[nodiscard]] double worth(const std::vector<std::size_t>& candidates) const;
 
   const ObjectiveSet& objectives_;
   Points truth_;

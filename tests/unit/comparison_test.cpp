@@ -67,6 +67,18 @@ TEST_F(ComparisonTest, EachAlgorithmIsAnExperimentOfItsOwn) {
   EXPECT_EQ(sga.experiment.evaluation.get<std::string>("repeated"), "reuse");
 }
 
+TEST_F(ComparisonTest, ASearchMayReportTheBestAnswerThatItGot) {
+  const auto algorithms = "algorithms: [random_search, {name: evo_ga, belief: best_answer}]\n";
+  const auto comparison = load(head_ + budget_ + algorithms);
+  EXPECT_FALSE(comparison.contenders[0].record().settings.contains("belief"));
+  EXPECT_EQ(comparison.contenders[1].record().settings.at("belief"), "best_answer");
+  EXPECT_THAT(mistakes("problem: tabular\nobjectives: [perplexity, accuracy]\n" + budget_ +
+                       "algorithms: [{name: random_search, belief: best_answer}]\n"),
+              HasSubstr("algorithms.belief = best_answer, must be record with several objectives"));
+  EXPECT_THAT(mistakes(head_ + budget_ + "algorithms: [{name: evo_ga, belief: luck}]\n"),
+              HasSubstr("belief = luck, must be one of record, best_answer"));
+}
+
 TEST_F(ComparisonTest, WhatIsSharedNamesNoAlgorithm) {
   const auto comparison = load(head_ + budget_ + "algorithms: [random_search]\n");
   const auto resolved = comparison.resolved();

@@ -24,22 +24,59 @@ TEST(Truth, OfOneObjectiveIsTheRegretOfWhatLooksBest) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}, {4.0}});
   EXPECT_EQ(truth.best(), 3.0);
-  EXPECT_EQ(truth.outcome({.candidates = {1, 2}, .fitness = {3.5, 3.0}}, false), 1.0);
-  EXPECT_EQ(truth.outcome({.candidates = {2, 1}, .fitness = {3.6, 3.5}}, false), 0.0);
+  EXPECT_EQ(truth.handed_over({.candidates = {1, 2}, .fitness = {3.5, 3.0}}, Trust::latest), 1.0);
+  EXPECT_EQ(truth.handed_over({.candidates = {2, 1}, .fitness = {3.6, 3.5}}, Trust::latest), 0.0);
 }
 
 TEST(Truth, TheLatestAnswerCounts) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
-  EXPECT_EQ(truth.outcome({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}, false), 0.0);
+  EXPECT_EQ(truth.handed_over({.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}}, Trust::latest),
+            0.0);
 }
 
 TEST(Truth, SoDoesTheMeanWhereEachAnswerIsATrainingOfItsOwn) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
   const Trajectory lucky_at_last{.candidates = {0, 1, 0}, .fitness = {9.0, 2.0, 1.0}};
-  EXPECT_EQ(truth.outcome(lucky_at_last, false), 2.0);
-  EXPECT_EQ(truth.outcome(lucky_at_last, true), 0.0);
+  EXPECT_EQ(truth.handed_over(lucky_at_last, Trust::latest), 2.0);
+  EXPECT_EQ(truth.handed_over(lucky_at_last, Trust::mean), 0.0);
+}
+
+TEST(Truth, OrTheBestAnswerWhereThatIsReported) {
+  const auto set = objectives(1);
+  const Truth truth(set, {{5.0}, {3.0}});
+  const Trajectory lucky_at_first{.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}};
+  EXPECT_EQ(truth.handed_over(lucky_at_first, Trust::latest), 0.0);
+  EXPECT_EQ(truth.handed_over(lucky_at_first, Trust::best_answer), 2.0);
+}
+
+TEST(Truth, OfEqualBeliefsTheFirstAskedForIsHandedOver) {
+  const auto set = objectives(1);
+  const Truth truth(set, {{5.0}, {3.0}});
+  EXPECT_EQ(truth.handed_over({.candidates = {1, 0}, .fitness = {1.0, 1.0}}, Trust::latest), 0.0);
+  EXPECT_EQ(truth.handed_over({.candidates = {0, 1}, .fitness = {1.0, 1.0}}, Trust::latest), 2.0);
+}
+
+TEST(Truth, OfEverythingEvaluatedIsTheBestThatASearchCouldHaveHandedOver) {
+  const auto one = objectives(1);
+  const Trajectory missed{.candidates = {1, 0}, .fitness = {2.0, 1.0}};
+  EXPECT_EQ(Truth(one, {{5.0}, {3.0}}).handed_over(missed, Trust::latest), 2.0);
+  EXPECT_EQ(Truth(one, {{5.0}, {3.0}}).everything(missed), 0.0);
+  const auto two = objectives(2);
+  const Truth truth(two, {{0.0, 10.0}, {10.0, 0.0}, {5.0, 5.0}});
+  const Trajectory seen{.candidates = {0, 1, 2}, .fitness = {1.0, 4.0, 4.0, 1.0, 6.0, 6.0}};
+  EXPECT_LT(truth.handed_over(seen, Trust::latest), 1.0);
+  EXPECT_NEAR(truth.everything(seen), 1.0, 1e-12);
+}
+
+TEST(Truth, WhatIsBelievedFollowsFromTheRecordedSettings) {
+  const auto settings = [](const char* text) { return nlohmann::json::parse(text); };
+  EXPECT_EQ(trust_of(settings(R"({"evaluation": {"repeated": "reuse"}})")), Trust::latest);
+  EXPECT_EQ(trust_of(settings(R"({"evaluation": {"repeated": "retrain"}})")), Trust::mean);
+  EXPECT_EQ(
+      trust_of(settings(R"({"belief": "best_answer", "evaluation": {"repeated": "retrain"}})")),
+      Trust::best_answer);
 }
 
 TEST(Truth, OfSeveralObjectivesIsAShareOfTheHypervolume) {
@@ -50,12 +87,12 @@ TEST(Truth, OfSeveralObjectivesIsAShareOfTheHypervolume) {
   EXPECT_NEAR(truth.best(), all, 1e-12);
   // The third looks dominated; what is believed of the others does not matter.
   const Trajectory seen{.candidates = {0, 1, 2}, .fitness = {1.0, 4.0, 4.0, 1.0, 6.0, 6.0}};
-  EXPECT_NEAR(truth.outcome(seen, false), (2 * 1.1 * 0.1 - 0.01) / all, 1e-12);
+  EXPECT_NEAR(truth.handed_over(seen, Trust::latest), (2 * 1.1 * 0.1 - 0.01) / all, 1e-12);
 }
 
 TEST(Truth, ASearchThatSawNothingIsWorthNothingKnown) {
   const auto set = objectives(1);
-  EXPECT_TRUE(std::isnan(Truth(set, {{5.0}}).outcome({}, false)));
+  EXPECT_TRUE(std::isnan(Truth(set, {{5.0}}).handed_over({}, Trust::latest)));
 }
 
 }  // namespace
