@@ -35,10 +35,7 @@ from nas_analysis.tables import Table, TableError
 ALPHA = 0.05
 WINNERS = 5
 UNEVEN = 0.3  # rank correlation of noise and value from which on a reader is warned
-# The vanilla transformer, as either semantics calls its components.
-VANILLA = {"similarity": ("dot",), "normalization": ("softmax",), "gating": ("none",),
-           "temperature": ("fixed", "sqrt_d"), "bias": ("bias",)}
-MAXIMISED = ("accuracy",)
+DROPOUT = "attention_dropout"  # the gene that is a number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,10 +77,10 @@ def objective(table: Table, name: str, split: str | None) -> Objective:
     for side in (split,) if split else ("test", "valid"):
         if name in known[side]:
             values = np.where(table.usable, splits[side][name], np.nan)
-            return Objective(name, side if name not in ("parameters", "flops") else "",
-                             name in MAXIMISED, values)
+            return Objective(name, "" if table.schema.is_analytic(name) else side,
+                             name in table.schema.maximised, values)
     if name in table.measured:
-        return Objective(name, "", False, table.measured[name][:, None])
+        return Objective(name, "", name in table.schema.maximised, table.measured[name][:, None])
     lists = "; ".join(f"on the {side} split {', '.join(known[side])}" for side in ("valid", "test")
                       if known[side])
     measured = f"; measured {', '.join(table.measured)}" if table.measured else ""
@@ -131,7 +128,7 @@ class Study:
         self.values = goal.minimised[rows]
         self.rows = rows
         genes = table.genes.iloc[rows]
-        self.factorial = Factorial(genes.drop(columns="dropout"))
+        self.factorial = Factorial(genes.drop(columns=DROPOUT), table.schema)
         self.options = [dict(zip(genes.columns, row)) for row in genes.itertuples(index=False)]
         if len(rows) < 2 or not self.factorial.options:
             raise TableError(f"{table.path}: {len(rows)} of {len(table.mechanisms)} mechanisms "
@@ -139,10 +136,10 @@ class Study:
         self.estimate = factorial.means(self.values)
         self.exact = self.factorial.complete
         self.effects = (factorial.decompose(self.factorial, self.estimate) if self.exact else [])
-        dropout = genes["dropout"].astype(float).to_numpy()
+        dropout = genes[DROPOUT].astype(float).to_numpy()
         self.squares = None if self.exact else factorial.least_squares(
             self.factorial, self.estimate.mean,
-            {"dropout": dropout} if len(set(dropout)) > 1 else {})
+            {DROPOUT: dropout} if len(set(dropout)) > 1 else {})
         self.baseline = self._baseline(baseline)
         self.winners = self._winners()
         self.path, self.path_note = self._path()
@@ -155,12 +152,13 @@ class Study:
         """The mechanisms that are analysed: those of the most frequent attention dropout where they
         are all combinations, otherwise all."""
         rows = np.flatnonzero(np.isfinite(self.goal.values).any(axis=1))
-        dropouts = self.table.genes["dropout"].iloc[rows]
+        dropouts = self.table.genes[DROPOUT].iloc[rows]
         if dropouts.nunique() < 2:
             return rows
         usual = dropouts.mode()[0]
         chosen = rows[(dropouts == usual).to_numpy()]
-        if not Factorial(self.table.genes.iloc[chosen].drop(columns="dropout")).complete:
+        if not Factorial(self.table.genes.iloc[chosen].drop(columns=DROPOUT),
+                         self.table.schema).complete:
             return rows
         self.left_out = (f"{len(rows) - len(chosen)} mechanisms with another attention dropout "
                          f"than {usual} are left out.")
@@ -173,7 +171,7 @@ class Study:
                                  f"of {self.table.path}; their names are like {self.names[0]}")
             return self.names.index(name)
         return next((i for i, options in enumerate(self.options) if all(
-            options[gene] in allowed for gene, allowed in VANILLA.items())), None)
+            options[gene] in allowed for gene, allowed in self.table.schema.vanilla.items())), None)
 
     def paired(self, worse: int, better: int) -> statistics.Interval:
         """Mean over common seeds of the difference of two mechanisms, with Student's interval."""
@@ -639,7 +637,8 @@ def early(study: Study) -> pages.Section:
 def descent(path: str, study: Study) -> pages.Section:
     """A winner's inferred line through a run's generations."""
     asks, batches, names, values, parents, goal = _asks(path)
-    genes = tables.genes(names).to_numpy()
+    options = tables.genes(names, study.table.schema)
+    genes = options.to_numpy()
     at = int(np.argmin(values))
     line = [at]
     while batches[at] > 0:
@@ -652,7 +651,7 @@ def descent(path: str, study: Study) -> pages.Section:
             words = names[ask]
         else:
             changed = np.flatnonzero(genes[ask] != genes[line[i - 1]])
-            words = ", ".join(f"{tables.GENES[gene]} {genes[line[i - 1]][gene]} -> "
+            words = ", ".join(f"{options.columns[gene]} {genes[line[i - 1]][gene]} -> "
                               f"{genes[ask][gene]}" for gene in changed) or "the same again"
         ancestors.append(component_figures.Ancestor(
             int(asks[ask]), int(batches[ask]), -values[ask] if goal["maximise"] else values[ask],

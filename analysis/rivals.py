@@ -131,7 +131,7 @@ class Study:
     def __init__(self, table: Table, goals: list[Goal], trainings: int, asks: int, mode: str):
         self.table, self.goals, self.trainings, self.mode = table, goals, trainings, mode
         self.asks = asks
-        space = Factorial(table.genes)
+        space = Factorial(table.genes, table.schema)
         if not space.complete:
             missing = space.missing()
             raise TableError(f"{table.path}: {len(missing)} functions of its options are missing, "

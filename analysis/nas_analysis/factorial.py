@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from nas_analysis import statistics, tables
+from nas_analysis import statistics
+from nas_analysis.schema import Schema
 
 Term = tuple[str, ...]  # genes whose joint effect it is: one for a main effect
 
@@ -55,12 +56,14 @@ class Factorial:
     contrasts of a term are the products of those of its genes.
     """
 
-    def __init__(self, genes: pd.DataFrame):
-        """@param genes  a row for each mechanism, a column for each gene; genes of one option do
-        not count."""
+    def __init__(self, genes: pd.DataFrame, recorded: Schema):
+        """@param genes     a row for each mechanism, a column for each gene; genes of one option do
+                            not count.
+        @param recorded  says which options void which genes."""
+        self._schema = recorded
         self.options = {gene: sorted(set(genes[gene])) for gene in genes.columns}
         self.options = {gene: own for gene, own in self.options.items() if len(own) > 1}
-        functions = [tables.function_of(row, list(self.options))
+        functions = [self._function_of(row)
                      for row in genes[list(self.options)].itertuples(index=False)]
         self.number = {function: i for i, function in enumerate(functions)}
         sizes = {gene: len(own) for gene, own in self.options.items()}
@@ -71,6 +74,9 @@ class Factorial:
         self._functions = functions
         self._contrasts = {gene: self._coded(gene) for gene in self.options}
 
+    def _function_of(self, options: Sequence[str]) -> tuple:
+        return self._schema.function_of(options, list(self.options))
+
     @property
     def complete(self) -> bool:
         """Whether all combinations are there, each function once."""
@@ -79,14 +85,14 @@ class Factorial:
 
     def missing(self) -> list[tuple]:
         """Functions that are not there, their options in the order of `options`."""
-        all_of_them = dict.fromkeys(tables.function_of(options, list(self.options))
+        all_of_them = dict.fromkeys(self._function_of(options)
                                     for options in itertools.product(*self.options.values()))
         return [function for function in all_of_them if function not in self.number]
 
     def find(self, options: dict[str, str]) -> int | None:
         """The function of a combination of options, by gene; None where it is not there."""
         ordered = [options[gene] for gene in self.options]
-        return self.number.get(tables.function_of(ordered, list(self.options)))
+        return self.number.get(self._function_of(ordered))
 
     def terms(self, most: int | None = None) -> list[Term]:
         """Main effects, then interactions of two genes, and so on, up to those of `most`."""

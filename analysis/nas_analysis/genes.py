@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nas_analysis.run import GENES, Run
+from nas_analysis.run import Run
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ def genes(run: Run) -> list[Gene]:
     """The genes that vary; empty where candidates are no mechanisms of one layer kind."""
     space = run.config.get("space") or {}
     labels = [run.label(evaluation.candidate) for evaluation in run.evaluations]
-    if not labels or any(label.count("|") + 1 != len(GENES) for label in labels):
+    if not labels or any(label.count("|") + 1 != len(run.schema.genes) for label in labels):
         return []
     found = []
-    for place, name in enumerate(GENES):
+    for place, name in enumerate(run.schema.genes):
         given = space.get(name)
         if isinstance(given, dict):
             gene = Gene(name, place, float(given.get("min", 0)), float(given.get("max", 0)))

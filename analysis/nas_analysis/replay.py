@@ -138,7 +138,7 @@ def true_cells(searches: stores.Searches) -> np.ndarray | None:
     for i, goal in enumerate(searches.objectives):
         if goal.name == "perplexity":
             columns.append(trained)
-        elif goal.name in stores.COMPUTED or goal.name in table.measured:
+        elif table.schema.is_analytic(goal.name) or goal.name in table.measured:
             columns.append(np.broadcast_to(truth[:, i:i + 1], trained.shape))
         else:
             return None

@@ -18,11 +18,9 @@ import numpy as np
 from nas_analysis import sqlite_files
 from nas_analysis.belief import beliefs, rule
 from nas_analysis.indicators import non_dominated
-from nas_analysis.stores import COMPUTED
+from nas_analysis.schema import schema
 
 SCHEMA_VERSION = 2
-REFERENCE_POINT = 1.1
-GENES = ("similarity", "normalization", "gating", "temperature", "bias", "attention_dropout")
 
 
 @dataclass(frozen=True)
@@ -82,11 +80,7 @@ class Evaluation:
     trained: bool  # whether it has a training curve
     values: dict[str, float]
     measured: dict[str, Any]
-
-    @property
-    def usable(self) -> bool:
-        """Whether it has a measured quality."""
-        return self.status in ("ok", "stopped_early")
+    usable: bool  # whether it has a measured quality
 
     @property
     def seconds(self) -> float:
@@ -174,10 +168,12 @@ class Run:
         connection = _open(path)
         try:
             self.meta: dict[str, Any] = sqlite_files.meta(connection)
+            self.schema = schema(self.meta.get("schema"))
             self.evaluations = [
                 Evaluation(
                     row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6] != "[]",
                     {k: _number(v) for k, v in json.loads(row[7]).items()}, json.loads(row[8]),
+                    row[3] in self.schema.usable,
                 )
                 for row in connection.execute(
                     'SELECT id, candidate, replicate, status, reason, identity, curve, "values", '
@@ -307,6 +303,16 @@ class Run:
         return str(self.config.get("name", "search"))
 
     @property
+    def ended(self) -> bool:
+        """Whether its search has ended; else it is running, or was interrupted."""
+        return bool(self.meta.get("ended_by"))
+
+    @property
+    def planned_asks(self) -> int | None:
+        """Asks that the whole search makes, as far as that was known when it began."""
+        return self.meta.get("planned_asks")
+
+    @property
     def several(self) -> bool:
         """Whether it has several objectives."""
         return len(self.objectives) > 1
@@ -320,7 +326,9 @@ class Run:
                 return i
         if not self.trained:
             return None
-        return next((i for i, o in enumerate(self.objectives) if o.key not in COMPUTED), None)
+        return next((i for i, o in enumerate(self.objectives)
+                     if not self.schema.is_analytic(o.key)),
+                    None)
 
     def label(self, candidate: str) -> str:
         """A candidate's name for people."""

@@ -13,10 +13,7 @@ import sqlite3
 import numpy as np
 
 from . import belief, sqlite_files
-
-USABLE = ("ok", "stopped_early")  # what has a measured quality
-# Objectives that follow from an architecture by formula: replicates do not differ in them.
-COMPUTED = {"attention_flops", "flops", "non_embedding_parameters", "parameters", "state_bytes"}
+from .schema import schema
 
 
 class StoreError(Exception):
@@ -207,7 +204,8 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
     if "objectives" not in meta:
         raise StoreError(f"{file}: the run ended before its first evaluation")
     objectives = _objectives(meta)
-    evaluations = {key: (candidate, status in USABLE, json.loads(measured)) for
+    recorded = schema(meta.get("schema"))
+    evaluations = {key: (candidate, status in recorded.usable, json.loads(measured)) for
                    key, candidate, status, measured in database.execute(
                        "SELECT id, candidate, status, measured FROM evaluations")}
     numbers: dict[str, int] = {}
@@ -238,7 +236,7 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
               "belief": belief.rule(config.get("evaluation") or {}),
               "replicates": _drawn((meta.get("facts") or {}).get("table") or {})}
     return _Store(Source(file, "run", None, config), objectives,
-                  float(meta.get("reference_point", 1.1)), names,
+                  float(meta.get("reference_point", recorded.reference_point)), names,
                   [labels.get(name, name) for name in names],
                   _points([truth.get(name) for name in names], len(objectives)) if truth else None,
                   None, (meta.get("facts") or {}).get("table") or {}, meta.get("facts") or {},
@@ -281,7 +279,8 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                          "replicates": _drawn(meta.get("table", {}))})
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
-                  objectives, float(meta.get("reference_point", 1.1)), [row[1] for row in rows],
+                  objectives, float(meta.get("reference_point", schema(None).reference_point)),
+                  [row[1] for row in rows],
                   [row[2] or row[1] for row in rows], truth, believed,
                   meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches)
 

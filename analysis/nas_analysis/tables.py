@@ -17,13 +17,9 @@ import numpy as np
 import pandas as pd
 
 from . import sqlite_files
+from .schema import Schema, schema
 
-GENES = ("similarity", "normalization", "gating", "temperature", "bias", "dropout")
-STATUSES = ("ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed")
 MISSING = -1  # status of a cell that was never trained
-# Options that cancel another gene, as the components in src/attention say of themselves: whatever
-# that gene's option, the function is the same, and only one of them is recorded.
-VOIDS = {"relu_norm": "temperature"}
 
 _MAGIC = b"NASTABLE"
 _VERSION = 1
@@ -42,10 +38,10 @@ class Table:
     sha256: str  # of the packed content: its identity; empty where collected from runs
     facts: dict
     mechanisms: list[str]  # canonical names, sorted
-    genes: pd.DataFrame  # a row for each mechanism, a column for each of GENES
+    genes: pd.DataFrame  # a row for each mechanism, a column for each gene
     replicates: int
     steps: np.ndarray  # (s,) of the validation curves, ascending; the last: the whole training
-    status: np.ndarray  # (m, r) index into STATUSES, or MISSING
+    status: np.ndarray  # (m, r) index into schema.statuses, or MISSING
     valid_nll: np.ndarray  # (m, r, s) mean nll per target, nats
     valid_accuracy: np.ndarray  # (m, r, s) share of targets ranked first
     curve_seconds: np.ndarray  # (m, r, s) since the beginning of the training
@@ -55,14 +51,20 @@ class Table:
     measured: dict[str, np.ndarray]  # measured objective, e.g. latency: (m,)
 
     @property
+    def schema(self) -> Schema:
+        """What the record says of genes, objectives and statuses."""
+        return schema(self.facts.get("schema"))
+
+    @property
     def usable(self) -> np.ndarray:
         """(m, r): trained to the end."""
-        return self.status == STATUSES.index("ok")
+        return self.status == self.schema.statuses.index("ok")
 
     def troubles(self) -> list[str]:
         """Cells that are not usable, in words: "NAME, replicate 2: diverged"."""
+        statuses = self.schema.statuses
         return [f"{self.mechanisms[i]}, replicate {r}: "
-                + ("missing" if self.status[i, r] == MISSING else STATUSES[self.status[i, r]])
+                + ("missing" if self.status[i, r] == MISSING else statuses[self.status[i, r]])
                 for i, r in np.argwhere(~self.usable)]
 
 
@@ -111,7 +113,8 @@ def read(path: str) -> Table:
               if name.startswith("values.")}
     with np.errstate(invalid="ignore", divide="ignore"):
         nll, accuracy = (curve(columns[f"valid.{what}"]) / tokens for what in ("nll", "correct"))
-    return Table(path, sha256, facts, header["mechanisms"], genes(header["mechanisms"]),
+    return Table(path, sha256, facts, header["mechanisms"],
+                 genes(header["mechanisms"], schema(facts.get("schema"))),
                  header["replicates"], np.array(header["steps"]), columns["status"], nll, accuracy,
                  curve(columns["seconds"]), values.get("test_nll", np.full(cpu.shape, np.nan)),
                  np.where(np.isnan(cpu), clock, cpu), values,
@@ -176,6 +179,8 @@ def _evaluations(file: str, facts: dict) -> list[tuple]:
         raise TableError(f"{file}: neither a table nor the store of a run: {error}") from None
     facts.update({**meta.get("facts", {}), "name": meta.get("config", {}).get("name", ""),
                   "sources": [*facts.get("sources", []), file]})
+    if "schema" in meta:
+        facts.setdefault("schema", meta["schema"])
     return [(candidate, replicate, {key: value for key, value in json.loads(own).items()
                                     if key not in ("candidate", "replicate")},
              status, *map(json.loads, texts))
@@ -195,9 +200,11 @@ def _collected(cells: dict, facts: dict, path: str) -> Table:
     values = {name: np.full(shape, np.nan) for name in names}
     objectives: list[dict[str, list]] = [{} for _ in mechanisms]
     number = {name: i for i, name in enumerate(mechanisms)}
+    recorded = schema(facts.get("schema"))
+    statuses = recorded.statuses
     for (candidate, replicate), (state, curve, own, measured) in cells.items():
         cell = (number[candidate], replicate)
-        status[cell] = STATUSES.index(state)
+        status[cell] = statuses.index(state)
         for i, point in enumerate(curve):
             valid = point["valid"]
             if valid["tokens"]:
@@ -212,7 +219,7 @@ def _collected(cells: dict, facts: dict, path: str) -> Table:
                 objectives[cell[0]].setdefault(name, []).append(value["value"])
     lower = [{name: {"value": sorted(found)[(len(found) - 1) // 2]}
               for name, found in own.items()} for own in objectives]
-    return Table(path, "", facts, mechanisms, genes(mechanisms), replicates, steps, status, nll,
+    return Table(path, "", facts, mechanisms, genes(mechanisms, recorded), replicates, steps, status, nll,
                  accuracy, at, values.get("test_nll", np.full(shape, np.nan)), seconds, values,
                  _measured(lower))
 
@@ -223,26 +230,19 @@ def _measured(records: list[dict]) -> dict[str, np.ndarray]:
                             for record in records]) for name in names}
 
 
-def genes(mechanisms: Sequence[str]) -> pd.DataFrame:
+def genes(mechanisms: Sequence[str], recorded: Schema) -> pd.DataFrame:
     """The options of each mechanism, from its name "dot|softmax|none|fixed|bias|0".
 
+    @param recorded  names the genes.
     @throws TableError  for a name with another number of fields.
     """
+    names = recorded.genes
     rows = [name.split("|") for name in mechanisms]
     for name, row in zip(mechanisms, rows):
-        if len(row) != len(GENES):
-            raise TableError(f"mechanism {name!r}: {len(row)} fields, must be {len(GENES)}: "
-                             f"{'|'.join(GENES)}")
-    return pd.DataFrame(rows, columns=list(GENES), index=list(mechanisms))
-
-
-def function_of(options: Sequence[str], order: Sequence[str] = GENES) -> tuple:
-    """What two combinations of options share where they are one function: a voided gene is None.
-
-    @param options  one an entry of `order`, which names their genes.
-    """
-    voided = {VOIDS[option] for option in options if option in VOIDS}
-    return tuple(None if gene in voided else option for gene, option in zip(order, options))
+        if len(row) != len(names):
+            raise TableError(f"mechanism {name!r}: {len(row)} fields, must be {len(names)}: "
+                             f"{'|'.join(names)}")
+    return pd.DataFrame(rows, columns=list(names), index=list(mechanisms))
 
 
 def _file(path: str) -> str:

@@ -8,6 +8,7 @@ import struct
 
 import numpy as np
 from nas_analysis import tables
+from nas_analysis.schema import schema
 
 OPTIONS = {"similarity": ["dot", "silu_dot", "additive", "cosine"],
            "normalization": ["softmax", "sparsemax", "relu_norm", "sigmoid_norm"],
@@ -18,13 +19,16 @@ IDENTITY = {"corpus": "fake", "semantics": "corrected", "run_seed": 42}
 MEASURED = ("train_seconds", "cpu_seconds", "peak_bytes")
 
 
-def functions(options=None) -> list[str]:
-    """Names of all functions that options make, sorted; a voided gene has its first option."""
+def functions(options=None, recorded=None) -> list[str]:
+    """Names of all functions that options make, sorted; a voided gene has its first option.
+
+    @param recorded  the schema that says what is voided.
+    """
     options = options or OPTIONS
     genes = list(options)
     first = {}
     for combination in itertools.product(*options.values()):
-        first.setdefault(tables.function_of(combination, genes), combination)
+        first.setdefault(schema(recorded).function_of(combination, genes), combination)
     fixed = {"similarity": "dot", "normalization": "softmax", "gating": "none",
              "temperature": "fixed", "bias": "bias"}
     rows = [{**fixed, **dict(zip(genes, combination))} for combination in first.values()]
@@ -79,7 +83,8 @@ def write_store(path, cells: dict[tuple[str, int], dict], asks=(), identity=None
     database.close()
 
 
-def write_table(path, cells: dict[tuple[str, int], dict], magic=b"NASTABLE", version=1):
+def write_table(path, cells: dict[tuple[str, int], dict], magic=b"NASTABLE", version=1,
+                facts=None):
     """Packs cells as src/table/format.hpp says."""
     mechanisms = sorted({mechanism for mechanism, _ in cells})
     replicates = max(replicate for _, replicate in cells) + 1
@@ -101,7 +106,7 @@ def write_table(path, cells: dict[tuple[str, int], dict], magic=b"NASTABLE", ver
                   if name == mechanism and "latency" in own["measured"]]
                  for mechanism in mechanisms]
     header = json.dumps({
-        "name": "fake", "identity": IDENTITY, "facts": {"device": "cpu"}, "sources": [],
+        "name": "fake", "identity": IDENTITY, "facts": {"device": "cpu", **(facts or {})}, "sources": [],
         "mechanisms": mechanisms, "replicates": replicates, "steps": STEPS, "reasons": [""],
         "measured": [{"latency": sorted(own, key=lambda one: one["value"])[(len(own) - 1) // 2]}
                      if own else {} for own in latencies],
@@ -115,7 +120,7 @@ def write_table(path, cells: dict[tuple[str, int], dict], magic=b"NASTABLE", ver
 def _numbers(own: dict | None):
     """All columns of a cell, those of its curve point by point."""
     curve = own["curve"] if own else []
-    yield "status", tables.STATUSES.index(own["status"]) if own else tables.MISSING
+    yield "status", schema(None).statuses.index(own["status"]) if own else tables.MISSING
     yield "reason", 0
     yield "points", len(curve)
     for i in range(len(STEPS)):

@@ -4,7 +4,9 @@ import contextlib
 import csv
 import io
 import itertools
+import json
 import pathlib
+import sqlite3
 import tempfile
 import unittest
 import warnings
@@ -14,6 +16,7 @@ import numpy as np
 import pandas as pd
 from fake_tables import OPTIONS, cell, functions, write_store, write_table
 from nas_analysis import factorial, noise, tables
+from nas_analysis.schema import OLD, schema
 
 try:
     from statsmodels.formula.api import ols
@@ -26,18 +29,68 @@ SMALL = {"similarity": ["dot", "cosine"], "gating": ["none", "output_gate"],
 
 
 def design(options, names=None) -> factorial.Factorial:
-    return factorial.Factorial(tables.genes(names or functions(options)).drop(columns="dropout"))
+    genes = tables.genes(names or functions(options), schema(None))
+    return factorial.Factorial(genes.drop(columns="attention_dropout"), schema(None))
 
 
 def values_of(names, effect) -> np.ndarray:
     """(f,) of a function of the options by gene."""
-    rows = tables.genes(names).to_dict("records")
+    rows = tables.genes(names, schema(None)).to_dict("records")
     return np.array([effect(row) for row in rows], dtype=float)
 
 
 def shares(made, values) -> dict:
     return {effect.term: effect.share.point
             for effect in factorial.decompose(made, factorial.means(values), 50)}
+
+
+class AddedComponents(unittest.TestCase):
+    """A normalization that a record describes, squared_relu_norm, and an objective of its own."""
+
+    SCHEMA = {
+        "genes": [gene if gene["name"] != "normalization" else
+                  {**gene, "options": [{"key": key, "voids": ["temperature"]}
+                                       for key in ("relu_norm", "squared_relu_norm")]}
+                  for gene in OLD["genes"]],
+        "objectives": {**OLD["objectives"],
+                       "throughput": {"source": "measured", "maximise": True}},
+    }
+    SPACE = {"normalization": ["softmax", "squared_relu_norm"],
+             "temperature": ["fixed", "learned", "per_query"]}
+
+    def study(self, facts):
+        names = functions(self.SPACE, self.SCHEMA)
+        cells = {(name, seed): cell(10.0 + i + seed) for i, name in enumerate(names)
+                 for seed in range(2)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "small.table"
+            write_table(path, cells, facts=facts)
+            table = tables.load([str(path)])
+            return components.Study(table, components.objective(table, "perplexity", None), None)
+
+    def test_what_it_voids_counts_once(self):
+        self.assertEqual(len(functions(self.SPACE, self.SCHEMA)), 4)
+        study = self.study({"schema": self.SCHEMA})
+        self.assertTrue(study.exact)
+        self.assertEqual(study.factorial.weights.tolist(), [1, 1, 1, 3])
+        self.assertEqual(study.names[study.baseline], "dot|softmax|none|fixed|bias|0")
+        self.assertFalse(self.study({}).exact, "a record that says nothing of it")
+
+    def test_its_sense_is_the_recorded_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "small.table"
+            made = {(name, 0): cell(10.0) for name in functions(self.SPACE, self.SCHEMA)}
+            for own in made.values():
+                own["measured"]["throughput"] = {"value": 3.0}
+            write_store(path, made)
+            database = sqlite3.connect(path)
+            database.execute("INSERT INTO meta VALUES ('schema', ?)", [json.dumps(self.SCHEMA)])
+            database.commit()
+            database.close()
+            table = tables.load([str(path)])
+        self.assertTrue(components.objective(table, "throughput", None).maximise)
+        self.assertTrue(components.objective(table, "accuracy", None).maximise)
+        self.assertFalse(components.objective(table, "perplexity", None).maximise)
 
 
 class Decomposition(unittest.TestCase):
@@ -137,7 +190,7 @@ class Decomposition(unittest.TestCase):
         names = functions(SMALL)
         values = random.normal(size=(8, 3)) + values_of(
             names, lambda row: row["gating"] == "none")[:, None]
-        data = tables.genes(names).loc[np.repeat(names, 3)].assign(y=values.ravel())
+        data = tables.genes(names, schema(None)).loc[np.repeat(names, 3)].assign(y=values.ravel())
         expected = anova_lm(ols("y ~ C(similarity) * C(gating) * C(bias)", data).fit())
         # Without common effects of the seeds, which this model does not know.
         estimate = factorial.means(values)
@@ -170,7 +223,7 @@ class LeastSquares(unittest.TestCase):
                    "bias": ["bias", "no_bias"], "normalization": ["softmax", "sparsemax"]}
         names = sorted(random.choice(functions(options), 22, replace=False))
         values = random.normal(size=22)
-        data = tables.genes(names).assign(y=values)
+        data = tables.genes(names, schema(None)).assign(y=values)
         terms = " + ".join(["C(similarity)", "C(normalization)", "C(gating)", "C(bias)"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -191,10 +244,10 @@ class LeastSquares(unittest.TestCase):
         dropout = np.repeat([0.0, 0.1, 0.2, 0.3], 7)
         random = np.random.default_rng(7)
         found = factorial.least_squares(design(SMALL, names), values + 5 * dropout
-                                        + 0.01 * random.normal(size=28), {"dropout": dropout})
+                                        + 0.01 * random.normal(size=28), {"attention_dropout": dropout})
         self.assertEqual(found.most, 2)
         clear = {term.term for term in found.terms if term.p_holm < 0.001}
-        self.assertEqual(clear, {("gating",), ("dropout",)})
+        self.assertEqual(clear, {("gating",), ("attention_dropout",)})
         low, high = (found.option_means["gating", option].point for option in
                      ("output_gate", "none"))
         self.assertAlmostEqual(high - low, 1.0, delta=0.02)

@@ -10,12 +10,15 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
+import page_fixture
 from nas_analysis.differences import among, difference, from_baseline, noise
 from nas_analysis.effects import effects
 from nas_analysis.genes import genes
 from nas_analysis.run import BadInput, Run
+from nas_analysis.schema import OLD
 from nas_analysis.sections import diversity
 from nas_analysis.words import duration, number
 from page_fixture import BASELINE, HOSTILE, ROOT, RunFixture
@@ -141,6 +144,37 @@ class Effects(PageTest):
                                     "bias"].index(each.gene), each.option))
             self.assertAlmostEqual(each.value, solved[1 + place])
         self.assertEqual(fixture.replicates, 1)
+
+
+class AddedObjectives(PageTest):
+    """An objective by formula of which only the record knows, cache_megabytes, named first."""
+
+    def setUp(self):
+        super().setUp()
+        cache = {**page_fixture.OBJECTIVES[1], "key": "cache_megabytes", "unit": "MB"}
+        patch = mock.patch.object(page_fixture, "OBJECTIVES", [cache, page_fixture.OBJECTIVES[0]])
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_seeds_do_not_differ_in_it(self):
+        fixture = self.fixture(replicates=3)
+        self.assertEqual(Run(self.folder).noisy, 0, "taken for one that is trained")
+        fixture.meta("schema", {"objectives": {
+            **OLD["objectives"], "cache_megabytes": {"source": "analytic", "maximise": False}}})
+        run = Run(self.folder)
+        self.assertEqual(run.noisy, 1)
+        self.assertRegex(words_of(report(run)), r"standard deviations \S+ and \S+ perplexity;")
+
+
+class Running(PageTest):
+    def test_the_record_says_whether_the_search_has_ended(self):
+        fixture = self.fixture()
+        self.assertTrue(Run(self.folder).ended)
+        fixture.meta("ended_by", None)
+        fixture.meta("planned_asks", 93)
+        run = Run(self.folder)
+        self.assertFalse(run.ended)
+        self.assertEqual(run.planned_asks, 93)
 
 
 class Pages(PageTest):

@@ -14,6 +14,7 @@ import numpy as np
 import rivals
 from fake_tables import cell, functions, write_table
 from nas_analysis import replay, stores, tables
+from nas_analysis.schema import schema
 
 SPACE = {"similarity": ["dot", "cosine"], "normalization": ["softmax", "relu_norm"],
          "gating": ["none", "output_gate"], "temperature": ["fixed", "learned"]}
@@ -59,7 +60,7 @@ class Rivals(unittest.TestCase):
 
 
 def genotype(name: str) -> dict[str, str]:
-    return {gene: option for gene, option in zip(tables.GENES, name.split("|"))
+    return {gene: option for gene, option in zip(schema(None).genes, name.split("|"))
             if gene in SPACE}
 
 

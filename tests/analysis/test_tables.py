@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 from fake_tables import IDENTITY, cell, functions, write_store, write_table
 from nas_analysis import tables
+from nas_analysis.schema import schema
 
 A, B, C = functions()[:3]
 CELLS = {(A, 0): cell(10.0, latency=3.0), (A, 1): cell(12.0, latency=5.0),
@@ -81,15 +82,15 @@ class Tables(unittest.TestCase):
 
     def test_genes(self):
         table = tables.load([self.packed()])
-        self.assertEqual(table.genes.columns.tolist(), list(tables.GENES))
+        self.assertEqual(table.genes.columns.tolist(), list(schema(None).genes))
         self.assertEqual("|".join(table.genes.loc[B]), B)
 
     def test_voided_genes_are_no_difference(self):
         genes = ("normalization", "temperature")
-        self.assertEqual(tables.function_of(("relu_norm", "fixed"), genes),
-                         tables.function_of(("relu_norm", "learned"), genes))
-        self.assertNotEqual(tables.function_of(("softmax", "fixed"), genes),
-                            tables.function_of(("softmax", "learned"), genes))
+        self.assertEqual(schema(None).function_of(("relu_norm", "fixed"), genes),
+                         schema(None).function_of(("relu_norm", "learned"), genes))
+        self.assertNotEqual(schema(None).function_of(("softmax", "fixed"), genes),
+                            schema(None).function_of(("softmax", "learned"), genes))
         self.assertEqual(len(functions()), 320)
 
     def test_refusals(self):
@@ -126,7 +127,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(
             self.refusal(self.stored({("dot|softmax", 0): cell(1.0)})),
             "mechanism 'dot|softmax': 2 fields, must be 6: "
-            "similarity|normalization|gating|temperature|bias|dropout")
+            "similarity|normalization|gating|temperature|bias|attention_dropout")
 
 
 if __name__ == "__main__":

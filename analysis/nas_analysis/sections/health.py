@@ -13,7 +13,7 @@ from nas_analysis.differences import among, noise
 from nas_analysis.genes import genes
 from nas_analysis.html import element
 from nas_analysis.page import Section
-from nas_analysis.run import REFERENCE_POINT, Run
+from nas_analysis.run import Run
 from nas_analysis.sections.components import by_option
 from nas_analysis.statistics import holm
 from nas_analysis.words import counted, listed, number, percent
@@ -127,7 +127,7 @@ def _repeats(run: Run) -> _Check:
 
 def _reach(run: Run) -> _Check:
     beyond = [candidate for candidate in run.ranking
-              if any(value >= REFERENCE_POINT for value in run.scaled(candidate.fitness))]
+              if any(value >= run.schema.reference_point for value in run.scaled(candidate.fitness))]
     share = len(beyond) / len(run.ranking)
     lost = sum(candidate.on_front for candidate in beyond)
     words = (f"{percent(share)} of the mechanisms lie beyond the reference point, {lost} of them "

@@ -11,7 +11,7 @@ from nas_analysis.html import join
 from nas_analysis.belief import hypervolumes
 from nas_analysis.indicators import hypervolume
 from nas_analysis.page import Section, note
-from nas_analysis.run import REFERENCE_POINT, Ask, Run
+from nas_analysis.run import Ask, Run
 from nas_analysis.svg import Axis, Frame, Picture, figure, thinned, tip, value_axis
 from nas_analysis.words import counted, duration, number
 
@@ -36,7 +36,7 @@ def section(run: Run) -> Section | None:
         figures.append(figure(
             lambda width: _hypervolume(run, points, trace, width),
             "Hypervolume of what the search believed of everything evaluated so far, over the "
-            f"recorded ranges of the objectives; reference point {REFERENCE_POINT}."))
+            f"recorded ranges of the objectives; reference point {run.schema.reference_point}."))
     kind = "trainings" if run.trained else "evaluations"
     figures.append(figure(
         lambda width: _values(run, points, width, by_time=False),
@@ -107,7 +107,7 @@ def _hypervolumes(run: Run, points: list[_Point]) -> list[tuple[_Point, float]]:
     if len(run.objectives) > 2 and len(usable) > 300 and run.indicators:
         return [(points[each.asked - 1], each.value) for each in run.indicators
                 if 0 < each.asked <= len(points)]
-    reference = [REFERENCE_POINT] * len(run.objectives)
+    reference = [run.schema.reference_point] * len(run.objectives)
     names = [run.candidate_of(point.ask) for point in usable]
     values = hypervolumes(names, np.array([run.scaled(p.ask.believed) for p in usable]), reference)
     return list(zip(usable, map(float, values)))
@@ -121,7 +121,7 @@ def _hypervolume(run: Run, points: list[_Point], trace: list[tuple[_Point, float
     alone = 0.0
     if run.baseline:
         alone = hypervolume([run.scaled(run.baseline.fitness)],
-                            [REFERENCE_POINT] * len(run.objectives))
+                            [run.schema.reference_point] * len(run.objectives))
     y = value_axis(values, True, [*values, *([alone] if alone > 0 else [])])
     x = _trainings_axis(points)
     x.start, x.end = frame.left, frame.right

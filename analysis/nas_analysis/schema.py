@@ -1,0 +1,81 @@
+"""What a record says of the things in it: genes, objectives, statuses, the reference point.
+
+A run writes it into its store (meta key "schema"), a packed table keeps that of its first run among
+its facts. Components and objectives that somebody adds are therefore known here without being
+named here. Records of versions that did not write it had what stands in OLD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+OLD: dict[str, Any] = {
+    "genes": [
+        {"name": "similarity", "vanilla": ["dot"], "options": []},
+        {"name": "normalization", "vanilla": ["softmax"],
+         "options": [{"key": "relu_norm", "voids": ["temperature"]}]},
+        {"name": "gating", "vanilla": ["none"], "options": []},
+        {"name": "temperature", "vanilla": ["fixed", "sqrt_d"], "options": []},
+        {"name": "bias", "vanilla": ["bias"], "options": []},
+        {"name": "attention_dropout"},
+    ],
+    "objectives": {
+        **{key: {"source": "analytic", "maximise": False} for key in (
+            "attention_flops", "flops", "non_embedding_parameters", "parameters", "state_bytes")},
+        "accuracy": {"source": "trained", "maximise": True},
+    },
+    "statuses": [
+        {"name": "ok", "usable": True}, {"name": "stopped_early", "usable": True},
+        {"name": "diverged", "usable": False}, {"name": "out_of_memory", "usable": False},
+        {"name": "rejected", "usable": False}, {"name": "failed", "usable": False},
+    ],
+    "reference_point": 1.1,
+}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The digested form."""
+
+    genes: tuple[str, ...]  # in the order of a mechanism's name
+    voids: Mapping[tuple[str, str], frozenset[str]]  # (gene, option): genes without effect beside it
+    vanilla: Mapping[str, frozenset[str]]  # what the vanilla transformer has, of categorical genes
+    sources: Mapping[str, str]  # objective: "analytic", "measured" or "trained"
+    maximised: frozenset[str]  # objectives of which more is better
+    statuses: tuple[str, ...]
+    usable: frozenset[str]  # statuses with a measured quality
+    reference_point: float  # of hypervolumes, in scaled objectives
+
+    def is_analytic(self, objective: str) -> bool:
+        """Whether it follows from the architecture by formula: replicates do not differ in it."""
+        return self.sources.get(objective) == "analytic"
+
+    def function_of(self, options: Sequence[str], order: Sequence[str]) -> tuple:
+        """What two combinations of options share where they are one function: a voided gene is
+        None.
+
+        @param options  one an entry of `order`, which names their genes.
+        """
+        voided: set[str] = set()
+        for choice in zip(order, options):
+            voided |= self.voids.get(choice, frozenset())
+        return tuple(None if gene in voided else option for gene, option in zip(order, options))
+
+
+def schema(record: Mapping[str, Any] | None) -> Schema:
+    """That of a record; None: one of a version that wrote none."""
+    record = {**OLD, **(record or {})}
+    genes = record["genes"]
+    return Schema(
+        genes=tuple(gene["name"] for gene in genes),
+        voids={(gene["name"], option["key"]): frozenset(option["voids"])
+               for gene in genes for option in gene.get("options", ()) if option.get("voids")},
+        vanilla={gene["name"]: frozenset(gene["vanilla"]) for gene in genes if "vanilla" in gene},
+        sources={key: own["source"] for key, own in record["objectives"].items()},
+        maximised=frozenset(key for key, own in record["objectives"].items() if own["maximise"]),
+        statuses=tuple(status["name"] for status in record["statuses"]),
+        usable=frozenset(status["name"] for status in record["statuses"] if status["usable"]),
+        reference_point=float(record["reference_point"]),
+    )
