@@ -177,6 +177,21 @@ class Running(PageTest):
         self.assertEqual(run.planned_asks, 93)
 
 
+class Learning(PageTest):
+    def health(self, fixture, unigram) -> str:
+        fixture.meta("facts", {"corpus": "text_file", "unigram_perplexity": unigram})
+        return self.words()
+
+    def test_a_baseline_worse_than_counting_words_is_said(self):
+        fixture = self.fixture()
+        said = "Nothing was learned."
+        self.assertNotIn(said, self.health(fixture, 500.0))
+        self.assertRegex(self.health(fixture, 50.0),
+                         r"Nothing was learned\. The baseline has perplexity \S+, the unigram model, "
+                         r"which looks at no context, 50")
+        self.assertNotIn(said, self.health(fixture, 0.0))
+
+
 class Pages(PageTest):
     def test_nothing_of_a_store_becomes_markup(self):
         fixture = self.fixture()
