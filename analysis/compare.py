@@ -615,6 +615,7 @@ def summary(result: Comparison, words: Words) -> str:
             **_named("improvement_with_table", result.against and result.against.handed_over[i]),
             **_named("unseen_improvement", None if j is None or i == j
                      else _unseen_improvement(result, i)),
+            "everything_median": np.median(algorithm.each("everything")),
             "everything_iqm": algorithm.everything.point,
             "everything_iqm_low": algorithm.everything.low,
             "everything_iqm_high": algorithm.everything.high,

@@ -352,7 +352,7 @@ def _best(study: Study) -> str:
             f"{_interval(winner.against)}")
     known = np.isfinite(winner.against.low)
     text += ("." if not known or _told_apart(winner.against) else
-             ", which is not told apart from nothing.")
+             ", which is not distinguished from nothing.")
     if study.held_out:
         text += (" Being chosen may flatter it: the best of all seeds but one gains "
                  f"{number(study.held_out.point)} in the seed left out, on average.")
@@ -591,6 +591,9 @@ def noise_section(study: Study) -> pages.Section:
                  f"{found.growth:.2f}"],
                 [f"difference of two means of {found.seeds} paired seeds: standard error",
                  number(found.paired * np.sqrt(2 / found.seeds))]]
+        if agreement := noise.agreement_among_best(study.values):
+            rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for each",
+                         ", ".join(f"{value:.2f}" for value in agreement)])
         parts.append(pages.Table([f"{found.mechanisms} mechanisms, {found.seeds} seeds",
                                   study.goal.title], rows))
     if study.splits:

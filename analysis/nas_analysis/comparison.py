@@ -10,7 +10,7 @@ src/comparison/outcome.hpp does for the closing table of nas-compare. The gap of
   one objective       true value of the candidate - best true value of any (regret);
   several objectives  1 - hypervolume of the front's true values / hypervolume of the true front.
 The same "of everything evaluated" is what someone who knows the truth would pick out of a search's
-candidates: never what a search gives, and told apart by that name.
+candidates: never what a search gives, and kept apart by that name.
 Without ground truth what was measured takes its place, and the best that any search has measured
 within the budget that of the optimum.
 """
@@ -135,7 +135,7 @@ class Friedman:
     statistic: float
     p: float
     mean_ranks: np.ndarray
-    groups: list[list[int]]  # algorithms that are not told apart
+    groups: list[list[int]]  # algorithms that are not distinguished
     nemenyi: float  # critical difference, for comparability only
 
 

@@ -37,7 +37,7 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether it is told apart from zero after Holm's correction."""
+        """Whether it is distinguished from zero after Holm's correction."""
         return self.p_holm < SIGNIFICANCE
 
 

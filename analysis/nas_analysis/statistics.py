@@ -231,11 +231,11 @@ def critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
 
 
 def cliques(ranks: ArrayLike, p_adjusted: ArrayLike, alpha: float = 0.05) -> list[list[int]]:
-    """Groups for the bars of a critical-difference diagram: neighbours in rank, no pair told apart.
+    """Groups for the bars of a critical-difference diagram: neighbours in rank, no pair distinguished.
 
     The longest runs of at least two algorithms, ordered by rank, in which every pair has an
-    adjusted p > alpha; as indices, best rank first. Within a bar nothing is told apart; two
-    algorithms without a common bar may still not be told apart where a third between them is: that
+    adjusted p > alpha; as indices, best rank first. Within a bar nothing is distinguished;
+    two algorithms without a common bar may still not be where a third between them is: that
     only p_adjusted says.
 
     ranks: (k,) mean ranks. p_adjusted: (k, k), symmetric; the diagonal is not read.

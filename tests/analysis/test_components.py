@@ -282,6 +282,18 @@ class Noise(unittest.TestCase):
         self.assertIsNone(noise.noise(np.array([[1.0, np.nan], [2.0, 3.0]])))
         self.assertIsNone(noise.noise(np.array([[1.0], [2.0]])))
 
+    def test_ranks_among_the_best_agree_less_than_ranks_of_all(self):
+        random = np.random.default_rng(4)
+        values = 6 * random.random(size=(300, 1)) + random.normal(size=(300, 3))
+        among = noise.agreement_among_best(values)
+        self.assertEqual(len(among), 3)
+        self.assertGreater(noise.noise(values).spearman[1], 0.7)
+        self.assertLess(np.mean(among), 0.4)
+        # Without noise all seeds rank alike; two seeds leave no pair to compare.
+        exact = np.repeat(random.normal(size=(30, 1)), 3, axis=1)
+        np.testing.assert_allclose(noise.agreement_among_best(exact), 1.0)
+        self.assertEqual(noise.agreement_among_best(exact[:, :2]), [])
+
     def test_ladder(self):
         final = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [4.0, 4.0]])
         curve = np.stack([final[::-1], final], axis=2)  # upside down first, right at the end
