@@ -107,6 +107,26 @@ class Verdicts(PageTest):
         fixture.database.commit()
         self.assertIn("No mechanism could be evaluated: 2 evaluations failed.", self.words())
 
+    def test_a_search_that_has_not_ended_says_how_far_it_is(self):
+        fixture = self.fixture(replicates=1)
+        self.assertNotIn("Running", self.words())
+        fixture.meta("ended_by", None)
+        self.assertIn("Running, 40 asks so far; or interrupted, and the same command continues.",
+                      self.words())
+        fixture.meta("config", {"budget": {"evaluations": 93}})
+        self.assertIn("Running, 36 of 93 trainings so far", self.words())
+        fixture.meta("planned_asks", 1200)
+        self.assertIn("Running, 40 of 1,200 asks so far", self.words())
+
+    def test_of_one_that_has_just_begun_nothing_has_failed(self):
+        fixture = self.fixture(asked=0)
+        fixture.meta("ended_by", None)
+        fixture.meta("planned_asks", 93)
+        words = self.words()
+        self.assertIn("Running, 0 of 93 asks so far", words)
+        self.assertIn("No mechanism has been evaluated yet.", words)
+        self.assertNotIn("could be evaluated", words)
+
     def test_computed_objectives_have_no_noise(self):
         fixture = self.fixture(replicates=1)
         fixture.database.execute("UPDATE evaluations SET curve = '[]'")

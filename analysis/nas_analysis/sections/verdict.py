@@ -13,21 +13,40 @@ from nas_analysis.words import (counted, duration, listed, number, p_value, perc
 
 def section(run: Run) -> Section:
     """The verdict of the re-test where there is one, else what the search alone can say."""
+    running = _running(run)
+    if not run.ranking and running:
+        return Section("verdict", "Verdict", join(
+            paragraph(f"{running} No mechanism has been evaluated yet."), _tiles(run)))
     if not run.ranking:
         failed = counted(len(run.failures), "evaluation")
         body = paragraph("No mechanism could be evaluated: ", failed, " failed.")
         return Section("verdict", "Verdict", join(body, _tiles(run)))
     retest = run.meta.get("retest") or {}
     found = _several(run) if run.several else _one(run)
-    parts = [paragraph(found)]
+    parts = [paragraph(running) if running else None, paragraph(found)]
     if retest.get("verdict"):
-        parts.insert(0, paragraph(retest["verdict"]))
+        parts.insert(1, paragraph(retest["verdict"]))
         parts.append(note(
             f"The first paragraph is the re-test's, on {retest.get('replicates', '?')} held-out "
             "seeds each; the second is the search's own, whose scores flatter what it selected."))
     else:
         parts.append(paragraph(prose(_certainty(run))))
     return Section("verdict", "Verdict", join(*parts, _tiles(run)))
+
+
+def _running(run: Run) -> str:
+    """How far a search has come that has not ended; an empty text for one that has."""
+    if run.meta.get("ended_by"):
+        return ""
+    planned = run.meta.get("planned_asks") or 0
+    trainings = int((run.config.get("budget") or {}).get("evaluations") or 0)
+    if planned:
+        done = f"{len(run.asks):,} of {planned:,} asks"
+    elif trainings:
+        done = f"{len(run.searched):,} of {trainings:,} trainings"
+    else:
+        done = counted(len(run.asks), "ask")
+    return f"Running, {done} so far; or interrupted, and the same command continues."
 
 
 def _spent(run: Run) -> str:
