@@ -68,12 +68,12 @@ int verify_command(const Words& words) {
   std::cout << words.front() << ": checksum " << table.sha256() << " fits\n";
   bool same = true;
   for (auto store = words.begin() + 1; store != words.end(); ++store) {
-    const auto comparison = compare(table, *store);
-    print_list(*store + " differs", comparison.differences);
-    same = same && comparison.differences.empty();
+    const auto checked = check_table(table, *store);
+    print_list(*store + " differs", checked.differences);
+    same = same && checked.differences.empty();
     std::cout << *store << ": "
-              << comparison.cells - static_cast<std::int64_t>(comparison.differences.size())
-              << " of " << counted(comparison.cells, "cell") << " as recorded\n";
+              << checked.cells - static_cast<std::int64_t>(checked.differences.size())
+              << " of " << counted(checked.cells, "cell") << " as recorded\n";
   }
   return same ? 0 : 1;
 }

@@ -270,23 +270,23 @@ Packed pack(const std::vector<fs::path>& stores, const std::string& name,
   return packer.close();
 }
 
-Comparison compare(const Table& table, const fs::path& store) {
-  Comparison comparison;
+TableCheck check_table(const Table& table, const fs::path& store) {
+  TableCheck result;
   for (const auto& recorded : of_the_search(Store(store_file(store), Store::Mode::read_only))) {
     if (!without_dropout(recorded.candidate)) continue;
-    ++comparison.cells;
+    ++result.cells;
     const auto mechanism = table.find(recorded.candidate);
     if (!mechanism || recorded.replicate >= table.num_replicates() ||
         !table.has(*mechanism, recorded.replicate)) {
-      comparison.differences.push_back(cell_name(recorded) + ": not in the table");
+      result.differences.push_back(cell_name(recorded) + ": not in the table");
       continue;
     }
     const auto keys = differing_keys(recorded, table.evaluation(*mechanism, recorded.replicate));
     if (!keys.empty()) {
-      comparison.differences.push_back(cell_name(recorded) + ": " + join(keys, "; "));
+      result.differences.push_back(cell_name(recorded) + ": " + join(keys, "; "));
     }
   }
-  return comparison;
+  return result;
 }
 
 }  // namespace nas

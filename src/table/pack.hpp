@@ -34,13 +34,13 @@ Packed pack(const std::vector<std::filesystem::path>& stores, const std::string&
             const std::filesystem::path& measured = {});
 
 /// How a table differs from what a run recorded.
-struct Comparison {
+struct TableCheck {
   std::int64_t cells = 0;  ///< of the store, compared
   std::vector<std::string> differences;
 };
 
-/// Compares every training of a store, those with attention dropout aside, with its cell: the
+/// Checks every training of a store, those with attention dropout aside, against its cell: the
 /// comparable part and the measured numbers.
-Comparison compare(const Table& table, const std::filesystem::path& store);
+TableCheck check_table(const Table& table, const std::filesystem::path& store);
 
 }  // namespace nas

@@ -63,9 +63,9 @@ TEST_F(PackTest, ATableIsWhatTheStoreSays) {
   const auto small = table({run});
   EXPECT_EQ(small.facts().at("sources").at(0).at("name"), "run");
   EXPECT_EQ(small.facts().at("bytes_per_token"), 5.5);
-  const auto comparison = compare(small, run / "store.sqlite");
-  EXPECT_EQ(comparison.cells, 36);
-  EXPECT_THAT(comparison.differences, IsEmpty());
+  const auto checked = check_table(small, run / "store.sqlite");
+  EXPECT_EQ(checked.cells, 36);
+  EXPECT_THAT(checked.differences, IsEmpty());
 }
 
 TEST_F(PackTest, MeasurementsMayComeFromAnotherRun) {
@@ -108,7 +108,7 @@ TEST_F(PackTest, WhatFollowedTheSearchIsLeftOut) {
   const auto packed = pack({run}, "small");
   EXPECT_EQ(packed.content.cells.size(), 36U);
   EXPECT_THAT(packed.missing, IsEmpty());
-  EXPECT_EQ(compare(table({run}), run).cells, 36);
+  EXPECT_EQ(check_table(table({run}), run).cells, 36);
 }
 
 TEST_F(PackTest, RunsOfSeveralMachinesAreOneTable) {
@@ -170,7 +170,7 @@ TEST_F(PackTest, MeasuredNumbersOfDuplicatesMayDiffer) {
   cells[0].measured["cpu_seconds"] = 1e6;
   const auto b = store("b", cells);
   EXPECT_LT(table({a, b}).seconds(0, 0), 1e6);
-  EXPECT_THAT(compare(table({a}), b).differences,
+  EXPECT_THAT(check_table(table({a}), b).differences,
               ElementsAre(cells[0].candidate + ", replicate 0: measured.cpu_seconds"));
 }
 
@@ -181,7 +181,7 @@ TEST_F(PackTest, MechanismsWithDropoutAreLeftOut) {
   const auto run = store("run", cells);
   EXPECT_THAT(pack({run}, "small").left_out, ElementsAre(vanilla));
   EXPECT_EQ(table({run}).num_mechanisms(), 12);
-  EXPECT_EQ(compare(table({run}), run).cells, 36);
+  EXPECT_EQ(check_table(table({run}), run).cells, 36);
   EXPECT_THAT(refusal({store("other", {small_evaluation(vanilla, 0)})}),
               HasSubstr("no run holds a training of a mechanism without attention dropout"));
 }
@@ -200,7 +200,7 @@ TEST_F(PackTest, MissingCellsAndUnfinishedRunsAreListed) {
   }
   EXPECT_THAT(pack({folder_.path() / "half"}, "small").unfinished,
               ElementsAre((folder_.path() / "half").string()));
-  EXPECT_THAT(compare(table({run}), store("whole", small_cells())).differences,
+  EXPECT_THAT(check_table(table({run}), store("whole", small_cells())).differences,
               ElementsAre(gone + ", replicate 1: not in the table"));
 }
 
