@@ -163,7 +163,7 @@ nlohmann::json other_algorithms(const ComparisonStore& store, const Comparison& 
   for (const auto& recorded : config.value("algorithms", nlohmann::json::array())) {
     const bool given = std::any_of(
         comparison.contenders.begin(), comparison.contenders.end(),
-        [&recorded](const Contender& contender) { return contender.name == recorded.at("label"); });
+        [&recorded](const Contender& contender) { return recorded.at("label") == contender.name; });
     if (!given) others.push_back(recorded);
   }
   return others;

@@ -67,7 +67,7 @@ std::string table_of(const RunSummary& run) {
   const auto& candidates = run.retest.at("candidates");
   const auto objective =
       std::find_if(run.objectives.begin(), run.objectives.end(),
-                   [&run](const auto& one) { return one.name == run.retest.at("objective"); });
+                   [&run](const auto& one) { return run.retest.at("objective") == one.name; });
   const auto index = static_cast<std::size_t>(objective - run.objectives.begin());
   std::vector<Column> columns;
   columns.push_back(
