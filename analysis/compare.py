@@ -276,7 +276,7 @@ def _bias(result: Comparison, words: Words) -> str:
 
 def quality(result: Comparison, words: Words) -> pages.Section:
     """What the searches have reached when the budget is spent."""
-    parts = [_ranking(result, words)]
+    parts = _ranking(result, words)
     algorithms, styles = result.algorithms, words.styles
     svgs = {"final_quality.svg": figures.intervals(
         "Final quality", f"Interquartile mean and 95 % interval over searches of {words.gap} "
@@ -313,39 +313,59 @@ def _improvement(result: Comparison, i: int) -> statistics.Interval:
     return found or statistics.Interval(pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])
 
 
-def _ranking(result: Comparison, words: Words) -> pages.Table:
-    j, pairs = result.reference, result.pairs
-    head = ["algorithm", "searches", f"{words.gap}: median", "IQM [95 %]"]
-    if result.friedman:
-        head.append("mean rank")
-    if j is not None:
-        head += [f"P(better than {words.reference}) [95 %]", "p (Holm)", "finding"]
-        if result.against:
-            head[-1:] = ["on this table", "[95 %, the table's noise in it]", "finding"]
+def _ranking(result: Comparison, words: Words) -> list:
+    """The algorithms, best first; and where the table's noise is in the intervals there, a second
+    table without it."""
+    j, against = result.reference, result.against
+    counts = [len(algorithm.traces) for algorithm in result.algorithms]
+    counted = len(set(counts)) > 1  # else the verdict says how many
+    head = ["algorithm", *(["searches"] if counted else []), f"{words.gap}: median", "IQM [95 %]"]
+    alone = _on_this_table(result, words)
+    if j is not None and against:
+        head += [f"P(better than {words.reference}) [95 %, the table's noise in it]", "finding"]
+    else:
+        head += alone.head[1:]
     if result.true:
         head.append("of everything evaluated: IQM [95 %]")
         if j is not None:
             head.append(f"P(better than {words.reference}) there [95 %]")
     rows = []
     for i, algorithm in enumerate(result.algorithms):
-        row = [algorithm.name, str(len(algorithm.traces)),
+        row = [algorithm.name, *([str(counts[i])] if counted else []),
                number(words.quality(np.median(algorithm.final))),
                _interval(words.interval(algorithm.iqm))]
-        if result.friedman:
-            row.append(f"{result.friedman.mean_ranks[i]:.2f}")
-        if j is not None and i == j:
-            row += [""] * (4 if result.against else 2) + ["reference"]
-        elif j is not None:
-            row += [_interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
-                    _p(pairs.p[i, j]), words.verdict(i, j)]
-            if result.against:
-                wide = result.against.handed_over[i]
-                row += ["" if wide is None else f"[{number(wide.low)}, {number(wide.high)}]",
-                        words.finding(wide)]
+        if against:
+            row += ["", "reference"] if i == j else [
+                _interval(_improvement(result, i)), words.finding(_improvement(result, i))]
+        else:
+            row += alone.rows[i][1:]
         if result.true:
             row.append(_interval(words.interval(algorithm.everything)))
             if j is not None:
                 row.append("" if i == j else _interval(result.improvement(i, "everything")))
+        rows.append(row)
+    if not against:
+        return [pages.Table(head, rows)]
+    return [pages.Table(head, rows),
+            pages.Paragraph("On this very table, its means taken as exact, so that intervals are "
+                            "over searches alone:"), alone]
+
+
+def _on_this_table(result: Comparison, words: Words) -> pages.Table:
+    """Ranks and tests over searches."""
+    j, pairs = result.reference, result.pairs
+    head = ["algorithm"] + (["mean rank"] if result.friedman else [])
+    if j is not None:
+        head += [f"P(better than {words.reference}) [95 %]", "p (Holm)", "finding"]
+    rows = []
+    for i, algorithm in enumerate(result.algorithms):
+        row = [algorithm.name]
+        if result.friedman:
+            row.append(f"{result.friedman.mean_ranks[i]:.2f}")
+        if j is not None:
+            row += ["", "", "reference"] if i == j else [
+                _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
+                _p(pairs.p[i, j]), words.verdict(i, j)]
         rows.append(row)
     return pages.Table(head, rows)
 
