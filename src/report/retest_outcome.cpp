@@ -121,26 +121,29 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
 
 using ContrastField = std::optional<Contrast> RetestedCandidate::*;
 
-/// Compares with a reference all others, but for one that is left out, and corrects for as many.
+/// Compares with a reference all others, but for one that is left out.
+/// @param family  receives the comparisons.
 void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
                     std::optional<std::size_t> left_out, ContrastField field,
-                    RetestOutcome& outcome) {
-  std::vector<Contrast*> family;
-  std::vector<double> p_values;
+                    RetestOutcome& outcome, std::vector<Contrast*>& family) {
   for (std::size_t i = 0; i < retested.size(); ++i) {
     if (i == reference || i == left_out) continue;
     auto& found = outcome.candidates[i].*field;
     found = contrast(retested[i], retested[reference], outcome.confidence);
-    if (!found) continue;
-    family.push_back(&*found);
-    p_values.push_back(found->paired.p);
+    if (found) family.push_back(&*found);
   }
+}
+
+/// Corrects all comparisons of a re-test together: a verdict makes all of them.
+void correct(const std::vector<Contrast*>& family) {
+  std::vector<double> p_values;
+  for (const auto* one : family) p_values.push_back(one->paired.p);
   const auto corrected = holm(p_values);
   for (std::size_t i = 0; i < family.size(); ++i) family[i]->p_holm = corrected[i];
 }
 
 /// By how much better the search thought of a candidate, in minimisation form.
-std::optional<double> flattery(const RetestedCandidate& candidate, const ChosenObjective& objective,
+std::optional<double> shift_of(const RetestedCandidate& candidate, const ChosenObjective& objective,
                                std::size_t index) {
   const auto& retest = candidate.retest[index];
   if (!retest || index >= candidate.search.size()) return std::nullopt;
@@ -148,21 +151,26 @@ std::optional<double> flattery(const RetestedCandidate& candidate, const ChosenO
 }
 
 void find_optimism(const ChosenObjective& objective, RetestOutcome& outcome) {
+  const auto index = outcome.objective_index;
+  if (const auto* baseline = outcome.baseline()) {
+    outcome.baseline_optimism = shift_of(*baseline, objective, index);
+  }
+  const double common = outcome.baseline_optimism.value_or(0.0);
   double sum = 0.0;
   double shares = 0.0;
   double n = 0.0;
   for (const auto& candidate : outcome.candidates) {
-    const auto by = flattery(candidate, objective, outcome.objective_index);
-    if (!by) continue;
-    if (candidate.role == Role::baseline) outcome.baseline_optimism = by;
     if (!is_winner(candidate.role)) continue;
+    const auto by = shift_of(candidate, objective, index);
+    if (!by) continue;
     sum += *by;
-    shares += *by / std::abs(candidate.retest[outcome.objective_index]->mean);
+    shares += (*by - common) / std::abs(candidate.retest[index]->mean);
     n += 1.0;
   }
   if (n == 0.0) return;
   outcome.optimism = sum / n;
-  if (std::isfinite(shares)) outcome.optimism_share = shares / n;
+  outcome.flattery = *outcome.optimism - common;
+  if (std::isfinite(shares)) outcome.flattery_share = shares / n;
 }
 
 std::optional<std::size_t> index_of(const RetestOutcome& outcome,
@@ -226,12 +234,15 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
   find_probabilities(retested, objectives, outcome);
   const auto baseline = index_of(outcome, outcome.baseline());
   const auto tuned = index_of(outcome, outcome.tuned_baseline());
+  std::vector<Contrast*> family;
   if (baseline) {
-    find_contrasts(retested, *baseline, {}, &RetestedCandidate::against_baseline, outcome);
+    find_contrasts(retested, *baseline, {}, &RetestedCandidate::against_baseline, outcome, family);
   }
   if (tuned) {
-    find_contrasts(retested, *tuned, baseline, &RetestedCandidate::against_tuned_baseline, outcome);
+    find_contrasts(retested, *tuned, baseline, &RetestedCandidate::against_tuned_baseline, outcome,
+                   family);
   }
+  correct(family);
   find_optimism(all[outcome.objective_index], outcome);
   return outcome;
 }
@@ -289,9 +300,15 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
          {"against_baseline", record_of(candidate.against_baseline)},
          {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)}});
   }
-  return {{"replicates", outcome.replicates},     {"confidence", outcome.confidence},
-          {"objective", outcome.objective},       {"candidates", candidates},
-          {"optimism", number(outcome.optimism)}, {"verdict", verdict(outcome)}};
+  return {{"replicates", outcome.replicates},
+          {"confidence", outcome.confidence},
+          {"objective", outcome.objective},
+          {"candidates", candidates},
+          {"optimism", number(outcome.optimism)},
+          {"baseline_optimism", number(outcome.baseline_optimism)},
+          {"flattery", number(outcome.flattery)},
+          {"probability_split", "validation"},
+          {"verdict", verdict(outcome)}};
 }
 
 }  // namespace nas

@@ -33,7 +33,7 @@ struct Retested {
 /// Two candidates compared by mean test nll (nats), pair by pair of equal seeds.
 struct Contrast {
   PairedComparison paired;
-  double p_holm = 1.0;  ///< corrected for all comparisons with the same reference
+  double p_holm = 1.0;  ///< corrected for all comparisons of the re-test; the interval is not
 };
 
 /// What the fresh seeds say of one candidate.
@@ -64,10 +64,13 @@ struct RetestOutcome {
   std::size_t objective_index = 0;  ///< of it
   std::vector<RetestedCandidate> candidates;
   /// By how much the search's scores of that objective were better than those of the fresh seeds,
-  /// in its unit and as a share of the latter: mean over the winners (role front or top).
+  /// in its unit: mean over the winners (role front or top).
   std::optional<double> optimism{};
-  std::optional<double> optimism_share{};
   std::optional<double> baseline_optimism{};  ///< the same of the baseline, which was not selected
+  /// What selection adds: the difference of the two, as the seeds move both alike; `optimism`
+  /// itself where there is no baseline. And as a share of the winners' values with the fresh seeds.
+  std::optional<double> flattery{};
+  std::optional<double> flattery_share{};
 
   /// @return the candidate of role baseline, or what tuning made of it; nullptr if there is none.
   [[nodiscard]] const RetestedCandidate* baseline() const;

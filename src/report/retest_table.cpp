@@ -145,7 +145,9 @@ std::string retest_table(const RunSummary& run) {
   text << "\nre-test on " << replicates << (replicates == 1 ? " fresh seed" : " fresh seeds");
   if (replicates > 1) {
     text << "; " << shortest(100.0 * run.retest.at("confidence").get<double>())
-         << " % intervals; differences in test perplexity, paired by seed, p by Holm";
+         << " % intervals, each for itself; differences in test perplexity, paired by seed, p by "
+            "Holm over all of them; "
+         << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
   text << '\n' << table_of(run);
   const auto verdict = run.retest.at("verdict").get<std::string>();

@@ -17,6 +17,8 @@ using ContrastField = std::optional<Contrast> RetestedCandidate::*;
 
 /// Of each kind so many are named, and the others counted.
 constexpr std::size_t kNamed = 3;
+/// With fewer pairs of seeds nothing is said: at two a t-test has one degree of freedom.
+constexpr std::int64_t kFewestPairs = 3;
 
 /// A member of a group: a candidate, and its comparison with the group's reference.
 struct Compared {
@@ -24,6 +26,7 @@ struct Compared {
   const Contrast* contrast;
 
   [[nodiscard]] double difference() const { return contrast->paired.difference.mean; }
+  [[nodiscard]] std::int64_t pairs() const { return contrast->paired.difference.n; }
 };
 
 std::string percent_text(double percent) {
@@ -64,19 +67,35 @@ void add_differing(const std::vector<Compared>& group, const std::string& word,
   }
 }
 
+/// "X", "All 3" or "2 others", with the verb that follows.
+std::string who(const std::vector<Compared>& group, bool all, const std::string& one,
+                const std::string& many) {
+  if (group.size() == 1) return group.front().candidate->label + one;
+  return (all ? "All " : "") + std::to_string(group.size()) + (all ? "" : " others") + many;
+}
+
+/// "3 seeds", "2 to 3 seeds": those that comparisons rest on.
+std::string pairs_text(const std::vector<Compared>& group) {
+  const auto [least, most] = std::minmax_element(
+      group.begin(), group.end(),
+      [](const Compared& a, const Compared& b) { return a.pairs() < b.pairs(); });
+  auto text = std::to_string(least->pairs());
+  if (least->pairs() != most->pairs()) text += " to " + std::to_string(most->pairs());
+  return text + (most->pairs() == 1 ? " seed" : " seeds");
+}
+
 void add_undecided(const std::vector<Compared>& group, bool all, const std::string& reference,
-                   std::int64_t seeds, Texts& sentences) {
+                   Texts& sentences) {
   if (group.empty()) return;
-  std::string who;
-  if (group.size() == 1) {
-    who = group.front().candidate->label + " shows";
-  } else if (all) {
-    who = "All " + std::to_string(group.size()) + " show";
-  } else {
-    who = std::to_string(group.size()) + " others show";
-  }
-  sentences.push_back(who + " no difference from " + reference + " that " + std::to_string(seeds) +
-                      " seeds can show.");
+  sentences.push_back(who(group, all, " shows", " show") + " no difference from " + reference +
+                      " that " + pairs_text(group) + " can show.");
+}
+
+void add_too_few(const std::vector<Compared>& group, bool all, const std::string& reference,
+                 Texts& sentences) {
+  if (group.empty()) return;
+  sentences.push_back(who(group, all, " has", " have") + " too few seeds in common with " +
+                      reference + " for a verdict: " + pairs_text(group) + ".");
 }
 
 /// Sorts candidates into better, worse and undecided, and says so.
@@ -88,15 +107,20 @@ void add_comparisons(const RetestOutcome& outcome, std::vector<Compared> compare
   std::vector<Compared> better;
   std::vector<Compared> worse;
   std::vector<Compared> undecided;
+  std::vector<Compared> too_few;
   for (const auto& one : compared) {
+    if (one.pairs() < kFewestPairs) {
+      too_few.push_back(one);
+      continue;
+    }
     const bool beyond_noise = one.contrast->p_holm <= 1.0 - outcome.confidence;
     auto& group = !beyond_noise ? undecided : one.difference() < 0.0 ? better : worse;
     group.push_back(one);
   }
   add_differing(better, "better", reference, sentences);
-  add_undecided(undecided, undecided.size() == compared.size(), reference, outcome.replicates,
-                sentences);
+  add_undecided(undecided, undecided.size() == compared.size(), reference, sentences);
   add_differing(worse, "worse", reference, sentences);
+  add_too_few(too_few, too_few.size() == compared.size(), reference, sentences);
 }
 
 std::vector<Compared> compared_by(const RetestOutcome& outcome, ContrastField field,
@@ -136,20 +160,19 @@ void add_failures(const RetestOutcome& outcome, Texts& sentences) {
 }
 
 void add_optimism(const RetestOutcome& outcome, Texts& sentences) {
-  if (!outcome.optimism) return;
-  const double by = *outcome.optimism;
-  auto text = by > 0.0 ? "The search's scores flattered what it found by " + number_text(by)
-                       : "The search's scores did not flatter what it found: fresh seeds are "
-                         "better by " +
-                             number_text(-by);
+  if (!outcome.flattery) return;
+  const double by = *outcome.flattery;
+  std::string text = "The search's scores ";
+  text += by > 0.0 ? "flattered what it found by " + number_text(by)
+                   : "did not flatter what it found: fresh seeds are better by " + number_text(-by);
   text += " in " + outcome.objective + " on average";
-  if (outcome.optimism_share && outcome.optimism_share != 0.0) {
-    text += " (" + percent_text(100.0 * std::abs(*outcome.optimism_share)) + " %)";
+  if (outcome.flattery_share && *outcome.flattery_share != 0.0) {
+    text += " (" + percent_text(100.0 * std::abs(*outcome.flattery_share)) + " %)";
   }
   if (outcome.baseline_optimism) {
-    text += "; the baseline, which nothing selected, is " +
+    text += ", beyond what the seeds do to all: the baseline, which nothing selected, is " +
             std::string(*outcome.baseline_optimism > 0.0 ? "worse by " : "better by ") +
-            number_text(std::abs(*outcome.baseline_optimism)) + " there";
+            number_text(std::abs(*outcome.baseline_optimism)) + " with them";
   }
   sentences.push_back(text + ".");
 }
@@ -160,7 +183,7 @@ std::string verdict(const RetestOutcome& outcome) {
   Texts sentences;
   const auto* baseline = outcome.baseline();
   if (outcome.replicates == 1) {
-    sentences.emplace_back("One fresh seed each: nothing can be told apart from noise.");
+    sentences.emplace_back("One fresh seed each: nothing can be distinguished from noise.");
     add_failures(outcome, sentences);
     return join(sentences, " ");
   }

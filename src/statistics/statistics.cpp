@@ -59,6 +59,8 @@ PairedComparison compare_paired(std::span<const double> a, std::span<const doubl
     result.effect_size =
         mean / (standard_error * std::sqrt(n)) * (1.0 - 3.0 / (4.0 * (n - 1.0) - 1.0));
   }
+  // Hedges' factor is 0 for two pairs.
+  if (count == 2) result.effect_size = std::numeric_limits<double>::quiet_NaN();
   return result;
 }
 

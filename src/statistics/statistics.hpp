@@ -23,9 +23,9 @@ Estimate estimate(std::span<const double> values, double confidence = 0.95);
 struct PairedComparison {
   Estimate difference;  ///< of a - b
   double p = 1.0;       ///< two-sided, of no difference, by Student's t on the pairs; 1 for n = 1
-  /// Mean difference in standard deviations of the differences, shrunk by Hedges' 1 - 3 / (4 (n -
-  /// 1)
-  /// - 1): d_z of Lakens (2013). 0 where all pairs are equal, NaN for n = 1.
+  /// Mean difference in standard deviations of the differences, shrunk by Hedges'
+  /// 1 - 3 / (4 (n - 1) - 1): d_z of Lakens (2013). 0 where all pairs are equal; NaN for n < 3, of
+  /// which that factor leaves nothing.
   double effect_size = 0.0;
 };
 

@@ -99,7 +99,7 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
   const auto asks = results(out)["ranking"];
   search[6] = "retest={replicates: 1}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  expect_text("One fresh seed each: nothing can be told apart from noise.");
+  expect_text("One fresh seed each: nothing can be distinguished from noise.");
   const auto first = results(out)["retest"]["candidates"][0]["evaluations"];
   search[6] = "retest={replicates: 2}";
   ASSERT_EQ(run("nas-run", search), 0) << text();

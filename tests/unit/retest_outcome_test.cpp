@@ -1,5 +1,6 @@
 #include "report/retest_outcome.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -104,10 +105,17 @@ TEST(RetestOutcome, SaysByHowMuchTheSearchFlattered) {
       objectives(), 0.95);
   EXPECT_DOUBLE_EQ(*outcome.optimism, 7.0);
   EXPECT_DOUBLE_EQ(*outcome.baseline_optimism, 1.0);
+  EXPECT_DOUBLE_EQ(*outcome.flattery, 6.0);
+  EXPECT_EQ(to_record(outcome)["flattery"], 6.0);
   EXPECT_EQ(verdict(outcome),
             "All 2 show no difference from the baseline that 5 seeds can show. The search's scores "
-            "flattered what it found by 7.00 in perplexity on average (6.9 %); the baseline, which "
-            "nothing selected, is worse by 1.00 there.");
+            "flattered what it found by 6.00 in perplexity on average (5.9 %), beyond what the "
+            "seeds do to all: the baseline, which nothing selected, is worse by 1.00 with them.");
+  // Where the seeds move the baseline by as much, nothing was flattered.
+  const auto hard = judge({retested(Role::top, "one", {91}, kBaseline),
+                           retested(Role::baseline, "plain", {91}, kBaseline)},
+                          objectives(), 0.95);
+  EXPECT_THAT(verdict(hard), HasSubstr("did not flatter what it found"));
   // Maximised: 101 on fresh seeds is better than what the search saw.
   const auto more = judge({retested(Role::top, "one", {-100}, kBaseline)},
                           objectives(false, /*maximise=*/true), 0.95);
@@ -121,7 +129,7 @@ TEST(RetestOutcome, OneSeedTellsNothing) {
   const auto outcome = judge(
       {retested(Role::top, "good", {50}, {50}), retested(Role::baseline, "plain", {100}, {100})},
       objectives(), 0.95);
-  EXPECT_EQ(verdict(outcome), "One fresh seed each: nothing can be told apart from noise.");
+  EXPECT_EQ(verdict(outcome), "One fresh seed each: nothing can be distinguished from noise.");
   const auto record = to_record(outcome);
   const auto& good = record["candidates"][0];
   EXPECT_TRUE(good["non_dominated_probability"].is_null());
@@ -129,6 +137,46 @@ TEST(RetestOutcome, OneSeedTellsNothing) {
             R"({"high":null,"low":null,"mean":50.0,"n":1,"standard_error":null})");
   EXPECT_EQ(good["against_baseline"]["p"], 1.0);
   EXPECT_TRUE(good["against_baseline"]["effect_size"].is_null());
+}
+
+TEST(RetestOutcome, TwoSeedsAreTooFew) {
+  // However clear the two are: a t-test of them has one degree of freedom.
+  const auto outcome = judge({retested(Role::top, "good", {50}, {50, 50.001}),
+                              retested(Role::top, "fair", {60}, {60, 60.001}),
+                              retested(Role::baseline, "plain", {100}, {100, 100.001})},
+                             objectives(), 0.95);
+  EXPECT_LT(outcome.candidates[0].against_baseline->p_holm, 0.05);
+  EXPECT_THAT(verdict(outcome), HasSubstr("All 2 have too few seeds in common with the baseline "
+                                          "for a verdict: 2 seeds."));
+  EXPECT_THAT(verdict(outcome), Not(HasSubstr("better than")));
+  EXPECT_TRUE(to_record(outcome)["candidates"][0]["against_baseline"]["effect_size"].is_null());
+}
+
+TEST(RetestOutcome, SeedsThatWereComparedAreCounted) {
+  auto like = retested(Role::top, "like", {95}, times(1.0, kBaseline, 0.03));
+  like.evaluations[2].values.erase("test_nll");
+  const auto outcome =
+      judge({like, retested(Role::baseline, "plain", {100}, kBaseline)}, objectives(), 0.95);
+  EXPECT_THAT(verdict(outcome), HasSubstr("the like shows no difference from the baseline that 4 "
+                                          "seeds can show."));
+}
+
+TEST(RetestOutcome, AllComparisonsOfAVerdictAreCorrectedTogether) {
+  const auto outcome = judge({retested(Role::top, "good", {89}, times(0.95, kBaseline, 0.01)),
+                              retested(Role::baseline, "plain", {100}, kBaseline),
+                              retested(Role::tuned, "plain", {90}, times(0.9, kBaseline, 0.02)),
+                              retested(Role::tuned, "good", {80}, times(0.8, kBaseline, 0.03))},
+                             objectives(), 0.95);
+  std::vector<const Contrast*> family;
+  for (const auto& candidate : outcome.candidates) {
+    for (const auto* one : {&candidate.against_baseline, &candidate.against_tuned_baseline}) {
+      if (*one) family.push_back(&**one);
+    }
+  }
+  ASSERT_EQ(family.size(), 5U) << "three with the baseline, two with the tuned one";
+  const auto first = *std::min_element(family.begin(), family.end(),
+                                       [](auto* a, auto* b) { return a->paired.p < b->paired.p; });
+  EXPECT_DOUBLE_EQ(first->p_holm, 5.0 * first->paired.p);
 }
 
 TEST(RetestOutcome, AFrontIsJudgedByAllObjectives) {

@@ -52,6 +52,10 @@ TEST(ComparePaired, EqualPairsAndSinglePairs) {
   const std::vector<double> two{2.0};
   EXPECT_EQ(compare_paired(one, two).p, 1.0);
   EXPECT_TRUE(std::isnan(compare_paired(one, two).effect_size));
+  const std::vector<double> first{1.0, 2.0};
+  const std::vector<double> second{1.5, 3.5};
+  EXPECT_TRUE(std::isnan(compare_paired(first, second).effect_size));
+  EXPECT_LT(compare_paired(first, second).p, 1.0);
 }
 
 TEST(ComparePaired, IntervalsCoverAsOftenAsTheySay) {
