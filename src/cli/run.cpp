@@ -26,6 +26,7 @@
 #include "report/progress_display.hpp"
 #include "report/summary.hpp"
 #include "report/svg.hpp"
+#include "report/text.hpp"
 #include "search/problem.hpp"
 
 namespace nas {
@@ -344,8 +345,8 @@ std::string objectives_text(const ObjectiveSet& set) {
     auto text = (objective.maximise ? "maximise " : "minimise ") + objective.name + " (" +
                 objective.objective.unit + ")";
     if (objective.range) {
-      text +=
-          " in [" + shortest(objective.range->best) + ", " + shortest(objective.range->worst) + "]";
+      text += " in [" + number_text(objective.range->best) + ", " +
+              number_text(objective.range->worst) + "]";
     }
     texts.push_back(std::move(text));
   }

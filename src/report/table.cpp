@@ -187,17 +187,24 @@ std::string front_table(const RunSummary& run) {
 std::string hypervolume_text(const RunSummary& run) {
   if (run.indicators.empty()) return {};
   std::vector<std::string> ranges;
-  const auto end = [](double value) {
-    return std::abs(value) >= 1e5 ? human_count(value) : shortest(value);
-  };
-  for (const auto& objective : run.objectives) {
-    ranges.push_back(objective.name + " " + end(objective.best) + " to " + end(objective.worst));
+  std::string beyond;
+  for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+    const auto& objective = run.objectives[i];
+    ranges.push_back(objective.name + " " + number_text(objective.best) + " to " +
+                     number_text(objective.worst));
+    const bool all_beyond = std::all_of(
+        run.ranking.begin(), run.ranking.end(),
+        [&](const auto& candidate) { return objective.scaled(candidate.fitness[i]) > 1.0; });
+    if (run.ranking.empty() || !all_beyond) continue;
+    beyond += "every value of " + objective.name +
+              " is worse than its range, so that the hypervolume stays near 0 whatever is found: "
+              "give the objective a range\n";
   }
   std::ostringstream text;
   text << "\nhypervolume " << number_text(run.indicators.back().value) << "; reference point "
        << shortest(kReferencePoint) << " everywhere, 0 to 1 being " << ranges.front();
   for (std::size_t i = 1; i < ranges.size(); ++i) text << ", " << ranges[i];
-  text << '\n';
+  text << '\n' << beyond;
   return text.str();
 }
 

@@ -204,7 +204,9 @@ TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
   EXPECT_THAT(text,
               HasSubstr("v: learning rate 0.002, weight decay 0, the best of 2 trials (95.00, "
                         "the configuration's own 100.00)"));
-  EXPECT_THAT(text, HasSubstr("re-test on 5 fresh seeds; 95 % intervals"));
+  EXPECT_THAT(text, HasSubstr("re-test on 5 fresh seeds; 95 % intervals, each for itself; "
+                              "differences in test perplexity, paired by seed, p by Holm over all "
+                              "of them; P(best) by validation values\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex(
                         "top  b +80.00  84.00 \\(83.00 to 85.00\\)  84.00 \\(83.00 to 85.00\\)  "
                         "5  -10.0 % \\(-15.0 to -5.0\\)  0.004 +0.75\n"));
@@ -489,13 +491,26 @@ TEST_F(FrontReportTest, TableShowsTheFrontTheKneeAndTheHypervolume) {
   for (const auto* words :
        {"ended by: 10 evaluations\n", "non-dominated front, 5 of 9 candidates\n", "flops (FLOP)",
         "9 M", "hypervolume 0.812; reference point 1.1 everywhere",
-        "perplexity 1 to 400, flops 500 k to 10 M", "1 diverged, e.g.: not finite", "n = 1"}) {
+        "perplexity 1.00 to 400.00, flops 500 k to 10 M", "1 diverged, e.g.: not finite",
+        "n = 1"}) {
     EXPECT_THAT(text, HasSubstr(words));
   }
   EXPECT_THAT(text, ::testing::ContainsRegex("perplexity +s.e. +flops .FLOP. +n +ask\n"))
       << "FLOPs do not vary between replicates: no column for that";
   EXPECT_THAT(text, ::testing::ContainsRegex("similarity_d.* 76.00 +1.00 +1.6 M +2 +4 +knee\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("baseline  scaled_dot.* 85.00 +- +6 M +1 +-\n"));
+}
+
+TEST_F(FrontReportTest, RangesThatHoldNoValueAreNamed) {
+  const std::string words = "every value of perplexity is worse than its range";
+  const auto store = make(2);
+  EXPECT_THAT(closing_table(RunSummary(*store)), Not(HasSubstr(words)));
+  store->set_meta("objectives", {objective("perplexity", "1", 1, 49 + 1.0 / 3.0),
+                                 objective("flops", "FLOP", 5e5, 1e7)});
+  const auto text = closing_table(RunSummary(*store));
+  EXPECT_THAT(text, HasSubstr("perplexity 1.00 to 49.33, flops"));
+  EXPECT_THAT(text, HasSubstr(words));
+  EXPECT_THAT(text, Not(HasSubstr("every value of flops")));
 }
 
 TEST_F(FrontReportTest, MeansHaveTheirStandardErrorsAndN) {
