@@ -15,7 +15,7 @@ add_library(nas_yaml INTERFACE)
 target_link_libraries(nas_yaml INTERFACE yaml-cpp)
 
 if(NAS_WITH_TORCH)
-  find_package(Torch REQUIRED)
+  include(nas_torch)
   # LibTorch's loops over threads are templates: compiled without OpenMP they silently use one.
   find_package(OpenMP COMPONENTS CXX)
   # TORCH_LIBRARIES without TORCH_CXX_FLAGS, and its headers as system headers: their warnings are not ours.
