@@ -102,8 +102,10 @@ void launch(const char* name, void (*kernel)(Parameters...), const Grid& grid,
   if (is_empty(grid)) return;
   constexpr std::size_t kWithoutAsking = std::size_t{48} * 1024;
   if (shared_bytes > kWithoutAsking) {
+    // The limit is of the kernel on the device, not of a launch: one that fits this launch alone
+    // would refuse a larger one that another thread, or a recorded graph, makes meanwhile.
     require_success(name, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               static_cast<int>(shared_bytes)));
+                                               static_cast<int>(most_shared_bytes())));
   }
   const dim3 blocks(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
                     static_cast<unsigned>(grid.z));

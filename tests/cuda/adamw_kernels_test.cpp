@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/adamw.hpp"
-#include "cuda/emulated.hpp"
+#include "cuda/kernel_memory.hpp"
 
 namespace nas::cuda {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 /// A model with parameters of some sizes; the last one has no gradient, and every other one decays.
 template <class Real>
 struct Model {
-  std::vector<std::vector<Real>> parameters, gradients, first, second;
+  std::vector<Array<Real>> parameters, gradients, first, second;
   double learning_rate, weight_decay, clip_norm;
   std::int64_t steps = 0;
 
@@ -32,12 +32,12 @@ struct Model {
 
 template <class Real>
 void step(std::vector<Model<Real>>& models) {
-  std::vector<Piece<Real>> pieces;
-  std::vector<std::int64_t> first_pieces{0};
-  std::vector<double> rates;
-  std::vector<double> decays;
-  std::vector<double> clips;
-  std::vector<std::int64_t> steps;
+  Array<Piece<Real>> pieces;
+  Array<std::int64_t> first_pieces{0};
+  Array<double> rates;
+  Array<double> decays;
+  Array<double> clips;
+  Array<std::int64_t> steps;
   for (std::size_t r = 0; r < models.size(); ++r) {
     auto& model = models[r];
     for (std::size_t p = 0; p < model.parameters.size(); ++p) {
@@ -67,7 +67,7 @@ void step(std::vector<Model<Real>>& models) {
   call.steps = steps.data();
   auto scratch = unwritten<double>(adamw_scratch_size(call));
   call.scratch = scratch.data();
-  adamw(call, kNoStream);
+  adamw(call, AtOnce());
   for (std::size_t r = 0; r < models.size(); ++r) models[r].steps = steps[r];
 }
 

@@ -1,4 +1,5 @@
 #include <array>
+#include <future>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -7,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/attention.hpp"
-#include "cuda/emulated.hpp"
+#include "cuda/kernel_memory.hpp"
 #include "kernels/attention.hpp"
 
 namespace nas::cuda {
@@ -38,7 +39,7 @@ struct Sizes {
 };
 
 template <class Real, class Number>
-HeadVectors<Real> vectors_in(std::vector<Number>& memory, const Sizes& sizes) {
+HeadVectors<Real> vectors_in(Array<Number>& memory, const Sizes& sizes) {
   return {memory.data(), sizes.sequences * sizes.tokens * sizes.token_step(),
           sizes.tokens * sizes.token_step(), sizes.width, sizes.token_step()};
 }
@@ -47,21 +48,21 @@ HeadVectors<Real> vectors_in(std::vector<Number>& memory, const Sizes& sizes) {
 template <class Real>
 struct Case {
   Sizes sizes;
-  std::vector<Mechanism> mechanisms;
-  std::vector<std::uint64_t> seeds;
+  Array<Mechanism> mechanisms;
+  Array<std::uint64_t> seeds;
   std::uint64_t site = 3;
-  std::vector<Real> q, k, v, outer, temperature, directions;
+  Array<Real> q, k, v, outer, temperature, directions;
 
-  std::vector<Real> output, dq, dk, dv, dtemperature, ddirections;
+  Array<Real> output, dq, dk, dv, dtemperature, ddirections;
 };
 
-std::int64_t num_additive(const std::vector<Mechanism>& mechanisms) {
+std::int64_t num_additive(const Array<Mechanism>& mechanisms) {
   return std::count_if(mechanisms.begin(), mechanisms.end(),
                        [](const Mechanism& mechanism) { return mechanism.direction >= 0; });
 }
 
 template <class Real>
-Case<Real> make_case(const Sizes& sizes, std::vector<Mechanism> mechanisms, double size = 1.0) {
+Case<Real> make_case(const Sizes& sizes, Array<Mechanism> mechanisms, double size = 1.0) {
   Case<Real> made;
   made.sizes = sizes;
   made.mechanisms = std::move(mechanisms);
@@ -110,11 +111,11 @@ void run_kernels(Case<Real>& given) {
   attention.weights = weights.data();
   attention.statistics = statistics.data();
   for (auto* out : {&given.output, &given.dq, &given.dk, &given.dv}) {
-    *out = std::vector<Real>(given.q.size());
+    *out = Array<Real>(given.q.size());
   }
   given.dtemperature = unwritten<Real>(given.sizes.queries());
-  given.ddirections = std::vector<Real>(given.directions.size());
-  attention_forward(attention, vectors_in<Real>(given.output, given.sizes), kNoStream);
+  given.ddirections = Array<Real>(given.directions.size());
+  attention_forward(attention, vectors_in<Real>(given.output, given.sizes), AtOnce());
   AttentionGradients<Real> gradients;
   gradients.output = vectors_in<const Real>(given.outer, given.sizes);
   gradients.q = vectors_in<Real>(given.dq, given.sizes);
@@ -123,7 +124,7 @@ void run_kernels(Case<Real>& given) {
   gradients.inverse_temperature = given.dtemperature.data();
   gradients.directions = given.ddirections.data();
   gradients.scratch = scratch.data();
-  attention_backward(attention, gradients, kNoStream);
+  attention_backward(attention, gradients, AtOnce());
 }
 
 /// The same by the CPU's kernels, model by model.
@@ -131,14 +132,14 @@ template <class Real>
 void run_on_cpu(Case<Real>& given) {
   const Sizes& sizes = given.sizes;
   for (auto* out : {&given.output, &given.dq, &given.dk, &given.dv}) {
-    *out = std::vector<Real>(given.q.size());
+    *out = Array<Real>(given.q.size());
   }
   given.dtemperature.assign(given.temperature.size(), 0);
   given.ddirections.assign(given.directions.size(), 0);
   const std::int64_t heads = sizes.sequences * sizes.heads;
-  std::vector<Real> weights(static_cast<std::size_t>(heads * kernels::weights_size(sizes.tokens)));
-  std::vector<Real> statistics(static_cast<std::size_t>(heads * sizes.tokens));
-  std::vector<Real> ddirection(static_cast<std::size_t>(heads * sizes.width));
+  Array<Real> weights(static_cast<std::size_t>(heads * kernels::weights_size(sizes.tokens)));
+  Array<Real> statistics(static_cast<std::size_t>(heads * sizes.tokens));
+  Array<Real> ddirection(static_cast<std::size_t>(heads * sizes.width));
   std::size_t bytes = sizeof(Real) * static_cast<std::size_t>(
                                          kernels::attention_workspace(sizes.tokens, sizes.width)) +
                       64;
@@ -215,7 +216,7 @@ Mechanism mechanism_of(kernels::Score score, Normalization normalization, std::i
 }
 
 /// Two models of a mechanism, one of them with dropout.
-std::vector<Mechanism> pair_of(kernels::Score score, Normalization normalization) {
+Array<Mechanism> pair_of(kernels::Score score, Normalization normalization) {
   return {mechanism_of(score, normalization, 1, 0.0), mechanism_of(score, normalization, 0, 0.2)};
 }
 
@@ -279,8 +280,8 @@ TYPED_TEST(AttentionKernels, OfEqualScoresTheFirstAreKept) {
 }
 
 /// Every mechanism once.
-std::vector<Mechanism> mixed() {
-  std::vector<Mechanism> mechanisms;
+Array<Mechanism> mixed() {
+  Array<Mechanism> mechanisms;
   for (const auto normalization : kNormalizations) {
     for (const auto score : kScores) {
       mechanisms.push_back(mechanism_of(score, normalization,
@@ -294,10 +295,10 @@ std::vector<Mechanism> mixed() {
 template <class Real>
 Case<Real> alone(const Case<Real>& given, std::size_t model) {
   auto lone = given;
-  const auto part = [](std::vector<Real>& numbers, std::size_t parts, std::size_t index) {
+  const auto part = [](Array<Real>& numbers, std::size_t parts, std::size_t index) {
     const auto size = static_cast<std::ptrdiff_t>(numbers.size() / parts);
     const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(index) * size;
-    numbers = std::vector<Real>(begin, begin + size);
+    numbers = Array<Real>(begin, begin + size);
   };
   lone.sizes.models = 1;
   for (auto* numbers : {&lone.q, &lone.k, &lone.v, &lone.outer, &lone.temperature, &lone.output,
@@ -361,10 +362,28 @@ TEST(AttentionArray, ANaNStaysInItsModel) {
 TEST(AttentionArray, KeepsNothingWhereNobodyAsks) {
   auto given = make_case<float>({24, 1, 1, 33, 8}, mixed());
   run_kernels(given);
-  std::vector<float> output(given.output.size());
-  attention_forward(attention_of(given), vectors_in<float>(output, given.sizes), kNoStream);
+  Array<float> output(given.output.size());
+  attention_forward(attention_of(given), vectors_in<float>(output, given.sizes), AtOnce());
   EXPECT_EQ(output, given.output);
 }
+
+#ifndef NAS_EMULATE_CUDA
+/// What a kernel may have is a property of the kernel, not of a launch.
+TEST(AttentionArray, ThreadsLaunchWithMoreAndLessSharedMemory) {
+  std::vector<std::future<void>> runs;
+  for (const std::int64_t tokens : {300, 700}) {
+    runs.push_back(std::async(std::launch::async, [tokens] {
+      for (int i = 0; i < 20; ++i) {
+        auto given = make_case<float>(
+            {1, 1, 1, tokens, 32},
+            {mechanism_of(kernels::Score::product, Normalization::softmax, 0, 0.0)});
+        run_kernels(given);  // throws where a launch is refused
+      }
+    }));
+  }
+  for (auto& run : runs) EXPECT_NO_THROW(run.get());
+}
+#endif
 
 TEST(AttentionArray, FitWhereAnH200HasTheSharedMemory) {
   EXPECT_TRUE(attention_fits<float>(1024, 128));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/batches.hpp"
-#include "cuda/emulated.hpp"
+#include "cuda/kernel_memory.hpp"
 #include "data/corpus.hpp"
 
 namespace nas::cuda {
@@ -23,21 +23,31 @@ nas::Windows some_windows() {
   return windows;
 }
 
-Windows on_device(const nas::Windows& windows) {
-  return {windows.tokens.data(),
-          static_cast<std::int64_t>(windows.tokens.size()),
-          windows.starts.data(),
-          windows.size(),
-          windows.length,
-          windows.last_target,
-          windows.targets.empty() ? nullptr : windows.targets.data()};
-}
+/// Windows where kernels find them.
+struct KernelWindows {
+  explicit KernelWindows(const nas::Windows& windows)
+      : tokens(windows.tokens.begin(), windows.tokens.end()),
+        starts(windows.starts.begin(), windows.starts.end()),
+        targets(windows.targets.begin(), windows.targets.end()),
+        all{tokens.data(),
+            std::ssize(tokens),
+            starts.data(),
+            windows.size(),
+            windows.length,
+            windows.last_target,
+            targets.empty() ? nullptr : targets.data()} {}
+
+  Array<std::int32_t> tokens;
+  Array<std::int64_t> starts;
+  Array<std::int32_t> targets;
+  Windows all;
+};
 
 /// Permutations and offsets of epochs 2 and 1 of either model.
 struct TwoEpochs {
-  std::vector<std::int32_t> permutations{1, 0, 4, 3, 2, 2, 4, 1, 0, 3,   // model 0
-                                         1, 2, 0, 4, 3, 0, 1, 4, 3, 2};  // model 1
-  std::vector<std::int64_t> offsets{19, 0, 7, 3};
+  Array<std::int32_t> permutations{1, 0, 4, 3, 2, 2, 4, 1, 0, 3,   // model 0
+                                   1, 2, 0, 4, 3, 0, 1, 4, 3, 2};  // model 1
+  Array<std::int64_t> offsets{19, 0, 7, 3};
 
   [[nodiscard]] std::size_t slot(std::int64_t model, std::int64_t place) const {
     return static_cast<std::size_t>(model * 2 + place / 5 % 2);
@@ -47,12 +57,13 @@ struct TwoEpochs {
 void expect_batches_of_the_reader(const nas::Windows& windows) {
   const TwoEpochs epochs;
   // Places 12 to 14, in epoch 2 with the window that ends behind the stream, and 9 to 11, in both.
-  const std::vector<std::int64_t> steps{4, 3};
-  std::vector<std::int64_t> input(static_cast<std::size_t>(kModels * kBatch * windows.length));
+  const Array<std::int64_t> steps{4, 3};
+  Array<std::int64_t> input(static_cast<std::size_t>(kModels * kBatch * windows.length));
   auto target = input;
-  read_batches(on_device(windows),
+  const KernelWindows there(windows);
+  read_batches(there.all,
                {epochs.permutations.data(), epochs.offsets.data(), steps.data(), kModels, kBatch},
-               input.data(), target.data(), kNoStream);
+               input.data(), target.data(), AtOnce());
   auto expected_input = input;
   auto expected_target = target;
   for (std::int64_t r = 0; r < kModels; ++r) {
@@ -90,20 +101,20 @@ TEST(BatchKernels, ReadExplicitTargets) {
 TEST(BatchKernels, SkipTheSameTargetsAsTheCorpus) { EXPECT_EQ(kNotScored, nas::kNotScored); }
 
 TEST(BatchKernels, BeginAStepByCopyingItsRow) {
-  std::vector<std::uint64_t> seeds{1, 2, 3, 4, 5, 6};
-  std::vector<double> rates{0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
-  std::int64_t row = 0;
-  std::vector<std::uint64_t> current_seeds(2);
-  std::vector<double> current_rates(2);
-  const StepTables tables{seeds.data(),         rates.data(),        &row, 2,
+  Array<std::uint64_t> seeds{1, 2, 3, 4, 5, 6};
+  Array<double> rates{0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
+  Array<std::int64_t> row{0};
+  Array<std::uint64_t> current_seeds(2);
+  Array<double> current_rates(2);
+  const StepTables tables{seeds.data(),         rates.data(),        row.data(), 2,
                           current_seeds.data(), current_rates.data()};
   for (std::size_t step = 0; step < 3; ++step) {
-    begin_step(tables, kNoStream);
-    EXPECT_EQ(current_seeds, (std::vector{seeds[2 * step], seeds[2 * step + 1]}));
-    EXPECT_EQ(current_rates, (std::vector{rates[2 * step], rates[2 * step + 1]}));
-    advance(&row, 1, kNoStream);
+    begin_step(tables, AtOnce());
+    EXPECT_EQ(current_seeds, (Array<std::uint64_t>{seeds[2 * step], seeds[2 * step + 1]}));
+    EXPECT_EQ(current_rates, (Array<double>{rates[2 * step], rates[2 * step + 1]}));
+    advance(row.data(), 1, AtOnce());
   }
-  EXPECT_EQ(row, 3);
+  EXPECT_EQ(row[0], 3);
 }
 
 }  // namespace

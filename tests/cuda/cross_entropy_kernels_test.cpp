@@ -1,10 +1,10 @@
-#include <memory>
+#include <cstddef>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "cuda/cross_entropy.hpp"
-#include "cuda/emulated.hpp"
+#include "cuda/kernel_memory.hpp"
 #include "kernels/cross_entropy.hpp"
 
 namespace nas::cuda {
@@ -17,9 +17,9 @@ constexpr std::int64_t kVocabulary = 1001;
 /// Random logits and targets; nothing is asked of one row of each model, of two of the second.
 template <class Real>
 struct Task {
-  std::vector<Real> logits = random_numbers<Real>(kModels * kRows * kVocabulary, 1, 6.0);
-  std::vector<std::int64_t> targets;
-  std::vector<Real> weights{Real{1} / 8, Real{1} / 7};
+  Array<Real> logits = random_numbers<Real>(kModels * kRows * kVocabulary, 1, 6.0);
+  Array<std::int64_t> targets;
+  Array<Real> weights{Real{1} / 8, Real{1} / 7};
 
   Task() {
     for (std::int64_t row = 0; row < kModels * kRows; ++row) {
@@ -43,8 +43,8 @@ TYPED_TEST(CrossEntropyKernels, MakeTheCpusGradientInPlace) {
   Task<Real> ours;
   Task<Real> expected;
   auto nll = unwritten<double>(kModels * kRows);
-  std::vector<double> expected_nll;
-  cross_entropy_gradient(ours.template task<Real>(), ours.weights.data(), nll.data(), kNoStream);
+  Array<double> expected_nll;
+  cross_entropy_gradient(ours.template task<Real>(), ours.weights.data(), nll.data(), AtOnce());
   for (std::int64_t row = 0; row < kModels * kRows; ++row) {
     expected_nll.push_back(kernels::cross_entropy_gradient(
         expected.row(row), kVocabulary, expected.targets[static_cast<std::size_t>(row)],
@@ -59,19 +59,19 @@ TYPED_TEST(CrossEntropyKernels, MeanWeightsAndSumsMakeTheMeanLoss) {
   using Real = TypeParam;
   Task<Real> task;
   auto weights = unwritten<Real>(kModels);
-  mean_weights(task.targets.data(), kModels, kRows, weights.data(), kNoStream);
+  mean_weights(task.targets.data(), kModels, kRows, weights.data(), AtOnce());
   EXPECT_EQ(weights, task.weights);
-  std::vector<double> nll;
+  Array<double> nll;
   for (std::int64_t row = 0; row < kModels * kRows; ++row) nll.push_back(static_cast<double>(row));
   auto sums = unwritten<Real>(kModels);
-  weighted_sums(nll.data(), kModels, kRows, weights.data(), sums.data(), kNoStream);
+  weighted_sums(nll.data(), kModels, kRows, weights.data(), sums.data(), AtOnce());
   expect_close(sums, {Real{36} / 8, Real{117} / 7}, "sums", tolerance<Real>() / 10);
 }
 
 TYPED_TEST(CrossEntropyKernels, ScoreAsTheCpuAndTakeTheFirstOfEqualLogits) {
   using Real = TypeParam;
   Task<Real> task;
-  const auto set = [&](std::int64_t row, std::int64_t target, std::vector<std::int64_t> largest) {
+  const auto set = [&](std::int64_t row, std::int64_t target, Array<std::int64_t> largest) {
     task.targets[static_cast<std::size_t>(row)] = target;
     for (const auto i : largest) task.row(row)[i] = 9;
   };
@@ -79,14 +79,15 @@ TYPED_TEST(CrossEntropyKernels, ScoreAsTheCpuAndTakeTheFirstOfEqualLogits) {
   set(1, 500, {500, 501});  // the first of two
   set(2, 501, {500, 501});  // the second of two
   auto nll = unwritten<double>(kModels * kRows);
-  const auto correct = std::make_unique<bool[]>(kModels * kRows);
+  Array<std::byte> memory(kModels * kRows);  // a vector of bool has no array of them
+  auto* correct = reinterpret_cast<bool*>(memory.data());
   in_both_orders([&] {
-    cross_entropy<Real>(task.template task<const Real>(), nll.data(), correct.get(), kNoStream);
+    cross_entropy<Real>(task.template task<const Real>(), nll.data(), correct, AtOnce());
     for (std::int64_t row = 0; row < kModels * kRows; ++row) {
       const auto expected = kernels::cross_entropy(task.row(row), kVocabulary,
                                                    task.targets[static_cast<std::size_t>(row)]);
       EXPECT_NEAR(nll[static_cast<std::size_t>(row)], expected.nll, tolerance<Real>()) << row;
-      EXPECT_EQ(correct[static_cast<std::size_t>(row)], expected.correct) << row;
+      EXPECT_EQ(correct[row], expected.correct) << row;
     }
   });
   EXPECT_TRUE(correct[0] && correct[1] && !correct[2]);
@@ -96,7 +97,7 @@ TEST(CrossEntropyArray, ANaNStaysInItsModel) {
   Task<float> task;
   task.row(3)[7] = std::numeric_limits<float>::quiet_NaN();
   auto nll = unwritten<double>(kModels * kRows);
-  cross_entropy_gradient(task.task<float>(), task.weights.data(), nll.data(), kNoStream);
+  cross_entropy_gradient(task.task<float>(), task.weights.data(), nll.data(), AtOnce());
   EXPECT_TRUE(std::isnan(nll[3])) << "a diverging training is noticed by it";
   for (std::int64_t row = kRows; row < 2 * kRows; ++row) {
     EXPECT_FALSE(std::isnan(nll[static_cast<std::size_t>(row)]));

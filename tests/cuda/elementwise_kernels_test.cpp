@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/elementwise.hpp"
-#include "cuda/emulated.hpp"
+#include "cuda/kernel_memory.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace nas::cuda {
@@ -22,9 +22,9 @@ constexpr std::uint64_t kSite = 5;
 /// What a map of ours and the CPU's give, the CPU's model by model.
 template <class Real>
 struct Both {
-  std::vector<Real> ours = unwritten<Real>(kModels * kSize);
-  std::vector<Real> expected = unwritten<Real>(kModels * kSize);
-  std::vector<std::uint64_t> seeds{11, 12, 13};
+  Array<Real> ours = unwritten<Real>(kModels * kSize);
+  Array<Real> expected = unwritten<Real>(kModels * kSize);
+  Array<std::uint64_t> seeds{11, 12, 13};
   Dropout dropout;
 
   explicit Both(double share) : dropout(Dropout::of(seeds.data(), kSite, share)) {}
@@ -48,23 +48,23 @@ TYPED_TEST(ElementwiseKernels, EqualTheCpusWithAndWithoutDropout) {
         ASSERT_EQ(both.ours[i] == 0, both.expected[i] == 0) << what << ", mask of element " << i;
       }
     };
-    drop(x.data(), both.ours.data(), kModels, kSize, both.dropout, kNoStream);
+    drop(x.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
     both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
       kernels::drop(x.data() + at, both.expected.data() + at, 0, kSize, dropout);
     });
     compare("drop");
-    add_dropped(x.data(), y.data(), both.ours.data(), kModels, kSize, both.dropout, kNoStream);
+    add_dropped(x.data(), y.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
     both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
       kernels::add_dropped(x.data() + at, y.data() + at, both.expected.data() + at, 0, kSize,
                            dropout);
     });
     compare("add_dropped");
-    gelu(x.data(), both.ours.data(), kModels, kSize, both.dropout, kNoStream);
+    gelu(x.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
     both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
       kernels::gelu(x.data() + at, both.expected.data() + at, 0, kSize, dropout);
     });
     compare("gelu");
-    gelu_backward(x.data(), y.data(), both.ours.data(), kModels, kSize, both.dropout, kNoStream);
+    gelu_backward(x.data(), y.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
     both.on_cpu([&](std::int64_t at, const kernels::Dropout& dropout) {
       kernels::gelu_backward(x.data() + at, y.data() + at, both.expected.data() + at, 0, kSize,
                              dropout);
@@ -75,11 +75,11 @@ TYPED_TEST(ElementwiseKernels, EqualTheCpusWithAndWithoutDropout) {
 
 TEST(Dropout, ReadsTheSeedsWhenTheKernelRuns) {
   Both<float> both(0.5);
-  const std::vector<float> ones(static_cast<std::size_t>(kModels * kSize), 1.0F);
-  drop(ones.data(), both.ours.data(), kModels, kSize, both.dropout, kNoStream);
+  const Array<float> ones(static_cast<std::size_t>(kModels * kSize), 1.0F);
+  drop(ones.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
   const auto first = both.ours;
   both.seeds[1] = 99;
-  drop(ones.data(), both.ours.data(), kModels, kSize, both.dropout, kNoStream);
+  drop(ones.data(), both.ours.data(), kModels, kSize, both.dropout, AtOnce());
   const auto differs = [&](std::int64_t model) {
     return !std::equal(first.begin() + model * kSize, first.begin() + (model + 1) * kSize,
                        both.ours.begin() + model * kSize);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/embedding.hpp"
-#include "cuda/emulated.hpp"
+#include "cuda/kernel_memory.hpp"
 
 namespace nas::cuda {
 namespace {
@@ -11,9 +11,9 @@ namespace {
 constexpr std::int64_t kVocabulary = 40;
 
 /// Tokens of which one is a quarter of all; number 39 does not occur.
-std::vector<std::int64_t> some_tokens(std::int64_t count, std::uint64_t seed) {
+Array<std::int64_t> some_tokens(std::int64_t count, std::uint64_t seed) {
   RandomEngine random(seed);
-  std::vector<std::int64_t> tokens(static_cast<std::size_t>(count));
+  Array<std::int64_t> tokens(static_cast<std::size_t>(count));
   for (auto& token : tokens) {
     token = random.below(4) == 0 ? 7 : random.below(kVocabulary - 1);
   }
@@ -24,7 +24,7 @@ template <class Real>
 void expect_sums_over_tokens(std::int64_t models, std::int64_t num_tokens, std::int64_t width) {
   const auto tokens = some_tokens(models * num_tokens, 1);
   const auto by_rows = random_numbers<Real>(models * num_tokens * width, 2);
-  std::vector<Real> expected(static_cast<std::size_t>(models * kVocabulary * width), 0);
+  Array<Real> expected(static_cast<std::size_t>(models * kVocabulary * width), 0);
   for (std::int64_t n = 0; n < models * num_tokens; ++n) {
     const auto row = n / num_tokens * kVocabulary + tokens[static_cast<std::size_t>(n)];
     for (std::int64_t e = 0; e < width; ++e) {
@@ -33,9 +33,9 @@ void expect_sums_over_tokens(std::int64_t models, std::int64_t num_tokens, std::
     }
   }
   in_both_orders([&] {
-    std::vector<Real> ours(expected.size(), 0);
+    Array<Real> ours(expected.size(), 0);
     embedding_backward({tokens.data(), models, num_tokens, kVocabulary, width}, by_rows.data(),
-                       ours.data(), kNoStream);
+                       ours.data(), AtOnce());
     expect_close(ours, expected,
                  std::to_string(num_tokens) + " tokens of " + std::to_string(width));
   });
@@ -51,22 +51,22 @@ TEST(EmbeddingKernels, GiveAModelTheSameInAnyArray) {
   const std::int64_t size = 200 * 9;
   const auto tokens = some_tokens(3 * 200, 3);
   const auto by_rows = random_numbers<float>(3 * size, 4);
-  std::vector<float> together(3 * kVocabulary * 9, 0);
+  Array<float> together(3 * kVocabulary * 9, 0);
   embedding_backward({tokens.data(), 3, 200, kVocabulary, 9}, by_rows.data(), together.data(),
-                     kNoStream);
-  std::vector<float> alone(kVocabulary * 9, 0);
+                     AtOnce());
+  Array<float> alone(kVocabulary * 9, 0);
   embedding_backward({tokens.data() + 200, 1, 200, kVocabulary, 9}, by_rows.data() + size,
-                     alone.data(), kNoStream);
-  EXPECT_EQ(alone, std::vector<float>(together.begin() + kVocabulary * 9,
-                                      together.begin() + 2 * kVocabulary * 9));
+                     alone.data(), AtOnce());
+  EXPECT_EQ(alone, Array<float>(together.begin() + kVocabulary * 9,
+                                together.begin() + 2 * kVocabulary * 9));
 }
 
 TEST(EmbeddingKernels, LeaveRowsThatDoNotOccur) {
-  const std::vector<std::int64_t> tokens{2, 2};
-  const std::vector<float> by_rows{1, 2, 3, 4};
-  std::vector<float> by_matrix(6, -1);
-  embedding_backward({tokens.data(), 1, 2, 3, 2}, by_rows.data(), by_matrix.data(), kNoStream);
-  EXPECT_EQ(by_matrix, (std::vector<float>{-1, -1, -1, -1, 4, 6}));
+  const Array<std::int64_t> tokens{2, 2};
+  const Array<float> by_rows{1, 2, 3, 4};
+  Array<float> by_matrix(6, -1);
+  embedding_backward({tokens.data(), 1, 2, 3, 2}, by_rows.data(), by_matrix.data(), AtOnce());
+  EXPECT_EQ(by_matrix, (Array<float>{-1, -1, -1, -1, 4, 6}));
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cuda/emulated.hpp"
 #include "cuda/gates.hpp"
+#include "cuda/kernel_memory.hpp"
 
 namespace nas::cuda {
 namespace {
@@ -18,13 +18,15 @@ constexpr std::int64_t kRows = 4;
 
 /// Sums of all kinds: a copy, one gated term, two, three; those with gates have the rows of logits
 /// in another order, and one has a row that it does not read.
-const std::vector<GatedSum> kSums{
-    {{{{1.0F, 0.0F}}}, -1},
-    {{{{0.0F, 1.0F}}}, 3},
-    {{{{0.0F, 1.0F}, {}, {0.0F, -1.0F}}}, 2},
-    {{{{0.0F, 1.0F}, {1.0F, -1.0F}, {0.5F, 0.25F}}}, 0},
-    {{{{1.0F, 0.0F}}}, 1},
-};
+Array<GatedSum> all_sums() {
+  return {
+      {{{{1.0F, 0.0F}}}, -1},
+      {{{{0.0F, 1.0F}}}, 3},
+      {{{{0.0F, 1.0F}, {}, {0.0F, -1.0F}}}, 2},
+      {{{{0.0F, 1.0F}, {1.0F, -1.0F}, {0.5F, 0.25F}}}, 0},
+      {{{{1.0F, 0.0F}}}, 1},
+  };
+}
 constexpr std::int64_t kModels = 5;
 
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
@@ -48,19 +50,20 @@ TYPED_TEST(GateKernels, SumAsTheFactorsSay) {
   auto out = unwritten<Real>(kModels * kSize);
   auto by_logits = unwritten<Real>(kRows * kSize);
   std::vector by_terms(kGatedTerms, unwritten<Real>(kModels * kSize));
-  const GatedSums<Real> sums{kSums.data(),
+  const auto of_models = all_sums();
+  const GatedSums<Real> sums{of_models.data(),
                              kModels,
                              kSize,
                              logits.data(),
                              {terms[0].data(), terms[1].data(), terms[2].data()}};
-  gated_sum(sums, out.data(), kNoStream);
+  gated_sum(sums, out.data(), AtOnce());
   gated_sum_backward(sums, gradient.data(), by_logits.data(),
-                     {by_terms[0].data(), by_terms[1].data(), by_terms[2].data()}, kNoStream);
-  std::vector<Real> expected_out;
-  std::vector<std::vector<Real>> expected_by_terms(kGatedTerms);
+                     {by_terms[0].data(), by_terms[1].data(), by_terms[2].data()}, AtOnce());
+  Array<Real> expected_out;
+  std::vector<Array<Real>> expected_by_terms(kGatedTerms);
   auto expected_by_logits = unwritten<Real>(kRows * kSize);
   for (std::int64_t r = 0; r < kModels; ++r) {
-    const auto& sum = kSums[static_cast<std::size_t>(r)];
+    const auto& sum = of_models[static_cast<std::size_t>(r)];
     for (std::int64_t i = 0; i < kSize; ++i) {
       const auto at = static_cast<std::size_t>(r * kSize + i);
       const auto logit = static_cast<std::size_t>(sum.row * kSize + i);
@@ -88,14 +91,14 @@ TYPED_TEST(GateKernels, SumAsTheFactorsSay) {
 TYPED_TEST(GateKernels, ReadNothingInVain) {
   using Real = TypeParam;
   const auto x = random_numbers<Real>(2 * kSize, 1);
-  const std::vector<GatedSum> copies(2, kSums[0]);
+  const Array<GatedSum> copies(2, all_sums()[0]);
   auto out = unwritten<Real>(2 * kSize);
   const GatedSums<Real> sums{copies.data(), 2, kSize, nullptr, {x.data()}};
-  gated_sum(sums, out.data(), kNoStream);
+  gated_sum(sums, out.data(), AtOnce());
   EXPECT_EQ(out, x);
   auto by_x = unwritten<Real>(2 * kSize);
   gated_sum_backward(sums, x.data(), static_cast<Real*>(nullptr), GatedTerms<Real>{by_x.data()},
-                     kNoStream);
+                     AtOnce());
   EXPECT_EQ(by_x, x);
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cuda/emulated.hpp"
+#include "cuda/kernel_memory.hpp"
 #include "cuda/layer_norm.hpp"
 
 namespace nas::cuda {
@@ -13,14 +13,14 @@ constexpr double kEpsilon = 1e-5;
 template <class Real>
 struct Rows {
   std::int64_t models, rows, width;
-  std::vector<Real> x = random_numbers<Real>(models * rows * width, 1, 2.0);
-  std::vector<Real> weight = random_numbers<Real>(models * width, 2);
-  std::vector<Real> bias = random_numbers<Real>(models * width, 3);
-  std::vector<Real> dy = random_numbers<Real>(models * rows * width, 4);
-  std::vector<Real> y = unwritten<Real>(models * rows * width);
-  std::vector<Real> dx = unwritten<Real>(models * rows * width);
-  std::vector<Real> dweight = unwritten<Real>(models * width);
-  std::vector<Real> dbias = unwritten<Real>(models * width);
+  Array<Real> x = random_numbers<Real>(models * rows * width, 1, 2.0);
+  Array<Real> weight = random_numbers<Real>(models * width, 2);
+  Array<Real> bias = random_numbers<Real>(models * width, 3);
+  Array<Real> dy = random_numbers<Real>(models * rows * width, 4);
+  Array<Real> y = unwritten<Real>(models * rows * width);
+  Array<Real> dx = unwritten<Real>(models * rows * width);
+  Array<Real> dweight = unwritten<Real>(models * width);
+  Array<Real> dbias = unwritten<Real>(models * width);
 };
 
 template <class Real>
@@ -30,11 +30,11 @@ void run_kernels(Rows<Real>& rows) {
   const LayerNorm<Real> norm{rows.models,        rows.rows,    rows.width,       rows.x.data(),
                              rows.weight.data(), means.data(), deviations.data()};
   auto scratch = unwritten<Real>(layer_norm_scratch_size(norm));
-  layer_norm(norm, rows.bias.data(), kEpsilon, rows.y.data(), kNoStream);
+  layer_norm(norm, rows.bias.data(), kEpsilon, rows.y.data(), AtOnce());
   layer_norm_backward<Real>(
       norm,
       {rows.dy.data(), rows.dx.data(), rows.dweight.data(), rows.dbias.data(), scratch.data()},
-      kNoStream);
+      AtOnce());
 }
 
 /// The formula, and by x the derivative of its pieces, in double.
@@ -42,8 +42,8 @@ template <class Real>
 void run_formula(Rows<Real>& rows) {
   const auto width = static_cast<std::size_t>(rows.width);
   const auto count = static_cast<double>(rows.width);
-  std::vector<double> dweight(rows.weight.size());
-  std::vector<double> dbias(rows.weight.size());
+  Array<double> dweight(rows.weight.size());
+  Array<double> dbias(rows.weight.size());
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows.models * rows.rows); ++row) {
     const std::size_t model = row / static_cast<std::size_t>(rows.rows);
     const Real* x = rows.x.data() + row * width;
@@ -99,9 +99,9 @@ TEST(LayerNormArray, AModelIsBitEqualAloneAndBesideANaN) {
   Rows<float> array{3, 70, 40};
   array.x[5] = std::numeric_limits<float>::quiet_NaN();
   run_kernels(array);
-  const auto last = [](const std::vector<float>& numbers) {
-    return std::vector<float>(numbers.end() - static_cast<std::ptrdiff_t>(numbers.size() / 3),
-                              numbers.end());
+  const auto last = [](const Array<float>& numbers) {
+    return Array<float>(numbers.end() - static_cast<std::ptrdiff_t>(numbers.size() / 3),
+                        numbers.end());
   };
   in_both_orders([&] {
     Rows<float> lone{1, 70, 40};
