@@ -17,6 +17,11 @@ double sum_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+bool any_nan(std::span<const double> values) {
+  return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
+}
+
+/// @param values  without NaN, which has no place in an order.
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -24,7 +29,7 @@ std::vector<double> ranks(std::span<const double> values) {
             [values](std::size_t i, std::size_t j) { return values[i] < values[j]; });
   std::vector<double> ranks(values.size());
   for (std::size_t begin = 0; begin < order.size();) {
-    std::size_t end = begin;
+    std::size_t end = begin + 1;
     while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
     const double shared = static_cast<double>(begin + end - 1) / 2.0;
     for (; begin < end; ++begin) ranks[order[begin]] = shared;
@@ -65,6 +70,7 @@ double intraclass_correlation(const std::vector<std::vector<double>>& groups) {
 
 double rank_correlation(std::span<const double> a, std::span<const double> b) {
   if (a.size() != b.size()) throw std::logic_error("rank_correlation: not one length");
+  if (any_nan(a) || any_nan(b)) return kUndefined;
   const auto ranks_a = ranks(a);
   const auto ranks_b = ranks(b);
   const double mean = (static_cast<double>(a.size()) - 1.0) / 2.0;

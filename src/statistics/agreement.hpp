@@ -17,7 +17,7 @@ namespace nas {
 double intraclass_correlation(const std::vector<std::vector<double>>& groups);
 
 /// Spearman's rank correlation; equal values share their mean rank.
-/// @return NaN for fewer than two pairs, or where one side is constant.
+/// @return NaN for fewer than two pairs, where one side is constant, or has a NaN.
 /// @throws std::logic_error unless both are of one length.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 

@@ -1,6 +1,7 @@
 #include "statistics/agreement.hpp"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -33,6 +34,12 @@ TEST(IntraclassCorrelation, Extremes) {
 TEST(RankCorrelation, SharesRanksOfEqualValues) {
   EXPECT_NEAR(rank_correlation(Values{3, 1, 4, 1, 5, 9, 2}, Values{2, 7, 1, 8, 2, 8, 1}),
               -0.08334762598987158, 1e-14);
+}
+
+TEST(RankCorrelation, HasNoOrderOfNaN) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(rank_correlation(Values{1, nan, 3}, Values{1, 2, 3})));
+  EXPECT_TRUE(std::isnan(rank_correlation(Values{1, 2, 3}, Values{nan, nan, nan})));
 }
 
 TEST(RankCorrelation, SeesOrderOnly) {
