@@ -24,13 +24,17 @@ double charged_seconds(const Evaluation& recorded);
 /// @see Ying et al. (2019), NAS-Bench-101, arXiv:1902.09635.
 class Table {
  public:
+  /// Checks once what everything else relies upon: header, columns, every cell. Cost: one pass over
+  /// the file.
   /// @throws InputError naming the file and what is wrong with it: no table, another version, a
-  /// checksum that does not fit.
+  /// checksum that does not fit, a header that lacks something or does not fit the file, a cell
+  /// that cannot be.
   explicit Table(const std::filesystem::path& file);
 
   /// What holds for every cell: "name", "semantics", "model", "corpus", "corpus_hash",
   /// "vocabulary", "training", "numerical_mode", "threads", "run_seed", "results_version",
-  /// "unigram_perplexity", "bytes_per_token", "context", "device", "sources", ...
+  /// "unigram_perplexity", "bytes_per_token", "context", "device", "sources", "chance" (see
+  /// ChanceLevel), ...
   [[nodiscard]] const nlohmann::json& facts() const;
   /// The checksum of the file's content, 64 hexadecimal digits: the table's identity.
   [[nodiscard]] const std::string& sha256() const;

@@ -1,5 +1,6 @@
 #include "table/table.hpp"
 
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -198,6 +199,213 @@ TEST_F(TableTest, DamagedFilesAreRefused) {
               ::testing::ThrowsMessage<InputError>(HasSubstr("no such table")));
   EXPECT_THAT([&] { (void)Table(folder_.path()); },
               ::testing::ThrowsMessage<InputError>(HasSubstr("cannot be read as a table")));
+}
+
+/// A table whose header somebody has changed, with a checksum that fits.
+class ForeignTable : public TableTest {
+ protected:
+  ForeignTable() {
+    write(small_content());
+    const auto whole = bytes();
+    std::size_t length = 0;
+    std::memcpy(&length, whole.data() + table_format::kLengthOffset, sizeof length);
+    header_ = nlohmann::json::parse(whole.substr(table_format::kHeaderOffset, length));
+    columns_ = whole.substr(table_format::kHeaderOffset + length);
+  }
+
+  /// The words of a column, to be changed.
+  [[nodiscard]] char* words(const std::string& name) {
+    for (const auto& column : header_.at("columns")) {
+      if (column.at("name") != name) continue;
+      return columns_.data() + 8 * column.at("offset").get<std::size_t>();
+    }
+    throw std::logic_error("no column " + name);
+  }
+  template <class Number>
+  void set(const std::string& column, std::size_t word, Number number) {
+    static_assert(sizeof(number) == 8);
+    std::memcpy(words(column) + 8 * word, &number, sizeof number);
+  }
+
+  /// What opening it complains about.
+  [[nodiscard]] std::string refusal() const { return refusal(header_.dump()); }
+  [[nodiscard]] std::string refusal(std::string header) const {
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    std::string checked(8, '\0');
+    const std::size_t length = header.size();
+    std::memcpy(checked.data(), &length, sizeof length);
+    checked += header + columns_;
+    std::string version(8, '\0');
+    version[0] = static_cast<char>(table_format::kTableVersion);
+    return TableTest::refusal(std::string(table_format::kTableMagic) + version + sha256(checked) +
+                              checked);
+  }
+  [[nodiscard]] std::string refusal_with(const std::string& pointer,
+                                         const nlohmann::json& value) const {
+    auto header = header_;
+    header[nlohmann::json::json_pointer(pointer)] = value;
+    return refusal(header.dump());
+  }
+
+  nlohmann::json header_;
+  std::string columns_;
+};
+
+TEST_F(ForeignTable, OpensUnchanged) { EXPECT_EQ(refusal(), "nothing was thrown"); }
+
+TEST_F(ForeignTable, SizesMustFitTheFile) {
+  const std::string file = "small.table: header: ";
+  EXPECT_THAT(refusal_with("/replicates", std::int64_t{1} << 31),
+              HasSubstr(file + "replicates = 2147483648, must be an integer in [1, 999999]"));
+  EXPECT_THAT(
+      refusal_with("/replicates", 999999),
+      HasSubstr("replicates = 999999, must be so few that there are at most 10000000 cells"));
+  EXPECT_THAT(refusal_with("/replicates", 4), HasSubstr("words must end within the file's"));
+  EXPECT_THAT(refusal_with("/replicates", 2),
+              HasSubstr("must be 24, where the column before it ends"));
+  EXPECT_THAT(refusal_with("/columns/0/offset", 1000000000),
+              HasSubstr("columns.cpu_seconds.offset = 1000000000, its 36 words must end within"));
+  EXPECT_THAT(
+      refusal_with("/columns/0/offset", std::numeric_limits<std::uint64_t>::max()),
+      HasSubstr("columns.cpu_seconds.offset = 18446744073709551615, must be an integer in"));
+  EXPECT_THAT(refusal_with("/columns/0/offset", -1), HasSubstr("must be an integer in [0, "));
+  EXPECT_THAT(refusal_with("/steps", {10, 20, 40, 80}),
+              HasSubstr("must be 218, where the column before it ends"));
+  columns_.resize(columns_.size() / 16 * 8);
+  EXPECT_THAT(refusal(), HasSubstr("words must end within the file's"));
+}
+
+/// Of every part of the header: it is missing, or something else stands there.
+TEST_F(ForeignTable, EveryKeyIsCheckedForItsType) {
+  int refused = 0;
+  const auto expect_refusal = [&](const std::string& place, const std::string& complaint) {
+    EXPECT_THAT(complaint, HasSubstr("small.table: ")) << place;
+    EXPECT_THAT(complaint, ::testing::Not(HasSubstr("json.exception"))) << place;
+    ++refused;
+  };
+  const auto mutate = [&](const std::string& place, bool required) {
+    const nlohmann::json::json_pointer pointer(place);
+    const auto given = header_.at(pointer);
+    auto without = header_;
+    without.at(pointer.parent_pointer()).erase(pointer.back());
+    if (required) expect_refusal(place + " missing", refusal(without.dump()));
+    for (const nlohmann::json& other :
+         {nlohmann::json("x"), nlohmann::json(nullptr), nlohmann::json(true), nlohmann::json(-1),
+          nlohmann::json(0.5), nlohmann::json::array({nullptr}), nlohmann::json::array(),
+          nlohmann::json::object({{"x", "y"}})}) {
+      if (other.type() == given.type()) continue;
+      if (other.is_number() && given.is_number_float()) continue;
+      expect_refusal(place + " = " + other.dump(), refusal_with(place, other));
+    }
+  };
+  for (const auto* key : {"name", "identity", "facts", "sources", "mechanisms", "replicates",
+                          "steps", "reasons", "measured", "columns"}) {
+    mutate(std::string("/") + key, true);
+  }
+  mutate("/identity/semantics", true);
+  mutate("/identity/model", true);
+  for (const auto& item : header_.at("identity").at("model").items()) {
+    mutate("/identity/model/" + item.key(), true);
+  }
+  for (const auto* key : {"bytes_per_token", "unigram_perplexity", "device"}) {
+    mutate(std::string("/facts/") + key, false);
+  }
+  for (const auto* key : {"name", "type", "per", "offset"}) {
+    mutate(std::string("/columns/3/") + key, true);
+  }
+  mutate("/measured/0/latency", false);
+  mutate("/measured/0/latency/value", true);
+  EXPECT_GT(refused, 150);
+  EXPECT_THAT(refusal("{\"name\": "), HasSubstr("small.table: header: is not JSON"));
+  EXPECT_THAT(refusal(""), HasSubstr("small.table: header: is not JSON"));
+}
+
+TEST_F(ForeignTable, EveryColumnIsNeededInItsType) {
+  for (std::size_t i = 0; i < header_.at("columns").size(); ++i) {
+    const auto name = header_.at("columns")[i].at("name").get<std::string>();
+    const bool real = header_.at("columns")[i].at("type") == "f64";
+    const auto place = "/columns/" + std::to_string(i);
+    EXPECT_THAT(refusal_with(place + "/type", real ? "i64" : "f64"),
+                HasSubstr("header: column " + name + " has type"));
+    if (name.starts_with(table_format::kValuePrefix)) continue;
+    auto without = header_;
+    without.at("columns").erase(i);
+    EXPECT_THAT(refusal(without.dump()), HasSubstr("header: column " + name + " is missing"));
+  }
+  EXPECT_THAT(refusal_with("/columns/1/name", "cpu_seconds"),
+              HasSubstr("there are two columns cpu_seconds"));
+  EXPECT_THAT(refusal_with("/columns/1/per", "row"),
+              HasSubstr("per = \"row\", must be table, cell or point"));
+}
+
+TEST_F(ForeignTable, MechanismsStepsAndReasonsAreInOrder) {
+  auto header = header_;
+  std::swap(header.at("mechanisms")[0], header.at("mechanisms")[1]);
+  EXPECT_THAT(refusal(header.dump()), HasSubstr("must be greater than the one before it"));
+  EXPECT_THAT(refusal_with("/steps", {10, 40, 20}),
+              HasSubstr("an entry of steps = 20, must be greater than the one before it"));
+  EXPECT_THAT(refusal_with("/reasons", nlohmann::json::array()), HasSubstr("must be at least one"));
+  auto fewer = header_;
+  fewer.at("measured").erase(0);
+  EXPECT_THAT(refusal(fewer.dump()),
+              HasSubstr("measured has 11 entries, must have one for each of the 12 mechanisms"));
+}
+
+/// Columns whose words agree have one word, so that it is one for all cells.
+TEST_F(ForeignTable, CellsThatCannotBeAreRefused) {
+  const auto complaint = [this](const std::string& column, std::size_t word, auto number) {
+    const auto before = columns_;
+    set(column, word, number);
+    auto text = refusal();
+    columns_ = before;
+    return text;
+  };
+  const std::string cell = small_mechanisms().front() + ", replicate ";
+  EXPECT_THAT(complaint("status", 0, std::int64_t{6}),
+              HasSubstr("small.table: " + cell + "0: status = 6, must be in [-1, 5]"));
+  EXPECT_THAT(complaint("status", 0, std::int64_t{-2}), HasSubstr("status = -2"));
+  EXPECT_THAT(complaint("reason", 0, std::int64_t{1}), HasSubstr("reason = 1, must be in [0, 0]"));
+  EXPECT_THAT(complaint("points", 0, std::int64_t{4}), HasSubstr("points = 4, must be in [0, 3]"));
+  EXPECT_THAT(complaint("points", 0, std::int64_t{-1}), HasSubstr("points = -1"));
+  EXPECT_THAT(complaint("points", 0, std::int64_t{0}),
+              HasSubstr("it was finished, but its curve has no point"));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(complaint("valid.nll", 4, nan),
+              HasSubstr(cell + "1: a loss at step 20 = nan, must be finite"));
+  EXPECT_THAT(complaint("train_nll", 0, -1.0 / 0.0), HasSubstr("a loss at step 10 = -inf"));
+  EXPECT_THAT(complaint("valid.tokens", 0, std::int64_t{0}),
+              HasSubstr("targets in 10 batches) cannot be"));
+  EXPECT_THAT(complaint("valid.correct", 0, std::int64_t{1001}), HasSubstr("1001 correct of 1000"));
+  EXPECT_THAT(complaint("train_seconds", 1, nan), HasSubstr("its train_seconds are missing"));
+  EXPECT_THAT(complaint("cpu_seconds", 2, -1.0),
+              HasSubstr(cell + "2: cpu_seconds = -1, must be finite and at least 0"));
+  EXPECT_THAT(complaint("seconds", 0, nan), HasSubstr("its seconds at step 10 must be finite"));
+}
+
+/// Whatever stands in a file: it is refused in words, or everything in it can be read.
+TEST_F(ForeignTable, AnyChangedByteIsRefusedOrHarmless) {
+  const auto whole = header_.dump();
+  RandomEngine random(3);
+  for (int i = 0; i < 500; ++i) {
+    auto header = whole;
+    header[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(whole.size())))] =
+        static_cast<char>(random.below(256));
+    const auto before = columns_;
+    columns_[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(before.size())))] ^=
+        static_cast<char>(random.below(256));
+    const auto text = refusal(header);
+    columns_ = before;
+    if (text != "nothing was thrown") {
+      EXPECT_THAT(text, HasSubstr("small.table: "));
+      continue;
+    }
+    const Table table(file_);
+    for (std::int64_t mechanism = 0; mechanism < table.num_mechanisms(); ++mechanism) {
+      for (std::int64_t replicate = 0; replicate < table.num_replicates(); ++replicate) {
+        if (table.has(mechanism, replicate)) (void)table.evaluation(mechanism, replicate);
+      }
+    }
+  }
 }
 
 TEST_F(TableTest, UnwritableFilesAreNamed) {
