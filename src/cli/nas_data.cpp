@@ -213,6 +213,10 @@ void print_corpus(const Corpus& corpus) {
     print_line("unigram",
                "perplexity " + fixed_text(corpus.unigram_perplexity, 2) + " on valid (add-one)");
   }
+  if (corpus.chance) {
+    print_line("chance", corpus.chance->by + ": nll " + fixed_text(corpus.chance->nll, 3) +
+                             ", accuracy " + fixed_text(100.0 * corpus.chance->accuracy, 1) + " %");
+  }
   print_line("hash", corpus.hash);
 }
 

@@ -5,10 +5,13 @@
 #include <iostream>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <regex>
 
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "data/corpus_facts.hpp"
 #include "report/text.hpp"
 #include "statistics/agreement.hpp"
 #include "table/answer.hpp"
@@ -78,9 +81,9 @@ int verify_command(const Words& words) {
   return same ? 0 : 1;
 }
 
-/// Nll per validation token at the end of every whole training.
-struct FinalNll {
-  explicit FinalNll(const Table& table)
+/// What the whole trainings came to on the validation split.
+struct Finals {
+  explicit Finals(const Table& table)
       : by_mechanism(static_cast<std::size_t>(table.num_mechanisms())) {
     for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
       for (const auto& evaluation : recorded_replicates(table, i)) {
@@ -91,35 +94,42 @@ struct FinalNll {
           continue;
         }
         const auto& valid = evaluation.curve.back().valid;
-        by_mechanism[static_cast<std::size_t>(i)][evaluation.replicate] =
-            valid.nll / static_cast<double>(valid.tokens);
+        by_mechanism[static_cast<std::size_t>(i)].emplace(
+            evaluation.replicate,
+            Final{valid.nll / static_cast<double>(valid.tokens), valid.accuracy()});
       }
     }
   }
 
-  /// Between the mechanisms' values with two replicates, where both are there.
+  struct Final {
+    double nll;  ///< per target
+    double accuracy;
+  };
+
+  /// Between the mechanisms' nll with two replicates, where both are there.
   [[nodiscard]] double rank_correlation(std::int64_t a, std::int64_t b) const {
     std::vector<double> of_a;
     std::vector<double> of_b;
     for (const auto& replicates : by_mechanism) {
       if (!replicates.contains(a) || !replicates.contains(b)) continue;
-      of_a.push_back(replicates.at(a));
-      of_b.push_back(replicates.at(b));
+      of_a.push_back(replicates.at(a).nll);
+      of_b.push_back(replicates.at(b).nll);
     }
     return nas::rank_correlation(of_a, of_b);
   }
 
-  [[nodiscard]] std::vector<std::vector<double>> groups() const {
+  /// A number of every mechanism's replicates.
+  [[nodiscard]] std::vector<std::vector<double>> groups(double Final::*number) const {
     std::vector<std::vector<double>> groups;
     for (const auto& replicates : by_mechanism) {
       auto& group = groups.emplace_back();
-      for (const auto& [replicate, nll] : replicates) group.push_back(nll);
+      for (const auto& [replicate, final] : replicates) group.push_back(final.*number);
     }
     return groups;
   }
 
-  std::vector<std::map<std::int64_t, double>> by_mechanism;  ///< by replicate
-  std::map<std::string, std::int64_t> failures;              ///< by status
+  std::vector<std::map<std::int64_t, Final>> by_mechanism;  ///< by replicate
+  std::map<std::string, std::int64_t> failures;             ///< by status
   std::int64_t cells = 0;
   double seconds = 0.0;
 };
@@ -143,11 +153,15 @@ void print_facts(const Table& table) {
   print_line("device", text("device") + ", numerical mode " + text("numerical_mode"));
   print_line("run seed", text("run_seed"));
   for (const auto& source : facts.at("sources")) {
+    const auto text_of = [&source](const char* key) {
+      const auto found = source.find(key);
+      if (found == source.end()) return std::string("unknown");
+      return found->is_string() ? found->get<std::string>() : found->dump();
+    };
     const auto what = source.contains("measured")
-                          ? source.at("measured").dump() + ", measured there"
-                          : source.at("cells").dump() + " cells, SHA-256 " +
-                                source.at("sha256").get<std::string>();
-    print_line("source", source.at("name").get<std::string>() + ": " + what);
+                          ? text_of("measured") + ", measured there"
+                          : text_of("cells") + " cells, SHA-256 " + text_of("sha256");
+    print_line("source", text_of("name") + ": " + what);
   }
   print_line("SHA-256", table.sha256());
 }
@@ -156,10 +170,10 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// The mechanism of the least and of the largest mean.
-void print_extremes(const Table& table, const FinalNll& nll) {
+/// The mechanism of the least and of the largest mean nll.
+void print_extremes(const Table& table, const Finals& finals) {
   std::vector<std::pair<double, std::int64_t>> means;
-  const auto groups = nll.groups();
+  const auto groups = finals.groups(&Finals::Final::nll);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].empty()) continue;
     means.emplace_back(mean_of(groups[i]), static_cast<std::int64_t>(i));
@@ -172,12 +186,69 @@ void print_extremes(const Table& table, const FinalNll& nll) {
   }
 }
 
+/// The mechanisms' means over their replicates, ascending.
+std::vector<double> sorted_means(const std::vector<std::vector<double>>& groups) {
+  std::vector<double> means;
+  for (const auto& group : groups) {
+    if (!group.empty()) means.push_back(mean_of(group));
+  }
+  std::sort(means.begin(), means.end());
+  return means;
+}
+
+double median_of(const std::vector<double>& sorted) {
+  const auto half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2.0;
+}
+
+std::string percent(double share) { return fixed_text(100.0 * share, 1) + " %"; }
+
+/// What the table's corpus says is chance; nothing where it does not.
+std::optional<ChanceLevel> chance_level(const nlohmann::json& facts) {
+  if (const auto chance = facts.find("chance"); chance != facts.end()) {
+    return ChanceLevel{
+        .by = chance->at("by"), .nll = chance->at("nll"), .accuracy = chance->at("accuracy")};
+  }
+  // Older tables have what the task was in the description only.
+  const std::string description = facts.value("corpus_description", "");
+  std::smatch pairs;
+  if (facts.value("corpus", "") == "mqar" &&
+      std::regex_search(description, pairs, std::regex("\\b([1-9][0-9]{0,5}) pairs in "))) {
+    return recall_chance(std::stoll(pairs[1]));
+  }
+  return std::nullopt;
+}
+
+/// What the mechanisms come to, and whether that is more than chance.
+void print_quality(const Table& table, const Finals& finals) {
+  const auto nll = sorted_means(finals.groups(&Finals::Final::nll));
+  const auto accuracy = sorted_means(finals.groups(&Finals::Final::accuracy));
+  if (nll.empty()) return;
+  print_line("nll", fixed_text(nll.front(), 3) + " best mechanism, " +
+                        fixed_text(median_of(nll), 3) + " median (means over replicates)");
+  print_line("accuracy", percent(accuracy.back()) + " best mechanism, " +
+                             percent(median_of(accuracy)) + " median");
+  const auto chance = chance_level(table.facts());
+  if (!chance) return;
+  print_line("chance", chance->by + ": nll " + fixed_text(chance->nll, 3) + ", accuracy " +
+                           percent(chance->accuracy));
+  const auto better = std::lower_bound(nll.begin(), nll.end(), chance->nll) - nll.begin();
+  if (better == 0) {
+    print_line("", "no mechanism does better than " + chance->by + ", by its nll");
+  } else {
+    print_line("", std::to_string(better) + " of " +
+                       counted(static_cast<std::int64_t>(nll.size()), "mechanism") + " (" +
+                       percent(static_cast<double>(better) / static_cast<double>(nll.size())) +
+                       ") do better than " + chance->by + ", by their nll");
+  }
+}
+
 /// How alike replicates rank the mechanisms, over all pairs of them.
-void print_rank_correlations(const Table& table, const FinalNll& nll) {
+void print_rank_correlations(const Table& table, const Finals& finals) {
   std::vector<double> pairs;
   for (std::int64_t a = 0; a < table.num_replicates(); ++a) {
     for (std::int64_t b = a + 1; b < table.num_replicates(); ++b) {
-      pairs.push_back(nll.rank_correlation(a, b));
+      pairs.push_back(finals.rank_correlation(a, b));
     }
   }
   if (pairs.empty()) return;
@@ -190,24 +261,25 @@ void print_rank_correlations(const Table& table, const FinalNll& nll) {
 int info_command(const Words& words) {
   if (words.size() != 1) throw InputError("table info: one table must be given");
   const Table table(words.front());
-  const FinalNll nll(table);
+  const Finals finals(table);
   std::cout << table.facts().at("name").get<std::string>() << ": "
             << counted(table.num_mechanisms(), "mechanism") << " x "
             << counted(table.num_replicates(), "replicate") << '\n';
   print_facts(table);
-  std::string cells = counted(nll.cells, "cell") + ", " +
-                      std::to_string(table.num_mechanisms() * table.num_replicates() - nll.cells) +
-                      " missing";
-  for (const auto& [status, count] : nll.failures) {
+  std::string cells =
+      counted(finals.cells, "cell") + ", " +
+      std::to_string(table.num_mechanisms() * table.num_replicates() - finals.cells) + " missing";
+  for (const auto& [status, count] : finals.failures) {
     cells += ", " + std::to_string(count) + " " + status;
   }
   print_line("cells", cells);
   print_line("steps", nlohmann::json(table.steps()).dump());
-  print_line("seconds", human_duration(nll.seconds) + " of training");
-  print_line("variance", fixed_text(intraclass_correlation(nll.groups()), 3) +
+  print_line("seconds", human_duration(finals.seconds) + " of training");
+  print_line("variance", fixed_text(intraclass_correlation(finals.groups(&Finals::Final::nll)), 3) +
                              " of that of the final validation nll is between mechanisms (ICC)");
-  print_rank_correlations(table, nll);
-  print_extremes(table, nll);
+  print_rank_correlations(table, finals);
+  print_extremes(table, finals);
+  print_quality(table, finals);
   return 0;
 }
 

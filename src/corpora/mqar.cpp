@@ -187,6 +187,7 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
   corpus.valid = draw("valid", "test_examples");
   corpus.test = draw("test", "test_examples");
   corpus.hash = corpus_hash(corpus);
+  corpus.chance = recall_chance(task.pairs);
   return corpus;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,14 @@ struct SpecialTokens {
   std::int32_t end_of_sentence = -1;
 };
 
+/// What a model reaches that answers without what the task is about: a mechanism that does no
+/// better has learned nothing of it.
+struct ChanceLevel {
+  std::string by;         ///< how it answers, for people: "guessing among the values shown"
+  double nll = 0.0;       ///< nats per scored target
+  double accuracy = 0.0;  ///< share of the scored targets, in [0, 1]
+};
+
 /// What a network learns: three splits of windows over one vocabulary.
 struct Corpus {
   std::string name;         ///< key of the plug-in
@@ -60,6 +69,8 @@ struct Corpus {
   double unigram_perplexity = 0.0;
   double bytes_per_token =
       0.0;  ///< of the validation text, for bits per byte; 0 where it has no meaning
+  double test_bytes_per_token = 0.0;  ///< the same of the test text
+  std::optional<ChanceLevel> chance;  ///< where it is known
 };
 
 /// Where corpora look for files, and whether they may download.

@@ -31,17 +31,23 @@ void add_windows(Sha256& hash, const Windows& windows) {
   add_vector(hash, windows.targets);
 }
 
-// Occurrences of each id among the targets that carry text.
-std::vector<std::int64_t> count_targets(const Windows& windows, std::int64_t vocabulary) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(vocabulary));
+// Calls visit(id) for every target, those that are not scored included.
+template <class Visit>
+void for_each_target(const Windows& windows, Visit visit) {
   std::vector<std::int64_t> input(static_cast<std::size_t>(windows.length));
   std::vector<std::int64_t> target(input.size());
   for (std::int64_t i = 0; i < windows.size(); ++i) {
     windows.read(i, 0, input.data(), target.data());
-    for (const std::int64_t id : target) {
-      if (id != kNotScored && id != windows.last_target) ++counts[static_cast<std::size_t>(id)];
-    }
+    for (const std::int64_t id : target) visit(id);
   }
+}
+
+// Occurrences of each id among the targets that carry text.
+std::vector<std::int64_t> count_text_targets(const Windows& windows, std::int64_t vocabulary) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(vocabulary));
+  for_each_target(windows, [&](std::int64_t id) {
+    if (id != kNotScored && id != windows.last_target) ++counts[static_cast<std::size_t>(id)];
+  });
   return counts;
 }
 
@@ -59,9 +65,22 @@ std::string corpus_hash(const Corpus& corpus) {
   return hash.hex();
 }
 
+std::int64_t count_targets(const Windows& windows, std::int64_t id) {
+  if (id < 0) return 0;
+  std::int64_t count = 0;
+  for_each_target(windows, [&](std::int64_t target) { count += target == id ? 1 : 0; });
+  return count;
+}
+
+ChanceLevel recall_chance(std::int64_t num_values) {
+  const auto values = static_cast<double>(num_values);
+  return {
+      .by = "guessing among the values shown", .nll = std::log(values), .accuracy = 1.0 / values};
+}
+
 double unigram_perplexity(const Windows& train, const Windows& valid, std::int64_t vocabulary) {
-  const auto known = count_targets(train, vocabulary);
-  const auto asked = count_targets(valid, vocabulary);
+  const auto known = count_text_targets(train, vocabulary);
+  const auto asked = count_text_targets(valid, vocabulary);
   std::int64_t total = vocabulary;
   for (const std::int64_t count : known) total += count;
   double nll = 0.0;

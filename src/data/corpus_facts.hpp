@@ -12,6 +12,13 @@ namespace nas {
 /// and special ids. Names and descriptions do not count.
 std::string corpus_hash(const Corpus& corpus);
 
+/// @return how many scored targets at offset 0 are `id`; 0 for an id below 0.
+std::int64_t count_targets(const Windows& windows, std::int64_t id);
+
+/// @return what guessing among `num_values` different values comes to: ln(num_values) nats a
+/// target, 1 / num_values of them right. For associative recall, whose examples show that many.
+ChanceLevel recall_chance(std::int64_t num_values);
+
 /// Perplexity of the add-one unigram model, the least that a language model has to beat:
 ///
 ///   exp(-1/n sum_i ln((c(y_i) + 1) / (N + V))),   y_1 .. y_n the targets of `valid`

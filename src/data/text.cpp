@@ -146,8 +146,11 @@ Corpus text_corpus(std::string_view name, std::string_view source, const SplitTe
                        std::to_string(context);
   // Published windows score inner words twice and leave text out: bits per byte mean nothing there.
   if (!published) {
-    corpus.bytes_per_token =
-        static_cast<double>(texts.valid.size()) / static_cast<double>(corpus.valid.num_scored());
+    const auto bytes_per_token = [](std::string_view text, const Windows& windows) {
+      return static_cast<double>(text.size()) / static_cast<double>(windows.num_scored());
+    };
+    corpus.bytes_per_token = bytes_per_token(texts.valid, corpus.valid);
+    corpus.test_bytes_per_token = bytes_per_token(texts.test, corpus.test);
   }
   corpus.unigram_perplexity = unigram_perplexity(corpus.train, corpus.valid, corpus.vocabulary);
   corpus.hash = corpus_hash(corpus);

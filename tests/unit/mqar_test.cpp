@@ -68,6 +68,14 @@ TEST(Mqar, EveryExampleIsWellFormed) {
   }
 }
 
+TEST(Mqar, ChanceIsAGuessAmongTheValuesShown) {
+  const auto chance = mqar(32, {{"vocabulary", integer(40)}, {"pairs", integer(8)}}).chance;
+  ASSERT_TRUE(chance);
+  EXPECT_EQ(chance->by, "guessing among the values shown");
+  EXPECT_DOUBLE_EQ(chance->nll, std::log(8.0));
+  EXPECT_DOUBLE_EQ(chance->accuracy, 0.125);
+}
+
 TEST(Mqar, NonQueriesAreZeroOrUniform) {
   const auto count_zeros = [](bool random) {
     const Corpus corpus =

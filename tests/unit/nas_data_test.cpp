@@ -1,5 +1,6 @@
 #include <array>
 #include <cstdio>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Output {
@@ -108,6 +110,8 @@ TEST_F(NasData, SettingsOfInfoAreChecked) {
   EXPECT_THAT(run("info mqar pears=1").text,
               HasSubstr("unknown setting 'pears', known: vocabulary"));
   EXPECT_EQ(run("info mqar pears=1").code, 2);
+  EXPECT_THAT(run("info mqar --context 16").text,
+              HasSubstr("chance    guessing among the values shown: nll 1.386, accuracy 25.0 %"));
   EXPECT_THAT(run("info mqar power=1e").text, HasSubstr("power = 1e, must be a number"));
   EXPECT_THAT(run("info mqar random_non_queries=1").text,
               HasSubstr("random_non_queries = 1, must be true or false"));
@@ -146,6 +150,58 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
   EXPECT_THAT(info.text, HasSubstr("  worst       additive|relu_norm|none|fixed|"));
   EXPECT_THAT(info.text, HasSubstr("between mechanisms (ICC)"));
   EXPECT_THAT(info.text, HasSubstr("over 3 pairs"));
+  EXPECT_THAT(info.text, HasSubstr("  nll         2.6"));
+  EXPECT_THAT(info.text, Not(HasSubstr("chance")));
+}
+
+TEST_F(NasDataTable, InfoSaysWhatIsBetterThanChance) {
+  const auto info_of = [this](const nlohmann::json& facts) {
+    auto content = testing::small_content();
+    for (auto& cell : content.cells) {  // nll of 1, 2 or 3 by its replicate, half of them right
+      auto& valid = cell.curve.back().valid;
+      valid.nll = 1000.0 * (1.0 + static_cast<double>(cell.replicate));
+      valid.correct = 500;
+      if (cell.candidate.starts_with("dot")) valid.nll *= 2.0;
+    }
+    content.identity.erase("corpus");
+    content.facts.update(facts);
+    write_table(content, file_);
+    return table("info " + file_.string());
+  };
+  const auto stated = [](double nll) {
+    return nlohmann::json{{"corpus", "x"},
+                          {"chance", {{"by", "tossing a coin"}, {"nll", nll}, {"accuracy", 0.5}}}};
+  };
+  const auto half = info_of(stated(3.0)).text;
+  EXPECT_THAT(half, HasSubstr("  nll         2.000 best mechanism, 3.000 median"));
+  EXPECT_THAT(half, HasSubstr("  accuracy    50.0 % best mechanism, 50.0 % median\n"));
+  EXPECT_THAT(half, HasSubstr("  chance      tossing a coin: nll 3.000, accuracy 50.0 %\n"));
+  EXPECT_THAT(half, HasSubstr("6 of 12 mechanisms (50.0 %) do better than tossing a coin"));
+  EXPECT_THAT(info_of(stated(1.5)).text, HasSubstr("no mechanism does better than tossing a coin"));
+  const auto described =
+      info_of({{"corpus", "mqar"},
+               {"corpus_description", "multi-query associative recall; 4 pairs in 32"}});
+  EXPECT_THAT(described.text,
+              HasSubstr("guessing among the values shown: nll 1.386, accuracy 25.0 %"));
+}
+
+TEST_F(NasDataTable, TheMiniTableRecallsNothing) {
+  const Output info = table("info " NAS_SOURCE_DIR "/problems/tables/mini.table");
+  EXPECT_EQ(info.code, 0) << info.text;
+  EXPECT_THAT(info.text, HasSubstr("nll 1.386, accuracy 25.0 %"));
+  EXPECT_THAT(info.text,
+              HasSubstr("no mechanism does better than guessing among the values shown"));
+}
+
+TEST_F(NasDataTable, ATableWithAFittingChecksumThatCannotBeEndsWith2) {
+  auto cells = testing::small_cells();
+  cells[3].curve[1].valid.nll = std::numeric_limits<double>::quiet_NaN();
+  write_table(testing::small_content(cells), file_);
+  for (const std::string command : {"info ", "verify "}) {
+    const auto output = table(command + file_.string());
+    EXPECT_EQ(output.code, 2) << output.text;
+    EXPECT_THAT(output.text, HasSubstr("a loss at step 20 = nan, must be finite"));
+  }
 }
 
 TEST_F(NasDataTable, DifferencesEndWith1) {
