@@ -57,6 +57,7 @@ PACKAGES = {"DEAP": "python3-deap", "Optuna": "python3-optuna"}
 ASKS_PER_TRAINING = 50
 FAILURE = 10.0  # scaled value of what could not be measured: as far beyond the worst
 MODES = ("noisy", "mean", "paired")
+SCORED = ("perplexity", "published_perplexity", "accuracy", "bits_per_byte")  # on a split
 POPULATION = 12  # of every evolutionary algorithm: that of the published search, and of ours
 
 
@@ -67,9 +68,9 @@ class Goal:
 
     record: dict  # name, key, unit, maximise, best, worst
     cells: np.ndarray  # (m, r) what a search sees
-    pooled: np.ndarray  # (m,) what it sees in the mode `mean`
-    believed: np.ndarray  # (m,) mean of the cells
-    truth: np.ndarray  # (m,) the same on the test split where it was scored
+    believed: np.ndarray  # (m,) mean of the cells: what it sees in the mode `mean`
+    truth: np.ndarray  # (m,) the same on the test split where the table holds it for all
+    split: str | None = None  # that the truth is of; None: no model's scores decide
 
     @property
     def failure(self) -> float:
@@ -90,28 +91,41 @@ def goal(table: Table, record: dict) -> Goal:
     usable = np.where(table.usable, 1.0, np.nan)
     with np.errstate(invalid="ignore"):
         if key == "perplexity":
-            nll = table.valid_nll[..., -1] * usable
-            test = table.test_nll * usable
-            test = test if np.isfinite(test).any() else nll
-            # Several trainings as one have pooled nll, but several values have a mean.
-            cells, pooled = np.exp(nll), np.exp(_mean(nll))
-            believed, truth = _mean(cells), _mean(np.exp(test))
+            cells = np.exp(table.valid_nll[..., -1]) * usable
         elif name in table.measured:
             cells = np.broadcast_to(table.measured[name][:, None], shape) * usable
-            pooled = believed = truth = _mean(cells)
         elif name in table.values and not name.startswith("test_"):
             cells = table.values[name] * usable
-            pooled = believed = truth = _mean(cells)
         else:
             known = sorted({*table.measured, *(value for value in table.values
                                                if not value.startswith("test_"))})
             raise TableError(f"{table.path}: no objective {name}; recorded are {', '.join(known)}")
+        believed = truth = _mean(cells)
+        split = "validation" if key in SCORED else None
+        test = _scored_on_test(table, key)
+        if test is not None and np.isfinite(test[table.usable]).all():
+            truth, split = _mean(test * usable), "test"
     best, worst = (float(end) for end in (np.nanmin(believed), np.nanmax(believed)))
     if sign < 0:
         best, worst = worst, best
     full = {"unit": "1", "best": best, "worst": worst, **record, "name": name, "key": key,
             "maximise": sign < 0}
-    return Goal(full, *(sign * values for values in (cells, pooled, believed, truth)))
+    return Goal(full, *(sign * values for values in (cells, believed, truth)), split)
+
+
+def _scored_on_test(table: Table, key: str) -> np.ndarray | None:
+    """(m, r): what the scores of the test split come to; None where the table does not hold it."""
+    sums = table.values
+    if key == "perplexity":
+        return np.exp(table.test_nll)
+    if key == "accuracy" and "test_correct" in sums:
+        return sums["test_correct"] / sums["test_tokens"]
+    if key == "published_perplexity" and "test_batches" in sums:
+        return np.exp(sums["test_batch_mean_nll"] / sums["test_batches"])
+    length = table.facts.get("test_bytes_per_token", 0.0)
+    if key == "bits_per_byte" and length > 0 and not np.any(sums.get("test_unknown_tokens", 1)):
+        return table.test_nll / np.log(2) / length
+    return None
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
@@ -140,8 +154,7 @@ class Study:
         self.options = space.options
         self._space = space
         self.fitness = self._stacked("cells")  # (m, r, objectives)
-        self.pooled = self._stacked("pooled")  # (m, objectives)
-        self.believed = self.pooled if mode == "mean" else self._stacked("believed")
+        self.believed = self._stacked("believed")  # (m, objectives)
         self.truth = self._stacked("truth")
 
     def _stacked(self, what: str) -> np.ndarray:
@@ -192,7 +205,7 @@ class Oracle:
         study, table = self._study, self._study.table
         if study.mode == "mean":
             self._seconds += float(np.nan_to_num(np.nanmean(table.seconds[mechanism])))
-            return study.pooled[mechanism]
+            return study.believed[mechanism]
         name = table.mechanisms[mechanism] if study.mode == "noisy" else ""
         replicate = replay_order(self._seed, name, table.replicates)[0]
         self._seconds += float(np.nan_to_num(table.seconds[mechanism, replicate]))
@@ -438,6 +451,7 @@ def main(arguments: list[str]) -> int:
     searches = {rival.name: [run(rival, study, seed) for seed in
                              range(first, first + options.seeds)] for rival in chosen}
     meta = {"kind": "comparison", "version": 1, "objectives": [one.record for one in study.goals],
+            "truth_splits": {one.record["name"]: one.split for one in study.goals if one.split},
             "config": {"command": f"analysis/rivals.py {shlex.join(arguments)}"},
             "reference_point": like.get("reference_point", 1.1), "budget": {
                 "trainings": trainings, "asks": study.asks},

@@ -15,6 +15,7 @@
 #include "core/format.hpp"
 #include "core/hash.hpp"
 #include "data/corpus.hpp"
+#include "data/corpus_facts.hpp"
 #include "evaluation/device_pool.hpp"
 #include "nn/environment.hpp"
 #include "nn/transformer.hpp"
@@ -222,7 +223,7 @@ class AttentionSearch final : public Problem {
 
   [[nodiscard]] nlohmann::json facts() const override {
     const auto vanilla = architecture_of(this->vanilla());
-    return {
+    nlohmann::json facts{
         {"corpus", corpus_->name},
         {"corpus_description", corpus_->description},
         {"corpus_hash", corpus_->hash},
@@ -230,8 +231,10 @@ class AttentionSearch final : public Problem {
         {"train_windows", corpus_->train.size()},
         {"valid_windows", corpus_->valid.size()},
         {"valid_targets", corpus_->valid.num_scored()},
+        {"valid_unknown_targets", count_targets(corpus_->valid, corpus_->special.unknown)},
         {"unigram_perplexity", corpus_->unigram_perplexity},
         {"bytes_per_token", corpus_->bytes_per_token},
+        {"test_bytes_per_token", corpus_->test_bytes_per_token},
         {"context", architecture_.context},
         {"vanilla_parameters", num_parameters(vanilla)},
         {"vanilla_flops", forward_flops(vanilla)},
@@ -239,6 +242,12 @@ class AttentionSearch final : public Problem {
         {"epochs", static_cast<double>(training_.steps * training_.batch_size) /
                        static_cast<double>(corpus_->train.size())},
     };
+    if (corpus_->chance) {
+      facts["chance"] = {{"by", corpus_->chance->by},
+                         {"nll", corpus_->chance->nll},
+                         {"accuracy", corpus_->chance->accuracy}};
+    }
+    return facts;
   }
 
   [[nodiscard]] int num_workers() const override {
@@ -323,15 +332,9 @@ class AttentionSearch final : public Problem {
     evaluation.measured["train_seconds"] = result.seconds;
     if (threads_ == 1) evaluation.measured["cpu_seconds"] = result.cpu_seconds;
     evaluation.measured["peak_bytes"] = result.peak_bytes;
-    if (result.status == Status::ok) {
-      set_quality_values(evaluation, corpus_->bytes_per_token);
-      if (result.test.tokens > 0) {
-        evaluation.values["test_nll"] = result.test.nll / static_cast<double>(result.test.tokens);
-        evaluation.values["test_tokens"] = static_cast<double>(result.test.tokens);
-        evaluation.values["test_perplexity"] = result.test.perplexity();
-      }
-      keep_best_models(task, evaluation);
-    }
+    if (is_usable(evaluation)) set_quality_values(evaluation, corpus_->bytes_per_token);
+    if (result.test.tokens > 0) set_test_values(evaluation, result.test);
+    if (result.status == Status::ok) keep_best_models(task, evaluation);
     objectives_->check_trained(evaluation);
   }
 

@@ -1,6 +1,7 @@
 // Searching without training: a table of finished trainings answers.
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/error.hpp"
@@ -78,7 +79,8 @@ class Tabular final : public Problem {
         replay_(table_, mode_, seed_),
         semantics_(semantics_of(table_)),
         architecture_(architecture_of(table_.facts())),
-        bytes_per_token_(table_.facts().value("bytes_per_token", 0.0)) {
+        bytes_per_token_(table_.facts().value("bytes_per_token", 0.0)),
+        test_bytes_per_token_(table_.facts().value("test_bytes_per_token", 0.0)) {
     const auto& steps = table_.steps();
     if (steps.empty()) throw InputError("problem.table: none of its trainings has a curve");
     if (step_ == 0) step_ = steps.back();
@@ -135,7 +137,7 @@ class Tabular final : public Problem {
     const auto mechanism = number_of(task.candidate);
     auto answer = this->answer(mechanism, task.replicate);
     // What the test split says is for reports only.
-    std::erase_if(answer.values, [](const auto& item) { return item.first.starts_with("test_"); });
+    erase_test_values(answer);
     take_trained(answer, evaluation);
     objectives_->check_trained(evaluation);
   }
@@ -156,33 +158,135 @@ class Tabular final : public Problem {
                       {"mode", to_string(mode_)},
                       {"step", step_}};
     facts.erase("name");
+    // A table made before this was a fact has it in its scores.
+    if (!facts.contains("valid_unknown_targets")) {
+      if (const auto scores = any_scores()) {
+        facts["valid_unknown_targets"] = scores->unknown_tokens;
+        facts["valid_targets"] = scores->tokens;
+      }
+    }
     return facts;
   }
 
   [[nodiscard]] int num_workers() const override { return 1; }
   double calibrate_seconds(const std::string& /*candidate*/) override { return 0.0; }
 
-  /// Means over all replicates, at the end of the training and on the test split where it was
-  /// scored.
-  [[nodiscard]] nlohmann::json truth() const override {
-    auto truth = nlohmann::json::object();
+  /// Means over all replicates at the end of the training, those of a failure where the means break
+  /// a constraint. On the test split, where the table has what a quantity needs of it for every
+  /// training, else on the validation split.
+  [[nodiscard]] GroundTruth truth() const override {
+    std::vector<WholeTrainings> mechanisms;
     for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
-      std::vector<Evaluation> evaluations;
-      for (auto& recorded : recorded_replicates(table_, i)) {
-        recorded = scored_on_test(std::move(recorded), bytes_per_token_);
-        auto& evaluation = evaluations.emplace_back();
-        evaluation.status = Status::ok;
-        take_untrained(i, evaluation);
-        if (evaluation.status == Status::ok) take_trained(recorded, evaluation);
-      }
-      std::vector<const Evaluation*> pointers;
-      for (const auto& evaluation : evaluations) pointers.push_back(&evaluation);
-      truth[table_.mechanism(i)] = objectives_->fitness(pointers);
+      mechanisms.push_back(whole_trainings(i));
+    }
+    GroundTruth truth;
+    const auto find_split = [&](const ChosenObjective& quantity) {
+      const bool scored = std::any_of(
+          mechanisms.begin(), mechanisms.end(),
+          [&quantity](const auto& trainings) { return lacks(quantity, trainings.unscored); });
+      if (!scored) return;
+      const bool untested = std::any_of(
+          mechanisms.begin(), mechanisms.end(),
+          [&quantity](const auto& trainings) { return lacks(quantity, trainings.test); });
+      truth.splits[quantity.name] = untested ? "validation" : "test";
+    };
+    for (const auto& objective : objectives_->objectives) find_split(objective);
+    for (const auto& constraint : objectives_->constraints) find_split(constraint.quantity);
+
+    for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
+      const auto& trainings = mechanisms[static_cast<std::size_t>(i)];
+      const auto deciding = [&](const ChosenObjective& quantity) {
+        const auto split = truth.splits.find(quantity.name);
+        return pointers(split != truth.splits.end() && split->second == "validation"
+                            ? trainings.validation
+                            : trainings.test);
+      };
+      truth.values[table_.mechanism(i)] = true_fitness(deciding);
     }
     return truth;
   }
 
  private:
+  /// The trainings of a mechanism, by what their scores are of.
+  struct WholeTrainings {
+    std::vector<Evaluation> validation{};
+    std::vector<Evaluation> test{};
+    std::vector<Evaluation> unscored{};  ///< of nothing
+  };
+
+  [[nodiscard]] WholeTrainings whole_trainings(std::int64_t mechanism) const {
+    WholeTrainings trainings;
+    for (const auto& recorded : recorded_replicates(table_, mechanism)) {
+      Evaluation evaluation;
+      evaluation.candidate = recorded.candidate;
+      evaluation.replicate = recorded.replicate;
+      evaluation.status = Status::ok;
+      take_untrained(mechanism, evaluation);
+      if (evaluation.status == Status::ok) take_trained(recorded, evaluation);
+      trainings.validation.push_back(evaluation);
+      trainings.test.push_back(scored_on_test(evaluation, test_bytes_per_token_));
+      erase_test_values(evaluation);
+      trainings.unscored.push_back(scored_on_test(std::move(evaluation), 0.0));
+    }
+    return trainings;
+  }
+
+  static std::vector<const Evaluation*> pointers(const std::vector<Evaluation>& evaluations) {
+    std::vector<const Evaluation*> pointers;
+    for (const auto& evaluation : evaluations) pointers.push_back(&evaluation);
+    return pointers;
+  }
+
+  /// Whether a quantity has no value for want of scores that a usable training should have.
+  static bool lacks(const ChosenObjective& quantity, const std::vector<Evaluation>& evaluations) {
+    if (!quantity.needs_training()) return false;
+    if (std::none_of(evaluations.begin(), evaluations.end(), is_usable)) return false;
+    return std::isnan(quantity.value(pointers(evaluations)));
+  }
+
+  /// Fitness over the evaluations that decide about each objective and each constraint.
+  template <class Deciding>
+  [[nodiscard]] std::vector<double> true_fitness(const Deciding& deciding) const {
+    for (const auto& constraint : objectives_->constraints) {
+      if (breaks(constraint, deciding(constraint.quantity))) return objectives_->failure();
+    }
+    auto fitness = objectives_->failure();
+    for (std::size_t i = 0; i < fitness.size(); ++i) {
+      const auto& objective = objectives_->objectives[i];
+      const auto evaluations = deciding(objective);
+      if (std::none_of(evaluations.begin(), evaluations.end(),
+                       [](const auto* evaluation) { return is_usable(*evaluation); })) {
+        return objectives_->failure();
+      }
+      const double value = objective.minimised(objective.value(evaluations));
+      if (std::isfinite(value)) fitness[i] = value;
+    }
+    return fitness;
+  }
+
+  /// Whether the mean over the usable evaluations breaks a constraint; what was measured before
+  /// training was screened.
+  static bool breaks(const Constraint& constraint, Objective::Evaluations evaluations) {
+    if (!constraint.quantity.needs_training()) return false;
+    const double value = constraint.quantity.value(evaluations);
+    return constraint.at_most ? value > constraint.bound : value < constraint.bound;
+  }
+
+  static void erase_test_values(Evaluation& evaluation) {
+    std::erase_if(evaluation.values,
+                  [](const auto& item) { return item.first.starts_with("test_"); });
+  }
+
+  /// The scores at the end of some finished training.
+  [[nodiscard]] std::optional<Scores> any_scores() const {
+    for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
+      for (const auto& recorded : recorded_replicates(table_, i)) {
+        if (is_usable(recorded)) return recorded.curve.back().valid;
+      }
+    }
+    return std::nullopt;
+  }
+
   /// A replicate that came twice would pass for two.
   void require_recorded_replicates(const Parameters& evaluation) const {
     const auto replicates = evaluation.get<std::int64_t>("replicates");
@@ -283,6 +387,7 @@ class Tabular final : public Problem {
   Semantics semantics_;
   Architecture architecture_;
   double bytes_per_token_;
+  double test_bytes_per_token_;
 };
 
 Table table_of(const Parameters& settings) { return Table(settings.get<std::string>("table")); }
@@ -298,7 +403,8 @@ NAS_REGISTER_PROBLEM(
                   {.name = "mode",
                    .default_value = std::string("noisy"),
                    .help = "what answers: a recorded training, drawn without replacement for each "
-                           "mechanism; the mean over all; or the same replicate for all mechanisms",
+                           "mechanism; the mean of an objective's values over all; or the same "
+                           "replicate for all mechanisms",
                    .choices = {"noisy", "mean", "paired"}},
                   {.name = "step",
                    .default_value = std::int64_t{0},

@@ -148,6 +148,7 @@ class _Store:
     names: list[str]
     labels: list[str]
     truth: np.ndarray | None
+    truth_splits: dict  # by objective that scores decide: "test" or "validation"; empty: not said
     believed: np.ndarray | None
     table: dict  # what answered: its sha256, mode, ...; empty where trainings did
     facts: dict  # of the problem of a run
@@ -239,7 +240,8 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
                   float(meta.get("reference_point", recorded.reference_point)), names,
                   [labels.get(name, name) for name in names],
                   _points([truth.get(name) for name in names], len(objectives)) if truth else None,
-                  None, (meta.get("facts") or {}).get("table") or {}, meta.get("facts") or {},
+                  meta.get("truth_splits") or {}, None, (meta.get("facts") or {}).get("table") or {},
+                  meta.get("facts") or {},
                   int(config.get("budget", {}).get("evaluations", 0)), [search])
 
 
@@ -281,7 +283,8 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
                   objectives, float(meta.get("reference_point", schema(None).reference_point)),
                   [row[1] for row in rows],
-                  [row[2] or row[1] for row in rows], truth, believed,
+                  [row[2] or row[1] for row in rows], truth, meta.get("truth_splits") or {},
+                  believed,
                   meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches)
 
 
@@ -365,6 +368,11 @@ def _remarks(stores: list[_Store]) -> list[str]:
     elif not all(truths):
         remarks.append("Some stores hold no ground truth, so none is used: what is compared is "
                        "what the searches measured, noise and luck included.")
+    on_validation = sorted({name for store in stores
+                            for name, split in store.truth_splits.items() if split == "validation"})
+    if on_validation and all(truths):
+        remarks.append(f"Beware: {', '.join(on_validation)} judged on the validation split, as "
+                       "searched: the table does not hold what the test split says.")
     if any(store.objectives != stores[0].objectives for store in stores):
         remarks.append("The stores scale their objectives by different ranges; those of "
                        f"{stores[0].source.path} are used for all.")

@@ -46,7 +46,8 @@ struct Setup {
   nlohmann::json facts;
   std::unique_ptr<StudyTable> study;
   std::vector<ComparedCandidate> candidates{};
-  std::optional<Integer> baseline{};  ///< its number among them
+  std::map<std::string, std::string> truth_splits{};  ///< see GroundTruth
+  std::optional<Integer> baseline{};                  ///< its number among them
 };
 
 /// Sets the objectives' ranges; those that nothing else says come from the baseline, all its
@@ -85,11 +86,12 @@ std::unique_ptr<Setup> set_up(const Experiment& common) {
     setup->baseline = table.find(setup->problem->parse(common.baseline));
   }
   const auto truth = setup->problem->truth();
+  setup->truth_splits = truth.splits;
   for (Integer i = 0; i < table.num_mechanisms(); ++i) {
     const auto& name = table.mechanism(i);
     setup->candidates.push_back({.name = name,
                                  .label = setup->problem->label(name),
-                                 .truth = truth.at(name),
+                                 .truth = truth.values.at(name),
                                  .believed = setup->study->believed(i)});
   }
   return setup;
@@ -184,6 +186,7 @@ void record_comparison(ComparisonStore& store, const Comparison& comparison, con
   const auto environment = nn::environment();
   store.set_candidates(setup.candidates);
   store.set_meta("table", table);
+  store.set_meta("truth_splits", setup.truth_splits);
   store.set_meta("budget", budget_json(comparison.common()));
   store.set_meta("objectives", setup.objectives.record());
   store.set_meta("reference_point", kReferencePoint);
@@ -381,6 +384,19 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
+/// What is not judged on the test split, a line; empty where everything is.
+std::string judged_on_validation(const Setup& setup) {
+  std::vector<std::string> names;
+  for (const auto& [name, split] : setup.truth_splits) {
+    if (split == "validation") names.push_back(name);
+  }
+  if (names.empty()) return {};
+  return "beware: " + join(names) +
+         " judged on the validation split, as searched: the table does not hold what the test "
+         "split says of " +
+         (names.size() == 1 ? "it" : "them") + "\n";
+}
+
 /// What each algorithm of the store came to, a line each.
 std::string closing_table(const ComparisonStore& store, const Setup& setup) {
   Points points;
@@ -425,7 +441,8 @@ std::string closing_table(const ComparisonStore& store, const Setup& setup) {
                              : "medians; regret of " + first.name +
                                    " of what searches hand over, beyond the best, " +
                                    number_text(first.minimised(truth.best()));
-  return title + "\n" + aligned({names, seeds, outcome, everything, asks, rate});
+  return title + "\n" + judged_on_validation(setup) +
+         aligned({names, seeds, outcome, everything, asks, rate});
 }
 
 }  // namespace

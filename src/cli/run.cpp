@@ -262,7 +262,10 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
     if (!stopped_by_deadline() || !store.meta("objectives")) throw;
     store.set_meta("ended_by", human_duration(seconds) + " of wall-clock time");
   }
-  if (const auto truth = problem->truth(); !truth.empty()) store.set_meta("truth", truth);
+  if (const auto truth = problem->truth(); !truth.values.empty()) {
+    store.set_meta("truth", truth.values);
+    store.set_meta("truth_splits", truth.splits);
+  }
   display.reset();  // ends its line
   // What follows the search is not charged to it.
   deadline.reset();

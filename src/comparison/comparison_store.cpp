@@ -29,7 +29,7 @@ CREATE TABLE candidates (
   number   INTEGER PRIMARY KEY,
   name     TEXT NOT NULL,
   label    TEXT NOT NULL,
-  truth    TEXT NOT NULL,         -- minimisation form, mean over all replicates, test split
+  truth    TEXT NOT NULL,         -- minimisation form, mean over all replicates, truth_splits
   believed TEXT NOT NULL          -- the same on the validation split
 );
 CREATE TABLE algorithms (

@@ -14,12 +14,14 @@
 namespace nas {
 
 /// A mechanism of the table that a comparison replays. Objectives in order, in minimisation form,
-/// means over all replicates.
+/// means over all replicates; those of a failure where the means break a constraint.
 struct ComparedCandidate {
-  std::string name;              ///< canonical
-  std::string label;             ///< for people
-  std::vector<double> truth;     ///< trained objectives on the test split
-  std::vector<double> believed;  ///< the same on the validation split
+  std::string name;   ///< canonical
+  std::string label;  ///< for people
+  /// Trained objectives on the split that meta "truth_splits" names for each of them: "test", or
+  /// "validation" where the table lacks what the test split says.
+  std::vector<double> truth;
+  std::vector<double> believed;  ///< the same on the validation split, as searches see it
 };
 
 /// A search algorithm with its settings, under a name of its own within the comparison.

@@ -44,7 +44,8 @@ struct Objective {
   /// By measuring the untrained model, before training, while nothing else runs: an object with
   /// "value" and whatever explains it. Measured once for each function and remembered.
   std::function<nlohmann::json(const Subject&)> measured{};
-  /// From a finished, usable evaluation.
+  /// From a finished, usable evaluation, stopped early or not. What the curve's end determines is
+  /// asked for by quality(), so that means over several trainings are means of values.
   std::function<double(const Evaluation&)> trained{};
   /// Whether only a training that shares no array with others has it: time, memory.
   bool alone = false;

@@ -9,9 +9,19 @@
 namespace nas {
 
 double ChosenObjective::value(const Evaluation& evaluation) const {
-  if (objective.analytic) return evaluation.values.at(name);
-  if (objective.measured) return evaluation.measured.at(name).at("value").get<double>();
-  return objective.trained(evaluation);
+  const auto unrecorded = [&] {
+    return std::logic_error("nothing that " + name + " is computed from was recorded of " +
+                            evaluation.candidate);
+  };
+  try {
+    if (objective.analytic) return evaluation.values.at(name);
+    if (objective.measured) return evaluation.measured.at(name).at("value").get<double>();
+    return objective.trained(evaluation);
+  } catch (const std::out_of_range&) {  // their own texts name a container
+    throw unrecorded();
+  } catch (const nlohmann::json::exception&) {
+    throw unrecorded();
+  }
 }
 
 double ChosenObjective::value(Objective::Evaluations evaluations) const {

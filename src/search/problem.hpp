@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,16 @@ struct ProblemInputs {
       folder;  ///< the run's folder, for checkpoints and models; empty: write nothing
 };
 
+/// What is true of candidates, for reports and never for a search.
+struct GroundTruth {
+  /// By candidate: a value of each objective in minimisation form, that of a failure where the
+  /// candidate breaks a constraint. Empty where nothing is known.
+  std::map<std::string, std::vector<double>> values{};
+  /// By name of an objective or of what a constraint is on, of those that come from a trained
+  /// model's scores: the split that they were taken from, "test" or "validation".
+  std::map<std::string, std::string> splits{};
+};
+
 /// A measurement that can also say, before anything runs, what it is going to do.
 class Problem : public Measurement {
  public:
@@ -55,10 +66,8 @@ class Problem : public Measurement {
   /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if
   /// unknown.
   virtual double calibrate_seconds(const std::string& candidate) = 0;
-  /// Ground truth by candidate, a value of each objective in minimisation form, where the problem
-  /// knows it (a table does): for reports, never for the search. An object, empty where there is
-  /// none.
-  [[nodiscard]] virtual nlohmann::json truth() const { return nlohmann::json::object(); }
+  /// Ground truth where the problem knows it, as a table does.
+  [[nodiscard]] virtual GroundTruth truth() const { return {}; }
   /// The same problem with another section `training`, sharing what it has loaded; it keeps no
   /// models. Each of the two measures the tasks of the other, too, as these say. nullptr where
   /// nothing is trained.

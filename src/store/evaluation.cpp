@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <stdexcept>
+#include <type_traits>
 
 #include "core/error.hpp"
 
@@ -15,8 +17,35 @@ namespace {
 constexpr std::array<std::string_view, 6> kStatusNames{
     "ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed"};
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 double perplexity_of(double nll, std::int64_t tokens) {
   return std::exp(nll / static_cast<double>(tokens));
+}
+
+std::map<std::string, double> quality_values(const Scores& scores, double bytes_per_token) {
+  std::map<std::string, double> values{{"perplexity", scores.perplexity()},
+                                       {"published_perplexity", scores.published_perplexity()},
+                                       {"accuracy", scores.accuracy()}};
+  if (bytes_per_token > 0.0 && scores.unknown_tokens == 0) {
+    values["bits_per_byte"] =
+        scores.nll / static_cast<double>(scores.tokens) / std::numbers::ln2 / bytes_per_token;
+  }
+  return values;
+}
+
+/// Calls visit(name in Evaluation::values, sum) for the sums of the test split that are recorded as
+/// they are.
+template <class AnyScores, class Visit>
+void visit_test_sums(AnyScores& test, Visit visit) {
+  visit("test_tokens", test.tokens);
+  visit("test_correct", test.correct);
+  visit("test_pad_nll", test.pad_nll);
+  visit("test_pad_tokens", test.pad_tokens);
+  visit("test_unknown_nll", test.unknown_nll);
+  visit("test_unknown_tokens", test.unknown_tokens);
+  visit("test_batch_mean_nll", test.batch_mean_nll);
+  visit("test_batches", test.batches);
 }
 
 /// JSON has no infinities and no NaN, but the curve of a diverged training has: they are written as
@@ -55,14 +84,47 @@ bool is_usable(const Evaluation& evaluation) {
 }
 
 void set_quality_values(Evaluation& evaluation, double bytes_per_token) {
-  const auto& valid = evaluation.curve.back().valid;
-  evaluation.values["perplexity"] = valid.perplexity();
-  evaluation.values["published_perplexity"] = valid.published_perplexity();
-  evaluation.values["accuracy"] = valid.accuracy();
-  if (bytes_per_token > 0.0) {
-    evaluation.values["bits_per_byte"] =
-        valid.nll / static_cast<double>(valid.tokens) / std::numbers::ln2 / bytes_per_token;
+  evaluation.values.erase("bits_per_byte");
+  for (auto& [name, value] : quality_values(evaluation.curve.back().valid, bytes_per_token)) {
+    evaluation.values[name] = value;
   }
+}
+
+double quality(const Evaluation& evaluation, const std::string& name) {
+  const auto recorded = evaluation.values.find(name);
+  if (recorded != evaluation.values.end()) return recorded->second;
+  if (!evaluation.curve.empty()) {
+    const auto values = quality_values(evaluation.curve.back().valid, 0.0);
+    if (const auto found = values.find(name); found != values.end()) return found->second;
+  }
+  throw std::logic_error("no " + name + " was recorded of this training of " +
+                         evaluation.candidate + ", and its curve does not determine it");
+}
+
+void set_test_values(Evaluation& evaluation, const Scores& test) {
+  visit_test_sums(test, [&evaluation](const char* name, auto sum) {
+    evaluation.values[name] = static_cast<double>(sum);
+  });
+  evaluation.values["test_nll"] = test.nll / static_cast<double>(test.tokens);
+  evaluation.values["test_perplexity"] = test.perplexity();
+}
+
+Scores test_scores(const Evaluation& evaluation) {
+  const auto recorded = [&evaluation](const char* name) {
+    const auto found = evaluation.values.find(name);
+    return found != evaluation.values.end() ? found->second : kUnknown;
+  };
+  Scores test;
+  visit_test_sums(test, [&recorded](const char* name, auto& sum) {
+    const double value = recorded(name);
+    if constexpr (std::is_floating_point_v<std::remove_reference_t<decltype(sum)>>) {
+      sum = value;
+    } else {
+      sum = std::isnan(value) ? kNotCounted : std::llround(value);
+    }
+  });
+  test.nll = recorded("test_nll") * static_cast<double>(test.tokens);
+  return test;
 }
 
 double Scores::perplexity() const { return perplexity_of(nll, tokens); }
@@ -74,6 +136,7 @@ double Scores::perplexity_without_unknown() const {
   return perplexity_of(nll - pad_nll - unknown_nll, tokens - pad_tokens - unknown_tokens);
 }
 double Scores::accuracy() const {
+  if (correct == kNotCounted) return kUnknown;
   return static_cast<double>(correct) / static_cast<double>(tokens);
 }
 

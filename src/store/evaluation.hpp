@@ -20,8 +20,11 @@ Status parse_status(std::string_view text);
 /// The first replicate of a re-test: far beyond those of any search, so that its seeds are fresh.
 inline constexpr std::int64_t kFirstHeldOutReplicate = 1'000'000;
 
+/// A count that was not recorded; a sum that was not is NaN.
+inline constexpr std::int64_t kNotCounted = -1;
+
 /// Sums over the scored targets of a split, so that any definition of perplexity can be computed
-/// later. nll in nats.
+/// later. nll in nats. What follows from a sum that was not recorded is NaN.
 struct Scores {
   double nll = 0.0;
   std::int64_t tokens = 0;
@@ -70,9 +73,21 @@ struct Evaluation {
 /// Whether an evaluation has a measured quality.
 bool is_usable(const Evaluation& evaluation);
 /// Sets the values that the last point of the curve determines: perplexity, published_perplexity,
-/// accuracy, and bits_per_byte where tokens have bytes.
-/// @param bytes_per_token  of the validation text, 0: it is no text.
+/// accuracy, and bits_per_byte where tokens have bytes and none of the targets is unknown: of an
+/// unknown word a model predicts no byte. Other evaluations have no bits_per_byte.
+/// @param bytes_per_token  of the text that was scored, 0: it is no text.
 void set_quality_values(Evaluation& evaluation, double bytes_per_token);
+/// One of them by its name: as recorded, which for an evaluation that stands for several trainings
+/// is the mean of theirs; where none is recorded, from the last point of the curve.
+/// @throws std::logic_error in words if the evaluation has no such value.
+double quality(const Evaluation& evaluation, const std::string& name);
+
+/// Records the scores of the test split in `values`: test_nll per token, test_perplexity, and each
+/// of the other sums under its name, test_tokens, test_correct, ...
+void set_test_values(Evaluation& evaluation, const Scores& test);
+/// Those scores again; what was not recorded is NaN or kNotCounted: before all sums were recorded,
+/// everything but nll and tokens.
+Scores test_scores(const Evaluation& evaluation);
 
 /// The store's JSON forms of parts of an evaluation.
 void to_json(nlohmann::json& json, const Scores& scores);

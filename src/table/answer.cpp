@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -106,7 +107,9 @@ Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double by
   Means values;
   Means measured;
   for (const auto* evaluation : usable) {
-    for (const auto& [name, value] : evaluation->values) values.add(name, value);
+    auto one = *evaluation;
+    set_quality_values(one, bytes_per_token);  // whatever was recorded of them at the time
+    for (const auto& [name, value] : one.values) values.add(name, value);
     table_format::visit_measured([&](const char* name, const char* /*unit*/) {
       const auto found = evaluation->measured.find(name);
       if (found != evaluation->measured.end()) measured.add(name, found->get<double>());
@@ -114,16 +117,15 @@ Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double by
   }
   values.for_each([&mean](const auto& name, double value) { mean.values[name] = value; });
   measured.for_each([&mean](const auto& name, double value) { mean.measured[name] = value; });
-  set_quality_values(mean, bytes_per_token);
   return mean;
 }
 
 Evaluation scored_on_test(Evaluation evaluation, double bytes_per_token) {
-  const auto nll = evaluation.values.find("test_nll");
-  if (nll == evaluation.values.end() || evaluation.curve.empty()) return evaluation;
-  auto& scores = evaluation.curve.back().valid;
-  scores.nll = nll->second * static_cast<double>(scores.tokens);
+  if (evaluation.curve.empty()) return evaluation;
+  evaluation.curve.back().valid = test_scores(evaluation);
   set_quality_values(evaluation, bytes_per_token);
+  // Absent, it would be looked for.
+  evaluation.values.try_emplace("bits_per_byte", std::numeric_limits<double>::quiet_NaN());
   return evaluation;
 }
 

@@ -19,18 +19,19 @@ std::vector<Evaluation> recorded_replicates(const Table& table, std::int64_t mec
 /// @param bytes_per_token  of the validation text, 0: it is no text.
 Evaluation ended_at(Evaluation evaluation, std::int64_t step, double bytes_per_token);
 
-/// One evaluation in place of several of one mechanism: the scores of the usable ones pooled (sums
-/// over all their targets), so that its nll is their mean and its perplexity their geometric mean;
-/// numbers in `values` and `measured` are means, everything else is the first usable one's. The
-/// first evaluation where none is usable.
+/// One evaluation in place of several of one mechanism: numbers in `values` and `measured` are the
+/// arithmetic means of those of the usable ones, perplexity, accuracy and bits_per_byte like all
+/// others, so that an objective's value is the mean of its values over the replicates, as
+/// everywhere else. The points of its curve are pooled (sums over all their targets), everything
+/// else is the first usable one's. The first evaluation where none is usable.
 /// @param evaluations      at least one.
 /// @param bytes_per_token  of the validation text, 0: it is no text.
 Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double bytes_per_token);
 
-/// The same with the test split's nll per token in place of the validation split's, at the end of
-/// the curve and in `values`: for ground truth, which a search must not see. Without a change where
-/// the test split was not scored; what was not counted there (accuracy, PAD, UNK) stays.
-/// @param bytes_per_token  of the text, 0: it is no text.
+/// The same with the test split's scores in place of the validation split's, at the end of the
+/// curve and in `values`: for ground truth, which a search must not see. What was not recorded of
+/// that split is NaN there (all of it where it was not scored), never the validation split's.
+/// @param bytes_per_token  of the test text, 0: it is no text, or not known.
 Evaluation scored_on_test(Evaluation evaluation, double bytes_per_token);
 
 }  // namespace nas

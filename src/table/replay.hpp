@@ -10,7 +10,7 @@ namespace nas {
 /// What answers a search that trains nothing but looks into a table.
 enum class ReplayMode {
   noisy,   ///< one recorded training, drawn for each mechanism on its own
-  mean,    ///< the mean over all replicates: no noise
+  mean,    ///< the mean of an objective's values over all replicates: no noise
   paired,  ///< one recorded training, the same replicate for all mechanisms
 };
 

@@ -22,7 +22,7 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
                      trainings=TRAININGS, version=1, settings=None,
-                     mode="noisy", names=None, table="fake.nastable"):
+                     mode="noisy", names=None, table="fake.nastable", truth_splits=None):
     """Writes a comparison store.
 
     @param truth, believed  (n, m) lists or arrays, or None.
@@ -32,6 +32,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
     @param settings         of all algorithms.
     @param names            of the candidates.
     @param table            its file.
+    @param truth_splits     by objective; None: not recorded.
     """
     database = sqlite3.connect(path)
     database.executescript("""
@@ -46,6 +47,8 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
             "reference_point": 1.1, "budget": {"trainings": trainings}, "environment": {},
             "table": {"name": "fake", "file": table, "sha256": sha256,
                       "mechanisms": len(truth), "replicates": 5, "mode": mode}}
+    if truth_splits is not None:
+        meta["truth_splits"] = truth_splits
     database.executemany("INSERT INTO meta VALUES (?, ?)",
                          [(key, json.dumps(value)) for key, value in meta.items()])
 

@@ -88,9 +88,10 @@ def write_table(path, cells: dict[tuple[str, int], dict], magic=b"NASTABLE", ver
     """Packs cells as src/table/format.hpp says."""
     mechanisms = sorted({mechanism for mechanism, _ in cells})
     replicates = max(replicate for _, replicate in cells) + 1
+    values = sorted({name for own in cells.values() for name in own["values"]})
     columns: dict[str, list] = {}
     for mechanism, replicate in itertools.product(mechanisms, range(replicates)):
-        for name, value in _numbers(cells.get((mechanism, replicate))):
+        for name, value in _numbers(cells.get((mechanism, replicate)), values):
             columns.setdefault(name, []).append(value)
     words, described = [], []
     for name, column in sorted(columns.items()):
@@ -117,7 +118,7 @@ def write_table(path, cells: dict[tuple[str, int], dict], magic=b"NASTABLE", ver
                      + hashlib.sha256(checked).hexdigest().encode() + checked)
 
 
-def _numbers(own: dict | None):
+def _numbers(own: dict | None, values: list[str]):
     """All columns of a cell, those of its curve point by point."""
     curve = own["curve"] if own else []
     yield "status", schema(None).statuses.index(own["status"]) if own else tables.MISSING
@@ -134,7 +135,7 @@ def _numbers(own: dict | None):
             yield f"valid.{name}", 0.0
         for name in ("pad_tokens", "unknown_tokens", "batches"):
             yield f"valid.{name}", 0
-    for name in ("perplexity", "accuracy", "test_perplexity", "test_nll"):
+    for name in values:
         yield f"values.{name}", own["values"].get(name, np.nan) if own else np.nan
     for name in MEASURED:
         yield name, float(own["measured"][name]) if own else np.nan

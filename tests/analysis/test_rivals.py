@@ -110,7 +110,7 @@ class Asking(Rivals):
         name = self.study().table.mechanisms[3]
         values = [self.cells[name, seed]["values"]["perplexity"] for seed in range(3)]
         mean = rivals.Oracle(self.study(mode="mean"), 7)(genotype(name))[0]
-        self.assertAlmostEqual(mean, np.exp(np.mean(np.log(values))))
+        self.assertAlmostEqual(mean, np.mean(values), msg="of values, as everywhere else")
         paired = rivals.Oracle(self.study(mode="paired"), 7)(genotype(name))[0]
         self.assertAlmostEqual(paired, values[replay.replay_order(7, "", 3)[0]])
 
@@ -134,6 +134,18 @@ class Asking(Rivals):
         self.assertAlmostEqual(study.believed[0, 0],
                                np.mean([own["perplexity"] for own in values]))
         self.assertEqual(study.truth[:, 1].tolist(), study.believed[:, 1].tolist())
+        self.assertEqual([one.split for one in study.goals], ["test", None])
+
+    def test_truth_of_accuracy_is_of_the_test_split_where_its_sums_are_recorded(self):
+        study = self.study(names=("accuracy",))
+        self.assertEqual(study.goals[0].split, "validation")
+        self.assertEqual(study.truth.tolist(), study.believed.tolist())
+        for own in self.cells.values():
+            own["values"].update(test_correct=400.0, test_tokens=800.0)
+        study = self.study(names=("accuracy",))
+        self.assertEqual(study.goals[0].split, "test")
+        np.testing.assert_allclose(study.truth, -0.5)
+        np.testing.assert_allclose(study.believed, -0.3)
 
     def test_failures_are_far_beyond_the_worst(self):
         name = functions(SPACE)[0]

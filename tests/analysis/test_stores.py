@@ -57,6 +57,13 @@ class Comparisons(Stores):
         self.assertEqual(search.truth.tolist(), [[103.0], [100.0]])
         self.assertEqual(search.labels[search.candidates[0]], "mechanism 2")
 
+    def test_what_is_not_judged_on_the_test_split_is_said(self):
+        file = self.comparison(truth_splits={"perplexity": "test"})
+        self.assertEqual(stores.load([file]).remarks, [])
+        file = self.comparison("other.sqlite", truth_splits={"perplexity": "validation"})
+        remark, = stores.load([file]).remarks
+        self.assertIn("perplexity judged on the validation split", remark)
+
     def test_scaled_by_ranges_and_senses(self):
         read = stores.load([self.comparison(
             objectives=[PERPLEXITY, ACCURACY], truth=[[90.0, -1.0]] * 3, believed=None,

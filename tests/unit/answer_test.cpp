@@ -30,7 +30,8 @@ TEST(Answer, TheReplicatesThatAreThere) {
 }
 
 TEST(Answer, AnEarlierEndIsThatPointOfTheCurve) {
-  const auto whole = small_evaluation(kDot, 0);
+  auto whole = small_evaluation(kDot, 0);
+  for (auto& point : whole.curve) point.valid.unknown_tokens = 0;
   const auto early = ended_at(whole, 20, 5.5);
   ASSERT_EQ(early.curve.size(), 2U);
   const auto& valid = whole.curve[1].valid;
@@ -58,20 +59,19 @@ TEST(Answer, WhatDivergedLaterWasUsableBefore) {
   EXPECT_EQ(ended_at(diverged, 10, 0.0).status, Status::diverged);
 }
 
-TEST(Answer, AMeanPoolsTheUsableReplicates) {
+TEST(Answer, AMeanIsThatOfTheValuesOfUsableReplicates) {
   auto failed = small_evaluation(kDot, 2);
   failed.status = Status::diverged;
   const auto a = small_evaluation(kDot, 0);
   const auto b = small_evaluation(kDot, 1);
   const auto mean = mean_evaluation({failed, a, b}, 0.0);
   EXPECT_EQ(mean.status, Status::ok);
-  ASSERT_EQ(mean.curve.size(), 3U);
-  const auto nll = [](const Evaluation& e) { return std::log(e.curve.back().valid.perplexity()); };
-  EXPECT_NEAR(nll(mean), (nll(a) + nll(b)) / 2.0, 1e-12);
-  EXPECT_EQ(mean.curve.back().valid.tokens, 2000);
-  EXPECT_EQ(mean.curve.back().valid.correct,
-            a.curve.back().valid.correct + b.curve.back().valid.correct);
-  EXPECT_DOUBLE_EQ(mean.values.at("perplexity"), std::exp(nll(mean)));
+  const auto perplexity = [](const Evaluation& e) { return e.curve.back().valid.perplexity(); };
+  EXPECT_DOUBLE_EQ(mean.values.at("perplexity"), (perplexity(a) + perplexity(b)) / 2.0);
+  EXPECT_DOUBLE_EQ(
+      mean.values.at("published_perplexity"),
+      (a.curve.back().valid.published_perplexity() + b.curve.back().valid.published_perplexity()) /
+          2.0);
   EXPECT_DOUBLE_EQ(mean.values.at("test_nll"),
                    (a.values.at("test_nll") + b.values.at("test_nll")) / 2.0);
   EXPECT_DOUBLE_EQ(mean.measured.at("cpu_seconds"), (a.measured.at("cpu_seconds").get<double>() +
@@ -80,16 +80,71 @@ TEST(Answer, AMeanPoolsTheUsableReplicates) {
   EXPECT_EQ(mean_evaluation({failed}, 0.0).status, Status::diverged);
 }
 
+TEST(Answer, TheCurveOfAMeanIsPooled) {
+  const auto a = small_evaluation(kDot, 0);
+  const auto b = small_evaluation(kDot, 1);
+  const auto mean = mean_evaluation({a, b}, 0.0);
+  ASSERT_EQ(mean.curve.size(), 3U);
+  EXPECT_DOUBLE_EQ(mean.curve.back().valid.nll,
+                   a.curve.back().valid.nll + b.curve.back().valid.nll);
+  EXPECT_EQ(mean.curve.back().valid.tokens, 2000);
+  EXPECT_EQ(mean.curve.back().valid.correct,
+            a.curve.back().valid.correct + b.curve.back().valid.correct);
+}
+
+TEST(Answer, EverySumOfTheTestSplitIsRecorded) {
+  const Scores scores{.nll = 2500.5,
+                      .tokens = 1000,
+                      .correct = 321,
+                      .pad_nll = 3.25,
+                      .pad_tokens = 4,
+                      .unknown_nll = 5.5,
+                      .unknown_tokens = 6,
+                      .batch_mean_nll = 20.25,
+                      .batches = 8};
+  Evaluation evaluation;
+  set_test_values(evaluation, scores);
+  EXPECT_EQ(nlohmann::json(test_scores(evaluation)), nlohmann::json(scores));
+  EXPECT_DOUBLE_EQ(evaluation.values.at("test_nll"), 2.5005);
+  EXPECT_DOUBLE_EQ(evaluation.values.at("test_perplexity"), std::exp(2.5005));
+  for (const auto& [name, value] : evaluation.values) EXPECT_TRUE(name.starts_with("test_"));
+}
+
 TEST(Answer, GroundTruthIsTheTestSplits) {
-  const auto whole = small_evaluation(kDot, 0);
+  const auto whole = testing::fully_tested(small_evaluation(kDot, 0));
+  const auto scores = test_scores(whole);
   const auto test = scored_on_test(whole, 5.5);
-  EXPECT_NEAR(test.curve.back().valid.perplexity(), whole.values.at("test_perplexity"), 1e-9);
+  EXPECT_EQ(nlohmann::json(test.curve.back().valid), nlohmann::json(scores));
+  EXPECT_EQ(test.values.at("perplexity"), scores.perplexity());
+  EXPECT_EQ(test.values.at("accuracy"), scores.accuracy());
+  EXPECT_EQ(test.values.at("published_perplexity"), scores.published_perplexity());
   EXPECT_NEAR(test.values.at("bits_per_byte"),
               whole.values.at("test_nll") / std::numbers::ln2 / 5.5, 1e-12);
-  EXPECT_EQ(test.curve.back().valid.accuracy(), whole.curve.back().valid.accuracy());
-  auto unscored = whole;
+  EXPECT_NE(test.values.at("accuracy"), whole.curve.back().valid.accuracy());
+}
+
+TEST(Answer, WhatTheTestSplitDidNotRecordIsNeverTheValidationSplits) {
+  const auto old = small_evaluation(kDot, 0);
+  const auto test = scored_on_test(old, 5.5);
+  EXPECT_NEAR(test.values.at("perplexity"), old.values.at("test_perplexity"), 1e-9);
+  for (const auto* name : {"accuracy", "published_perplexity", "bits_per_byte"}) {
+    EXPECT_TRUE(std::isnan(quality(test, name))) << name;
+  }
+  auto unscored = old;
   unscored.values.erase("test_nll");
-  EXPECT_EQ(canonical_json(scored_on_test(unscored, 5.5)), canonical_json(unscored));
+  EXPECT_TRUE(std::isnan(scored_on_test(unscored, 5.5).values.at("perplexity")));
+  EXPECT_TRUE(std::isnan(scored_on_test(unscored, 5.5).curve.back().valid.accuracy()));
+}
+
+TEST(Answer, UnknownWordsHaveNoBitsPerByte) {
+  auto whole = testing::fully_tested(small_evaluation(kDot, 0));
+  set_quality_values(whole, 5.5);
+  EXPECT_FALSE(whole.values.contains("bits_per_byte")) << "10 of its targets are unknown";
+  whole.curve.back().valid.unknown_tokens = 0;
+  set_quality_values(whole, 5.5);
+  EXPECT_DOUBLE_EQ(whole.values.at("bits_per_byte"),
+                   std::log2(whole.values.at("perplexity")) / 5.5);
+  EXPECT_DOUBLE_EQ(quality(whole, "bits_per_byte"), whole.values.at("bits_per_byte"));
 }
 
 }  // namespace

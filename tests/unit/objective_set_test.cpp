@@ -280,6 +280,24 @@ TEST(Ranges, WhatIsUnavailableIsRefusedWithTheReason) {
             }),
             "objectives: bits_per_byte is unavailable: the corpus mqar is no text, its tokens have "
             "no bytes");
+  const nlohmann::json unknown_words{{"bytes_per_token", 5.0},
+                                     {"unigram_perplexity", 500.0},
+                                     {"valid_targets", 8000},
+                                     {"valid_unknown_targets", 410}};
+  const std::string why =
+      "objectives: bits_per_byte is unavailable: 5.1 % of the validation targets are <unk> (410), "
+      "whose bytes no model predicts, so that the smallest vocabulary would win; take data.unit = "
+      "byte, a vocabulary that covers the validation text, or perplexity at one vocabulary";
+  EXPECT_EQ(error_of([&] { set_expected_ranges(set, SearchSpace(), Widths(), unknown_words); }),
+            why);
+  ObjectiveSet constrained{.objectives = {chosen("perplexity")},
+                           .constraints = {{.quantity = chosen("bits_per_byte"), .bound = 2.0}}};
+  EXPECT_EQ(
+      error_of([&] { set_expected_ranges(constrained, SearchSpace(), Widths(), unknown_words); }),
+      why);
+  auto covered = unknown_words;
+  covered["valid_unknown_targets"] = 0;
+  EXPECT_EQ(error_of([&] { set_expected_ranges(set, SearchSpace(), Widths(), covered); }), "");
 }
 
 }  // namespace

@@ -127,6 +127,19 @@ TEST_F(PackTest, RunsOfSeveralMachinesAreOneTable) {
   EXPECT_EQ(merged.facts().at("sources").at(0).at("cells"), 26);
 }
 
+TEST_F(PackTest, AFactThatOneRunDoesNotKnowContradictsNothing) {
+  const auto cells = small_cells();
+  auto facts = small_facts();
+  facts["test_bytes_per_token"] = 5.25;
+  const auto older = store("older", {cells.begin(), cells.begin() + 20});
+  const auto newer = store("newer", {cells.begin() + 10, cells.end()}, facts);
+  EXPECT_EQ(table({older, newer}).facts().at("test_bytes_per_token"), 5.25);
+  EXPECT_EQ(table({newer, older}).facts().at("test_bytes_per_token"), 5.25);
+  facts["test_bytes_per_token"] = 5.5;
+  EXPECT_EQ(refusal({newer, older, store("other", cells, facts)}),
+            "these runs are no one table, they differ in\n  test_bytes_per_token: 5.25 -> 5.5");
+}
+
 TEST_F(PackTest, RunsThatDifferAreRefusedWithEveryKey) {
   const auto a = store("a", small_cells());
   auto facts = small_facts();

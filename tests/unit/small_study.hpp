@@ -39,8 +39,7 @@ inline ObjectiveSet small_objectives(bool several = false) {
        .key = "perplexity",
        .settings = {},
        .objective = {.unit = "1",
-                     .trained =
-                         [](const Evaluation& e) { return e.curve.back().valid.perplexity(); }},
+                     .trained = [](const Evaluation& e) { return quality(e, "perplexity"); }},
        .range = Range{.best = 10.0, .worst = 20.0}});
   if (!several) return set;
   set.objectives.push_back(

@@ -67,14 +67,14 @@ TEST(StudyTable, ACellAnswersAsItsEvaluationWould) {
 
 TEST(StudyTable, UnderMeanOneCellStandsForAll) {
   const auto study = small_study(ReplayMode::mean);
-  double nll = 0.0;
+  double perplexity = 0.0;
   double seconds = 0.0;
   for (std::int64_t replicate = 0; replicate < 3; ++replicate) {
     const auto evaluation = small_evaluation(study.table().mechanism(5), replicate);
-    nll += evaluation.curve.back().valid.nll / 1000.0 / 3.0;
+    perplexity += evaluation.curve.back().valid.perplexity() / 3.0;
     seconds += evaluation.measured.at("cpu_seconds").get<double>() / 3.0;
   }
-  EXPECT_NEAR(study.cell(5, 0).fitness.front(), std::exp(nll), 1e-9);
+  EXPECT_NEAR(study.cell(5, 0).fitness.front(), perplexity, 1e-9);
   EXPECT_EQ(&study.cell(5, 2), &study.cell(5, 0));
   EXPECT_NEAR(study.cell(5, 0).seconds, seconds, 1e-9);
 }

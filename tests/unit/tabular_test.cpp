@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/experiment.hpp"
+#include "cli/ranges.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
@@ -190,11 +191,33 @@ TEST_F(TabularTest, TheMeanHasNoNoise) {
   const auto first = ask(*problem, kDot, 0);
   EXPECT_EQ(canonical_json(first), canonical_json(ask(*problem, kDot, 1)));
   const Table table(file_);
-  double nll = 0.0;
+  double perplexity = 0.0;
   for (const auto& recorded : recorded_replicates(table, *table.find(kDot))) {
-    nll += std::log(recorded.curve.back().valid.perplexity()) / 3.0;
+    perplexity += recorded.curve.back().valid.perplexity() / 3.0;
   }
-  EXPECT_NEAR(first.curve.back().valid.perplexity(), std::exp(nll), 1e-9);
+  EXPECT_DOUBLE_EQ(first.values.at("perplexity"), perplexity);
+}
+
+/// What the mode `mean` answers, what several replicates answer together, and what ground truth is
+/// made of: one mean.
+TEST_F(TabularTest, TheMeanOfAnObjectiveIsOneEverywhere) {
+  auto cells = testing::small_cells();
+  for (auto& cell : cells) {  // of the test split, the validation split's scores
+    set_test_values(cell, cell.curve.back().valid);
+  }
+  write(cells);
+  objectives_ = chosen_objectives({"perplexity", "published_perplexity", "accuracy"});
+  const auto answer = ask(*make("mean"), kDot, 0);
+  const auto mean = objectives_.fitness(std::vector<const Evaluation*>{&answer});
+  std::vector<Evaluation> replicates;
+  for (Integer n = 0; n < 3; ++n) replicates.push_back(ask(*make("noisy"), kDot, n));
+  const auto together = objectives_.fitness(
+      std::vector<const Evaluation*>{&replicates[0], &replicates[1], &replicates[2]});
+  const auto truth = make("noisy")->truth().values.at(kDot);
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    EXPECT_NEAR(mean[i], together[i], 1e-12);
+    EXPECT_NEAR(mean[i], truth[i], 1e-12);
+  }
 }
 
 TEST_F(TabularTest, IdentityIsAllThatDecidesAnAnswer) {
@@ -287,22 +310,120 @@ TEST_F(TabularTest, ConstraintsReject) {
   const auto answer = ask(*make(), kDot, 0);
   EXPECT_EQ(answer.status, Status::rejected);
   EXPECT_THAT(answer.reason, HasSubstr("must be <= 1"));
-  EXPECT_EQ(make()->truth().at(kDot).at(0), objectives_.failure().front());
+  EXPECT_EQ(make()->truth().values.at(kDot).at(0), objectives_.failure().front());
 }
 
 TEST_F(TabularTest, TruthIsTheMeanOnTheTestSplit) {
   objectives_ = chosen_objectives({"perplexity", "parameters", "latency"});
   const auto problem = make("noisy", 10);
-  const auto truth = problem->truth();
+  const auto truth = problem->truth().values;
   EXPECT_EQ(truth.size(), 12U);
   double perplexity = 0.0;
   for (Integer r = 0; r < 3; ++r) {
     perplexity += testing::small_evaluation(kDot, r).values.at("test_perplexity") / 3.0;
   }
-  EXPECT_NEAR(truth.at(kDot).at(0).get<double>(), perplexity, 1e-9);
+  EXPECT_NEAR(truth.at(kDot).at(0), perplexity, 1e-9);
   EXPECT_EQ(truth.at(kDot).at(1),
             static_cast<double>(num_parameters(problem->subject(kDot)->architecture)));
   EXPECT_EQ(truth.at(kDot).at(2), 1.1);
+}
+
+TEST_F(TabularTest, TruthOfEveryScoreIsOfTheTestSplit) {
+  auto cells = testing::small_cells();
+  for (auto& cell : cells) cell = testing::fully_tested(cell);
+  auto content = testing::small_content(cells);
+  content.facts["test_bytes_per_token"] = 4.0;
+  write_table(content, file_);
+  objectives_ = chosen_objectives({"accuracy", "published_perplexity", "bits_per_byte", "seed_sd",
+                                   "divergence_rate", "train_seconds", "parameters"});
+  const auto truth = make()->truth();
+  EXPECT_EQ(truth.splits, (std::map<std::string, std::string>{{"accuracy", "test"},
+                                                              {"published_perplexity", "test"},
+                                                              {"bits_per_byte", "test"},
+                                                              {"seed_sd", "test"}}))
+      << "the others have no split";
+  double accuracy = 0.0;
+  double published = 0.0;
+  double bits = 0.0;
+  for (const auto& cell : cells) {
+    if (cell.candidate != kDot) continue;
+    const auto test = test_scores(cell);
+    accuracy += test.accuracy() / 3.0;
+    published += test.published_perplexity() / 3.0;
+    bits += std::log2(test.perplexity()) / 4.0 / 3.0;
+  }
+  EXPECT_NEAR(truth.values.at(kDot).at(0), -accuracy, 1e-12);
+  EXPECT_NEAR(truth.values.at(kDot).at(1), published, 1e-9);
+  EXPECT_NEAR(truth.values.at(kDot).at(2), bits, 1e-12);
+}
+
+TEST_F(TabularTest, TruthThatTheTableLacksIsTheValidationSplitsAndSaysSo) {
+  objectives_ = chosen_objectives({"perplexity", "accuracy"});
+  const auto truth = make()->truth();
+  EXPECT_EQ(truth.splits, (std::map<std::string, std::string>{{"perplexity", "test"},
+                                                              {"accuracy", "validation"}}));
+  double accuracy = 0.0;
+  for (Integer r = 0; r < 3; ++r) {
+    accuracy += testing::small_evaluation(kDot, r).curve.back().valid.accuracy() / 3.0;
+  }
+  EXPECT_NEAR(truth.values.at(kDot).at(1), -accuracy, 1e-12);
+  auto cells = testing::small_cells();
+  cells[7].values.erase("test_nll");
+  write(cells);
+  EXPECT_EQ(make()->truth().splits.at("perplexity"), "validation")
+      << "one training without it, and no two splits may be ranked together";
+}
+
+/// By the means over replicates: single trainings are lucky.
+TEST_F(TabularTest, WhatBreaksAConstraintOnTrainedQuantitiesIsNoTruth) {
+  auto cells = testing::small_cells();
+  for (auto& cell : cells) cell = testing::fully_tested(cell);
+  write(cells);
+  std::map<std::string, double> accuracies;
+  std::vector<double> sorted;
+  for (const auto& cell : cells) {
+    accuracies[cell.candidate] += test_scores(cell).accuracy() / 3.0;
+  }
+  for (const auto& [name, accuracy] : accuracies) sorted.push_back(accuracy);
+  std::sort(sorted.begin(), sorted.end());
+  const double bound = (sorted[5] + sorted[6]) / 2.0;
+  objectives_.constraints.push_back(
+      {.quantity = chosen("accuracy"), .at_most = true, .bound = bound});
+  const auto truth = make()->truth();
+  EXPECT_EQ(truth.splits.at("accuracy"), "test");
+  for (const auto& [name, accuracy] : accuracies) {
+    EXPECT_EQ(truth.values.at(name) == objectives_.failure(), accuracy > bound) << name;
+  }
+}
+
+TEST_F(TabularTest, AConstraintOnWhatTheTestSplitLacksIsJudgedOnTheValidationSplit) {
+  std::map<std::string, double> accuracies;
+  for (const auto& cell : testing::small_cells()) {
+    accuracies[cell.candidate] += cell.curve.back().valid.accuracy() / 3.0;
+  }
+  const double bound = accuracies.at(kDot);
+  objectives_.constraints.push_back(
+      {.quantity = chosen("accuracy"), .at_most = true, .bound = bound + 1e-9});
+  const auto truth = make()->truth();
+  EXPECT_EQ(truth.splits, (std::map<std::string, std::string>{{"perplexity", "test"},
+                                                              {"accuracy", "validation"}}));
+  std::size_t rejected = 0;
+  for (const auto& [name, accuracy] : accuracies) {
+    const bool breaks = truth.values.at(name) == objectives_.failure();
+    EXPECT_EQ(breaks, accuracy > bound + 1e-9) << name;
+    rejected += breaks ? 1 : 0;
+  }
+  EXPECT_GT(rejected, 0U);
+  EXPECT_LT(rejected, accuracies.size());
+}
+
+TEST_F(TabularTest, UnknownWordsOfATableRefuseBitsPerByte) {
+  objectives_ = chosen_objectives({"bits_per_byte"});
+  const auto problem = make();
+  EXPECT_THAT([&] { set_expected_ranges(objectives_, space(), *problem, problem->facts()); },
+              ::testing::ThrowsMessage<InputError>(
+                  HasSubstr("objectives: bits_per_byte is unavailable: 1 % of the validation "
+                            "targets are <unk> (10)")));
 }
 
 TEST_F(TabularTest, FactsAreThoseOfTheTrainings) {

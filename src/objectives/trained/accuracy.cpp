@@ -6,8 +6,7 @@ namespace {
 Objective accuracy(const Parameters& /*settings*/) {
   return {.unit = "1",
           .maximise = true,
-          .trained =
-              [](const Evaluation& evaluation) { return evaluation.curve.back().valid.accuracy(); },
+          .trained = [](const Evaluation& evaluation) { return quality(evaluation, "accuracy"); },
           .range =
               [](const nlohmann::json& /*facts*/) {
                 return std::optional<Range>({.best = 1.0, .worst = 0.0});

@@ -5,11 +5,9 @@ namespace {
 
 /// exp(nll / tokens) at the end of the curve: every validation token weighs the same.
 Objective perplexity(const Parameters& /*settings*/) {
-  return {
-      .unit = "1",
-      .trained =
-          [](const Evaluation& evaluation) { return evaluation.curve.back().valid.perplexity(); },
-      .range = expected_perplexity};
+  return {.unit = "1",
+          .trained = [](const Evaluation& evaluation) { return quality(evaluation, "perplexity"); },
+          .range = expected_perplexity};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "perplexity",

@@ -6,12 +6,11 @@ namespace {
 /// exp of the mean of batch means, as the published EvoAttention code counts it: a small last batch
 /// weighs as much as a full one.
 Objective published_perplexity(const Parameters& /*settings*/) {
-  return {.unit = "1",
-          .trained =
-              [](const Evaluation& evaluation) {
-                return evaluation.curve.back().valid.published_perplexity();
-              },
-          .range = expected_perplexity};
+  return {
+      .unit = "1",
+      .trained =
+          [](const Evaluation& evaluation) { return quality(evaluation, "published_perplexity"); },
+      .range = expected_perplexity};
 }
 
 NAS_REGISTER_OBJECTIVE(

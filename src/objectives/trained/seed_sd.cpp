@@ -14,7 +14,7 @@ double standard_deviation(Objective::Evaluations evaluations) {
   double sum = 0.0;
   for (const auto* evaluation : evaluations) {
     if (!is_usable(*evaluation)) continue;
-    values.push_back(std::log(evaluation->curve.back().valid.perplexity()));
+    values.push_back(std::log(quality(*evaluation, "perplexity")));
     sum += values.back();
   }
   if (values.size() < 2) return std::numeric_limits<double>::infinity();
