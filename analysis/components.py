@@ -591,6 +591,8 @@ def noise_section(study: Study) -> pages.Section:
                  f"{found.growth:.2f}"],
                 [f"difference of two means of {found.seeds} paired seeds: standard error",
                  number(found.paired * np.sqrt(2 / found.seeds))]]
+        rows.append(["the best single training",
+                     f"{study.goal.natural(float(np.nanmin(study.values))):.3f}"])
         if agreement := noise.agreement_among_best(study.values):
             rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for each",
                          ", ".join(f"{value:.2f}" for value in agreement)])

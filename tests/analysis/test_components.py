@@ -435,6 +435,12 @@ class Program(unittest.TestCase):
         self.assertIn(f"{first[0]}, replicate 0: diverged", self.written("components.html"))
         self.assertEqual(len(self.rows("share")), 7)
 
+    def test_the_best_training_is_said(self):
+        cells = self.cells()
+        least = min(own["values"]["test_nll"] for own in cells.values())
+        self.assertEqual(self.run_program(self.table(cells), "--objective", "nll")[0], 0)
+        self.assertIn(f"| the best single training | {least:.3f} |", self.written())
+
     def test_one_replicate_tests_nothing(self):
         self.assertEqual(self.run_program(self.table(self.cells(seeds=1))), (0, ""))
         self.assertIn("There is one value of each mechanism: nothing can be tested",

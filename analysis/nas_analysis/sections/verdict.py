@@ -36,9 +36,9 @@ def section(run: Run) -> Section:
 
 def _running(run: Run) -> str:
     """How far a search has come that has not ended; an empty text for one that has."""
-    if run.meta.get("ended_by"):
+    if run.ended:
         return ""
-    planned = run.meta.get("planned_asks") or 0
+    planned = run.planned_asks
     trainings = int((run.config.get("budget") or {}).get("evaluations") or 0)
     if planned:
         done = f"{len(run.asks):,} of {planned:,} asks"
