@@ -9,7 +9,8 @@ def open_read_only(file: str | pathlib.Path) -> sqlite3.Connection:
     """A store as it is.
 
     One that nobody writes has no -wal file: it is opened as immutable, which leaves no file beside it
-    and needs no permission to write in its folder.
+    and needs no permission to write in its folder. Of one that is being written, all queries see the
+    same moment.
 
     @throws sqlite3.DatabaseError  where the file is none of SQLite's.
     """
@@ -19,6 +20,7 @@ def open_read_only(file: str | pathlib.Path) -> sqlite3.Connection:
         connection = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
         try:
             connection.execute("PRAGMA schema_version")
+            connection.execute("BEGIN")
             return connection
         except sqlite3.DatabaseError as error:
             connection.close()

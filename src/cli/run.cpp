@@ -207,6 +207,10 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   store.set_meta("config", experiment.resolved);
   store.set_meta("facts", setup->facts);
   store.set_meta("environment", environment_json(setup->facts));
+  store.set_meta("ended_by", nullptr);  // it is running
+  store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
+                                     ? nlohmann::json(rehearsal.asked)
+                                     : nullptr);
 
   std::optional<ElapsedSeconds> elapsed(std::in_place, store);
   const double seconds = experiment.budget.get<double>("seconds");
@@ -239,8 +243,16 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   auto evaluator_settings = evaluator_options(experiment);
   evaluator_settings.workers = problem->num_workers();
   const bool show_each = problem->expensive();
+  auto labels = store.meta("labels").value_or(nlohmann::json::object());
   evaluator_settings.on_progress = [&](const Progress& progress) {
-    if (show_each) display->update(progress);
+    if (show_each) {
+      if (const auto* evaluation = progress.evaluation;
+          evaluation != nullptr && !labels.contains(evaluation->candidate)) {
+        labels[evaluation->candidate] = problem->label(evaluation->candidate);
+        store.set_meta("labels", labels);
+      }
+      display->update(progress);
+    }
     if (progress.kind == Progress::Kind::batch_finished) elapsed->save_sometimes();
   };
   const auto evaluator = std::make_shared<RecordingEvaluator>(

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "genotype/search_space.hpp"
 #include "store/evaluation.hpp"
@@ -21,6 +23,13 @@ struct Task {
 struct Assignment {
   const Task& task;
   Evaluation& evaluation;
+};
+
+/// How far the training runs of an array are.
+struct Advance {
+  std::int64_t step = 0;   ///< taken so far
+  std::int64_t steps = 0;  ///< of a whole training run
+  double loss = 0.0;       ///< training loss of late, mean over the array; NaN: not known yet
 };
 
 /// What is evaluated, and how. The seam between search (which knows genotypes and evaluations) and
@@ -61,6 +70,19 @@ class Measurement {
   virtual void measure_array(std::span<const Assignment> array) {
     for (const auto& [task, evaluation] : array) measure(task, evaluation);
   }
+
+  using Listener = std::function<void(std::span<const Assignment> array, const Advance& advance)>;
+  /// Who is told, about once a second and from the threads that measure, how far they are; empty:
+  /// nobody.
+  void set_listener(Listener listener) { listener_ = std::move(listener); }
+
+ protected:
+  void tell(std::span<const Assignment> array, const Advance& advance) const {
+    if (listener_) listener_(array, advance);
+  }
+
+ private:
+  Listener listener_;
 };
 
 /// The unit of work that measures a candidate (canonical name) at a replicate.

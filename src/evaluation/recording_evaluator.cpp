@@ -63,15 +63,21 @@ struct RecordingEvaluator::State {
   std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
   std::map<std::string, std::size_t> racer_by_candidate{};
   std::mutex progress_mutex{};
+  struct Pending;
+  std::vector<Pending> pending{};  ///< asks of the batch that is being answered
+  std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
 
-  void report(Progress::Kind kind, const Evaluation* evaluation = nullptr) {
+  void report(Progress::Kind kind, const Evaluation* evaluation = nullptr,
+              const Evaluation* last = nullptr, const Advance& advance = {}) {
     if (!options.on_progress) return;
     options.on_progress({.kind = kind,
                          .batch = batches,
                          .asked = asked,
                          .trained = trained,
                          .reused = reused,
-                         .evaluation = evaluation});
+                         .evaluation = evaluation,
+                         .last = last,
+                         .advance = advance});
   }
 
   [[nodiscard]] bool over_train_seconds() const {
@@ -86,9 +92,11 @@ struct RecordingEvaluator::State {
   }
   void spend_evaluations() { spent = std::to_string(options.budget.evaluations) + " evaluations"; }
 
-  struct Pending;
-  std::vector<Pending> assign(const std::vector<Genotype>& batch, std::vector<Task>& tasks);
-  void race(std::vector<Pending>& batch);
+  std::vector<Task> assign(const std::vector<Genotype>& batch);
+  void race();
+  void preview();
+  [[nodiscard]] bool is_answered(const Pending& ask) const;
+  [[nodiscard]] Ask record(const Pending& ask, std::vector<double> fitness) const;
   void run_round(const std::vector<std::size_t>& round);
   std::size_t enter(const std::string& candidate);
   [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
@@ -102,6 +110,8 @@ struct RecordingEvaluator::State {
 
 /// An ask whose evaluations are decided, but perhaps not there yet.
 struct RecordingEvaluator::State::Pending {
+  std::int64_t number;
+  std::string genotype;
   std::string candidate;
   std::vector<std::string> ids;
   bool reused;
@@ -109,10 +119,11 @@ struct RecordingEvaluator::State::Pending {
 };
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
-/// @param tasks  receives those that this run has not asked for before.
-std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assign(
-    const std::vector<Genotype>& batch, std::vector<Task>& tasks) {
-  std::vector<Pending> pending;
+/// @return those that this run has not asked for before.
+std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>& batch) {
+  std::vector<Task> tasks;
+  pending.clear();
+  shown.clear();
   std::int64_t newcomers = 0;
   for (const auto& genotype : batch) {
     const auto candidate = measurement->canonical(genotype);
@@ -134,13 +145,43 @@ std::vector<RecordingEvaluator::State::Pending> RecordingEvaluator::State::assig
     }
     const bool reuse = answering.num_fresh() == 0;
     pending.push_back(
-        {.candidate = candidate,
+        {.number = asked + static_cast<std::int64_t>(pending.size()),
+         .genotype = to_text(genotype),
+         .candidate = candidate,
          .ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering.first), ids.end()},
          .reused = reuse,
          .earlier_asks = times_asked[candidate]++});
     if (reuse) ++reused;
   }
-  return pending;
+  return tasks;
+}
+
+bool RecordingEvaluator::State::is_answered(const Pending& ask) const {
+  return std::all_of(ask.ids.begin(), ask.ids.end(), [this](const auto& id) { return there(id); });
+}
+
+Ask RecordingEvaluator::State::record(const Pending& ask, std::vector<double> fitness) const {
+  return {.number = ask.number,
+          .batch = batches,
+          .genotype = ask.genotype,
+          .evaluations = ask.ids,
+          .reused = ask.reused,
+          .fitness = std::move(fitness)};
+}
+
+/// Records the asks of the batch whose evaluations are all there, so that who reads the store while
+/// the others are measured sees them. Races may still change their answers.
+void RecordingEvaluator::State::preview() {
+  if (!measurement->expensive()) return;
+  std::vector<Ask> asks;
+  for (const auto& ask : pending) {
+    if (!shown.contains(ask.number) && is_answered(ask)) {
+      asks.push_back(record(ask, fitness(ask.ids)));
+    }
+  }
+  if (asks.empty()) return;
+  store.preview_asks(asks);
+  for (const auto& ask : asks) shown.insert(ask.number);
 }
 
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
@@ -164,7 +205,9 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
       unknown.push_back(std::move(task));
     }
   }
-  if (!unknown.empty()) measure_all(unknown);
+  if (unknown.empty()) return;
+  preview();
+  measure_all(unknown);
 }
 
 namespace {
@@ -182,11 +225,28 @@ Evaluation begun(const Task& task) {
 
 }  // namespace
 
+namespace {
+
+/// Listens to a measurement while it lives.
+class Hearing {
+ public:
+  Hearing(Measurement& measurement, Measurement::Listener listener) : measurement_(measurement) {
+    measurement_.set_listener(std::move(listener));
+  }
+  ~Hearing() { measurement_.set_listener({}); }
+  Hearing(const Hearing&) = delete;
+  Hearing& operator=(const Hearing&) = delete;
+
+ private:
+  Measurement& measurement_;
+};
+
+}  // namespace
+
 /// Screens one task after the other, then measures the remaining ones, the longest first. What was
 /// screened out or measured is known afterwards, and stored.
 void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   std::vector<Evaluation> evaluations(tasks.size());
-  std::set<const Evaluation*> finished;
   const auto begin = [this](std::span<const Assignment> array) {
     const std::lock_guard lock(progress_mutex);
     if (over_train_seconds()) return false;
@@ -203,11 +263,12 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
     }
     const std::lock_guard lock(progress_mutex);
     for (const auto& member : array) {
-      finished.insert(&member.evaluation);
+      known.emplace(member.task.id, member.evaluation);
       ++trained;
       charge(member.evaluation);
       report(Progress::Kind::evaluation_finished, &member.evaluation);
     }
+    preview();
   };
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -228,23 +289,26 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   std::vector<Assignment> assignments;
   for (const auto i : order) assignments.push_back({tasks[i], evaluations[i]});
+  const Hearing hearing(*measurement,
+                        [this](std::span<const Assignment> array, const Advance& advance) {
+                          const std::lock_guard lock(progress_mutex);
+                          report(Progress::Kind::evaluation_advanced, &array.front().evaluation,
+                                 &array.back().evaluation, advance);
+                        });
   const auto ended_by = measure_on_workers(*measurement, assignments, options.workers,
                                            {.begin = begin, .finish = finish});
 
-  std::vector<Evaluation> cheap;
-  for (auto& evaluation : evaluations) {
-    if (!finished.contains(&evaluation)) continue;
-    if (!measurement->expensive()) cheap.push_back(evaluation);
-    known.emplace(evaluation.id, std::move(evaluation));
+  if (!measurement->expensive()) {
+    std::erase_if(evaluations, [this](const auto& evaluation) { return !there(evaluation.id); });
+    store.add(evaluations);
   }
-  if (!cheap.empty()) store.add(cheap);
   if (ended_by) std::rethrow_exception(ended_by);
 }
 
 /// Gives further replicates, round by round, to whom they may help to tell who is best.
-void RecordingEvaluator::State::race(std::vector<Pending>& batch) {
+void RecordingEvaluator::State::race() {
   std::vector<std::size_t> entrants;
-  for (const auto& ask : batch) entrants.push_back(enter(ask.candidate));
+  for (const auto& ask : pending) entrants.push_back(enter(ask.candidate));
   while (!over_train_seconds()) {
     auto round = undecided(racers, entrants, *options.racing);
     if (round.size() > room()) {
@@ -254,7 +318,7 @@ void RecordingEvaluator::State::race(std::vector<Pending>& batch) {
     if (round.empty()) break;
     run_round(round);
   }
-  for (auto& ask : batch) ask.ids = replicates.at(ask.candidate);
+  for (auto& ask : pending) ask.ids = replicates.at(ask.candidate);
 }
 
 /// One further replicate each, the next one, so that what two candidates share makes pairs.
@@ -323,8 +387,8 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   if (stop_requested()) throw StopRequested();
   if (!state.spent.empty()) return {};
   state.measurement->begin_batch(state.history);
-  std::vector<Task> tasks;
-  auto pending = state.assign(batch, tasks);
+  auto tasks = state.assign(batch);
+  auto& pending = state.pending;
   const std::int64_t first = state.asked;
   state.asked += static_cast<std::int64_t>(pending.size());
   {
@@ -333,30 +397,23 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   }
   state.recall_or_measure(std::move(tasks));
   // Where the device's time ended, the asks before the first incomplete one are answered.
-  const auto there = [&state](const std::string& id) { return state.there(id); };
   if (state.over_train_seconds()) {
-    std::erase_if(state.charged, [&there](const std::string& id) { return !there(id); });
+    std::erase_if(state.charged, [&state](const std::string& id) { return !state.there(id); });
   }
-  pending.erase(std::find_if_not(pending.begin(), pending.end(),
-                                 [&there](const auto& ask) {
-                                   return std::all_of(ask.ids.begin(), ask.ids.end(), there);
-                                 }),
-                pending.end());
-  if (state.options.racing) state.race(pending);
+  const auto unanswered = std::find_if_not(
+      pending.begin(), pending.end(), [&state](const auto& ask) { return state.is_answered(ask); });
+  if (unanswered != pending.end()) state.store.withdraw_asks(unanswered->number, state.batches);
+  pending.erase(unanswered, pending.end());
+  if (state.options.racing) state.race();
 
   std::vector<Answer> answers;
   std::vector<Ask> record;
-  for (std::size_t i = 0; i < pending.size(); ++i) {
-    const auto& ask = pending[i];
+  for (const auto& ask : pending) {
     answers.push_back(state.answer(ask.candidate, ask.ids, ask.earlier_asks));
-    record.push_back({.number = first + static_cast<std::int64_t>(i),
-                      .batch = state.batches,
-                      .genotype = to_text(batch[i]),
-                      .evaluations = ask.ids,
-                      .reused = ask.reused,
-                      .fitness = answers.back().fitness});
+    record.push_back(state.record(ask, answers.back().fitness));
     for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
   }
+  pending.clear();
   state.asked = first + static_cast<std::int64_t>(answers.size());
   state.store.add_asks(record);
   if (state.over_train_seconds()) {

@@ -19,12 +19,20 @@ namespace nas {
 
 /// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
 struct Progress {
-  enum class Kind { batch_started, evaluation_started, evaluation_finished, batch_finished } kind;
+  enum class Kind {
+    batch_started,
+    evaluation_started,
+    evaluation_advanced,
+    evaluation_finished,
+    batch_finished
+  } kind;
   std::int64_t batch = 0;
   std::int64_t asked = 0;    ///< asks so far, this batch included
   std::int64_t trained = 0;  ///< evaluations measured by this process
   std::int64_t reused = 0;   ///< asks answered by what was known, recorded runs included
-  const Evaluation* evaluation = nullptr;  ///< the one that started or finished
+  const Evaluation* evaluation = nullptr;  ///< the one that started, advanced or finished
+  const Evaluation* last = nullptr;        ///< of the array that advanced; itself if it is alone
+  Advance advance{};                       ///< how far it is
 };
 
 /// Answers asks for candidates: from the store where the answer is known, else by measuring on a

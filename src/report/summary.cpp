@@ -75,8 +75,8 @@ std::vector<Ask> asks_within(std::vector<Ask> asks, std::int64_t trainings) {
 }  // namespace
 
 RunSummary::RunSummary(const Store& store, std::int64_t trainings)
-    : evaluations(store.evaluations()),
-      asks(asks_within(store.asks(), trainings)),
+    : asks(asks_within(store.asks(), trainings)),
+      evaluations(store.evaluations()),
       indicators(store.indicators()) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;

@@ -85,8 +85,8 @@ struct RunSummary {
   Points last_population;                   ///< scaled objectives; empty where unknown
   nlohmann::json retest;                    ///< see to_record(RetestOutcome); null: there was none
   nlohmann::json tuning;                    ///< see tune(); null: there was none
-  std::vector<Evaluation> evaluations;
-  std::vector<Ask> asks;
+  std::vector<Ask> asks;                    ///< read before the evaluations that answer them
+  std::vector<Evaluation> evaluations;      ///< while somebody writes, there may be more by then
   std::vector<Indicator> indicators;
   std::map<std::string, const Evaluation*> by_id;
   /// Usable candidates that the search asked for. One objective: the best first. Several: the

@@ -222,6 +222,17 @@ bool begin_alike(const nlohmann::json& a, const nlohmann::json& b) {
   return std::equal(a.begin(), a.begin() + common, b.begin());
 }
 
+void write_ask(SQLite::Statement& insert, const Ask& ask) {
+  insert.bind(1, ask.number);
+  insert.bind(2, ask.batch);
+  insert.bind(3, ask.genotype);
+  insert.bind(4, nlohmann::json(ask.evaluations).dump());
+  insert.bind(5, ask.reused ? 1 : 0);
+  insert.bind(6, nlohmann::json(ask.fitness).dump());
+  insert.exec();
+  insert.reset();
+}
+
 }  // namespace
 
 void Store::add_asks(const std::vector<Ask>& asks) {
@@ -242,15 +253,28 @@ void Store::add_asks(const std::vector<Ask>& asks) {
         }
       }
       select.reset();
-      insert.bind(1, ask.number);
-      insert.bind(2, ask.batch);
-      insert.bind(3, ask.genotype);
-      insert.bind(4, ids.dump());
-      insert.bind(5, ask.reused ? 1 : 0);
-      insert.bind(6, nlohmann::json(ask.fitness).dump());
-      insert.exec();
-      insert.reset();
+      write_ask(insert, ask);
     }
+  });
+}
+
+void Store::preview_asks(const std::vector<Ask>& asks) {
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] {
+    auto insert = state_->statement("INSERT OR IGNORE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
+    for (const auto& ask : asks) write_ask(insert, ask);
+  });
+}
+
+void Store::withdraw_asks(std::int64_t from, std::int64_t batch) {
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] {
+    auto remove = state_->statement(
+        "DELETE FROM asks WHERE number >= ?1 AND batch = ?2 AND NOT EXISTS (SELECT 1 FROM asks "
+        "WHERE batch > ?2)");
+    remove.bind(1, from);
+    remove.bind(2, batch);
+    remove.exec();
   });
 }
 

@@ -66,6 +66,13 @@ class Store {
   /// short goes on under a larger one.
   /// @throws std::runtime_error "replay departs from the recorded run at ask N: ..." otherwise.
   void add_asks(const std::vector<Ask>& asks);
+  /// Commits asks of a batch that is not answered yet, as far as they are answered; a number that
+  /// is known already is left as it is. add_asks() has the last word.
+  void preview_asks(const std::vector<Ask>& asks);
+  /// Takes back the asks of a batch from a number on, which the end of the budget left unanswered;
+  /// nothing where later batches are recorded.
+  void withdraw_asks(std::int64_t from, std::int64_t batch);
+  /// In order of their numbers. While a batch is being answered, some of its numbers may lack.
   [[nodiscard]] std::vector<Ask> asks() const;
 
   /// Commits an indicator, in place of one for as many asks.

@@ -106,7 +106,8 @@ class Packer {
          {"sha256", hash.hex()},
          {"cells", evaluations.size()},
          {"environment", store.meta("environment").value_or(nullptr)}});
-    if (!store.meta("ended_by")) packed_.unfinished.push_back(given.string());
+    if (store.meta("ended_by").value_or(nullptr).is_null())
+      packed_.unfinished.push_back(given.string());
   }
 
   /// Replaces what was measured of the mechanisms without training them.

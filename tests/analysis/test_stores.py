@@ -7,7 +7,8 @@ import unittest
 
 import numpy as np
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
-from nas_analysis import stores
+from nas_analysis import sqlite_files, stores
+from page_fixture import ROOT, schema
 
 TRUTH = [[100.0], [101.0], [103.0]]
 ACCURACY = {"name": "accuracy", "key": "accuracy", "unit": "1", "maximise": True, "best": 1.0,
@@ -169,6 +170,39 @@ class Runs(Stores):
     def test_run_without_asks(self):
         self.assertIn("holds no search that asked for anything",
                       self.refusal(self.run_store(asks=[])))
+
+
+class Running(Stores):
+    def test_all_queries_see_the_same_moment(self):
+        path = self.run_store()
+        writer = sqlite3.connect(path)
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("INSERT INTO meta VALUES ('first', '1')")
+        writer.commit()
+        reader = sqlite_files.open_read_only(path)
+        asks = reader.execute("SELECT count(*) FROM asks").fetchone()
+        writer.execute("DELETE FROM asks")
+        writer.execute("INSERT INTO meta VALUES ('second', '2')")
+        writer.commit()
+        self.assertEqual(reader.execute("SELECT count(*) FROM asks").fetchone(), asks)
+        self.assertIn("first", sqlite_files.meta(reader))
+        self.assertNotIn("second", sqlite_files.meta(reader))
+        reader.close()
+        writer.close()
+
+
+class Documented(unittest.TestCase):
+    def test_every_table_and_column_is(self):
+        text = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+        database = sqlite3.connect(":memory:")
+        database.executescript(schema())
+        names = []
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            names += [table, *(row[1] for row in database.execute(f"PRAGMA table_info({table})"))]
+        database.close()
+        self.assertGreater(len(names), 20)
+        for name in set(names) - {"key", "value"}:
+            self.assertIn(f"`{name}`", text)
 
 
 class Refused(Stores):

@@ -2,6 +2,7 @@
 
 #include "core/seed.hpp"
 #include "integration/program.hpp"
+#include "store/store.hpp"
 
 namespace nas::testing {
 namespace {
@@ -92,8 +93,16 @@ TEST_F(ResumeTest, ControlCReturnsWithinFiveSecondsAndTheSameCommandContinues) {
   ASSERT_TRUE(program.wait_for(5s, code));
   EXPECT_EQ(code, 130);
   EXPECT_NE(read_file(folder_ / "stopped.txt").find("same command continues"), std::string::npos);
+  {
+    const Store store(stopped / "store.sqlite", Store::Mode::read_only);
+    EXPECT_TRUE(store.meta("ended_by").value().is_null());
+    EXPECT_GE(store.meta("planned_asks").value().get<int>(), 6);
+    EXPECT_TRUE(store.meta("schema").has_value());
+  }
   ASSERT_EQ(run("nas-run", small_search(stopped.string())), 0) << text();
   EXPECT_EQ(canonical_export(stopped), canonical_export(whole));
+  EXPECT_TRUE(
+      Store(stopped / "store.sqlite", Store::Mode::read_only).meta("ended_by").value().is_string());
 }
 
 TEST_F(ResumeTest, WorkersArraysAndDevicesOfAKindDoNotChangeResults) {

@@ -85,6 +85,8 @@ class FakeMeasurement : public Measurement {
     if (after_array_) after_array_(array);
   }
 
+  using Measurement::tell;
+
   int version_ = 1;
   bool expensive_ = true;
   std::chrono::milliseconds sleep_{0};

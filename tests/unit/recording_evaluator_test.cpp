@@ -119,7 +119,31 @@ TEST_F(EvaluatorTest, StopSignalKeepsWhatIsFinished) {
   };
   EXPECT_THROW(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}}), StopRequested);
   EXPECT_EQ(run.store.evaluations().size(), 2U);
-  EXPECT_TRUE(run.store.asks().empty()) << "an incomplete batch is no ask yet";
+  EXPECT_EQ(run.store.asks().size(), 2U);
+}
+
+TEST_F(EvaluatorTest, AsksCanBeReadBeforeTheirBatchIsAnswered) {
+  const auto file = folder_ / "s.sqlite";
+  const Run run(file);
+  std::vector<std::size_t> recorded;
+  run.fake->on_measure_ = [&](int, const Task&) {
+    recorded.push_back(Store(file, Store::Mode::read_only).asks().size());
+  };
+  // The longest first: d, c, b. The fourth ask is answered by the same evaluation as the first.
+  const auto values = run.ask({{0, 1, 0, 0}, {0, 3, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}});
+  EXPECT_THAT(recorded, ElementsAre(0U, 1U, 2U));
+  ASSERT_EQ(run.store.asks().size(), 4U);
+  run.fake->on_measure_ = [&](int, const Task&) {
+    const auto asks = Store(file, Store::Mode::read_only).asks();
+    ASSERT_EQ(asks.size(), 5U) << "what is known answers at once";
+    EXPECT_EQ(asks[4].number, 5);
+    EXPECT_EQ(asks[4].batch, 1);
+    EXPECT_EQ(asks[4].genotype, "d|a|a|0");
+    EXPECT_TRUE(asks[4].reused);
+    EXPECT_THAT(asks[4].fitness, ElementsAre(values[1]));
+  };
+  run.ask({{0, 0, 0, 0}, {0, 3, 0, 0}});
+  EXPECT_EQ(run.store.asks().size(), 6U);
 }
 
 TEST_F(EvaluatorTest, KilledProcessLosesNoFinishedEvaluation) {
@@ -271,6 +295,24 @@ TEST_F(EvaluatorTest, NoTrainingBeginsOnceTheDevicesTimeIsSpent) {
   EXPECT_EQ(again.fake->measured_, 0);
 }
 
+TEST_F(EvaluatorTest, WhatTheEndOfTheBudgetLeavesUnansweredIsNoAsk) {
+  const auto file = folder_ / "s.sqlite";
+  const std::vector<std::vector<double>> cheapest_first{
+      {0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}, {0, 3, 0, 0}};
+  {
+    const Run stopped(file, {.budget = {.train_seconds = 5.0}});  // each takes 2
+    stopped.fake->on_measure_ = [](int number, const Task&) {
+      if (number == 3) throw StopRequested();
+    };
+    EXPECT_THROW(stopped.ask(cheapest_first), StopRequested);
+    EXPECT_EQ(stopped.store.asks().size(), 2U);
+  }
+  const Run run(file, {.budget = {.train_seconds = 5.0}});
+  EXPECT_TRUE(run.ask(cheapest_first).empty());
+  EXPECT_EQ(run.store.evaluations().size(), 3U);
+  EXPECT_TRUE(run.store.asks().empty()) << "the first is not answered, so that none is";
+}
+
 /// What tests of arrays ask for: four candidates, of falling cost.
 const std::vector<std::vector<double>> kFour{
     {0, 3, 0, 0}, {0, 2, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}};
@@ -400,6 +442,30 @@ TEST_F(EvaluatorTest, AStoppedArrayIsNotMeasuredInParts) {
   EXPECT_THROW(run.ask(kFour), StopRequested);
   EXPECT_EQ(run.fake->measured_, 3);
   EXPECT_EQ(run.store.evaluations().size(), 2U) << "the array before it is kept";
+}
+
+TEST_F(EvaluatorTest, HowFarAnArrayIsCanBeHeard) {
+  std::vector<Progress> heard;
+  std::vector<std::string> candidates;
+  const Run run(
+      folder_ / "s.sqlite", {.on_progress = [&](const Progress& progress) {
+        if (progress.kind != Progress::Kind::evaluation_advanced) return;
+        heard.push_back(progress);
+        candidates.push_back(progress.evaluation->candidate + " to " + progress.last->candidate);
+      }});
+  run.fake->array_width_ = 4;
+  run.fake->on_array_ = [&](std::span<const Assignment> array) {
+    run.fake->tell(array, {.step = 100, .steps = 400, .loss = 5.1});
+  };
+  run.ask(kFour);
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(candidates.front(), "d|a|a|0 to a|a|a|0");
+  EXPECT_EQ(heard.front().advance.step, 100);
+  EXPECT_EQ(heard.front().advance.steps, 400);
+  EXPECT_EQ(heard.front().advance.loss, 5.1);
+  EXPECT_EQ(heard.front().asked, 4);
+  run.fake->tell({}, {});  // after the batch nobody listens
+  EXPECT_EQ(heard.size(), 1U);
 }
 
 TEST_F(EvaluatorTest, EveryMemberOfAnArrayIsShown) {

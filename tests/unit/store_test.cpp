@@ -139,6 +139,32 @@ TEST_F(StoreTest, AnAskMayBeAnsweredByMoreOrFewerOfTheSameReplicates) {
   EXPECT_THROW(store.add_asks({ask}), std::runtime_error);
 }
 
+TEST_F(StoreTest, PreviewedAsksGiveWayToTheirBatch) {
+  Store store(file_);
+  const auto ask = [](std::int64_t number, std::int64_t batch, double fitness) {
+    return Ask{.number = number,
+               .batch = batch,
+               .genotype = "g",
+               .evaluations = {"e" + std::to_string(number)},
+               .fitness = {fitness}};
+  };
+  const auto recorded = [&store] {
+    std::vector<std::pair<std::int64_t, double>> asks;
+    for (const auto& one : store.asks()) asks.emplace_back(one.number, one.fitness.front());
+    return asks;
+  };
+  using Recorded = std::vector<std::pair<std::int64_t, double>>;
+  store.add_asks({ask(0, 0, 1)});
+  store.preview_asks({ask(0, 0, 9), ask(2, 1, 9), ask(3, 1, 9)});
+  EXPECT_EQ(recorded(), (Recorded{{0, 1}, {2, 9}, {3, 9}}));
+  store.add_asks({ask(1, 1, 2), ask(2, 1, 3)});
+  EXPECT_EQ(recorded(), (Recorded{{0, 1}, {1, 2}, {2, 3}, {3, 9}}));
+  store.withdraw_asks(0, 0);
+  EXPECT_EQ(recorded().size(), 4U) << "a later batch is recorded";
+  store.withdraw_asks(3, 1);
+  EXPECT_EQ(recorded(), (Recorded{{0, 1}, {1, 2}, {2, 3}}));
+}
+
 TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
   Store store(file_, Store::Mode::write_cheap);
   store.add_indicator({.asked = 24, .batch = 1, .evaluated = 20, .front = 4, .value = 0.5});
