@@ -187,7 +187,11 @@ class AttentionSearch final : public Problem {
     std::vector<TrainingJob> jobs;
     for (const auto& member : array) jobs.push_back(job_of(member.task));
     const auto device = devices_->borrow();
-    const auto results = train(jobs, *corpus_, context(*device));
+    auto where = context(*device);
+    where.on_step = [this, array](std::int64_t step, std::int64_t steps, double loss) {
+      tell(array, {.step = step, .steps = steps, .loss = loss});
+    };
+    const auto results = train(jobs, *corpus_, where);
     for (std::size_t i = 0; i < array.size(); ++i) {
       array[i].evaluation.measured["device"] = *device;
       record(results[i], array[i].task, array[i].evaluation);

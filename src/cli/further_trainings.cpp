@@ -22,9 +22,9 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
   }
   const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
   StageDisplay shown(*display.out, {.terminal = display.terminal,
-                                    .width = display.width,
                                     .stage = stage,
                                     .total = static_cast<std::int64_t>(tasks.size()),
+                                    .workers = problem->num_workers(),
                                     .label = [problem](const std::string& candidate) {
                                       return problem->label(candidate);
                                     }});

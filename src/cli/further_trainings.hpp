@@ -24,7 +24,6 @@ struct FurtherTraining {
 struct FurtherDisplay {
   std::ostream* out = nullptr;
   bool terminal = false;
-  int width = 100;  ///< columns of the terminal
 };
 
 /// What work after a search is done on.

@@ -49,14 +49,6 @@ constexpr std::int64_t kDefaultContext = 128;
 
 using Words = std::vector<std::string>;
 
-std::string with_commas(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (auto end = static_cast<std::ptrdiff_t>(text.size()) - 3; end > 0; end -= 3) {
-    text.insert(static_cast<std::size_t>(end), ",");
-  }
-  return text;
-}
-
 void print_line(const std::string& name, const std::string& value) {
   std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') << value
             << '\n';
@@ -179,7 +171,7 @@ void print_split(const std::string& name, const std::string& text) {
   std::int64_t tokens = 0;
   for_each_line(text, [&](std::string_view) { ++lines; });
   for_each_word(text, [&](std::string_view) { ++tokens; });
-  print_line(name, with_commas(tokens) + " tokens in " + with_commas(lines) + " lines, " +
+  print_line(name, grouped(tokens) + " tokens in " + grouped(lines) + " lines, " +
                        human_bytes(static_cast<std::int64_t>(text.size())));
 }
 
@@ -196,15 +188,15 @@ void print_files(const std::string& name, const DataSet& data_set) {
   print_split("valid", texts.valid);
   print_split("test", texts.test);
   const Vocabulary vocabulary(texts.train, 0, Vocabulary::Specials::unknown_end);
-  print_line("types", with_commas(vocabulary.size()) + " in train, with <unk> and <eos>");
+  print_line("types", grouped(vocabulary.size()) + " in train, with <unk> and <eos>");
 }
 
 void print_corpus(const Corpus& corpus) {
   std::cout << corpus.description << '\n';
-  print_line("vocabulary", with_commas(corpus.vocabulary));
+  print_line("vocabulary", grouped(corpus.vocabulary));
   const auto print_windows = [](const std::string& name, const Windows& windows) {
-    print_line(name, with_commas(windows.size()) + " windows, " +
-                         with_commas(windows.num_scored()) + " scored targets");
+    print_line(name, grouped(windows.size()) + " windows, " + grouped(windows.num_scored()) +
+                         " scored targets");
   };
   print_windows("train", corpus.train);
   print_windows("valid", corpus.valid);

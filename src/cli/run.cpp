@@ -9,7 +9,6 @@
 
 #include <boost/version.hpp>
 #include <pagmo/config.hpp>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/ranges.hpp"
@@ -98,12 +97,6 @@ void check_recorded(const Store& store, const Experiment& experiment, const fs::
                        device + ", which rounds differently; --force-device does so all the same");
     }
   }
-}
-
-int terminal_width() {
-  winsize size{};
-  constexpr int kUsual = 100;
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
 /// Writes the result's files and prints the closing table.
@@ -224,10 +217,10 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
       shown,
       ProgressDisplay::Options{
           .terminal = terminal,
-          .width = terminal_width(),
           .expected_asks = rehearsal.whole ? rehearsal.asked : 0,
           .expected_batches = rehearsal.batches,
           .workers = problem->num_workers(),
+          .replicates = experiment.evaluation.get<std::int64_t>("replicates"),
           .objective = first.name,
           .maximise = first.maximise,
           .several = setup->objectives.objectives.size() > 1,
@@ -282,12 +275,11 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   // What follows the search is not charged to it.
   deadline.reset();
   elapsed.reset();
-  const FurtherWork work{
-      .experiment = experiment,
-      .objectives = setup->objectives,
-      .problem = *problem,
-      .store = store,
-      .display = {.out = &shown, .terminal = terminal, .width = terminal_width()}};
+  const FurtherWork work{.experiment = experiment,
+                         .objectives = setup->objectives,
+                         .problem = *problem,
+                         .store = store,
+                         .display = {.out = &shown, .terminal = terminal}};
   retest(work, tune(work));
   report(store, *problem, options.folder);
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+#include <vector>
 
+#include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
 
@@ -21,86 +22,70 @@ std::string of(std::int64_t count, std::int64_t expected) {
 
 ProgressDisplay::ProgressDisplay(std::ostream& out, Options options)
     : out_(out), options_(std::move(options)) {
-  if (!options_.now) {
-    options_.now = [] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-          .count();
-    };
-  }
+  if (!options_.now) options_.now = steady_seconds;
   started_ = options_.now();
   if (!options_.terminal) return;
+  lines_.emplace(out_, options_.width);
   ticker_ = std::jthread([this](const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
       wake_.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
-      if (!stop.stop_requested() && last_) rewrite(*last_);
+      if (!stop.stop_requested() && last_) rewrite();
     }
   });
 }
 
 ProgressDisplay::~ProgressDisplay() {
-  if (ticker_.joinable()) {
-    ticker_.request_stop();
-    ticker_.join();
-  }
-  if (line_open_) out_ << '\n' << std::flush;
+  if (!ticker_.joinable()) return;
+  ticker_.request_stop();
+  ticker_.join();
 }
 
 void ProgressDisplay::update(const Progress& progress) {
   const std::lock_guard lock(mutex_);
   last_ = progress;
-  last_->evaluation = nullptr;  // only its event may look at it
-  switch (progress.kind) {
-    case Progress::Kind::batch_started:
-      break;
-    case Progress::Kind::evaluation_started:
-      running_[progress.evaluation->id] = options_.now();
-      break;
-    case Progress::Kind::evaluation_finished:
-      finished(progress);
-      break;
-    case Progress::Kind::batch_finished:
-      answered_ = progress.asked;
-      if (!options_.terminal) {
-        out_ << "generation " << progress.batch << " done: " << counts(progress) << '\n'
-             << std::flush;
-      }
-      break;
+  trainings_.update(progress, options_.now());
+  if (progress.kind == Progress::Kind::evaluation_finished) finished(*progress.evaluation);
+  if (progress.kind == Progress::Kind::batch_finished) {
+    answered_ = progress.asked;
+    settled_ = progress.trained + progress.reused;
+    if (!options_.terminal) {
+      out_ << "generation " << progress.batch << " done: " << counts() << '\n' << std::flush;
+    }
   }
-  if (options_.terminal) rewrite(progress);
+  if (options_.terminal) rewrite();
 }
 
-void ProgressDisplay::finished(const Progress& progress) {
-  const Evaluation& evaluation = *progress.evaluation;
-  const auto& measured = evaluation.measured;
-  const double mates = measured.contains("array") ? measured.at("array").get<double>() : 1.0;
-  const double seconds = (options_.now() - running_[evaluation.id]) / mates;  // its share
-  running_.erase(evaluation.id);
-  busy_seconds_ += seconds;
-  ++measured_;
-  const auto name = options_.label(evaluation.candidate);
-  const bool usable = is_usable(evaluation);
+void ProgressDisplay::finished(const Evaluation& evaluation) {
   add(evaluation);
   if (options_.terminal) return;
+  const auto seconds = trainings_.seconds();
   auto what = std::string(to_string(evaluation.status));
-  if (!usable) {
+  if (!is_usable(evaluation)) {
     what += ", " + evaluation.reason;
   } else if (const double value = options_.value(evaluation); !std::isnan(value)) {
     what = options_.objective + " " + number_text(value);
   }
-  out_ << "trained " << name << " replicate " << evaluation.replicate << ": " << what << " ("
-       << human_duration(seconds) << ")\n"
-       << std::flush;
+  const auto name =
+      options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
+  if (seconds) {
+    out_ << "trained " << name << ": " << what << " (" << human_duration(*seconds) << ")\n";
+  } else {
+    out_ << to_string(evaluation.status) << " " << name << ": " << evaluation.reason << '\n';
+  }
+  out_ << std::flush;
 }
 
 void ProgressDisplay::count(const Evaluation& evaluation) {
   const std::lock_guard lock(mutex_);
+  trainings_.count_earlier();
   add(evaluation);
 }
 
 void ProgressDisplay::add(const Evaluation& evaluation) {
+  ++evaluated_;
   if (!is_usable(evaluation)) {
-    ++failures_;
+    ++(evaluation.status == Status::rejected ? rejected_ : failures_);
     return;
   }
   const double value = options_.value(evaluation);
@@ -115,7 +100,7 @@ void ProgressDisplay::indicator(const Indicator& indicator) {
   indicator_ = indicator;
   if (!options_.several) return;
   if (options_.terminal) {
-    if (last_) rewrite(*last_);
+    if (last_) rewrite();
     return;
   }
   // A line of its own: that of the generation was written before its hypervolume was known.
@@ -123,48 +108,95 @@ void ProgressDisplay::indicator(const Indicator& indicator) {
 }
 
 std::string ProgressDisplay::quality() const {
-  if (!options_.several) {
-    return best_ ? "best " + number_text(*best_) + " " + best_label_ : std::string();
-  }
+  if (!options_.several) return best_ ? "best " + number_text(*best_) : std::string();
   if (!indicator_) return {};
   return "HV " + fixed_text(indicator_->value, 3) + ", front " + std::to_string(indicator_->front);
 }
 
-/// Asks still to come, at the share of asks that needed a training and the time that one took so
-/// far.
-double ProgressDisplay::seconds_left(const Progress& progress) const {
-  if (measured_ == 0 || options_.expected_asks == 0) return std::numeric_limits<double>::infinity();
-  const double each = busy_seconds_ / static_cast<double>(measured_);
-  const auto asked = static_cast<double>(std::max<std::int64_t>(progress.asked, 1));
-  const double trained_share =
-      std::clamp(1.0 - static_cast<double>(progress.reused) / asked, 0.05, 1.0);
+std::string ProgressDisplay::asked() const {
+  return of(last_->asked, options_.expected_asks) + " asked";
+}
+
+std::string ProgressDisplay::elapsed() const {
+  return human_duration(options_.now() - started_) + " elapsed";
+}
+
+/// Of asks still to come, as many are trained as of those so far.
+std::optional<std::string> ProgressDisplay::left() const {
+  if (options_.expected_asks == 0) return std::nullopt;
+  const auto replicates = static_cast<double>(options_.replicates);
+  const auto asked = static_cast<double>(std::max<std::int64_t>(last_->asked, 1));
+  const double trained_share = std::clamp(
+      static_cast<double>(evaluated_ - rejected_ + trainings_.size()) / asked, 0.05, replicates);
   const auto pending =
-      static_cast<double>(std::max<std::int64_t>(0, options_.expected_asks - progress.asked));
-  const auto in_batch = std::max<std::int64_t>(
-      0, progress.asked - std::max(answered_, progress.reused + progress.trained));
-  return (pending * trained_share + static_cast<double>(in_batch)) * each / options_.workers;
+      static_cast<double>(std::max<std::int64_t>(0, options_.expected_asks - last_->asked));
+  const double in_batch = static_cast<double>(last_->asked - answered_) * replicates;
+  const auto settled = static_cast<double>(last_->trained + last_->reused - settled_);
+  const double waiting = std::max(0.0, in_batch - settled - static_cast<double>(trainings_.size()));
+  const auto left =
+      trainings_.left(pending * trained_share + waiting, options_.workers, options_.now());
+  if (!left) return std::nullopt;
+  return left_text(*left);
 }
 
-std::string ProgressDisplay::counts(const Progress& progress) const {
-  std::string text = of(progress.asked, options_.expected_asks) + " asked, " +
-                     std::to_string(progress.trained) + " trained, " +
-                     std::to_string(progress.reused) + " known, " + std::to_string(failures_) +
-                     " failed";
-  if (options_.terminal || !options_.several) {
-    if (const auto words = quality(); !words.empty()) text += ", " + words;
+std::string ProgressDisplay::counts() const {
+  std::vector<std::string> parts{asked(), std::to_string(last_->trained) + " trained",
+                                 std::to_string(last_->reused) + " known"};
+  if (rejected_ > 0) parts.push_back(std::to_string(rejected_) + " rejected");
+  parts.push_back(std::to_string(failures_) + " failed");
+  if (best_ && !options_.several) parts.push_back(quality() + " " + best_label_);
+  parts.push_back(elapsed());
+  if (const auto words = left()) parts.push_back(*words);
+  return join(parts);
+}
+
+std::string ProgressDisplay::first_line(std::size_t columns) const {
+  /// What of the line goes first where it is too narrow: the largest number.
+  struct Part {
+    std::string text;
+    int rank;
+  };
+  std::vector<Part> parts{{elapsed(), 0},
+                          {left().value_or("time left unknown"), 0},
+                          {"gen " + of(last_->batch + 1, options_.expected_batches), 3},
+                          {asked(), 0},
+                          {std::to_string(last_->trained) + " trained", 2},
+                          {std::to_string(last_->reused) + " known", 4}};
+  if (rejected_ > 0) parts.push_back({std::to_string(rejected_) + " rejected", 1});
+  if (failures_ > 0) parts.push_back({std::to_string(failures_) + " failed", 1});
+  for (int rank = 5; rank > 0; --rank) {
+    std::erase_if(parts, [rank](const Part& part) { return part.rank >= rank; });
+    std::vector<std::string> texts;
+    for (const auto& part : parts) texts.push_back(part.text);
+    if (auto line = join(texts); width_of(line) <= columns) return line;
   }
-  text += ", " + human_duration(options_.now() - started_) + " elapsed";
-  const double left = seconds_left(progress);
-  if (left < std::numeric_limits<double>::infinity()) text += ", " + human_duration(left) + " left";
-  return text;
+  return human_duration(options_.now() - started_) + ", " + join({parts[1].text, parts[2].text});
 }
 
-void ProgressDisplay::rewrite(const Progress& progress) {
-  const auto line =
-      "gen " + of(progress.batch + 1, options_.expected_batches) + "  " + counts(progress);
-  const auto width = static_cast<std::size_t>(std::max(20, options_.width - 1));
-  out_ << '\r' << shortened(line, width) << "\x1b[K" << std::flush;
-  line_open_ = true;
+std::string ProgressDisplay::second_line(std::size_t columns) const {
+  constexpr std::size_t kWorthShowing = 12;  // of a label
+  auto line = quality();
+  std::string training;
+  for (const auto& text : trainings_.texts()) {
+    const auto longer = training.empty() ? text : training + "; " + text;
+    if (!training.empty() && width_of(line) + width_of(longer) + 3 > columns) {
+      training += "; ...";
+      break;
+    }
+    training = longer;
+  }
+  const auto taken = width_of(line) + 1 + (training.empty() ? 0 : width_of(training) + 3);
+  if (!options_.several && best_ && taken + kWorthShowing <= columns) {
+    line += " " + shortened(best_label_, columns - taken);
+  }
+  if (line.empty() || training.empty()) return line + training;
+  const auto both = line + " | " + training;
+  return width_of(both) <= columns ? both : training;
+}
+
+void ProgressDisplay::rewrite() {
+  const auto columns = lines_->columns();
+  lines_->show({first_line(columns), second_line(columns)});
 }
 
 }  // namespace nas

@@ -3,46 +3,47 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
 
 namespace nas {
 
 StageDisplay::StageDisplay(std::ostream& out, Options options)
-    : out_(out), options_(std::move(options)) {}
-
-StageDisplay::~StageDisplay() {
-  if (line_open_) out_ << '\n' << std::flush;
+    : out_(out), options_(std::move(options)) {
+  if (!options_.now) options_.now = steady_seconds;
+  started_ = options_.now();
+  if (options_.terminal) lines_.emplace(out_, options_.width);
 }
 
 void StageDisplay::update(const Progress& progress) {
   if (progress.evaluation == nullptr) return;
-  if (options_.terminal) {
-    const auto width = static_cast<std::size_t>(std::max(20, options_.width - 1));
-    out_ << '\r' << shortened(line(progress), width) << "\x1b[K" << std::flush;
-    line_open_ = true;
-  } else if (progress.kind == Progress::Kind::evaluation_finished) {
-    out_ << line(progress) << '\n' << std::flush;
+  trainings_.update(progress, options_.now());
+  const bool ended = progress.kind == Progress::Kind::evaluation_finished;
+  if (!lines_) {
+    if (ended)
+      out_ << times(progress) << ": " << finished(*progress.evaluation) << '\n' << std::flush;
+    return;
   }
+  const auto trains = join(trainings_.texts(), "; ");
+  lines_->show({times(progress), trains.empty() ? finished(*progress.evaluation) : trains});
 }
 
-std::string StageDisplay::line(const Progress& progress) const {
-  const auto& evaluation = *progress.evaluation;
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+std::string StageDisplay::times(const Progress& progress) const {
   const auto done = progress.trained + progress.reused;
   auto text = options_.stage + " " + std::to_string(done) + "/" + std::to_string(options_.total) +
-              ", " + human_duration(seconds) + " elapsed";
-  if (progress.trained > 0 && done < options_.total) {
-    const auto left = static_cast<double>(options_.total - done);
-    text += ", " + human_duration(left * seconds / static_cast<double>(progress.trained)) + " left";
-  }
-  text += ": " + options_.label(evaluation.candidate) + " replicate " +
-          std::to_string(evaluation.replicate);
-  const bool failed =
-      progress.kind == Progress::Kind::evaluation_finished && !is_usable(evaluation);
-  return failed ? text + ", " + std::string(to_string(evaluation.status)) + ": " + evaluation.reason
-                : text;
+              ", " + human_duration(options_.now() - started_) + " elapsed";
+  const auto waiting = std::max<std::int64_t>(0, options_.total - done - trainings_.size());
+  const auto left = trainings_.left(static_cast<double>(waiting), options_.workers, options_.now());
+  return left && done < options_.total ? text + ", " + left_text(*left) : text;
+}
+
+std::string StageDisplay::finished(const Evaluation& evaluation) const {
+  const auto text =
+      options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
+  return is_usable(evaluation)
+             ? text
+             : text + ", " + std::string(to_string(evaluation.status)) + ": " + evaluation.reason;
 }
 
 }  // namespace nas

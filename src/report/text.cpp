@@ -32,6 +32,15 @@ std::string number_text(double value) {
   return buffer.data();
 }
 
+std::string grouped(std::int64_t number) {
+  auto text = std::to_string(number);
+  const std::ptrdiff_t sign = number < 0 ? 1 : 0;
+  for (auto end = std::ssize(text) - 3; end > sign; end -= 3) {
+    text.insert(static_cast<std::size_t>(end), ",");
+  }
+  return text;
+}
+
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }

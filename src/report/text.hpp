@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace nas {
@@ -10,6 +11,9 @@ std::string number_text(double value);
 
 /// A number with a fixed number of decimals.
 std::string fixed_text(double value, int decimals);
+
+/// A whole number with commas: "1,200".
+std::string grouped(std::int64_t number);
 
 /// Characters that a UTF-8 text takes on a terminal (no wide ones occur).
 std::size_t width_of(const std::string& text);

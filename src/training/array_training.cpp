@@ -75,6 +75,13 @@ bool ArrayTraining::Member::is_finite() const {
          (std::isfinite(curve.back().train_nll) && std::isfinite(curve.back().valid.nll));
 }
 
+void ArrayTraining::Member::read_loss(double sum) {
+  if (loss_steps == read_steps) return;
+  loss = (sum - read_sum) / static_cast<double>(loss_steps - read_steps);
+  read_sum = sum;
+  read_steps = loss_steps;
+}
+
 std::string ArrayTraining::Member::hopeless() const {
   const auto limit = job->stop_above.find(step());
   if (limit == job->stop_above.end() || has_ended()) return {};
@@ -130,6 +137,7 @@ void ArrayTraining::run() {
           members_.begin(), members_.end(),
           [](const Member& a, const Member& b) { return a.steps_ahead() < b.steps_ahead(); });
       take(nearest->steps_ahead());
+      tell(/*now=*/false);
       const std::chrono::duration<double> since = Clock::now() - last_saved_;
       if (since.count() > 60.0 * common_.checkpoint_minutes) save();
     }
@@ -218,10 +226,12 @@ void ArrayTraining::finish_who_is_done() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto model = static_cast<std::int64_t>(i);
     const bool scored = members_[i].validation_is_due();
+    members_[i].read_loss(sums[model].item<double>());
     endings.push_back(ending(members_[i], sums[model].item<double>(), scores[i]));
     if (scored) loss_sums_[model].zero_();
     if (!endings.back()) kept.push_back(i);
   }
+  tell(/*now=*/due);
   if (kept.size() == members_.size()) return;
   finish(endings);
   keep(kept);
@@ -234,7 +244,8 @@ std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_
     const double train_nll = loss_sum / static_cast<double>(member.loss_steps);
     member.curve.push_back(
         {.step = member.step(), .train_nll = train_nll, .valid = valid, .seconds = member.seconds});
-    member.loss_steps = 0;
+    member.loss_steps = member.read_steps = 0;
+    member.read_sum = 0.0;
     if (!member.is_finite()) {
       return TrainingResult{
           .status = Status::diverged,
@@ -286,6 +297,17 @@ void ArrayTraining::save_weights(std::int64_t model, const fs::path& file) const
     archive.write(name, tensor.cpu().clone());
   }
   write_archive(archive, file);
+}
+
+void ArrayTraining::tell(bool now) {
+  if (!context_.on_step) return;
+  const auto time = Clock::now();
+  if (!now && time - last_told_ < std::chrono::seconds(1)) return;
+  last_told_ = time;
+  double loss = 0.0;
+  for (const auto& member : members_) loss += member.loss;
+  context_.on_step(members_.front().step(), common_.steps,
+                   loss / static_cast<double>(members_.size()));
 }
 
 void ArrayTraining::share_time() {

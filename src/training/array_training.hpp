@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,7 +59,10 @@ class ArrayTraining {
     const TrainingJob* job;
     std::size_t result;  ///< whose it is
     Course course;
-    std::int64_t loss_steps = 0;  ///< since the last curve point
+    std::int64_t loss_steps = 0;                             ///< since the last curve point
+    double loss = std::numeric_limits<double>::quiet_NaN();  ///< mean between the last two readings
+    double read_sum = 0.0;                                   ///< of the losses at the last reading
+    std::int64_t read_steps = 0;                             ///< of loss_steps, then
     std::vector<CurvePoint> curve{};
     double seconds = 0.0;
     double cpu_seconds = 0.0;
@@ -68,6 +72,8 @@ class ArrayTraining {
     [[nodiscard]] bool loss_is_checked() const;
     [[nodiscard]] bool has_ended() const { return step() == job->settings.steps; }
     [[nodiscard]] bool is_finite() const;
+    /// Takes the sum of the losses since the last curve point.
+    void read_loss(double sum);
     /// @return why the curve point of this step ends the training early; empty: it does not.
     [[nodiscard]] std::string hopeless() const;
     /// Steps until the loss is looked at.
@@ -86,6 +92,9 @@ class ArrayTraining {
   static std::optional<TrainingResult> ending(Member& member, double loss_sum, const Scores& valid);
   /// Fills the results of the members that end.
   void finish(std::vector<std::optional<TrainingResult>>& endings);
+
+  /// Tells the context's listener how far the array is, at most once a second unless `now`.
+  void tell(bool now);
 
   /// Charges the time since the last call to the members, in equal parts.
   void share_time();
@@ -112,6 +121,7 @@ class ArrayTraining {
   std::chrono::steady_clock::time_point time_{};  ///< up to which time is charged to the members
   double cpu_time_ = 0.0;
   std::chrono::steady_clock::time_point last_saved_{};
+  std::chrono::steady_clock::time_point last_told_{};
 };
 
 }  // namespace nas

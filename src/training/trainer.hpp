@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -48,6 +49,9 @@ struct TrainingContext {
   std::int64_t memory_limit = 0;  ///< bytes of one training; 0 = none
   /// Folder for the checkpoints of unfinished trainings; empty: none is written.
   std::filesystem::path checkpoint_folder;
+  /// Is told of an array about once a second, and at its validations: steps taken, of how many, and
+  /// the training loss of late (NaN: not known yet), which is read when it is checked anyway.
+  std::function<void(std::int64_t step, std::int64_t steps, double loss)> on_step{};
 };
 
 /// One training: what is trained, and with which seeds.

@@ -87,6 +87,29 @@ TEST_F(TrainingTest, LearnsAndRecordsItsCurve) {
   EXPECT_GT(result.peak_bytes, 0);
 }
 
+TEST_F(TrainingTest, TellsHowFarItIs) {
+  struct Told {
+    std::int64_t step, steps;
+    double loss;
+  };
+  std::vector<Told> told;
+  TrainingContext context;
+  context.on_step = [&told](std::int64_t step, std::int64_t steps, double loss) {
+    if (step % 50 == 0 && (told.empty() || told.back().step != step)) {
+      told.push_back({step, steps, loss});
+    }
+  };
+  const auto how = settings(150, {50, 100});
+  const auto result = train_once(vanilla_, corpus_, how, context);
+  ASSERT_EQ(told.size(), 3U);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i].step, result.curve[i].step);
+    EXPECT_EQ(told[i].steps, 150);
+    EXPECT_DOUBLE_EQ(told[i].loss, result.curve[i].train_nll);
+  }
+  expect_same_curve(result, train_once(vanilla_, corpus_, how));
+}
+
 TEST_F(TrainingTest, ScoresTheTestSplitWhereAsked) {
   Parameters parameters(training_settings());
   parameters.set("steps", std::int64_t{60});

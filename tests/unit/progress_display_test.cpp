@@ -18,7 +18,7 @@ class DisplayTest : public ::testing::Test {
  protected:
   ProgressDisplay::Options options(bool terminal) {
     return {.terminal = terminal,
-            .width = 80,
+            .width = [this] { return width_; },
             .expected_asks = 10,
             .expected_batches = 2,
             .workers = 2,
@@ -59,7 +59,63 @@ class DisplayTest : public ::testing::Test {
     progress.reused = 2;
     display.update(progress);
   }
+  /// What the terminal shows: the lines that were written last.
+  static std::vector<std::string> shown(const std::string& written) {
+    const auto begin = written.rfind("\x1b[J") + 3;
+    std::istringstream last(written.substr(begin, written.find_first_of("\r\x1b", begin) - begin));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(last, line);) lines.push_back(line);
+    return lines;
+  }
   double now_ = 100;
+  int width_ = 80;
+};
+
+/// An array of trainings in progress, of ids 1, 2, ...
+class TrainingArray {
+ public:
+  explicit TrainingArray(int size) : members_(static_cast<std::size_t>(size)) {
+    for (int i = 0; i < size; ++i) {
+      auto& member = members_[static_cast<std::size_t>(i)];
+      member.id = std::to_string(i + 1);
+      member.candidate = "a_rather_long_name|of|a|mechanism|" + member.id;
+      member.status = Status::ok;
+      member.values["perplexity"] = 537.9 + i;
+      if (size > 1) member.measured = {{"array", size}};
+    }
+  }
+  void start(ProgressDisplay& display) {
+    for (const auto& member : members_) {
+      display.update({.kind = Progress::Kind::evaluation_started,
+                      .batch = 4,
+                      .asked = 48,
+                      .reused = 6,
+                      .evaluation = &member});
+    }
+  }
+  void advance(ProgressDisplay& display, std::int64_t step, double loss) {
+    display.update({.kind = Progress::Kind::evaluation_advanced,
+                    .batch = 4,
+                    .asked = 48,
+                    .reused = 6,
+                    .evaluation = &members_.front(),
+                    .last = &members_.back(),
+                    .advance = {.step = step, .steps = 5000, .loss = loss}});
+  }
+  void finish(ProgressDisplay& display) {
+    std::int64_t trained = 0;
+    for (const auto& member : members_) {
+      display.update({.kind = Progress::Kind::evaluation_finished,
+                      .batch = 4,
+                      .asked = 48,
+                      .trained = ++trained,
+                      .reused = 6,
+                      .evaluation = &member});
+    }
+  }
+
+ private:
+  std::vector<Evaluation> members_;
 };
 
 TEST_F(DisplayTest, AMemberOfAnArrayTakesItsShareOfTheTime) {
@@ -86,12 +142,12 @@ TEST_F(DisplayTest, PipedLinesTellEachEvaluationAndGeneration) {
   EXPECT_THAT(out.str(), HasSubstr("trained label of x replicate 0: perplexity 81.23 (5 s)\n"));
   EXPECT_THAT(out.str(),
               HasSubstr("trained label of y replicate 0: diverged, not finite (10 s)\n"));
-  // 6 asks to come, half of them trainings of 7.5 s on two workers.
+  // 6 asks to come, half of them trainings of 6.25 s to 8.75 s on two workers.
   EXPECT_THAT(
       out.str(),
       HasSubstr(
           "generation 0 done: 4/10 asked, 2 trained, 2 known, 1 failed, best 81.23 label of x, "
-          "10 s elapsed, 11 s left\n"));
+          "10 s elapsed, 9.5 to 13 s left\n"));
   EXPECT_THAT(out.str(), Not(HasSubstr("\r")));
 }
 
@@ -101,7 +157,7 @@ TEST_F(DisplayTest, SeveralObjectivesShowTheHypervolume) {
     {
       auto several = options(terminal);
       several.several = true;
-      several.width = 200;
+      several.width = [] { return 200; };
       ProgressDisplay display(out, several);
       play(display);
       display.indicator({.asked = 4, .batch = 0, .evaluated = 2, .front = 7, .value = 0.5123});
@@ -142,19 +198,106 @@ TEST_F(DisplayTest, BestIsTheLargestWhereMaximisedAndNeverNaN) {
   EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
 }
 
-TEST_F(DisplayTest, TerminalLineIsRewrittenWithinItsWidth) {
+TEST_F(DisplayTest, WhatIsRejectedHasNoClock) {
+  for (const bool terminal : {false, true}) {
+    std::ostringstream out;
+    {
+      ProgressDisplay display(out, options(terminal));
+      Evaluation rejected;
+      rejected.candidate = "x";
+      rejected.status = Status::rejected;
+      rejected.reason = "parameters = 225176, must be <= 225000";
+      display.update({.kind = Progress::Kind::evaluation_finished,
+                      .asked = 4,
+                      .reused = 3,
+                      .evaluation = &rejected});
+      display.update({.kind = Progress::Kind::batch_finished, .asked = 4, .reused = 3});
+    }
+    if (terminal) {
+      EXPECT_THAT(shown(out.str()).at(0), HasSubstr(", 1 rejected"));
+      EXPECT_THAT(shown(out.str()).at(0), HasSubstr("time left unknown"));
+    } else {
+      EXPECT_THAT(out.str(),
+                  HasSubstr("rejected label of x replicate 0: parameters = 225176, must be <= "
+                            "225000\ngeneration 0 done: 4/10 asked, 0 trained, 3 known, 1 "
+                            "rejected, 0 failed, 0 s elapsed\n"));
+    }
+  }
+}
+
+TEST_F(DisplayTest, TimeAndCountsComeFirstInEveryWidth) {
+  auto long_run = options(true);
+  long_run.expected_asks = 93;
+  long_run.expected_batches = 10;
+  long_run.workers = 1;
+  TrainingArray array(12);
+  const std::string time = "8 min 20 s elapsed, 3 h left";
+  const std::string training = "31-42: step 1,200/5,000, loss 5.10";
+  const std::vector<std::pair<int, std::vector<std::string>>> expected{
+      {110,
+       {time + ", gen 5/10, 48/93 asked, 0 trained, 6 known",
+        "best 99.00 label of earlier | " + training}},
+      {80,
+       {time + ", gen 5/10, 48/93 asked, 0 trained, 6 known",
+        "best 99.00 label of earlier | " + training}},
+      {60, {time + ", 48/93 asked, 0 trained", "best 99.00 | " + training}},
+      {40, {"8 min 20 s, 3 h left, 48/93 asked", training}}};
   std::ostringstream out;
-  {
-    ProgressDisplay display(out, options(true));
-    play(display);
+  ProgressDisplay display(out, long_run);
+  Evaluation earlier;
+  earlier.candidate = "earlier";
+  earlier.status = Status::ok;
+  earlier.values["perplexity"] = 99;
+  for (int i = 0; i < 30; ++i) display.count(earlier);
+  display.update({.kind = Progress::Kind::batch_finished, .batch = 3, .asked = 36, .reused = 6});
+  array.start(display);
+  array.advance(display, 200, 6.0);
+  now_ += 500;
+  for (const auto& [width, lines] : expected) {
+    width_ = width;  // the terminal's, changed while the search runs
+    array.advance(display, 1200, 5.1);
+    EXPECT_EQ(shown(out.str()), lines) << width;
+    for (const auto& line : shown(out.str())) {
+      EXPECT_LT(width_of(line), static_cast<std::size_t>(width));
+    }
   }
-  std::istringstream lines(out.str());
-  for (std::string line; std::getline(lines, line, '\r');) {
-    if (line.empty()) continue;
-    EXPECT_LE(width_of(line.substr(0, line.find('\x1b'))), 80U) << line;
+  array.finish(display);
+  EXPECT_THAT(shown(out.str()).at(0), HasSubstr("asked"));
+}
+
+TEST_F(DisplayTest, RejectedAndFailedComeBeforeWhatIsKnown) {
+  std::ostringstream out;
+  width_ = 77;
+  ProgressDisplay display(out, options(true));
+  Evaluation evaluation;
+  for (const auto status : {Status::rejected, Status::rejected, Status::diverged}) {
+    evaluation.status = status;
+    display.count(evaluation);
   }
-  EXPECT_THAT(out.str(), HasSubstr("gen 1/2"));
-  EXPECT_EQ(out.str().back(), '\n');
+  display.update({.kind = Progress::Kind::batch_started, .asked = 4, .reused = 1});
+  EXPECT_EQ(shown(out.str()).at(0),
+            "0 s elapsed, time left unknown, 4/10 asked, 0 trained, 2 rejected, 1 failed");
+}
+
+TEST_F(DisplayTest, SeveralArraysAreShownAsFarAsThereIsRoom) {
+  std::ostringstream out;
+  ProgressDisplay display(out, options(true));
+  std::vector<Evaluation> members(4);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i].id = std::to_string(i);
+    display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &members[i]});
+  }
+  EXPECT_EQ(shown(out.str()).at(1), "1-4: training");
+  for (const std::size_t i : {std::size_t{2}, std::size_t{0}}) {
+    display.update({.kind = Progress::Kind::evaluation_advanced,
+                    .evaluation = &members[i],
+                    .last = &members[i + 1],
+                    .advance = {.step = 10, .steps = 20, .loss = std::nan("")}});
+  }
+  EXPECT_EQ(shown(out.str()).at(1), "1-2: step 10/20; 3-4: step 10/20");
+  width_ = 30;
+  display.update({.kind = Progress::Kind::batch_started});
+  EXPECT_EQ(shown(out.str()).at(1), "1-2: step 10/20; ...");
 }
 
 }  // namespace

@@ -9,14 +9,14 @@ namespace nas {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
-StageDisplay::Options options(bool terminal, int width = 100) {
+StageDisplay::Options options(bool terminal, double& now, int width = 100) {
   return {.terminal = terminal,
-          .width = width,
+          .width = [width] { return width; },
           .stage = "re-test",
           .total = 4,
-          .label = [](const std::string& candidate) { return "the " + candidate; }};
+          .label = [](const std::string& candidate) { return "the " + candidate; },
+          .now = [&now] { return now; }};
 }
 
 Evaluation evaluation(Status status = Status::ok) {
@@ -30,12 +30,16 @@ Evaluation evaluation(Status status = Status::ok) {
 
 TEST(StageDisplay, WritesALineForEachFinishedTraining) {
   std::ostringstream out;
+  double now = 0.0;
   const auto ok = evaluation();
-  const auto failed = evaluation(Status::diverged);
+  auto failed = evaluation(Status::diverged);
+  failed.id = "2";
   {
-    StageDisplay display(out, options(false));
+    StageDisplay display(out, options(false, now));
     display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
+    display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &failed});
     EXPECT_EQ(out.str(), "");
+    now += 10;
     display.update({.kind = Progress::Kind::evaluation_finished,
                     .trained = 1,
                     .reused = 2,
@@ -46,18 +50,22 @@ TEST(StageDisplay, WritesALineForEachFinishedTraining) {
                     .evaluation = &failed});
   }
   EXPECT_EQ(out.str(),
-            "re-test 3/4, 0 s elapsed, 0 s left: the one replicate 1000002\n"
-            "re-test 4/4, 0 s elapsed: the one replicate 1000002, diverged: not finite\n");
+            "re-test 3/4, 10 s elapsed, 10 s left: the one replicate 1000002\n"
+            "re-test 4/4, 10 s elapsed: the one replicate 1000002, diverged: not finite\n");
 }
 
-TEST(StageDisplay, RewritesOneLineOfATerminalAndEndsIt) {
+TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
   std::ostringstream out;
+  double now = 0.0;
   const auto ok = evaluation();
   {
-    StageDisplay display(out, options(true, 30));
+    StageDisplay display(out, options(true, now, 30));
     display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
-    EXPECT_THAT(out.str(), StartsWith("\rre-test 0/4"));
-    EXPECT_THAT(out.str(), HasSubstr("\u2026\x1b[K")) << "no longer than the terminal";
+    EXPECT_THAT(out.str(), HasSubstr("re-test 0/4, 0 s elapsed\n1: training\r"));
+    out.str("");
+    now += 10;
+    display.update({.kind = Progress::Kind::evaluation_finished, .trained = 1, .evaluation = &ok});
+    EXPECT_THAT(out.str(), HasSubstr("re-test 1/4, 10 s elapsed, 3\u2026\nthe one replicate"));
   }
   EXPECT_EQ(out.str().back(), '\n');
 }

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluation/recording_evaluator.hpp"
+
+namespace nas {
+
+/// Seconds of a clock that does not jump.
+double steady_seconds();
+
+/// Seconds, from quick to slow.
+struct TimeRange {
+  double low = 0.0;
+  double high = 0.0;
+};
+
+/// "41 s left", "3 to 5 min left", "1.5 to 2 h left".
+std::string left_text(const TimeRange& left);
+
+/// What trains at the moment, how far it is, and how long recent training runs took. Training runs
+/// are numbered in the order in which they start.
+class RunningTrainings {
+ public:
+  /// Continues the numbering of an earlier process, in which one more was trained.
+  void count_earlier() { ++started_; }
+  /// Takes an event about an evaluation. @param now  seconds, of any clock that does not jump.
+  void update(const Progress& progress, double now);
+  /// Seconds that the evaluation which finished last took, in an array its share; nothing if it had
+  /// not started, as one that is rejected has not.
+  [[nodiscard]] std::optional<double> seconds() const { return seconds_; }
+  /// Number of training runs that have started and not finished.
+  [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(running_.size()); }
+
+  /// Time until these and `further` training runs are finished: as many as remain, what is done of
+  /// those that run left out, at the lower and at the upper quartile of what the last 20 took,
+  /// those that run at their present pace included. Nothing before anything is known of that.
+  [[nodiscard]] std::optional<TimeRange> left(double further, int workers, double now) const;
+
+  /// Of each array that trains: "3-14: step 1,200/5,000, loss 5.13".
+  [[nodiscard]] std::vector<std::string> texts() const;
+
+ private:
+  struct Running {
+    std::int64_t number;
+    double began;
+  };
+  /// Training runs number `first` to `last`, together.
+  struct Array {
+    std::int64_t first, last;
+    std::int64_t first_step;  ///< when it was heard of first
+    double since;
+    std::int64_t step, steps;
+    double loss;
+
+    [[nodiscard]] bool has(std::int64_t number) const { return first <= number && number <= last; }
+  };
+  void finish(const Evaluation& evaluation, double now);
+  void advance(const Progress& progress, double now);
+  [[nodiscard]] const Array* array_of(std::int64_t number) const;
+  [[nodiscard]] std::vector<double> recent(double now) const;
+
+  std::map<std::string, Running> running_;  ///< by evaluation id
+  std::vector<Array> arrays_;
+  std::deque<double> durations_;  ///< of the last that finished
+  std::optional<double> seconds_;
+  std::int64_t started_ = 0;
+};
+
+}  // namespace nas

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace nas {
+
+/// Columns of the terminal that standard output is, now; 100 where that cannot be asked.
+int terminal_width();
+
+/// A few lines at the bottom of a terminal which are rewritten in place. Between two calls the
+/// cursor stays at the beginning of the first, so that the lines are found again however the
+/// terminal has wrapped them after a change of its width.
+class StatusLines {
+ public:
+  /// @param width  columns of the terminal, asked for at every call.
+  StatusLines(std::ostream& out, std::function<int()> width);
+  /// Leaves the last lines where they are, and the cursor below them.
+  ~StatusLines();
+  StatusLines(const StatusLines&) = delete;
+  StatusLines& operator=(const StatusLines&) = delete;
+
+  /// Columns that a line may take: one fewer than the terminal has, at least 20.
+  [[nodiscard]] std::size_t columns() const;
+  /// Shows lines, at least one, in place of the last ones; a longer one is cut and ends in "…".
+  void show(const std::vector<std::string>& lines);
+
+ private:
+  std::ostream& out_;
+  std::function<int()> width_;
+  std::vector<std::string> shown_;
+};
+
+}  // namespace nas

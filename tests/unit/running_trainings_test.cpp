@@ -1,0 +1,116 @@
+#include "report/running_trainings.hpp"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "report/status_lines.hpp"
+
+namespace nas {
+namespace {
+
+/// Trains evaluations one after the other.
+class RunningTrainingsTest : public ::testing::Test {
+ protected:
+  void update(Progress::Kind kind, const Evaluation& evaluation, std::int64_t step = 0) {
+    trainings_.update({.kind = kind,
+                       .evaluation = &evaluation,
+                       .last = &evaluation,
+                       .advance = {.step = step, .steps = 100, .loss = 2.5}},
+                      now_);
+  }
+  void train(double seconds) {
+    Evaluation evaluation;
+    evaluation.id = std::to_string(++trained_);
+    update(Progress::Kind::evaluation_started, evaluation);
+    now_ += seconds;
+    update(Progress::Kind::evaluation_finished, evaluation);
+  }
+  RunningTrainings trainings_;
+  double now_ = 0.0;
+  int trained_ = 0;
+};
+
+TEST_F(RunningTrainingsTest, TheTimeLeftFollowsWhatTrainingsTakeOfLate) {
+  EXPECT_FALSE(trainings_.left(10, 1, now_).has_value());
+  for (int i = 0; i < 30; ++i) train(1.0);
+  EXPECT_EQ(left_text(trainings_.left(10, 1, now_).value()), "10 s left");
+  for (int i = 0; i < 10; ++i) train(3.0);  // the machine got busy
+  EXPECT_EQ(left_text(trainings_.left(10, 1, now_).value()), "10 to 30 s left");
+  for (int i = 0; i < 10; ++i) train(3.0);
+  EXPECT_EQ(left_text(trainings_.left(10, 1, now_).value()), "30 s left");
+  EXPECT_EQ(left_text(trainings_.left(10, 2, now_).value()), "15 s left");
+}
+
+TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownFromWithinATraining) {
+  Evaluation evaluation;
+  evaluation.id = "1";
+  update(Progress::Kind::evaluation_started, evaluation);
+  now_ += 50;  // loads a checkpoint of step 60
+  update(Progress::Kind::evaluation_advanced, evaluation, 60);
+  EXPECT_FALSE(trainings_.left(1, 1, now_).has_value());
+  now_ += 10;
+  update(Progress::Kind::evaluation_advanced, evaluation, 80);
+  // 2 steps a second: 20 of this one, 100 of one more.
+  EXPECT_EQ(left_text(trainings_.left(1, 1, now_).value()), "60 s left");
+  EXPECT_EQ(trainings_.texts(), std::vector<std::string>{"1: step 80/100, loss 2.50"});
+}
+
+TEST_F(RunningTrainingsTest, PartsOfAnArrayReplaceIt) {
+  std::vector<Evaluation> members(4);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i].id = std::to_string(i);
+    update(Progress::Kind::evaluation_started, members[i]);
+  }
+  const auto advance = [&](std::size_t first, std::size_t last, std::int64_t step) {
+    trainings_.update({.kind = Progress::Kind::evaluation_advanced,
+                       .evaluation = &members[first],
+                       .last = &members[last],
+                       .advance = {.step = step, .steps = 2000, .loss = 1}},
+                      now_);
+  };
+  advance(0, 3, 1000);
+  advance(0, 1, 5);
+  EXPECT_EQ(trainings_.texts(),
+            (std::vector<std::string>{"1-2: step 5/2,000, loss 1.00", "3-4: training"}));
+  EXPECT_FALSE(trainings_.seconds().has_value());
+  now_ += 8;
+  members[0].measured = {{"array", 2}};
+  update(Progress::Kind::evaluation_finished, members[0]);
+  EXPECT_EQ(trainings_.seconds(), 4.0);
+  EXPECT_EQ(trainings_.size(), 3);
+}
+
+TEST(LeftText, HasOneUnit) {
+  EXPECT_EQ(left_text({.low = 0.1, .high = 0.2}), "0 s left");
+  EXPECT_EQ(left_text({.low = 40, .high = 80}), "40 to 80 s left");
+  EXPECT_EQ(left_text({.low = 170, .high = 310}), "3 to 5 min left");
+  EXPECT_EQ(left_text({.low = 5000, .high = 7300}), "1.5 to 2 h left");
+  EXPECT_EQ(left_text({.low = 190000, .high = 200000}), "2 to 2.5 d left");
+}
+
+TEST(StatusLines, LeavesTheCursorAtTheBeginningOfTheFirst) {
+  std::ostringstream out;
+  int width = 80;
+  {
+    StatusLines lines(out, [&width] { return width; });
+    lines.show({"one", "two"});
+    EXPECT_EQ(out.str(), "\r\x1b[Jone\ntwo\r\x1b[1A");
+    out.str("");
+    width = 30;
+    EXPECT_EQ(lines.columns(), 29U);
+    lines.show({"a line of more than thirty characters", "two"});
+    EXPECT_EQ(out.str(), "\r\x1b[Ja line of more than thirty c\u2026\ntwo\r\x1b[1A");
+    out.str("");
+  }
+  EXPECT_EQ(out.str(), "\r\x1b[Ja line of more than thirty c\u2026\ntwo\n");
+}
+
+TEST(StatusLines, WritesNothingWhereNothingWasShown) {
+  std::ostringstream out;
+  { const StatusLines lines(out, terminal_width); }
+  EXPECT_EQ(out.str(), "");
+}
+
+}  // namespace
+}  // namespace nas
