@@ -150,7 +150,7 @@ class Tabular final : public Problem {
 
   [[nodiscard]] nlohmann::json facts() const override {
     auto facts = table_.facts();
-    facts.erase("sources");
+    for (const auto* of_the_record : {"sources", "schema"}) facts.erase(of_the_record);
     facts["table"] = {{"name", facts.at("name")},
                       {"sha256", table_.sha256()},
                       {"mechanisms", table_.num_mechanisms()},

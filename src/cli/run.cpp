@@ -23,6 +23,7 @@
 #include "nn/memory.hpp"
 #include "report/files.hpp"
 #include "report/progress_display.hpp"
+#include "report/record_schema.hpp"
 #include "report/summary.hpp"
 #include "report/svg.hpp"
 #include "report/text.hpp"
@@ -199,6 +200,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   Store store(file, problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
   store.set_meta("config", experiment.resolved);
   store.set_meta("facts", setup->facts);
+  store.set_meta("schema", record_schema(experiment.semantics));
   store.set_meta("environment", environment_json(setup->facts));
   store.set_meta("ended_by", nullptr);  // it is running
   store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole

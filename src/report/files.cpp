@@ -161,7 +161,8 @@ nlohmann::json results_json(const RunSummary& run) {
       {"tuning", run.tuning},
       {"config", run.config},
       {"facts", run.facts},
-      {"environment", run.environment}};
+      {"environment", run.environment},
+      {"record_schema", run.schema}};
   json[run.several() ? "hypervolume" : "best"] = trace_json(run);
   if (run.several() && !run.last_population.empty()) {
     json["last_population_hypervolume"] =

@@ -90,6 +90,7 @@ RunSummary::RunSummary(const Store& store, std::int64_t trainings)
 void RunSummary::read_meta(const Store& store) {
   config = store.meta("config").value_or(nlohmann::json::object());
   facts = store.meta("facts").value_or(nlohmann::json::object());
+  schema = store.meta("schema").value_or(nlohmann::json());
   environment = store.meta("environment").value_or(nlohmann::json::object());
   labels_ = store.meta("labels").value_or(nlohmann::json::object());
   objectives = read_objectives(store.meta("objectives"));

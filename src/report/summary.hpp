@@ -80,6 +80,7 @@ struct RunSummary {
   RunSummary& operator=(const RunSummary&) = delete;
 
   nlohmann::json config, facts, environment;
+  nlohmann::json schema;                    ///< see record_schema(); null where none is recorded
   std::vector<ObjectiveRecord> objectives;  ///< at least one
   std::string ended_by;                     ///< what ended the search; empty where unknown
   Points last_population;                   ///< scaled objectives; empty where unknown

@@ -96,6 +96,7 @@ class Packer {
     const auto evaluations = cells_of(of_the_search(store));
     if (evaluations.empty()) return;
     require_agreement(given, store, evaluations);
+    if (schema_.is_null()) schema_ = store.meta("schema").value_or(nullptr);
     Sha256 hash;
     for (const auto& evaluation : evaluations) {
       hash.update(canonical_json(evaluation).dump() + "\n");
@@ -157,6 +158,7 @@ class Packer {
     }
     list_missing();
     packed_.left_out = {left_out_.begin(), left_out_.end()};
+    if (!schema_.is_null()) packed_.content.facts["schema"] = std::move(schema_);
     for (auto& [key, cell] : cells_) packed_.content.cells.push_back(std::move(cell.evaluation));
     return std::move(packed_);
   }
@@ -245,6 +247,7 @@ class Packer {
   std::map<std::pair<std::string, std::int64_t>, Cell> cells_;
   std::set<std::string> differences_;
   std::set<std::string> left_out_;
+  nlohmann::json schema_;  ///< of the first run that has one
 };
 
 /// Keys in which a cell differs from the evaluation that it was made from.

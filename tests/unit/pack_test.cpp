@@ -68,6 +68,15 @@ TEST_F(PackTest, ATableIsWhatTheStoreSays) {
   EXPECT_THAT(checked.differences, IsEmpty());
 }
 
+TEST_F(PackTest, WhatARunSaysOfItsComponentsGoesAlong) {
+  const auto old = store("old", small_cells());
+  EXPECT_FALSE(table({old}).facts().contains("schema"));
+  const auto run = store("run", small_cells());
+  const nlohmann::json schema{{"reference_point", 1.1}};
+  Store(run / "store.sqlite").set_meta("schema", schema);
+  EXPECT_EQ(table({old, run}).facts().at("schema"), schema);
+}
+
 TEST_F(PackTest, MeasurementsMayComeFromAnotherRun) {
   const auto run = store("run", small_cells());
   auto elsewhere = changed([](nlohmann::json& identity) { identity["training"]["steps"] = 1; });

@@ -1,5 +1,8 @@
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -249,6 +252,28 @@ TEST_F(ReportTest, CanonicalExportHoldsNothingMeasured) {
   EXPECT_THAT(text, HasSubstr("\"min_count\":2"));
   EXPECT_THAT(text, HasSubstr("\"evaluations\":[\"a\"]"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 5 + 5);
+}
+
+TEST_F(ReportTest, EveryColumnIsDocumented) {
+  std::ifstream file(std::string(NAS_SOURCE_DIR) + "/docs/files.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto expect_named = [&text](const std::string& name) {
+    EXPECT_THAT(text, HasSubstr("`" + name + "`"));
+  };
+  const RunSummary run(*store_);
+  const auto csv = evaluations_csv(run);
+  std::istringstream header(csv.substr(0, csv.find('\r')));
+  int columns = 0;
+  for (std::string column; std::getline(header, column, ','); ++columns) {
+    const bool mean = column.ends_with("_mean") || column.ends_with("_standard_error");
+    expect_named(mean ? column.substr(column.find("_mean") != std::string::npos
+                                          ? column.find("_mean")
+                                          : column.find("_standard_error"))
+                      : column);
+  }
+  EXPECT_GT(columns, 20);
+  const auto results = results_json(run);
+  for (const auto& [key, value] : results.items()) expect_named(key);
 }
 
 TEST_F(ReportTest, PictureEscapesItsTextsAndDrawsEveryAsk) {

@@ -1,0 +1,79 @@
+#include "report/record_schema.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "genotype/component.hpp"
+#include "paper_components.hpp"
+#include "search/objective.hpp"
+
+namespace nas {
+namespace {
+
+// What somebody has added: nothing but its own file names it.
+
+[[maybe_unused]] const bool kComponent = components().add({.gene = "normalization",
+                                                           .key = "squared_relu_norm",
+                                                           .summary = "max(s, 0)^2 / sum of them",
+                                                           .voids = {"temperature"}});
+
+NAS_REGISTER_OBJECTIVE({.key = "cache_megabytes",
+                        .summary = "memory of the key/value cache",
+                        .settings = {},
+                        .file = __FILE__},
+                       [](const Parameters&) {
+                         return Objective{.unit = "MB",
+                                          .analytic = [](const Subject&) { return 1.0; }};
+                       });
+
+const nlohmann::json& named(const nlohmann::json& list, const char* key, const std::string& name) {
+  return *std::find_if(list.begin(), list.end(),
+                       [&](const auto& item) { return item.at(key) == name; });
+}
+
+TEST(RecordSchema, HasEveryGeneInTheOrderOfAName) {
+  const auto genes = record_schema(Semantics::corrected).at("genes");
+  std::vector<std::string> names;
+  for (const auto& gene : genes) names.push_back(gene.at("name"));
+  EXPECT_EQ(names, (std::vector<std::string>{"similarity", "normalization", "gating", "temperature",
+                                             "bias", "attention_dropout"}));
+  EXPECT_EQ(named(genes, "name", "temperature").at("vanilla"), (nlohmann::json{"fixed", "sqrt_d"}));
+  EXPECT_FALSE(genes.back().contains("options")) << "a number";
+}
+
+TEST(RecordSchema, SaysWhatAnAddedComponentVoids) {
+  const auto genes = record_schema(Semantics::corrected).at("genes");
+  const auto& options = named(genes, "name", "normalization").at("options");
+  EXPECT_EQ(named(options, "key", "squared_relu_norm").at("voids"), nlohmann::json{"temperature"});
+  EXPECT_EQ(named(options, "key", "relu_norm").at("voids"), nlohmann::json{"temperature"});
+  EXPECT_EQ(named(options, "key", "softmax").at("voids"), nlohmann::json::array());
+}
+
+TEST(RecordSchema, LabelsAreThoseOfTheSemantics) {
+  const auto label_of_topk = [](Semantics semantics) {
+    const auto genes = record_schema(semantics).at("genes");
+    return named(named(genes, "name", "normalization").at("options"), "key", "topk_quarter")
+        .at("label");
+  };
+  EXPECT_EQ(label_of_topk(Semantics::corrected), "topk_quarter");
+  EXPECT_EQ(label_of_topk(Semantics::published), "sparsemax");
+}
+
+TEST(RecordSchema, SaysWhereAnObjectiveComesFrom) {
+  const auto objectives = record_schema(Semantics::corrected).at("objectives");
+  EXPECT_EQ(objectives.at("cache_megabytes"),
+            (nlohmann::json{{"source", "analytic"}, {"unit", "MB"}, {"maximise", false}}));
+  EXPECT_EQ(objectives.at("perplexity").at("source"), "trained");
+  EXPECT_EQ(objectives.at("accuracy").at("maximise"), true);
+}
+
+TEST(RecordSchema, SaysWhichStatusesAreUsable) {
+  const auto schema = record_schema(Semantics::corrected);
+  EXPECT_EQ(named(schema.at("statuses"), "name", "stopped_early").at("usable"), true);
+  EXPECT_EQ(named(schema.at("statuses"), "name", "rejected").at("usable"), false);
+  EXPECT_EQ(schema.at("reference_point"), 1.1);
+}
+
+}  // namespace
+}  // namespace nas
