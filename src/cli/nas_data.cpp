@@ -220,10 +220,12 @@ int info(Words words) {
   const auto& corpus = corpora().at(name);
   Parameters settings = read_settings(corpus.description.settings, words);
   std::cout << name << ": " << corpus.description.summary << '\n';
-  if (const DataSet* data_set = find_known_data_set(name)) print_files(name, *data_set);
+  const DataSet* data_set = find_known_data_set(name);
+  if (data_set != nullptr) print_files(name, *data_set);
   const bool chosen = std::any_of(words.begin(), words.end(),
                                   [](const auto& word) { return word.starts_with("layout="); });
-  if (chosen || !settings.contains("layout") || settings.get<std::string>("unit") == "byte") {
+  // Both layouts of the corpora of the paper; not every text has lines for the published one.
+  if (chosen || data_set == nullptr || settings.get<std::string>("unit") == "byte") {
     print_corpus(corpus.make(settings, context, default_data_location()));
     return 0;
   }

@@ -68,6 +68,16 @@ TEST_F(NasData, WrongWordsEndWith2) {
   EXPECT_EQ(run("--help").code, 0);
 }
 
+TEST_F(NasData, InfoOfAnOwnTextSaysWhatWasAskedFor) {
+  folder_.write("mine.txt", std::string(40, 'a') + "\nb c d\ne f g h\nb c\nd e f\ng\nb\nc\n");
+  const Output info =
+      run("info text_file --context 2 path=" + (folder_.path() / "mine.txt").string() +
+          " valid_share=0.2 test_share=0.2");
+  EXPECT_EQ(info.code, 0) << info.text;
+  EXPECT_THAT(info.text, HasSubstr("standard layout"));
+  EXPECT_THAT(info.text, ::testing::Not(HasSubstr("published")));
+}
+
 TEST_F(NasData, GetFromAFolderThenListAndInfo) {
   const Output missing = run("info wikitext-2");
   EXPECT_EQ(missing.code, 2);
