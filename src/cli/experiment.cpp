@@ -49,6 +49,7 @@ class Reader {
       : document_(document), diagnostics_(diagnostics) {}
 
   Experiment read(const std::filesystem::path& file) {
+    file_ = file.string();
     const auto mistakes_before = diagnostics_.size();
     experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
     if (problems().contains(experiment_.problem)) {
@@ -75,6 +76,7 @@ class Reader {
           read_objectives(document_.find("objectives"), document_.find("constraints"),
                           own_objectives(), diagnostics_);
     });
+    check_texts();
     check_model_and_training();
     check_evaluation();
     check_budget();
@@ -167,7 +169,7 @@ class Reader {
     });
     if (!mistaken_.contains("space") && !mistaken_.contains("problem") &&
         experiment_.space.num_varying() == 0) {
-      diagnostics_.add(origin_of("space"),
+      diagnostics_.add(users_origin("space"),
                        "space: every gene has one value only, at least one must vary");
     }
   }
@@ -204,7 +206,8 @@ class Reader {
         settings.insert(settings.end(), own.begin(), own.end());
       } else {
         if (readable) {
-          diagnostics_.add(origin_of(section, declared.key), path + ": " + registry.unknown(text));
+          diagnostics_.add(origin_of(section, declared.key),
+                           path + ": " + registry.unknown(text) + own_text_hint(section, text));
         }
         // Nobody knows which of the other keys would be right.
         if (node != nullptr) {
@@ -214,6 +217,25 @@ class Reader {
       parameters = read_section(section, node, settings, diagnostics_, ignored);
     });
     return std::get<std::string>(key);
+  }
+
+  /// What to write where the path of a text stands in place of a corpus.
+  static std::string own_text_hint(const std::string& section, const std::string& text) {
+    if (section != "data" || text.find_first_of("./") == std::string::npos) return {};
+    return "; for a text of your own: data: {corpus: text_file, path: " + text + "}";
+  }
+
+  /// A section's place in the file that the user gave, where the section is written in several.
+  [[nodiscard]] Origin users_origin(const std::string& section) const {
+    const auto* node = document_.find(section);
+    if (node == nullptr) return document_.origin;
+    if (node->origin.source == file_) return node->origin;
+    for (const auto& source : {std::string("command line"), file_}) {
+      for (const auto& entry : node->entries) {
+        if (entry.value.origin.source == source) return entry.value.origin;
+      }
+    }
+    return node->origin;
   }
 
   /// Where a key is written; where it is not, its section, or the whole document.
@@ -242,6 +264,20 @@ class Reader {
     }
   }
 
+  /// The user's own texts are looked for now, as long as it is known where they are named.
+  void check_texts() {
+    if (experiment_.corpus != "text_file" || mistaken_.contains("data")) return;
+    for (const auto* name : {"path", "train", "valid", "test"}) {
+      const auto& path = experiment_.data.get<std::string>(name);
+      if (path.empty() || std::filesystem::is_regular_file(path)) continue;
+      refuse("data." + std::string(name), path,
+             std::filesystem::is_directory(path)
+                 ? "must be a text file, is a folder"
+                 : "must be a text file, there is none; paths start at the current folder, " +
+                       std::filesystem::current_path().string());
+    }
+  }
+
   void check_model_and_training() {
     if (!reads("training")) return;
     const auto width = experiment_.model.get<Integer>("width");
@@ -251,14 +287,27 @@ class Reader {
              "must be a multiple of model.heads = " + std::to_string(heads));
     }
     const auto steps = experiment_.training.get<Integer>("steps");
-    const auto warmup = experiment_.training.get<Integer>("warmup_steps");
-    if (!mistaken_.contains("training") && warmup > steps) {
-      refuse("training.warmup_steps", std::to_string(warmup),
-             "must be <= training.steps = " + std::to_string(steps));
-    }
+    if (!mistaken_.contains("training")) fit_warmup(steps);
     auto checkpoints = experiment_.training.get<std::vector<Integer>>("checkpoints");
     std::erase_if(checkpoints, [steps](Integer step) { return step > steps; });
     experiment_.training.set("checkpoints", checkpoints);
+  }
+
+  /// A warm-up that is longer than the training is a mistake where both are written in one place.
+  /// Where the steps of a longer training were overridden, it becomes a tenth of them.
+  void fit_warmup(Integer steps) {
+    const auto warmup = experiment_.training.get<Integer>("warmup_steps");
+    if (warmup <= steps) return;
+    if (origin_of("training", "steps").source == origin_of("training", "warmup_steps").source) {
+      refuse("training.warmup_steps", std::to_string(warmup),
+             "must be <= training.steps = " + std::to_string(steps));
+      return;
+    }
+    const auto shorter = steps / 10;
+    experiment_.training.set("warmup_steps", shorter);
+    experiment_.notes.push_back("training.warmup_steps = " + std::to_string(warmup) +
+                                " is shortened to " + std::to_string(shorter) +
+                                ", a tenth of training.steps = " + std::to_string(steps));
   }
 
   void check_evaluation() {
@@ -473,6 +522,7 @@ class Reader {
   }
 
   const DocumentNode& document_;
+  std::string file_;  ///< as the origins of what it says name it
   Diagnostics& diagnostics_;
   std::set<std::string> mistaken_;  ///< sections in which there are mistakes
   ProblemKind kind_;

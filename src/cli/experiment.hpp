@@ -42,6 +42,7 @@ struct Experiment {
   std::optional<Parameters> tuning;  ///< baseline.tune, unless false
   Parameters retest;                 ///< replicates = 0: none
   nlohmann::json resolved;           ///< all of the above: the run's recorded configuration
+  std::vector<std::string> notes;    ///< what was made to fit, for the user
 };
 
 /// Settings at the top of a configuration, outside its sections.
@@ -52,8 +53,8 @@ std::vector<Setting> baseline_settings();
 std::vector<Setting> population_settings();
 
 /// Reads a configuration: `extends:` chains (relative to the file), then overrides `key.path=value`
-/// in order. Validation steps after the last training step are dropped, so that a shorter training
-/// is one override.
+/// in order. Validation steps after the last training step are dropped and a warm-up that exceeds
+/// an override of the steps is shortened, so that a shorter training is one override.
 /// @throws InputError with every mistake of the file, one a line: "file:line:column: key = value,
 /// must be ...; did you mean ...?" (overrides: "command line: key.path = ...").
 Experiment load_experiment(const std::filesystem::path& file,

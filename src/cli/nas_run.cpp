@@ -95,6 +95,7 @@ int run(int argc, char** argv) {
   const std::filesystem::path folder = arguments.output.empty()
                                            ? std::filesystem::path("runs") / experiment.name
                                            : std::filesystem::path(arguments.output);
+  for (const auto& note : experiment.notes) std::cerr << "note: " << note << '\n';
   if (arguments.dry_run) {
     std::cout << nas::plan_text(experiment, folder);
     return kOk;

@@ -1,9 +1,12 @@
 #include "cli/run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -69,6 +72,22 @@ nlohmann::json environment_json(const nlohmann::json& facts) {
           {"processor", environment.processor},
           {"instruction_set", environment.instruction_set},
           {"device", facts.value("device", "")}};
+}
+
+/// A text of words holds no NUL byte; what does is read as words all the same.
+void warn_of_binary_text(const Experiment& experiment) {
+  if (experiment.corpus != "text_file" || experiment.data.get<std::string>("unit") != "word")
+    return;
+  for (const auto* name : {"path", "train", "valid", "test"}) {
+    const auto& path = experiment.data.get<std::string>(name);
+    std::ifstream file(path, std::ios::binary);
+    const bool binary = !path.empty() && std::find(std::istreambuf_iterator<char>(file), {},
+                                                   '\0') != std::istreambuf_iterator<char>();
+    if (binary) {
+      std::cerr << "warning: data." << name << " = " << path
+                << " has NUL bytes, as no text of words has; for bytes: data.unit = byte\n";
+    }
+  }
 }
 
 void warn_of_slow_blas() {
@@ -187,6 +206,7 @@ class ElapsedSeconds {
 
 void run_experiment(const Experiment& experiment, const RunOptions& options) {
   warn_of_slow_blas();
+  warn_of_binary_text(experiment);
   const auto setup = set_up(experiment, options.folder);
   const auto& problem = setup->problem;
   const auto device = setup->facts.value("device", "");

@@ -217,9 +217,12 @@ std::optional<SplitFiles> find_data_set(const std::string& name, const DataLocat
 }
 
 std::string read_text_file(const fs::path& file) {
+  if (fs::is_directory(file)) {
+    throw InputError(file.string() + ": is a folder, must be a text file");
+  }
   std::ifstream in(file, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in.is_open() || in.bad() || fs::is_directory(file)) {
+  if (!in.is_open() || in.bad()) {
     throw InputError(file.string() + ": cannot be read");
   }
   return text;

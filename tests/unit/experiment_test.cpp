@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "config_fixture.hpp"
@@ -34,6 +35,42 @@ class ExperimentTest : public ConfigTest {
 
 /// An algorithm that takes any number of objectives.
 const std::string kAny = "algorithm: stand_in_search\n";
+
+TEST_F(ExperimentTest, AWarmUpIsShortenedWhereAnOverrideShortensTheTraining) {
+  const std::string file = "training: {steps: 1000, warmup_steps: 100}\n";
+  const auto shortened = load(file, {"training.steps=50"});
+  EXPECT_EQ(shortened.training.get<Integer>("warmup_steps"), 5);
+  EXPECT_EQ(shortened.notes, Texts{"training.warmup_steps = 100 is shortened to 5, a tenth of "
+                                   "training.steps = 50"});
+  EXPECT_EQ(shortened.resolved["training"]["warmup_steps"], 5);
+  const auto fits = load(file, {"training.steps=100"});
+  EXPECT_EQ(fits.training.get<Integer>("warmup_steps"), 100);
+  EXPECT_TRUE(fits.notes.empty());
+  EXPECT_EQ(mistakes(file, {"training.steps=50", "training.warmup_steps=60"}),
+            "command line: training.warmup_steps = 60, must be <= training.steps = 50");
+}
+
+// A text of the user's own.
+
+TEST_F(ExperimentTest, ATextInPlaceOfACorpusIsToldHow) {
+  EXPECT_THAT(mistakes("data: {corpus: mytext.txt}\n"),
+              testing::EndsWith("; for a text of your own: data: {corpus: text_file, path: "
+                                "mytext.txt}"));
+  EXPECT_THAT(mistakes("data: texts/mine\n"), testing::HasSubstr("path: texts/mine}"));
+  EXPECT_THAT(mistakes("data: {corpus: brwn}\n"), testing::Not(testing::HasSubstr("a text of your own")));
+}
+
+TEST_F(ExperimentTest, ATextThatIsNotThereIsNamedWithItsPlace) {
+  write("folder/a.txt", "text");
+  EXPECT_EQ(mistakes("data:\n  corpus: text_file\n  path: " + path("folder") + "\n"),
+            "a.yaml:3:9: data.path = folder, must be a text file, is a folder");
+  EXPECT_EQ(
+      mistakes("data: {corpus: text_file, train: none.txt}\n"),
+      "a.yaml:1:34: data.train = none.txt, must be a text file, there is none; paths start at "
+      "the current folder, " +
+          std::filesystem::current_path().string());
+  EXPECT_EQ(mistakes("data: {corpus: text_file, path: " + path("folder/a.txt") + "}\n"), "");
+}
 
 // What is read.
 
@@ -412,6 +449,11 @@ TEST_F(ExperimentTest, ASpaceMustHaveSomethingToSearch) {
   EXPECT_EQ(mistakes("space: {similarity: dot, normalization: softmax, gating: none, temperature: "
                      "fixed, bias: true, attention_dropout: 0}\n"),
             "a.yaml:1:8: space: every gene has one value only, at least one must vary");
+  // In the user's file, not in that which it extends.
+  write("base.yaml",
+        "space: {similarity: dot, normalization: softmax, gating: none, temperature: fixed}\n");
+  EXPECT_EQ(mistakes("extends: base.yaml\nspace:\n  bias: true\n  attention_dropout: 0\n"),
+            "a.yaml:3:9: space: every gene has one value only, at least one must vary");
 }
 
 TEST_F(ExperimentTest, TargetsAreNumbersForOneObjective) {
