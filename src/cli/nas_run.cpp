@@ -39,6 +39,7 @@ constexpr const char* kUsage =
 struct Arguments {
   std::vector<std::string> words;
   bool dry_run = false;
+  bool settings = false;
   bool quiet = false;
   bool help = false;
   bool version = false;
@@ -52,6 +53,8 @@ po::options_description options(Arguments& arguments) {
   visible.add_options()  //
       ("dry-run", po::bool_switch(&arguments.dry_run),
        "validate everything and print the plan; write nothing")  //
+      ("settings", po::bool_switch(&arguments.settings),
+       "with --dry-run: print every setting with its effective value, too")  //
       ("output,o", po::value(&arguments.output),
        "the run's folder (default: runs/NAME)")  //
       ("force-device", po::bool_switch(&arguments.force_device),
@@ -80,6 +83,9 @@ int run(int argc, char** argv) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
                           "for example: nas-run configs/quickstart.yaml");
   }
+  if (arguments.settings && !arguments.dry_run) {
+    throw nas::InputError("command line: --settings belongs to --dry-run");
+  }
   const auto& words = arguments.words;
   if (words.front() == "list" || words.front() == "describe") {
     const bool list = words.front() == "list";
@@ -97,7 +103,9 @@ int run(int argc, char** argv) {
                                            : std::filesystem::path(arguments.output);
   for (const auto& note : experiment.notes) std::cerr << "note: " << note << '\n';
   if (arguments.dry_run) {
-    std::cout << nas::plan_text(experiment, folder);
+    std::cerr << "planning " << experiment.name
+              << "; where it trains, a few steps are timed, which takes seconds\n";
+    std::cout << nas::plan_text(experiment, folder, {.settings = arguments.settings});
     return kOk;
   }
   nas::wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);

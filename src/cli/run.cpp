@@ -385,7 +385,8 @@ std::string objectives_text(const ObjectiveSet& set) {
 
 }  // namespace
 
-std::string plan_text(const Experiment& experiment, const fs::path& folder, bool calibrate) {
+std::string plan_text(const Experiment& experiment, const fs::path& folder,
+                      const PlanOptions& options) {
   warn_of_slow_blas();
   const auto setup = set_up(experiment, {});
   const auto& problem = setup->problem;
@@ -409,7 +410,7 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder, bool
   if (trains) {
     line("evaluations", evaluations_text(experiment, rehearsal));
     training_lines(experiment, setup->facts, line);
-    const auto width = calibrate ? problem->array_width() : 1;
+    const auto width = options.calibrate ? problem->array_width() : 1;
     line("device", setup->facts.value("device", "") + ", workers " + std::to_string(workers) +
                        (width > 1 ? ", arrays of " + std::to_string(width) : "") + ", " +
                        std::to_string(experiment.evaluation.get<std::int64_t>("threads")) +
@@ -419,24 +420,27 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder, bool
                             : "; " + experiment.algorithm +
                                   " asks for one candidate after the other, so that after the "
                                   "initial population one works"));
-    const double each = calibrate ? calibrated_seconds(rehearsal, *problem) : 0.0;
-    const auto options = evaluator_options(experiment);
-    const auto trainings = static_cast<double>(
-        rehearsal.trained + (options.racing ? options.racing->replicates : options.replicates));
+    const double each = options.calibrate ? calibrated_seconds(rehearsal, *problem) : 0.0;
+    const auto evaluator = evaluator_options(experiment);
+    const auto trainings =
+        static_cast<double>(rehearsal.trained + (evaluator.racing ? evaluator.racing->replicates
+                                                                  : evaluator.replicates));
     const int busy = algorithm.batches ? workers : 1;
     const auto tuning = tuning_plan(experiment, rehearsal.trained);
     const auto retest = retest_plan(experiment);
     if (!tuning.text.empty()) line("tuning", tuning.text);
     if (!retest.text.empty()) line("re-test", retest.text);
     const auto further = static_cast<double>(tuning.trainings + retest.trainings) / workers;
-    if (calibrate)
+    if (options.calibrate)
       line("time", "about " + human_duration(each) + " a training, " +
                        human_duration(each * (trainings / busy + further)) + " in all" +
-                       (options.racing ? ", races apart" : ""));
+                       (evaluator.racing ? ", races apart" : ""));
   }
   line("folder", folder.string() + (fs::exists(folder / "store.sqlite") ? " (continues)" : ""));
-  plan << "settings\n";
-  settings_lines(experiment.resolved, "", plan);
+  if (options.settings) {
+    plan << "settings\n";
+    settings_lines(experiment.resolved, "", plan);
+  }
   return plan.str();
 }
 

@@ -24,11 +24,15 @@ struct RunOptions {
 /// @throws StopRequested when asked to stop; everything finished is stored.
 void run_experiment(const Experiment& experiment, const RunOptions& options);
 
-/// What run_experiment would do: search space, model, data, number of evaluations, expected time,
-/// and every setting with its effective value. Writes nothing.
-/// @param calibrate  whether to time a few steps of some candidates, which takes seconds.
+struct PlanOptions {
+  bool calibrate = true;  ///< time a few steps of some candidates, which takes seconds
+  bool settings = false;  ///< print every setting with its effective value, too
+};
+
+/// What run_experiment would do: search space, model, data, number of evaluations, expected time.
+/// Writes nothing.
 std::string plan_text(const Experiment& experiment, const std::filesystem::path& folder,
-                      bool calibrate = true);
+                      const PlanOptions& options = {});
 
 /// Program, compiler and library versions, one a line.
 std::string version_text();

@@ -143,7 +143,8 @@ class ConfigurationTest : public ::testing::Test {
   [[nodiscard]] Outcome plan_of(const std::string& file) const {
     try {
       const auto experiment = load_experiment(folder_.path() / "configs" / file, {});
-      return {"", plan_text(experiment, folder_.path() / "run", /*calibrate=*/false)};
+      return {"", plan_text(experiment, folder_.path() / "run",
+                            {.calibrate = false, .settings = true})};
     } catch (const InputError& error) {
       return {error.what(), ""};
     }
