@@ -73,7 +73,9 @@ std::string component_list() {
   std::vector<Texts> rows;
   for (const auto gene : kComponentGenes) {
     for (const auto& key : components().keys(gene)) {
-      rows.push_back({std::string(gene), key, components().at(gene, key).summary});
+      const auto label = component_label(Semantics::corrected, gene, key);
+      rows.push_back({std::string(gene), label, label == key ? "" : "(" + key + ")",
+                      components().at(gene, key).summary});
     }
   }
   return table(rows);
@@ -162,6 +164,15 @@ std::vector<Section> sections() {
        "a list of what is searched for, each a name or a map with its name, settings and these",
        objective_settings()},
       {"algorithm", "the search: algorithm.name" + of(algorithms().keys()), population_settings()},
+      {"space", "the options of each gene that are searched, a list each: of " +
+                    join(Texts(kComponentGenes.begin(), kComponentGenes.end())) +
+                    " as list components names them, of bias true and false; attention_dropout is "
+                    "a number or "
+                    "a map of min, max and decimals"},
+      {"constraints",
+       "a list of conditions, each NAME <= NUMBER or NAME >= NUMBER of an objective; what breaks "
+       "one "
+       "is rejected, before training where that can be known"},
       {"problem", "what is searched: problem.type" + of(problems().keys())},
       {"data", "what is learned from: data.corpus" + of(corpora().keys())},
   };
@@ -232,6 +243,42 @@ std::string list_text(const std::string& kind) {
                    (guess.empty() ? "" : "; did you mean " + guess + "?"));
 }
 
+namespace {
+
+/// Settings that bear a name or begin with it, with what they belong to, a line each.
+std::string settings_named(const std::string& name) {
+  std::vector<Texts> rows;
+  const auto search = [&](const std::string& owner, const std::vector<Setting>& settings) {
+    for (const auto& setting : settings) {
+      if (setting.name != name && !setting.name.starts_with(name + "_")) continue;
+      rows.push_back({owner, setting.name, setting.type_name(), default_text(setting),
+                      allowed_text(setting), setting.help});
+    }
+  };
+  for (const auto& section : sections()) search("section " + section.name, section.settings);
+  for (const auto& kind : plugin_kinds()) {
+    for (const auto& plugin : kind.plugins) search(kind.one + " " + plugin.key, plugin.settings);
+  }
+  if (rows.empty()) return {};
+  rows.insert(rows.begin(), {"of", "setting", "type", "default", "allowed", "meaning"});
+  return "settings\n" + table(rows);
+}
+
+/// Names of all settings, for what is mistyped.
+Texts setting_names() {
+  Texts names;
+  const auto add = [&names](const std::vector<Setting>& settings) {
+    for (const auto& setting : settings) names.push_back(setting.name);
+  };
+  for (const auto& section : sections()) add(section.settings);
+  for (const auto& kind : plugin_kinds()) {
+    for (const auto& plugin : kind.plugins) add(plugin.settings);
+  }
+  return names;
+}
+
+}  // namespace
+
 std::string describe_text(const std::string& name) {
   Texts found;
   Texts known;
@@ -262,7 +309,10 @@ std::string describe_text(const std::string& name) {
           "section " + section.name + ": " + section.summary + "\n" +
               (section.settings.empty() ? "" : settings_text(section.settings)));
   }
+  if (const auto settings = settings_named(name); !settings.empty()) found.push_back(settings);
   if (!found.empty()) return join(found, "\n");
+  const auto names = setting_names();
+  known.insert(known.end(), names.begin(), names.end());
   const auto guess = nearest(name, known);
   throw InputError(
       "describe: nothing is called '" + name + "'" +

@@ -11,7 +11,8 @@ namespace nas {
 std::string list_text(const std::string& kind);
 
 /// Everything that bears the name: plug-ins with their settings; components, by key or by the
-/// paper's label, with formula, cost and labels; sections of a configuration with their settings.
+/// paper's label, with formula, cost and labels; sections of a configuration with their settings;
+/// settings that bear it or begin with it, with their section or plug-in.
 ///
 /// @throws InputError naming the nearest name if nothing bears it.
 std::string describe_text(const std::string& name);

@@ -15,6 +15,7 @@
 #include "cli/passive_waiting.hpp"
 #include "cli/rehearsal.hpp"
 #include "cli/run.hpp"
+#include "cli/schema.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "core/version.hpp"
@@ -33,7 +34,8 @@ constexpr const char* kUsage =
     "\n"
     "  nas-run CONFIG [key.path=value ...] [options]   run, or continue, an experiment\n"
     "  nas-run list [algorithms|problems|objectives|components|data]\n"
-    "  nas-run describe NAME                           a plug-in, a component or a section\n"
+    "  nas-run describe NAME                           a plug-in, component, section or setting\n"
+    "  nas-run schema                                  JSON Schema of configurations, for editors\n"
     "\n";
 
 struct Arguments {
@@ -67,6 +69,15 @@ po::options_description options(Arguments& arguments) {
   return visible;
 }
 
+/// A mistyped command is taken for a file.
+void require_file(const std::string& word) {
+  if (std::filesystem::exists(word)) return;
+  const auto guess = nas::nearest(word, {"list", "describe", "schema"});
+  if (guess.empty()) return;  // who reads the file says what is wrong with it
+  throw nas::InputError("command line: " + word +
+                        " is neither a command nor a file; did you mean " + guess + "?");
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
   const auto visible = options(arguments);
@@ -87,6 +98,11 @@ int run(int argc, char** argv) {
     throw nas::InputError("command line: --settings belongs to --dry-run");
   }
   const auto& words = arguments.words;
+  if (words.front() == "schema") {
+    if (words.size() > 1) throw nas::InputError("nas-run schema: takes no further word");
+    std::cout << nas::schema_json().dump(2) << '\n';
+    return kOk;
+  }
   if (words.front() == "list" || words.front() == "describe") {
     const bool list = words.front() == "list";
     if (words.size() > 2 || (!list && words.size() != 2)) {
@@ -97,6 +113,7 @@ int run(int argc, char** argv) {
                        : nas::describe_text(words[1]));
     return kOk;
   }
+  require_file(words.front());
   const auto experiment = nas::load_experiment(words.front(), {words.begin() + 1, words.end()});
   const std::filesystem::path folder = arguments.output.empty()
                                            ? std::filesystem::path("runs") / experiment.name

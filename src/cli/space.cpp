@@ -61,7 +61,7 @@ class SpaceReader {
     for (const auto& item : node->as_list()) {
       const auto key = component_key(semantics_, gene, item.text);
       if (item.kind != Kind::scalar || !components().contains(gene, key)) {
-        const auto valid = valid_options(gene);
+        const auto valid = component_options(gene);
         const auto guess = nearest(item.text, valid);
         refuse(item, path,
                "must be one of " + join(valid) +
@@ -80,15 +80,6 @@ class SpaceReader {
     }
     if (!options.empty()) result.options = std::move(options);
     return result;
-  }
-
-  /// The paper's labels and the keys of a gene.
-  static Texts valid_options(const std::string& gene) {
-    Texts valid = paper_labels(gene);
-    for (const auto& key : components().keys(gene)) {
-      if (!contains(valid, key)) valid.push_back(key);
-    }
-    return valid;
   }
 
   Gene bias_gene(const DocumentNode* node) {
@@ -160,6 +151,14 @@ class SpaceReader {
 };
 
 }  // namespace
+
+std::vector<std::string> component_options(std::string_view gene) {
+  Texts options = paper_labels(gene);
+  for (const auto& key : components().keys(gene)) {
+    if (!contains(options, key)) options.push_back(key);
+  }
+  return options;
+}
 
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics) {
   return SpaceReader(semantics, diagnostics).read(node);

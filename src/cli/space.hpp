@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "config/document.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
@@ -15,5 +19,8 @@ namespace nas {
 /// @param node         the section, or nullptr: the paper's space.
 /// @param diagnostics  receives unknown options, and options that are the same component.
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics);
+
+/// What the space may list for a component gene: the paper's labels, then the keys that are none.
+std::vector<std::string> component_options(std::string_view gene);
 
 }  // namespace nas

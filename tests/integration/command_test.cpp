@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <fstream>
 
 #include <nlohmann/json.hpp>
 
@@ -145,9 +146,35 @@ TEST_F(CommandTest, DryRunWritesNothing) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run", "--output", out.string()}), 0)
       << text();
+  expect_text("planning smoke; where it trains, a few steps are timed");
   expect_text("evaluations");
   expect_text("parameters");
+  EXPECT_EQ(text().find("training.steps = "), std::string::npos);
+  ASSERT_EQ(
+      run("nas-run", {config("smoke.yaml"), "--dry-run", "--settings", "--output", out.string()}),
+      0);
+  expect_text("\n  training.steps = 5\n");
   EXPECT_FALSE(fs::exists(out));
+  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--settings"}), 2);
+  expect_text("--settings belongs to --dry-run");
+}
+
+TEST_F(CommandTest, AMistypedCommandIsToldTheNearest) {
+  EXPECT_EQ(run("nas-run", {"lst"}), 2);
+  expect_text("lst is neither a command nor a file; did you mean list?");
+  EXPECT_EQ(run("nas-run", {"schema"}), 0);
+  expect_text("json-schema.org");
+}
+
+TEST_F(CommandTest, AnOverrideOfTheStepsShortensTheWarmUpWithANote) {
+  const auto file = folder_ / "long.yaml";
+  std::ofstream(file) << "extends: " << config("smoke.yaml")
+                      << "\ntraining: {steps: 40, warmup_steps: 30}\n";
+  ASSERT_EQ(run("nas-run", {file.string(), "training.steps=20", "--dry-run", "--output",
+                            (folder_ / "run").string()}),
+            0)
+      << text();
+  expect_text("note: training.warmup_steps = 30 is shortened to 2, a tenth of training.steps = 20");
 }
 
 TEST_F(CommandTest, ThreadsOfATrainingWaitPassivelyUnlessTheUserSaysOtherwise) {

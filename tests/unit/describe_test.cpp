@@ -33,7 +33,10 @@ TEST(ListText, ListsOneKind) {
 TEST(ListText, ListsComponentsByGene) {
   const auto text = list_text("components");
   EXPECT_THAT(text, HasSubstr("  similarity     additive "));
-  EXPECT_THAT(text, HasSubstr("  gating         none            h + o: no gate\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("  gating +none +h \\+ o: no gate\n"));
+  // As configurations name them, with the key of what that is.
+  EXPECT_THAT(text, testing::ContainsRegex("  similarity +multiplicative +\\(silu_dot\\) +"));
+  EXPECT_THAT(text, testing::ContainsRegex("  temperature +adaptive +\\(per_query\\) +"));
   EXPECT_LT(text.find("similarity "), text.find("normalization "));
 }
 
@@ -117,6 +120,20 @@ TEST(DescribeText, SectionsOfAConfiguration) {
   EXPECT_THAT(describe_text("algorithm"), HasSubstr("  informed_share "));
   EXPECT_THAT(describe_text("algorithm"), HasSubstr("stand_in_search"));
   EXPECT_THAT(describe_text("data"), HasSubstr("stand_in_corpus"));
+}
+
+TEST(DescribeText, SettingsByName) {
+  const auto rate = describe_text("rate");
+  EXPECT_THAT(rate, HasSubstr("settings\n  of "));
+  EXPECT_THAT(rate, testing::ContainsRegex("algorithm stand_in_search +rate +number +0.25 +in "));
+  EXPECT_THAT(describe_text("racing"), HasSubstr("section evaluation  racing_replicates "));
+  EXPECT_THAT(describe_text("generations"), HasSubstr("algorithm evo_ga "));
+  EXPECT_THAT(describe_text("informed"), HasSubstr("informed_share"));
+  EXPECT_THAT(describe_text("keep_models"), HasSubstr("section evaluation"));
+  EXPECT_THAT(describe_text("space"), HasSubstr("section space: the options of each gene"));
+  EXPECT_THAT(describe_text("constraints"), HasSubstr("NAME <= NUMBER"));
+  EXPECT_EQ(error_of([] { (void)describe_text("keep_model"); }),
+            "describe: nothing is called 'keep_model'; did you mean keep_models?");
 }
 
 TEST(DescribeText, AnUnknownNameNamesTheNearest) {

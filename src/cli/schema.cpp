@@ -1,0 +1,181 @@
+#include "cli/schema.hpp"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/experiment.hpp"
+#include "cli/objectives.hpp"
+#include "cli/retest.hpp"
+#include "cli/space.hpp"
+#include "cli/tuning.hpp"
+#include "data/corpus.hpp"
+#include "evaluation/settings.hpp"
+#include "search/algorithm.hpp"
+#include "search/objective.hpp"
+#include "search/problem.hpp"
+
+namespace nas {
+
+namespace {
+
+using Json = nlohmann::json;
+using Settings = std::vector<Setting>;
+
+/// One of several forms.
+Json any_of(Json forms) { return {{"anyOf", std::move(forms)}}; }
+
+/// A value, or a list of such.
+Json one_or_list(const Json& item) { return any_of({item, {{"type", "array"}, {"items", item}}}); }
+
+Json described(Json schema, const std::string& text) {
+  schema["description"] = text;
+  return schema;
+}
+
+Json number_schema(const Setting& setting, const char* type) {
+  Json schema{{"type", type}};
+  if (std::isfinite(setting.min)) {
+    schema[setting.min_exclusive ? "exclusiveMinimum" : "minimum"] = setting.min;
+  }
+  if (std::isfinite(setting.max)) {
+    schema[setting.max_exclusive ? "exclusiveMaximum" : "maximum"] = setting.max;
+  }
+  return schema;
+}
+
+/// What is not quoted need not look like text: `workers: 3`.
+Json text_schema(const Setting& setting) {
+  if (setting.choices.empty()) return {{"type", {"string", "number", "boolean", "null"}}};
+  return {{"enum", setting.choices}};
+}
+
+struct ValueSchema {
+  const Setting& setting;
+
+  Json operator()(bool /*value*/) const { return {{"type", "boolean"}}; }
+  Json operator()(std::int64_t /*value*/) const { return number_schema(setting, "integer"); }
+  Json operator()(double /*value*/) const { return number_schema(setting, "number"); }
+  Json operator()(const std::string& /*value*/) const { return text_schema(setting); }
+  Json operator()(const std::vector<std::int64_t>& /*value*/) const {
+    return one_or_list(number_schema(setting, "integer"));
+  }
+  Json operator()(const std::vector<double>& /*value*/) const {
+    return one_or_list(number_schema(setting, "number"));
+  }
+  Json operator()(const std::vector<std::string>& /*value*/) const {
+    return one_or_list(text_schema(setting));
+  }
+};
+
+Json setting_schema(const Setting& setting) {
+  auto schema = described(std::visit(ValueSchema{setting}, setting.default_value), setting.help);
+  if (!setting.required) {
+    std::visit([&schema](const auto& value) { schema["default"] = value; }, setting.default_value);
+  }
+  return schema;
+}
+
+Json properties_of(const Settings& settings) {
+  auto properties = Json::object();
+  for (const auto& setting : settings) properties[setting.name] = setting_schema(setting);
+  return properties;
+}
+
+/// A map with these keys and no others. An empty one, as `model:`, leaves what it extends as it is.
+Json map_of(Json properties) {
+  return {{"type", {"object", "null"}},
+          {"properties", std::move(properties)},
+          {"additionalProperties", false}};
+}
+
+/// A section that names a plug-in: its key alone, or a map with the settings of that plug-in; where
+/// the file that is extended names it, with those of any.
+template <class AnyRegistry>
+Json plugin_section(const std::string& section, const AnyRegistry& registry,
+                    const Settings& shared) {
+  const auto& key = plugin_sections().find(section)->second.key;
+  const auto common = properties_of(shared);
+  auto all = common;
+  auto forms = Json::array({{{"enum", registry.keys()}}});
+  for (const auto& name : registry.keys()) {
+    const auto& description = registry.at(name).description;
+    auto properties = properties_of(description.settings);
+    for (const auto& [setting, schema] : properties.items()) {
+      if (all.contains(setting) && all[setting] != schema) {
+        all[setting] = any_of({all[setting], schema});
+      } else {
+        all[setting] = schema;
+      }
+    }
+    properties.update(common);
+    properties[key] = described({{"const", name}}, description.summary);
+    auto form = map_of(std::move(properties));
+    form["required"] = {key};
+    forms.push_back(std::move(form));
+  }
+  forms.push_back(map_of(std::move(all)));
+  return any_of(std::move(forms));
+}
+
+Json space_schema() {
+  auto genes = Json::object();
+  for (const auto gene : kComponentGenes) {
+    genes[std::string(gene)] = one_or_list({{"enum", component_options(gene)}});
+  }
+  genes["bias"] = one_or_list({{"type", "boolean"}});
+  const Json number{{"type", "number"}, {"minimum", 0}, {"exclusiveMaximum", 1}};
+  genes["attention_dropout"] = any_of(
+      {number, map_of({{"min", number}, {"max", number}, {"decimals", {{"type", "integer"}}}})});
+  return described(map_of(std::move(genes)), "the options of each gene that are searched");
+}
+
+Json objectives_schema() {
+  // A problem may have objectives of its own.
+  const Json name = any_of({{{"enum", objectives().keys()}}, {{"type", "string"}}});
+  auto properties = properties_of(objective_settings());
+  properties["name"] = name;
+  for (const auto& key : objectives().keys()) {
+    properties.update(properties_of(objectives().at(key).description.settings));
+  }
+  auto map = map_of(std::move(properties));
+  map["required"] = {"name"};
+  return described(one_or_list(any_of({name, std::move(map)})), "what is searched for");
+}
+
+Json baseline_schema() {
+  auto properties = properties_of(baseline_settings());
+  properties["tune"] =
+      described(any_of({{{"const", false}}, map_of(properties_of(tuning_settings()))}),
+                "trials that the baseline gets beside the search");
+  return any_of({{{"type", "string"}}, map_of(std::move(properties))});
+}
+
+}  // namespace
+
+Json schema_json() {
+  auto properties = properties_of(experiment_settings());
+  properties["extends"] =
+      described(one_or_list({{"type", "string"}}), "files that this one extends, relative to it");
+  properties["problem"] = plugin_section("problem", problems(), {});
+  properties["data"] = plugin_section("data", corpora(), {});
+  properties["algorithm"] = plugin_section("algorithm", algorithms(), population_settings());
+  properties["baseline"] = baseline_schema();
+  properties["objectives"] = objectives_schema();
+  properties["constraints"] =
+      described(any_of({one_or_list({{"type", "string"}}), {{"type", "null"}}}),
+                "\"NAME <= NUMBER\" or \"NAME >= NUMBER\", of objectives");
+  properties["space"] = space_schema();
+  properties["model"] = map_of(properties_of(model_settings()));
+  properties["training"] = map_of(properties_of(training_settings()));
+  properties["evaluation"] = map_of(properties_of(evaluation_settings()));
+  properties["budget"] = map_of(properties_of(budget_settings()));
+  properties["retest"] = map_of(properties_of(retest_settings()));
+  auto schema = map_of(std::move(properties));
+  schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+  schema["title"] = "configuration of attnas";
+  return schema;
+}
+
+}  // namespace nas
