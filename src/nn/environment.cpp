@@ -41,6 +41,9 @@ Environment environment() {
   environment.blas_library = library_of_symbol("sgemm_");
   environment.processor = processor_name();
   environment.instruction_set = kernels::instruction_set();
+  if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
+    environment.instruction_set.replace(0, 4, "AVX-512");
+  }
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;

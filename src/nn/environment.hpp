@@ -10,7 +10,7 @@ struct Environment {
   std::string blas_library;   ///< file that matrix products come from
   std::string processor;      ///< model name
   std::string
-      instruction_set;     ///< of the kernels: "AVX3", "AVX2", ... (kernels/instruction_set.hpp)
+      instruction_set;     ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
   bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
 };
 Environment environment();
