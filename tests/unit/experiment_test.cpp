@@ -57,7 +57,8 @@ TEST_F(ExperimentTest, ATextInPlaceOfACorpusIsToldHow) {
               testing::EndsWith("; for a text of your own: data: {corpus: text_file, path: "
                                 "mytext.txt}"));
   EXPECT_THAT(mistakes("data: texts/mine\n"), testing::HasSubstr("path: texts/mine}"));
-  EXPECT_THAT(mistakes("data: {corpus: brwn}\n"), testing::Not(testing::HasSubstr("a text of your own")));
+  EXPECT_THAT(mistakes("data: {corpus: brwn}\n"),
+              testing::Not(testing::HasSubstr("a text of your own")));
 }
 
 TEST_F(ExperimentTest, ATextThatIsNotThereIsNamedWithItsPlace) {
