@@ -697,8 +697,8 @@ def _asks(path: str) -> tuple:
         raise TableError(f"--run {file}: no such file; give a run's folder or its store.sqlite")
     try:
         database = sqlite_files.open_read_only(file)
-        rows = list(database.execute(
-            "SELECT number, batch, genotype, fitness FROM asks ORDER BY number"))
+        rows = [(number, batch, genotype, fitness) for number, batch, genotype, _, _, fitness in
+                sqlite_files.records(database, "asks")]
         meta = sqlite_files.meta(database)
         database.close()
     except sqlite3.DatabaseError as error:

@@ -20,7 +20,7 @@ from nas_analysis.belief import beliefs, rule
 from nas_analysis.indicators import non_dominated
 from nas_analysis.schema import schema
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSIONS = (2, 3)  # those that can be read
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,9 @@ def _open(path: Path) -> sqlite3.Connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
         raise BadInput(f"{file}: not a readable store: {error}") from error
-    if version != SCHEMA_VERSION:
+    if version not in SCHEMA_VERSIONS:
         raise BadInput(
-            f"{file}: not a store of version {SCHEMA_VERSION} (its version is {version})"
+            f"{file}: not a store of version {SCHEMA_VERSIONS[-1]} (its version is {version})"
         )
     return connection
 
@@ -167,7 +167,8 @@ class Run:
         """Reads a run's folder or store. Raises BadInput."""
         connection = _open(path)
         try:
-            self.meta: dict[str, Any] = sqlite_files.meta(connection)
+            self.meta: dict[str, Any] = {key: json.loads(value) for key, value in
+                                         sqlite_files.records(connection, "meta")}
             self.schema = schema(self.meta.get("schema"))
             self.evaluations = [
                 Evaluation(
@@ -175,32 +176,26 @@ class Run:
                     {k: _number(v) for k, v in json.loads(row[7]).items()}, json.loads(row[8]),
                     row[3] in self.schema.usable,
                 )
-                for row in connection.execute(
-                    'SELECT id, candidate, replicate, status, reason, identity, curve, "values", '
-                    "measured FROM evaluations ORDER BY id"
-                )
+                for row in sqlite_files.records(connection, "evaluations")
             ]
             self.asks = [
                 Ask(
                     row[0], row[1], row[2], json.loads(row[3]), bool(row[4]),
                     [_number(value) for value in json.loads(row[5])],
                 )
-                for row in connection.execute(
-                    "SELECT number, batch, genotype, evaluations, reused, fitness FROM asks "
-                    "ORDER BY number"
-                )
+                for row in sqlite_files.records(connection, "asks")
             ]
             self.indicators = [
                 Indicator(*row) for row in connection.execute(
                     "SELECT asked, value FROM indicators ORDER BY asked")
             ]
-        except (sqlite3.DatabaseError, ValueError) as error:
+        except (sqlite3.DatabaseError, ValueError, RecursionError) as error:
             raise BadInput(f"{path}: not a readable store: {error}") from error
         finally:
             connection.close()
         self.config: dict[str, Any] = self.meta.get("config") or {}
         self.facts: dict[str, Any] = self.meta.get("facts") or {}
-        self.environment: dict[str, Any] = self.meta.get("environment") or {}
+        self.sessions = self._read_sessions()
         self.labels: dict[str, str] = self.meta.get("labels") or {}
         self.objectives = self._read_objectives()
         self.trained = any(e.trained for e in self.evaluations)  # so that values depend on seeds
@@ -213,6 +208,32 @@ class Run:
         self._find_front()
         self.front = [candidate for candidate in self.ranking if candidate.on_front]
         self.baseline = self._find_baseline()
+
+    def _read_sessions(self) -> list[dict[str, Any]]:
+        """The processes that worked on the run, as Store::sessions gives them."""
+        sessions = self.meta.get("sessions")
+        if sessions is None and self.meta.get("environment"):
+            sessions = [{"environment": self.meta["environment"]}]
+        return sessions or []
+
+    def environments(self) -> list[tuple[dict[str, Any], int]]:
+        """The different environments in order of their first session, each with how many
+        evaluations were made there. What does not say its session was made in the first."""
+        counts = [0] * len(self.sessions)
+        for evaluation in self.evaluations:
+            session = evaluation.measured.get("session", 0)
+            if session < len(counts):
+                counts[session] += 1
+        environments: list[tuple[dict[str, Any], int]] = []
+        for session, count in zip(self.sessions, counts):
+            environment = session["environment"]
+            for i, (known, before) in enumerate(environments):
+                if known == environment:
+                    environments[i] = (known, before + count)
+                    break
+            else:
+                environments.append((environment, count))
+        return environments
 
     def _read_objectives(self) -> list[Objective]:
         objectives = [

@@ -207,13 +207,13 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
     objectives = _objectives(meta)
     recorded = schema(meta.get("schema"))
     evaluations = {key: (candidate, status in recorded.usable, json.loads(measured)) for
-                   key, candidate, status, measured in database.execute(
-                       "SELECT id, candidate, status, measured FROM evaluations")}
+                   key, candidate, _, status, *_, measured in
+                   sqlite_files.records(database, "evaluations")}
     numbers: dict[str, int] = {}
     charged: set[str] = set()
     seconds = 0.0
     asked, trained, spent, fitness = [], [], [], []
-    for ids, values in database.execute("SELECT evaluations, fitness FROM asks ORDER BY number"):
+    for *_, ids, _, values in sqlite_files.records(database, "asks"):
         ids = json.loads(ids)
         asked.append(numbers.setdefault(evaluations[ids[0]][0], len(numbers)))
         for key in ids:

@@ -171,8 +171,9 @@ def _evaluations(file: str, facts: dict) -> list[tuple]:
     each evaluation; facts receives what the run says of itself."""
     try:
         database = sqlite_files.open_read_only(file)
-        rows = list(database.execute('SELECT candidate, replicate, status, identity, curve, '
-                                     '"values", measured FROM evaluations ORDER BY id'))
+        rows = [(candidate, replicate, status, *results) for
+                _, candidate, replicate, status, _, *results in
+                sqlite_files.records(database, "evaluations")]
         meta = sqlite_files.meta(database)
         database.close()
     except sqlite3.DatabaseError as error:

@@ -450,14 +450,17 @@ std::string closing_table(const ComparisonStore& store, const Setup& setup) {
 void run_comparison(const Comparison& comparison, const CompareOptions& options) {
   const auto setup = set_up(comparison.common());
   const auto file = options.folder / "comparison.sqlite";
-  if (fs::exists(file)) {
-    check_recorded(ComparisonStore(file, ComparisonStore::Mode::read_only), comparison, *setup,
-                   options.folder);
-  }
   fs::create_directories(options.folder);
   ComparisonStore store(file);
+  check_recorded(store, comparison, *setup, options.folder);
   record_comparison(store, comparison, *setup);
-  const auto recycled = run_searches(missing_searches(comparison, store), *setup, store, options);
+  Integer recycled = 0;
+  try {
+    recycled = run_searches(missing_searches(comparison, store), *setup, store, options);
+  } catch (const StopRequested&) {
+    store.require_in_place();  // else nothing is kept
+    throw;
+  }
   std::cout << '\n' << closing_table(store, *setup);
   if (recycled > 0) {
     std::cout << "\n"

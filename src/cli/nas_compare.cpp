@@ -22,6 +22,7 @@ namespace po = boost::program_options;
 constexpr int kOk = 0;
 constexpr int kBroken = 1;
 constexpr int kBadInput = 2;
+constexpr int kMachineFailed = 75;  // EX_TEMPFAIL
 constexpr int kStopped = 130;
 
 constexpr const char* kUsage =
@@ -122,6 +123,9 @@ int main(int argc, char** argv) {
   } catch (const nas::InputError& error) {
     std::cerr << "nas-compare: " << error.what() << '\n';
     return kBadInput;
+  } catch (const nas::MachineError& error) {
+    std::cerr << "nas-compare: " << error.what() << '\n';
+    return kMachineFailed;
   } catch (const std::exception& error) {
     std::cerr << "nas-compare: " << error.what() << '\n';
     return kBroken;

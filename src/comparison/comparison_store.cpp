@@ -3,10 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include <SQLiteCpp/SQLiteCpp.h>
-
-#include "core/error.hpp"
-#include "store/writer_lock.hpp"
+#include "store/database.hpp"
 
 namespace nas {
 
@@ -18,8 +15,7 @@ constexpr int kSchemaVersion = 1;
 
 static_assert(std::endian::native == std::endian::little, "the arrays are stored as they lie here");
 
-// Tells the file from a run's store. Texts of settings, truth and believed are JSON.
-constexpr int kApplicationId = 0x6e617363;  // "nasc"
+// Texts of settings, truth and believed are JSON.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -52,6 +48,12 @@ CREATE TABLE searches (
 );
 )sql";
 
+constexpr DatabaseKind kKind{.name = "comparison store",
+                             .application_id = 0x6e617363,  // "nasc": tells it from a run's store
+                             .version = kSchemaVersion,
+                             .oldest = kSchemaVersion,
+                             .schema = kSchema};
+
 template <class Number>
 void bind_array(SQLite::Statement& statement, int column, const std::vector<Number>& numbers) {
   const auto bytes = static_cast<int>(numbers.size() * sizeof(Number));
@@ -71,105 +73,91 @@ std::vector<Number> read_array(const SQLite::Column& column) {
 }  // namespace
 
 struct ComparisonStore::State {
-  std::unique_ptr<WriterLock> lock;
-  std::unique_ptr<SQLite::Database> database;
+  Database database;
 
-  [[nodiscard]] SQLite::Statement statement(const char* sql) const { return {*database, sql}; }
-  [[nodiscard]] int number(const char* sql) const { return database->execAndGet(sql).getInt(); }
+  [[nodiscard]] SQLite::Statement statement(const char* sql) const {
+    return database.statement(sql);
+  }
 };
 
+// What the last moments before a power cut lose is searched again.
 ComparisonStore::ComparisonStore(const fs::path& file, Mode mode)
-    : state_(std::make_unique<State>()) {
-  const bool write = mode == Mode::write;
-  if (write) {
-    state_->lock = std::make_unique<WriterLock>(file);
-  } else if (!fs::exists(file)) {
-    throw InputError(file.string() + ": no such store");
-  }
-  try {
-    state_->database = std::make_unique<SQLite::Database>(
-        file.string(),
-        write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY);
-    auto& database = *state_->database;
-    if (write && state_->number("SELECT count(*) FROM sqlite_master") == 0) {
-      SQLite::Transaction transaction(database);
-      database.exec(kSchema);
-      database.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
-      database.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
-      transaction.commit();
-      set_meta("kind", "comparison");
-      set_meta("version", kSchemaVersion);
-    }
-    if (state_->number("PRAGMA application_id") != kApplicationId ||
-        state_->number("PRAGMA user_version") != kSchemaVersion) {
-      throw InputError(file.string() + ": not a comparison store of version " +
-                       std::to_string(kSchemaVersion));
-    }
-    // What the last moments before a power cut lose is searched again.
-    if (write) database.exec("PRAGMA synchronous = NORMAL");
-  } catch (const SQLite::Exception& error) {
-    throw InputError(file.string() + ": not a readable store: " + error.what());
-  }
+    : state_(new State{
+          {file, kKind,
+           mode == Mode::write ? Database::Mode::write_relaxed : Database::Mode::read_only}}) {
+  if (mode == Mode::read_only || meta("kind")) return;
+  set_meta("kind", "comparison");
+  set_meta("version", kSchemaVersion);
 }
 
 ComparisonStore::~ComparisonStore() = default;
 
+void ComparisonStore::require_in_place() const { state_->database.require_in_place(); }
+
 void ComparisonStore::set_meta(const std::string& key, const nlohmann::json& value) {
-  auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
-  insert.bind(1, key);
-  insert.bind(2, value.dump());
-  insert.exec();
+  state_->database.transact([&] {
+    auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
+    insert.bind(1, key);
+    insert.bind(2, value.dump());
+    insert.exec();
+  });
 }
 
 std::optional<nlohmann::json> ComparisonStore::meta(const std::string& key) const {
-  auto select = state_->statement("SELECT value FROM meta WHERE key = ?");
-  select.bind(1, key);
-  if (!select.executeStep()) return std::nullopt;
-  return nlohmann::json::parse(select.getColumn(0).getString());
+  return state_->database.guarded([&]() -> std::optional<nlohmann::json> {
+    auto select = state_->statement("SELECT value FROM meta WHERE key = ?");
+    select.bind(1, key);
+    if (!select.executeStep()) return std::nullopt;
+    return parse_record(select.getColumn(0).getString());
+  });
 }
 
 void ComparisonStore::set_candidates(const std::vector<ComparedCandidate>& candidates) {
-  SQLite::Transaction transaction(*state_->database);
-  state_->database->exec("DELETE FROM candidates");
-  auto insert = state_->statement("INSERT INTO candidates VALUES (?, ?, ?, ?, ?)");
-  std::int64_t number = 0;
-  for (const auto& candidate : candidates) {
-    insert.bind(1, number++);
-    insert.bind(2, candidate.name);
-    insert.bind(3, candidate.label);
-    insert.bind(4, nlohmann::json(candidate.truth).dump());
-    insert.bind(5, nlohmann::json(candidate.believed).dump());
-    insert.exec();
-    insert.reset();
-  }
-  transaction.commit();
+  state_->database.transact([&] {
+    state_->statement("DELETE FROM candidates").exec();
+    auto insert = state_->statement("INSERT INTO candidates VALUES (?, ?, ?, ?, ?)");
+    std::int64_t number = 0;
+    for (const auto& candidate : candidates) {
+      insert.bind(1, number++);
+      insert.bind(2, candidate.name);
+      insert.bind(3, candidate.label);
+      insert.bind(4, nlohmann::json(candidate.truth).dump());
+      insert.bind(5, nlohmann::json(candidate.believed).dump());
+      insert.exec();
+      insert.reset();
+    }
+  });
 }
 
 std::vector<ComparedCandidate> ComparisonStore::candidates() const {
-  auto select =
-      state_->statement("SELECT name, label, truth, believed FROM candidates ORDER BY number");
-  const auto numbers = [&select](int column) {
-    return nlohmann::json::parse(select.getColumn(column).getString()).get<std::vector<double>>();
-  };
-  std::vector<ComparedCandidate> candidates;
-  while (select.executeStep()) {
-    candidates.push_back({.name = select.getColumn(0).getString(),
-                          .label = select.getColumn(1).getString(),
-                          .truth = numbers(2),
-                          .believed = numbers(3)});
-  }
-  return candidates;
+  return state_->database.guarded([&] {
+    auto select =
+        state_->statement("SELECT name, label, truth, believed FROM candidates ORDER BY number");
+    const auto numbers = [&select](int column) {
+      return parse_record(select.getColumn(column).getString()).get<std::vector<double>>();
+    };
+    std::vector<ComparedCandidate> candidates;
+    while (select.executeStep()) {
+      candidates.push_back({.name = select.getColumn(0).getString(),
+                            .label = select.getColumn(1).getString(),
+                            .truth = numbers(2),
+                            .believed = numbers(3)});
+    }
+    return candidates;
+  });
 }
 
 std::vector<ComparedAlgorithm> ComparisonStore::algorithms() const {
-  auto select = state_->statement("SELECT name, key, settings FROM algorithms ORDER BY number");
-  std::vector<ComparedAlgorithm> algorithms;
-  while (select.executeStep()) {
-    algorithms.push_back({.name = select.getColumn(0).getString(),
-                          .key = select.getColumn(1).getString(),
-                          .settings = nlohmann::json::parse(select.getColumn(2).getString())});
-  }
-  return algorithms;
+  return state_->database.guarded([&] {
+    auto select = state_->statement("SELECT name, key, settings FROM algorithms ORDER BY number");
+    std::vector<ComparedAlgorithm> algorithms;
+    while (select.executeStep()) {
+      algorithms.push_back({.name = select.getColumn(0).getString(),
+                            .key = select.getColumn(1).getString(),
+                            .settings = parse_record(select.getColumn(2).getString())});
+    }
+    return algorithms;
+  });
 }
 
 std::int64_t ComparisonStore::number_of(const ComparedAlgorithm& algorithm) {
@@ -178,59 +166,65 @@ std::int64_t ComparisonStore::number_of(const ComparedAlgorithm& algorithm) {
     if (known[i].name == algorithm.name) return static_cast<std::int64_t>(i);
   }
   const auto number = static_cast<std::int64_t>(known.size());
-  auto insert = state_->statement("INSERT INTO algorithms VALUES (?, ?, ?, ?)");
-  insert.bind(1, number);
-  insert.bind(2, algorithm.name);
-  insert.bind(3, algorithm.key);
-  insert.bind(4, algorithm.settings.dump());
-  insert.exec();
+  state_->database.transact([&] {
+    auto insert = state_->statement("INSERT INTO algorithms VALUES (?, ?, ?, ?)");
+    insert.bind(1, number);
+    insert.bind(2, algorithm.name);
+    insert.bind(3, algorithm.key);
+    insert.bind(4, algorithm.settings.dump());
+    insert.exec();
+  });
   return number;
 }
 
 std::set<std::int64_t> ComparisonStore::seeds(std::int64_t algorithm) const {
-  auto select = state_->statement("SELECT seed FROM searches WHERE algorithm = ?");
-  select.bind(1, algorithm);
-  std::set<std::int64_t> seeds;
-  while (select.executeStep()) seeds.insert(select.getColumn(0).getInt64());
-  return seeds;
+  return state_->database.guarded([&] {
+    auto select = state_->statement("SELECT seed FROM searches WHERE algorithm = ?");
+    select.bind(1, algorithm);
+    std::set<std::int64_t> seeds;
+    while (select.executeStep()) seeds.insert(select.getColumn(0).getInt64());
+    return seeds;
+  });
 }
 
 void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
-  SQLite::Transaction transaction(*state_->database);
-  auto insert = state_->statement("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const auto& search : searches) {
-    const auto& trajectory = search.trajectory;
-    insert.bind(1, search.algorithm);
-    insert.bind(2, search.seed);
-    insert.bind(3, static_cast<std::int64_t>(trajectory.candidates.size()));
-    insert.bind(4, search.search_seconds);
-    insert.bind(5, search.ended_by);
-    bind_array(insert, 6, trajectory.candidates);
-    bind_array(insert, 7, trajectory.trained);
-    bind_array(insert, 8, trajectory.seconds);
-    bind_array(insert, 9, trajectory.fitness);
-    insert.exec();
-    insert.reset();
-  }
-  transaction.commit();
+  state_->database.transact([&] {
+    auto insert = state_->statement("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (const auto& search : searches) {
+      const auto& trajectory = search.trajectory;
+      insert.bind(1, search.algorithm);
+      insert.bind(2, search.seed);
+      insert.bind(3, static_cast<std::int64_t>(trajectory.candidates.size()));
+      insert.bind(4, search.search_seconds);
+      insert.bind(5, search.ended_by);
+      bind_array(insert, 6, trajectory.candidates);
+      bind_array(insert, 7, trajectory.trained);
+      bind_array(insert, 8, trajectory.seconds);
+      bind_array(insert, 9, trajectory.fitness);
+      insert.exec();
+      insert.reset();
+    }
+  });
 }
 
 void ComparisonStore::for_each_search(
     std::int64_t algorithm, const std::function<void(const ComparedSearch&)>& visit) const {
-  auto select = state_->statement(
-      "SELECT seed, search_seconds, ended_by, candidates, trained, seconds, fitness FROM searches "
-      "WHERE algorithm = ? ORDER BY seed");
-  select.bind(1, algorithm);
-  while (select.executeStep()) {
-    visit({.algorithm = algorithm,
-           .seed = select.getColumn(0).getInt64(),
-           .search_seconds = select.getColumn(1).getDouble(),
-           .ended_by = select.getColumn(2).getString(),
-           .trajectory = {.candidates = read_array<std::int32_t>(select.getColumn(3)),
-                          .trained = read_array<std::int32_t>(select.getColumn(4)),
-                          .seconds = read_array<double>(select.getColumn(5)),
-                          .fitness = read_array<double>(select.getColumn(6))}});
-  }
+  state_->database.guarded([&] {
+    auto select = state_->statement(
+        "SELECT seed, search_seconds, ended_by, candidates, trained, seconds, fitness FROM "
+        "searches WHERE algorithm = ? ORDER BY seed");
+    select.bind(1, algorithm);
+    while (select.executeStep()) {
+      visit({.algorithm = algorithm,
+             .seed = select.getColumn(0).getInt64(),
+             .search_seconds = select.getColumn(1).getDouble(),
+             .ended_by = select.getColumn(2).getString(),
+             .trajectory = {.candidates = read_array<std::int32_t>(select.getColumn(3)),
+                            .trained = read_array<std::int32_t>(select.getColumn(4)),
+                            .seconds = read_array<double>(select.getColumn(5)),
+                            .fitness = read_array<double>(select.getColumn(6))}});
+    }
+  });
 }
 
 }  // namespace nas

@@ -52,8 +52,12 @@ struct ComparedSearch {
   Trajectory trajectory{};
 };
 
-/// The record of a comparison: one SQLite file, one writer. Searches with equal seed are paired:
-/// they see the same recorded noise of the same mechanism and begin with the same population.
+/// The record of a comparison: one SQLite file, opened as Database says, one writer. Searches with
+/// equal seed are paired: they see the same recorded noise of the same mechanism and begin with the
+/// same population.
+///
+/// Every call throws InputError where the file is damaged and MachineError where the machine cannot
+/// read or write it, or where it vanished.
 class ComparisonStore {
  public:
   enum class Mode { write, read_only };
@@ -63,6 +67,9 @@ class ComparisonStore {
   ~ComparisonStore();
   ComparisonStore(const ComparisonStore&) = delete;
   ComparisonStore& operator=(const ComparisonStore&) = delete;
+
+  /// @throws MachineError if the file that is written to is no longer the one of its name.
+  void require_in_place() const;
 
   void set_meta(const std::string& key, const nlohmann::json& value);
   [[nodiscard]] std::optional<nlohmann::json> meta(const std::string& key) const;

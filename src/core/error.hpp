@@ -20,6 +20,14 @@ class StopRequested : public std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "stopped on request"; }
 };
 
+/// The machine failed, neither the user's input nor the program: a full disk, a file that cannot be
+/// read or written, a file that vanished. What was finished before is kept, unless the text says
+/// otherwise; programs print it and exit with 75 (EX_TEMPFAIL).
+class MachineError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A training needed more memory than evaluation.memory_limit allows.
 class MemoryLimitExceeded : public std::runtime_error {
  public:

@@ -49,7 +49,10 @@ std::string human_bytes(std::int64_t bytes) {
   const auto value = static_cast<double>(bytes);
   if (value < 1024.0 * 1024.0) return print("%.0f KiB", value / 1024.0);
   if (value < 1024.0 * 1024.0 * 1024.0) return print("%.0f MiB", value / (1024.0 * 1024.0));
-  return print("%.2f GiB", value / (1024.0 * 1024.0 * 1024.0));
+  if (value < 1024.0 * 1024.0 * 1024.0 * 1024.0) {
+    return print("%.2f GiB", value / (1024.0 * 1024.0 * 1024.0));
+  }
+  return print("%.4g TiB", value / (1024.0 * 1024.0 * 1024.0 * 1024.0));
 }
 
 }  // namespace nas

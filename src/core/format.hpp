@@ -15,7 +15,7 @@ std::string human_duration(double seconds);
 /// @return a count with an SI prefix and three significant digits: "1.69 M", "445 M", "12".
 std::string human_count(double value);
 
-/// @return bytes as "319 MiB", "2.5 GiB".
+/// @return bytes as "319 MiB", "2.50 GiB", "3.40 TiB".
 std::string human_bytes(std::int64_t bytes);
 
 }  // namespace nas

@@ -48,22 +48,6 @@ void visit_test_sums(AnyScores& test, Visit visit) {
   visit("test_batches", test.batches);
 }
 
-/// JSON has no infinities and no NaN, but the curve of a diverged training has: they are written as
-/// texts.
-nlohmann::json number(double value) {
-  if (std::isfinite(value)) return value;
-  if (std::isnan(value)) return "nan";
-  return value > 0 ? "inf" : "-inf";
-}
-
-double read_number(const nlohmann::json& json) {
-  if (!json.is_string()) return json.get<double>();
-  const auto& text = json.get_ref<const std::string&>();
-  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  const double infinity = std::numeric_limits<double>::infinity();
-  return text == "inf" ? infinity : -infinity;
-}
-
 }  // namespace
 
 std::string_view to_string(Status status) {
@@ -140,15 +124,38 @@ double Scores::accuracy() const {
   return static_cast<double>(correct) / static_cast<double>(tokens);
 }
 
+nlohmann::json number_json(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+double read_number(const nlohmann::json& json) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (json.is_null()) return infinity;
+  if (!json.is_string()) return json.get<double>();
+  const auto& text = json.get_ref<const std::string&>();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf") return infinity;
+  if (text == "-inf") return -infinity;
+  throw InputError("'" + text + "' is no number");
+}
+
+nlohmann::json values_json(const Evaluation& evaluation) {
+  auto json = nlohmann::json::object();
+  for (const auto& [name, value] : evaluation.values) json[name] = number_json(value);
+  return json;
+}
+
 void to_json(nlohmann::json& json, const Scores& scores) {
-  json = {{"nll", number(scores.nll)},
+  json = {{"nll", number_json(scores.nll)},
           {"tokens", scores.tokens},
           {"correct", scores.correct},
-          {"pad_nll", number(scores.pad_nll)},
+          {"pad_nll", number_json(scores.pad_nll)},
           {"pad_tokens", scores.pad_tokens},
-          {"unknown_nll", number(scores.unknown_nll)},
+          {"unknown_nll", number_json(scores.unknown_nll)},
           {"unknown_tokens", scores.unknown_tokens},
-          {"batch_mean_nll", number(scores.batch_mean_nll)},
+          {"batch_mean_nll", number_json(scores.batch_mean_nll)},
           {"batches", scores.batches}};
 }
 
@@ -166,7 +173,7 @@ void from_json(const nlohmann::json& json, Scores& scores) {
 
 void to_json(nlohmann::json& json, const CurvePoint& point) {
   json = {{"step", point.step},
-          {"train_nll", number(point.train_nll)},
+          {"train_nll", number_json(point.train_nll)},
           {"valid", point.valid},
           {"seconds", point.seconds}};
 }
@@ -181,8 +188,6 @@ void from_json(const nlohmann::json& json, CurvePoint& point) {
 nlohmann::json canonical_json(const Evaluation& evaluation) {
   nlohmann::json curve = evaluation.curve;
   for (auto& point : curve) point.erase("seconds");
-  nlohmann::json values = nlohmann::json::object();
-  for (const auto& [name, value] : evaluation.values) values[name] = number(value);
   return {{"id", evaluation.id},
           {"candidate", evaluation.candidate},
           {"replicate", evaluation.replicate},
@@ -190,7 +195,7 @@ nlohmann::json canonical_json(const Evaluation& evaluation) {
           {"status", to_string(evaluation.status)},
           {"reason", evaluation.reason},
           {"curve", std::move(curve)},
-          {"values", std::move(values)}};
+          {"values", values_json(evaluation)}};
 }
 
 }  // namespace nas

@@ -89,7 +89,14 @@ void set_test_values(Evaluation& evaluation, const Scores& test);
 /// everything but nll and tokens.
 Scores test_scores(const Evaluation& evaluation);
 
+/// A number as JSON, which has no infinities and no NaN: these are the texts nan, inf and -inf.
+nlohmann::json number_json(double value);
+/// The number again; null is infinity: so lists of doubles write what is not finite.
+/// @throws InputError for another text, nlohmann::json::exception for what is no number.
+double read_number(const nlohmann::json& json);
+
 /// The store's JSON forms of parts of an evaluation.
+nlohmann::json values_json(const Evaluation& evaluation);
 void to_json(nlohmann::json& json, const Scores& scores);
 void from_json(const nlohmann::json& json, Scores& scores);
 void to_json(nlohmann::json& json, const CurvePoint& point);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 
-#include <SQLiteCpp/SQLiteCpp.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
-#include "store/writer_lock.hpp"
+#include "core/format.hpp"
+#include "core/host.hpp"
+#include "store/database.hpp"
 
 namespace nas {
 
@@ -15,14 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 
 // Texts are JSON. Doubles in JSON are the shortest decimals that read back equal, so nothing is
-// rounded.
+// rounded. A digest is the SHA-256 of its row's other columns, see row_digest; null in rows that
+// were written before there were any. Indicators follow from the asks.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE meta (
-  key   TEXT PRIMARY KEY,
-  value TEXT NOT NULL
+  key    TEXT PRIMARY KEY,
+  value  TEXT NOT NULL,
+  digest TEXT
 ) WITHOUT ROWID;
 CREATE TABLE evaluations (
   id        TEXT PRIMARY KEY,  -- SHA-256 of identity
@@ -33,7 +38,8 @@ CREATE TABLE evaluations (
   identity  TEXT NOT NULL,     -- all that determines the result
   curve     TEXT NOT NULL,
   "values"  TEXT NOT NULL,
-  measured  TEXT NOT NULL      -- times, device, process: not part of the comparable record
+  measured  TEXT NOT NULL,     -- times, device, process: not part of the comparable record
+  digest    TEXT
 ) WITHOUT ROWID;
 CREATE TABLE asks (
   number      INTEGER PRIMARY KEY,  -- order in which the algorithm asked
@@ -41,7 +47,8 @@ CREATE TABLE asks (
   genotype    TEXT NOT NULL,
   evaluations TEXT NOT NULL,        -- ids
   reused      INTEGER NOT NULL,
-  fitness     TEXT NOT NULL         -- minimisation form
+  fitness     TEXT NOT NULL,        -- minimisation form
+  digest      TEXT
 );
 CREATE TABLE indicators (
   asked     INTEGER PRIMARY KEY,
@@ -52,185 +59,336 @@ CREATE TABLE indicators (
 );
 )sql";
 
-nlohmann::json values_json(const Evaluation& evaluation) {
-  return canonical_json(evaluation).at("values");
+constexpr DatabaseKind kKind{.name = "store",
+                             .application_id = 0,
+                             .version = kSchemaVersion,
+                             .oldest = 2,
+                             .schema = kSchema,
+                             .upgrade =
+                                 "ALTER TABLE meta ADD COLUMN digest TEXT;"
+                                 "ALTER TABLE evaluations ADD COLUMN digest TEXT;"
+                                 "ALTER TABLE asks ADD COLUMN digest TEXT;"};
+
+using Texts = std::vector<std::string>;
+
+/// A table whose rows have digests, as texts column by column.
+struct RecordTable {
+  const char* name;
+  const char* record;   ///< what a row is called in messages
+  const char* columns;  ///< the first is the key
+  int size;             ///< number of columns
+};
+constexpr RecordTable kMeta{"meta", "fact", "key, value", 2};
+constexpr RecordTable kEvaluations{
+    "evaluations", "evaluation",
+    "id, candidate, replicate, status, reason, identity, curve, \"values\", measured", 9};
+constexpr RecordTable kAsks{"asks", "ask", "number, batch, genotype, evaluations, reused, fitness",
+                            6};
+
+/// A record's numbers are texts here: SQLite stores them as numbers in columns of numbers.
+void write_row(SQLite::Statement& insert, const Texts& columns) {
+  int i = 0;
+  for (const auto& column : columns) insert.bind(++i, column);
+  insert.bind(++i, row_digest(columns));
+  insert.exec();
+  insert.reset();
+}
+
+nlohmann::json read_meta(const Texts& columns) { return parse_record(columns[1]); }
+
+Texts evaluation_columns(const Evaluation& evaluation, std::optional<std::int64_t> session) {
+  auto measured = evaluation.measured;
+  if (session) measured["session"] = *session;
+  return {evaluation.id,
+          evaluation.candidate,
+          std::to_string(evaluation.replicate),
+          std::string(to_string(evaluation.status)),
+          evaluation.reason,
+          evaluation.identity.dump(),
+          nlohmann::json(evaluation.curve).dump(),
+          values_json(evaluation).dump(),
+          measured.dump()};
+}
+
+Evaluation read_evaluation(const Texts& columns) {
+  Evaluation evaluation;
+  evaluation.id = columns[0];
+  evaluation.candidate = columns[1];
+  evaluation.replicate = std::stoll(columns[2]);
+  evaluation.status = parse_status(columns[3]);
+  evaluation.reason = columns[4];
+  evaluation.identity = parse_record(columns[5]);
+  evaluation.curve = parse_record(columns[6]).get<std::vector<CurvePoint>>();
+  const auto values = parse_record(columns[7]);
+  for (const auto& [name, value] : values.items()) evaluation.values[name] = read_number(value);
+  evaluation.measured = parse_record(columns[8]);
+  return evaluation;
+}
+
+Texts ask_columns(const Ask& ask) {
+  return {std::to_string(ask.number),
+          std::to_string(ask.batch),
+          ask.genotype,
+          nlohmann::json(ask.evaluations).dump(),
+          ask.reused ? "1" : "0",
+          nlohmann::json(ask.fitness).dump()};
+}
+
+Ask read_ask(const Texts& columns) {
+  Ask ask{.number = std::stoll(columns[0]),
+          .batch = std::stoll(columns[1]),
+          .genotype = columns[2],
+          .evaluations = parse_record(columns[3]).get<Texts>(),
+          .reused = columns[4] != "0",
+          .fitness = {}};
+  for (const auto& value : parse_record(columns[5])) ask.fitness.push_back(read_number(value));
+  return ask;
 }
 
 }  // namespace
 
 struct Store::State {
-  std::mutex mutex;
-  std::unique_ptr<WriterLock> lock;
-  std::unique_ptr<SQLite::Database> database;
+  std::mutex mutex{};
+  Database database;
   bool cheap = false;
-  std::optional<SQLite::Transaction> open{};  ///< cheap: what is not committed yet
+  std::optional<std::int64_t> session{};        ///< of this process
+  std::optional<Database::Transaction> open{};  ///< cheap: what is not committed yet
   std::chrono::steady_clock::time_point opened{};
-
-  ~State() {
-    if (open) open->commit();
-  }
 
   /// Does what `write` does in one transaction. Cheap writes share one for a fifth of a second.
   template <class Write>
   void in_transaction(Write write) {
     constexpr std::chrono::milliseconds kShared{200};
     if (!cheap) {
-      SQLite::Transaction transaction(*database);
-      write();
-      transaction.commit();
+      database.transact(write);
       return;
     }
-    if (!open) {
-      open.emplace(*database);
-      opened = std::chrono::steady_clock::now();
-    }
-    write();
-    if (std::chrono::steady_clock::now() - opened < kShared) return;
-    open->commit();
+    database.guarded([&] {
+      if (!open) {
+        open.emplace(database);
+        opened = std::chrono::steady_clock::now();
+      }
+      write();
+    });
+    if (std::chrono::steady_clock::now() - opened >= kShared) flush();
+  }
+
+  void flush() {
+    if (!open) return;
+    database.guarded([this] { open->commit(); });
     open.reset();
   }
 
-  SQLite::Statement statement(const char* sql) { return {*database, sql}; }
+  template <class Read>
+  auto reading(Read read) {
+    const std::lock_guard lock(mutex);
+    return database.guarded(read);
+  }
+
+  [[nodiscard]] SQLite::Statement statement(const std::string& sql) const {
+    return database.statement(sql);
+  }
+
+  [[nodiscard]] SQLite::Statement insert(const RecordTable& table,
+                                         const std::string& conflict) const {
+    std::string places;
+    for (int i = 0; i < table.size; ++i) places += "?, ";
+    return statement("INSERT OR " + conflict + " INTO " + table.name + " VALUES (" + places + "?)");
+  }
+
+  [[nodiscard]] SQLite::Statement select(const RecordTable& table,
+                                         const std::string& rest = "") const {
+    const char* digest = database.version() < kSchemaVersion ? "NULL" : "digest";
+    return statement(std::string("SELECT ") + table.columns + ", " + digest + " FROM " +
+                     table.name + " " + rest);
+  }
+
+  /// Reads the present row of select(). @param damage  receives what is wrong with it, if anything.
+  template <class Read>
+  static auto read(const RecordTable& table, SQLite::Statement& row, Read read, std::string& damage)
+      -> std::optional<decltype(read(Texts()))> {
+    Texts columns;
+    for (int i = 0; i < table.size; ++i) columns.push_back(row.getColumn(i).getString());
+    const auto digest = row.getColumn(table.size);
+    std::string reason = "its SHA-256 does not fit";
+    try {
+      if (digest.isNull() || digest.getString() == row_digest(columns)) return read(columns);
+    } catch (const InputError& error) {
+      reason = error.what();
+    } catch (const nlohmann::json::exception& error) {
+      reason = error.what();
+    } catch (const std::logic_error& error) {  // of std::stoll
+      reason = error.what();
+    }
+    damage =
+        std::string("the record of ") + table.record + " " + columns[0] + " is damaged: " + reason;
+    return std::nullopt;
+  }
+
+  /// The same. @throws InputError naming file and record where the row is not as it was written.
+  template <class Read>
+  auto read(const RecordTable& table, SQLite::Statement& row, Read read_row) const {
+    std::string damage;
+    auto record = read(table, row, read_row, damage);
+    if (record) return std::move(*record);
+    const auto& file = database.file();
+    throw InputError(file.string() + ": " + damage +
+                     "; put a copy of the file in its place, or take the record out by: nas-run "
+                     "verify " +
+                     file.parent_path().string() +
+                     " --remove, after which the same command makes it again");
+  }
+
+  /// Checks every row of a table. @return the keys of damaged ones.
+  template <class Read>
+  Texts check(const RecordTable& table, Read read_row, StoreCheck& found) const {
+    Texts keys;
+    auto row = select(table);
+    while (row.executeStep()) {
+      std::string damage;
+      if (read(table, row, read_row, damage)) {
+        ++(row.getColumn(table.size).isNull() ? found.unverified : found.verified);
+      } else {
+        found.damaged.push_back(damage);
+        keys.push_back(row.getColumn(0).getString());
+      }
+    }
+    return keys;
+  }
+
+  void remove(const RecordTable& table, const Texts& keys) const {
+    const std::string columns = table.columns;
+    auto remove = statement(std::string("DELETE FROM ") + table.name + " WHERE " +
+                            columns.substr(0, columns.find(',')) + " = ?");
+    for (const auto& key : keys) {
+      remove.bind(1, key);
+      remove.exec();
+      remove.reset();
+    }
+  }
 };
-
-Store::Store(const fs::path& file, Mode mode) : state_(std::make_unique<State>()) {
-  const bool write = mode != Mode::read_only;
-  state_->cheap = mode == Mode::write_cheap;
-  if (write) {
-    state_->lock = std::make_unique<WriterLock>(file);
-  } else if (!fs::exists(file)) {
-    throw InputError(file.string() + ": no such store");
-  }
-  try {
-    state_->database = std::make_unique<SQLite::Database>(
-        file.string(),
-        write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY);
-    auto& database = *state_->database;
-    database.setBusyTimeout(10000);
-    int version = database.execAndGet("PRAGMA user_version").getInt();
-    if (write && version == 0 &&
-        database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0) {
-      database.exec("PRAGMA journal_mode = WAL");
-      SQLite::Transaction transaction(database);
-      database.exec(kSchema);
-      database.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
-      transaction.commit();
-      version = kSchemaVersion;
-    }
-    if (version != kSchemaVersion) {
-      throw InputError(file.string() + ": not a store of version " +
-                       std::to_string(kSchemaVersion) + " (its version is " +
-                       std::to_string(version) + ")");
-    }
-    // FULL: a committed training survives a power cut too; an fsync costs nothing beside a
-    // training.
-    if (write) {
-      database.exec(mode == Mode::write ? "PRAGMA synchronous = FULL"
-                                        : "PRAGMA synchronous = NORMAL");
-    }
-  } catch (const SQLite::Exception& error) {
-    throw InputError(file.string() + ": not a readable store: " + error.what());
-  }
-}
-
-Store::~Store() = default;
-
-void Store::set_meta(const std::string& key, const nlohmann::json& value) {
-  const std::lock_guard lock(state_->mutex);
-  state_->in_transaction([&] {
-    auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
-    insert.bind(1, key);
-    insert.bind(2, value.dump());
-    insert.exec();
-  });
-}
-
-std::optional<nlohmann::json> Store::meta(const std::string& key) const {
-  const std::lock_guard lock(state_->mutex);
-  auto select = state_->statement("SELECT value FROM meta WHERE key = ?");
-  select.bind(1, key);
-  if (!select.executeStep()) return std::nullopt;
-  return nlohmann::json::parse(select.getColumn(0).getString());
-}
 
 namespace {
 
-constexpr const char* kColumns =
-    "SELECT id, candidate, replicate, status, reason, identity, curve, \"values\", measured FROM "
-    "evaluations ";
-
-Evaluation read_evaluation(SQLite::Statement& row) {
-  Evaluation evaluation;
-  evaluation.id = row.getColumn(0).getString();
-  evaluation.candidate = row.getColumn(1).getString();
-  evaluation.replicate = row.getColumn(2).getInt64();
-  evaluation.status = parse_status(row.getColumn(3).getString());
-  evaluation.reason = row.getColumn(4).getString();
-  evaluation.identity = nlohmann::json::parse(row.getColumn(5).getString());
-  evaluation.curve =
-      nlohmann::json::parse(row.getColumn(6).getString()).get<std::vector<CurvePoint>>();
-  evaluation.values =
-      nlohmann::json::parse(row.getColumn(7).getString()).get<std::map<std::string, double>>();
-  evaluation.measured = nlohmann::json::parse(row.getColumn(8).getString());
-  return evaluation;
+Database::Mode database_mode(Store::Mode mode) {
+  switch (mode) {
+    case Store::Mode::write:
+      return Database::Mode::write;
+    case Store::Mode::write_cheap:
+      return Database::Mode::write_relaxed;
+    default:
+      return Database::Mode::read_only;
+  }
 }
 
 }  // namespace
 
-std::optional<Evaluation> Store::find(const std::string& id) const {
+Store::Store(const fs::path& file, Mode mode)
+    : state_(new State{.database{file, kKind, database_mode(mode)},
+                       .cheap = mode == Mode::write_cheap}) {}
+
+Store::~Store() {
+  try {
+    state_->flush();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    // Who must know calls flush(). What is lost is evaluated again.
+  }
+}
+
+void Store::flush() {
   const std::lock_guard lock(state_->mutex);
-  SQLite::Statement select(*state_->database, std::string(kColumns) + "WHERE id = ?");
-  select.bind(1, id);
-  if (!select.executeStep()) return std::nullopt;
-  return read_evaluation(select);
+  state_->flush();
+}
+
+void Store::require_in_place() const { state_->database.require_in_place(); }
+
+void Store::set_meta(const std::string& key, const nlohmann::json& value) {
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] {
+    auto insert = state_->insert(kMeta, "REPLACE");
+    write_row(insert, {key, value.dump()});
+  });
+}
+
+std::optional<nlohmann::json> Store::meta(const std::string& key) const {
+  return state_->reading([&]() -> std::optional<nlohmann::json> {
+    auto select = state_->select(kMeta, "WHERE key = ?");
+    select.bind(1, key);
+    if (!select.executeStep()) return std::nullopt;
+    return state_->read(kMeta, select, read_meta);
+  });
+}
+
+void Store::begin_session(const nlohmann::json& environment) {
+  auto all = sessions();
+  const auto number = static_cast<std::int64_t>(all.size());
+  all.push_back({{"environment", environment},
+                 {"host", host_name()},
+                 {"pid", getpid()},
+                 {"started", utc_now()}});
+  set_meta("sessions", all);
+  const std::lock_guard lock(state_->mutex);
+  state_->session = number;
+}
+
+std::vector<nlohmann::json> Store::sessions() const {
+  std::vector<nlohmann::json> sessions;
+  if (const auto recorded = meta("sessions")) {
+    sessions = recorded->get<std::vector<nlohmann::json>>();
+  } else if (const auto environment = meta("environment")) {
+    sessions.push_back({{"environment", *environment}});
+  }
+  return sessions;
+}
+
+std::vector<nlohmann::json> Store::environments() const {
+  std::vector<nlohmann::json> environments;
+  for (const auto& session : sessions()) {
+    const auto& environment = session.at("environment");
+    if (std::find(environments.begin(), environments.end(), environment) == environments.end()) {
+      environments.push_back(environment);
+    }
+  }
+  return environments;
+}
+
+std::optional<Evaluation> Store::find(const std::string& id) const {
+  return state_->reading([&]() -> std::optional<Evaluation> {
+    auto select = state_->select(kEvaluations, "WHERE id = ?");
+    select.bind(1, id);
+    if (!select.executeStep()) return std::nullopt;
+    return state_->read(kEvaluations, select, read_evaluation);
+  });
 }
 
 void Store::add(const std::vector<Evaluation>& evaluations) {
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
-    auto insert =
-        state_->statement("INSERT OR IGNORE INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    auto insert = state_->insert(kEvaluations, "IGNORE");
     for (const auto& evaluation : evaluations) {
-      insert.bind(1, evaluation.id);
-      insert.bind(2, evaluation.candidate);
-      insert.bind(3, evaluation.replicate);
-      insert.bind(4, std::string(to_string(evaluation.status)));
-      insert.bind(5, evaluation.reason);
-      insert.bind(6, evaluation.identity.dump());
-      insert.bind(7, nlohmann::json(evaluation.curve).dump());
-      insert.bind(8, values_json(evaluation).dump());
-      insert.bind(9, evaluation.measured.dump());
-      insert.exec();
-      insert.reset();
+      write_row(insert, evaluation_columns(evaluation, state_->session));
     }
   });
 }
 
-std::vector<Evaluation> Store::evaluations() const {
-  const std::lock_guard lock(state_->mutex);
-  SQLite::Statement select(*state_->database, std::string(kColumns) + "ORDER BY id");
-  std::vector<Evaluation> evaluations;
-  while (select.executeStep()) evaluations.push_back(read_evaluation(select));
-  return evaluations;
+std::vector<Evaluation> Store::evaluations(std::int64_t most) const {
+  return state_->reading([&] {
+    auto select = state_->select(kEvaluations, "ORDER BY id LIMIT ?");
+    select.bind(1, most);
+    std::vector<Evaluation> evaluations;
+    while (select.executeStep()) {
+      evaluations.push_back(state_->read(kEvaluations, select, read_evaluation));
+    }
+    return evaluations;
+  });
 }
 
 namespace {
 
 /// Whether the shorter of two lists is the beginning of the other.
-bool begin_alike(const nlohmann::json& a, const nlohmann::json& b) {
+bool begin_alike(const Texts& a, const Texts& b) {
   const auto common = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
   return std::equal(a.begin(), a.begin() + common, b.begin());
-}
-
-void write_ask(SQLite::Statement& insert, const Ask& ask) {
-  insert.bind(1, ask.number);
-  insert.bind(2, ask.batch);
-  insert.bind(3, ask.genotype);
-  insert.bind(4, nlohmann::json(ask.evaluations).dump());
-  insert.bind(5, ask.reused ? 1 : 0);
-  insert.bind(6, nlohmann::json(ask.fitness).dump());
-  insert.exec();
-  insert.reset();
 }
 
 }  // namespace
@@ -238,22 +396,22 @@ void write_ask(SQLite::Statement& insert, const Ask& ask) {
 void Store::add_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
-    auto select = state_->statement("SELECT genotype, evaluations FROM asks WHERE number = ?");
-    auto insert = state_->statement("INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
+    auto select = state_->select(kAsks, "WHERE number = ?");
+    auto insert = state_->insert(kAsks, "REPLACE");
     for (const auto& ask : asks) {
-      const nlohmann::json ids = ask.evaluations;
       select.bind(1, ask.number);
       if (select.executeStep()) {
-        const auto genotype = select.getColumn(0).getString();
-        const auto recorded = select.getColumn(1).getString();
-        if (genotype != ask.genotype || !begin_alike(nlohmann::json::parse(recorded), ids)) {
+        const auto recorded = state_->read(kAsks, select, read_ask);
+        if (recorded.genotype != ask.genotype ||
+            !begin_alike(recorded.evaluations, ask.evaluations)) {
           throw std::runtime_error("replay departs from the recorded run at ask " +
-                                   std::to_string(ask.number) + ": recorded " + genotype + " " +
-                                   recorded + ", now " + ask.genotype + " " + ids.dump());
+                                   std::to_string(ask.number) + ": recorded " + recorded.genotype +
+                                   " " + join(recorded.evaluations) + ", now " + ask.genotype +
+                                   " " + join(ask.evaluations));
         }
       }
       select.reset();
-      write_ask(insert, ask);
+      write_row(insert, ask_columns(ask));
     }
   });
 }
@@ -261,8 +419,8 @@ void Store::add_asks(const std::vector<Ask>& asks) {
 void Store::preview_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
-    auto insert = state_->statement("INSERT OR IGNORE INTO asks VALUES (?, ?, ?, ?, ?, ?)");
-    for (const auto& ask : asks) write_ask(insert, ask);
+    auto insert = state_->insert(kAsks, "IGNORE");
+    for (const auto& ask : asks) write_row(insert, ask_columns(ask));
   });
 }
 
@@ -279,22 +437,12 @@ void Store::withdraw_asks(std::int64_t from, std::int64_t batch) {
 }
 
 std::vector<Ask> Store::asks() const {
-  const std::lock_guard lock(state_->mutex);
-  auto select = state_->statement(
-      "SELECT number, batch, genotype, evaluations, reused, fitness FROM asks ORDER BY number");
-  std::vector<Ask> asks;
-  while (select.executeStep()) {
-    const auto list = [&select](int column) {
-      return nlohmann::json::parse(select.getColumn(column).getString());
-    };
-    asks.push_back({.number = select.getColumn(0).getInt64(),
-                    .batch = select.getColumn(1).getInt64(),
-                    .genotype = select.getColumn(2).getString(),
-                    .evaluations = list(3).get<std::vector<std::string>>(),
-                    .reused = select.getColumn(4).getInt() != 0,
-                    .fitness = list(5).get<std::vector<double>>()});
-  }
-  return asks;
+  return state_->reading([&] {
+    auto select = state_->select(kAsks, "ORDER BY number");
+    std::vector<Ask> asks;
+    while (select.executeStep()) asks.push_back(state_->read(kAsks, select, read_ask));
+    return asks;
+  });
 }
 
 void Store::add_indicator(const Indicator& indicator) {
@@ -311,18 +459,36 @@ void Store::add_indicator(const Indicator& indicator) {
 }
 
 std::vector<Indicator> Store::indicators() const {
+  return state_->reading([&] {
+    auto select = state_->statement(
+        "SELECT asked, batch, evaluated, front, value FROM indicators ORDER BY asked");
+    std::vector<Indicator> indicators;
+    while (select.executeStep()) {
+      indicators.push_back({.asked = select.getColumn(0).getInt64(),
+                            .batch = select.getColumn(1).getInt64(),
+                            .evaluated = select.getColumn(2).getInt64(),
+                            .front = select.getColumn(3).getInt64(),
+                            .value = select.getColumn(4).getDouble()});
+    }
+    return indicators;
+  });
+}
+
+StoreCheck Store::check(bool remove) {
   const std::lock_guard lock(state_->mutex);
-  auto select = state_->statement(
-      "SELECT asked, batch, evaluated, front, value FROM indicators ORDER BY asked");
-  std::vector<Indicator> indicators;
-  while (select.executeStep()) {
-    indicators.push_back({.asked = select.getColumn(0).getInt64(),
-                          .batch = select.getColumn(1).getInt64(),
-                          .evaluated = select.getColumn(2).getInt64(),
-                          .front = select.getColumn(3).getInt64(),
-                          .value = select.getColumn(4).getDouble()});
-  }
-  return indicators;
+  StoreCheck found{.inconsistencies = state_->database.inconsistencies()};
+  state_->database.guarded([&] {
+    const auto facts = state_->check(kMeta, read_meta, found);
+    const auto evaluations = state_->check(kEvaluations, read_evaluation, found);
+    const auto asks = state_->check(kAsks, read_ask, found);
+    if (!remove || found.damaged.empty()) return;
+    state_->in_transaction([&] {
+      state_->remove(kMeta, facts);
+      state_->remove(kEvaluations, evaluations);
+      state_->remove(kAsks, asks);
+    });
+  });
+  return found;
 }
 
 }  // namespace nas

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,12 +33,21 @@ struct Indicator {
   double value = 0.0;          ///< hypervolume; with one objective the best value
 };
 
-/// The record of a run: one SQLite file (WAL), one writer. Every finished evaluation is durable
-/// when add() returns. Thread-safe. Schema: store/schema.sql; its version is checked on opening.
+/// What a check of a whole store found.
+struct StoreCheck {
+  std::string inconsistencies{};       ///< of the file, as SQLite says it, a line each
+  std::int64_t verified = 0;           ///< records whose SHA-256 fits
+  std::int64_t unverified = 0;         ///< without one: written before there were any
+  std::vector<std::string> damaged{};  ///< what is wrong with a record, one each
+};
+
+/// The record of a run: one SQLite file, opened as Database says, one writer. Every finished
+/// evaluation is durable when add() returns. Thread-safe.
+///
+/// Every call throws InputError where the file is damaged, naming the record, and MachineError
+/// where the machine cannot read or write it, or where it vanished.
 class Store {
  public:
-  /// Opens or creates the file. @throws InputError if it is not a store of this version, or another
-  /// process holds it for writing (the message names its process id and host).
   enum class Mode {
     write,
     /// As write, but what was added in the last moments may be lost with the process: for
@@ -45,21 +55,39 @@ class Store {
     write_cheap,
     read_only,
   };
+  /// Opens or (for writing) creates the file. @throws InputError if it is not a store of this
+  /// version, or another process holds it for writing (the message names its process id and host).
   explicit Store(const std::filesystem::path& file, Mode mode = Mode::write);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
+
+  /// Commits what write_cheap has not committed yet, as the destructor tries to.
+  void flush();
+  /// @throws MachineError if the file that is written to is no longer the one of its name.
+  void require_in_place() const;
 
   /// Free-form facts about the run: "config" (resolved YAML as JSON), "version", "baseline",
   /// "corpus", ...
   void set_meta(const std::string& key, const nlohmann::json& value);
   [[nodiscard]] std::optional<nlohmann::json> meta(const std::string& key) const;
 
+  /// Appends to the sessions of the run: a process begins to work on it. Evaluations that are added
+  /// from now on say which session made them: its place in the list is `session` of `measured`.
+  /// @param environment  what its numbers depend on besides the configuration.
+  void begin_session(const nlohmann::json& environment);
+  /// All sessions in order: {"environment", "host", "pid", "started"} each, UTC. A run that was
+  /// recorded before there were sessions has one with an environment alone, or none.
+  [[nodiscard]] std::vector<nlohmann::json> sessions() const;
+  /// Their different environments, in order of the first session each.
+  [[nodiscard]] std::vector<nlohmann::json> environments() const;
+
   [[nodiscard]] std::optional<Evaluation> find(const std::string& id) const;
   /// Commits evaluations in one transaction; an id that is known already is left as it is.
   void add(const std::vector<Evaluation>& evaluations);
-  /// All evaluations, in order of id.
-  [[nodiscard]] std::vector<Evaluation> evaluations() const;
+  /// All evaluations, in order of id; not more than `most`.
+  [[nodiscard]] std::vector<Evaluation> evaluations(
+      std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
 
   /// Commits asks in one transaction; a number that is known already must agree in genotype and
   /// evaluations. Only their number may differ, which replaces the ask: a race that the budget cut
@@ -78,6 +106,9 @@ class Store {
   /// Commits an indicator, in place of one for as many asks.
   void add_indicator(const Indicator& indicator);
   [[nodiscard]] std::vector<Indicator> indicators() const;
+
+  /// Reads every record. @param remove  whether to remove the damaged ones.
+  StoreCheck check(bool remove = false);
 
  private:
   struct State;

@@ -1,10 +1,12 @@
 #include "store/writer_lock.hpp"
 
+#include <cerrno>
 #include <fstream>
 #include <string>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -14,35 +16,76 @@ namespace nas {
 
 namespace {
 
-int open_lock(const std::filesystem::path& store) {
+std::string lock_name(const std::filesystem::path& store) { return store.string() + ".lock"; }
+
+/// Whether an open file is the one of this name.
+bool is_file_of_name(int fd, const std::filesystem::path& name) {
+  struct stat open {};
+  struct stat named {};
+  return fstat(fd, &open) == 0 && stat(name.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& store, const std::string& holder) {
+  throw InputError(store.parent_path().string() + " is in use by another process (" + holder + ")");
+}
+
+/// @return the descriptor of the locked file beside the store.
+int lock_beside(const std::filesystem::path& store) {
   const auto folder = store.parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder)) {
     throw InputError(folder.string() + ": no such folder");
   }
-  const auto file = store.string() + ".lock";
-  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) throw InputError(file + ": cannot be written");
-  return fd;
+  const auto file = lock_name(store);
+  for (;;) {
+    const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) throw InputError(file + ": cannot be written");
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      std::string holder;
+      std::getline(std::ifstream(file), holder);
+      close(fd);
+      refuse(store, holder);
+    }
+    // Between the two calls the file may have been removed, and another process may hold the next
+    // one of this name.
+    if (is_file_of_name(fd, file)) return fd;
+    close(fd);
+  }
 }
 
 }  // namespace
 
-WriterLock::WriterLock(const std::filesystem::path& store) : fd_(open_lock(store)) {
-  const auto file = store.string() + ".lock";
-  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    std::string holder;
-    std::getline(std::ifstream(file), holder);
-    close(fd_);
-    throw InputError(store.parent_path().string() + " is in use by another process (" + holder +
-                     ")");
-  }
+WriterLock::WriterLock(std::filesystem::path store)
+    : store_(std::move(store)), lock_fd_(lock_beside(store_)) {
   const std::string self = "process " + std::to_string(getpid()) + " on " + host_name() + "\n";
-  if (ftruncate(fd_, 0) != 0 || write(fd_, self.data(), self.size()) < 0) {
-    close(fd_);
-    throw InputError(file + ": cannot be written");
+  if (ftruncate(lock_fd_, 0) != 0 || write(lock_fd_, self.data(), self.size()) < 0) {
+    close(lock_fd_);
+    throw InputError(lock_name(store_) + ": cannot be written");
   }
 }
 
-WriterLock::~WriterLock() { close(fd_); }
+WriterLock::~WriterLock() {
+  if (store_fd_ >= 0) close(store_fd_);
+  close(lock_fd_);
+}
+
+void WriterLock::hold_store() {
+  // SQLite locks 512 bytes from 2^30 on. flock() would do on a local disk, but NFS makes of it a
+  // lock of all bytes, those of SQLite among them.
+  constexpr off_t kByte = (off_t{1} << 30) + 4096;
+  store_fd_ = open(store_.c_str(), O_RDWR | O_CLOEXEC);
+  if (store_fd_ < 0) throw InputError(store_.string() + ": cannot be written");
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kByte;
+  lock.l_len = 1;
+  // A file system without such locks leaves the one beside the store.
+  if (fcntl(store_fd_, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) {
+    refuse(store_, "which lost its " + lock_name(store_));
+  }
+}
+
+bool WriterLock::store_is_in_place() const { return is_file_of_name(store_fd_, store_); }
 
 }  // namespace nas

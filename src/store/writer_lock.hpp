@@ -4,19 +4,33 @@
 
 namespace nas {
 
-/// Holds an exclusive lock on a file beside a store, STORE.lock, while it lives. The kernel drops
-/// it when the process ends, however it ends.
+/// Makes this process the only writer of a store while it lives, by two locks: on a file beside the
+/// store, STORE.lock, which is there before the store is and names the holder; and on the store
+/// itself, so that a second writer is refused even where the first file was removed. The kernel
+/// drops both when the process ends, however it ends.
 class WriterLock {
  public:
+  /// Locks the file beside the store.
   /// @throws InputError if the store's folder is missing, the lock cannot be written, or another
   /// process holds it (the message names its process id and host).
-  explicit WriterLock(const std::filesystem::path& store);
+  explicit WriterLock(std::filesystem::path store);
   ~WriterLock();
   WriterLock(const WriterLock&) = delete;
   WriterLock& operator=(const WriterLock&) = delete;
 
+  /// Locks the store itself, which exists by now: one byte that SQLite does not lock. Must outlive
+  /// every connection to the store: closing a file drops all locks that POSIX knows of it in this
+  /// process, SQLite's too.
+  /// @throws InputError if another process holds it.
+  void hold_store();
+
+  /// Whether the store that is held is still the file of this name.
+  [[nodiscard]] bool store_is_in_place() const;
+
  private:
-  int fd_;
+  std::filesystem::path store_;
+  int lock_fd_;
+  int store_fd_ = -1;
 };
 
 }  // namespace nas

@@ -8,6 +8,8 @@ import re
 import sqlite3
 from pathlib import Path
 
+from nas_analysis.sqlite_files import row_digest
+
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>document.title = 'broken'</script> & \"quoted\""
 
@@ -48,14 +50,15 @@ class RunFixture:
         self.shared = [self.random.gauss(0, 3) for _ in range(20)]  # what a seed does to all
         self.database = sqlite3.connect(folder / "store.sqlite")
         self.database.executescript(schema())
-        self.database.execute("PRAGMA user_version = 2")
+        self.database.execute("PRAGMA user_version = 3")
         self.candidates: list[str] = []
         self.meta("config", {
             "name": "fixture", "seed": 42, "space": SPACE, "baseline": BASELINE,
             "algorithm": {"name": "nsga2", "population": 8},
             "evaluation": {"repeated": "reuse", "replicates": replicates}})
         self.meta("facts", {"corpus": "brown", "corpus_hash": "ab" * 32})
-        self.meta("environment", {"attnas": "0.1.0", "torch": "1.13.0", "processor": "any"})
+        self.meta("sessions", [{"environment": {"attnas": "0.1.0", "torch": "1.13.0",
+                                                "processor": "any"}}])
         self.meta("objectives", self.objectives)
         self.meta("reference_point", 1.1)
         self.meta("elapsed_seconds", 400.0)
@@ -68,9 +71,14 @@ class RunFixture:
 
     def meta(self, key: str, value: object) -> None:
         """Sets a key of the table meta."""
-        self.database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                              (key, json.dumps(value)))
+        self.insert("meta", (key, json.dumps(value)), "REPLACE")
         self.database.commit()
+
+    def insert(self, table: str, row: tuple, conflict: str = "ABORT") -> None:
+        """Inserts a row with its digest."""
+        places = ", ".join("?" * (len(row) + 1))
+        self.database.execute(f"INSERT OR {conflict} INTO {table} VALUES ({places})",
+                              (*row, row_digest(row)))
 
     def evaluate(self, candidate: str, status: str = "ok", reason: str = "",
                  first: int = 0) -> tuple[list[str], list[float]]:
@@ -87,13 +95,13 @@ class RunFixture:
                       "accuracy": 0.4 - perplexity / 500}
             ids.append(f"{len(self.candidates):04}{replicate:02}" + "f" * 58)
             usable = status == "ok"
-            self.database.execute(
-                "INSERT OR IGNORE INTO evaluations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            self.insert(
+                "evaluations",
                 (ids[-1], candidate, replicate, status, reason,
                  json.dumps({"results_version": 3, "replicate": replicate}),
                  '[{"step": 60}]' if usable else "[]", json.dumps(values if usable else {}),
                  json.dumps({"train_seconds": 3 + self.random.random(), "host": "one",
-                             "started": "2026-01-01T10:00:00Z"})))
+                             "started": "2026-01-01T10:00:00Z"})), "IGNORE")
             for i, objective in enumerate(self.objectives):
                 sign = -1 if objective["maximise"] else 1
                 sums[i] += sign * values[objective["name"]] / self.replicates
@@ -105,8 +113,7 @@ class RunFixture:
         if number % 9 == 8:  # a mechanism that it has asked for before
             row = self.database.execute("SELECT genotype, evaluations, fitness FROM asks WHERE "
                                         "number = ?", (number - 5,)).fetchone()
-            self.database.execute("INSERT INTO asks VALUES (?, ?, ?, ?, 1, ?)",
-                                  (number, number // 8, *row))
+            self.insert("asks", (number, number // 8, row[0], row[1], 1, row[2]))
             return
         options = [self.random.choice(SPACE[gene]) for gene in list(SPACE)[:4]]
         bias = self.random.choice(["bias", "no_bias"])
@@ -118,9 +125,8 @@ class RunFixture:
         ids, fitness = self.evaluate(candidate, status, reason)
         if status != "ok":
             fitness = [1e6] * len(self.objectives)
-        self.database.execute("INSERT INTO asks VALUES (?, ?, ?, ?, 0, ?)",
-                              (number, number // 8, candidate, json.dumps(ids),
-                               json.dumps(fitness)))
+        self.insert("asks", (number, number // 8, candidate, json.dumps(ids), 0,
+                             json.dumps(fitness)))
 
     def retest(self, replicates: int = 5) -> None:
         """A re-test of four mechanisms and the baseline."""

@@ -103,7 +103,8 @@ class Verdicts(PageTest):
 
     def test_nothing_evaluated_is_said(self):
         fixture = self.fixture(asked=0)
-        fixture.database.execute("UPDATE evaluations SET status = 'failed', \"values\" = '{}'")
+        fixture.database.execute("UPDATE evaluations SET digest = NULL, status = 'failed', "
+                                 "\"values\" = '{}'")
         fixture.database.commit()
         self.assertIn("No mechanism could be evaluated: 2 evaluations failed.", self.words())
 
@@ -129,7 +130,7 @@ class Verdicts(PageTest):
 
     def test_computed_objectives_have_no_noise(self):
         fixture = self.fixture(replicates=1)
-        fixture.database.execute("UPDATE evaluations SET curve = '[]'")
+        fixture.database.execute("UPDATE evaluations SET digest = NULL, curve = '[]'")
         fixture.database.commit()
         self.assertIn("computed, not measured: there is no noise between seeds", self.words())
 
@@ -218,7 +219,7 @@ class Pages(PageTest):
         fixture.meta("config", {"name": HOSTILE, "algorithm": {"name": HOSTILE}, "space": {}})
         fixture.meta("labels", {BASELINE: HOSTILE, fixture.candidates[1]: "</title>" + HOSTILE})
         fixture.meta("ended_by", HOSTILE)
-        fixture.meta("environment", {"processor": HOSTILE})
+        fixture.meta("sessions", [{"environment": {"processor": HOSTILE}}])
         fixture.retest()
         fixture.meta("tuning", [{"label": HOSTILE, "best": 0, "trials": [
             {"learning_rate": 1.0, "weight_decay": 0.0, "evaluations": [], "value": 1.0}]}])
@@ -306,7 +307,7 @@ class Digest(PageTest):
     def test_answers_of_retrained_mechanisms_are_averaged(self):
         fixture = self.fixture(objectives=1, replicates=1, asked=3, failures=False)
         fixture.database.execute("INSERT INTO asks SELECT 3, 0, genotype, evaluations, 1, "
-                                 "'[100.0]' FROM asks WHERE number = 0")
+                                 "'[100.0]', NULL FROM asks WHERE number = 0")
         first = json.loads(fixture.database.execute(
             "SELECT fitness FROM asks WHERE number = 0").fetchone()[0])[0]
 
@@ -328,8 +329,61 @@ class Digest(PageTest):
             Run(self.folder)
         file.unlink()
         sqlite3.connect(file).execute("PRAGMA user_version = 7").connection.close()
-        with self.assertRaisesRegex(BadInput, r"not a store of version 2 \(its version is 7\)"):
+        with self.assertRaisesRegex(BadInput, r"not a store of version 3 \(its version is 7\)"):
             Run(file)
+
+    def test_a_changed_digit_is_found(self):
+        for table, column, name in (
+                ("evaluations", "[values]", r"evaluation 0{6}f+"), ("asks", "fitness", "ask 0"),
+                ("meta", "value", "fact baseline")):
+            fixture = RunFixture(self.folder / table)
+            fixture.database.execute(
+                f"UPDATE {table} SET {column} = replace({column}, '1', '2')")
+            fixture.database.commit()
+            fixture.database.close()
+            with self.assertRaisesRegex(BadInput, f"the record of {name} is damaged: its SHA-256"):
+                Run(self.folder / table)
+
+    def test_records_without_digests_are_read(self):
+        fixture = self.fixture(asked=4)
+        whole = Run(self.folder).ranking
+        for table in ("meta", "evaluations", "asks"):
+            fixture.database.execute(f"UPDATE {table} SET digest = NULL")
+        fixture.database.commit()
+        self.assertEqual([candidate.name for candidate in Run(self.folder).ranking],
+                         [candidate.name for candidate in whole])
+
+    def test_deeply_nested_json_is_refused(self):
+        fixture = self.fixture(asked=1)
+        fixture.insert("meta", ("labels", "[" * 200000 + "]" * 200000), "REPLACE")
+        fixture.database.commit()
+        with self.assertRaisesRegex(BadInput, "not a readable store"):
+            Run(self.folder)
+
+
+class Environments(PageTest):
+    def test_several_are_told_apart(self):
+        fixture = self.fixture(asked=3, failures=False, replicates=1)
+        one = {"attnas": "0.1.0", "torch": "1.13.0", "instruction_set": "AVX2"}
+        fixture.meta("sessions", [{"environment": one}])
+        self.assertNotIn("1.13.0 (", self.words())
+        fixture.meta("sessions", [{"environment": one}, {"environment": {**one, "torch": "2.0.0"}},
+                                  {"environment": one}])
+        row = fixture.database.execute(
+            "SELECT id, candidate, replicate, status, reason, identity, curve, [values], measured "
+            "FROM evaluations ORDER BY id").fetchone()
+        measured = {**json.loads(row[-1]), "session": 1}
+        fixture.insert("evaluations", (*row[:-1], json.dumps(measured)), "REPLACE")
+        fixture.database.commit()
+        words = self.words()
+        self.assertIn("1.13.0 (3 evaluations); 2.0.0 (1 evaluation)", words)
+        self.assertNotIn("AVX2 (", words)
+
+    def test_the_one_environment_of_an_older_record(self):
+        fixture = self.fixture(asked=1)
+        fixture.database.execute("DELETE FROM meta WHERE key = 'sessions'")
+        fixture.meta("environment", {"torch": "1.12.0"})
+        self.assertIn("1.12.0", self.words())
 
 
 class Statistics(PageTest):
@@ -352,7 +406,8 @@ class Statistics(PageTest):
 
     def test_other_seeds_are_compared_by_welch(self):
         fixture = self.fixture(objectives=1, replicates=3, asked=4, failures=False)
-        fixture.database.execute("UPDATE evaluations SET replicate = replicate + 10 WHERE "
+        fixture.database.execute("UPDATE evaluations SET digest = NULL, "
+                                 "replicate = replicate + 10 WHERE "
                                  "candidate = ?", (BASELINE,))
         fixture.database.commit()
         run = Run(self.folder)

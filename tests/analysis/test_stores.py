@@ -1,6 +1,7 @@
 """Reading runs and comparisons: what arrives, and what is refused with which words."""
 
 import pathlib
+import shutil
 import sqlite3
 import tempfile
 import unittest
@@ -89,6 +90,22 @@ class Comparisons(Stores):
         other = self.comparison("other.sqlite", sha256="b" * 64)
         self.assertIn("other.sqlite: another table (SHA-256 bbbbbbbbbbbb) than that of",
                       self.refusal(self.comparison(), other))
+
+    def test_a_half_written_commit_is_not_read(self):
+        """A writer in SQLite's older journal mode, killed in the middle of a commit."""
+        writer = sqlite3.connect(self.comparison(), isolation_level=None)
+        self.addCleanup(writer.close)
+        writer.execute("PRAGMA cache_size = 1")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("DELETE FROM meta")
+        for seed in range(200):
+            writer.execute("INSERT INTO searches VALUES (9, ?, 1, 0, ?, '', '', '', '')",
+                           (seed, "x" * 3000))
+        killed = self.folder / "killed"
+        killed.mkdir()
+        for suffix in ("", "-journal"):
+            shutil.copy(self.path("comparison.sqlite") + suffix, killed)
+        self.assertIn("left a journal beside it", self.refusal(str(killed / "comparison.sqlite")))
 
     def test_a_run_on_another_table(self):
         run = self.run_store(facts={"table": {"sha256": "c" * 64, "mode": "noisy"}})

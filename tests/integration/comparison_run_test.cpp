@@ -1,9 +1,11 @@
 #include <csignal>
 #include <set>
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
 #include "comparison/comparison_store.hpp"
+#include "core/seed.hpp"
 #include "integration/program.hpp"
 #include "store/store.hpp"
 #include "table/table.hpp"
@@ -214,6 +216,42 @@ TEST_F(ComparisonRunTest, AStoppedOneContinues) {
   ASSERT_LT(kept, 300000U);
   ASSERT_EQ(compare(config, "stopped", {"--seeds", std::to_string(kept + 2)}), 0) << text();
   EXPECT_EQ(store("stopped").seeds(0).size(), kept + 2);
+}
+
+TEST_F(ComparisonRunTest, KilledTenTimesEndsLikeAnUninterruptedOne) {
+  const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
+  const std::vector<std::string> seeds{"--seeds", "30000"};
+  ASSERT_EQ(compare(config, "whole", seeds), 0) << text();
+  RandomEngine random(10);
+  int kills = 0;
+  for (; kills < 10; ++kills) {
+    Program program(
+        "nas-compare",
+        {config, "--seeds", "30000", "-q", "--no-report", "-o", (folder_ / "killed").string()},
+        folder_ / "killed.txt");
+    int code = -1;
+    if (program.wait_for(std::chrono::milliseconds(100 + random.below(500)), code)) {
+      ASSERT_EQ(code, 0) << read_file(folder_ / "killed.txt");
+      break;
+    }
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  EXPECT_GT(kills, 1) << "it is too short";
+  ASSERT_EQ(compare(config, "killed", seeds), 0) << text();
+  EXPECT_EQ(found("killed"), found("whole"));
+}
+
+TEST_F(ComparisonRunTest, AReaderAtTheMomentOfACommitDoesNotStopIt) {
+  const auto config = write("a.yaml", algorithms("[random_search]"));
+  ASSERT_EQ(compare(config, "read", {"--seeds", "2"}), 0) << text();
+  SQLite::Database reader((folder_ / "read" / "comparison.sqlite").string(), SQLite::OPEN_READONLY);
+  SQLite::Statement select(reader, "SELECT seed FROM searches ORDER BY seed");
+  ASSERT_TRUE(select.executeStep());  // a lock for reading from here on
+  EXPECT_EQ(compare(config, "read", {"--seeds", "2000"}), 0) << text();
+  int rows = 1;
+  while (select.executeStep()) ++rows;
+  EXPECT_EQ(rows, 2) << "a reader sees what there was when it began";
 }
 
 TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {

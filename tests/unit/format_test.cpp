@@ -63,6 +63,7 @@ TEST(HumanBytes, UsesBinaryUnits) {
   EXPECT_EQ(human_bytes(1024), "1 KiB");
   EXPECT_EQ(human_bytes(319LL * 1024 * 1024), "319 MiB");
   EXPECT_EQ(human_bytes(5LL * 1024 * 1024 * 1024 / 2), "2.50 GiB");
+  EXPECT_EQ(human_bytes(7LL * 1024 * 1024 * 1024 * 1024 / 2), "3.5 TiB");
 }
 
 }  // namespace

@@ -5,12 +5,13 @@
 
 namespace nas {
 
-/// @return what a call complains about when it is given an invalid argument.
-template <class Call>
+/// @return what a call complains about when it is given an invalid argument, or where it throws
+/// another kind of error.
+template <class Error = std::invalid_argument, class Call>
 std::string message_of(Call call) {
   try {
     call();
-  } catch (const std::invalid_argument& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "nothing was thrown";

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <limits>
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -197,6 +198,247 @@ TEST_F(StoreTest, KilledWriterLeavesItsCommitsAndNoLock) {
   ASSERT_TRUE(WIFSIGNALED(status));
   Store store(file_);
   EXPECT_TRUE(store.find("e1").has_value());
+}
+
+/// Stores of whose contents something is changed past the class.
+class ChangedStoreTest : public StoreTest {
+ protected:
+  ChangedStoreTest() {
+    Store store(file_);
+    store.add({example("e1"), example("e2")});
+    store.set_meta("objectives", {{"best", 1.5}});
+    store.add_asks({{.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1.5}},
+                    {.number = 1, .genotype = "h", .evaluations = {"e2"}, .fitness = {2.5}}});
+  }
+  void change(const std::string& sql) const {
+    SQLite::Database(file_.string(), SQLite::OPEN_READWRITE).exec(sql);
+  }
+  /// What reading everything complains about.
+  [[nodiscard]] std::string complaint() const {
+    return message_of([this] {
+      const Store store(file_, Store::Mode::read_only);
+      (void)store.meta("objectives");
+      (void)store.evaluations();
+      (void)store.asks();
+    });
+  }
+  static constexpr const char* kFine = "nothing was thrown";
+};
+
+TEST_F(ChangedStoreTest, AChangedDigitIsFoundAndItsRecordNamed) {
+  ASSERT_EQ(complaint(), kFine);
+  change(R"(UPDATE evaluations SET "values" = replace("values", '0.3', '0.2') WHERE id = 'e2')");
+  const auto text = complaint();
+  EXPECT_THAT(text, HasSubstr(file_.string() + ": the record of evaluation e2 is damaged: its "
+                                               "SHA-256 does not fit"));
+  EXPECT_THAT(text, HasSubstr("nas-run verify " + folder_.string() + " --remove"));
+  const Store store(file_, Store::Mode::read_only);
+  EXPECT_THROW((void)store.find("e2"), InputError);
+  EXPECT_EQ(canonical_json(*store.find("e1")), canonical_json(example()));
+}
+
+TEST_F(ChangedStoreTest, EveryColumnIsCovered) {
+  for (const auto* column :
+       {"candidate", "status", "reason", "identity", "curve", "\"values\"", "measured"}) {
+    const std::string name = column;
+    change("CREATE TABLE kept AS SELECT * FROM evaluations");
+    change("UPDATE evaluations SET " + name + " = " + name + " || ' ' WHERE id = 'e1'");
+    EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged")) << name;
+    change("DELETE FROM evaluations; INSERT INTO evaluations SELECT * FROM kept; DROP TABLE kept");
+    EXPECT_EQ(complaint(), kFine);
+  }
+  change("UPDATE evaluations SET replicate = 3 WHERE id = 'e1'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged"));
+}
+
+TEST_F(ChangedStoreTest, AsksAndFactsAreCoveredToo) {
+  change("UPDATE asks SET fitness = '[2.6]' WHERE number = 1");
+  EXPECT_THAT(complaint(), HasSubstr("the record of ask 1 is damaged"));
+  {
+    Store store(file_);
+    EXPECT_THROW(
+        store.add_asks({{.number = 1, .genotype = "h", .evaluations = {"e2"}, .fitness = {2.5}}}),
+        InputError);
+  }
+  change("UPDATE meta SET value = '{\"best\":1.6}'");
+  EXPECT_THAT(complaint(), HasSubstr("the record of fact objectives is damaged"));
+}
+
+TEST_F(ChangedStoreTest, WhereOneColumnEndsAndTheNextBeginsCounts) {
+  change(
+      "UPDATE evaluations SET candidate = substr(candidate, 2), id = id || substr(candidate, 1, "
+      "1)");
+  EXPECT_THAT(complaint(), HasSubstr("does not fit"));
+}
+
+TEST_F(ChangedStoreTest, RecordsWithoutADigestAreReadAndNamedWhereTheyCannotBe) {
+  change("UPDATE evaluations SET digest = NULL; UPDATE asks SET digest = NULL");
+  EXPECT_EQ(complaint(), kFine);
+  change("UPDATE evaluations SET curve = '[{' WHERE id = 'e1'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged: it is no JSON"));
+  change("UPDATE evaluations SET curve = '[]', \"values\" = '{\"perplexity\":\"many\"}'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged: 'many' is no number"));
+  change("UPDATE evaluations SET \"values\" = '{}', curve = '[{\"step\":1}]'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged"));
+  change("UPDATE evaluations SET curve = '[]', status = 'fine'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged: unknown status 'fine'"));
+}
+
+TEST_F(ChangedStoreTest, DeeplyNestedJsonIsAnError) {
+  constexpr int kDepth = 200000;
+  const auto nested = std::string(kDepth, '[') + std::string(kDepth, ']');
+  change("UPDATE evaluations SET digest = NULL, measured = '" + nested + "' WHERE id = 'e1'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged: its JSON is nested"));
+  change("UPDATE evaluations SET digest = NULL, reason = '', measured = '{\"text\":\"" +
+         std::string(300, '[') + "\"}'");
+  EXPECT_EQ(complaint(), kFine) << "a text may hold any number of brackets";
+}
+
+TEST_F(ChangedStoreTest, ACheckCountsNamesAndRemoves) {
+  {
+    Store store(file_, Store::Mode::read_only);
+    const auto found = store.check();
+    EXPECT_EQ(found.verified, 5);
+    EXPECT_EQ(found.unverified, 0);
+    EXPECT_TRUE(found.damaged.empty());
+    EXPECT_EQ(found.inconsistencies, "");
+  }
+  change(
+      "UPDATE evaluations SET replicate = 7 WHERE id = 'e1'; UPDATE asks SET batch = 9; "
+      "UPDATE meta SET digest = NULL");
+  Store store(file_);
+  const auto found = store.check(true);
+  EXPECT_EQ(found.verified, 1);
+  EXPECT_EQ(found.unverified, 1);
+  EXPECT_THAT(found.damaged, ::testing::ElementsAre(HasSubstr("evaluation e1"), HasSubstr("ask 0"),
+                                                    HasSubstr("ask 1")));
+  EXPECT_TRUE(store.check().damaged.empty());
+  EXPECT_EQ(store.evaluations().size(), 1U);
+  EXPECT_TRUE(store.asks().empty());
+}
+
+/// The tables as version 2 made them.
+TEST_F(StoreTest, AStoreOfTheVersionBeforeIsReadAndContinued) {
+  {
+    SQLite::Database old(file_.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    old.exec(R"sql(PRAGMA journal_mode = WAL;
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE evaluations (
+  id        TEXT PRIMARY KEY,  -- SHA-256 of identity
+  candidate TEXT NOT NULL,     -- canonical name
+  replicate INTEGER NOT NULL,
+  status    TEXT NOT NULL,     -- ok, stopped_early, diverged, out_of_memory, rejected, failed
+  reason    TEXT NOT NULL,
+  identity  TEXT NOT NULL,     -- all that determines the result
+  curve     TEXT NOT NULL,
+  "values"  TEXT NOT NULL,
+  measured  TEXT NOT NULL      -- times, device, process: not part of the comparable record
+) WITHOUT ROWID;
+CREATE TABLE asks (
+  number      INTEGER PRIMARY KEY,  -- order in which the algorithm asked
+  batch       INTEGER NOT NULL,
+  genotype    TEXT NOT NULL,
+  evaluations TEXT NOT NULL,        -- ids
+  reused      INTEGER NOT NULL,
+  fitness     TEXT NOT NULL         -- minimisation form
+);
+CREATE TABLE indicators (
+  asked     INTEGER PRIMARY KEY,
+  batch     INTEGER NOT NULL,
+  evaluated INTEGER NOT NULL,
+  front     INTEGER NOT NULL,       -- non-dominated candidates
+  value     REAL NOT NULL           -- hypervolume, or the best value of one objective
+);
+PRAGMA user_version = 2;
+INSERT INTO meta VALUES ('environment', '{"torch":"1.13.1"}');
+INSERT INTO evaluations VALUES ('e1', 'a|b', 0, 'ok', '', '{}', '[]', '{"f1":0.5}', '{}');
+INSERT INTO asks VALUES (0, 0, 'g', '["e1"]', 0, '[0.5,null]');)sql");
+  }
+  {
+    const Store store(file_, Store::Mode::read_only);
+    EXPECT_EQ(store.find("e1")->values.at("f1"), 0.5);
+    EXPECT_TRUE(std::isinf(store.asks().at(0).fitness.at(1)));
+    ASSERT_EQ(store.sessions().size(), 1U);
+    EXPECT_EQ(store.sessions()[0].at("environment").at("torch"), "1.13.1");
+  }
+  for (const auto* id : {"e2", "e3"}) {
+    Store store(file_);
+    store.begin_session({{"torch", id}});
+    store.add({example(id)});
+    store.add_indicator({.asked = 1, .batch = 0, .evaluated = 1, .front = 1, .value = 0.5});
+  }
+  Store store(file_, Store::Mode::read_only);
+  EXPECT_EQ(store.evaluations().size(), 3U);
+  EXPECT_EQ(store.sessions().size(), 3U);
+  const auto check = store.check();
+  EXPECT_EQ(check.unverified, 3) << "an evaluation, an ask and a fact";
+  EXPECT_EQ(check.verified, 3);
+}
+
+TEST_F(StoreTest, EvaluationsSayWhichSessionMadeThem) {
+  for (const auto* id : {"e1", "e2", "e3"}) {
+    Store store(file_);
+    store.begin_session({{"torch", id == std::string("e2") ? "2.0.0" : "1.13.1"}});
+    store.add({example(id)});
+  }
+  const Store store(file_, Store::Mode::read_only);
+  EXPECT_EQ(store.find("e1")->measured.at("session"), 0);
+  EXPECT_EQ(store.find("e3")->measured.at("session"), 2);
+  EXPECT_EQ(canonical_json(*store.find("e1")), canonical_json(example()));
+  const auto sessions = store.sessions();
+  ASSERT_EQ(sessions.size(), 3U);
+  EXPECT_EQ(sessions[1].at("environment").at("torch"), "2.0.0");
+  EXPECT_EQ(sessions[1].at("pid"), getpid());
+  EXPECT_THAT(sessions[1].at("started").get<std::string>(), ::testing::EndsWith("Z"));
+  EXPECT_EQ(store.environments(),
+            (std::vector<nlohmann::json>{{{"torch", "1.13.1"}}, {{"torch", "2.0.0"}}}));
+}
+
+TEST_F(StoreTest, EveryDoubleReadsBack) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  auto evaluation = example();
+  evaluation.values = {{"a", kInfinity},
+                       {"b", -kInfinity},
+                       {"c", std::numeric_limits<double>::quiet_NaN()},
+                       {"d", std::numeric_limits<double>::denorm_min()},
+                       {"e", std::numeric_limits<double>::max()},
+                       {"f", -0.0}};
+  {
+    Store store(file_);
+    store.add({evaluation});
+    store.add_asks(
+        {{.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {kInfinity, 0.1 + 0.2}}});
+  }
+  const Store store(file_, Store::Mode::read_only);
+  const auto values = store.find("e1")->values;
+  for (const auto& [name, value] : evaluation.values) {
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(values.at(name)));
+    } else {
+      EXPECT_EQ(values.at(name), value) << name;
+    }
+  }
+  EXPECT_EQ(store.asks().at(0).fitness, (std::vector<double>{kInfinity, 0.1 + 0.2}));
+}
+
+/// What must be known of a vanished folder is said; leaving in other ways goes on in silence.
+TEST_F(StoreTest, AVanishedFolderEndsTheWritingAndNotTheProcess) {
+  for (const auto mode : {Store::Mode::write, Store::Mode::write_cheap}) {
+    fs::create_directories(folder_ / "run");
+    Store store(folder_ / "run" / "store.sqlite", mode);
+    store.add({example()});
+    fs::remove_all(folder_ / "run");
+    EXPECT_THROW(store.require_in_place(), MachineError);
+    EXPECT_THROW(
+        {
+          store.add({example("e2")});
+          store.flush();
+        },
+        MachineError);
+  }
 }
 
 TEST_F(StoreTest, WhatIsNoStoreIsRefusedByName) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Callable
 
 from nas_analysis.html import Html, element, join
 from nas_analysis.page import Section, copyable, folded, note, paragraph
@@ -33,14 +33,15 @@ def _yaml(run: Run) -> str:
 
 
 def _facts(run: Run) -> Html:
+    environments = run.environments()
     rows: list[tuple[str, Any]] = []
-    environment = run.environment
-    version = " ".join(str(environment[k]) for k in ("attnas", "revision") if k in environment)
-    rows.append(("attnas", version))
+    rows.append(("attnas", _of_each(environments, lambda environment: " ".join(
+        str(environment[key]) for key in ("attnas", "revision") if key in environment))))
     for key, name in (("torch", "LibTorch"), ("blas", "BLAS"), ("compiler", "compiler"),
                       ("processor", "processor"), ("instruction_set", "instruction set"),
                       ("device", "device")):
-        rows.append((name, environment.get(key)))
+        rows.append((name, _of_each(environments, lambda environment, key=key: str(
+            environment.get(key, "")))))
     hosts = sorted({str(e.measured["host"]) for e in run.evaluations if "host" in e.measured})
     rows.append(("hosts", ", ".join(hosts)))
     rows.append(("corpus", run.facts.get("corpus_description") or run.facts.get("corpus")))
@@ -64,6 +65,18 @@ def _facts(run: Run) -> Html:
         join(element("dt", name), element("dd", value))
         for name, value in rows if value not in (None, "")
     ))
+
+
+def _of_each(environments: list[tuple[dict[str, Any], int]],
+             text: Callable[[dict[str, Any]], str]) -> str:
+    """What `text` says of the environments; where they differ, with how many evaluations each."""
+    counts: dict[str, int] = {}
+    for environment, count in environments:
+        counts[text(environment)] = counts.get(text(environment), 0) + count
+    if len(counts) < 2:
+        return "".join(counts)
+    return "; ".join(f"{value or 'unknown'} ({count} evaluation{'' if count == 1 else 's'})"
+                     for value, count in counts.items())
 
 
 def _unique(run: Run, key: str) -> str:

@@ -1,0 +1,281 @@
+#include "store/database.hpp"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "store/writer_lock.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBusyMilliseconds = 10000;
+
+// Above this size a check of all pages on opening would be felt (about 100 ms for 64 MiB).
+constexpr std::uintmax_t kLargestChecked = std::uintmax_t{32} << 20U;
+
+fs::path beside(const fs::path& file, const char* suffix) { return file.string() + suffix; }
+
+/// What has not reached a file yet lies in one of these.
+constexpr std::array<const char*, 2> kJournals{"-wal", "-journal"};
+
+bool has_journal(const fs::path& file) {
+  for (const auto* suffix : kJournals) {
+    std::error_code missing;
+    const auto size = fs::file_size(beside(file, suffix), missing);
+    if (!missing && size > 0) return true;
+  }
+  return false;
+}
+
+void remove_with_journals(const fs::path& file) {
+  fs::remove(file);
+  for (const auto* suffix : {"-wal", "-journal", "-shm"}) fs::remove(beside(file, suffix));
+}
+
+/// Makes a change of names in a folder durable.
+void sync_folder(const fs::path& folder) {
+  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  fsync(fd);
+  close(fd);
+}
+
+/// A path as SQLite's URI.
+std::string uri(const fs::path& file) {
+  std::string text = "file:";
+  for (const char c : fs::absolute(file).string()) {
+    switch (c) {
+      case '%':
+        text += "%25";
+        break;
+      case '?':
+        text += "%3f";
+        break;
+      case '#':
+        text += "%23";
+        break;
+      default:
+        text += c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string row_digest(std::span<const std::string> columns) {
+  Sha256 hash;
+  for (const auto& column : columns) {
+    hash.update(std::to_string(column.size()) + ":");
+    hash.update(column);
+  }
+  return hash.hex();
+}
+
+nlohmann::json parse_record(const std::string& text) {
+  constexpr int kDeepest = 100;
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_text) {
+      if (c == '\\') ++i;
+      if (c == '"') in_text = false;
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest) {
+        throw InputError("its JSON is nested more than " + std::to_string(kDeepest) + " deep");
+      }
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(std::string("it is no JSON: ") + error.what());
+  }
+}
+
+Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
+    : file_(std::move(file)), kind_(kind) {
+  if (fs::exists(file_) && !fs::is_regular_file(file_)) {
+    throw InputError(file_.string() + ": not a readable " + kind_.name + ": it is no file");
+  }
+  guarded([&] {
+    if (mode == Mode::read_only) {
+      open_for_reading();
+    } else {
+      open_for_writing();
+    }
+    require_kind();
+    if (mode == Mode::read_only) return;
+    sqlite_->exec("PRAGMA journal_mode = WAL");
+    sqlite_->exec(mode == Mode::write ? "PRAGMA synchronous = FULL"
+                                      : "PRAGMA synchronous = NORMAL");
+  });
+}
+
+Database::~Database() = default;
+
+void Database::open_for_writing() {
+  lock_ = std::make_unique<WriterLock>(file_);
+  const auto open = [this] {
+    sqlite_ = std::make_unique<SQLite::Database>(file_.string(), SQLite::OPEN_READWRITE,
+                                                 kBusyMilliseconds);
+  };
+  if (fs::exists(file_)) {
+    open();
+    if (!is_blank()) {
+      lock_->hold_store();
+      return;
+    }
+    sqlite_.reset();
+  }
+  create();
+  lock_->hold_store();
+  open();
+}
+
+void Database::open_for_reading() {
+  if (!fs::exists(file_)) throw InputError(file_.string() + ": no such store");
+  const auto open = [this](const std::string& name, int flags) {
+    sqlite_ =
+        std::make_unique<SQLite::Database>(name, SQLite::OPEN_READONLY | flags, kBusyMilliseconds);
+    (void)number("PRAGMA schema_version");
+  };
+  try {
+    open(file_.string(), 0);
+  } catch (const SQLite::Exception& error) {
+    const int code = error.getErrorCode();
+    if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY) throw;
+    if (has_journal(file_)) {
+      throw InputError(file_.string() +
+                       ": a writer was killed and left a journal beside it, which must be rolled "
+                       "back first: continue what wrote it, or copy the folder to where files can "
+                       "be written (" +
+                       error.what() + ")");
+    }
+    // Even a reader writes beside the file, unless it may take for granted that nobody changes it.
+    open(uri(file_) + "?immutable=1", SQLite::OPEN_URI);
+  }
+}
+
+int Database::number(const std::string& sql) const { return sqlite_->execAndGet(sql).getInt(); }
+
+bool Database::is_blank() const {
+  return number("PRAGMA user_version") == 0 && number("SELECT count(*) FROM sqlite_master") == 0;
+}
+
+void Database::create() const {
+  const auto unfinished = beside(file_, ".new");
+  remove_with_journals(unfinished);
+  try {
+    SQLite::Database sqlite(unfinished.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+                            kBusyMilliseconds);
+    sqlite.exec("PRAGMA journal_mode = WAL");
+    SQLite::Transaction transaction(sqlite);
+    sqlite.exec(kind_.schema);
+    sqlite.exec("PRAGMA application_id = " + std::to_string(kind_.application_id));
+    sqlite.exec("PRAGMA user_version = " + std::to_string(kind_.version));
+    transaction.commit();
+  } catch (const SQLite::Exception&) {
+    remove_with_journals(unfinished);
+    throw;
+  }
+  // A journal of a file that was there before must not be applied to this one.
+  remove_with_journals(file_);
+  fs::rename(unfinished, file_);
+  sync_folder(file_.parent_path());
+}
+
+void Database::require_kind() {
+  version_ = number("PRAGMA user_version");
+  const bool ours = number("PRAGMA application_id") == kind_.application_id;
+  if (!ours || version_ < kind_.oldest || version_ > kind_.version) {
+    throw InputError(file_.string() + ": not a " + kind_.name + " of version " +
+                     std::to_string(kind_.version) +
+                     (is_blank() ? " (it is empty: nothing was recorded yet)"
+                      : ours     ? " (its version is " + std::to_string(version_) + ")"
+                                 : ""));
+  }
+  if (fs::file_size(file_) > kLargestChecked) return;
+  if (const auto found = inconsistencies(); !found.empty()) refuse_damage(found);
+}
+
+void Database::refuse_damage(const std::string& found) const {
+  throw InputError(file_.string() + ": is damaged, " + found.substr(0, found.find('\n')) +
+                   "; put a copy in its place, or take what can be read out of it by: sqlite3 " +
+                   file_.string() + " .recover");
+}
+
+std::string Database::inconsistencies() const {
+  return guarded([this] {
+    auto check = statement("PRAGMA quick_check");
+    std::string found;
+    while (check.executeStep()) {
+      const auto line = check.getColumn(0).getString();
+      if (line != "ok") found += line + "\n";
+    }
+    return found;
+  });
+}
+
+void Database::require_in_place() const {
+  if (!lock_ || lock_->store_is_in_place()) return;
+  throw MachineError(file_.string() +
+                     " was removed, moved or replaced, perhaps with its folder, while it was being "
+                     "written to: what it held is no longer there, and what has been found since "
+                     "is lost; if the folder was moved, the same command continues with it there");
+}
+
+Database::Transaction::Transaction(Database& database)
+    : database_(database), transaction_(*database.sqlite_) {
+  const auto& kind = database.kind_;
+  if (database.version_ == kind.version) return;
+  database.sqlite_->exec(kind.upgrade);
+  database.sqlite_->exec("PRAGMA user_version = " + std::to_string(kind.version));
+}
+
+void Database::Transaction::commit() {
+  database_.require_in_place();
+  transaction_.commit();
+  database_.version_ = database_.kind_.version;
+}
+
+void Database::fail(const SQLite::Exception& error) const {
+  const std::string what = error.what();
+  switch (error.getErrorCode()) {
+    case SQLITE_FULL:
+      throw MachineError(file_.string() + ": no space left in its folder");
+    case SQLITE_BUSY:
+      throw MachineError(file_.string() + ": another program holds it (" + what + ")");
+    case SQLITE_IOERR:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_NOMEM:
+    case SQLITE_PERM:
+      require_in_place();
+      throw MachineError(file_.string() + ": cannot be written or read: " + what);
+    case SQLITE_CORRUPT:
+      refuse_damage(what);
+    case SQLITE_NOTADB:
+    case SQLITE_ERROR:  // a table or column is missing
+      throw InputError(file_.string() + ": not a readable " + kind_.name + ": " + what);
+    default:
+      throw std::logic_error(file_.string() + ": " + what);
+  }
+}
+
+}  // namespace nas

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <nlohmann/json.hpp>
+
+namespace nas {
+
+class WriterLock;
+
+/// What an SQLite file of ours holds.
+struct DatabaseKind {
+  const char* name;          ///< in messages: "store"
+  int application_id;        ///< SQLite's application_id; 0 = none
+  int version;               ///< of the schema, SQLite's user_version
+  int oldest;                ///< the oldest version that is opened
+  const char* schema;        ///< statements that make the tables of `version`
+  const char* upgrade = "";  ///< statements that make `version` of `oldest`
+};
+
+/// SHA-256 over a row: of its columns' texts, each with its length before it.
+std::string row_digest(std::span<const std::string> columns);
+
+/// Reads JSON of a record.
+/// @throws InputError if it is no JSON, or nested so deeply that what recurses through it would end
+/// the process.
+nlohmann::json parse_record(const std::string& text);
+
+/// An SQLite file, opened the one way in which we open them: one writer, readers beside it at any
+/// moment (WAL), commits that survive the death of the process.
+///
+/// A new file is made whole under another name before it takes its own. For writing, what a killed
+/// writer left half done is rolled back, an empty file is begun anew, and one of an earlier version
+/// becomes one of this version with the first transaction. For reading, a file that
+/// nobody writes may lie where nothing can be written.
+///
+/// Errors of SQLite leave as InputError where the file is damaged or none of ours (the message
+/// names it, and what to do), and as MachineError where the machine could not read or write.
+class Database {
+ public:
+  enum class Mode {
+    write,          ///< a commit survives a power cut
+    write_relaxed,  ///< a power cut may undo the last commits
+    read_only,
+  };
+  /// @throws InputError if the file is missing (read_only), is damaged or of another kind or
+  /// version, or if another process writes to it.
+  Database(std::filesystem::path file, const DatabaseKind& kind, Mode mode);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+  /// Of the file's schema, at most that of its kind.
+  [[nodiscard]] int version() const { return version_; }
+
+  /// For use within guarded().
+  [[nodiscard]] SQLite::Statement statement(const std::string& sql) const {
+    return {*sqlite_, sql};
+  }
+
+  /// Does `work`. SQLite's errors leave as described above.
+  template <class Work>
+  auto guarded(Work work) const -> decltype(work()) {
+    try {
+      return work();
+    } catch (const SQLite::Exception& error) {
+      fail(error);
+    }
+  }
+
+  /// A transaction that is rolled back unless it is committed.
+  class Transaction {
+   public:
+    explicit Transaction(Database& database);
+    /// @throws MachineError also where the file was removed or replaced.
+    void commit();
+
+   private:
+    Database& database_;
+    SQLite::Transaction transaction_;
+  };
+
+  /// Does `write` in one transaction.
+  template <class Write>
+  void transact(Write write) {
+    guarded([&] {
+      Transaction transaction(*this);
+      write();
+      transaction.commit();
+    });
+  }
+
+  /// @throws MachineError if the file that is written to is no longer the one of this name, since
+  /// it or its folder was removed, moved or replaced.
+  void require_in_place() const;
+
+  /// All that SQLite finds wrong with the file, a line each; empty: nothing. Cost: reads it whole.
+  [[nodiscard]] std::string inconsistencies() const;
+
+ private:
+  void open_for_writing();
+  void open_for_reading();
+  void create() const;
+  [[nodiscard]] bool is_blank() const;
+  [[nodiscard]] int number(const std::string& sql) const;
+  void require_kind();
+  [[noreturn]] void refuse_damage(const std::string& found) const;
+  [[noreturn]] void fail(const SQLite::Exception& error) const;
+
+  std::filesystem::path file_;
+  DatabaseKind kind_;
+  int version_ = 0;
+  std::unique_ptr<WriterLock> lock_;  ///< goes after `sqlite_`: see WriterLock::hold_store
+  std::unique_ptr<SQLite::Database> sqlite_;
+};
+
+}  // namespace nas
