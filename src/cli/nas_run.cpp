@@ -16,6 +16,7 @@
 #include "cli/rehearsal.hpp"
 #include "cli/run.hpp"
 #include "cli/schema.hpp"
+#include "cli/verify.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "core/version.hpp"
@@ -27,6 +28,7 @@ namespace po = boost::program_options;
 constexpr int kOk = 0;
 constexpr int kBroken = 1;
 constexpr int kBadInput = 2;
+constexpr int kMachineFailed = 75;  // EX_TEMPFAIL
 constexpr int kStopped = 130;
 
 constexpr const char* kUsage =
@@ -36,6 +38,13 @@ constexpr const char* kUsage =
     "  nas-run list [algorithms|problems|objectives|components|data]\n"
     "  nas-run describe NAME                           a plug-in, component, section or setting\n"
     "  nas-run schema                                  JSON Schema of configurations, for editors\n"
+    "  nas-run verify RUN [--remove]                   checks the records of a run\n"
+    "\n"
+    "A run is continued by its own command. It is refused before anything is trained where its\n"
+    "records do not answer for this program: after a change of the configuration, of the\n"
+    "corpus, or of the results version (an attnas that computes otherwise). Then give another\n"
+    "folder with --output, or go on with the attnas that began, which the message names.\n"
+    "Another LibTorch, BLAS or instruction set is a warning: last digits may differ.\n"
     "\n";
 
 struct Arguments {
@@ -47,6 +56,7 @@ struct Arguments {
   bool version = false;
   bool force_device = false;
   bool no_report = false;
+  bool remove = false;
   std::string output;
 };
 
@@ -63,8 +73,10 @@ po::options_description options(Arguments& arguments) {
        "continue a run on another kind of device than it began on")  //
       ("no-report", po::bool_switch(&arguments.no_report),
        "do not write report.html, the run as a page (needs Python with numpy and scipy)")  //
-      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")              //
-      ("help,h", po::bool_switch(&arguments.help), "print this text")                      //
+      ("remove", po::bool_switch(&arguments.remove),
+       "verify: remove damaged records, which the command of the run then makes again")  //
+      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")            //
+      ("help,h", po::bool_switch(&arguments.help), "print this text")                    //
       ("version", po::bool_switch(&arguments.version), "print versions");
   return visible;
 }
@@ -113,6 +125,13 @@ int run(int argc, char** argv) {
                        : nas::describe_text(words[1]));
     return kOk;
   }
+  if (words.front() == "verify") {
+    if (words.size() != 2) {
+      throw nas::InputError("nas-run verify: exactly one run must be given");
+    }
+    return nas::verify_run(words[1], arguments.remove, std::cout) ? kOk : kBroken;
+  }
+  if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
   require_file(words.front());
   const auto experiment = nas::load_experiment(words.front(), {words.begin() + 1, words.end()});
   const std::filesystem::path folder = arguments.output.empty()
@@ -150,6 +169,9 @@ int main(int argc, char** argv) {
   } catch (const nas::InputError& error) {
     std::cerr << "nas-run: " << error.what() << '\n';
     return kBadInput;
+  } catch (const nas::MachineError& error) {
+    std::cerr << "nas-run: " << error.what() << '\n';
+    return kMachineFailed;
   } catch (const std::exception& error) {
     std::cerr << "nas-run: " << error.what() << '\n';
     return kBroken;

@@ -14,6 +14,7 @@
 #include <pagmo/config.hpp>
 #include <unistd.h>
 
+#include "cli/continuing.hpp"
 #include "cli/ranges.hpp"
 #include "cli/rehearsal.hpp"
 #include "cli/retest.hpp"
@@ -99,26 +100,6 @@ void warn_of_slow_blas() {
   }
 }
 
-/// Refuses to continue a run whose records were made under other settings.
-void check_recorded(const Store& store, const Experiment& experiment, const fs::path& folder,
-                    const std::string& device, bool force_device) {
-  if (const auto recorded = store.meta("config")) {
-    const auto differences = differing_keys(*recorded, experiment.resolved);
-    if (!differences.empty()) {
-      throw InputError(folder.string() + " holds a run of another configuration:\n  " +
-                       join(differences, "\n  ") +
-                       "\nundo the change, or give another folder with --output");
-    }
-  }
-  if (const auto recorded = store.meta("environment"); recorded && !force_device) {
-    const auto before = recorded->value("device", device);
-    if (before != device) {
-      throw InputError(folder.string() + " was begun on " + before + ", this would continue on " +
-                       device + ", which rounds differently; --force-device does so all the same");
-    }
-  }
-}
-
 /// Writes the result's files and prints the closing table.
 void report(Store& store, const Problem& problem, const fs::path& folder) {
   nlohmann::json labels = nlohmann::json::object();
@@ -177,7 +158,13 @@ class ElapsedSeconds {
  public:
   explicit ElapsedSeconds(Store& store)
       : store_(store), before_(store.meta("elapsed_seconds").value_or(0.0).get<double>()) {}
-  ~ElapsedSeconds() { save(); }
+  ~ElapsedSeconds() {
+    try {
+      save();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // A store that cannot be written says so where something is lost by it.
+    }
+  }
   ElapsedSeconds(const ElapsedSeconds&) = delete;
   ElapsedSeconds& operator=(const ElapsedSeconds&) = delete;
 
@@ -202,36 +189,15 @@ class ElapsedSeconds {
   double saved_ = 0.0;
 };
 
-}  // namespace
-
-void run_experiment(const Experiment& experiment, const RunOptions& options) {
-  warn_of_slow_blas();
-  warn_of_binary_text(experiment);
-  const auto setup = set_up(experiment, options.folder);
-  const auto& problem = setup->problem;
-  const auto device = setup->facts.value("device", "");
-  const auto file = options.folder / "store.sqlite";
-  if (fs::exists(file)) {
-    check_recorded(Store(file, Store::Mode::read_only), experiment, options.folder, device,
-                   options.force_device);
-  }
-  const auto rehearsal = problem->expensive() ? rehearse(experiment, problem) : Rehearsal{};
-  fs::create_directories(options.folder);
-  Store store(file, problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
-  store.set_meta("config", experiment.resolved);
-  store.set_meta("facts", setup->facts);
-  store.set_meta("schema", record_schema(experiment.semantics));
-  store.set_meta("environment", environment_json(setup->facts));
-  store.set_meta("ended_by", nullptr);  // it is running
-  store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
-                                     ? nlohmann::json(rehearsal.asked)
-                                     : nullptr);
-
+/// The search, what follows it, and the files of the result.
+void carry_out(const Experiment& experiment, const RunOptions& options, Setup& setup,
+               const Rehearsal& rehearsal, Store& store) {
+  const auto& problem = setup.problem;
   std::optional<ElapsedSeconds> elapsed(std::in_place, store);
   const double seconds = experiment.budget.get<double>("seconds");
   std::optional<StopDeadline> deadline;
   if (seconds > 0.0) deadline.emplace(seconds - elapsed->total());
-  const auto& first = setup->objectives.objectives.front();
+  const auto& first = setup.objectives.objectives.front();
   std::ostringstream nowhere;
   auto& shown = options.quiet ? static_cast<std::ostream&>(nowhere) : std::cout;
   const bool terminal = !options.quiet && isatty(STDOUT_FILENO) == 1;
@@ -245,7 +211,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
           .replicates = experiment.evaluation.get<std::int64_t>("replicates"),
           .objective = first.name,
           .maximise = first.maximise,
-          .several = setup->objectives.objectives.size() > 1,
+          .several = setup.objectives.objectives.size() > 1,
           .value =
               [&first](const Evaluation& evaluation) {
                 return first.value(Objective::Evaluations{std::array{&evaluation}});
@@ -273,13 +239,13 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       problem, store,
       [&setup](Objective::Evaluations evaluations) {
-        return setup->objectives.fitness(evaluations);
+        return setup.objectives.fitness(evaluations);
       },
       evaluator_settings);
   try {
-    measure_baseline(experiment, *setup, *evaluator, store);
+    measure_baseline(experiment, setup, *evaluator, store);
     const auto result =
-        search(experiment, setup->objectives, evaluator, [&](const Indicator& indicator) {
+        search(experiment, setup.objectives, evaluator, [&](const Indicator& indicator) {
           store.add_indicator(indicator);
           display->indicator(indicator);
         });
@@ -298,12 +264,47 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   deadline.reset();
   elapsed.reset();
   const FurtherWork work{.experiment = experiment,
-                         .objectives = setup->objectives,
+                         .objectives = setup.objectives,
                          .problem = *problem,
                          .store = store,
                          .display = {.out = &shown, .terminal = terminal}};
   retest(work, tune(work));
   report(store, *problem, options.folder);
+  store.flush();
+}
+
+}  // namespace
+
+void run_experiment(const Experiment& experiment, const RunOptions& options) {
+  warn_of_slow_blas();
+  warn_of_binary_text(experiment);
+  const auto setup = set_up(experiment, options.folder);
+  const auto& problem = setup->problem;
+  const auto rehearsal = problem->expensive() ? rehearse(experiment, problem) : Rehearsal{};
+  fs::create_directories(options.folder);
+  Store store(options.folder / "store.sqlite",
+              problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
+  const auto environment = environment_json(setup->facts);
+  check_continuation(store, experiment, *problem, options.folder, environment,
+                     options.force_device);
+  if (const auto warning = environment_warning(store, environment); !warning.empty()) {
+    std::cerr << warning << '\n';
+  }
+  store.set_meta("config", experiment.resolved);
+  store.set_meta("facts", setup->facts);
+  store.set_meta("schema", record_schema(experiment.semantics));
+  store.begin_session(environment);
+  store.set_meta("ended_by", nullptr);  // it is running
+  store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
+                                     ? nlohmann::json(rehearsal.asked)
+                                     : nullptr);
+  try {
+    carry_out(experiment, options, *setup, rehearsal, store);
+  } catch (const StopRequested&) {
+    store.flush();
+    store.require_in_place();  // else nothing is kept
+    throw;
+  }
 }
 
 namespace {

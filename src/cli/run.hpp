@@ -18,10 +18,10 @@ struct RunOptions {
 /// one is trained. Ends with results.json, evaluations.csv and progress.svg in the folder and the
 /// closing table on standard output.
 ///
-/// @throws InputError if the folder holds a run of another configuration (naming the keys) or of
-/// another kind of device;
-///         nothing is written then.
+/// @throws InputError if the folder holds a run that this one cannot continue, see
+/// check_continuation(); nothing is written then.
 /// @throws StopRequested when asked to stop; everything finished is stored.
+/// @throws MachineError if the store cannot be written, or is no longer where it was.
 void run_experiment(const Experiment& experiment, const RunOptions& options);
 
 struct PlanOptions {

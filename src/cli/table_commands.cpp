@@ -38,10 +38,6 @@ void print_list(const std::string& what, const Words& items) {
   }
 }
 
-std::string counted(std::int64_t number, const std::string& what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 int pack_command(Words words) {
   const auto output = take_option(words, "--output");
   if (!output) throw InputError("table pack: --output FILE is missing");
@@ -75,8 +71,8 @@ int verify_command(const Words& words) {
     print_list(*store + " differs", checked.differences);
     same = same && checked.differences.empty();
     std::cout << *store << ": "
-              << checked.cells - static_cast<std::int64_t>(checked.differences.size())
-              << " of " << counted(checked.cells, "cell") << " as recorded\n";
+              << checked.cells - static_cast<std::int64_t>(checked.differences.size()) << " of "
+              << counted(checked.cells, "cell") << " as recorded\n";
   }
   return same ? 0 : 1;
 }

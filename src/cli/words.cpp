@@ -15,4 +15,8 @@ std::optional<std::string> take_option(std::vector<std::string>& words, const st
   return std::nullopt;
 }
 
+std::string counted(std::int64_t number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 }  // namespace nas

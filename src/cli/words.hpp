@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,5 +10,8 @@ namespace nas {
 /// Takes `--name VALUE` out of the words of a command line.
 /// @throws InputError if the value is missing.
 std::optional<std::string> take_option(std::vector<std::string>& words, const std::string& name);
+
+/// "1 record", "2 records".
+std::string counted(std::int64_t number, const std::string& what);
 
 }  // namespace nas

@@ -161,7 +161,9 @@ nlohmann::json results_json(const RunSummary& run) {
       {"tuning", run.tuning},
       {"config", run.config},
       {"facts", run.facts},
-      {"environment", run.environment},
+      {"environment",
+       run.sessions.empty() ? nlohmann::json::object() : run.sessions.back().at("environment")},
+      {"sessions", run.sessions},
       {"record_schema", run.schema}};
   json[run.several() ? "hypervolume" : "best"] = trace_json(run);
   if (run.several() && !run.last_population.empty()) {

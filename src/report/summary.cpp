@@ -91,7 +91,7 @@ void RunSummary::read_meta(const Store& store) {
   config = store.meta("config").value_or(nlohmann::json::object());
   facts = store.meta("facts").value_or(nlohmann::json::object());
   schema = store.meta("schema").value_or(nlohmann::json());
-  environment = store.meta("environment").value_or(nlohmann::json::object());
+  sessions = store.sessions();
   labels_ = store.meta("labels").value_or(nlohmann::json::object());
   objectives = read_objectives(store.meta("objectives"));
   const auto ended = store.meta("ended_by").value_or(nlohmann::json());

@@ -79,8 +79,9 @@ struct RunSummary {
   RunSummary(const RunSummary&) = delete;
   RunSummary& operator=(const RunSummary&) = delete;
 
-  nlohmann::json config, facts, environment;
+  nlohmann::json config, facts;
   nlohmann::json schema;                    ///< see record_schema(); null where none is recorded
+  std::vector<nlohmann::json> sessions;     ///< see Store::sessions
   std::vector<ObjectiveRecord> objectives;  ///< at least one
   std::string ended_by;                     ///< what ended the search; empty where unknown
   Points last_population;                   ///< scaled objectives; empty where unknown

@@ -102,11 +102,10 @@ class Packer {
       hash.update(canonical_json(evaluation).dump() + "\n");
       add(given, evaluation);
     }
-    packed_.content.sources.push_back(
-        {{"name", run_name(given)},
-         {"sha256", hash.hex()},
-         {"cells", evaluations.size()},
-         {"environment", store.meta("environment").value_or(nullptr)}});
+    packed_.content.sources.push_back({{"name", run_name(given)},
+                                       {"sha256", hash.hex()},
+                                       {"cells", evaluations.size()},
+                                       {"environments", store.environments()}});
     if (store.meta("ended_by").value_or(nullptr).is_null())
       packed_.unfinished.push_back(given.string());
   }
@@ -142,9 +141,7 @@ class Packer {
       }
     }
     packed_.content.sources.push_back(
-        {{"name", run_name(given)},
-         {"measured", names},
-         {"environment", store.meta("environment").value_or(nullptr)}});
+        {{"name", run_name(given)}, {"measured", names}, {"environments", store.environments()}});
   }
 
   Packed close() {

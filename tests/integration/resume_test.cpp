@@ -1,4 +1,8 @@
 #include <csignal>
+#include <cstring>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <nlohmann/json.hpp>
 
 #include "core/seed.hpp"
 #include "integration/program.hpp"
@@ -113,6 +117,78 @@ TEST_F(ResumeTest, WorkersArraysAndDevicesOfAKindDoNotChangeResults) {
   two.insert(two.end(), {"evaluation.array=3", "evaluation.device=cpu,cpu"});
   ASSERT_EQ(run("nas-run", two), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "one"), canonical_export(folder_ / "two"));
+}
+
+/// Changes a store past the program.
+void change(const fs::path& folder, const std::string& sql) {
+  SQLite::Database((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE).exec(sql);
+}
+
+TEST_F(ResumeTest, ARemovedFolderEndsTheRunWithTheTruth) {
+  const auto folder = folder_ / "gone";
+  Program program("nas-run", small_search(folder.string(), 500), folder_ / "gone.txt");
+  while (read_file(folder_ / "gone.txt").find("trained ") == std::string::npos) {
+    std::this_thread::sleep_for(5ms);
+  }
+  fs::remove_all(folder);
+  EXPECT_EQ(program.wait(), 75);
+  const auto text = read_file(folder_ / "gone.txt");
+  EXPECT_NE(text.find("was removed, moved or replaced"), std::string::npos) << text;
+  EXPECT_EQ(text.find("is kept in"), std::string::npos) << text;
+}
+
+TEST_F(ResumeTest, RecordsOfAnotherResultsVersionAreRefusedBeforeAnyTraining) {
+  const auto folder = folder_ / "run";
+  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  change(folder,
+         "UPDATE evaluations SET digest = NULL, identity = "
+         "json_set(identity, '$.results_version', 1)");
+  const auto before = canonical_export(folder);
+  EXPECT_EQ(run("nas-run", small_search(folder.string())), 2) << text();
+  EXPECT_NE(text().find("results_version: 1 -> "), std::string::npos) << text();
+  EXPECT_EQ(canonical_export(folder), before);
+}
+
+TEST_F(ResumeTest, AnotherEnvironmentIsAWarningAndBothAreKept) {
+  const auto folder = folder_ / "run";
+  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  const auto before = canonical_export(folder);
+  change(folder,
+         "UPDATE meta SET digest = NULL, value = json_set(value, "
+         "'$[0].environment.torch', '0.1.0') WHERE key = 'sessions'");
+  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  EXPECT_NE(text().find("LibTorch 0.1.0 -> "), std::string::npos) << text();
+  EXPECT_EQ(canonical_export(folder), before);
+  const auto results = nlohmann::json::parse(read_file(folder / "results.json"));
+  ASSERT_EQ(results.at("sessions").size(), 2U);
+  EXPECT_EQ(results.at("sessions")[0].at("environment").at("torch"), "0.1.0");
+}
+
+TEST_F(ResumeTest, ADamagedRecordIsNamedAndMadeAgainOnceItIsRemoved) {
+  const auto folder = folder_ / "run";
+  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  const auto before = canonical_export(folder);
+  EXPECT_EQ(run("nas-run", {"verify", folder.string()}), 0) << text();
+  change(folder,
+         "UPDATE evaluations SET \"values\" = json_set(\"values\", '$.perplexity', 2) "
+         "WHERE id = (SELECT min(id) FROM evaluations)");
+  EXPECT_EQ(run("nas-run", small_search(folder.string())), 2) << text();
+  EXPECT_NE(text().find("its SHA-256 does not fit"), std::string::npos) << text();
+  EXPECT_EQ(run("nas-export", {folder.string(), "--canonical"}), 2) << text();
+  EXPECT_EQ(run("nas-run", {"verify", folder.string()}), 1) << text();
+  EXPECT_EQ(run("nas-run", {"verify", folder.string(), "--remove"}), 0) << text();
+  ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
+  EXPECT_EQ(canonical_export(folder), before);
+}
+
+TEST_F(ResumeTest, WhatNoMachineCanHoldIsRefusedBeforeItIsBegun) {
+  for (const auto* setting : {"model.layers=1000000", "model.width=1048576",
+                              "training.batch_size=1000000000", "data.train_examples=1000000000"}) {
+    EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run", setting}), 2) << text();
+    const std::string name(setting, std::strchr(setting, '='));
+    EXPECT_NE(text().find(name + " = "), std::string::npos) << text();
+    EXPECT_NE(text().find("iB of memory, must be at most "), std::string::npos) << text();
+  }
 }
 
 TEST_F(ResumeTest, ChangedConfigurationIsRefusedNamingTheKeys) {

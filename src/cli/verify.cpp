@@ -1,0 +1,39 @@
+#include "cli/verify.hpp"
+
+#include <ostream>
+#include <string>
+
+#include "cli/words.hpp"
+#include "core/error.hpp"
+#include "store/store.hpp"
+
+namespace nas {
+
+bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out) {
+  const auto file = std::filesystem::is_directory(run) ? run / "store.sqlite" : run;
+  if (!std::filesystem::exists(file)) throw InputError(file.string() + ": no such store");
+  Store store(file, remove ? Store::Mode::write : Store::Mode::read_only);
+  const auto found = store.check(remove);
+  out << file.string() << ": " << counted(found.verified, "record")
+      << " as written, by their SHA-256";
+  if (found.unverified > 0) {
+    out << "; " << counted(found.unverified, "record") << " readable, written before there was one";
+  }
+  out << '\n';
+  if (!found.inconsistencies.empty()) out << "damaged file: " << found.inconsistencies;
+  for (const auto& damage : found.damaged) out << damage << '\n';
+  if (!found.inconsistencies.empty()) return false;
+  if (found.damaged.empty()) return true;
+  if (!remove) {
+    out << "put a copy of the file in its place, or remove "
+        << counted(std::ssize(found.damaged), "damaged record")
+        << " with --remove, after which the command of the run makes them again\n";
+    return false;
+  }
+  const auto left = store.check().damaged;
+  out << "removed; the command of the run makes again what was damaged\n";
+  for (const auto& damage : left) out << "could not be removed: " << damage << '\n';
+  return left.empty();
+}
+
+}  // namespace nas

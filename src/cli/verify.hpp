@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <iosfwd>
+
+namespace nas {
+
+/// Checks the record of a run as a whole: the file's structure, and every record against its
+/// SHA-256. What it finds goes to `out`, a line each.
+/// @param run     the run's folder, or its store.
+/// @param remove  whether to remove damaged records, which the command of the run makes again.
+/// @return whether nothing is damaged, or nothing is any longer.
+/// @throws InputError if there is no store, it cannot be opened, or (to remove) is being written.
+bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out);
+
+}  // namespace nas
