@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -56,13 +58,23 @@ class YamlSource {
     throw InputError(origin(mark).text() + ": " + message);
   }
 
+  /// A scalar's text. Names of files and texts of SQLite would end at a NUL.
+  [[nodiscard]] std::string text(const YAML::Node& scalar) const {
+    const auto position = scalar.Scalar().find('\0');
+    if (position != std::string::npos) {
+      refuse(scalar.Mark(), "'" + scalar.Scalar().substr(0, position) +
+                                "' goes on with the character NUL (\\0), which no text may hold");
+    }
+    return scalar.Scalar();
+  }
+
   [[nodiscard]] DocumentNode convert(const YAML::Node& yaml, int depth) const {
     constexpr int kMaxDepth = 32;  // an anchor that contains an alias of itself has no end
     if (depth > kMaxDepth) refuse(yaml.Mark(), "nested too deeply, or an anchor within itself");
     auto node = at(yaml.Mark());
     if (yaml.IsScalar()) {
       node.kind = Kind::scalar;
-      node.text = yaml.Scalar();
+      node.text = text(yaml);
       node.quoted = yaml.Tag() == "!";  // yaml-cpp's mark of a scalar that is not plain
     } else if (yaml.IsSequence()) {
       node.kind = Kind::list;
@@ -75,7 +87,7 @@ class YamlSource {
         auto child = convert(entry.second, depth + 1);
         // The mark of a value that is not there is that of whatever comes next.
         if (child.kind == Kind::null) child.origin = origin(key.Mark());
-        node.entries.push_back({key.Scalar(), origin(key.Mark()), std::move(child)});
+        node.entries.push_back({text(key), origin(key.Mark()), std::move(child)});
       }
     }
     return node;
@@ -144,15 +156,28 @@ void merge(DocumentNode& base, DocumentNode over, const PluginSections& sections
   }
 }
 
+/// The text of a file. A byte-order mark before it is YAML's to skip.
+std::string read_text(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  if (!file) throw InputError(name + ": there is no such file, or it cannot be read");
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // yaml-cpp reads a NUL as the beginning of an escape.
+  if (const auto position = text.find('\0'); position != std::string::npos) {
+    const auto before = std::string_view(text).substr(0, position);
+    const auto line_begin = before.rfind('\n') + 1;  // 0 in the first line
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    throw InputError(name + ":" + std::to_string(line) + ":" +
+                     std::to_string(position - line_begin + 1) +
+                     ": a NUL byte, must be text in UTF-8");
+  }
+  return text;
+}
+
 DocumentNode parse_file(const fs::path& file, const PluginSections& sections) {
   const auto name = file.string();
   if (fs::is_directory(file)) throw InputError(name + ": is a folder, must be a YAML file");
-  DocumentNode node;
-  try {
-    node = YamlSource(name, true).read([&name] { return YAML::LoadAllFromFile(name); });
-  } catch (const YAML::BadFile&) {
-    throw InputError(name + ": there is no such file, or it cannot be read");
-  }
+  const auto text = read_text(name);
+  auto node = YamlSource(name, true).read([&text] { return YAML::LoadAll(text); });
   if (node.kind == Kind::null) node.kind = Kind::map;
   if (node.kind != Kind::map) {
     throw InputError(node.origin.text() + ": a configuration must be a map of keys and values");

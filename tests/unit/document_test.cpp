@@ -211,6 +211,24 @@ TEST_F(DocumentTest, YamlSyntaxErrorsHaveAPosition) {
             "a.yaml:1:4: not valid YAML: the referenced anchor is not defined");
 }
 
+TEST_F(DocumentTest, AByteOrderMarkIsNoPartOfTheText) {
+  EXPECT_EQ(parameters("\xef\xbb\xbfs: {steps: 3}\n").get<Integer>("steps"), 3);
+  EXPECT_EQ(mistakes("\xef\xbb\xbfs: {steps: 0}\n"), "a.yaml:1:12: s.steps = 0, must be >= 1");
+}
+
+TEST_F(DocumentTest, NulIsRefusedWithItsPlace) {
+  using namespace std::string_literals;
+  EXPECT_EQ(mistakes("s:\n  word: a\0b\n"s), "a.yaml:2:10: a NUL byte, must be text in UTF-8");
+  EXPECT_EQ(mistakes("\0"s), "a.yaml:1:1: a NUL byte, must be text in UTF-8");
+  EXPECT_EQ(mistakes("s:\n  word: \"a\\0b\"\n"),
+            "a.yaml:2:9: 'a' goes on with the character NUL (\\0), which no text may hold");
+  EXPECT_EQ(mistakes("s:\n  \"a\\x00b\": 1\n"),
+            "a.yaml:2:3: 'a' goes on with the character NUL (\\0), which no text may hold");
+  EXPECT_EQ(mistakes("s: {}\n", settings(), {"s.word=\"a\\0b\""}),
+            "command line: 'a' goes on with the character NUL (\\0), which no text may hold in "
+            "'s.word=\"a\\0b\"'");
+}
+
 TEST_F(DocumentTest, AConfigurationIsOneMap) {
   EXPECT_EQ(mistakes("- 1\n"), "a.yaml:1:1: a configuration must be a map of keys and values");
   EXPECT_EQ(mistakes("s: {}\n---\nt: {}\n"),
