@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/hash.hpp"
+#include "core/host.hpp"
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
 #include "evaluation/device_pool.hpp"
@@ -70,11 +71,14 @@ class AttentionSearch final : public Problem {
     architecture_.context = inputs.model.get<std::int64_t>("context");
     architecture_.feed_forward = inputs.model.get<std::int64_t>("feed_forward");
     architecture_.dropout = inputs.model.get<double>("dropout");
+    architecture_.vocabulary = 1;  // at least: the corpus may be too large as well
+    require_memory();
     corpus_ = std::make_shared<const Corpus>(
         corpora()
             .at(inputs.corpus)
             .make(inputs.data, architecture_.context, default_data_location()));
     architecture_.vocabulary = corpus_->vocabulary;
+    require_memory();
     if (corpus_->train.size() == 0 || corpus_->valid.size() == 0) {
       throw InputError("data.corpus = " + inputs.corpus + ": no window of " +
                        std::to_string(architecture_.context) +
@@ -346,6 +350,23 @@ class AttentionSearch final : public Problem {
     auto devices = device_list(setting);
     for (auto& device : devices) device = nn::resolve_device(device);
     return devices;
+  }
+
+  /// @throws InputError if one training alone is beyond the machine's memory; of one on a GPU, the
+  /// model beyond that of the host, where it begins.
+  void require_memory() const {
+    const auto batch_size = training_parameters_.get<std::int64_t>("batch_size");
+    auto what = "model.layers = " + std::to_string(architecture_.layers) +
+                ", model.width = " + std::to_string(architecture_.width) +
+                ", model.context = " + std::to_string(architecture_.context) +
+                ", model.feed_forward = " + std::to_string(architecture_.feed_forward) +
+                ", vocabulary = " + std::to_string(architecture_.vocabulary);
+    if (device() != "cpu") {
+      nas::require_memory(what, least_training_bytes(architecture_, 0) / 4.0);
+      return;
+    }
+    what += ", training.batch_size = " + std::to_string(batch_size);
+    nas::require_memory(what, least_training_bytes(architecture_, batch_size));
   }
 
   /// The device of what needs one only.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/seed.hpp"
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
@@ -177,6 +178,14 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
     return draw_windows(task, settings.get<std::int64_t>(num_examples),
                         derive_seed(seed, 0, "mqar", split));
   };
+  const auto train = settings.get<std::int64_t>("train_examples");
+  const auto test = settings.get<std::int64_t>("test_examples");
+  constexpr double kBytesPerToken = 2 * sizeof(std::int32_t);  // and its target
+  require_memory("mqar: data.train_examples = " + std::to_string(train) +
+                     ", data.test_examples = " + std::to_string(test) +
+                     " of model.context = " + std::to_string(context) + " tokens",
+                 (static_cast<double>(train) + 2.0 * static_cast<double>(test)) *
+                     static_cast<double>(context) * kBytesPerToken);
   Corpus corpus;
   corpus.name = "mqar";
   corpus.description = "multi-query associative recall; " + std::to_string(task.pairs) +

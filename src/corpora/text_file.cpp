@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "data/corpus.hpp"
 #include "data/data_set.hpp"
 #include "data/text.hpp"
@@ -56,6 +59,17 @@ SplitTexts cut(const std::string& text, double valid_share, double test_share) {
           text.substr(valid_end)};
 }
 
+/// A file's text without the byte-order mark that some editors put before it: it is not part of the
+/// first word.
+/// @param marked  becomes true where there was one.
+std::string read_without_mark(const std::string& file, bool& marked) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  auto text = read_text_file(file);
+  if (!text.starts_with(kMark)) return text;
+  marked = true;
+  return text.substr(kMark.size());
+}
+
 Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& /*location*/) {
   const auto& path = settings.get<std::string>("path");
   const auto& train = settings.get<std::string>("train");
@@ -68,11 +82,22 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
                      valid + "', test = '" + test +
                      "', must be path alone, or train, valid and test without path");
   }
-  const SplitTexts texts =
-      three ? SplitTexts{read_text_file(train), read_text_file(valid), read_text_file(test)}
-            : cut(read_text_file(path), settings.get<double>("valid_share"),
-                  settings.get<double>("test_share"));
-  return text_corpus("text_file", three ? train : path, texts, settings, context);
+  double bytes = 0.0;
+  for (const auto& file : {path, train, valid, test}) {
+    std::error_code missing;  // told by who reads it
+    const auto size = std::filesystem::file_size(file, missing);
+    if (!missing) bytes += static_cast<double>(size);
+  }
+  if (settings.get<std::string>("unit") == "byte") bytes *= 5.0;  // each has a token of int32, too
+  require_memory("text_file: " + (three ? train + ", " + valid + ", " + test : path), bytes);
+  bool marked = false;
+  const auto read = [&marked](const std::string& file) { return read_without_mark(file, marked); };
+  const SplitTexts texts = three ? SplitTexts{read(train), read(valid), read(test)}
+                                 : cut(read(path), settings.get<double>("valid_share"),
+                                       settings.get<double>("test_share"));
+  return text_corpus("text_file",
+                     (three ? train : path) + (marked ? " without its byte-order mark" : ""), texts,
+                     settings, context);
 }
 
 NAS_REGISTER_CORPUS({.key = "text_file",

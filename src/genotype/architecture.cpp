@@ -57,6 +57,20 @@ std::int64_t num_parameters(const Architecture& architecture) {
          num_non_embedding_parameters(architecture);
 }
 
+double least_training_bytes(const Architecture& architecture, std::int64_t batch_size) {
+  const auto width = static_cast<double>(architecture.width);
+  const auto layers = static_cast<double>(architecture.layers);
+  const auto context = static_cast<double>(architecture.context);
+  const auto hidden = static_cast<double>(architecture.feed_forward);
+  const double parameters = layers * (4.0 + 2.0 * hidden) * width * width +
+                            (static_cast<double>(architecture.vocabulary) + context) * width;
+  constexpr double kBytesPerParameter = 4 * sizeof(float);
+  constexpr double kBytesPerValue = sizeof(float);
+  return kBytesPerParameter * parameters + kBytesPerValue * layers *
+                                               static_cast<double>(batch_size) * context * width *
+                                               (4.0 + hidden);
+}
+
 double attention_flops(const Architecture& architecture) {
   require_valid(architecture);
   const auto tokens = static_cast<double>(architecture.context);

@@ -72,6 +72,33 @@ TEST(TextFile, ThreeFiles) {
   EXPECT_EQ(corpus.test.num_scored(), 3);
 }
 
+TEST(TextFile, AByteOrderMarkIsNoPartOfTheFirstWordAndIsSaid) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 10; ++i) text += "a b c d\n";
+  const auto corpus_of = [&](const std::string& name, const std::string& content) {
+    return make_corpus("text_file", 4,
+                       {{"path", folder.write(name, content).string()},
+                        {"valid_share", 0.25},
+                        {"test_share", 0.15}});
+  };
+  const Corpus plain = corpus_of("plain", text);
+  const Corpus marked = corpus_of("marked", "\xef\xbb\xbf" + text);
+  EXPECT_EQ(marked.hash, plain.hash);
+  EXPECT_EQ(marked.vocabulary, plain.vocabulary);
+  EXPECT_THAT(marked.description, HasSubstr("marked without its byte-order mark; "));
+  EXPECT_THAT(plain.description, ::testing::Not(HasSubstr("mark")));
+  const Corpus split = make_corpus("text_file", 4,
+                                   {{"train", folder.write("a", "a b c\n").string()},
+                                    {"valid", folder
+                                                  .write("b",
+                                                         "\xef\xbb\xbf"
+                                                         "b\n")
+                                                  .string()},
+                                    {"test", folder.write("c", "c c\n").string()}});
+  EXPECT_EQ(split.valid.tokens[1], split.train.tokens[2]);
+}
+
 TEST(TextFile, RefusesFilesThatDoNotFit) {
   EXPECT_EQ(error_of([] { make_corpus("text_file", 4, {}); }),
             "text_file: data.path = '', train = '', valid = '', test = '', must be path alone, or "
