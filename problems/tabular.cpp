@@ -398,7 +398,8 @@ NAS_REGISTER_PROBLEM(
                 "holds: nothing is trained, the recorded seconds are charged",
      .settings = {{.name = "table",
                    .default_value = std::string(),
-                   .help = "file made by nas-data table pack, relative to the current folder",
+                   .help = "file made by nas-data table pack: beside the configuration, in the "
+                           "current folder, or installed",
                    .required = true},
                   {.name = "mode",
                    .default_value = std::string("noisy"),

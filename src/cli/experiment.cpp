@@ -1,6 +1,7 @@
 #include "cli/experiment.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "config/document.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/installed.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/device_pool.hpp"
 #include "evaluation/settings.hpp"
@@ -31,6 +33,9 @@ using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
 constexpr const char* kVanilla = "dot|softmax|none|fixed|bias|0.1";
+
+/// Settings of plug-ins whose texts name files.
+constexpr std::array kFileSettings{"path", "table", "test", "train", "valid"};
 
 Texts names(const std::vector<Setting>& settings) {
   Texts names;
@@ -215,6 +220,10 @@ class Reader {
         }
       }
       parameters = read_section(section, node, settings, diagnostics_, ignored);
+      for (const auto& name : kFileSettings) {
+        if (node != nullptr && node->find(name) != nullptr)
+          locate(*node->find(name), name, parameters);
+      }
     });
     return std::get<std::string>(key);
   }
@@ -236,6 +245,16 @@ class Reader {
       }
     }
     return node->origin;
+  }
+
+  /// A file's name counts from the file that says it.
+  static void locate(const DocumentNode& given, const std::string& setting,
+                     Parameters& parameters) {
+    if (!parameters.contains(setting)) return;
+    const auto* name = std::get_if<std::string>(&parameters.at(setting));
+    if (name == nullptr) return;
+    const bool in_file = given.origin.line > 0;
+    parameters.set(setting, located_file(*name, in_file ? given.origin.source : ""));
   }
 
   /// Where a key is written; where it is not, its section, or the whole document.
@@ -273,7 +292,7 @@ class Reader {
       refuse("data." + std::string(name), path,
              std::filesystem::is_directory(path)
                  ? "must be a text file, is a folder"
-                 : "must be a text file, there is none; paths start at the current folder, " +
+                 : "must be a text file, there is none beside the configuration or in " +
                        std::filesystem::current_path().string());
     }
   }

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/installed.hpp"
+
 namespace nas {
 
 namespace {
@@ -103,9 +105,7 @@ Page page_of_comparison(const fs::path& folder) {
 
 std::optional<fs::path> find_analysis_script(const std::string& name) {
   std::error_code unknown;
-  const auto program = fs::read_symlink("/proc/self/exe", unknown);
-  for (const auto& folder :
-       {program.parent_path().parent_path() / NAS_SHARE_FOLDER, fs::path(NAS_SOURCE_FOLDER)}) {
+  for (const auto& folder : shared_folders()) {
     const auto script = folder / "analysis" / name;
     if (fs::is_regular_file(script, unknown)) return script;
   }

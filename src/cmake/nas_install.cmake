@@ -34,9 +34,11 @@ endfunction()
 nas_install_headers(${PROJECT_SOURCE_DIR}/src *.hpp)
 nas_install_headers(${PROJECT_SOURCE_DIR} algorithms/*.hpp)
 
-# The scripts that read runs; nas-run finds report.py there.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis DESTINATION ${CMAKE_INSTALL_DATADIR}/attnas
-  USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
-if(EXISTS ${PROJECT_SOURCE_DIR}/configs)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/attnas)
-endif()
+# What the programs find there: the scripts that read runs, configurations, and the tables that these name.
+set(share ${CMAKE_INSTALL_DATADIR}/attnas)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis DESTINATION ${share} USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/problems/tables DESTINATION ${share}/problems FILES_MATCHING PATTERN *.table)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md PATTERN *.svg)

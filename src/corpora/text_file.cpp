@@ -101,8 +101,8 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
 }
 
 NAS_REGISTER_CORPUS({.key = "text_file",
-                     .summary = "plain text of your own: one file, or one a split; paths start at "
-                                "the current folder",
+                     .summary = "plain text of your own: one file, or one per split, beside the "
+                                "configuration or in the current folder",
                      .settings = settings(),
                      .file = __FILE__},
                     load);

@@ -65,11 +65,10 @@ TEST_F(ExperimentTest, ATextThatIsNotThereIsNamedWithItsPlace) {
   write("folder/a.txt", "text");
   EXPECT_EQ(mistakes("data:\n  corpus: text_file\n  path: " + path("folder") + "\n"),
             "a.yaml:3:9: data.path = folder, must be a text file, is a folder");
-  EXPECT_EQ(
-      mistakes("data: {corpus: text_file, train: none.txt}\n"),
-      "a.yaml:1:34: data.train = none.txt, must be a text file, there is none; paths start at "
-      "the current folder, " +
-          std::filesystem::current_path().string());
+  EXPECT_EQ(mistakes("data: {corpus: text_file, train: none.txt}\n"),
+            "a.yaml:1:34: data.train = none.txt, must be a text file, there is none beside the "
+            "configuration or in " +
+                std::filesystem::current_path().string());
   EXPECT_EQ(mistakes("data: {corpus: text_file, path: " + path("folder/a.txt") + "}\n"), "");
 }
 
@@ -276,6 +275,37 @@ TEST_F(ExperimentTest, PlugInSettingsAreChecked) {
   EXPECT_EQ(mistakes("algorithm: {name: stand_in_search, crossover: 0.5}\n"),
             "a.yaml:1:36: algorithm.crossover: unknown key, known: name, population, informed, "
             "informed_share, decomposition, weights, rate, schedule");
+}
+
+TEST_F(ExperimentTest, FilesLieBesideTheConfigurationThatNamesThem) {
+  const auto text = write("texts/mine.txt", "a text");
+  (void)write("base.yaml", "data: {corpus: stand_in_corpus, path: texts/mine.txt}\n");
+  const auto path = [this](const std::string& name, const std::string& config,
+                           const Texts& overrides = {}) {
+    return load_experiment(write(name, config), overrides).data.get<std::string>("path");
+  };
+  EXPECT_EQ(path("a.yaml", "extends: base.yaml\n"), text);
+  EXPECT_EQ(path("deeper/b.yaml", "extends: ../base.yaml\n"), text);
+  EXPECT_EQ(path("c.yaml", "data: {corpus: stand_in_corpus, path: " + text + "}\n"), text);
+  // Given on the command line, it counts from the current folder; what is nowhere stays as written.
+  EXPECT_EQ(path("d.yaml", "extends: base.yaml\n", {"data.path=texts/mine.txt"}), "texts/mine.txt");
+  EXPECT_EQ(path("e.yaml", "data: {corpus: stand_in_corpus, path: texts/other.txt}\n"),
+            "texts/other.txt");
+}
+
+TEST_F(ExperimentTest, FilesThatComeWithTheProgramsAreFoundFromAnyFolder) {
+  const auto config =
+      write("a.yaml", "data: {corpus: stand_in_corpus, path: configs/smoke.yaml}\n");
+  const auto before = std::filesystem::current_path();
+  const auto path = [&config](const std::filesystem::path& folder) {
+    std::filesystem::current_path(folder);
+    return load_experiment(config, {}).data.get<std::string>("path");
+  };
+  const auto here = path(NAS_SOURCE_DIR);
+  const auto elsewhere = path(std::filesystem::path(config).parent_path());
+  std::filesystem::current_path(before);
+  EXPECT_EQ(here, "configs/smoke.yaml");
+  EXPECT_EQ(elsewhere, std::string(NAS_SOURCE_DIR) + "/configs/smoke.yaml");
 }
 
 TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
