@@ -108,7 +108,7 @@ class Reader {
     }
     DocumentNode algorithm = item;
     if (item.kind == Kind::scalar) {
-      algorithm = {.kind = Kind::map, .origin = item.origin};
+      algorithm = {.kind = Kind::map, .entries = {}, .origin = item.origin};
       put(algorithm, "name", item);
     }
     const auto own = names(contender_settings());
@@ -125,7 +125,7 @@ class Reader {
     put(document, "algorithm", without(algorithm, rest));
     if (const auto* evaluation = algorithm.find("evaluation")) {
       check_keys("algorithms.evaluation", *evaluation, own_evaluation(), diagnostics_);
-      DocumentNode merged{.kind = Kind::map, .origin = evaluation->origin};
+      DocumentNode merged{.kind = Kind::map, .entries = {}, .origin = evaluation->origin};
       if (const auto* shared = document.find("evaluation")) merged = *shared;
       for (const auto& entry : evaluation->entries) put(merged, entry.key, entry.value);
       put(document, "evaluation", merged);

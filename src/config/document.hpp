@@ -31,7 +31,7 @@ struct DocumentNode {
   std::string text{};                 ///< of a scalar
   bool quoted = false;                ///< a scalar in quotes is text, whatever it looks like
   std::vector<DocumentNode> items{};  ///< of a list
-  std::vector<Entry> entries{};       ///< of a map, in the order of the file
+  std::vector<Entry> entries;         ///< of a map, in the order of the file
   Origin origin{};
 
   /// The value under a key of a map, nullptr if there is none.
