@@ -220,17 +220,17 @@ TEST_F(ComparisonRunTest, AStoppedOneContinues) {
 
 TEST_F(ComparisonRunTest, KilledTenTimesEndsLikeAnUninterruptedOne) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
-  const std::vector<std::string> seeds{"--seeds", "30000"};
+  const std::vector<std::string> seeds{"--seeds", "6000"};
   ASSERT_EQ(compare(config, "whole", seeds), 0) << text();
   RandomEngine random(10);
   int kills = 0;
   for (; kills < 10; ++kills) {
     Program program(
         "nas-compare",
-        {config, "--seeds", "30000", "-q", "--no-report", "-o", (folder_ / "killed").string()},
+        {config, "--seeds", "6000", "-q", "--no-report", "-o", (folder_ / "killed").string()},
         folder_ / "killed.txt");
     int code = -1;
-    if (program.wait_for(std::chrono::milliseconds(100 + random.below(500)), code)) {
+    if (program.wait_for(std::chrono::milliseconds(300 + random.below(700)), code)) {
       ASSERT_EQ(code, 0) << read_file(folder_ / "killed.txt");
       break;
     }
