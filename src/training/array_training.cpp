@@ -106,7 +106,7 @@ ArrayTraining::ArrayTraining(std::span<const TrainingJob> jobs, const Corpus& co
       context_(context),
       common_(jobs.front().settings),
       stream_(torch::Device(context.device)),
-      valid_(evenly_spaced(corpus.valid, common_.validation_windows)),
+      valid_(evenly_spaced(corpus.valid.size(), common_.validation_windows)),
       results_(results) {
   for (const auto& job : jobs) {
     const auto update = [&settings = job.settings](std::int64_t step) {
@@ -163,8 +163,9 @@ std::int64_t ArrayTraining::try_steps(std::int64_t count) {
   return taken;
 }
 
-std::vector<Scores> ArrayTraining::score(const Windows& windows) {
-  return validate(*models_, windows, corpus_.special, common_.evaluation_batch_size,
+std::vector<Scores> ArrayTraining::score(const Windows& windows,
+                                         std::span<const std::int64_t> scored) {
+  return validate(*models_, windows, scored, corpus_.special, common_.evaluation_batch_size,
                   context_.device);
 }
 
@@ -219,7 +220,7 @@ void ArrayTraining::finish_who_is_done() {
   });
   if (!due && !ended) return;
   const auto sums = loss_sums_.cpu();
-  const auto scores = due ? score(valid_) : std::vector<Scores>(members_.size());
+  const auto scores = due ? score(corpus_.valid, valid_) : std::vector<Scores>(members_.size());
   share_time();
   std::vector<std::optional<TrainingResult>> endings;
   std::vector<std::size_t> kept;
@@ -270,8 +271,9 @@ void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) 
       common_.score_test && std::any_of(endings.begin(), endings.end(), [](const auto& ending) {
         return ending && ending->status == Status::ok;
       });
-  const auto test = tested ? score(evenly_spaced(corpus_.test, common_.validation_windows))
-                           : std::vector<Scores>(members_.size());
+  const auto test =
+      tested ? score(corpus_.test, evenly_spaced(corpus_.test.size(), common_.validation_windows))
+             : std::vector<Scores>(members_.size());
   share_time();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (!endings[i]) continue;

@@ -51,7 +51,7 @@ class ArrayTraining {
   /// After how many steps their times are what they are going to be.
   [[nodiscard]] std::int64_t warm_up() const { return steps_->warm_up(); }
   /// @return what each model scores on some windows.
-  std::vector<Scores> score(const Windows& windows);
+  std::vector<Scores> score(const Windows& windows, std::span<const std::int64_t> scored);
 
  private:
   /// Where one job of the array stands.
@@ -111,7 +111,7 @@ class ArrayTraining {
   const TrainingContext& context_;
   const TrainingSettings& common_;  ///< what of the settings is alike in the array
   nn::OwnStream stream_;
-  Windows valid_;
+  std::vector<std::int64_t> valid_;  ///< windows of the validation split that are scored
   std::vector<TrainingResult>& results_;
   std::vector<Member> members_;
   std::optional<nn::TransformerArray> models_;

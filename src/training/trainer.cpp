@@ -158,10 +158,13 @@ double expected_seconds(const TrainingJob& job, const Corpus& corpus,
   ArrayTraining training({&job, 1}, corpus, scratch, results);
   const auto& settings = job.settings;
   const double of_a_step = step_seconds(training, 0.5);
-  const Windows scored = evenly_spaced(corpus.valid, settings.validation_windows);
-  const Windows few = evenly_spaced(scored, settings.evaluation_batch_size);
+  const auto scored = evenly_spaced(corpus.valid.size(), settings.validation_windows);
+  std::vector<std::int64_t> few;
+  for (const auto i : evenly_spaced(std::ssize(scored), settings.evaluation_batch_size)) {
+    few.push_back(scored[static_cast<std::size_t>(i)]);
+  }
   const auto start = Clock::now();
-  training.score(few);
+  training.score(corpus.valid, few);
   const double of_a_window = seconds_since(start) / static_cast<double>(few.size());
   return of_a_step * static_cast<double>(settings.steps) +
          of_a_window * static_cast<double>(scored.size()) *

@@ -15,6 +15,8 @@
 
 #include "array_step.hpp"
 #include "nn/device_operations.hpp"
+#include "small_corpus.hpp"
+#include "training/validation.hpp"
 
 namespace nas::nn {
 namespace {
@@ -218,6 +220,34 @@ TEST(HostTraffic, AStepNeitherReadsTheDeviceNorGivesItNumbers) {
     }
   }
   set_device_operations(at::kMeta, nullptr);
+}
+
+/// How often a single number is read of a tensor while `models` models are validated on
+/// `windows` windows, two a batch.
+int num_reads(std::size_t models, std::int64_t windows) {
+  TransformerArray array(
+      std::vector<Architecture>(models, test::small("dot|softmax|none|fixed|bias|0")),
+      NumericalMode::exact);
+  array.initialise(std::vector<StartSeed>(models));
+  const auto corpus = nas::test::counting_corpus(29, 37, windows);
+  static int reads;
+  reads = 0;
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(
+      [](const at::RecordFunction& operation) -> std::unique_ptr<at::ObserverContext> {
+        if (std::string(operation.name()) == "aten::_local_scalar_dense") ++reads;
+        return nullptr;
+      }));
+  const auto scores = validate(array, corpus.valid, evenly_spaced(windows, 0), {}, 2, "cpu");
+  at::removeCallback(handle);
+  EXPECT_EQ(scores.size(), models);
+  EXPECT_EQ(scores.back().batches, windows / 2);
+  return reads;
+}
+
+/// On a device each such read waits for all that was given to it.
+TEST(HostTraffic, AValidationReadsNothingBatchByBatch) {
+  EXPECT_EQ(num_reads(3, 2), num_reads(1, 2));
+  EXPECT_EQ(num_reads(3, 8), num_reads(1, 2));
 }
 
 }  // namespace

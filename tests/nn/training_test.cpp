@@ -260,8 +260,9 @@ TEST_F(TrainingTest, ValidationCountsWhatItSays) {
   SpecialTokens special;
   special.pad = 3;
   special.unknown = 4;
-  const auto whole = validate(model.array(), corpus_.valid, special, 100, "cpu").front();
-  const auto parts = validate(model.array(), corpus_.valid, special, 7, "cpu").front();
+  const auto all = evenly_spaced(corpus_.valid.size(), 0);
+  const auto whole = validate(model.array(), corpus_.valid, all, special, 100, "cpu").front();
+  const auto parts = validate(model.array(), corpus_.valid, all, special, 7, "cpu").front();
   EXPECT_EQ(whole.tokens, 40 * 12);
   EXPECT_EQ(whole.batches, 1);
   EXPECT_EQ(parts.batches, 6);
@@ -271,6 +272,66 @@ TEST_F(TrainingTest, ValidationCountsWhatItSays) {
   EXPECT_GT(whole.pad_tokens, 0);
   EXPECT_GT(whole.unknown_tokens, 0);
   EXPECT_LT(whole.pad_tokens + whole.unknown_tokens, whole.tokens);
+}
+
+TEST(EvenlySpaced, ChoosesWindows) {
+  EXPECT_EQ(evenly_spaced(10, 4), (std::vector<std::int64_t>{0, 2, 5, 7}));
+  EXPECT_EQ(evenly_spaced(3, 3), (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(evenly_spaced(3, 0), (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(evenly_spaced(3, 7), (std::vector<std::int64_t>{0, 1, 2}));
+}
+
+/// The sums that a search's records have always held, bitwise: the sum of a model's batch by
+/// itself, then one batch after the other in double precision.
+TEST_F(TrainingTest, ValidationAddsUpBatchByBatch) {
+  std::vector<Architecture> architectures(3, vanilla_);
+  nn::TransformerArray models(architectures, NumericalMode::exact);
+  models.initialise({{1, 0}, {2, 0}, {3, 0}});
+  SpecialTokens special;
+  special.pad = 3;
+  auto windows = corpus_.valid;
+  for (std::int64_t i = 0; i < windows.size() * windows.length; ++i) {
+    windows.targets.push_back(static_cast<std::int32_t>(i % 5 == 0 ? kNotScored : i % 11));
+  }
+  const std::vector<std::int64_t> scored{1, 2, 5, 6, 9, 30, 31, 32};
+  const auto ours = validate(models, windows, scored, special, 3, "cpu");
+  const torch::NoGradGuard no_grad;
+  std::vector<Scores> expected(3);
+  for (std::size_t first = 0; first < scored.size(); first += 3) {
+    const auto last = std::min(first + 3, scored.size());
+    const auto batch = read_batch(windows,
+                                  {scored.begin() + static_cast<std::ptrdiff_t>(first),
+                                   scored.begin() + static_cast<std::ptrdiff_t>(last)},
+                                  0);
+    const auto stacked = [](const torch::Tensor& x) { return torch::stack({x, x, x}); };
+    const auto tokens = models.scores(stacked(batch.input), stacked(batch.target));
+    const auto target = batch.target.flatten();
+    const auto asked = target.ge(0).sum().item<std::int64_t>();
+    for (std::size_t r = 0; r < 3; ++r) {
+      auto& scores = expected[r];
+      const auto nll = tokens.nll[static_cast<std::int64_t>(r)];
+      scores.pad_nll += (nll * (target == special.pad)).sum().item<double>();
+      scores.pad_tokens += (target == special.pad).sum().item<std::int64_t>();
+      scores.correct += tokens.correct[static_cast<std::int64_t>(r)].sum().item<std::int64_t>();
+      scores.nll += nll.sum().item<double>();
+      scores.tokens += asked;
+      scores.batch_mean_nll += nll.sum().item<double>() / static_cast<double>(asked);
+      ++scores.batches;
+    }
+  }
+  for (std::size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(ours[r].nll, expected[r].nll);
+    EXPECT_EQ(ours[r].tokens, expected[r].tokens);
+    EXPECT_EQ(ours[r].correct, expected[r].correct);
+    EXPECT_EQ(ours[r].pad_nll, expected[r].pad_nll);
+    EXPECT_EQ(ours[r].pad_tokens, expected[r].pad_tokens);
+    EXPECT_EQ(ours[r].unknown_nll, 0.0);
+    EXPECT_EQ(ours[r].unknown_tokens, 0);
+    EXPECT_EQ(ours[r].batch_mean_nll, expected[r].batch_mean_nll);
+    EXPECT_EQ(ours[r].batches, expected[r].batches);
+  }
+  EXPECT_LT(ours[0].tokens, 8 * 12);
+  EXPECT_NE(ours[0].nll, ours[1].nll);
 }
 
 }  // namespace
