@@ -107,7 +107,9 @@ class CudaGraph final : public DeviceGraph {
 
   /// Does what LibTorch leaves undone where a recording was invalid: memory is taken from its pool
   /// no longer, and its generator is told of an end by an empty recording. What a version has done
-  /// itself it refuses, which is as good.
+  /// itself it refuses, which is as good. Versions that keep pinned memory for recordings go on
+  /// holding a filter that points into the failed graph; it is asked only while a stream records,
+  /// which none does any more.
   void clean_up() noexcept {
     recording_failed = true;
 #if NAS_CAN_RECORD
