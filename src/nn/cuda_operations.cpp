@@ -133,11 +133,44 @@ class Embedded : public torch::autograd::Function<Embedded> {
   }
 };
 
-/// Tokens of each model whose logits exist at once: a few of these pieces are a batch. It depends
-/// on nothing but constants, since sums over tokens are in the order of the pieces.
-constexpr std::int64_t kTokensAtOnce = 1024;
+/// Tokens of a model whose logits exist at once. It depends on nothing, since sums over tokens are
+/// in the order of the pieces.
+constexpr std::int64_t kTokensAtOnce = 512;
+/// Of logits at once, unless those of one model are more: products, softmax and both gradients then
+/// find them in the L2 cache of a large GPU (50 MB of an H100, of which a half is near).
+constexpr std::int64_t kLogitsBytes = 25'000'000;
 
-/// The output layers of an array, a piece of the tokens at a time.
+/// Some tokens of some models, as which logits are made.
+struct LogitsPiece {
+  std::int64_t first_model, models;
+  std::int64_t first, rows;
+
+  /// The part of x (R, N, ...).
+  [[nodiscard]] torch::Tensor of(const torch::Tensor& x) const {
+    return x.narrow(0, first_model, models).narrow(1, first, rows);
+  }
+  /// The part of x (R, ...) of whole models.
+  [[nodiscard]] torch::Tensor of_models(const torch::Tensor& x) const {
+    return x.narrow(0, first_model, models);
+  }
+};
+
+/// Calls run(piece) for all pieces of features (R, N, D), those of a model in the order of tokens.
+template <class Run>
+void for_pieces(const torch::Tensor& features, std::int64_t vocabulary, const Run& run) {
+  const auto tokens = features.size(1);
+  const auto bytes = std::min(kTokensAtOnce, tokens) * vocabulary *
+                     static_cast<std::int64_t>(features.element_size());
+  const auto at_once = std::max<std::int64_t>(1, kLogitsBytes / std::max<std::int64_t>(1, bytes));
+  for (std::int64_t model = 0; model < features.size(0); model += at_once) {
+    const auto models = std::min(at_once, features.size(0) - model);
+    for (std::int64_t first = 0; first < tokens; first += kTokensAtOnce) {
+      run(LogitsPiece{model, models, first, std::min(kTokensAtOnce, tokens - first)});
+    }
+  }
+}
+
+/// The output layers of an array, a piece at a time.
 class OutputLayers {
  public:
   OutputLayers(const torch::Tensor& features, const torch::Tensor& embedding, NumericalMode mode)
@@ -145,33 +178,23 @@ class OutputLayers {
         features_(mode == NumericalMode::fast ? rounded_factor(features) : features),
         embedding_(mode == NumericalMode::fast ? rounded_factor(embedding) : embedding) {}
 
-  /// (R, rows, V), of the type that was given, whatever they are rounded to.
-  [[nodiscard]] torch::Tensor logits(std::int64_t first, std::int64_t rows) const {
-    return at::bmm(features_.narrow(1, first, rows), embedding_.transpose(1, 2)).to(type_);
+  /// (models, rows, V), of the type that was given, whatever they are rounded to.
+  [[nodiscard]] torch::Tensor logits(const LogitsPiece& piece) const {
+    return at::bmm(piece.of(features_), piece.of_models(embedding_).transpose(1, 2)).to(type_);
   }
 
   /// From the gradient by logits: writes that by the features, adds that by the embedding.
-  void backward(const torch::Tensor& by_logits, std::int64_t first,
+  void backward(const torch::Tensor& by_logits, const LogitsPiece& piece,
                 const torch::Tensor& by_features, const torch::Tensor& by_embedding) const {
     const auto gradient = by_logits.to(embedding_.scalar_type());
-    const std::int64_t rows = gradient.size(1);
-    by_features.narrow(1, first, rows).copy_(at::bmm(gradient, embedding_));
-    by_embedding.add_(at::bmm(gradient.transpose(1, 2), features_.narrow(1, first, rows)));
+    piece.of(by_features).copy_(at::bmm(gradient, piece.of_models(embedding_)));
+    piece.of_models(by_embedding).add_(at::bmm(gradient.transpose(1, 2), piece.of(features_)));
   }
 
  private:
   torch::ScalarType type_;
   torch::Tensor features_, embedding_;
 };
-
-/// Calls run(first, rows, targets (R, rows)) for the pieces of targets (R, N).
-template <class Run>
-void for_pieces(const torch::Tensor& targets, const Run& run) {
-  for (std::int64_t first = 0; first < targets.size(1); first += kTokensAtOnce) {
-    const std::int64_t rows = std::min(kTokensAtOnce, targets.size(1) - first);
-    run(first, rows, targets.narrow(1, first, rows).contiguous());
-  }
-}
 
 template <class Logits>
 cuda::CrossEntropy<Logits> cross_entropy_of(const torch::Tensor& logits,
@@ -200,14 +223,15 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
     AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "linear_cross_entropy", [&] {
       cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
                          weights.data_ptr<scalar_t>(), stream);
-      for_pieces(targets, [&](std::int64_t first, std::int64_t rows, const torch::Tensor& wanted) {
-        const auto logits = layers.logits(first, rows);
-        const auto piece = at::empty({models, rows}, nll.options());
+      for_pieces(features, embedding.size(1), [&](const LogitsPiece& piece) {
+        const auto logits = layers.logits(piece);
+        const auto wanted = piece.of(targets).contiguous();
+        const auto of_piece = at::empty_like(wanted, nll.options());
         cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
-                                     weights.data_ptr<scalar_t>(), piece.data_ptr<double>(),
-                                     stream);
-        nll.narrow(1, first, rows).copy_(piece);
-        layers.backward(logits, first, by_features, by_embedding);
+                                     piece.of_models(weights).template data_ptr<scalar_t>(),
+                                     of_piece.template data_ptr<double>(), stream);
+        piece.of(nll).copy_(of_piece);
+        layers.backward(logits, piece, by_features, by_embedding);
       });
       cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
                           losses.data_ptr<scalar_t>(), stream);
@@ -282,16 +306,17 @@ TokenScores CudaOperations::score_tokens(const torch::Tensor& features,
   const TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
                            at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
   const StreamOf stream(features);
-  for_pieces(targets, [&](std::int64_t first, std::int64_t rows, const torch::Tensor& wanted) {
-    const auto logits = layers.logits(first, rows);
+  for_pieces(features, embedding.size(1), [&](const LogitsPiece& piece) {
+    const auto logits = layers.logits(piece);
+    const auto wanted = piece.of(targets).contiguous();
     const auto nll = at::empty(wanted.sizes(), scores.nll.options());
     const auto correct = at::empty(wanted.sizes(), scores.correct.options());
     AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "score_tokens", [&] {
       cuda::cross_entropy(cross_entropy_of<const scalar_t>(logits, wanted), nll.data_ptr<double>(),
                           correct.data_ptr<bool>(), stream);
     });
-    scores.nll.narrow(1, first, rows).copy_(nll);
-    scores.correct.narrow(1, first, rows).copy_(correct);
+    piece.of(scores.nll).copy_(nll);
+    piece.of(scores.correct).copy_(correct);
   });
   return scores;
 }

@@ -16,6 +16,7 @@
 #include "nn/attention.hpp"
 #include "nn/cuda_operations.hpp"
 #include "nn/layer_norm.hpp"
+#include "nn/memory.hpp"
 #include "nn/torch_compat.hpp"
 #include "training/optimizer.hpp"
 
@@ -161,6 +162,21 @@ TEST_P(DeviceOperationsOf, ScoresOfTokens) {
 
 INSTANTIATE_TEST_SUITE_P(, DeviceOperationsOf, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& given) { return std::string(toString(given.param)); });
+
+/// Where a vocabulary is large, a piece holds the logits of one model: those of all would cross a
+/// GPU's memory several times.
+TEST(DeviceOperations, MakeLogitsOfFewModelsAtOnce) {
+  const auto features = random({3, 600, 4}, at::kFloat, 1);
+  const auto embedding = random({3, 10000, 4}, at::kFloat, 2);
+  const auto targets = some_targets(3, 600, 10000);
+  const Emulation emulation;
+  const MemoryScope memory;
+  const auto before = memory.peak_bytes();
+  (void)linear_cross_entropy(features, embedding, targets, NumericalMode::exact);
+  const auto of_gradients = static_cast<std::int64_t>(features.nbytes() + embedding.nbytes());
+  EXPECT_LT(memory.peak_bytes() - before, 25'000'000 + of_gradients);
+  EXPECT_GT(memory.peak_bytes() - before, 512 * 10000 * 4);
+}
 
 TEST(DeviceOperations, RoundFactorsInModeFast) {
   const auto targets = some_targets(2, 50, 23);
