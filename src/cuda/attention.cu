@@ -153,7 +153,7 @@ __device__ void weigh_backward(const Place<Real>& place, const Memory<Real>& mem
 /// How many blocks a multiprocessor shall have at once: in float 4 take 128 registers a thread,
 /// which is just enough; the compiler would take some more and have 3.
 template <class Real>
-constexpr int kBackwardBlocks = sizeof(Real) == sizeof(float) ? 4 : 2;
+[[maybe_unused]] constexpr int kBackwardBlocks = sizeof(Real) == sizeof(float) ? 4 : 2;
 
 /// What the two backward kernels and the sum over directions leave for each other.
 template <class Real>

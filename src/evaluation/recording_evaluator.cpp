@@ -52,7 +52,15 @@ struct RecordingEvaluator::State {
   std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
   std::map<std::string, std::size_t> racer_by_candidate{};
   std::mutex progress_mutex{};
-  struct Pending;
+  /// An ask whose evaluations are decided, but perhaps not there yet.
+  struct Pending {
+    std::int64_t number;
+    std::string genotype;
+    std::string candidate;
+    std::vector<std::string> ids;
+    bool reused;
+    std::int64_t earlier_asks;
+  };
   std::vector<Pending> pending{};  ///< asks of the batch that is being answered
   std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
 
@@ -95,16 +103,6 @@ struct RecordingEvaluator::State {
   void measure_all(const std::vector<Task>& tasks);
   void charge(const Evaluation& evaluation);
   [[nodiscard]] std::vector<double> fitness(const std::vector<std::string>& ids) const;
-};
-
-/// An ask whose evaluations are decided, but perhaps not there yet.
-struct RecordingEvaluator::State::Pending {
-  std::int64_t number;
-  std::string genotype;
-  std::string candidate;
-  std::vector<std::string> ids;
-  bool reused;
-  std::int64_t earlier_asks;
 };
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
