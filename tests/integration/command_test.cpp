@@ -1,9 +1,11 @@
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
 #include "integration/program.hpp"
+#include "store/store.hpp"
 
 namespace nas::testing {
 namespace {
@@ -241,6 +243,73 @@ TEST_F(CommandTest, BadCandidatesAreRecordedAndTheSearchGoesOn) {
             0)
       << text();
   expect_text("out_of_memory");
+}
+
+/// A text of which the validation part has a word that the training part lacks.
+class BitsPerByteTest : public CommandTest {
+ protected:
+  BitsPerByteTest() {
+    std::string lines;
+    for (int i = 0; i < 400; ++i) {
+      lines += "the " + std::string(i % 3 == 0 ? "cat" : "dog") + " saw line " +
+               std::to_string(i % 7) + "\n";
+    }
+    for (const auto* split : {"train", "valid", "test"}) {
+      std::ofstream(folder_ / (std::string(split) + ".txt"))
+          << lines << (std::string(split) == "valid" ? "one unheard word\n" : "");
+    }
+  }
+  [[nodiscard]] std::vector<std::string> search(const std::string& unit) {
+    const auto split = [this](const std::string& name) {
+      return "  " + name + ": " + (folder_ / (name + ".txt")).string() + "\n";
+    };
+    const auto file =
+        write_config("extends: " + config("smoke.yaml") +
+                     "\nobjectives: [bits_per_byte]\n"
+                     "data:\n"
+                     "  corpus: text_file\n" +
+                     split("train") + split("valid") + split("test") + "  unit: " + unit +
+                     "\n"
+                     "training:\n"
+                     "  steps: 40\n"
+                     "  checkpoints: [10, 20, 30]\n"
+                     "  early_stop_after: 10\n"
+                     "  early_stop_factor: 1.001\n"
+                     "  score_test: true\n");
+    return {file.string(), "--output", (folder_ / "run").string(), "--no-report"};
+  }
+};
+
+TEST_F(BitsPerByteTest, OfWhatIsStoppedEarlyIsThatOfItsCurve) {
+  ASSERT_EQ(run("nas-run", search("byte")), 0) << text();
+  const Store store(folder_ / "run" / "store.sqlite", Store::Mode::read_only);
+  int stopped = 0;
+  for (const auto& evaluation : store.evaluations()) {
+    ASSERT_TRUE(is_usable(evaluation)) << evaluation.reason;
+    const auto& valid = evaluation.curve.back().valid;
+    EXPECT_DOUBLE_EQ(evaluation.values.at("bits_per_byte"), std::log2(valid.perplexity()))
+        << "a token is a byte";
+    if (evaluation.status == Status::stopped_early) {
+      ++stopped;
+      continue;
+    }
+    const auto test = test_scores(evaluation);
+    EXPECT_GE(test.correct, 0);
+    EXPECT_GT(test.batches, 0);
+    EXPECT_EQ(test.unknown_tokens, 0);
+    EXPECT_NEAR(test.published_perplexity(), test.perplexity(), 0.1 * test.perplexity());
+  }
+  EXPECT_GT(stopped, 0);
+  EXPECT_EQ(store.meta("facts")->at("valid_unknown_targets"), 0);
+  EXPECT_EQ(store.meta("facts")->at("test_bytes_per_token"), 1.0);
+}
+
+TEST_F(BitsPerByteTest, OfUnknownWordsIsRefused) {
+  EXPECT_EQ(run("nas-run", search("word")), 2);
+  expect_text("objectives: bits_per_byte is unavailable: ");
+  expect_text("of the validation targets are <unk>");
+  expect_text("take data.unit = byte");
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 TEST_F(CommandTest, BestModelsAreKept) {

@@ -167,6 +167,26 @@ TEST_F(ComparisonRunTest, TheStoreSaysWhatWasComparedAndTheTruth) {
   EXPECT_NEAR(candidates[4].believed.at(0), believed, 1e-9);
 }
 
+TEST_F(ComparisonRunTest, TheSplitThatJudgesIsNamed) {
+  const auto one = algorithms("[random_search]") + "seeds: 1\n";
+  ASSERT_EQ(compare(write("a.yaml", one), "a"), 0) << text();
+  EXPECT_EQ(store("a").meta("truth_splits"), (nlohmann::json{{"perplexity", "test"}}));
+  EXPECT_THAT(text(), ::testing::Not(HasSubstr("beware")));
+  ASSERT_EQ(compare(write("b.yaml", one, "[accuracy]"), "b"), 0) << text();
+  EXPECT_EQ(store("b").meta("truth_splits"), (nlohmann::json{{"accuracy", "validation"}}));
+  EXPECT_THAT(text(), HasSubstr("beware: accuracy judged on the validation split, as searched: the "
+                                "table does not hold what the test split says of it\n"));
+  auto cells = small_cells();
+  for (auto& cell : cells) cell = fully_tested(cell);
+  write_table(small_content(cells), table_);
+  ASSERT_EQ(compare(write("c.yaml", one, "[accuracy]"), "c"), 0) << text();
+  EXPECT_EQ(store("c").meta("truth_splits"), (nlohmann::json{{"accuracy", "test"}}));
+  for (const auto& candidate : store("c").candidates()) {
+    EXPECT_NEAR(candidate.truth.at(0) + candidate.believed.at(0), -1.0, 1e-12)
+        << "right on one split are those that are wrong on the other";
+  }
+}
+
 TEST_F(ComparisonRunTest, DoesNotDependOnTheNumberOfThreads) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga, motpe]") + "seeds: 20\n");
   ASSERT_EQ(compare(config, "one", {"--threads", "1"}), 0) << text();

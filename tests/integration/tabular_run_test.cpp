@@ -44,6 +44,7 @@ TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
   ASSERT_TRUE(truth);
   EXPECT_EQ(truth->size(), 12U);
   for (const auto& [candidate, values] : truth->items()) EXPECT_EQ(values.size(), 3U);
+  EXPECT_EQ(store.meta("truth_splits"), (nlohmann::json{{"perplexity", "test"}}));
   EXPECT_EQ(store.meta("facts")->at("table").at("name"), "small");
   EXPECT_EQ(store.meta("baseline")->at("fitness").size(), 3U);
 }
