@@ -62,6 +62,7 @@ std::string EvoGa::get_extra_info() const {
          "\nparents: " + std::to_string(options_.parents) +
          "\ncrossover: " + shortest(options_.crossover) +
          "\nmutation: " + (options_.adaptive_mutation ? "adaptive" : shortest(options_.mutation)) +
+         "\nbinary genes: " + (options_.flip_binary ? "flip" : "redraw") +
          "\nseed: " + std::to_string(seed_);
 }
 
@@ -80,6 +81,10 @@ Vector EvoGa::offspring(const std::vector<Vector>& parents, const pagmo::problem
   for (std::size_t gene = 0; gene < child.size(); ++gene) {
     if (uniform(engine_) >= rate) continue;
     const double range = upper[gene] - lower[gene];
+    if (options_.flip_binary && gene >= num_reals && range == 1.0) {
+      child[gene] = lower[gene] + upper[gene] - child[gene];
+      continue;
+    }
     child[gene] = gene < num_reals
                       ? lower[gene] + uniform(engine_) * range
                       : lower[gene] + static_cast<double>(
@@ -152,6 +157,7 @@ pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/
   options.crossover = parameters.get<double>("crossover");
   options.mutation = parameters.get<double>("mutation");
   options.adaptive_mutation = parameters.get<std::string>("mutation_schedule") == "adaptive";
+  options.flip_binary = parameters.get<std::string>("binary") == "flip";
   return pagmo::algorithm(EvoGa(options, seed));
 }
 
@@ -199,7 +205,13 @@ NAS_REGISTER_ALGORITHM(
            .default_value = std::string("constant"),
            .help =
                "constant, or adaptive: 0.5 * 0.5^(generation / generations) instead of mutation",
-           .choices = {"constant", "adaptive"}}},
+           .choices = {"constant", "adaptive"}},
+          {.name = "binary",
+           .default_value = std::string("redraw"),
+           .help =
+               "a mutated gene of two options: redraw leaves it as it is half of the time, flip "
+               "takes the other one, as the published code does",
+           .choices = {"redraw", "flip"}}},
      .file = __FILE__},
     evo_ga);
 

@@ -18,10 +18,10 @@ namespace nas {
 /// the others by offspring: two parents uniform, with replacement, among the best `parents`; with
 /// probability `crossover` each gene comes from either parent, else the child is a copy of the
 /// first; then each gene is redrawn from its whole range with probability `mutation` (a redraw may
-/// give the same value). The offspring of a generation are evaluated as one batch where the problem
-/// has batch_fitness. Generation 0 is the population given to evolve(), so N individuals cost
-/// (generations - 1)(N - elite) further evaluations: 12 individuals and 10 generations are 93
-/// trainings.
+/// give the same value; an integer of two values may be flipped instead, see Options). The
+/// offspring of a generation are evaluated as one batch where the problem has batch_fitness.
+/// Generation 0 is the population given to evolve(), so N individuals cost (generations - 1)(N -
+/// elite) further evaluations: 12 individuals and 10 generations are 93 trainings.
 ///
 /// For single-objective, deterministic, box-bounded problems, with integers at the tail. Ties go to
 /// the older individual; NaN ranks last.
@@ -38,10 +38,13 @@ class EvoGa {
     /// The published improvement proposal: in generation g of G the rate is 0.5 * 0.5^(g / G)
     /// instead of `mutation`.
     bool adaptive_mutation = false;
+    /// A mutated integer of two values takes the other one, as the bias does in the published code:
+    /// it then changes with probability `mutation`; redrawn, with half of it.
+    bool flip_binary = false;
 
     template <class Archive>
     void serialize(Archive& archive, unsigned /*version*/) {
-      archive& generations& elite& parents& crossover& mutation& adaptive_mutation;
+      archive& generations& elite& parents& crossover& mutation& adaptive_mutation& flip_binary;
     }
   };
   /// Generation, evaluations so far, best fitness, mean fitness of the population.

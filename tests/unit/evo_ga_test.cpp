@@ -154,6 +154,47 @@ TEST(EvoGa, CrossoverAndMutationHappenAtTheirRates) {
   EXPECT_NEAR(changed / 2000.0, 0.15, 0.01);
 }
 
+/// Share of genes at their upper bound where the only parent's are all 0, without crossover.
+double share_at_upper(double upper, bool integers, bool flip, double mutation) {
+  struct Genes {
+    double upper = 1;
+    bool integers = true;
+    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
+      return {Vector(50, 0), Vector(50, upper)};
+    }
+    [[nodiscard]] std::size_t get_nix() const { return integers ? 50 : 0; }
+    [[nodiscard]] Vector fitness(const Vector&) const { return {0}; }
+  };
+  const std::size_t size = 401;
+  pagmo::population population{pagmo::problem(Genes{upper, integers})};
+  for (std::size_t i = 0; i < size; ++i) population.push_back(Vector(50, 0), {0.0});
+  auto how = options(2);
+  how.elite = 1;
+  how.parents = 1;
+  how.crossover = 0;
+  how.mutation = mutation;
+  how.flip_binary = flip;
+  const auto end = EvoGa(how, 3).evolve(population);
+  double changed = 0;
+  for (const auto& x : end.get_x()) {
+    for (const double gene : x) {
+      EXPECT_GE(gene, 0);
+      EXPECT_LE(gene, upper);
+      changed += gene == upper ? 1 : 0;
+    }
+  }
+  return changed / (50.0 * static_cast<double>(size - 1));
+}
+
+TEST(EvoGa, AFlippedBinaryGeneChangesAtTheWholeRate) {
+  EXPECT_EQ(share_at_upper(1, true, true, 1.0), 1.0);
+  EXPECT_NEAR(share_at_upper(1, true, true, 0.3), 0.3, 0.015);
+  EXPECT_NEAR(share_at_upper(1, true, false, 1.0), 0.5, 0.015);
+  EXPECT_NEAR(share_at_upper(1, true, false, 0.3), 0.15, 0.015);
+  EXPECT_NEAR(share_at_upper(2, true, true, 1.0), 1.0 / 3, 0.015) << "three options are redrawn";
+  EXPECT_EQ(share_at_upper(1, false, true, 1.0), 0.0) << "reals are redrawn";
+}
+
 TEST(EvoGa, SameSeedSameLogOtherSeedOtherLog) {
   const pagmo::problem problem{Landscape{}};
   const EvoGa a({}, 7);
@@ -266,8 +307,10 @@ TEST(EvoGa, RegistryBuildsItFromSettings) {
   const auto& entry = algorithms().at("evo_ga");
   Parameters parameters(entry.description.settings);
   parameters.set("mutation_schedule", std::string("adaptive"));
+  parameters.set("binary", std::string("flip"));
   const auto algorithm = entry.make().make(parameters, SearchFacts{}, 3);
   EXPECT_TRUE(algorithm.extract<EvoGa>()->mutation_rate(0) == 0.5);
+  EXPECT_THAT(algorithm.get_extra_info(), HasSubstr("binary genes: flip"));
 }
 
 }  // namespace

@@ -762,11 +762,12 @@ TEST_F(Configuration, PublishedDiffersOnlyInWhatThePublishedCodeDoes) {
   EXPECT_EQ(
       differing_keys(load("ga_baseline").resolved, load("ga_published").resolved),
       (Texts{
-          "data.layout: \"standard\" -> \"published\"",
+          "algorithm.binary: \"redraw\" -> \"flip\"", "data.layout: \"standard\" -> \"published\"",
           "evaluation.repeated: \"reuse\" -> \"retrain\"",
           R"(objectives: [{"as":"perplexity","goal":"minimise","name":"perplexity","range":[]}] -> )"
           R"([{"as":"published_perplexity","goal":"minimise","name":"published_perplexity","range":[]}])",
-          "semantics: \"corrected\" -> \"published\""}));
+          "semantics: \"corrected\" -> \"published\"",
+          "space.attention_dropout.decimals: 2 -> -1"}));
 }
 
 TEST_F(Configuration, AShorterTrainingIsOneOverride) {
