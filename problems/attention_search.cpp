@@ -343,7 +343,7 @@ class AttentionSearch final : public Problem {
     if (is_usable(evaluation)) set_quality_values(evaluation, corpus_->bytes_per_token);
     if (result.test.tokens > 0) set_test_values(evaluation, result.test);
     if (result.status == Status::ok) keep_best_models(task, evaluation);
-    objectives_->check_trained(evaluation);
+    objectives_->record_trained(evaluation);
   }
 
   [[nodiscard]] static std::vector<std::string> resolve_devices(const std::string& setting) {

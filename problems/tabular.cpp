@@ -139,7 +139,7 @@ class Tabular final : public Problem {
     // What the test split says is for reports only.
     erase_test_values(answer);
     take_trained(answer, evaluation);
-    objectives_->check_trained(evaluation);
+    objectives_->record_trained(evaluation);
   }
 
   [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
@@ -240,7 +240,10 @@ class Tabular final : public Problem {
   /// Whether a quantity has no value for want of scores that a usable training should have.
   static bool lacks(const ChosenObjective& quantity, const std::vector<Evaluation>& evaluations) {
     if (!quantity.needs_training()) return false;
-    if (std::none_of(evaluations.begin(), evaluations.end(), is_usable)) return false;
+    if (std::none_of(evaluations.begin(), evaluations.end(),
+                     [](const Evaluation& evaluation) { return is_usable(evaluation); })) {
+      return false;
+    }
     return std::isnan(quantity.value(pointers(evaluations)));
   }
 

@@ -1,8 +1,9 @@
 """What a search believes of its candidates, as src/search/belief.hpp has it, and what it hands over.
 
-Of each candidate it believes the latest usable answer, which is the mean over all that is known;
-where every ask trained it afresh and answered by that alone (evaluation.repeated = retrain), the
-mean over its usable answers; where a comparison says so (belief = best_answer), the best of them.
+Of each candidate it believes the latest answer, which is the mean over all that is known, and
+nothing where that is a failure; where every ask trained it afresh and answered by that alone
+(evaluation.repeated = retrain), the mean over its usable answers; where a comparison says so
+(belief = best_answer), the best of them.
 
 It hands over, with one objective, the candidate that it believes best, of equal ones the one that
 it asked for first; with several objectives the candidates on the front of what it believes.
@@ -50,6 +51,9 @@ def beliefs(candidates: Iterable, answers: np.ndarray, by: str) -> np.ndarray:
             else:
                 belief = answers[i]
             known[candidate] = count, belief
+        elif by == LATEST:
+            known.pop(candidate, None)
+            belief = np.full(answers.shape[1], np.inf)
         result[i] = belief
     return result
 

@@ -16,11 +16,13 @@ from typing import Any, Iterable
 import numpy as np
 
 from nas_analysis import sqlite_files
-from nas_analysis.belief import beliefs, rule
+from nas_analysis.belief import LATEST, beliefs, rule
 from nas_analysis.indicators import non_dominated
 from nas_analysis.schema import schema
 
 SCHEMA_VERSIONS = (2, 3)  # those that can be read
+PENALTY = 10.0  # scaled value of what has no quality: as far beyond the worst as ten times the range
+FAILURES = ("diverged", "out_of_memory", "rejected", "failed")  # from bad to worse
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class Objective:
         """0 = best, 1 = worst end of the range."""
         return (self.natural(fitness) - self.best) / (self.worst - self.best)
 
+    @property
+    def penalty(self) -> float:
+        """What a candidate without a usable answer has, in minimisation form."""
+        best, worst = ((-self.best, -self.worst) if self.maximise else (self.best, self.worst))
+        return best + PENALTY * (worst - best)
+
     def is_better(self, a: float, b: float) -> bool:
         """Whether value a is better than value b."""
         return a > b if self.maximise else a < b
@@ -81,6 +89,17 @@ class Evaluation:
     values: dict[str, float]
     measured: dict[str, Any]
     usable: bool  # whether it has a measured quality
+    stopped_at: int = 0  # step at which it was stopped early; 0: it was not
+
+    @property
+    def screened_out(self) -> bool:
+        """Whether a constraint rejected it before anything was trained."""
+        return self.status == "rejected" and not self.trained
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was tried and has no quality."""
+        return not self.usable and self.status != "rejected"
 
     @property
     def seconds(self) -> float:
@@ -98,8 +117,13 @@ class Ask:
     evaluations: list[str]
     reused: bool
     fitness: list[float]
-    usable: bool = False
+    status: str = "failed"  # of the candidate, see Judgement in src/evaluation/judgement.hpp
     believed: list[float] = field(default_factory=list)  # of the candidate by then, where usable
+
+    @property
+    def usable(self) -> bool:
+        """Whether the candidate has a measured quality; else the fitness is a penalty."""
+        return self.status in ("ok", "stopped_early")
 
 
 @dataclass
@@ -114,12 +138,24 @@ class Candidate:
     first_ask: int = -1  # -1: outside the search
     times_asked: int = 0
     rank: int = -1  # place in Run.ranking
+    wanted: int = 1  # evaluations that it should have: n is less where some failed
+    stopped_at: int | None = None  # first step at which a training was stopped early
     evaluations: list[Evaluation] = field(default_factory=list)
 
     @property
     def n(self) -> int:
-        """Usable evaluations."""
+        """Evaluations used: the usable ones."""
         return sum(evaluation.usable for evaluation in self.evaluations)
+
+    @property
+    def n_text(self) -> str:
+        """n, and as "2/3" where fewer are used than there should be."""
+        return f"{self.n}/{self.wanted}" if self.n < self.wanted else str(self.n)
+
+    @property
+    def stop_text(self) -> str:
+        """What marks a candidate that was stopped early."""
+        return "" if self.stopped_at is None else f"stopped at step {self.stopped_at:,}"
 
     @property
     def seconds(self) -> float:
@@ -137,6 +173,21 @@ def finite_or(value: Any, otherwise: float) -> float:
 def _number(value: Any) -> float:
     """A number of the store, whose non-finite ones are null or the texts nan, inf and -inf."""
     return math.inf if value is None else float(value)
+
+
+def _recorded(evaluation: Evaluation, name: str) -> float | None:
+    """A quantity of one evaluation by its name; None where it is not recorded."""
+    measured = evaluation.measured.get(name)
+    if isinstance(measured, dict):
+        measured = measured.get("value")
+    found = evaluation.values.get(name, math.nan) if measured is None else measured
+    value = finite_or(found, math.nan)
+    return None if math.isnan(value) else value
+
+
+def _last_step(curve: str) -> int:
+    points = json.loads(curve)
+    return int(points[-1].get("step", 0)) if points else 0
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -159,8 +210,9 @@ class Run:
     """A run's store, digested as the closing table of nas-run digests it.
 
     ranking holds the usable candidates of the search: with one objective the best first, with
-    several the front, then the others, both by the first objective. A candidate's fitness is what
-    the search believes of it, see belief.py.
+    several the front, then the others, both by the first objective. What was stopped early comes
+    last, and is neither best nor on the front as long as another one is ok. A candidate's fitness is
+    what the search believes of it, see belief.py.
     """
 
     def __init__(self, path: Path):
@@ -175,6 +227,7 @@ class Run:
                     row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6] != "[]",
                     {k: _number(v) for k, v in json.loads(row[7]).items()}, json.loads(row[8]),
                     row[3] in self.schema.usable,
+                    _last_step(row[6]) if row[3] == "stopped_early" else 0,
                 )
                 for row in sqlite_files.records(connection, "evaluations")
             ]
@@ -199,10 +252,12 @@ class Run:
         self.labels: dict[str, str] = self.meta.get("labels") or {}
         self.objectives = self._read_objectives()
         self.trained = any(e.trained for e in self.evaluations)  # so that values depend on seeds
-        self.failures = [e for e in self.evaluations if not e.usable]
+        self.failures = [e for e in self.evaluations if e.failed]
+        self.constraints = [str(text) for text in self.config.get("constraints") or []]
         self.by_id = {evaluation.id: evaluation for evaluation in self.evaluations}
         self._answered_alone: dict[str, Ask] = {}
-        self.searched: list[Evaluation] = []  # in the order asked, the search's own
+        self.searched: list[Evaluation] = []  # the search's own, in the order asked; not rejected ones
+        self.rejected: dict[str, str] = {}  # why candidates broke a constraint, in the order asked
         self.ranking: list[Candidate] = []
         self._digest_asks()
         self._find_front()
@@ -262,38 +317,89 @@ class Run:
                 if id_ not in seen:
                     seen.add(id_)
                     candidate.evaluations.append(self.by_id[id_])
-                    self.searched.append(self.by_id[id_])
-            ask.usable = (
-                len(ask.fitness) == len(self.objectives)
-                and all(math.isfinite(value) for value in ask.fitness)
-                and any(self.by_id[id_].usable for id_ in ask.evaluations)
-            )
-            if not ask.usable:
-                continue
-            if len(ask.evaluations) == 1:
+                    if not self.by_id[id_].screened_out:
+                        self.searched.append(self.by_id[id_])
+            ask.status = self._status(ask)
+            if ask.usable and len(ask.evaluations) == 1:
                 self._answered_alone[ask.evaluations[0]] = ask
         self._believe(candidates)
         self.ranking = [candidate for candidate in candidates.values() if candidate.fitness]
         for candidate in self.ranking:
             candidate.values = self.natural(candidate.fitness)
+            candidate.wanted = self._wanted(candidate)
+        last = {self.candidate_of(ask): ask for ask in self.asks}
+        for name, candidate in candidates.items():
+            if not candidate.fitness and last[name].status == "rejected":
+                first = candidate.evaluations[0]
+                self.rejected[name] = (first.reason if first.status == "rejected"
+                                       else self._broken_constraint(last[name]))
+
+    def _wanted(self, candidate: Candidate) -> int:
+        replicates = (self.config.get("evaluation") or {}).get("replicates", 1)
+        return max(int(replicates), len(candidate.evaluations))
+
+    def _status(self, ask: Ask) -> str:
+        """What answered an ask: that the candidate failed or broke a constraint the record says by
+        its fitness, a penalty. See RunSummary::status in src/report/summary.cpp."""
+        evaluations = [self.by_id[id_] for id_ in ask.evaluations]
+        failures = [e.status for e in evaluations if not e.usable]
+        worst = max(failures, key=FAILURES.index) if failures else None
+        measured = (
+            len(ask.fitness) == len(self.objectives)
+            and all(math.isfinite(value) for value in ask.fitness)
+            and len(failures) < len(evaluations)
+        )
+        if not measured:
+            return worst or "failed"
+        penalised = all(math.isclose(value, objective.penalty, rel_tol=1e-12)
+                        for objective, value in zip(self.objectives, ask.fitness))
+        if penalised and worst:
+            return worst
+        if penalised and self.constraints:
+            return "rejected"
+        return "stopped_early" if any(e.stopped_at for e in evaluations) else "ok"
+
+    def _broken_constraint(self, ask: Ask) -> str:
+        """Which constraint the means over an ask's replicates break, as far as they are recorded."""
+        evaluations = [self.by_id[id_] for id_ in ask.evaluations]
+        for text in self.constraints:
+            name, comparison, bound = text.split()
+            values = [_recorded(evaluation, name) for evaluation in evaluations]
+            if any(value is None for value in values):
+                continue
+            mean = sum(values) / len(values)
+            if mean > float(bound) if comparison == "<=" else mean < float(bound):
+                over = f" (over {len(values)} replicates)" if len(values) > 1 else ""
+                return f"{name} = {mean:.6g}, must be {comparison} {bound}{over}"
+        return "breaks one of the constraints " + ", ".join(self.constraints)
 
     def _believe(self, candidates: dict[str, Candidate]) -> None:
-        usable = [ask for ask in self.asks if ask.usable]
-        if not usable:
-            return
         by = rule(self.config.get("evaluation") or {})
-        names = [self.candidate_of(ask) for ask in usable]
-        believed = beliefs(names, np.array([ask.fitness for ask in usable]), by).tolist()
-        for ask, name, belief in zip(usable, names, believed):
-            ask.believed = candidates[name].fitness = belief
+        latest = {self.candidate_of(ask): ask.number for ask in self.asks}
+        # What was stopped early is believed only of those that were never trained to the end.
+        for status in ("stopped_early", "ok"):
+            asks = [ask for ask in self.asks if ask.status == status]
+            if not asks:
+                continue
+            names = [self.candidate_of(ask) for ask in asks]
+            believed = beliefs(names, np.array([ask.fitness for ask in asks]), by).tolist()
+            for ask, name, belief in zip(asks, names, believed):
+                ask.believed = belief
+                # The latest answer is the mean over all that is known, unless each stands alone.
+                if by != LATEST or latest[name] == ask.number:
+                    candidates[name].fitness = belief
+                    candidates[name].stopped_at = None if status == "ok" else min(
+                        e.stopped_at for e in candidates[name].evaluations if e.stopped_at)
 
     def _find_front(self) -> None:
         if not self.ranking:
             return
-        points = np.array([candidate.fitness for candidate in self.ranking])
-        for candidate, member in zip(self.ranking, non_dominated(points)):
+        whole = [c for c in self.ranking if c.stopped_at is None] or self.ranking
+        points = np.array([candidate.fitness for candidate in whole])
+        for candidate, member in zip(whole, non_dominated(points)):
             candidate.on_front = bool(member)
-        self.ranking.sort(key=lambda c: (not c.on_front, c.fitness[0], c.first_ask))
+        self.ranking.sort(key=lambda c: (not c.on_front, c.stopped_at is not None, c.fitness[0],
+                                         c.first_ask))
         for rank, candidate in enumerate(self.ranking):
             candidate.rank = rank
 
@@ -312,6 +418,7 @@ class Run:
         name = evaluations[0].candidate
         found = Candidate(name, self.label(name), fitness, self.natural(fitness))
         found.evaluations = evaluations
+        found.wanted = self._wanted(found)
         for candidate in self.ranking:
             if candidate.name == name:
                 found.first_ask, found.on_front = candidate.first_ask, candidate.on_front
@@ -380,10 +487,11 @@ class Run:
         return None if math.isnan(value) else value
 
     def replicates(self, candidate: Candidate, objective: int) -> dict[int, float]:
-        """Values of a candidate's usable evaluations by the number of the replicate."""
+        """Values of a candidate's evaluations that came to their end, by the number of the
+        replicate."""
         found = {}
         for evaluation in candidate.evaluations:
-            value = self.value(evaluation, objective) if evaluation.usable else None
+            value = self.value(evaluation, objective) if evaluation.status == "ok" else None
             if value is not None:
                 found[evaluation.replicate] = value
         return found

@@ -7,6 +7,7 @@ Candidates of all stores share one numbering, by name.
 
 import dataclasses
 import json
+import math
 import pathlib
 import sqlite3
 
@@ -14,6 +15,8 @@ import numpy as np
 
 from . import belief, sqlite_files
 from .schema import schema
+
+PENALTY = 10.0  # scaled value of what has none, see ObjectiveSet in src/search/objective_set.hpp
 
 
 class StoreError(Exception):
@@ -42,6 +45,12 @@ class Objective:
     def scaled(self, values):
         """Values over the range: 0 = best, 1 = worst."""
         return (self.natural(values) - self.best) / (self.worst - self.best)
+
+    @property
+    def penalty(self) -> float:
+        """What a candidate without a usable answer has."""
+        best, worst = self.natural(self.best), self.natural(self.worst)
+        return best + PENALTY * (worst - best)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,14 +209,22 @@ def _points(rows: list, objectives: int) -> np.ndarray:
     return np.where(np.isnan(points), np.inf, points)
 
 
+def _penalised(values: list, objectives: list[Objective]) -> bool:
+    """Whether a recorded fitness says that the candidate failed or broke a constraint."""
+    return len(values) == len(objectives) and all(
+        isinstance(value, (int, float)) and math.isclose(value, objective.penalty, rel_tol=1e-12)
+        for value, objective in zip(values, objectives))
+
+
 def _read_run(file: str, database: sqlite3.Connection) -> _Store:
     meta = sqlite_files.meta(database)
     if "objectives" not in meta:
         raise StoreError(f"{file}: the run ended before its first evaluation")
     objectives = _objectives(meta)
     recorded = schema(meta.get("schema"))
-    evaluations = {key: (candidate, status in recorded.usable, json.loads(measured)) for
-                   key, candidate, _, status, *_, measured in
+    evaluations = {key: (candidate, status in recorded.usable, json.loads(measured),
+                         status == "rejected" and curve == "[]") for
+                   key, candidate, _, status, _, _, curve, _, measured in
                    sqlite_files.records(database, "evaluations")}
     numbers: dict[str, int] = {}
     charged: set[str] = set()
@@ -217,13 +234,15 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
         ids = json.loads(ids)
         asked.append(numbers.setdefault(evaluations[ids[0]][0], len(numbers)))
         for key in ids:
-            if key not in charged:
+            # What constraints reject before training costs none.
+            if key not in charged and not evaluations[key][3]:
                 charged.add(key)
                 seconds += evaluations[key][2].get("train_seconds", 0.0)
         trained.append(len(charged))
         spent.append(seconds)
-        usable = any(evaluations[key][1] for key in ids)
-        fitness.append(json.loads(values) if usable else None)
+        values = json.loads(values)
+        usable = any(evaluations[key][1] for key in ids) and not _penalised(values, objectives)
+        fitness.append(values if usable else None)
     truth = meta.get("truth", {})
     for name in truth:
         numbers.setdefault(name, len(numbers))

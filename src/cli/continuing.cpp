@@ -1,8 +1,10 @@
 #include "cli/continuing.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "core/error.hpp"
@@ -47,6 +49,35 @@ void check_identities(const Store& store, const Measurement& measurement,
                    maker);
 }
 
+/// Refuses a search whose asks were answered under other rules, where that makes a difference: its
+/// algorithm would ask for other candidates than the recorded ones.
+void check_answering(const Store& store, const std::filesystem::path& folder) {
+  if (store.meta("answering").value_or(1) == kAnswering) return;
+  std::map<std::string, Status> statuses;
+  for (const auto& evaluation : store.evaluations()) statuses[evaluation.id] = evaluation.status;
+  for (const auto& ask : store.asks()) {
+    const auto& ids = ask.evaluations;
+    const auto count = [&](const auto& is) {
+      return std::count_if(ids.begin(), ids.end(),
+                           [&](const auto& id) { return is(statuses.at(id)); });
+    };
+    const auto used = count([](Status status) { return is_usable(status); });
+    std::string why;
+    if (count([](Status status) { return status == Status::rejected; }) > 0) {
+      why = "charged candidates that constraints reject to the budget";
+    } else if (count([](Status status) { return status == Status::stopped_early; }) > 0) {
+      why = "took what was stopped early for as good as trained";
+    } else if (used > 0 && used < std::ssize(ids)) {
+      why = "ranked candidates by those of their replicates that had not failed";
+    }
+    if (why.empty()) continue;
+    throw InputError(
+        folder.string() + " holds a search of an earlier version, which " + why +
+        ": it cannot be continued as it was begun. Its results can be read as they are "
+        "(nas-export, report.py); to search on, give another folder with --output");
+  }
+}
+
 }  // namespace
 
 void check_continuation(const Store& store, const Experiment& experiment,
@@ -69,6 +100,7 @@ void check_continuation(const Store& store, const Experiment& experiment,
                        device + ", which rounds differently; --force-device does so all the same");
     }
   }
+  check_answering(store, folder);
   check_identities(store, measurement, folder);
 }
 

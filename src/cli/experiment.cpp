@@ -384,6 +384,13 @@ class Reader {
                "must be at least " + std::to_string(objective.objective.min_replicates) +
                    " for the objective " + objective.name);
       }
+      for (const auto& constraint : experiment_.objectives.constraints) {
+        const auto& quantity = constraint.quantity;
+        if (replicates >= quantity.objective.min_replicates) continue;
+        refuse(key, std::to_string(replicates),
+               "must be at least " + std::to_string(quantity.objective.min_replicates) +
+                   " for the constraint " + constraint.text());
+      }
     };
     check("evaluation.replicates", experiment_.evaluation.get<Integer>("replicates"));
     const auto fresh = experiment_.retest.get<Integer>("replicates");

@@ -29,7 +29,7 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
                                       return problem->label(candidate);
                                     }});
   RecordingEvaluator evaluator(
-      problem, store, /*objectives=*/{},
+      problem, store, /*judge=*/{},
       {.workers = problem->num_workers(),
        .on_progress = [&shown](const Progress& progress) { shown.update(progress); }});
   std::map<std::string, Evaluation> results;

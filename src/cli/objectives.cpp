@@ -159,9 +159,6 @@ class ObjectivesReader {
         .quantity = chosen != set.objectives.end() ? *chosen : with_defaults(name),
         .at_most = comparison == "<=",
         .bound = value};
-    if (constraint.quantity.objective.across) {
-      return refuse("cannot be a constraint: " + name + " is known only over several replicates");
-    }
     return constraint;
   }
 

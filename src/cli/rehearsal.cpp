@@ -16,8 +16,8 @@ namespace {
 /// Answers at once with a number made from the candidate's name.
 class MadeUp final : public Measurement {
  public:
-  MadeUp(std::shared_ptr<Problem> problem, Rehearsal& rehearsal)
-      : problem_(std::move(problem)), rehearsal_(&rehearsal) {}
+  MadeUp(std::shared_ptr<Problem> problem, const ObjectiveSet& objectives, Rehearsal& rehearsal)
+      : problem_(std::move(problem)), objectives_(objectives), rehearsal_(&rehearsal) {}
   [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
     return problem_->canonical(genotype);
   }
@@ -27,6 +27,12 @@ class MadeUp final : public Measurement {
   [[nodiscard]] bool expensive() const override { return false; }
   void begin_batch(std::span<const Evaluation* const> /*earlier*/) override {
     ++rehearsal_->batches;
+  }
+  void screen(const Task& task, Evaluation& evaluation) override {
+    const auto subject = problem_->subject(task.candidate);
+    if (!subject) return;
+    evaluation.reason = objectives_.violation_by_formula(*subject);
+    if (!evaluation.reason.empty()) evaluation.status = Status::rejected;
   }
   void measure(const Task& task, Evaluation& evaluation) override {
     evaluation.status = Status::ok;
@@ -38,6 +44,7 @@ class MadeUp final : public Measurement {
 
  private:
   std::shared_ptr<Problem> problem_;
+  const ObjectiveSet& objectives_;
   Rehearsal* rehearsal_;
 };
 
@@ -87,19 +94,22 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
     objective.range = objective.maximise ? Range{.best = 1.0, .worst = 0.0} : Range{};
   }
   const auto made_up = [&objectives](Objective::Evaluations evaluations) {
+    if (!is_usable(*evaluations.front())) {
+      return Judgement{.status = evaluations.front()->status, .fitness = objectives.failure()};
+    }
     std::vector<double> fitness;
     for (std::size_t i = 0; i < objectives.objectives.size(); ++i) {
       RandomEngine random(derive_seed(i, 0, "rehearsal", evaluations.back()->id));
       fitness.push_back(objectives.objectives[i].minimised(random.uniform()));
     }
-    return fitness;
+    return Judgement{.status = Status::ok, .fitness = fitness, .measured = fitness};
   };
   auto options = evaluator_options(experiment);
   options.budget.train_seconds = 0.0;
   options.racing.reset();  // how close candidates will be, nobody can make up
   if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
   const auto evaluator = std::make_shared<RecordingEvaluator>(
-      std::make_shared<MadeUp>(problem, rehearsal), store, made_up, options);
+      std::make_shared<MadeUp>(problem, objectives, rehearsal), store, made_up, options);
   auto imagined = experiment;
   imagined.budget.set("stagnation", std::int64_t{0});
   imagined.budget.set("target", std::string());

@@ -73,7 +73,7 @@ void add_tuned(const FurtherWork& work, const RunSummary& run,
                       .label = work.problem.label(mechanism.candidate) + " (learning rate " +
                                shortest(trial.point.learning_rate) + ", weight decay " +
                                shortest(trial.point.weight_decay) + ")",
-                      .search = work.objectives.fitness(evaluations),
+                      .search = work.objectives.judge(evaluations).measured,
                       .search_n = static_cast<Integer>(evaluations.size()),
                       .evaluations = {}},
          .problem =

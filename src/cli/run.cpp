@@ -100,25 +100,6 @@ void warn_of_slow_blas() {
   }
 }
 
-/// Writes the result's files and prints the closing table.
-void report(Store& store, const Problem& problem, const fs::path& folder) {
-  nlohmann::json labels = nlohmann::json::object();
-  for (const auto& evaluation : store.evaluations()) {
-    labels[evaluation.candidate] = problem.label(evaluation.candidate);
-  }
-  store.set_meta("labels", labels);
-  const RunSummary summary(store);
-  write_file(folder / "results.json", results_json(summary).dump(2) + "\n");
-  write_file(folder / "evaluations.csv", evaluations_csv(summary));
-  write_file(folder / "progress.svg", progress_svg(summary));
-  const bool several = store.meta("objectives")->size() > 1;
-  if (several) write_file(folder / "front.svg", front_svg(summary));
-  std::cout << '\n'
-            << closing_table(summary) << "\nwritten to " << folder.string()
-            << ": results.json, evaluations.csv, progress.svg, " << (several ? "front.svg, " : "")
-            << "store.sqlite\n";
-}
-
 std::vector<const Evaluation*> pointers(const std::vector<Evaluation>& evaluations) {
   std::vector<const Evaluation*> result;
   for (const auto& evaluation : evaluations) result.push_back(&evaluation);
@@ -142,8 +123,15 @@ void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvalu
   if (baseline.empty()) return;
   std::vector<std::string> ids;
   for (const auto& evaluation : baseline) ids.push_back(evaluation.id);
-  store.set_meta("baseline",
-                 {{"evaluations", ids}, {"fitness", setup.objectives.fitness(evaluations)}});
+  // As measured: what others are compared with may break a constraint.
+  const auto judgement = setup.objectives.judge(evaluations);
+  if (!is_usable(judgement.status)) {
+    std::cerr << "warning: the baseline " << setup.problem->label(baseline.front().candidate)
+              << " is " << to_string(judgement.status) << ": " << judgement.reason << '\n';
+  }
+  store.set_meta("baseline", {{"evaluations", ids},
+                              {"fitness", judgement.measured.empty() ? judgement.fitness
+                                                                     : judgement.measured}});
 }
 
 /// Whether the search or its baseline, not what follows them, caused an evaluation.
@@ -151,6 +139,25 @@ bool of_search(const Evaluation& evaluation, const Problem& problem) {
   const auto training = evaluation.identity.find("training");
   return training == evaluation.identity.end() ||
          *training == problem.identity(evaluation.candidate).at("training");
+}
+
+/// Writes the result's files and prints the closing table.
+void report(Store& store, const Problem& problem, const fs::path& folder) {
+  nlohmann::json labels = nlohmann::json::object();
+  for (const auto& evaluation : store.evaluations()) {
+    labels[evaluation.candidate] = problem.label(evaluation.candidate);
+  }
+  store.set_meta("labels", labels);
+  const RunSummary summary(store);
+  write_file(folder / "results.json", results_json(summary).dump(2) + "\n");
+  write_file(folder / "evaluations.csv", evaluations_csv(summary));
+  write_file(folder / "progress.svg", progress_svg(summary));
+  const bool several = store.meta("objectives")->size() > 1;
+  if (several) write_file(folder / "front.svg", front_svg(summary));
+  std::cout << '\n'
+            << closing_table(summary) << "\nwritten to " << folder.string()
+            << ": results.json, evaluations.csv, progress.svg, " << (several ? "front.svg, " : "")
+            << "store.sqlite\n";
 }
 
 /// Seconds that the processes of a run have worked on its search, kept in its store.
@@ -238,9 +245,7 @@ void carry_out(const Experiment& experiment, const RunOptions& options, Setup& s
   };
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       problem, store,
-      [&setup](Objective::Evaluations evaluations) {
-        return setup.objectives.fitness(evaluations);
-      },
+      [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
       evaluator_settings);
   try {
     measure_baseline(experiment, setup, *evaluator, store);
@@ -291,6 +296,7 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
     std::cerr << warning << '\n';
   }
   store.set_meta("config", experiment.resolved);
+  store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);
   store.set_meta("schema", record_schema(experiment.semantics));
   store.begin_session(environment);

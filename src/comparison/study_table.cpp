@@ -99,7 +99,7 @@ std::int64_t StudyTable::num_cells() const {
 void StudyTable::read_mechanism(std::int64_t mechanism) {
   const Replay replay(table_, study_.mode, study_.seed);
   const auto& name = table_.mechanism(mechanism);
-  const bool screened_out = screened(*study_.problem, task_of(name, 0)).status != Status::ok;
+  const auto before = screened(*study_.problem, task_of(name, 0));
   const auto begin = index(mechanism, 0);
   evaluations_.resize(begin + static_cast<std::size_t>(num_cells()));
   cells_.resize(evaluations_.size());
@@ -108,11 +108,12 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
     const auto replicate = study_.mode == ReplayMode::mean ? 0 : replay.replicate(mechanism, n);
     const auto i = index(mechanism, replicate);
     evaluations_[i] = answer_of(*study_.problem, name, n);
-    const auto& evaluation = evaluations_[i];
-    cells_[i] = {.fitness = fitness(mechanism, std::array{replicate}),
-                 .usable = is_usable(evaluation),
-                 .screened_out = screened_out,
-                 .seconds = evaluation.measured.value("train_seconds", 0.0)};
+    auto judgement = judge(mechanism, std::array{replicate});
+    cells_[i] = {.fitness = std::move(judgement.fitness),
+                 .status = judgement.status,
+                 .untrained = before.status != Status::ok,
+                 .rejected = is_screened_out(before),
+                 .seconds = evaluations_[i].measured.value("train_seconds", 0.0)};
   }
 }
 
@@ -125,19 +126,19 @@ const StudyTable::Cell& StudyTable::cell(std::int64_t mechanism, std::int64_t re
   return cells_[index(mechanism, replicate)];
 }
 
-std::vector<double> StudyTable::fitness(std::int64_t mechanism,
-                                        std::span<const std::int64_t> replicates) const {
+Judgement StudyTable::judge(std::int64_t mechanism,
+                            std::span<const std::int64_t> replicates) const {
   std::vector<const Evaluation*> evaluations;
   for (const auto replicate : replicates) {
     evaluations.push_back(&evaluations_[index(mechanism, replicate)]);
   }
-  return study_.objectives.fitness(evaluations);
+  return study_.objectives.judge(evaluations);
 }
 
 std::vector<double> StudyTable::believed(std::int64_t mechanism) const {
   std::vector<std::int64_t> all(static_cast<std::size_t>(num_cells()));
   std::iota(all.begin(), all.end(), std::int64_t{0});
-  return fitness(mechanism, all);
+  return judge(mechanism, all).fitness;
 }
 
 std::int64_t StudyTable::find(const Genotype& genotype) const {

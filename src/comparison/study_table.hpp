@@ -35,9 +35,10 @@ class StudyTable {
   /// What one evaluation answers.
   struct Cell {
     std::vector<double> fitness;  ///< objectives in order, in minimisation form, finite
-    bool usable = false;
-    bool screened_out = false;  ///< before any training
-    double seconds = 0.0;       ///< of training, charged
+    Status status = Status::failed;
+    bool untrained = false;  ///< rejected or failed before any training
+    bool rejected = false;   ///< by a constraint, before any training
+    double seconds = 0.0;    ///< of training, charged
   };
 
   /// @throws InputError if the space has a mechanism that the table has not.
@@ -53,8 +54,8 @@ class StudyTable {
   /// What one replicate answers; under mode `mean`, the mean of all whichever is asked for.
   [[nodiscard]] const Cell& cell(std::int64_t mechanism, std::int64_t replicate) const;
   /// What several replicates answer together.
-  [[nodiscard]] std::vector<double> fitness(std::int64_t mechanism,
-                                            std::span<const std::int64_t> replicates) const;
+  [[nodiscard]] Judgement judge(std::int64_t mechanism,
+                                std::span<const std::int64_t> replicates) const;
 
   /// What all replicates of a mechanism answer together.
   [[nodiscard]] std::vector<double> believed(std::int64_t mechanism) const;

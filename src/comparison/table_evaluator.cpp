@@ -21,14 +21,23 @@ TableEvaluator::TableEvaluator(const StudyTable& table, std::uint64_t seed, cons
 std::vector<TableEvaluator::Pending> TableEvaluator::assign(const std::vector<Genotype>& batch,
                                                             std::vector<Further>& further) {
   std::vector<Pending> pending;
+  auto charged = evaluated_;
   for (const auto& genotype : batch) {
+    spent_ = options_.budget.rejected_too_often(rejections_in_a_row_);
+    if (!spent_.empty()) break;
     const auto mechanism = table_.mechanism(genotype);
     auto& known = known_[static_cast<std::size_t>(mechanism)].replicates;
+    const bool untrained = is_rejected(mechanism);
     const auto answering =
-        answering_replicates(options_.repeated, options_.replicates, std::ssize(known));
-    spent_ = options_.budget.exceeded_by(num_asked() + std::ssize(pending) + 1,
-                                         evaluated_ + std::ssize(further) + answering.num_fresh());
+        untrained ? Replicates{.first = 0, .known = std::ssize(known), .end = 1}
+                  : answering_replicates(options_.repeated, options_.replicates, std::ssize(known));
+    const auto trainings = untrained ? 0 : answering.num_fresh();
+    spent_ =
+        options_.budget.exceeded_by(num_asked() + std::ssize(pending) + 1, charged + trainings);
     if (!spent_.empty()) break;
+    charged += trainings;
+    if (untrained) ++rejections_in_a_row_;
+    if (trainings > 0) rejections_in_a_row_ = 0;
     for (auto n = answering.known; n < answering.end; ++n) {
       known.push_back(table_.mode() == ReplayMode::mean ? 0 : replay_.replicate(mechanism, n));
       further.push_back({.mechanism = mechanism, .n = n});
@@ -43,10 +52,14 @@ const StudyTable::Cell& TableEvaluator::cell(const Further& further) const {
   return table_.cell(further.mechanism, known.replicates[static_cast<std::size_t>(further.n)]);
 }
 
-/// What the baseline has trained is only recalled, and who is screened out is not trained.
+bool TableEvaluator::is_rejected(std::int64_t mechanism) const {
+  return table_.cell(mechanism, 0).rejected;
+}
+
+/// What the baseline has trained is only recalled, and what is screened out is not trained.
 bool TableEvaluator::waits_for_time(const Further& further) const {
   const bool recalled = further.mechanism == options_.baseline && further.n < options_.replicates;
-  return !recalled && !cell(further).screened_out;
+  return !recalled && !cell(further).untrained;
 }
 
 /// Looks up evaluations until the time is used up, first those that do not wait for it.
@@ -59,7 +72,7 @@ void TableEvaluator::evaluate(std::vector<Further> further) {
     if (!mean && one.n >= table_.table().num_replicates()) ++recycled_;
     seconds_ += cell(one).seconds;
     ++known_[static_cast<std::size_t>(one.mechanism)].there;
-    ++evaluated_;
+    if (!is_rejected(one.mechanism)) ++evaluated_;
   }
 }
 
@@ -74,24 +87,22 @@ Answer TableEvaluator::answer(const Pending& ask) {
   const auto replicates = from(ask.replicates.first);
   Answer answer{.candidate = table_.table().mechanism(ask.mechanism),
                 .fitness = {},
-                .usable = false,
                 .earlier_asks = known.asks++};
   if (replicates.size() == 1) {
     const auto& cell = table_.cell(ask.mechanism, replicates.front());
     answer.fitness = cell.fitness;
-    answer.usable = cell.usable;
+    answer.status = cell.status;
   } else {
-    answer.fitness = table_.fitness(ask.mechanism, replicates);
-    answer.usable = std::any_of(replicates.begin(), replicates.end(), [&](std::int64_t replicate) {
-      return table_.cell(ask.mechanism, replicate).usable;
-    });
+    auto judgement = table_.judge(ask.mechanism, replicates);
+    answer.fitness = std::move(judgement.fitness);
+    answer.status = judgement.status;
   }
   const bool first = trajectory_.candidates.empty();
   auto trained = first ? 0 : trajectory_.trained.back();
   auto seconds = first ? 0.0 : trajectory_.seconds.back();
   for (const auto replicate : from(ask.replicates.known)) {
     seconds += table_.cell(ask.mechanism, replicate).seconds;
-    ++trained;
+    if (!is_rejected(ask.mechanism)) ++trained;
   }
   trajectory_.candidates.push_back(static_cast<std::int32_t>(ask.mechanism));
   trajectory_.trained.push_back(trained);

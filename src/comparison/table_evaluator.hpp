@@ -65,6 +65,7 @@ class TableEvaluator final : public Evaluator {
   void evaluate(std::vector<Further> further);
   [[nodiscard]] bool waits_for_time(const Further& further) const;
   [[nodiscard]] const StudyTable::Cell& cell(const Further& further) const;
+  [[nodiscard]] bool is_rejected(std::int64_t mechanism) const;
   Answer answer(const Pending& ask);
 
   const StudyTable& table_;
@@ -73,6 +74,7 @@ class TableEvaluator final : public Evaluator {
   std::vector<Known> known_;  ///< by mechanism
   Trajectory trajectory_;
   std::int64_t evaluated_ = 0;
+  std::int64_t rejections_in_a_row_ = 0;  ///< asks, see Budget::rejections
   std::int64_t batches_ = 0;
   std::int64_t recycled_ = 0;
   double seconds_ = 0.0;  ///< of all evaluations; a trajectory's are those of answered asks

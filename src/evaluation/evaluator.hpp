@@ -5,15 +5,16 @@
 #include <vector>
 
 #include "genotype/search_space.hpp"
+#include "store/evaluation.hpp"
 
 namespace nas {
 
 /// The answer to one ask.
 struct Answer {
-  std::string candidate;          ///< canonical name
-  std::vector<double> fitness;    ///< objectives in order, in minimisation form, finite
-  bool usable = false;            ///< at least one replicate was
-  std::int64_t earlier_asks = 0;  ///< for the same candidate in this run
+  std::string candidate;           ///< canonical name
+  std::vector<double> fitness;     ///< objectives in order, in minimisation form, finite
+  Status status = Status::failed;  ///< of the candidate, see Judgement
+  std::int64_t earlier_asks = 0;   ///< for the same candidate in this run
 };
 
 /// Answers the asks of a search algorithm, within a budget.
@@ -25,7 +26,7 @@ class Evaluator {
   /// @throws StopRequested when a stop was asked for: what was finished by then is committed.
   virtual std::vector<Answer> ask(const std::vector<Genotype>& batch) = 0;
   [[nodiscard]] virtual std::int64_t num_asked() const = 0;
-  /// Evaluations that the asks have caused.
+  /// Evaluations that the asks have caused, those apart that a constraint rejected before training.
   [[nodiscard]] virtual std::int64_t num_evaluated() const = 0;
   [[nodiscard]] virtual std::int64_t num_batches() const = 0;
   /// What ended the search: "500 evaluations"; empty while the budget lasts.

@@ -33,6 +33,11 @@ std::string Budget::exceeded_by(std::int64_t asks_after, std::int64_t evaluation
   return {};
 }
 
+std::string Budget::rejected_too_often(std::int64_t rejections_in_a_row) const {
+  if (rejections == 0 || rejections_in_a_row < rejections) return {};
+  return std::to_string(rejections) + " candidates in a row rejected by constraints";
+}
+
 std::string Budget::used_up_by(double seconds) const {
   if (train_seconds <= 0.0 || seconds < train_seconds) return {};
   return human_duration(train_seconds) + " of training";

@@ -39,13 +39,22 @@ std::size_t num_arrays(std::size_t tasks, std::size_t workers, std::size_t width
 
 /// Where a search must end, whatever its algorithm would do; 0 = no such limit.
 struct Budget {
-  std::int64_t asks = 0;         ///< the last batch is cut
-  std::int64_t evaluations = 0;  ///< caused by asks; the last batch is cut
-  double train_seconds = 0.0;    ///< of training, summed; no further training begins
+  std::int64_t asks = 0;  ///< the last batch is cut
+  /// Caused by asks; the last batch is cut. Candidates that a constraint rejects before training
+  /// are free.
+  std::int64_t evaluations = 0;
+  double train_seconds = 0.0;  ///< of training, summed; no further training begins
+  /// Asks that constraints reject before training, counted from the last ask that trained
+  /// something: where hardly anything satisfies them, a search that trains too little to use up its
+  /// budget still ends.
+  std::int64_t rejections = 5000;
 
   /// @return the limit that so many asks and evaluations exceed, "93 evaluations"; empty: none.
   [[nodiscard]] std::string exceeded_by(std::int64_t asks_after,
                                         std::int64_t evaluations_after) const;
+  /// @return what ends a search of which so many asks were rejected since the last training: "5000
+  /// candidates in a row rejected by constraints"; empty if nothing does.
+  [[nodiscard]] std::string rejected_too_often(std::int64_t rejections_in_a_row) const;
   /// @return the time that is used up, "2 h 05 min of training"; empty if it is not.
   [[nodiscard]] std::string used_up_by(double seconds) const;
 };

@@ -35,14 +35,17 @@ std::string to_text(const Genotype& genotype) {
 struct RecordingEvaluator::State {
   std::shared_ptr<Measurement> measurement;
   Store& store;
-  Objectives objectives;
+  Judge judge;
   Options options;
 
   std::int64_t asked = 0;
   std::int64_t batches = 0;
   std::int64_t trained = 0;
+  std::int64_t rejected = 0;             ///< evaluations screened out
+  std::int64_t rejections_in_a_row = 0;  ///< asks so rejected since the last that trained something
   std::int64_t reused = 0;
-  std::map<std::string, Evaluation> known{};  ///< by id: everything this run has asked for
+  std::map<std::string, Evaluation> known{};     ///< by id: everything this run has asked for
+  std::map<std::string, Evaluation> screened{};  ///< by id: what may be trained next
   std::map<std::string, std::vector<std::string>> replicates{};  ///< ids by candidate
   std::map<std::string, std::int64_t> times_asked{};             ///< by candidate
   std::set<std::string> charged{};           ///< ids of evaluations that asks have caused
@@ -71,6 +74,7 @@ struct RecordingEvaluator::State {
                          .batch = batches,
                          .asked = asked,
                          .trained = trained,
+                         .rejected = rejected,
                          .reused = reused,
                          .evaluation = evaluation,
                          .last = last,
@@ -96,13 +100,15 @@ struct RecordingEvaluator::State {
   [[nodiscard]] Ask record(const Pending& ask, std::vector<double> fitness) const;
   void run_round(const std::vector<std::size_t>& round);
   std::size_t enter(const std::string& candidate);
+  const Evaluation& screen(const Task& task);
+  [[nodiscard]] bool is_rejected(const std::string& candidate);
   [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
   [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
                               std::int64_t earlier_asks) const;
   void recall_or_measure(std::vector<Task> tasks);
   void measure_all(const std::vector<Task>& tasks);
   void charge(const Evaluation& evaluation);
-  [[nodiscard]] std::vector<double> fitness(const std::vector<std::string>& ids) const;
+  [[nodiscard]] Judgement judged(const std::vector<std::string>& ids) const;
 };
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
@@ -113,21 +119,29 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
   shown.clear();
   std::int64_t newcomers = 0;
   for (const auto& genotype : batch) {
+    spent = options.budget.rejected_too_often(rejections_in_a_row);
+    if (!spent.empty()) break;
     const auto candidate = measurement->canonical(genotype);
     auto& ids = replicates[candidate];
-    const auto answering = answering_replicates(options.repeated, options.replicates,
-                                                static_cast<std::int64_t>(ids.size()));
-    if (answering.num_fresh() > 0) ++newcomers;
+    const auto num_known = static_cast<std::int64_t>(ids.size());
+    const bool untrained = is_rejected(candidate);
+    const auto answering =
+        untrained ? Replicates{.first = 0, .known = num_known, .end = 1}
+                  : answering_replicates(options.repeated, options.replicates, num_known);
+    const auto trainings = untrained ? 0 : answering.num_fresh();
+    if (trainings > 0) ++newcomers;
     // A race is to put every newcomer's first score to the test at least once.
     const auto kept = options.racing ? newcomers : 0;
-    spent = options.budget.exceeded_by(
-        asked + static_cast<std::int64_t>(pending.size()) + 1,
-        static_cast<std::int64_t>(charged.size()) + answering.num_fresh() + kept);
+    spent =
+        options.budget.exceeded_by(asked + static_cast<std::int64_t>(pending.size()) + 1,
+                                   static_cast<std::int64_t>(charged.size()) + trainings + kept);
     if (!spent.empty()) break;
+    if (untrained) ++rejections_in_a_row;
+    if (trainings > 0) rejections_in_a_row = 0;
     for (auto replicate = answering.known; replicate < answering.end; ++replicate) {
       auto task = make_task(*measurement, candidate, replicate);
       ids.push_back(task.id);
-      charged.insert(task.id);
+      if (!untrained) charged.insert(task.id);
       tasks.push_back(std::move(task));
     }
     const bool reuse = answering.num_fresh() == 0;
@@ -163,7 +177,7 @@ void RecordingEvaluator::State::preview() {
   std::vector<Ask> asks;
   for (const auto& ask : pending) {
     if (!shown.contains(ask.number) && is_answered(ask)) {
-      asks.push_back(record(ask, fitness(ask.ids)));
+      asks.push_back(record(ask, judged(ask.ids).fitness));
     }
   }
   if (asks.empty()) return;
@@ -212,6 +226,31 @@ Evaluation begun(const Task& task) {
 
 }  // namespace
 
+/// What is known of a task before it is measured; ok: it can be.
+const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
+  const auto found = screened.find(task.id);
+  if (found != screened.end()) return found->second;
+  auto evaluation = begun(task);
+  evaluation.status = Status::ok;
+  guarded(evaluation, [&] { measurement->screen(task, evaluation); });
+  return screened.emplace(task.id, std::move(evaluation)).first->second;
+}
+
+/// Whether constraints reject a candidate before it is trained. The first replicate tells, as it is
+/// recorded or else by screening it.
+bool RecordingEvaluator::State::is_rejected(const std::string& candidate) {
+  const auto asked_for = replicates.find(candidate);
+  const bool first = asked_for == replicates.end() || asked_for->second.empty();
+  // Under the identity that it has had since then: that of a later batch may differ.
+  const auto id = first ? make_task(*measurement, candidate, 0).id : asked_for->second.front();
+  for (const auto* evaluations : {&known, &screened}) {
+    const auto found = evaluations->find(id);
+    if (found != evaluations->end()) return is_screened_out(found->second);
+  }
+  if (const auto recorded = store.find(id)) return is_screened_out(*recorded);
+  return first && is_screened_out(screen(make_task(*measurement, candidate, 0)));
+}
+
 namespace {
 
 /// Listens to a measurement while it lives.
@@ -257,19 +296,26 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
     }
     preview();
   };
+  const auto screen_out = [&](const Evaluation& evaluation) {
+    if (measurement->expensive()) store.add({evaluation});
+    const std::lock_guard lock(progress_mutex);
+    known.emplace(evaluation.id, evaluation);
+    if (is_screened_out(evaluation)) ++rejected;
+    report(Progress::Kind::evaluation_screened_out, &evaluation);
+    preview();
+  };
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (stop_requested()) throw StopRequested();
-    auto& evaluation = evaluations[i] = begun(tasks[i]);
-    evaluation.status = Status::ok;
-    guarded(evaluation, [&] { measurement->screen(tasks[i], evaluation); });
+    auto& evaluation = evaluations[i] = screen(tasks[i]);
     if (evaluation.status == Status::ok) {
       evaluation.status = Status::failed;  // until measured
       order.push_back(i);
     } else {
-      finish(std::array{Assignment{tasks[i], evaluation}});
+      screen_out(evaluation);
     }
   }
+  screened.clear();
   std::vector<double> costs;
   for (const auto& task : tasks) costs.push_back(measurement->expected_cost(task.candidate));
   std::stable_sort(order.begin(), order.end(),
@@ -336,35 +382,34 @@ std::size_t RecordingEvaluator::State::enter(const std::string& candidate) {
   auto& racer = racers[found->second];
   const auto& ids = replicates.at(candidate);
   for (auto i = racer.replicates.size(); i < ids.size(); ++i) {
-    racer.replicates.push_back(is_usable(known.at(ids[i])) ? fitness({ids[i]}) : Point());
+    racer.replicates.push_back(judged({ids[i]}).measured);
   }
-  const auto present = answer(candidate, ids, 0);
-  racer.mean = present.usable ? present.fitness : Point();
+  const auto present = judged(ids);
+  racer.mean = is_usable(present.status) ? present.fitness : Point();
   return found->second;
 }
 
 Answer RecordingEvaluator::State::answer(const std::string& candidate,
                                          const std::vector<std::string>& ids,
                                          std::int64_t earlier_asks) const {
-  const bool usable = std::any_of(
-      ids.begin(), ids.end(), [this](const std::string& id) { return is_usable(known.at(id)); });
+  auto judgement = judged(ids);
   return {.candidate = candidate,
-          .fitness = fitness(ids),
-          .usable = usable,
+          .fitness = std::move(judgement.fitness),
+          .status = judgement.status,
           .earlier_asks = earlier_asks};
 }
 
-std::vector<double> RecordingEvaluator::State::fitness(const std::vector<std::string>& ids) const {
+Judgement RecordingEvaluator::State::judged(const std::vector<std::string>& ids) const {
   std::vector<const Evaluation*> evaluations;
   for (const auto& id : ids) evaluations.push_back(&known.at(id));
-  return objectives(evaluations);
+  return judge(evaluations);
 }
 
 RecordingEvaluator::RecordingEvaluator(std::shared_ptr<Measurement> measurement, Store& store,
-                                       Objectives objectives, Options options)
+                                       Judge judge, Options options)
     : state_(new State{.measurement = std::move(measurement),
                        .store = store,
-                       .objectives = std::move(objectives),
+                       .judge = std::move(judge),
                        .options = std::move(options)}) {}
 
 RecordingEvaluator::~RecordingEvaluator() = default;
@@ -415,7 +460,8 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
 std::vector<Evaluation> RecordingEvaluator::evaluate(const std::string& candidate) {
   std::vector<Task> tasks;
   const auto& options = state_->options;
-  const auto count = options.racing ? options.racing->replicates : options.replicates;
+  const auto most = options.racing ? options.racing->replicates : options.replicates;
+  const auto count = state_->is_rejected(candidate) ? 1 : most;
   for (std::int64_t replicate = 0; replicate < count; ++replicate) {
     tasks.push_back(make_task(*state_->measurement, candidate, replicate));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "evaluation/evaluator.hpp"
+#include "evaluation/judgement.hpp"
 #include "evaluation/measurement.hpp"
 #include "evaluation/policy.hpp"
 #include "evaluation/racing.hpp"
@@ -21,18 +22,21 @@ namespace nas {
 struct Progress {
   enum class Kind {
     batch_started,
+    evaluation_screened_out,  ///< rejected by a constraint, or failed, before it could start
     evaluation_started,
     evaluation_advanced,
-    evaluation_finished,
+    evaluation_finished,  ///< one that started
     batch_finished
   } kind;
   std::int64_t batch = 0;
-  std::int64_t asked = 0;    ///< asks so far, this batch included
-  std::int64_t trained = 0;  ///< evaluations measured by this process
-  std::int64_t reused = 0;   ///< asks answered by what was known, recorded runs included
-  const Evaluation* evaluation = nullptr;  ///< the one that started, advanced or finished
-  const Evaluation* last = nullptr;        ///< of the array that advanced; itself if it is alone
-  Advance advance{};                       ///< how far it is
+  std::int64_t asked = 0;     ///< asks so far, this batch included
+  std::int64_t trained = 0;   ///< evaluations measured by this process
+  std::int64_t rejected = 0;  ///< those that a constraint rejected before, of this process
+  std::int64_t reused = 0;    ///< asks answered by what was known, recorded runs included
+  /// The one that was screened out, started, advanced or finished.
+  const Evaluation* evaluation = nullptr;
+  const Evaluation* last = nullptr;  ///< of the array that advanced; itself if it is alone
+  Advance advance{};                 ///< how far it is
 };
 
 /// Answers asks for candidates: from the store where the answer is known, else by measuring on a
@@ -41,6 +45,9 @@ struct Progress {
 ///
 /// With racing, answers are means over all replicates so far, once a batch's race is decided. They
 /// stay what they are until the candidate is asked for again.
+///
+/// A candidate that a constraint rejects before training has one evaluation, the record of that,
+/// which answers whenever it is asked for; it is not charged to the budget.
 class RecordingEvaluator final : public Evaluator {
  public:
   struct Options {
@@ -54,18 +61,16 @@ class RecordingEvaluator final : public Evaluator {
     Budget budget{};
     std::function<void(const Progress&)> on_progress{};  ///< may be empty
   };
-  /// Fitness over the replicates of a candidate, some of them failed: objectives in order, in
-  /// minimisation form, finite.
-  using Objectives = std::function<std::vector<double>(std::span<const Evaluation* const>)>;
 
-  RecordingEvaluator(std::shared_ptr<Measurement> measurement, Store& store, Objectives objectives,
+  RecordingEvaluator(std::shared_ptr<Measurement> measurement, Store& store, Judge judge,
                      Options options);
   ~RecordingEvaluator() override;
 
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
 
   /// Evaluates a candidate outside the search (the baseline), all its replicates (with racing, the
-  /// most): stored, not recorded as an ask, not charged to the budget.
+  /// most; one if a constraint rejects it before training): stored, not recorded as an ask, not
+  /// charged to the budget.
   std::vector<Evaluation> evaluate(const std::string& candidate);
   /// The same for tasks of any kind that the measurement knows, no two of them equal.
   std::vector<Evaluation> evaluate(const std::vector<Task>& tasks);

@@ -74,7 +74,8 @@ std::vector<Setting> training_settings() {
       positive(number("checkpoint_minutes", 5.0, 0.0,
                       "minutes between the checkpoints from which a killed training continues")),
       integer("early_stop_after", 0, 0,
-              "first validation step at which a bad candidate may be stopped; 0 = never stop"),
+              "first validation step at which a bad candidate may be stopped; 0 = never stop. A "
+              "stopped one has the value of that step, marked, and is never the best"),
       positive(number("early_stop_factor", 2.0, 0.0,
                       "stop when the validation nll exceeds this multiple of the best one known at "
                       "that step")),
@@ -99,8 +100,11 @@ std::vector<Setting> evaluation_settings() {
       choice("repeated", "reuse", {"reuse", "retrain", "replicate"},
              "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
              "answer the mean over all replicates so far"),
-      integer("replicates", 1, 1,
-              "evaluations of a candidate, each with its own seeds; objectives are their mean"),
+      integer(
+          "replicates", 1, 1,
+          "evaluations of a candidate, each with its own seeds; objectives and constraints are "
+          "about their mean, and one that fails fails the candidate unless divergence_rate is an "
+          "objective or constrained"),
       integer("racing_replicates", 0, 0,
               "most evaluations of a candidate in the races that give further ones to those that "
               "may be the best; 0 = no racing"),
@@ -119,7 +123,10 @@ std::vector<Setting> evaluation_settings() {
 std::vector<Setting> budget_settings() {
   return {
       integer("asks", 0, 0, "candidates that the search may ask for, known ones too; 0 = no limit"),
-      integer("evaluations", 0, 0, "trainings that the search may cause; 0 = no limit"),
+      integer(
+          "evaluations", 0, 0,
+          "trainings that the search may cause; what constraints reject before training is free; "
+          "0 = no limit"),
       number("seconds", 0.0, 0.0,
              "wall-clock seconds of the run, over all processes that work on it; 0 = no limit"),
       number(

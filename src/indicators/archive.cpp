@@ -12,6 +12,16 @@ bool Archive::insert(const std::string& candidate, const Point& point) {
   }
   if (known->second == point) return false;
   known->second = point;
+  return rebuild_front();
+}
+
+bool Archive::erase(const std::string& candidate) {
+  if (points_.erase(candidate) == 0) return false;
+  std::erase(order_, candidate);
+  return rebuild_front();
+}
+
+bool Archive::rebuild_front() {
   const auto before = std::move(front_);
   front_.clear();
   for (const auto& name : order_) insert_new(name, points_.at(name));

@@ -17,6 +17,10 @@ class Archive {
   /// @return whether the front changed.
   bool insert(const std::string& candidate, const Point& point);
 
+  /// Takes a candidate out, if it is there. Cost: as for a point that is replaced.
+  /// @return whether the front changed.
+  bool erase(const std::string& candidate);
+
   [[nodiscard]] std::size_t size() const { return points_.size(); }
   /// Candidates of the front with their points, in the order in which they came.
   [[nodiscard]] const std::vector<std::pair<std::string, Point>>& front() const { return front_; }
@@ -24,6 +28,7 @@ class Archive {
   [[nodiscard]] Points front_points() const;
 
  private:
+  bool rebuild_front();
   bool insert_new(const std::string& candidate, const Point& point);
 
   std::map<std::string, Point> points_;

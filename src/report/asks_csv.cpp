@@ -20,7 +20,7 @@ std::string asks_csv(const RunSummary& run) {
                                  candidate, run.label(candidate)};
     row.insert(row.end(), record.genes.begin(), record.genes.end());
     row.push_back(std::to_string(ask.evaluations.size()));
-    row.emplace_back(to_string(record.evaluation->status));
+    row.emplace_back(to_string(record.status));
     for (const double value : record.fitness) {
       row.push_back(record.usable ? shortest(value) : std::string());
     }

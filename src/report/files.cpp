@@ -43,6 +43,10 @@ nlohmann::json standard_errors_json(const RunSummary& run, const RankedCandidate
   return json;
 }
 
+nlohmann::json step_json(const std::optional<std::int64_t>& step) {
+  return step ? nlohmann::json(*step) : nlohmann::json();
+}
+
 nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
   nlohmann::json ids = nlohmann::json::array();
   for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
@@ -56,6 +60,8 @@ nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& cand
           {"standard_errors", standard_errors_json(run, candidate)},
           {"on_front", candidate.on_front},
           {"n", candidate.n},
+          {"replicates", candidate.wanted},
+          {"stopped_at", step_json(candidate.stopped_at)},
           {"first_ask", candidate.first_ask},
           {"times_asked", candidate.times_asked},
           {"facts", facts},
@@ -73,6 +79,7 @@ nlohmann::json front_json(const RunSummary& run) {
                      {"values", values_json(run, candidate.values)},
                      {"standard_errors", standard_errors_json(run, candidate)},
                      {"n", candidate.n},
+                     {"stopped_at", step_json(candidate.stopped_at)},
                      {"evaluations", ids},
                      {"knee", run.knee == i}});
   }
@@ -85,8 +92,9 @@ nlohmann::json batches_json(const RunSummary& run) {
     batches.push_back({{"batch", batch.batch},
                        {"asked", batch.asked},
                        {"failures", batch.failures},
+                       {"rejected", batch.rejected},
                        {"best", finite(batch.best)},
-                       {"mean", batch.asked > batch.failures ? finite(batch.mean) : nullptr},
+                       {"mean", batch.usable() > 0 ? finite(batch.mean) : nullptr},
                        {"best_so_far", finite(batch.best_so_far)}});
   }
   return batches;
@@ -101,6 +109,17 @@ nlohmann::json failures_json(const RunSummary& run, const Effort& effort) {
                         {"evaluation", evaluation->id}});
   }
   return failures;
+}
+
+nlohmann::json rejected_json(const RunSummary& run) {
+  auto rejected = nlohmann::json::array();
+  for (const auto& one : run.rejected) {
+    rejected.push_back({{"mechanism", one.label},
+                        {"candidate", one.candidate},
+                        {"reason", one.reason},
+                        {"trained", one.trained}});
+  }
+  return rejected;
 }
 
 /// How the search came on: the hypervolume, or the best value of the only objective.
@@ -145,10 +164,13 @@ nlohmann::json results_json(const RunSummary& run) {
        {{"asked", run.asks.size()},
         {"evaluated", run.search.evaluations},
         {"reused", run.reused},
+        {"rejected", run.search.rejected},
+        {"stopped_early", run.search.stopped_early},
         {"failures", run.search.failures.size()}}},
       {"train_seconds", run.search.train_seconds},
       {"outside_the_search",
        {{"evaluated", run.outside.evaluations},
+        {"rejected", run.outside.rejected},
         {"failures", failures_json(run, run.outside)},
         {"train_seconds", run.outside.train_seconds}}},
       {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
@@ -157,6 +179,7 @@ nlohmann::json results_json(const RunSummary& run) {
       {"ranking", ranking},
       {"batches", batches_json(run)},
       {"failures", failures_json(run, run.search)},
+      {"rejected", rejected_json(run)},
       {"retest", run.retest},
       {"tuning", run.tuning},
       {"config", run.config},

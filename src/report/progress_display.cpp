@@ -45,10 +45,13 @@ void ProgressDisplay::update(const Progress& progress) {
   const std::lock_guard lock(mutex_);
   last_ = progress;
   trainings_.update(progress, options_.now());
-  if (progress.kind == Progress::Kind::evaluation_finished) finished(*progress.evaluation);
+  if (progress.kind == Progress::Kind::evaluation_finished ||
+      progress.kind == Progress::Kind::evaluation_screened_out) {
+    finished(*progress.evaluation);
+  }
   if (progress.kind == Progress::Kind::batch_finished) {
     answered_ = progress.asked;
-    settled_ = progress.trained + progress.reused;
+    settled_ = progress.trained + progress.rejected + progress.reused;
     if (!options_.terminal) {
       out_ << "generation " << progress.batch << " done: " << counts() << '\n' << std::flush;
     }
@@ -131,7 +134,8 @@ std::optional<std::string> ProgressDisplay::left() const {
   const auto pending =
       static_cast<double>(std::max<std::int64_t>(0, options_.expected_asks - last_->asked));
   const double in_batch = static_cast<double>(last_->asked - answered_) * replicates;
-  const auto settled = static_cast<double>(last_->trained + last_->reused - settled_);
+  const auto settled =
+      static_cast<double>(last_->trained + last_->rejected + last_->reused - settled_);
   const double waiting = std::max(0.0, in_batch - settled - static_cast<double>(trainings_.size()));
   const auto left =
       trainings_.left(pending * trained_share + waiting, options_.workers, options_.now());

@@ -115,7 +115,8 @@ std::vector<RecordedAsk> recorded_asks(const RunSummary& run) {
     record.ask = &ask;
     for (const auto& id : ask.evaluations) {
       const auto* evaluation = run.by_id.at(id);
-      if (trained.insert(id).second) seconds += measured_number(*evaluation, "train_seconds");
+      if (!is_screened_out(*evaluation) && trained.insert(id).second)
+        seconds += measured_number(*evaluation, "train_seconds");
       if (record.evaluation == nullptr ||
           (is_usable(*evaluation) && !is_usable(*record.evaluation))) {
         record.evaluation = evaluation;
@@ -125,7 +126,9 @@ std::vector<RecordedAsk> recorded_asks(const RunSummary& run) {
     for (std::size_t i = 0; i < ask.fitness.size(); ++i) {
       record.fitness.push_back(run.objectives.at(i).natural(ask.fitness[i]));
     }
-    record.usable = run.usable(ask);
+    record.status = run.status(ask);
+    record.reason = run.reason(ask);
+    record.usable = is_usable(record.status);
     record.trained = static_cast<std::int64_t>(trained.size());
     record.seconds = seconds;
     records.push_back(std::move(record));

@@ -16,8 +16,11 @@ struct RecordedAsk {
   const Evaluation* evaluation = nullptr;
   std::vector<std::string> genes;  ///< values as asked, one for each of recorded_genes()
   std::vector<double> fitness;     ///< as the algorithm saw it, each objective in its own sense
+  Status status = Status::failed;  ///< of the candidate, see Judgement
+  std::string reason;              ///< why it is not ok
   bool usable = false;             ///< whether the fitness was measured: else it is a penalty
-  std::int64_t trained = 0;        ///< evaluations that the asks up to this one have caused
+  std::int64_t trained = 0;        ///< evaluations that the asks up to this one have caused, those
+                                   ///< apart that constraints rejected before training
   double seconds = 0.0;            ///< of training, of these evaluations
 };
 

@@ -64,6 +64,7 @@ void RunningTrainings::update(const Progress& progress, double now) {
     case Progress::Kind::evaluation_advanced:
       advance(progress, now);
       break;
+    case Progress::Kind::evaluation_screened_out:
     case Progress::Kind::evaluation_finished:
       finish(*progress.evaluation, now);
       break;

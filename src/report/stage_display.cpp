@@ -19,7 +19,8 @@ StageDisplay::StageDisplay(std::ostream& out, Options options)
 void StageDisplay::update(const Progress& progress) {
   if (progress.evaluation == nullptr) return;
   trainings_.update(progress, options_.now());
-  const bool ended = progress.kind == Progress::Kind::evaluation_finished;
+  const bool ended = progress.kind == Progress::Kind::evaluation_finished ||
+                     progress.kind == Progress::Kind::evaluation_screened_out;
   if (!lines_) {
     if (ended)
       out_ << times(progress) << ": " << finished(*progress.evaluation) << '\n' << std::flush;
@@ -30,7 +31,7 @@ void StageDisplay::update(const Progress& progress) {
 }
 
 std::string StageDisplay::times(const Progress& progress) const {
-  const auto done = progress.trained + progress.reused;
+  const auto done = progress.trained + progress.rejected + progress.reused;
   auto text = options_.stage + " " + std::to_string(done) + "/" + std::to_string(options_.total) +
               ", " + human_duration(options_.now() - started_) + " elapsed";
   const auto waiting = std::max<std::int64_t>(0, options_.total - done - trainings_.size());

@@ -4,11 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <sstream>
 
+#include "core/error.hpp"
+#include "core/format.hpp"
 #include "indicators/archive.hpp"
 #include "search/belief.hpp"
 #include "search/search.hpp"
 #include "statistics/statistics.hpp"
+#include "store/replicates.hpp"
 
 namespace nas {
 
@@ -19,6 +23,11 @@ double measured_number(const Evaluation& evaluation, const char* name) {
 
 double ObjectiveRecord::scaled(double fitness) const {
   return (natural(fitness) - best) / (worst - best);
+}
+
+double ObjectiveRecord::penalty() const {
+  const auto minimised = [this](double value) { return maximise ? -value : value; };
+  return minimised(best) + ObjectiveSet::kFailure * (minimised(worst) - minimised(best));
 }
 
 std::string ObjectiveRecord::title() const {
@@ -33,10 +42,21 @@ const Evaluation* RankedCandidate::usable_evaluation() const {
   return found == evaluations.end() ? nullptr : *found;
 }
 
+std::string RankedCandidate::n_text() const {
+  return std::to_string(n) + (n < wanted ? "/" + std::to_string(wanted) : "");
+}
+
 void Effort::add(const Evaluation& evaluation) {
+  if (is_screened_out(evaluation)) {
+    ++rejected;
+    return;
+  }
   ++evaluations;
   train_seconds += measured_number(evaluation, "train_seconds");
-  if (!is_usable(evaluation)) failures.push_back(&evaluation);
+  if (evaluation.status == Status::stopped_early) ++stopped_early;
+  // Once, constraints on what training finds rejected single trainings.
+  const bool failed = !is_usable(evaluation) && evaluation.status != Status::rejected;
+  if (failed) failures.push_back(&evaluation);
 }
 
 namespace {
@@ -61,30 +81,30 @@ std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>
   return objectives;
 }
 
-/// The asks before the first that needs more than so many evaluations in all.
-std::vector<Ask> asks_within(std::vector<Ask> asks, std::int64_t trainings) {
-  std::set<std::string> trained;
-  const auto beyond = std::find_if(asks.begin(), asks.end(), [&](const Ask& ask) {
-    trained.insert(ask.evaluations.begin(), ask.evaluations.end());
-    return std::ssize(trained) > trainings;
-  });
-  asks.erase(beyond, asks.end());
-  return asks;
-}
-
 }  // namespace
 
 RunSummary::RunSummary(const Store& store, std::int64_t trainings)
-    : asks(asks_within(store.asks(), trainings)),
-      evaluations(store.evaluations()),
-      indicators(store.indicators()) {
+    : asks(store.asks()), evaluations(store.evaluations()), indicators(store.indicators()) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
+  keep_asks_within(trainings);
   digest_asks();
   digest_efforts();
   digest_batches();
   find_front();
   find_baseline(store.meta("baseline"));
+}
+
+/// Takes out the asks from the first on that needs more than so many evaluations in all.
+void RunSummary::keep_asks_within(std::int64_t trainings) {
+  std::set<std::string> trained;
+  const auto beyond = std::find_if(asks.begin(), asks.end(), [&](const Ask& ask) {
+    for (const auto* evaluation : evaluations_of(ask)) {
+      if (!is_screened_out(*evaluation)) trained.insert(evaluation->id);
+    }
+    return std::ssize(trained) > trainings;
+  });
+  asks.erase(beyond, asks.end());
 }
 
 void RunSummary::read_meta(const Store& store) {
@@ -93,6 +113,9 @@ void RunSummary::read_meta(const Store& store) {
   schema = store.meta("schema").value_or(nlohmann::json());
   sessions = store.sessions();
   labels_ = store.meta("labels").value_or(nlohmann::json::object());
+  if (const auto found = config.find("constraints"); found != config.end() && found->is_array()) {
+    constraints_ = found->get<std::vector<std::string>>();
+  }
   objectives = read_objectives(store.meta("objectives"));
   const auto ended = store.meta("ended_by").value_or(nlohmann::json());
   if (ended.is_string()) ended_by = ended.get<std::string>();
@@ -115,12 +138,98 @@ const std::string& RunSummary::candidate(const Ask& ask) const {
   return by_id.at(ask.evaluations.at(0))->candidate;
 }
 
-bool RunSummary::usable(const Ask& ask) const {
-  return ask.fitness.size() == objectives.size() &&
-         std::all_of(ask.fitness.begin(), ask.fitness.end(),
-                     [](double value) { return std::isfinite(value); }) &&
-         std::any_of(ask.evaluations.begin(), ask.evaluations.end(),
-                     [this](const auto& id) { return is_usable(*by_id.at(id)); });
+std::vector<const Evaluation*> RunSummary::evaluations_of(const Ask& ask) const {
+  std::vector<const Evaluation*> answering;
+  for (const auto& id : ask.evaluations) answering.push_back(by_id.at(id));
+  return answering;
+}
+
+Status RunSummary::status(const Ask& ask) const {
+  const auto answering = evaluations_of(ask);
+  const auto worst = worst_of(answering).status;
+  const bool measured = ask.fitness.size() == objectives.size() &&
+                        std::all_of(ask.fitness.begin(), ask.fitness.end(),
+                                    [](double value) { return std::isfinite(value); }) &&
+                        std::any_of(answering.begin(), answering.end(),
+                                    [](const auto* evaluation) { return is_usable(*evaluation); });
+  if (!measured) return is_usable(worst) ? Status::failed : worst;
+  const bool penalised = std::equal(objectives.begin(), objectives.end(), ask.fitness.begin(),
+                                    [](const auto& objective, double value) {
+                                      constexpr double kRounding = 1e-12;
+                                      return std::abs(value - objective.penalty()) <=
+                                             kRounding * std::abs(objective.penalty());
+                                    });
+  if (penalised && !is_usable(worst)) return worst;
+  if (penalised && !constraints_.empty()) return Status::rejected;
+  return any_stopped(answering) ? Status::stopped_early : Status::ok;
+}
+
+std::string RunSummary::reason(const Ask& ask) const {
+  const auto answering = evaluations_of(ask);
+  switch (status(ask)) {
+    case Status::ok:
+      return {};
+    case Status::stopped_early:
+      return stops_text(answering);
+    case Status::rejected:
+      if (is_usable(worst_of(answering))) return broken_constraint(ask);
+      [[fallthrough]];
+    default:
+      return failures_text(answering);
+  }
+}
+
+namespace {
+
+/// What a constraint's text consists of: "flops <= 4e+06".
+struct ConstraintText {
+  std::string name, comparison;
+  double bound = 0.0;
+
+  explicit ConstraintText(const std::string& text) {
+    std::istringstream words(text);
+    words >> name >> comparison >> bound;
+  }
+  [[nodiscard]] bool broken_by(double value) const {
+    return comparison == "<=" ? value > bound : value < bound;
+  }
+};
+
+/// A quantity of one evaluation, as far as it is recorded.
+std::optional<double> recorded_number(const Evaluation& evaluation, const std::string& name) {
+  const auto measured = evaluation.measured.find(name);
+  const bool is_measured = measured != evaluation.measured.end();
+  // First, since an objective may have been given the name of another quantity.
+  if (is_measured && measured->is_object() && measured->contains("value") &&
+      measured->at("value").is_number()) {
+    return measured->at("value").get<double>();
+  }
+  if (const auto found = evaluation.values.find(name); found != evaluation.values.end()) {
+    return found->second;
+  }
+  if (is_measured && measured->is_number()) return measured->get<double>();
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// Which constraint the means over an ask's replicates break, as far as they are recorded.
+std::string RunSummary::broken_constraint(const Ask& ask) const {
+  for (const auto& text : constraints_) {
+    const ConstraintText constraint(text);
+    std::vector<double> values;
+    for (const auto* evaluation : evaluations_of(ask)) {
+      if (const auto value = recorded_number(*evaluation, constraint.name))
+        values.push_back(*value);
+    }
+    if (values.size() != ask.evaluations.size()) continue;
+    const double mean = estimate(values).mean;
+    if (!constraint.broken_by(mean)) continue;
+    return constraint.name + " = " + value_text(mean) + ", must be " + constraint.comparison + " " +
+           shortest(constraint.bound) +
+           (values.size() > 1 ? " (over " + std::to_string(values.size()) + " replicates)" : "");
+  }
+  return "breaks one of the constraints " + join(constraints_);
 }
 
 std::vector<double> RunSummary::natural(const std::vector<double>& fitness) const {
@@ -132,10 +241,14 @@ std::vector<double> RunSummary::natural(const std::vector<double>& fitness) cons
 }
 
 void RunSummary::digest_asks() {
-  const auto section = config.find("evaluation");
-  const bool mean = section != config.end() && section->value("repeated", "") == "retrain";
+  const auto section = config.value("evaluation", nlohmann::json::object());
+  const bool mean = section.value("repeated", "") == "retrain";
+  struct Beliefs {
+    Belief whole, stopped;
+    const Ask* last = nullptr;
+  };
   std::map<std::string, RankedCandidate> candidates;
-  std::map<std::string, Belief> beliefs;  // by candidate
+  std::map<std::string, Beliefs> beliefs;  // by candidate
   std::set<std::string> seen;
   for (const auto& ask : asks) {
     auto& candidate = candidates[this->candidate(ask)];
@@ -147,16 +260,41 @@ void RunSummary::digest_asks() {
       candidate.evaluations.push_back(by_id.at(id));
       candidate.n += is_usable(*by_id.at(id)) ? 1 : 0;
     }
-    if (!usable(ask)) continue;
+    auto& believed = beliefs[this->candidate(ask)];
+    if (!mean) believed = {};  // the latest answer is the mean over all that is known
+    believed.last = &ask;
+    const auto status = this->status(ask);
+    if (!is_usable(status)) continue;
     if (ask.evaluations.size() == 1) answered_alone_[ask.evaluations[0]] = &ask;
-    auto& belief = beliefs[this->candidate(ask)];
-    belief.add(ask.fitness, mean);
-    candidate.fitness = belief.point;
+    (status == Status::ok ? believed.whole : believed.stopped).add(ask.fitness, mean);
   }
   for (auto& [name, candidate] : candidates) {
+    const auto& [whole, stopped, last] = beliefs.at(name);
     candidate.candidate = name;
+    candidate.fitness = whole.answers > 0 ? whole.point : stopped.point;
+    if (whole.answers == 0) note_stop(candidate);
     complete(candidate);
-    if (!candidate.fitness.empty()) ranking.push_back(std::move(candidate));
+    if (!candidate.fitness.empty()) {
+      ranking.push_back(std::move(candidate));
+    } else if (status(*last) == Status::rejected) {
+      rejected.push_back({.candidate = name,
+                          .label = candidate.label,
+                          .reason = reason(*last),
+                          .trained = !is_screened_out(*candidate.evaluations.front())});
+    }
+  }
+  const auto first_ask = [&candidates](const RejectedCandidate& one) {
+    return candidates.at(one.candidate).first_ask;
+  };
+  std::sort(rejected.begin(), rejected.end(),
+            [&first_ask](const auto& a, const auto& b) { return first_ask(a) < first_ask(b); });
+}
+
+void RunSummary::note_stop(RankedCandidate& candidate) const {
+  for (const auto* evaluation : candidate.evaluations) {
+    if (evaluation->status != Status::stopped_early || evaluation->curve.empty()) continue;
+    const auto step = evaluation->curve.back().step;
+    candidate.stopped_at = std::min(candidate.stopped_at.value_or(step), step);
   }
 }
 
@@ -171,6 +309,9 @@ void RunSummary::digest_efforts() {
 /// Fills in what follows from a candidate's name, fitness and evaluations.
 void RunSummary::complete(RankedCandidate& candidate) const {
   candidate.label = label(candidate.candidate);
+  const auto section = config.value("evaluation", nlohmann::json::object());
+  candidate.wanted = std::max<std::int64_t>(section.value("replicates", std::int64_t{1}),
+                                            std::ssize(candidate.evaluations));
   candidate.values = natural(candidate.fitness);
   for (std::size_t i = 0; i < candidate.values.size(); ++i) {
     candidate.standard_errors.push_back(standard_error(candidate, i));
@@ -204,27 +345,36 @@ void RunSummary::digest_batches() {
     }
     auto& batch = batches.back();
     ++batch.asked;
-    if (!usable(ask)) {
-      ++batch.failures;
+    const auto status = this->status(ask);
+    if (!is_usable(status)) {
+      ++(status == Status::rejected ? batch.rejected : batch.failures);
       continue;
     }
     const double value = first.natural(ask.fitness.front());
+    batch.mean += (value - batch.mean) / static_cast<double>(batch.usable());
+    if (status == Status::stopped_early) continue;
     batch.best = better(batch.best, value);
     batch.best_so_far = better(batch.best_so_far, value);
-    batch.mean += (value - batch.mean) / static_cast<double>(batch.asked - batch.failures);
   }
 }
 
 void RunSummary::find_front() {
   std::stable_sort(ranking.begin(), ranking.end(),
                    [](const auto& a, const auto& b) { return a.first_ask < b.first_ask; });
+  const bool any_whole = std::any_of(ranking.begin(), ranking.end(),
+                                     [](const auto& candidate) { return !candidate.stopped_at; });
   Archive archive;  // in the order of the asks, as the search's own
-  for (const auto& candidate : ranking) archive.insert(candidate.candidate, candidate.fitness);
+  for (const auto& candidate : ranking) {
+    if (any_whole && candidate.stopped_at) continue;
+    archive.insert(candidate.candidate, candidate.fitness);
+  }
   std::set<std::string> members;
   for (const auto& [name, point] : archive.front()) members.insert(name);
   for (auto& candidate : ranking) candidate.on_front = members.contains(candidate.candidate);
   std::stable_sort(ranking.begin(), ranking.end(), [](const auto& a, const auto& b) {
-    return a.on_front != b.on_front ? a.on_front : a.fitness.front() < b.fitness.front();
+    if (a.on_front != b.on_front) return a.on_front;
+    if (a.stopped_at.has_value() != b.stopped_at.has_value()) return !a.stopped_at;
+    return a.fitness.front() < b.fitness.front();
   });
   Points points;
   for (std::size_t i = 0; i < ranking.size() && ranking[i].on_front; ++i) {
@@ -261,18 +411,7 @@ void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
 }
 
 std::optional<double> RunSummary::value(const Evaluation& evaluation, std::size_t objective) const {
-  const auto& name = objectives.at(objective).name;
-  const auto measured = evaluation.measured.find(name);
-  const bool is_measured = measured != evaluation.measured.end();
-  // First, since an objective may have been given the name of another quantity.
-  if (is_measured && measured->is_object() && measured->contains("value") &&
-      measured->at("value").is_number()) {
-    return measured->at("value").get<double>();
-  }
-  if (const auto found = evaluation.values.find(name); found != evaluation.values.end()) {
-    return found->second;
-  }
-  if (is_measured && measured->is_number()) return measured->get<double>();
+  if (auto found = recorded_number(evaluation, objectives.at(objective).name)) return found;
   if (const auto found = answered_alone_.find(evaluation.id); found != answered_alone_.end()) {
     return objectives[objective].natural(found->second->fitness[objective]);
   }

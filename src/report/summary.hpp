@@ -26,6 +26,8 @@ struct ObjectiveRecord {
   /// From the minimisation form to the objective's own sense, and back.
   [[nodiscard]] double natural(double fitness) const { return maximise ? -fitness : fitness; }
   [[nodiscard]] double scaled(double fitness) const;  ///< 0 = best, 1 = worst
+  /// What a candidate without a usable answer has, in minimisation form.
+  [[nodiscard]] double penalty() const;
   /// Name, unit, and "max" where it is maximised: "latency (ms)", "accuracy (max)".
   [[nodiscard]] std::string title() const;
 };
@@ -39,14 +41,28 @@ struct RankedCandidate {
   /// Of each value, a mean over n trainings: s / sqrt(n). Nothing for n = 1, and where the value is
   /// no mean.
   std::vector<std::optional<double>> standard_errors;
-  bool on_front = false;        ///< not dominated by another candidate of the search
-  std::int64_t n = 0;           ///< usable evaluations
+  bool on_front = false;    ///< not dominated by another candidate that is ok
+  std::int64_t n = 0;       ///< evaluations used: the usable ones
+  std::int64_t wanted = 0;  ///< evaluations that it should have: n is less where some failed
+  /// Where a replicate was stopped early, the first step at which one was; the values are then
+  /// means over trainings that may differ in steps.
+  std::optional<std::int64_t> stopped_at;
   std::int64_t first_ask = -1;  ///< ask at which it first came; -1: outside the search
   std::int64_t times_asked = 0;
   std::vector<const Evaluation*> evaluations;  ///< of RunSummary::evaluations
 
   /// The first usable one, or nullptr.
   [[nodiscard]] const Evaluation* usable_evaluation() const;
+  /// "3", and "2/3" where fewer are used than it should have.
+  [[nodiscard]] std::string n_text() const;
+};
+
+/// A candidate that broke a constraint.
+struct RejectedCandidate {
+  std::string candidate;
+  std::string label;
+  std::string reason;
+  bool trained = false;  ///< whether what its trainings found broke it
 };
 
 /// A batch of asks: a generation, for generational algorithms. Values are those of the first
@@ -55,14 +71,19 @@ struct BatchSummary {
   std::int64_t batch = 0;
   std::int64_t asked = 0;
   std::int64_t failures = 0;
-  double best = 0.0;  ///< of this batch; infinite if all failed
-  double mean = 0.0;  ///< over its usable asks
+  std::int64_t rejected = 0;  ///< asks for candidates that break a constraint
+  double best = 0.0;          ///< of those of this batch that are ok; infinite if there are none
+  double mean = 0.0;          ///< over its usable asks
   double best_so_far = 0.0;
+
+  [[nodiscard]] std::int64_t usable() const { return asked - failures - rejected; }
 };
 
-/// What evaluations cost, and which of them failed.
+/// What evaluations cost, and what became of them.
 struct Effort {
-  std::int64_t evaluations = 0;
+  std::int64_t evaluations = 0;  ///< those apart that were rejected before training
+  std::int64_t rejected = 0;     ///< by constraints, before training
+  std::int64_t stopped_early = 0;
   std::vector<const Evaluation*> failures;  ///< of RunSummary::evaluations
   double train_seconds = 0.0;
 
@@ -92,13 +113,15 @@ struct RunSummary {
   std::vector<Indicator> indicators;
   std::map<std::string, const Evaluation*> by_id;
   /// Usable candidates that the search asked for. One objective: the best first. Several: the
-  /// front, then the others, both by the first objective.
+  /// front, then the others, both by the first objective. Those that were stopped early come last,
+  /// and are neither best nor on the front as long as another one is ok.
   ///
   /// A candidate's fitness is what the search believes of it, see Belief.
   std::vector<RankedCandidate> ranking;
   std::vector<std::size_t> front;           ///< the non-dominated ones in ranking
   std::optional<std::size_t> knee;          ///< in ranking; where a front has three or more
   std::optional<RankedCandidate> baseline;  ///< if it has a usable evaluation
+  std::vector<RejectedCandidate> rejected;  ///< in order of their first ask
   std::vector<BatchSummary> batches;
   Effort search;            ///< evaluations that asks caused
   Effort outside;           ///< the others: of the baseline, its tuning and the re-test
@@ -109,8 +132,13 @@ struct RunSummary {
   [[nodiscard]] bool answered_by_means() const;
   [[nodiscard]] bool several() const { return objectives.size() > 1; }
   [[nodiscard]] const std::string& candidate(const Ask& ask) const;
-  /// Whether one of its evaluations has a measured quality.
-  [[nodiscard]] bool usable(const Ask& ask) const;
+  /// What answered it, see Judgement: the record says by its fitness, a penalty, that the candidate
+  /// failed or broke a constraint. Old runs failed a candidate only where all its replicates had
+  /// failed: theirs are read as they are.
+  [[nodiscard]] Status status(const Ask& ask) const;
+  /// Why that is not ok; empty if it is.
+  [[nodiscard]] std::string reason(const Ask& ask) const;
+  [[nodiscard]] bool usable(const Ask& ask) const { return is_usable(status(ask)); }
   /// An objective's value in one evaluation, in its own sense, as far as it is recorded.
   [[nodiscard]] std::optional<double> value(const Evaluation& evaluation,
                                             std::size_t objective) const;
@@ -119,6 +147,10 @@ struct RunSummary {
 
  private:
   void read_meta(const Store& store);
+  void keep_asks_within(std::int64_t trainings);
+  [[nodiscard]] std::vector<const Evaluation*> evaluations_of(const Ask& ask) const;
+  [[nodiscard]] std::string broken_constraint(const Ask& ask) const;
+  void note_stop(RankedCandidate& candidate) const;
   void digest_asks();
   void digest_efforts();
   void digest_batches();
@@ -130,6 +162,7 @@ struct RunSummary {
   void complete(RankedCandidate& candidate) const;
 
   nlohmann::json labels_;
+  std::vector<std::string> constraints_;              ///< "flops <= 4e+06"
   std::map<std::string, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one
 };
 

@@ -74,7 +74,9 @@ void draw_points(Canvas& canvas, const RunSummary& run, const Axis& x, const Axi
     const double cx = x(static_cast<double>(ask.number + 1));
     const auto name = run.label(run.candidate(ask));
     if (!run.usable(ask)) {
-      canvas.mark(cx, kFrame.top, "\u00d7", kBaselineColour, name + ": failed");
+      const bool rejected = run.status(ask) == Status::rejected;
+      canvas.mark(cx, kFrame.top, "\u00d7", kBaselineColour,
+                  name + (rejected ? ": rejected by constraints" : ": failed"));
       continue;
     }
     const double value = objective.natural(ask.fitness.front());
@@ -193,7 +195,11 @@ std::string progress_svg(const RunSummary& run) {
   canvas.title(run.config.value("name", "search"),
                std::to_string(run.asks.size()) + " candidates" +
                    (corpus.empty() ? "" : " on " + corpus) + ", " +
-                   std::to_string(run.search.failures.size()) + " failed" + trainings_text(run));
+                   std::to_string(run.search.failures.size()) + " failed" +
+                   (run.rejected.empty()
+                        ? ""
+                        : ", " + std::to_string(run.rejected.size()) + " rejected by constraints") +
+                   trainings_text(run));
   if (run.ranking.empty()) {
     canvas.text(kWidth / 2, kHeight / 2, kNothing, "middle", kInk);
   } else if (!run.several()) {

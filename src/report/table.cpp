@@ -57,8 +57,13 @@ void add_objective(std::vector<Column>& columns, const Rows& rows, const RunSumm
 }
 
 Column replicates_column(const Rows& rows) {
-  return column(rows, "n",
-                [](const RankedCandidate& candidate) { return std::to_string(candidate.n); });
+  return column(rows, "n", [](const RankedCandidate& candidate) { return candidate.n_text(); });
+}
+
+/// "stopped at step 20" beside those that were stopped early.
+std::string stop_mark(const RankedCandidate& candidate) {
+  return candidate.stopped_at ? "stopped at step " + std::to_string(*candidate.stopped_at)
+                              : std::string();
 }
 
 Column ask_column(const Rows& rows) {
@@ -70,6 +75,7 @@ Column ask_column(const Rows& rows) {
 Column baseline_column(const Rows& rows, const RunSummary& run) {
   return column(rows, "to baseline", [&run](const RankedCandidate& candidate) -> std::string {
     if (!run.baseline || run.baseline->candidate == candidate.candidate) return {};
+    if (candidate.stopped_at) return {};  // its value is that of an earlier step
     const double before = run.baseline->values.front();
     const double percent = 100.0 * (candidate.values.front() - before) / std::abs(before);
     if (!std::isfinite(percent)) return {};
@@ -134,6 +140,8 @@ std::string best_table(const RunSummary& run) {
   if (key != "flops") columns.push_back(number_column(rows, "FLOPs", "flops"));
   columns.push_back(seconds_column(rows));
   columns.push_back(ask_column(rows));
+  columns.push_back(column(rows, "", stop_mark));
+  columns.back().left = true;
   return aligned(std::move(columns));
 }
 
@@ -159,7 +167,7 @@ std::string front_table(const RunSummary& run) {
   Column marks{.header = "", .left = true};
   for (const auto i : shown) {
     rows.emplace_back(std::to_string(i + 1), &run.ranking[i]);
-    marks.cells.emplace_back(run.knee == i ? "knee" : "");
+    marks.cells.push_back(run.knee == i ? "knee" : stop_mark(run.ranking[i]));
   }
   if (run.baseline) {
     rows.emplace_back("baseline", &*run.baseline);
@@ -246,9 +254,34 @@ std::string failures_text(const std::vector<const Evaluation*>& failures) {
   return text;
 }
 
-/// "1 failures; 10 s of training"
+/// The candidates that constraints rejected, by when they did.
+std::string rejections_text(const std::vector<RejectedCandidate>& rejected) {
+  std::string text;
+  for (const bool trained : {false, true}) {
+    const auto is_so = [trained](const auto& one) { return one.trained == trained; };
+    const auto count = std::count_if(rejected.begin(), rejected.end(), is_so);
+    if (count == 0) continue;
+    text += "  " + std::to_string(count) + (trained ? " after" : " before") +
+            " training, e.g.: " + std::find_if(rejected.begin(), rejected.end(), is_so)->reason +
+            "\n";
+  }
+  return text;
+}
+
+/// "4 evaluated, 3 rejected by constraints"
+std::string evaluated_text(const Effort& effort) {
+  auto text = std::to_string(effort.evaluations) + " evaluated";
+  if (effort.rejected > 0)
+    text += ", " + std::to_string(effort.rejected) + " rejected by constraints";
+  return text;
+}
+
+/// "1 failures, 2 stopped early; 10 s of training"
 std::string effort_text(const Effort& effort) {
   auto text = std::to_string(effort.failures.size()) + " failures";
+  if (effort.stopped_early > 0) {
+    text += ", " + std::to_string(effort.stopped_early) + " stopped early";
+  }
   const bool trained = effort.train_seconds > 0.0;
   if (trained) text += "; " + human_duration(effort.train_seconds) + " of training";
   return text;
@@ -256,12 +289,12 @@ std::string effort_text(const Effort& effort) {
 
 /// What was evaluated for the search's sake, but not by it.
 std::string outside_text(const RunSummary& run) {
-  if (run.outside.evaluations == 0) return {};
+  if (run.outside.evaluations + run.outside.rejected == 0) return {};
   std::string stages = "baseline";
   if (!run.tuning.is_null()) stages += ", tuning";
   if (!run.retest.is_null()) stages += ", re-test";
-  return "outside the search (" + stages + "): " + std::to_string(run.outside.evaluations) +
-         " evaluated, " + effort_text(run.outside) + "\n";
+  return "outside the search (" + stages + "): " + evaluated_text(run.outside) + ", " +
+         effort_text(run.outside) + "\n";
 }
 
 /// What the numbers of trainings can and cannot say.
@@ -284,6 +317,17 @@ std::string replicates_text(const RunSummary& run) {
         "between seeds mean\n"
         "nothing, and the best of many single trainings looks better than it is.\n";
   }
+  if (std::any_of(run.ranking.begin(), run.ranking.end(),
+                  [](const auto& candidate) { return candidate.n < candidate.wanted; })) {
+    text += "\nn = 2/3: of 3 trainings 2 are used, since the others failed.\n";
+  }
+  if (std::any_of(run.ranking.begin(), run.ranking.end(),
+                  [](const auto& candidate) { return candidate.stopped_at.has_value(); })) {
+    text +=
+        "\nStopped early: the value is that of the step at which the training was stopped, which "
+        "compares with no\n"
+        "other and is never the best; of several trainings, their mean.\n";
+  }
   return text;
 }
 
@@ -291,13 +335,16 @@ std::string replicates_text(const RunSummary& run) {
 
 std::string closing_table(const RunSummary& run) {
   std::ostringstream text;
-  text << run.asks.size() << " candidates asked for, " << run.search.evaluations << " evaluated, "
+  text << run.asks.size() << " candidates asked for, " << evaluated_text(run.search) << ", "
        << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
   text << outside_text(run);
   if (!run.ended_by.empty()) text << "ended by: " << run.ended_by << '\n';
   text << '\n' << (run.several() ? front_table(run) : best_table(run));
   if (run.several()) text << hypervolume_text(run);
   text << canary_text(run);
+  if (!run.rejected.empty()) {
+    text << "\nrejected by constraints\n" << rejections_text(run.rejected);
+  }
   if (!run.search.failures.empty()) text << "\nfailures\n" << failures_text(run.search.failures);
   if (!run.outside.failures.empty()) {
     text << "\nfailures outside the search\n" << failures_text(run.outside.failures);

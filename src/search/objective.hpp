@@ -53,6 +53,8 @@ struct Objective {
   /// were asked for. Empty: the mean over the usable ones.
   std::function<double(Evaluations)> across{};
   std::int64_t min_replicates = 1;
+  /// Whether it judges failed replicates, so that these do not fail the candidate.
+  bool judges_failures = false;
 
   /// What to expect, from the problem's facts (Problem::facts). Empty or nothing: an analytic
   /// objective is computed for the whole space, another one is expected between 0 and twice the

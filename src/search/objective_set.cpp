@@ -55,28 +55,11 @@ std::string Constraint::text() const {
   return quantity.name + (at_most ? " <= " : " >= ") + shortest(bound);
 }
 
-std::string Constraint::violation(const Evaluation& evaluation) const {
-  const double value = quantity.value(evaluation);
+std::string Constraint::violation(double value) const {
   if (at_most ? value <= bound : value >= bound) return {};
-  return quantity.name + " = " + shortest(value) + ", must be " + (at_most ? "<= " : ">= ") +
+  return quantity.name + " = " + value_text(value) + ", must be " + (at_most ? "<= " : ">= ") +
          shortest(bound);
 }
-
-namespace {
-
-void reject_violations(const std::vector<Constraint>& constraints, bool trained,
-                       Evaluation& evaluation) {
-  for (const auto& constraint : constraints) {
-    if (constraint.quantity.needs_training() != trained) continue;
-    if (auto why = constraint.violation(evaluation); !why.empty()) {
-      evaluation.status = Status::rejected;
-      evaluation.reason = std::move(why);
-      return;
-    }
-  }
-}
-
-}  // namespace
 
 void ObjectiveSet::screen(const Subject& subject, const nlohmann::json& known,
                           Evaluation& evaluation) const {
@@ -95,8 +78,12 @@ void ObjectiveSet::screen(const Subject& subject, const nlohmann::json& known,
     for (const auto& constraint : constraints) {
       if (!now(constraint.quantity)) continue;
       compute(constraint.quantity);
-      reject_violations({constraint}, false, evaluation);
-      if (evaluation.status == Status::rejected) return;
+      if (constraint.quantity.needs_training()) continue;
+      if (auto why = constraint.violation(constraint.quantity.value(evaluation)); !why.empty()) {
+        evaluation.status = Status::rejected;
+        evaluation.reason = std::move(why);
+        return;
+      }
     }
     for (const auto& objective : objectives) {
       if (now(objective)) compute(objective);
@@ -104,15 +91,37 @@ void ObjectiveSet::screen(const Subject& subject, const nlohmann::json& known,
   }
 }
 
-void ObjectiveSet::check_trained(Evaluation& evaluation) const {
-  if (is_usable(evaluation)) reject_violations(constraints, true, evaluation);
-  for (const auto& objective : objectives) {
-    const bool recorded =
-        objective.name == objective.key && evaluation.values.contains(objective.name);
-    if (!objective.objective.trained || recorded || !is_usable(evaluation)) continue;
-    evaluation.measured.emplace(objective.name,
-                                nlohmann::json{{"value", objective.value(evaluation)}});
+std::string ObjectiveSet::violation_by_formula(const Subject& subject) const {
+  for (const auto& constraint : constraints) {
+    const auto& formula = constraint.quantity.objective.analytic;
+    if (!formula) continue;
+    if (auto why = constraint.violation(formula(subject)); !why.empty()) return why;
   }
+  return {};
+}
+
+std::string ObjectiveSet::violation_by_training(Objective::Evaluations evaluations) const {
+  const auto n = static_cast<std::int64_t>(evaluations.size());
+  for (const auto& constraint : constraints) {
+    const auto& quantity = constraint.quantity;
+    if (!quantity.needs_training() || n < quantity.objective.min_replicates) continue;
+    const auto why = constraint.violation(quantity.value(evaluations));
+    if (!why.empty()) return n > 1 ? why + " (over " + std::to_string(n) + " replicates)" : why;
+  }
+  return {};
+}
+
+void ObjectiveSet::record_trained(Evaluation& evaluation) const {
+  if (!is_usable(evaluation)) return;
+  const auto record = [&evaluation](const ChosenObjective& quantity) {
+    const bool recorded =
+        quantity.name == quantity.key && evaluation.values.contains(quantity.name);
+    if (!quantity.objective.trained || recorded) return;
+    evaluation.measured.emplace(quantity.name,
+                                nlohmann::json{{"value", quantity.value(evaluation)}});
+  };
+  for (const auto& objective : objectives) record(objective);
+  for (const auto& constraint : constraints) record(constraint.quantity);
 }
 
 std::vector<double> ObjectiveSet::failure() const {
@@ -125,17 +134,46 @@ std::vector<double> ObjectiveSet::failure() const {
   return values;
 }
 
-std::vector<double> ObjectiveSet::fitness(Objective::Evaluations evaluations) const {
+bool ObjectiveSet::judges_failures() const {
+  return std::any_of(objectives.begin(), objectives.end(),
+                     [](const auto& one) { return one.objective.judges_failures; }) ||
+         std::any_of(constraints.begin(), constraints.end(),
+                     [](const auto& one) { return one.quantity.objective.judges_failures; });
+}
+
+std::vector<double> ObjectiveSet::measured_values(Objective::Evaluations evaluations) const {
   auto values = failure();
-  if (std::none_of(evaluations.begin(), evaluations.end(),
-                   [](const auto* evaluation) { return is_usable(*evaluation); })) {
-    return values;
-  }
   for (std::size_t i = 0; i < objectives.size(); ++i) {
     const double value = objectives[i].minimised(objectives[i].value(evaluations));
     if (std::isfinite(value)) values[i] = value;
   }
   return values;
+}
+
+Judgement ObjectiveSet::judge(Objective::Evaluations evaluations) const {
+  Judgement judgement{.fitness = failure()};
+  const auto worst = worst_of(evaluations).status;
+  const bool any = std::any_of(evaluations.begin(), evaluations.end(),
+                               [](const auto* evaluation) { return is_usable(*evaluation); });
+  if (any) judgement.measured = measured_values(evaluations);
+  if (!any || (!is_usable(worst) && !judges_failures())) {
+    judgement.status = worst;
+    judgement.reason = failures_text(evaluations);
+    return judgement;
+  }
+  if (auto why = violation_by_training(evaluations); !why.empty()) {
+    judgement.status = Status::rejected;
+    judgement.reason = std::move(why);
+    return judgement;
+  }
+  judgement.fitness = judgement.measured;
+  judgement.status = any_stopped(evaluations) ? Status::stopped_early : Status::ok;
+  if (judgement.status == Status::stopped_early) judgement.reason = stops_text(evaluations);
+  return judgement;
+}
+
+std::vector<double> ObjectiveSet::fitness(Objective::Evaluations evaluations) const {
+  return judge(evaluations).fitness;
 }
 
 std::vector<double> ObjectiveSet::scaled(const std::vector<double>& fitness) const {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/parameters.hpp"
+#include "evaluation/judgement.hpp"
 #include "search/objective.hpp"
 
 namespace nas {
@@ -42,8 +43,9 @@ struct Constraint {
   double bound = 0.0;
 
   [[nodiscard]] std::string text() const;  ///< "flops <= 4e+06"
-  /// @return why an evaluation breaks it: "flops = 5e+06, must be <= 4e+06"; empty if it does not.
-  [[nodiscard]] std::string violation(const Evaluation& evaluation) const;
+  /// @return why a value of the quantity breaks it: "flops = 5e+06, must be <= 4e+06"; empty if it
+  /// does not.
+  [[nodiscard]] std::string violation(double value) const;
 };
 
 /// What an experiment minimises, and under which constraints. All vectors are in the order of the
@@ -58,16 +60,34 @@ struct ObjectiveSet {
   /// Everything that needs no training; status `rejected` if that breaks a constraint.
   /// @param known  measured values of the same function by name (an object), where there are any.
   void screen(const Subject& subject, const nlohmann::json& known, Evaluation& evaluation) const;
-  /// The constraints on what training found; status `rejected` if one is broken. An objective that
-  /// is not recorded under its own name is then measured[name] = {"value": ...}.
-  void check_trained(Evaluation& evaluation) const;
+  /// @return which constraint by formula a candidate breaks, and how; empty if none.
+  [[nodiscard]] std::string violation_by_formula(const Subject& subject) const;
+  /// @return which constraint on what training finds the replicates of a candidate break together,
+  /// and how; empty if none, or where too few replicates are there to know.
+  [[nodiscard]] std::string violation_by_training(Objective::Evaluations evaluations) const;
+  /// Records what training found: what is wanted or constrained and not among the values under its
+  /// own name becomes measured[name] = {"value": ...}.
+  void record_trained(Evaluation& evaluation) const;
 
-  /// Values over the replicates of a candidate; those of a failure where they are not finite, or
-  /// all replicates failed. Ranges must be set.
+  /// What the replicates of a candidate, at least one, come to together. Ranges must be set.
+  ///
+  /// Values are means over the usable replicates (or what an objective makes of all of them), those
+  /// of a failure where they are not finite. A failed replicate fails the candidate, with the worst
+  /// status among them, unless an objective or a constraint judges failures (divergence_rate): who
+  /// diverges with four of five seeds is not to compete with the fifth. Constraints on what
+  /// training finds are tested on the values over all replicates, so that no lucky seed passes
+  /// alone. A candidate is stopped_early if any replicate was: its values are then means over
+  /// trainings that may differ in steps.
+  [[nodiscard]] Judgement judge(Objective::Evaluations evaluations) const;
+  /// The fitness of judge().
   [[nodiscard]] std::vector<double> fitness(Objective::Evaluations evaluations) const;
   [[nodiscard]] std::vector<double> failure() const;
   /// @return fitness with every objective scaled by its range.
   [[nodiscard]] std::vector<double> scaled(const std::vector<double>& fitness) const;
+
+  /// Whether an objective or a constraint judges failed replicates (see
+  /// Objective::judges_failures).
+  [[nodiscard]] bool judges_failures() const;
 
   /// An objective, or what a constraint is on, that a training in an array does not have (see
   /// Objective::alone); nullptr if there is none.
@@ -75,6 +95,9 @@ struct ObjectiveSet {
 
   /// For the record: name, key, unit, sense and range of each.
   [[nodiscard]] nlohmann::json record() const;
+
+ private:
+  [[nodiscard]] std::vector<double> measured_values(Objective::Evaluations evaluations) const;
 };
 
 }  // namespace nas

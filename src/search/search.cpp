@@ -66,7 +66,13 @@ double SearchProblem::State::quality() const {
 void SearchProblem::State::note(const std::vector<Answer>& answers) {
   bool changed = false;
   for (const auto& answer : answers) {
-    if (!answer.usable) continue;
+    if (answer.status != Status::ok) {
+      // A later replicate that failed takes back what the earlier ones promised.
+      if (!settings.mean_of_answers && beliefs.erase(answer.candidate) > 0) {
+        changed |= result.archive.erase(answer.candidate);
+      }
+      continue;
+    }
     auto& belief = beliefs[answer.candidate];
     belief.add(objectives.scaled(answer.fitness), settings.mean_of_answers);
     changed |= result.archive.insert(answer.candidate, belief.point);

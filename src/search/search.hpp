@@ -42,7 +42,9 @@ struct SearchSettings {
   std::function<void(const Indicator&)> on_indicator{};  ///< may be empty
 };
 
-/// What a search came to. The archive holds every usable candidate asked for, in scaled objectives.
+/// What a search came to. The archive holds, in scaled objectives, every candidate that is ok by
+/// its latest answer (with mean_of_answers by any): neither failed nor rejected, and trained to the
+/// end, since what was stopped early has not shown what it can do.
 struct SearchResult {
   Archive archive;
   std::string ended_by;  ///< "the algorithm's end", "500 evaluations", ...

@@ -63,8 +63,12 @@ Status parse_status(std::string_view text) {
   return static_cast<Status>(found - kStatusNames.begin());
 }
 
-bool is_usable(const Evaluation& evaluation) {
-  return evaluation.status == Status::ok || evaluation.status == Status::stopped_early;
+bool is_usable(Status status) { return status == Status::ok || status == Status::stopped_early; }
+
+bool is_usable(const Evaluation& evaluation) { return is_usable(evaluation.status); }
+
+bool is_screened_out(const Evaluation& evaluation) {
+  return evaluation.status == Status::rejected && evaluation.curve.empty();
 }
 
 void set_quality_values(Evaluation& evaluation, double bytes_per_token) {

@@ -70,8 +70,12 @@ struct Evaluation {
   nlohmann::json measured;
 };
 
+/// Whether it means a measured quality.
+bool is_usable(Status status);
 /// Whether an evaluation has a measured quality.
 bool is_usable(const Evaluation& evaluation);
+/// Whether a constraint rejected it before anything was trained.
+bool is_screened_out(const Evaluation& evaluation);
 /// Sets the values that the last point of the curve determines: perplexity, published_perplexity,
 /// accuracy, and bits_per_byte where tokens have bytes and none of the targets is unknown: of an
 /// unknown word a model predicts no byte. Other evaluations have no bits_per_byte.

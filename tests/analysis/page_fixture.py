@@ -128,6 +128,26 @@ class RunFixture:
         self.insert("asks", (number, number // 8, candidate, json.dumps(ids), 0,
                              json.dumps(fitness)))
 
+    def penalty(self) -> list[float]:
+        """The fitness of what has no quality."""
+        ends = [(-o["best"], -o["worst"]) if o["maximise"] else (o["best"], o["worst"])
+                for o in self.objectives]
+        return [best + 10 * (worst - best) for best, worst in ends]
+
+    def answer(self, candidate: str, ids: list[str], fitness: list[float]) -> None:
+        """One more ask, answered by evaluations that are there."""
+        number = self.database.execute("SELECT max(number) + 1 FROM asks").fetchone()[0]
+        self.insert("asks", (number, number // 8, candidate, json.dumps(ids), 0,
+                             json.dumps(fitness)))
+        self.database.commit()
+
+    def reject(self, candidate: str, reason: str) -> None:
+        """A mechanism that a constraint rejected before training."""
+        id_ = f"rejected {candidate}"
+        self.insert("evaluations",
+                    (id_, candidate, 0, "rejected", reason, "{}", "[]", "{}", "{}"))
+        self.answer(candidate, [id_], self.penalty())
+
     def retest(self, replicates: int = 5) -> None:
         """A re-test of four mechanisms and the baseline."""
         records = []

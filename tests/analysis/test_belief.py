@@ -12,8 +12,8 @@ ANSWERS = np.array([[9.0], [5.0], [INF], [1.0], [7.0]])
 
 
 class Beliefs(unittest.TestCase):
-    def test_the_latest_usable_answer(self):
-        self.assertEqual(beliefs(ASKED, ANSWERS, LATEST)[:, 0].tolist(), [9, 5, 9, 1, 7])
+    def test_the_latest_answer_and_nothing_after_a_failure(self):
+        self.assertEqual(beliefs(ASKED, ANSWERS, LATEST)[:, 0].tolist(), [9, 5, INF, 1, 7])
 
     def test_the_mean_where_answers_are_independent(self):
         believed = beliefs(ASKED, ANSWERS, MEAN)

@@ -101,6 +101,60 @@ class Verdicts(PageTest):
         self.assertIn("Every value of perplexity is worse than its range, 1.00 to 49.33, so that "
                       "the hypervolume stays near 0 whatever is found", self.words())
 
+    def test_what_constraints_reject_is_neither_trained_nor_failed(self):
+        fixture = self.fixture(objectives=1, replicates=2)
+        before = Run(self.folder)
+        fixture.reject("cosine|relu_norm|highway|fixed|bias|0.29", "flops = 5e+06, must be <= 4e+06")
+        run = Run(self.folder)
+        self.assertEqual(len(run.searched), len(before.searched))
+        self.assertEqual(run.failures, before.failures)
+        self.assertEqual(list(run.rejected.values()), ["flops = 5e+06, must be <= 4e+06"])
+        words = self.words()
+        self.assertIn("1 mechanism rejected by constraints", words)
+        self.assertRegex(words, r"1 ?rejected by constraints")
+
+    def test_a_constraint_on_training_judges_the_mean_over_replicates(self):
+        fixture = self.fixture(objectives=1, replicates=2)
+        fixture.meta("config", {**Run(self.folder).config, "constraints": ["accuracy >= 0.9"]})
+        name = "cosine|relu_norm|highway|fixed|bias|0.29"
+        ids, _ = fixture.evaluate(name)
+        fixture.answer(name, ids, fixture.penalty())
+        run = Run(self.folder)
+        self.assertNotIn(name, [candidate.name for candidate in run.ranking])
+        self.assertRegex(run.rejected[name], r"accuracy = 0\.\d+, must be >= 0.9 "
+                                             r"\(over 2 replicates\)")
+
+    def test_a_failed_replicate_fails_the_mechanism_where_the_record_says_so(self):
+        fixture = self.fixture(objectives=1, replicates=2)
+        name = "cosine|relu_norm|highway|fixed|bias|0.29"
+        ids, fitness = fixture.evaluate(name)
+        fixture.database.execute("UPDATE evaluations SET digest = NULL, "
+                                 "status = 'diverged' WHERE id = ?",
+                                 (ids[0],))
+        fixture.answer(name, ids, fixture.penalty())
+        run = Run(self.folder)
+        self.assertNotIn(name, [candidate.name for candidate in run.ranking])
+        self.assertEqual(run.asks[-1].status, "diverged")
+        fixture.answer(name, ids, fitness)  # as an objective that judges failures lets it stand
+        found = next(c for c in Run(self.folder).ranking if c.name == name)
+        self.assertEqual(found.n_text, "1/2")
+
+    def test_what_was_stopped_early_is_marked_and_never_the_best(self):
+        fixture = self.fixture(objectives=1, replicates=1)
+        name = "cosine|relu_norm|highway|fixed|bias|0.29"
+        ids, _ = fixture.evaluate(name)
+        fixture.database.execute(
+            "UPDATE evaluations SET digest = NULL, status = 'stopped_early', curve = '[{\"step\": 20}]' "
+            "WHERE id = ?", (ids[0],))
+        fixture.answer(name, ids, [1.5])
+        run = Run(self.folder)
+        self.assertEqual(run.ranking[-1].name, name)
+        self.assertEqual(run.ranking[-1].stopped_at, 20)
+        self.assertFalse(run.ranking[-1].on_front)
+        words = self.words()
+        self.assertIn("stopped at step 20", words)
+        self.assertIn("1 training stopped early", words)
+
     def test_nothing_evaluated_is_said(self):
         fixture = self.fixture(asked=0)
         fixture.database.execute("UPDATE evaluations SET digest = NULL, status = 'failed', "

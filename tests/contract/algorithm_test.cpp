@@ -199,8 +199,7 @@ struct SearchRun {
     options.workers = 2;
     options.budget.evaluations = 90;
     evaluator = std::make_shared<RecordingEvaluator>(
-        training, store, [this](Objective::Evaluations e) { return objectives.fitness(e); },
-        options);
+        training, store, [this](Objective::Evaluations e) { return objectives.judge(e); }, options);
   }
   SearchResult search() {
     return run_search(space, evaluator, objectives, fitted.make(seed),

@@ -57,6 +57,43 @@ class ContinuingTest : public ::testing::Test {
   static constexpr const char* kFine = "nothing was thrown";
 };
 
+TEST_F(ContinuingTest, ASearchUnderOtherRulesContinuesOnlyWhereTheyAgree) {
+  const auto refusal_of = [this](const std::vector<Status>& statuses, bool old) {
+    fs::remove(file_);
+    record(environment());
+    {
+      Store store(file_);
+      Ask ask{.genotype = "a|a|a|0.5", .fitness = {1.0}};
+      for (std::size_t i = 0; i < statuses.size(); ++i) {
+        const auto task = make_task(measurement_, "b|a|a|0.5", static_cast<std::int64_t>(i));
+        Evaluation evaluation;
+        evaluation.id = task.id;
+        evaluation.candidate = task.candidate;
+        evaluation.identity = task.identity;
+        evaluation.status = statuses[i];
+        store.add({evaluation});
+        ask.evaluations.push_back(task.id);
+      }
+      store.add_asks({ask});
+      if (!old) store.set_meta("answering", kAnswering);
+    }
+    return refusal(environment());
+  };
+  EXPECT_EQ(refusal_of({Status::ok, Status::ok}, true), kFine);
+  EXPECT_EQ(refusal_of({Status::diverged, Status::failed}, true), kFine) << "failed then and now";
+  EXPECT_THAT(refusal_of({Status::rejected}, true),
+              AllOf(HasSubstr("charged candidates that constraints reject to the budget"),
+                    HasSubstr(folder_.string()), HasSubstr("another folder with --output")));
+  EXPECT_THAT(refusal_of({Status::ok, Status::diverged}, true),
+              HasSubstr("by those of their replicates that had not failed"));
+  EXPECT_THAT(refusal_of({Status::stopped_early}, true),
+              HasSubstr("took what was stopped early for as good as trained"));
+  for (const auto status : {Status::rejected, Status::stopped_early}) {
+    EXPECT_EQ(refusal_of({status}, false), kFine);
+  }
+  EXPECT_EQ(refusal_of({Status::ok, Status::diverged}, false), kFine);
+}
+
 TEST_F(ContinuingTest, TheSameRunContinues) {
   { const Store empty(file_); }
   EXPECT_EQ(refusal(environment()), kFine);

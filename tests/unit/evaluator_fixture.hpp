@@ -27,7 +27,7 @@ class EvaluatorTest : public ::testing::Test {
         : store(file),
           fake(std::make_shared<FakeMeasurement>()),
           evaluator(std::make_shared<RecordingEvaluator>(
-              fake, store, [set = objectives](Objective::Evaluations e) { return set.fitness(e); },
+              fake, store, [set = objectives](Objective::Evaluations e) { return set.judge(e); },
               std::move(options))) {}
     std::vector<double> ask(const std::vector<std::vector<double>>& vectors) const {
       std::vector<Genotype> batch;

@@ -366,8 +366,10 @@ TEST_F(ExperimentTest, ConstraintsAreBoundsOfObjectives) {
         << text;
   }
   EXPECT_NE(mistakes("constraints: [flps <= 4]\n").find("did you mean flops?"), std::string::npos);
-  EXPECT_NE(mistakes("constraints: [seed_sd <= 4]\n").find("only over several replicates"),
+  EXPECT_NE(mistakes("constraints: [divergence_rate <= 0.4]\n")
+                .find("must be at least 2 for the constraint divergence_rate <= 0.4"),
             std::string::npos);
+  EXPECT_EQ(mistakes("constraints: [divergence_rate <= 0.4]\nevaluation: {replicates: 2}\n"), "");
 }
 
 TEST_F(ExperimentTest, StabilityNeedsReplicates) {

@@ -145,5 +145,18 @@ TEST(Archive, AReplacedPointCanLeaveTheFrontAndBringOthersBack) {
   EXPECT_EQ(archive.front().front().first, "solid");
 }
 
+TEST(Archive, WhatIsTakenOutBringsOthersBack) {
+  Archive archive;
+  archive.insert("lucky", {1, 1});
+  archive.insert("solid", {2, 2});
+  archive.insert("poor", {3, 3});
+  EXPECT_FALSE(archive.erase("poor"));
+  EXPECT_FALSE(archive.erase("poor"));
+  EXPECT_TRUE(archive.erase("lucky"));
+  ASSERT_EQ(archive.front().size(), 1U);
+  EXPECT_EQ(archive.front().front().first, "solid");
+  EXPECT_EQ(archive.size(), 1U);
+}
+
 }  // namespace
 }  // namespace nas

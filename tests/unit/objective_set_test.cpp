@@ -10,11 +10,13 @@
 #include "core/error.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/paper_components.hpp"
+#include "unit/widths.hpp"
 
 namespace nas {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Widths;
 using Evaluations = std::vector<const Evaluation*>;
 
 ChosenObjective chosen(const std::string& key) {
@@ -105,17 +107,98 @@ TEST(ObjectiveSet, ABrokenConstraintRejectsBeforeAnythingIsMeasured) {
   EXPECT_EQ(evaluation.reason, "width = 128, must be >= 129");
 }
 
-TEST(ObjectiveSet, ConstraintsOnTrainingRejectAfterIt) {
-  const ObjectiveSet set{
+TEST(ObjectiveSet, ConstraintsOnTrainingAreTestedOnTheMeansOverReplicates) {
+  ObjectiveSet set{
       .objectives = {chosen("perplexity")},
       .constraints = {{.quantity = chosen("accuracy"), .at_most = false, .bound = 0.5}}};
-  auto evaluation = trained(90);
+  set.objectives[0].range = Range{.best = 50, .worst = 150};
+  auto evaluation = trained(90, 40);
   set.screen(kSubject, nlohmann::json::object(), evaluation);
-  EXPECT_EQ(evaluation.status, Status::ok);
-  set.check_trained(evaluation);
-  EXPECT_EQ(evaluation.status, Status::rejected);
-  EXPECT_EQ(evaluation.reason, "accuracy = 0.4, must be >= 0.5");
-  EXPECT_FALSE(evaluation.curve.empty()) << "what was found stays";
+  set.record_trained(evaluation);
+  EXPECT_EQ(evaluation.status, Status::ok) << "a training is not rejected by itself";
+  EXPECT_EQ(evaluation.measured.at("accuracy").at("value"), 0.4) << "for reports";
+  const auto lucky = trained(80, 55);
+  const auto luckier = trained(70, 70);
+  const auto alone = set.judge(Evaluations{&evaluation});
+  EXPECT_EQ(alone.status, Status::rejected);
+  EXPECT_EQ(alone.reason, "accuracy = 0.4, must be >= 0.5");
+  EXPECT_EQ(alone.fitness, set.failure());
+  EXPECT_THAT(alone.measured, ElementsAre(::testing::DoubleNear(90, 1e-9)));
+  const auto two = set.judge(Evaluations{&evaluation, &lucky});
+  EXPECT_EQ(two.status, Status::rejected);
+  EXPECT_EQ(two.reason, "accuracy = 0.475, must be >= 0.5 (over 2 replicates)");
+  const auto three = set.judge(Evaluations{&evaluation, &lucky, &luckier});
+  EXPECT_EQ(three.status, Status::ok);
+  EXPECT_THAT(three.fitness, ElementsAre(::testing::DoubleNear(80, 1e-9)));
+  EXPECT_EQ(three.reason, "");
+}
+
+TEST(ObjectiveSet, AFailedReplicateFailsTheCandidateUnlessFailuresAreJudged) {
+  ObjectiveSet set{.objectives = {chosen("perplexity")}};
+  set.objectives[0].range = Range{.best = 50, .worst = 150};
+  const auto good = trained(100);
+  Evaluation diverged;
+  diverged.status = Status::diverged;
+  diverged.replicate = 1;
+  diverged.reason = "training loss is not finite by step 40";
+  Evaluation lost;
+  lost.status = Status::out_of_memory;
+  lost.replicate = 2;
+  lost.reason = "too big";
+  const auto one = set.judge(Evaluations{&good, &diverged});
+  EXPECT_EQ(one.status, Status::diverged);
+  EXPECT_EQ(one.reason,
+            "1 of 2 replicates failed, replicate 1 diverged: training loss is not finite by step "
+            "40");
+  EXPECT_EQ(one.fitness, set.failure());
+  const auto both = set.judge(Evaluations{&diverged, &lost, &good});
+  EXPECT_EQ(both.status, Status::out_of_memory) << "the worst";
+  EXPECT_EQ(both.reason, "2 of 3 replicates failed, replicate 2 ran out of memory: too big");
+  EXPECT_EQ(set.judge(Evaluations{&diverged}).reason, diverged.reason);
+
+  auto judging = set;
+  judging.objectives.push_back(chosen("divergence_rate"));
+  judging.objectives[1].range = Range{.best = 0, .worst = 1};
+  const auto judged = judging.judge(Evaluations{&good, &diverged});
+  EXPECT_EQ(judged.status, Status::ok);
+  EXPECT_THAT(judged.fitness, ElementsAre(::testing::DoubleNear(100, 1e-9), 0.5));
+  EXPECT_EQ(judging.judge(Evaluations{&diverged}).status, Status::diverged) << "nothing is left";
+
+  auto constrained = set;
+  constrained.constraints = {
+      {.quantity = chosen("divergence_rate"), .at_most = true, .bound = 0.5}};
+  EXPECT_EQ(constrained.judge(Evaluations{&good, &diverged}).status, Status::ok);
+  const auto broken = constrained.judge(Evaluations{&good, &diverged, &lost});
+  EXPECT_EQ(broken.status, Status::rejected);
+  EXPECT_THAT(broken.reason, ::testing::StartsWith("divergence_rate = 0.66"));
+}
+
+TEST(ObjectiveSet, AReplicateThatWasStoppedEarlyMarksTheCandidate) {
+  ObjectiveSet set{.objectives = {chosen("perplexity")}};
+  set.objectives[0].range = Range{.best = 50, .worst = 150};
+  const auto whole = trained(90);
+  auto stopped = trained(110);
+  stopped.status = Status::stopped_early;
+  stopped.replicate = 1;
+  stopped.reason = "nll above the limit at step 20";
+  const auto both = set.judge(Evaluations{&whole, &stopped});
+  EXPECT_EQ(both.status, Status::stopped_early);
+  EXPECT_EQ(both.reason,
+            "1 of 2 replicates stopped early, replicate 1: nll above the limit at step 20");
+  EXPECT_THAT(both.fitness, ElementsAre(::testing::DoubleNear(100, 1e-9)));
+  EXPECT_EQ(set.judge(Evaluations{&stopped}).reason, "nll above the limit at step 20");
+}
+
+TEST(ObjectiveSet, FormulasDecideWithoutAnEvaluation) {
+  Probe probe;
+  ObjectiveSet set{.objectives = {chosen("perplexity")},
+                   .constraints = {{.quantity = chosen("accuracy"), .at_most = false, .bound = 1},
+                                   {.quantity = probe.slow, .at_most = true, .bound = 1},
+                                   {.quantity = probe.analytic, .at_most = true, .bound = 100}}};
+  EXPECT_EQ(set.violation_by_formula(kSubject), "width = 128, must be <= 100");
+  set.constraints.pop_back();
+  EXPECT_EQ(set.violation_by_formula(kSubject), "");
+  EXPECT_EQ(probe.measured, 0);
 }
 
 TEST(ObjectiveSet, TrainedValuesAreRecordedUnderTheObjectivesName) {
@@ -124,12 +207,12 @@ TEST(ObjectiveSet, TrainedValuesAreRecordedUnderTheObjectivesName) {
   auto evaluation = trained(100);
   evaluation.values["perplexity"] = 100;
   evaluation.values["ppl"] = 7;  // another quantity of that name
-  set.check_trained(evaluation);
+  set.record_trained(evaluation);
   EXPECT_FALSE(evaluation.measured.contains("perplexity")) << "is among the values";
   EXPECT_EQ(evaluation.measured["accuracy"]["value"], 0.4);
   EXPECT_NEAR(evaluation.measured["ppl"]["value"].get<double>(), 100, 1e-9);
   Evaluation failed;
-  set.check_trained(failed);
+  set.record_trained(failed);
   EXPECT_TRUE(failed.measured.empty());
 }
 
@@ -148,7 +231,7 @@ TEST(ObjectiveSet, FitnessIsFiniteAndMinimised) {
   EXPECT_EQ(set.fitness(Evaluations{&absurd})[0], 1050);
   Evaluation failed;
   EXPECT_EQ(set.fitness(Evaluations{&failed}), set.failure());
-  EXPECT_DOUBLE_EQ(set.fitness(Evaluations{&failed, &good})[0], set.fitness(Evaluations{&good})[0]);
+  EXPECT_EQ(set.fitness(Evaluations{&failed, &good}), set.failure());
 }
 
 TEST(Objectives, AcrossReplicates) {
@@ -208,26 +291,6 @@ TEST(Objectives, CostsByFormulaAreThoseOfTheArchitecture) {
   const auto longer = objectives().at("attention_flops").make(settings).analytic(subject);
   EXPECT_GT(longer, 8 * value("attention_flops"));
 }
-
-/// A problem of two genes whose subjects differ in width.
-class Widths final : public Problem {
- public:
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    return genotype.option("width");
-  }
-  [[nodiscard]] nlohmann::json identity(const std::string&) const override { return {}; }
-  void measure(const Task&, Evaluation&) override {}
-  [[nodiscard]] std::string parse(const std::string& name) const override { return name; }
-  [[nodiscard]] std::string label(const std::string& candidate) const override { return candidate; }
-  [[nodiscard]] nlohmann::json facts() const override { return {}; }
-  [[nodiscard]] int num_workers() const override { return 1; }
-  double calibrate_seconds(const std::string&) override { return 0; }
-  [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
-    Subject subject;
-    subject.architecture.width = std::stoll(candidate);
-    return subject;
-  }
-};
 
 TEST(Ranges, OfAFormulaAreItsExtremesOverTheSpace) {
   const SearchSpace space(

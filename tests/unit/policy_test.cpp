@@ -58,6 +58,14 @@ TEST(Budget, IsExceededByOneMore) {
   EXPECT_EQ(Budget{}.exceeded_by(1000, 1000), "");
 }
 
+TEST(Budget, EndsAfterSoManyRejectionsInARow) {
+  const Budget budget{.rejections = 3};
+  EXPECT_EQ(budget.rejected_too_often(2), "");
+  EXPECT_EQ(budget.rejected_too_often(3), "3 candidates in a row rejected by constraints");
+  EXPECT_EQ(Budget{.rejections = 0}.rejected_too_often(1'000'000), "");
+  EXPECT_NE(Budget{}.rejected_too_often(1'000'000), "") << "every search ends";
+}
+
 TEST(Budget, IsUsedUpOnceItsSecondsAreReached) {
   const Budget budget{.train_seconds = 90.0};
   EXPECT_EQ(budget.used_up_by(89.9), "");

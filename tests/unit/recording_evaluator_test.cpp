@@ -221,12 +221,37 @@ TEST_F(EvaluatorTest, ReplicatesAreAnsweredByTheirMean) {
   EXPECT_EQ(run.evaluator->evaluate("a|b|c|0.1").size(), 3U);
 }
 
-TEST_F(EvaluatorTest, SomeReplicatesMayFail) {
+TEST_F(EvaluatorTest, AFailedReplicateFailsTheCandidate) {
   const Run run(folder_ / "s.sqlite", {.replicates = 2});
   run.fake->on_measure_ = [](int, const Task& task) {
     if (task.replicate == 0) throw std::runtime_error("unlucky");
   };
-  EXPECT_THAT(run.ask({{0.1, 0, 1, 2}}), ElementsAre(FakeMeasurement::value("a|b|c|0.1", 1)));
+  const auto answer = run.evaluator->ask({FakeMeasurement::space().decode({0.1, 0, 1, 2})}).front();
+  EXPECT_EQ(answer.status, Status::failed);
+  EXPECT_THAT(answer.fitness, ElementsAre(1000.0));
+}
+
+TEST_F(EvaluatorTest, AConstraintOnTrainingIsTestedOnTheMeanOverTheReplicates) {
+  const std::string candidate = "a|b|c|0.1";
+  const auto value = [&candidate](int i) { return FakeMeasurement::value(candidate, i); };
+  const double mean = (value(0) + value(1) + value(2)) / 3;
+  const double least = std::min({value(0), value(1), value(2)});
+  ASSERT_LT(least, mean);
+  for (const double bound : {mean + 1e-6, (mean + least) / 2}) {
+    auto objectives = fake_objectives();
+    objectives.constraints.push_back(
+        {.quantity = objectives.objectives.front(), .at_most = true, .bound = bound});
+    Store store(folder_ / (shortest(bound) + ".sqlite"));
+    const auto fake = std::make_shared<FakeMeasurement>();
+    RecordingEvaluator evaluator(
+        fake, store, [&objectives](Objective::Evaluations e) { return objectives.judge(e); },
+        {.replicates = 3});
+    const auto answer = evaluator.ask({FakeMeasurement::space().decode({0.1, 0, 1, 2})}).front();
+    EXPECT_EQ(answer.status, bound > mean ? Status::ok : Status::rejected)
+        << "one lucky seed is not enough";
+    EXPECT_DOUBLE_EQ(answer.fitness.front(), bound > mean ? mean : 1000.0);
+    EXPECT_EQ(evaluator.num_evaluated(), 3) << "all were trained";
+  }
 }
 
 TEST_F(EvaluatorTest, RetrainWithReplicatesTakesFreshOnesEachTime) {
@@ -257,6 +282,75 @@ TEST_F(EvaluatorTest, WhatIsScreenedOutIsNotMeasuredButRecorded) {
   EXPECT_EQ(by_first['b'].values.at("letters"), 1.0);
   EXPECT_EQ(by_first['a'].values.at("letters"), 0.0);
   EXPECT_EQ(by_first['c'].reason, "cannot tell");
+}
+
+/// Rejects before training whatever begins with another letter than d.
+void reject_all_but_d(const Task& task, Evaluation& evaluation) {
+  if (task.candidate[0] == 'd') return;
+  evaluation.status = Status::rejected;
+  evaluation.reason = "letter = " + task.candidate.substr(0, 1) + ", must be d";
+}
+
+TEST_F(EvaluatorTest, WhatConstraintsRejectIsRecordedOnceAndCostsNothing) {
+  for (const auto repeated : {Repeated::reuse, Repeated::retrain, Repeated::replicate}) {
+    Progress last{};
+    std::string events;
+    const Run run(folder_ / (std::to_string(static_cast<int>(repeated)) + ".sqlite"),
+                  {.repeated = repeated,
+                   .replicates = 2,
+                   .budget = {.evaluations = 2},
+                   .on_progress = [&](const Progress& progress) {
+                     last = progress;
+                     if (progress.evaluation == nullptr) return;
+                     using Kind = Progress::Kind;
+                     events += progress.evaluation->candidate[0];
+                     events += progress.kind == Kind::evaluation_screened_out ? "-"
+                               : progress.kind == Kind::evaluation_started    ? "<"
+                                                                              : ">";
+                   }});
+    run.fake->on_screen_ = reject_all_but_d;
+    EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}, {0, 3, 0, 0}}).size(), 4U);
+    EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 2, 0, 0}}).size(), 2U);
+    EXPECT_EQ(run.evaluator->num_evaluated(), 2);
+    EXPECT_EQ(run.evaluator->spent(), "");
+    EXPECT_EQ(run.fake->measured_, 2);
+    const auto evaluations = run.store.evaluations();
+    EXPECT_EQ(evaluations.size(), 5U) << "of a, b and c one each";
+    EXPECT_EQ(last.rejected, 3);
+    EXPECT_EQ(last.trained, 2);
+    EXPECT_EQ(events, "a-b-d<d>d<d>c-") << "what never started does not finish";
+    EXPECT_EQ(run.evaluator->evaluate("a|a|a|0.5").size(), 1U);
+  }
+}
+
+TEST_F(EvaluatorTest, ASearchThatConstraintsRejectEndsInTheSameWayAgain) {
+  const auto file = folder_ / "s.sqlite";
+  const RecordingEvaluator::Options options{.budget = {.evaluations = 4, .rejections = 7}};
+  std::string before;
+  for (int time = 0; time < 2; ++time) {
+    const Run run(file, options);
+    run.fake->on_screen_ = [](const Task& task, Evaluation& evaluation) {
+      reject_all_but_d(task, evaluation);
+      if (!task.candidate.starts_with("d|d")) evaluation.status = Status::rejected;
+    };
+    run.search(pagmo::algorithm(EvoGa({.generations = 1000}, 3)), {.population = 12, .seed = 3});
+    EXPECT_EQ(run.evaluator->spent(), "7 candidates in a row rejected by constraints");
+    EXPECT_LT(run.evaluator->num_evaluated(), 4);
+    EXPECT_EQ(run.fake->measured_, time == 0 ? run.evaluator->num_evaluated() : 0);
+    EXPECT_TRUE(time == 0 || comparable(run.store) == before);
+    before = comparable(run.store);
+  }
+}
+
+TEST_F(EvaluatorTest, ATrainingBeginsTheCountOfRejectionsAnew) {
+  const Run run(folder_ / "s.sqlite", {.budget = {.rejections = 3}});
+  run.fake->on_screen_ = reject_all_but_d;
+  EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 3, 0, 0}, {0, 2, 0, 0}, {0, 3, 0, 0}}).size(),
+            5U);
+  EXPECT_EQ(run.ask({{0, 0, 0, 0}}).size(), 1U);
+  EXPECT_EQ(run.evaluator->spent(), "");
+  EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 3, 0, 0}}).size(), 1U) << "a known one is no training";
+  EXPECT_EQ(run.evaluator->spent(), "3 candidates in a row rejected by constraints");
 }
 
 TEST_F(EvaluatorTest, TheBudgetOfEvaluationsCutsTheLastBatch) {

@@ -39,7 +39,7 @@ class SearchTest : public ::testing::Test {
   SearchResult search(const pagmo::algorithm& algorithm, SearchSettings settings,
                       RecordingEvaluator::Options options = {}) {
     evaluator_ = std::make_shared<RecordingEvaluator>(
-        fake_, store_, [this](Objective::Evaluations e) { return objectives_.fitness(e); },
+        fake_, store_, [this](Objective::Evaluations e) { return objectives_.judge(e); },
         std::move(options));
     settings.on_indicator = [this](const Indicator& indicator) {
       indicators_.push_back(indicator);
@@ -152,13 +152,51 @@ TEST_F(SearchTest, TheBudgetsEndIsTold) {
   EXPECT_EQ(evaluator_->num_evaluated(), 4);
 }
 
+TEST_F(SearchTest, AReplicateThatFailsLaterTakesTheCandidateOut) {
+  fake_->on_measure_ = [](int, const Task& task) {
+    if (task.candidate[0] == 'd' && task.replicate == 1) throw std::runtime_error("diverged");
+  };
+  const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}, .times = 2};
+  const auto front_under = [&](bool mean_of_answers, Repeated repeated) {
+    const TemporaryFolder folder;
+    Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
+    const auto evaluator = std::make_shared<RecordingEvaluator>(
+        fake_, store, [this](Objective::Evaluations e) { return objectives_.judge(e); },
+        RecordingEvaluator::Options{.repeated = repeated});
+    return run_search(FakeMeasurement::space(), evaluator, objectives_, pagmo::algorithm(repeater),
+                      {.population = 1, .seed = 2, .mean_of_answers = mean_of_answers})
+        .archive.front();
+  };
+  EXPECT_NE(front_under(false, Repeated::replicate).front().first, "d|d|c|0.5");
+  EXPECT_EQ(front_under(true, Repeated::retrain).front().first, "d|d|c|0.5")
+      << "each answer stands alone";
+  EXPECT_EQ(front_under(false, Repeated::reuse).front().first, "d|d|c|0.5");
+}
+
+TEST_F(SearchTest, WhatWasStoppedEarlyIsNeverTheBest) {
+  // A measurement whose best candidate is stopped.
+  struct Stopping : FakeMeasurement {
+    void measure(const Task& task, Evaluation& evaluation) override {
+      FakeMeasurement::measure(task, evaluation);
+      if (task.candidate[0] == 'd') evaluation.status = Status::stopped_early;
+    }
+  };
+  fake_ = std::make_shared<Stopping>();
+  const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}};
+  const auto result = search(pagmo::algorithm(repeater), {.population = 1, .seed = 2});
+  ASSERT_EQ(result.archive.front().size(), 1U);
+  EXPECT_NE(result.archive.front().front().first[0], 'd');
+  EXPECT_LT(repeater.seen->front().front(), repeater.seen->front().back())
+      << "the algorithm sees what it scored";
+}
+
 TEST_F(SearchTest, EncodingsShareTheirInitialPopulation) {
   std::vector<std::string> genotypes[3];
   for (const auto encoding : {Encoding::integers, Encoding::relaxed, Encoding::scores}) {
     const TemporaryFolder folder;
     Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
     const auto evaluator = std::make_shared<RecordingEvaluator>(
-        fake_, store, [this](Objective::Evaluations e) { return objectives_.fitness(e); },
+        fake_, store, [this](Objective::Evaluations e) { return objectives_.judge(e); },
         RecordingEvaluator::Options{});
     run_search(FakeMeasurement::space(), evaluator, objectives_,
                pagmo::algorithm(pagmo::null_algorithm()),

@@ -51,7 +51,7 @@ class TableEvaluatorTest : public ::testing::Test {
     Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
     const auto recording = std::make_shared<RecordingEvaluator>(
         std::make_shared<Measurement>(study.table(), study.mode(), kSeed), store,
-        [&study](Objective::Evaluations e) { return study.objectives().fitness(e); },
+        [&study](Objective::Evaluations e) { return study.objectives().judge(e); },
         RecordingEvaluator::Options{.repeated = options.repeated,
                                     .replicates = options.replicates,
                                     .budget = options.budget});
@@ -69,7 +69,9 @@ class TableEvaluatorTest : public ::testing::Test {
     for (const auto& ask : store.asks()) {
       const auto first = store.find(ask.evaluations.front()).value();
       candidates.push_back(static_cast<std::int32_t>(study.table().find(first.candidate).value()));
-      charged.insert(ask.evaluations.begin(), ask.evaluations.end());
+      if (first.status != Status::rejected) {
+        charged.insert(ask.evaluations.begin(), ask.evaluations.end());
+      }
       trained.push_back(static_cast<std::int32_t>(charged.size()));
       fitness.insert(fitness.end(), ask.fitness.begin(), ask.fitness.end());
     }
@@ -130,11 +132,19 @@ TEST_F(TableEvaluatorTest, SoItDoesWhereCandidatesAreRejectedUntrained) {
               .mode = ReplayMode::noisy,
               .seed = kSeed,
               .problem = std::make_shared<ScreeningMeasurement>(table, ReplayMode::noisy, kSeed)});
-  for (int seconds = 30; seconds <= 180; seconds += 30) {
+  for (int seconds = 30; seconds <= 120; seconds += 30) {
     SCOPED_TRACE(seconds);
     expect_equal<ScreeningMeasurement>(study,
                                        {.budget = {.train_seconds = static_cast<double>(seconds)}},
                                        human_duration(seconds) + " of training");
+  }
+  for (const auto repeated : {Repeated::reuse, Repeated::retrain, Repeated::replicate}) {
+    SCOPED_TRACE(static_cast<int>(repeated));
+    expect_equal<ScreeningMeasurement>(
+        study, {.repeated = repeated, .replicates = 2, .budget = {.evaluations = 6}},
+        "6 evaluations");
+    expect_equal<ScreeningMeasurement>(study, {.repeated = repeated, .budget = {.rejections = 2}},
+                                       "2 candidates in a row rejected by constraints");
   }
 }
 

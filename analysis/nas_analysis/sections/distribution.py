@@ -88,7 +88,7 @@ def _worst(run: Run, ordered: list, objective: int) -> Html | None:
     name = run.objectives[objective].title
     rows = [
         [Cell(mechanism(candidate.label), left=True), Cell(number(candidate.values[objective])),
-         Cell(candidate.n)]
+         Cell(candidate.n_text)]
         for candidate in reversed(ordered[-WORST:])
     ]
     return join(element("h3", "The worst"),
@@ -112,10 +112,11 @@ def _all(run: Run) -> Html:
                Cell(mechanism(candidate.label), candidate.label, left=True)]
         row += [Cell(number(value), value) for value in candidate.values]
         if run.baseline:
-            row.append(Cell(change(candidate.values[0], run.baseline.values[0]),
+            row.append(Cell(candidate.stop_text or change(candidate.values[0],
+                                                          run.baseline.values[0]),
                             candidate.values[0]))
         if run.trained:
-            row.append(Cell(candidate.n, candidate.n))
+            row.append(Cell(candidate.n_text, candidate.n))
         row.append(Cell(candidate.first_ask + 1, candidate.first_ask))
         if run.trained:
             row.append(Cell(duration(candidate.seconds), candidate.seconds))

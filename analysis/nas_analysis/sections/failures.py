@@ -1,4 +1,4 @@
-"""What failed, and why."""
+"""What failed or was rejected by constraints, and why."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ MOST_ROWS = 30
 
 
 def section(run: Run) -> Section:
-    """Failures by status and reason."""
+    """Failures by status and reason, what was stopped early, and what constraints rejected."""
     failures = run.failures
-    total = counted(len(run.evaluations), "evaluation")
+    tried = [evaluation for evaluation in run.evaluations if not evaluation.screened_out]
+    total = counted(len(tried), "evaluation")
+    others = join(_stopped(run), _rejected(run))
     if not failures:
-        return Section("failures", "Failures", paragraph(f"None of {total} failed."))
+        return Section("failures", "Failures",
+                       join(paragraph(f"None of {total} failed."), others))
     groups: dict[tuple[str, str], list[Evaluation]] = defaultdict(list)
     for evaluation in failures:
         groups[evaluation.status, evaluation.reason].append(evaluation)
@@ -35,7 +38,38 @@ def section(run: Run) -> Section:
         note(f"{len(ordered) - MOST_ROWS} further reasons are not shown.")
         if len(ordered) > MOST_ROWS else None,
         _common(run),
+        others,
     ))
+
+
+def _stopped(run: Run) -> Html | None:
+    stopped = sum(evaluation.status == "stopped_early" for evaluation in run.evaluations)
+    if not stopped:
+        return None
+    return paragraph(f"{counted(stopped, 'training')} stopped early: what such a mechanism scored is "
+                     "the score of an earlier step, which compares with no other; it is neither best "
+                     "nor on the front.")
+
+
+def _rejected(run: Run) -> Html | None:
+    if not run.rejected:
+        return None
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, reason in run.rejected.items():
+        groups[_constraint(reason)].append(name)
+    rows = [
+        [Cell(constraint, left=True), Cell(run.rejected[names[0]], left=True), Cell(len(names))]
+        for constraint, names in sorted(groups.items(), key=lambda item: -len(item[1]))
+    ]
+    return join(
+        paragraph(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints: no failures, "
+                  "and before training nothing was spent on them."),
+        table(["constraint on", "for example", "mechanisms"], rows[:MOST_ROWS]))
+
+
+def _constraint(reason: str) -> str:
+    """What a reason is about: the quantity before its value."""
+    return reason.split(" = ")[0].split(":")[0]
 
 
 def _names(run: Run, evaluations: list[Evaluation]) -> Html:

@@ -47,7 +47,9 @@ def describe(run: Run, candidate: Candidate) -> str:
         lines += [f"{name} {count(usable.values[name])}" for name in ("parameters", "flops")
                   if name in usable.values and name not in shown]
     if run.trained:
-        lines.append(f"n = {candidate.n}, {duration(candidate.seconds)} of training")
+        lines.append(f"n = {candidate.n_text}, {duration(candidate.seconds)} of training")
+    if candidate.stop_text:
+        lines.append(candidate.stop_text)
     if candidate.first_ask >= 0:
         times = counted(candidate.times_asked, "time")
         lines.append(f"ask {candidate.first_ask + 1}, asked {times}")
@@ -118,10 +120,11 @@ def _table(run: Run) -> Html:
                Cell(mechanism(candidate.label), left=True)]
         row += [Cell(number(value)) for value in candidate.values]
         if baseline:
-            row.append(Cell("" if is_baseline else change(candidate.values[0],
-                                                          baseline.values[0])))
+            # What was stopped early has a value of another step.
+            compared = not is_baseline and candidate.stopped_at is None
+            row.append(Cell(change(candidate.values[0], baseline.values[0]) if compared else ""))
         if run.trained:
-            row.append(Cell(candidate.n))
+            row.append(Cell(candidate.n_text))
         rows.append(row)
     more = len(run.front) - len(shown)
     return join(
@@ -161,6 +164,8 @@ def _ranking(run: Run, width: float) -> Picture:
         is_baseline = run.baseline is not None and candidate.name == run.baseline.name
         place = "" if i >= len(shown) else str(i + 1)
         name = shortened(candidate.label, 44 if narrow else 52)
+        if candidate.stop_text:
+            name = shortened(candidate.label, 24 if narrow else 32) + f" ({candidate.stop_text})"
         colour = " baseline-text" if is_baseline else ""
         picture.text(24, y + 4, place, "tick", "end")
         picture.text(left if narrow else 32, y - 9 if narrow else y + 4, name,

@@ -124,9 +124,10 @@ def _learning(run: Run) -> Iterator[_Check]:
 
 
 def _failure_rate(run: Run) -> _Check:
-    share = len(run.failures) / len(run.evaluations)
+    tried = sum(not evaluation.screened_out for evaluation in run.evaluations)
+    share = len(run.failures) / max(1, tried)
     return _Check("good" if share <= 0.05 else "warn", "Failures.",
-                  f"{percent(share, 1)} of {counted(len(run.evaluations), 'evaluation')} failed."
+                  f"{percent(share, 1)} of {counted(tried, 'evaluation')} failed."
                   + (" An algorithm that sees many penalties learns what fails, not what is good."
                      if share > 0.2 else ""))
 

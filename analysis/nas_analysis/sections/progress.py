@@ -41,7 +41,8 @@ def section(run: Run) -> Section | None:
     figures.append(figure(
         lambda width: _values(run, points, width, by_time=False),
         f"Every answer to the algorithm, by {kind} spent. Green: the best so far. Hollow: answered "
-        "by an earlier evaluation. \u00d7: failed; arrows: beyond the axis."))
+        "by an earlier evaluation. \u00d7: failed or rejected by constraints; arrows: beyond the "
+        "axis."))
     if points[-1].seconds > 0:
         figures.append(figure(
             lambda width: _values(run, points, width, by_time=True),
@@ -55,7 +56,7 @@ def _points(run: Run) -> list[_Point]:
     seconds = 0.0
     for ask in run.asks:
         for id_ in ask.evaluations:
-            if id_ not in seen:
+            if id_ not in seen and not run.by_id[id_].screened_out:
                 seen.add(id_)
                 seconds += run.by_id[id_].seconds
         points.append(_Point(ask, len(seen), seconds))
@@ -64,8 +65,8 @@ def _points(run: Run) -> list[_Point]:
 
 def _ended(run: Run, points: list[_Point]) -> object:
     first = run.objectives[0]
-    usable = [p for p in points if p.ask.usable]
-    best = min(usable, key=lambda p: p.ask.fitness[0])
+    whole = [p for p in points if p.ask.status == "ok"] or [p for p in points if p.ask.usable]
+    best = min(whole, key=lambda p: p.ask.fitness[0])
     kind = "training" if run.trained else "evaluation"
     words = (f"The best {first.name}, {number(first.natural(best.ask.fitness[0]))}, came at "
              f"{kind} {best.trainings:,} of {points[-1].trainings:,}.")
@@ -103,7 +104,9 @@ def _batch_bands(picture: Picture, frame: Frame, points: list[_Point], x: Axis) 
 
 def _hypervolumes(run: Run, points: list[_Point]) -> list[tuple[_Point, float]]:
     """After every ask; as recorded, after every batch, where that would take long."""
-    usable = [point for point in points if point.ask.usable]
+    usable = [point for point in points if point.ask.status == "ok"]
+    if not usable:
+        return []
     if len(run.objectives) > 2 and len(usable) > 300 and run.indicators:
         return [(points[each.asked - 1], each.value) for each in run.indicators
                 if 0 < each.asked <= len(points)]
@@ -178,22 +181,24 @@ def _values(run: Run, points: list[_Point], width: float, by_time: bool) -> Pict
                  duration(point.seconds) + " of training" if point.seconds else ""]
         rank = ranks.get(name)
         if not point.ask.usable:
-            reasons = {run.by_id[i].status for i in point.ask.evaluations}
+            words = ("rejected by constraints" if point.ask.status == "rejected"
+                     else "failed: " + point.ask.status.replace("_", " "))
             picture.sign(place(point), frame.top + 4, "\u00d7", "baseline-text",
-                         tip(run.label(name), "failed: " + ", ".join(sorted(reasons)), *lines),
-                         rank)
+                         tip(run.label(name), words, *lines), rank)
             continue
         value = objective.natural(point.ask.fitness[0])
-        words = tip(run.label(name), f"{objective.name} {number(value)}", *lines)
+        stopped = "stopped early" if point.ask.status == "stopped_early" else ""
+        words = tip(run.label(name), f"{objective.name} {number(value)}", stopped, *lines)
         if y.holds(value):
             picture.dot(place(point), y(value), 4, "hollow" if point.ask.reused else "point",
                         words, rank)
         else:
             picture.sign(place(point), y(value), "\u2191" if value > y.high else "\u2193",
                          "edge-text", words, rank)
+    whole = [point for point in usable if point.ask.status == "ok"] or usable
     best = [-v if objective.maximise else v for v in best_so_far(
-        [point.ask.fitness[0] for point in usable])]
-    steps = [(place(p), y(v)) for p, v in zip(usable, best)]
+        [point.ask.fitness[0] for point in whole])]
+    steps = [(place(p), y(v)) for p, v in zip(whole, best)]
     picture.steps([*thinned(steps), (place(points[-1]), steps[-1][1])], "line")
     if run.baseline:
         picture.text(frame.right - 4, y(run.baseline.values[0]) - 6,

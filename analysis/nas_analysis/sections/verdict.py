@@ -18,8 +18,10 @@ def section(run: Run) -> Section:
         return Section("verdict", "Verdict", join(
             paragraph(f"{running} No mechanism has been evaluated yet."), _tiles(run)))
     if not run.ranking:
-        failed = counted(len(run.failures), "evaluation")
-        body = paragraph("No mechanism could be evaluated: ", failed, " failed.")
+        why = [f"{counted(len(run.failures), 'evaluation')} failed"]
+        if run.rejected:
+            why.append(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints")
+        body = paragraph("No mechanism could be evaluated: ", ", ".join(why), ".")
         return Section("verdict", "Verdict", join(body, _tiles(run)))
     retest = run.meta.get("retest") or {}
     found = _several(run) if run.several else _one(run)
@@ -181,6 +183,11 @@ def _tiles(run: Run) -> Html:
         words = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]}\u2013{seeds[-1]}"
         tiles.append((words, "seeds a mechanism" if seeds[-1] > 1 else "seed a mechanism"))
     tiles.append((str(len(run.failures)), "failed"))
+    if run.rejected:
+        tiles.append((f"{len(run.rejected):,}", "rejected by constraints"))
+    stopped = sum(evaluation.status == "stopped_early" for evaluation in run.searched)
+    if stopped:
+        tiles.append((f"{stopped:,}", "stopped early"))
     if run.meta.get("elapsed_seconds"):
         tiles.append((duration(run.meta["elapsed_seconds"]), "of wall-clock time"))
     return element("div", *(

@@ -15,6 +15,7 @@ Objective divergence_rate(const Parameters& /*settings*/) {
                 return static_cast<double>(failed) / static_cast<double>(evaluations.size());
               },
           .min_replicates = 2,
+          .judges_failures = true,
           .range =
               [](const nlohmann::json& /*facts*/) {
                 return std::optional<Range>({.best = 0.0, .worst = 1.0});
