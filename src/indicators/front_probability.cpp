@@ -8,12 +8,13 @@ namespace nas {
 
 namespace {
 
-/// Mean over the drawn seeds at which there is a point; empty where there is none.
-Point mean_over(const Points& points, const std::vector<std::size_t>& seeds) {
+/// Mean over the drawn seeds; empty where one of them has no point, or, if that is judged, all.
+Point mean_over(const Points& points, const std::vector<std::size_t>& seeds, bool judged) {
   Point sum;
   double n = 0.0;
   for (const auto seed : seeds) {
     const auto& point = points[seed];
+    if (point.empty() && !judged) return {};
     if (point.empty()) continue;
     sum.resize(point.size(), 0.0);
     for (std::size_t i = 0; i < point.size(); ++i) sum[i] += point[i];
@@ -39,7 +40,7 @@ std::vector<std::size_t> front_of(const Points& points) {
 }  // namespace
 
 std::optional<std::vector<double>> front_probability(const std::vector<Points>& samples,
-                                                     std::int64_t resamples) {
+                                                     bool judged, std::int64_t resamples) {
   const std::size_t num_seeds = samples.empty() ? 0 : samples.front().size();
   if (num_seeds < 2) return std::nullopt;
   RandomEngine random(derive_seed(0, 0, "front probability", 0));
@@ -51,7 +52,7 @@ std::optional<std::vector<double>> front_probability(const std::vector<Points>& 
       seed = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(num_seeds)));
     }
     std::transform(samples.begin(), samples.end(), means.begin(),
-                   [&drawn](const Points& points) { return mean_over(points, drawn); });
+                   [&](const Points& points) { return mean_over(points, drawn, judged); });
     const auto front = front_of(means);
     for (const auto i : front) {
       shares[i] += means[i].size() == 1 ? 1.0 / static_cast<double>(front.size()) : 1.0;

@@ -94,11 +94,16 @@ void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSe
     samples.push_back(points_of(retested[i], objectives));
     members.push_back(&outcome.candidates[i]);
   }
-  const auto probabilities = front_probability(samples);
+  const auto probabilities = front_probability(samples, objectives.judges_failures());
   if (!probabilities) return;
   for (std::size_t i = 0; i < members.size(); ++i) {
     members[i]->non_dominated_probability = (*probabilities)[i];
   }
+}
+
+bool any_failed(const Retested& retested) {
+  return std::any_of(retested.evaluations.begin(), retested.evaluations.end(),
+                     [](const Evaluation& evaluation) { return !is_usable(evaluation); });
 }
 
 /// Compares two candidates on the seeds that both have.
@@ -121,13 +126,15 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
 
 using ContrastField = std::optional<Contrast> RetestedCandidate::*;
 
-/// Compares with a reference all others, but for one that is left out.
+/// Compares with a reference all others, but for one that is left out. A candidate that failed with
+/// one of the seeds is not compared by the others, unless failures are judged by themselves.
 /// @param family  receives the comparisons.
 void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
-                    std::optional<std::size_t> left_out, ContrastField field,
+                    std::optional<std::size_t> left_out, bool failures_judged, ContrastField field,
                     RetestOutcome& outcome, std::vector<Contrast*>& family) {
   for (std::size_t i = 0; i < retested.size(); ++i) {
     if (i == reference || i == left_out) continue;
+    if (!failures_judged && any_failed(retested[i])) continue;
     auto& found = outcome.candidates[i].*field;
     found = contrast(retested[i], retested[reference], outcome.confidence);
     if (found) family.push_back(&*found);
@@ -236,11 +243,12 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
   const auto tuned = index_of(outcome, outcome.tuned_baseline());
   std::vector<Contrast*> family;
   if (baseline) {
-    find_contrasts(retested, *baseline, {}, &RetestedCandidate::against_baseline, outcome, family);
+    find_contrasts(retested, *baseline, {}, objectives.judges_failures(),
+                   &RetestedCandidate::against_baseline, outcome, family);
   }
   if (tuned) {
-    find_contrasts(retested, *tuned, baseline, &RetestedCandidate::against_tuned_baseline, outcome,
-                   family);
+    find_contrasts(retested, *tuned, baseline, objectives.judges_failures(),
+                   &RetestedCandidate::against_tuned_baseline, outcome, family);
   }
   correct(family);
   find_optimism(all[outcome.objective_index], outcome);

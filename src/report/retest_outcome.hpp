@@ -52,6 +52,7 @@ struct RetestedCandidate {
   /// See front_probability; nothing for fewer than two seeds, and for tuned candidates, which are
   /// no members of the front that the search found.
   std::optional<double> non_dominated_probability{};
+  /// Nothing where one of its seeds failed, unless an objective judges failures.
   std::optional<Contrast> against_baseline{};
   std::optional<Contrast> against_tuned_baseline{};
 };

@@ -86,8 +86,10 @@ std::string table_of(const RunSummary& run) {
   columns.push_back(column(candidates, "test perplexity", [](const auto& candidate) {
     return estimate_text(candidate.at("test"));
   }));
-  columns.push_back(column(candidates, "n", [index](const auto& candidate) {
-    return std::to_string(candidate.at("retest").at(index).at("n").template get<std::int64_t>());
+  const auto wanted = run.retest.at("replicates").get<std::int64_t>();
+  columns.push_back(column(candidates, "n", [index, wanted](const auto& candidate) {
+    const auto n = candidate.at("retest").at(index).at("n").template get<std::int64_t>();
+    return std::to_string(n) + (n < wanted ? "/" + std::to_string(wanted) : "");
   }));
   add_contrast_columns(candidates, "against_baseline", "to baseline", columns);
   add_contrast_columns(candidates, "against_tuned_baseline", "to tuned baseline", columns);

@@ -38,7 +38,7 @@ TEST(FrontProbability, ResamplesAreThoseOfASeedForAllCandidates) {
   // Differences -1, -1, 1 whatever the seed does to both, and two seeds are drawn.
   // First better: (-1, -1), 4 of 9 draws; equal: (-1, 1), 4 of 9; worse: 1 of 9.
   const auto shares =
-      *front_probability({{{9.0}, {19.0}, {31.0}}, {{10.0}, {20.0}, {30.0}}}, 100000);
+      *front_probability({{{9.0}, {19.0}, {31.0}}, {{10.0}, {20.0}, {30.0}}}, false, 100000);
   EXPECT_THAT(shares, ElementsAre(DoubleNear(6.0 / 9.0, 0.01), DoubleNear(3.0 / 9.0, 0.01)));
 }
 
@@ -46,8 +46,18 @@ TEST(FrontProbability, WhatCouldNotBeMeasuredIsDominated) {
   EXPECT_THAT(*front_probability({{{1.0}, {2.0}}, {{}, {}}}), ElementsAre(1.0, 0.0));
   EXPECT_THAT(*front_probability({{{}, {}}, {{}, {}}}), ElementsAre(0.0, 0.0));
   // n = 2: one seed is drawn; at the second the better one is missing.
-  const auto shares = *front_probability({{{1.0}, {}}, {{2.0}, {2.0}}}, 100000);
+  const auto shares = *front_probability({{{1.0}, {}}, {{2.0}, {2.0}}}, false, 100000);
   EXPECT_THAT(shares, ElementsAre(DoubleNear(0.5, 0.01), DoubleNear(0.5, 0.01)));
+}
+
+TEST(FrontProbability, OneFailureAmongTheDrawnSeedsIsAFailureUnlessItIsJudged) {
+  // n = 3: two seeds are drawn; the third of the better one is missing in 5 of 9 draws.
+  const std::vector<Points> samples{{{1.0}, {1.0}, {}}, {{2.0}, {2.0}, {2.0}}};
+  EXPECT_THAT(*front_probability(samples, false, 100000),
+              ElementsAre(DoubleNear(4.0 / 9.0, 0.01), DoubleNear(5.0 / 9.0, 0.01)));
+  // Where that is judged, only both draws of it leave nothing.
+  EXPECT_THAT(*front_probability(samples, true, 100000),
+              ElementsAre(DoubleNear(8.0 / 9.0, 0.01), DoubleNear(1.0 / 9.0, 0.01)));
 }
 
 TEST(FrontProbability, ResampledMeansHaveTheVarianceOfTheMean) {
@@ -70,7 +80,7 @@ TEST(FrontProbability, ResampledMeansHaveTheVarianceOfTheMean) {
   const double expected = 0.5 * std::erfc(-mean / error / std::sqrt(2.0));
   EXPECT_GT(expected, 0.6);
   EXPECT_LT(expected, 0.95);
-  EXPECT_NEAR((*front_probability({first, second}, 100000))[0], expected, 0.015);
+  EXPECT_NEAR((*front_probability({first, second}, false, 100000))[0], expected, 0.015);
 }
 
 }  // namespace

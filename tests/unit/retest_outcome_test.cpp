@@ -194,17 +194,29 @@ TEST(RetestOutcome, AFrontIsJudgedByAllObjectives) {
   EXPECT_EQ(outcome.candidates[1].retest[0]->standard_error, 0.0);
 }
 
-TEST(RetestOutcome, FailuresAreLeftOutPairByPairAndSaid) {
+TEST(RetestOutcome, WhatFailedWithOneSeedIsNotComparedByTheOthers) {
   auto values = times(0.9, kBaseline, 0.001);
   values[1] = 0.0;
-  const auto outcome = judge({retested(Role::top, "frail", {90}, values),
-                              retested(Role::baseline, "plain", {100}, kBaseline)},
-                             objectives(), 0.95);
+  const std::vector<Retested> retests{retested(Role::top, "frail", {90}, values),
+                                      retested(Role::baseline, "plain", {100}, kBaseline)};
+  const auto outcome = judge(retests, objectives(), 0.95);
   EXPECT_EQ(outcome.candidates[0].n, 4);
-  EXPECT_EQ(outcome.candidates[0].against_baseline->paired.difference.n, 4);
-  EXPECT_NEAR(outcome.candidates[0].against_baseline->paired.difference.mean, std::log(0.9), 1e-3);
-  EXPECT_THAT(verdict(outcome), HasSubstr("n = 4, p"));
+  EXPECT_FALSE(outcome.candidates[0].against_baseline);
   EXPECT_THAT(verdict(outcome), HasSubstr("the frail failed at 1 of 5 seeds."));
+  EXPECT_THAT(verdict(outcome), Not(HasSubstr("better than the baseline")));
+  // Four of five seeds are drawn: the failed one is not among them with probability (4/5)^4.
+  EXPECT_NEAR(*outcome.candidates[0].non_dominated_probability, 0.41, 0.02);
+
+  auto judging = objectives();
+  judging.objectives.front().objective.judges_failures = true;
+  const auto judged = judge(retests, judging, 0.95);
+  EXPECT_EQ(judged.candidates[0].against_baseline->paired.difference.n, 4);
+  EXPECT_NEAR(judged.candidates[0].against_baseline->paired.difference.mean, std::log(0.9), 1e-3);
+  EXPECT_THAT(verdict(judged), HasSubstr("n = 4, p"));
+  EXPECT_GT(*judged.candidates[0].non_dominated_probability, 0.99);
+}
+
+TEST(RetestOutcome, WhatFailedWithEverySeedHasNoValue) {
   const auto none = judge({retested(Role::top, "gone", {90}, Numbers(5, 0.0)),
                            retested(Role::baseline, "plain", {100}, kBaseline)},
                           objectives(), 0.95);
