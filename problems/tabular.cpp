@@ -247,7 +247,8 @@ class Tabular final : public Problem {
     return std::isnan(quantity.value(pointers(evaluations)));
   }
 
-  /// Fitness over the evaluations that decide about each objective and each constraint.
+  /// Fitness over the evaluations that decide about each objective and each constraint; that of a
+  /// failure where one of them failed, as in a search.
   template <class Deciding>
   [[nodiscard]] std::vector<double> true_fitness(const Deciding& deciding) const {
     for (const auto& constraint : objectives_->constraints) {
@@ -257,6 +258,9 @@ class Tabular final : public Problem {
     for (std::size_t i = 0; i < fitness.size(); ++i) {
       const auto& objective = objectives_->objectives[i];
       const auto evaluations = deciding(objective);
+      if (!is_usable(worst_of(evaluations)) && !objectives_->judges_failures()) {
+        return objectives_->failure();
+      }
       if (std::none_of(evaluations.begin(), evaluations.end(),
                        [](const auto* evaluation) { return is_usable(*evaluation); })) {
         return objectives_->failure();

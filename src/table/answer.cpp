@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "store/replicates.hpp"
 #include "table/format.hpp"
 
 namespace nas {
@@ -42,7 +43,7 @@ void add(Scores& sum, const Scores& more) {
   sum.batches += more.batches;
 }
 
-/// Pools the curves of usable evaluations, as far as the shortest goes.
+/// Pools the curves of evaluations, as far as the shortest goes.
 std::vector<CurvePoint> pooled_curve(const std::vector<const Evaluation*>& evaluations) {
   auto curve = evaluations.front()->curve;
   for (const auto* evaluation : evaluations) {
@@ -97,16 +98,22 @@ Evaluation ended_at(Evaluation evaluation, std::int64_t step, double bytes_per_t
 }
 
 Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double bytes_per_token) {
-  std::vector<const Evaluation*> usable;
-  for (const auto& evaluation : evaluations) {
-    if (is_usable(evaluation)) usable.push_back(&evaluation);
+  std::vector<const Evaluation*> all;
+  for (const auto& evaluation : evaluations) all.push_back(&evaluation);
+  if (const auto& worst = worst_of(all); !is_usable(worst)) {
+    auto failed = worst;
+    failed.reason = failures_text(all);
+    return failed;
   }
-  if (usable.empty()) return evaluations.front();
-  auto mean = *usable.front();
-  mean.curve = pooled_curve(usable);
+  auto mean = *all.front();
+  if (any_stopped(all)) {
+    mean.status = Status::stopped_early;
+    mean.reason = stops_text(all);
+  }
+  mean.curve = pooled_curve(all);
   Means values;
   Means measured;
-  for (const auto* evaluation : usable) {
+  for (const auto* evaluation : all) {
     auto one = *evaluation;
     set_quality_values(one, bytes_per_token);  // whatever was recorded of them at the time
     for (const auto& [name, value] : one.values) values.add(name, value);

@@ -20,10 +20,11 @@ std::vector<Evaluation> recorded_replicates(const Table& table, std::int64_t mec
 Evaluation ended_at(Evaluation evaluation, std::int64_t step, double bytes_per_token);
 
 /// One evaluation in place of several of one mechanism: numbers in `values` and `measured` are the
-/// arithmetic means of those of the usable ones, perplexity, accuracy and bits_per_byte like all
-/// others, so that an objective's value is the mean of its values over the replicates, as
-/// everywhere else. The points of its curve are pooled (sums over all their targets), everything
-/// else is the first usable one's. The first evaluation where none is usable.
+/// arithmetic means of theirs, perplexity, accuracy and bits_per_byte like all others, so that an
+/// objective's value is the mean of its values over the replicates, as everywhere else. The points
+/// of its curve are pooled (sums over all their targets), everything else is the first one's. Where
+/// one of them failed, the worst of them, its reason naming how many did; stopped_early where one
+/// was.
 /// @param evaluations      at least one.
 /// @param bytes_per_token  of the validation text, 0: it is no text.
 Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double bytes_per_token);

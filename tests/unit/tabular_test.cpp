@@ -300,7 +300,9 @@ TEST_F(TabularTest, FailedTrainingsAnswerAsRecorded) {
   }
   write(cells);
   EXPECT_EQ(ask(*make(), kDot, 0).status, Status::diverged);
-  EXPECT_EQ(ask(*make("mean"), kDot, 0).reason, "validation loss is not finite at step 40");
+  EXPECT_EQ(ask(*make("mean"), kDot, 0).reason,
+            "3 of 3 replicates failed, replicate 0 diverged: validation loss is not finite at step "
+            "40");
   EXPECT_EQ(ask(*make("noisy", 20), kDot, 0).status, Status::ok);
 }
 
