@@ -28,20 +28,23 @@ std::string point_sets(std::span<const RunSummary> runs, bool all);
 /// iohinspector read it: ALGORITHM/IOHprofiler_f1_FUNCTION.json says what the file
 /// ALGORITHM/data_f1_FUNCTION/IOHprofiler_f1_DIMd.dat holds; runs of one algorithm with equal
 /// settings share a file. An evaluation is an ask; failed ones have the penalty that the algorithm
-/// saw. Columns: evaluations, raw_y, trained and seconds (evaluations and seconds of training that
+/// saw, and those that constraints rejected have no line: the format knows no infeasible ones.
+/// Columns: evaluations, raw_y, trained and seconds (evaluations and seconds of training that
 /// the asks so far have caused), and
 ///   one objective: raw_y_best; values in the objective's own sense;
 ///   several: F2, F3, ...; values in minimisation form, since the format has one sense only.
 /// All runs are of instance 1, since nothing but the seed differs, which is an attribute of a run.
 /// @return texts by path in the folder.
-/// @throws InputError if a run has no asks.
+/// @throws InputError if a run has no asks, or constraints rejected all of them.
 std::map<std::filesystem::path, std::string> ioh_files(std::span<const RunSummary> runs);
 
 /// The file of an Optuna journal (JournalFileStorage, from 3.1 on): a study a run, a trial an ask,
 /// with its genes as parameters, objectives in their own sense, validation perplexities of the
 /// curve as intermediate values, and candidate, label, status, reason, batch, replicates and reused
-/// as user attributes. Failed asks are failed trials. Times are in UTC; an ask that earlier
-/// evaluations answered took none.
+/// as user attributes. Failed asks are failed trials. With constraints, each other trial has
+/// Optuna's own attribute `constraints`: [0] if it is feasible, [1] if it breaks one, by formula or
+/// by what training found; its value is then the penalty that the algorithm saw. Times are in UTC;
+/// an ask that earlier evaluations answered took none.
 std::string optuna_journal(std::span<const RunSummary> runs);
 
 }  // namespace nas

@@ -75,8 +75,11 @@ struct RunFiles {
 
 RunFiles run_files(const RunSummary& run) {
   const auto& first = run.objectives.front();
-  const auto asks = recorded_asks(run);
+  auto asks = recorded_asks(run);
   if (asks.empty()) throw InputError(run_title(run) + ": nothing was asked for");
+  const auto budget = asks.size();
+  std::erase_if(asks, [](const RecordedAsk& record) { return record.status == Status::rejected; });
+  if (asks.empty()) throw InputError(run_title(run) + ": constraints rejected all of its asks");
   const auto value_of = [&run](const RecordedAsk& record) {
     return run.several() ? record.ask->fitness.front() : record.fitness.front();
   };
@@ -105,7 +108,7 @@ RunFiles run_files(const RunSummary& run) {
   return {.data = data,
           .meta = {
               {"instance", 1},
-              {"evals", asks.size()},
+              {"evals", budget},
               {"best", {{"evals", best->ask->number + 1}, {"y", value_of(*best)}, {"x", position}}},
               {"seed", run.config.value("seed", std::uint64_t{0})}}};
 }

@@ -88,15 +88,24 @@ Json intermediate_values(const Evaluation& evaluation) {
   return values;
 }
 
+bool has_constraints(const RunSummary& run) {
+  const auto found = run.config.find("constraints");
+  return found != run.config.end() && !found->empty();
+}
+
 std::string trial_line(const RunSummary& run, std::size_t study, const std::vector<Gene>& genes,
                        const RecordedAsk& record) {
   Json trial{{"study_id", study}};
   add_times(trial, run, *record.ask);
-  trial["state"] = static_cast<int>(record.usable ? complete : failed);
+  // A trial that breaks a constraint is complete and infeasible: with the penalty where nothing was
+  // measured, since a complete trial has values.
+  const bool rejected = record.status == Status::rejected;
+  const bool whole = record.usable || rejected;
+  trial["state"] = static_cast<int>(whole ? complete : failed);
   trial["value"] = nullptr;
   trial["values"] = nullptr;
-  if (record.usable && run.several()) trial["values"] = record.fitness;
-  if (record.usable && !run.several()) trial["value"] = record.fitness.front();
+  if (whole && run.several()) trial["values"] = record.fitness;
+  if (whole && !run.several()) trial["value"] = record.fitness.front();
   trial["distributions"] = Json::object();
   trial["params"] = Json::object();
   for (std::size_t i = 0; i < genes.size(); ++i) {
@@ -104,14 +113,16 @@ std::string trial_line(const RunSummary& run, std::size_t study, const std::vect
     trial["params"][genes[i].name] = gene_number(genes[i], record.genes[i]);
   }
   const auto& evaluation = *record.evaluation;
-  trial["user_attrs"] = {{"candidate", evaluation.candidate},
-                         {"label", run.label(evaluation.candidate)},
-                         {"status", to_string(evaluation.status)},
-                         {"reason", evaluation.reason},
-                         {"batch", record.ask->batch},
-                         {"replicates", record.ask->evaluations.size()},
-                         {"reused", record.ask->reused}};
+  trial["user_attrs"] = {
+      {"candidate", evaluation.candidate},  {"label", run.label(evaluation.candidate)},
+      {"status", to_string(record.status)}, {"reason", record.reason},
+      {"batch", record.ask->batch},         {"replicates", record.ask->evaluations.size()},
+      {"reused", record.ask->reused}};
   trial["system_attrs"] = Json::object();
+  // What samplers and dashboards take for feasible: no number above 0.
+  if (has_constraints(run) && whole) {
+    trial["system_attrs"]["constraints"] = Json::array({rejected ? 1.0 : 0.0});
+  }
   trial["intermediate_values"] = intermediate_values(evaluation);
   return line(create_trial, trial);
 }

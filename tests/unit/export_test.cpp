@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string read(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -61,8 +62,15 @@ class ExportTest : public ::testing::Test {
 
   /// @param several  perplexity and accuracy, else accuracy alone.
   RunSummary run(bool several, std::int64_t seed = 7, const std::string& file = "store",
-                 std::int64_t trainings = 100) {
+                 std::int64_t trainings = 100, bool rejected = false) {
     Store store(folder_ / (file + ".sqlite"));
+    if (rejected) {  // instead of c
+      auto screened = evaluation("c", "dot|softmax|none|learned|bias|0.2", "", 0, 0);
+      screened.status = Status::rejected;
+      screened.reason = "flops = 5e+06, must be <= 4e+06";
+      screened.measured.erase("train_seconds");
+      store.add({screened});
+    }
     store.add(
         {evaluation("a", "dot|softmax|none|fixed|bias|0.1", "2026-01-31T23:59:59Z", 1.25, 64),
          evaluation("b", "cosine|softmax|none|fixed|bias|0", "2026-02-01T00:00:10Z", 2, 32),
@@ -99,6 +107,11 @@ class ExportTest : public ::testing::Test {
                                {{"similarity", {"cosine", "dot"}},
                                 {"bias", {true, false}},
                                 {"attention_dropout", {{"min", 0}, {"max", 0.3}}}}}});
+    if (rejected) {
+      auto config = *store.meta("config");
+      config["constraints"] = {"flops <= 4e+06"};
+      store.set_meta("config", config);
+    }
     store.set_meta("facts", {{"corpus", "brown"}});
     store.set_meta("labels", {{a, "the \"usual\", a"}});
     return RunSummary(store, trainings);
@@ -239,6 +252,24 @@ TEST_F(ExportTest, IohFilesOfOneObjectiveKeepItsSense) {
   EXPECT_EQ(meta["maximization"], true);
   EXPECT_EQ(meta["scenarios"][0]["runs"][0]["best"],
             nlohmann::json::parse(R"({"evals": 1, "y": 0.5, "x": [1, 0, 0, 0, 0, 0.1]})"));
+}
+
+TEST_F(ExportTest, WhatConstraintsRejectedHasNoLineInIohFiles) {
+  const auto one = run(false, 7, "rejected", 100, true);
+  const auto files = ioh_files({&one, 1});
+  EXPECT_EQ(files.at("nsga2/data_f1_attention_search_brown/IOHprofiler_f1_DIM6.dat"),
+            "evaluations raw_y raw_y_best trained seconds\n"
+            "1 0.5 0.5 1 1.25\n2 0.25 0.5 2 3.25\n3 0.5 0.5 2 3.25\n");
+}
+
+TEST_F(ExportTest, WhatConstraintsRejectedIsAnInfeasibleTrial) {
+  const auto one = run(false, 7, "rejected", 100, true);
+  const auto text = optuna_journal({&one, 1});
+  EXPECT_THAT(text, HasSubstr(R"("state":1,"value":-4.0)"));
+  EXPECT_THAT(text, HasSubstr(R"("status":"rejected","reason":"flops = 5e+06, must be <= 4e+06")"));
+  EXPECT_THAT(text, HasSubstr(R"("system_attrs":{"constraints":[1.0]})"));
+  EXPECT_THAT(text, HasSubstr(R"("system_attrs":{"constraints":[0.0]})"));
+  EXPECT_THAT(text, Not(HasSubstr(R"("state":3)")));
 }
 
 TEST_F(ExportTest, OtherSettingsOfAnAlgorithmAreAnotherFolder) {
