@@ -18,6 +18,7 @@
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
 #include "evaluation/device_pool.hpp"
+#include "evaluation/model_selection.hpp"
 #include "nn/environment.hpp"
 #include "nn/transformer.hpp"
 #include "search/problem.hpp"
@@ -382,30 +383,62 @@ class AttentionSearch final : public Problem {
     return context;
   }
 
-  /// Keeps the weights of the best `keep_models` evaluations. What is there is read from the
-  /// folder, so that a restarted process goes on where the killed one was.
+  /// What stands beside the weights of a model: what it is, from which seeds it came, how good it
+  /// is.
+  [[nodiscard]] nlohmann::json description_of(const Task& task,
+                                              const Evaluation& evaluation) const {
+    auto values = nlohmann::json::object();
+    for (const auto& objective : objectives_->objectives) {
+      if (!objective.objective.across) values[objective.name] = objective.value(evaluation);
+    }
+    const auto broken = objectives_->violation_by_training(std::array{&evaluation});
+    return {{"mechanism", label(task.candidate)},
+            {"candidate", task.candidate},
+            {"replicate", task.replicate},
+            {"seed", seed_},
+            {"values", values},
+            {"feasible", broken.empty()},
+            {"identity", task.identity}};
+  }
+
+  /// How good a kept model is, by its description; nothing where that does not say.
+  [[nodiscard]] std::optional<ScoredModel> score_of(const nlohmann::json& description) const {
+    if (!description.is_object()) return std::nullopt;
+    // Once, perplexity was all that was written down.
+    const auto values = description.value("values", description);
+    ScoredModel model{.feasible = description.value("feasible", true)};
+    for (const auto& objective : objectives_->objectives) {
+      if (objective.objective.across) continue;
+      const auto value = values.find(objective.name);
+      if (value == values.end() || !value->is_number()) return std::nullopt;
+      model.values.push_back(objective.minimised(value->get<double>()));
+    }
+    return model;
+  }
+
+  /// Keeps the weights of the best trainings (see models_to_keep), each by what it scored itself.
+  /// What is there is read from the folder, so that a restarted process goes on where the killed
+  /// one was.
   void keep_best_models(const Task& task, const Evaluation& evaluation) {
     if (keep_models_ == 0 || folder_.empty()) return;
     const std::lock_guard lock(*models_mutex_);
     const auto folder = folder_ / "models";
-    std::ofstream(folder / (task.id + ".json")) << nlohmann::json{
-        {"candidate", task.candidate},
-        {"label", label(task.candidate)},
-        {"replicate", task.replicate},
-        {"perplexity", evaluation.values.at("perplexity")},
-        {"identity", task.identity}}.dump(2);
-    std::vector<std::pair<double, fs::path>> kept;
+    std::ofstream(folder / (task.id + ".json")) << description_of(task, evaluation).dump(2);
+    std::vector<fs::path> files;
+    std::vector<ScoredModel> models;
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() != ".json") continue;
       std::ifstream file(entry.path());
-      const auto description = nlohmann::json::parse(file, nullptr, false);
-      if (!description.is_discarded())
-        kept.emplace_back(description.at("perplexity"), entry.path());
+      auto model = score_of(nlohmann::json::parse(file, nullptr, false));
+      if (!model) continue;
+      files.push_back(entry.path());
+      models.push_back(std::move(*model));
     }
-    std::sort(kept.begin(), kept.end());
-    for (std::size_t i = static_cast<std::size_t>(keep_models_); i < kept.size(); ++i) {
-      fs::remove(kept[i].second);
-      fs::remove(fs::path(kept[i].second).replace_extension(".pt"));
+    const auto kept = models_to_keep(models, static_cast<std::size_t>(keep_models_));
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (std::find(kept.begin(), kept.end(), i) != kept.end()) continue;
+      fs::remove(files[i]);
+      fs::remove(fs::path(files[i]).replace_extension(".pt"));
     }
   }
 

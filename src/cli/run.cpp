@@ -141,8 +141,35 @@ bool of_search(const Evaluation& evaluation, const Problem& problem) {
          *training == problem.identity(evaluation.candidate).at("training");
 }
 
+/// What a run has to say of the models that it was asked to keep, where it could not keep as many:
+/// weights are saved when a training ends, and recorded trainings do not come again.
+std::string models_text(const Experiment& experiment, const RunSummary& run, const Problem& problem,
+                        const fs::path& folder) {
+  const auto wanted = experiment.evaluation.get<std::int64_t>("keep_models");
+  const auto trained =
+      std::count_if(run.evaluations.begin(), run.evaluations.end(), [&](const auto& evaluation) {
+        return evaluation.status == Status::ok && !evaluation.curve.empty() &&
+               of_search(evaluation, problem);
+      });
+  std::int64_t kept = 0;
+  const auto models = folder / "models";
+  if (fs::is_directory(models)) {
+    for (const auto& entry : fs::directory_iterator(models)) {
+      kept += entry.path().extension() == ".pt" ? 1 : 0;
+    }
+  }
+  if (kept >= std::min<std::int64_t>(wanted, trained)) return {};
+  return "\nevaluation.keep_models = " + std::to_string(wanted) + ", but models/ holds " +
+         std::to_string(kept) +
+         ": weights are saved when a training ends, and those of this run had ended\n"
+         "before. To get them, search again in another folder (--output) with keep_models from "
+         "the\n"
+         "beginning: equal seeds give equal trainings.\n";
+}
+
 /// Writes the result's files and prints the closing table.
-void report(Store& store, const Problem& problem, const fs::path& folder) {
+void report(const Experiment& experiment, Store& store, const Problem& problem,
+            const fs::path& folder) {
   nlohmann::json labels = nlohmann::json::object();
   for (const auto& evaluation : store.evaluations()) {
     labels[evaluation.candidate] = problem.label(evaluation.candidate);
@@ -157,7 +184,8 @@ void report(Store& store, const Problem& problem, const fs::path& folder) {
   std::cout << '\n'
             << closing_table(summary) << "\nwritten to " << folder.string()
             << ": results.json, evaluations.csv, progress.svg, " << (several ? "front.svg, " : "")
-            << "store.sqlite\n";
+            << "store.sqlite\n"
+            << models_text(experiment, summary, problem, folder);
 }
 
 /// Seconds that the processes of a run have worked on its search, kept in its store.
@@ -274,7 +302,7 @@ void carry_out(const Experiment& experiment, const RunOptions& options, Setup& s
                          .store = store,
                          .display = {.out = &shown, .terminal = terminal}};
   retest(work, tune(work));
-  report(store, *problem, options.folder);
+  report(experiment, store, *problem, options.folder);
   store.flush();
 }
 

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -316,17 +318,79 @@ TEST_F(BitsPerByteTest, OfUnknownWordsIsRefused) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
-TEST_F(CommandTest, BestModelsAreKept) {
+/// Descriptions of the models in a folder that have their weights beside them.
+std::vector<nlohmann::json> kept_models(const fs::path& folder) {
+  std::vector<nlohmann::json> kept;
+  for (const auto& entry : fs::directory_iterator(folder / "models")) {
+    if (entry.path().extension() != ".json") continue;
+    EXPECT_TRUE(fs::exists(fs::path(entry.path()).replace_extension(".pt"))) << entry.path();
+    kept.push_back(nlohmann::json::parse(read_file(entry.path())));
+  }
+  return kept;
+}
+
+TEST_F(CommandTest, TheBestModelsByTheObjectiveAreKept) {
   const auto out = folder_ / "run";
+  // The worst by perplexity are the best by this objective.
+  ASSERT_EQ(run("nas-run",
+                {config("smoke.yaml"), "--output", out.string(), "evaluation.keep_models=2",
+                 "evaluation.replicates=2", "objectives=[{name: perplexity, goal: maximise}]"}),
+            0)
+      << text();
+  std::vector<double> all;
+  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  const Store store(out / "store.sqlite", Store::Mode::read_only);
+  for (const auto& evaluation : store.evaluations()) {
+    all.push_back(evaluation.values.at("perplexity"));
+  }
+  std::sort(all.rbegin(), all.rend());
+  std::vector<double> values;
+  for (const auto& model : kept_models(out)) {
+    values.push_back(model.at("values").at("perplexity"));
+    EXPECT_EQ(model.at("seed"), 42);
+    EXPECT_TRUE(model.at("replicate").is_number());
+    EXPECT_FALSE(model.at("mechanism").get<std::string>().empty());
+    EXPECT_EQ(model.at("feasible"), true);
+  }
+  std::sort(values.rbegin(), values.rend());
+  EXPECT_EQ(values, std::vector<double>(all.begin(), all.begin() + 2));
+}
+
+TEST_F(CommandTest, NoModelOfTheFrontIsLost) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(
+      run("nas-run", {config("smoke.yaml"), "--output", out.string(), "evaluation.keep_models=1",
+                      "objectives=[perplexity, attention_flops]", "algorithm.name=nsga2",
+                      "algorithm.population=8", "algorithm.generations=2"}),
+      0)
+      << text();
+  std::set<std::string> kept;
+  for (const auto& model : kept_models(out)) kept.insert(model.at("candidate"));
+  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  const auto& baseline = results["baseline"]["values"];
+  int members = 0;
+  for (const auto& member : results["front"]) {
+    const auto no_better = [&](const char* objective) {
+      return member["values"][objective].get<double>() >= baseline[objective].get<double>();
+    };
+    if (no_better("perplexity") && no_better("attention_flops")) continue;  // behind the baseline
+    EXPECT_TRUE(kept.contains(member["candidate"])) << member["candidate"];
+    ++members;
+  }
+  EXPECT_GT(members, 1) << "or nothing was tested";
+}
+
+TEST_F(CommandTest, ModelsThatNoTrainingCanSaveAnyMoreAreSpokenOf) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string()}), 0) << text();
+  EXPECT_EQ(text().find("keep_models"), std::string::npos);
   ASSERT_EQ(
       run("nas-run", {config("smoke.yaml"), "--output", out.string(), "evaluation.keep_models=2"}),
       0)
       << text();
-  int weights = 0;
-  for (const auto& entry : fs::directory_iterator(out / "models")) {
-    weights += entry.path().extension() == ".pt" ? 1 : 0;
-  }
-  EXPECT_EQ(weights, 2);
+  expect_text(
+      "evaluation.keep_models = 2, but models/ holds 0: weights are saved when a training "
+      "ends");
 }
 
 }  // namespace

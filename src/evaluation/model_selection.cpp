@@ -1,0 +1,33 @@
+#include "evaluation/model_selection.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace nas {
+
+std::vector<std::size_t> models_to_keep(const std::vector<ScoredModel>& models, std::size_t most) {
+  std::vector<std::ptrdiff_t> dominators;
+  for (const auto& model : models) {
+    dominators.push_back(
+        std::count_if(models.begin(), models.end(), [&model](const ScoredModel& other) {
+          return other.feasible == model.feasible && dominates(other.values, model.values);
+        }));
+  }
+  const auto key = [&](std::size_t i) {
+    const auto& values = models[i].values;
+    return std::tuple(!models[i].feasible, dominators[i], values.empty() ? 0.0 : values.front());
+  };
+  std::vector<std::size_t> order(models.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&key](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  const auto beyond_front = std::find_if(order.begin(), order.end(), [&](std::size_t i) {
+    return !models[i].feasible || dominators[i] > 0 || models[i].values.size() < 2;
+  });
+  const auto front = static_cast<std::size_t>(beyond_front - order.begin());
+  order.resize(std::min(order.size(), std::max(most, front)));
+  return order;
+}
+
+}  // namespace nas

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "indicators/indicators.hpp"
+
+namespace nas {
+
+/// A trained model, as far as it decides about its weights.
+struct ScoredModel {
+  bool feasible = true;  ///< whether it satisfies all constraints
+  Point values{};        ///< objectives of its training in order, in minimisation form
+};
+
+/// Which models are kept: the feasible ones first; among equals the one that fewer others dominate,
+/// then the better one by the first objective. With several objectives the whole front is kept,
+/// even where it has more than `most` members: of those that nothing dominates none is the better
+/// one.
+///
+/// Cost: the square of the number of models.
+/// @return positions in `models`, the best first.
+std::vector<std::size_t> models_to_keep(const std::vector<ScoredModel>& models, std::size_t most);
+
+}  // namespace nas
