@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::int64_t kMostCombinations = 20000;
 
-/// Genotypes that show every combination of the categorical genes, or many.
-std::vector<Genotype> sample(const SearchSpace& space) {
+}  // namespace
+
+std::vector<Genotype> shown_combinations(const SearchSpace& space) {
   std::vector<Genotype> genotypes;
   const auto combinations = space.num_combinations();
   if (combinations > kMostCombinations) {
@@ -40,11 +41,13 @@ std::vector<Genotype> sample(const SearchSpace& space) {
   return genotypes;
 }
 
+namespace {
+
 Range range_over_space(const ChosenObjective& objective, const SearchSpace& space,
                        const Problem& problem) {
   double least = std::numeric_limits<double>::infinity();
   double most = -least;
-  for (const auto& genotype : sample(space)) {
+  for (const auto& genotype : shown_combinations(space)) {
     const auto subject = problem.subject(problem.canonical(genotype));
     if (!subject) throw std::logic_error("a problem without subjects has an analytic objective");
     const double value = objective.objective.analytic(*subject);

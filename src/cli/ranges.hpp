@@ -1,11 +1,17 @@
 #pragma once
 
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "genotype/search_space.hpp"
 #include "search/problem.hpp"
 
 namespace nas {
+
+/// Genotypes that show every combination of the categorical genes, each once, where there are at
+/// most 20,000; else as many random ones. Real genes have their least value in the former.
+std::vector<Genotype> shown_combinations(const SearchSpace& space);
 
 /// Sets the ranges that can be known before anything is trained: what an objective expects of the
 /// problem's facts; for one by formula its least and largest value over the space (up to 20,000

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/continuing.hpp"
+#include "cli/feasibility.hpp"
 #include "cli/ranges.hpp"
 #include "cli/rehearsal.hpp"
 #include "cli/retest.hpp"
@@ -44,6 +45,7 @@ struct Setup {
   ObjectiveSet objectives;
   std::shared_ptr<Problem> problem;  ///< points to the objectives
   nlohmann::json facts;
+  std::optional<Feasibility> feasibility{};
 };
 
 std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& folder) {
@@ -53,6 +55,8 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
   setup->problem = make_problem(experiment, setup->objectives, folder);
   require_further_trainings(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
+  setup->feasibility = feasibility(setup->objectives, experiment.space, *setup->problem);
+  if (setup->feasibility) setup->feasibility->require_any();
   set_expected_ranges(setup->objectives, experiment.space, *setup->problem, setup->facts);
   const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
   const auto device = setup->facts.value("device", "cpu");
@@ -425,6 +429,7 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder,
   warn_of_slow_blas();
   const auto setup = set_up(experiment, {});
   const auto& problem = setup->problem;
+  std::cerr << baseline_warning(setup->objectives, experiment.baseline, *problem);
   const bool trains = problem->expensive();
   const auto rehearsal = trains ? rehearse(experiment, problem) : Rehearsal{};
   const int workers = problem->num_workers();
@@ -442,6 +447,7 @@ std::string plan_text(const Experiment& experiment, const fs::path& folder,
                         ", encoding " + std::string(to_string(algorithm.encoding)) + ", seed " +
                         std::to_string(experiment.seed));
   line("objectives", objectives_text(setup->objectives));
+  if (setup->feasibility) line("constraints", setup->feasibility->text());
   if (trains) {
     line("evaluations", evaluations_text(experiment, rehearsal));
     training_lines(experiment, setup->facts, line);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
 namespace nas {
@@ -37,6 +38,14 @@ Estimate estimate(std::span<const double> values, double confidence) {
   result.low = result.mean - half;
   result.high = result.mean + half;
   return result;
+}
+
+std::pair<double, double> share_interval(std::int64_t count, std::int64_t of, double confidence) {
+  using Binomial = boost::math::binomial_distribution<>;
+  const auto n = static_cast<double>(of);
+  const auto k = static_cast<double>(count);
+  const double each = (1.0 - confidence) / 2.0;
+  return {Binomial::find_lower_bound_on_p(n, k, each), Binomial::find_upper_bound_on_p(n, k, each)};
 }
 
 PairedComparison compare_paired(std::span<const double> a, std::span<const double> b,

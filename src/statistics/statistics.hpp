@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nas {
@@ -18,6 +19,11 @@ struct Estimate {
 /// Mean of independent values with its t-interval. @param confidence in (0, 1).
 /// @throws std::logic_error for no values.
 Estimate estimate(std::span<const double> values, double confidence = 0.95);
+
+/// Where the share lies of which `count` of `of` independent draws were: the exact interval of
+/// Clopper & Pearson (1934). @param count in [0, of], of at least 1.
+std::pair<double, double> share_interval(std::int64_t count, std::int64_t of,
+                                         double confidence = 0.95);
 
 /// Two candidates measured on the same seeds.
 struct PairedComparison {

@@ -134,6 +134,21 @@ TEST_F(CommandTest, WhatBreaksAConstraintIsRejectedWithoutTraining) {
   EXPECT_TRUE(results["failures"].empty());
 }
 
+TEST_F(CommandTest, ConstraintsThatExcludeTheWholeSpaceAreRefused) {
+  const auto out = folder_ / "run";
+  for (const std::string option : {"--dry-run", "--quiet"}) {
+    EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), option,
+                              "constraints=[parameters <= 1]"}),
+              2);
+    expect_text("parameters <= 1 excludes all, the least value is ");
+    EXPECT_FALSE(fs::exists(out));
+  }
+  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "--dry-run",
+                            "constraints=[parameters >= 1]"}),
+            0);
+  expect_text("combinations satisfy parameters >= 1\n");
+}
+
 TEST_F(CommandTest, AWallClockBudgetEndsAndContinues) {
   const auto out = folder_ / "run";
   const std::vector<std::string> search{config("smoke.yaml"),

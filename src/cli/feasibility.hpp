@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "genotype/search_space.hpp"
+#include "search/problem.hpp"
+
+namespace nas {
+
+/// How much of a space satisfies the constraints that a formula decides: known before anything
+/// runs.
+struct Feasibility {
+  /// A constraint by itself.
+  struct Part {
+    std::string text;  ///< "flops <= 4e+06"
+    bool at_most = true;
+    std::int64_t passing = 0;  ///< combinations that satisfy it
+    double least = 0.0;        ///< values of its quantity
+    double most = 0.0;
+  };
+
+  std::int64_t combinations = 0;  ///< looked at
+  std::int64_t passing = 0;       ///< those that satisfy all constraints
+  bool whole = true;  ///< whether these are all of the space, else random ones, drawn uniformly
+  std::vector<Part> parts;
+
+  /// "96 of 384 combinations satisfy flops <= 4e+06"; of random ones the share with its 95 %
+  /// interval (Clopper & Pearson 1934).
+  [[nodiscard]] std::string text() const;
+  /// @throws InputError naming what excludes all if no combination of the whole space passes.
+  void require_any() const;
+};
+
+/// Looks at up to 20,000 combinations of the categorical genes, all of them or as many random ones.
+/// Cost: milliseconds. @return nothing where no constraint is decided by a formula.
+std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const SearchSpace& space,
+                                       const Problem& problem);
+
+/// @return a warning for people if a baseline breaks a constraint that a formula decides, so that
+/// it will not be trained; empty otherwise.
+std::string baseline_warning(const ObjectiveSet& objectives, const std::string& baseline,
+                             const Problem& problem);
+
+}  // namespace nas

@@ -1,0 +1,97 @@
+#include "cli/feasibility.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/data_fixture.hpp"
+#include "unit/widths.hpp"
+
+namespace nas::testing {
+namespace {
+
+/// The width and how far it is from 100, both by formula.
+ChosenObjective width(bool distance = false) {
+  ChosenObjective chosen;
+  chosen.name = chosen.key = distance ? "distance" : "width";
+  chosen.objective.unit = "1";
+  chosen.objective.analytic = [distance](const Subject& subject) {
+    const auto width = static_cast<double>(subject.architecture.width);
+    return distance ? std::abs(width - 100.0) : width;
+  };
+  return chosen;
+}
+
+ObjectiveSet under(std::vector<Constraint> constraints) {
+  return {.objectives = {width()}, .constraints = std::move(constraints)};
+}
+
+const SearchSpace kSpace({{.name = "width", .options = {"32", "64", "128", "256"}},
+                          {.name = "other", .options = {"a", "b", "c"}},
+                          {.name = "real", .max = 1.0}});
+
+TEST(Feasibility, CountsTheCombinationsThatSatisfyAllConstraints) {
+  const auto found = feasibility(under({{.quantity = width(), .at_most = true, .bound = 128},
+                                        {.quantity = width(), .at_most = false, .bound = 64}}),
+                                 kSpace, Widths());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->text(), "6 of 12 combinations satisfy width <= 128 and width >= 64");
+  EXPECT_NO_THROW(found->require_any());
+}
+
+TEST(Feasibility, IsNothingWhereNoFormulaDecides) {
+  EXPECT_FALSE(feasibility(under({}), kSpace, Widths()));
+  ChosenObjective trained;
+  trained.objective.trained = [](const Evaluation&) { return 0.0; };
+  EXPECT_FALSE(feasibility(under({{.quantity = trained}}), kSpace, Widths()));
+}
+
+TEST(Feasibility, RefusesConstraintsThatExcludeEverything) {
+  const auto refusal = [](std::vector<Constraint> constraints) {
+    const auto found = feasibility(under(std::move(constraints)), kSpace, Widths());
+    return error_of([&] { found->require_any(); });
+  };
+  EXPECT_EQ(refusal({{.quantity = width(), .at_most = true, .bound = 31}}),
+            "constraints: none of the 12 combinations of the space satisfies width <= 31: width <= "
+            "31 excludes all, the least value is 32");
+  EXPECT_EQ(refusal({{.quantity = width(), .at_most = true, .bound = 64},
+                     {.quantity = width(), .at_most = false, .bound = 257}}),
+            "constraints: none of the 12 combinations of the space satisfies width <= 64 and width "
+            ">= 257: width >= 257 excludes all, the largest value is 256");
+  EXPECT_EQ(refusal({{.quantity = width(), .at_most = true, .bound = 64},
+                     {.quantity = width(true), .at_most = true, .bound = 30}}),
+            "constraints: none of the 12 combinations of the space satisfies width <= 64 and "
+            "distance <= 30 together");
+}
+
+TEST(Feasibility, OfALargeSpaceIsAShareWithItsInterval) {
+  std::vector<Gene> genes{{.name = "width", .options = {"32", "64", "128", "256"}}};
+  for (int i = 0; i < 10; ++i) {
+    genes.push_back({.name = "gene" + std::to_string(i), .options = {"a", "b", "c"}});
+  }
+  const SearchSpace large(genes);
+  const auto found =
+      feasibility(under({{.quantity = width(), .bound = 32}}), large, Widths()).value();
+  EXPECT_FALSE(found.whole);
+  EXPECT_EQ(found.combinations, 20000);
+  EXPECT_NEAR(static_cast<double>(found.passing), 5000, 250);
+  EXPECT_THAT(found.text(), ::testing::MatchesRegex(
+                                "[45][0-9]+ of 20000 random combinations satisfy width <= 32: "
+                                "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space"));
+  const auto none =
+      feasibility(under({{.quantity = width(), .bound = 31}}), large, Widths()).value();
+  EXPECT_NO_THROW(none.require_any()) << "what was not looked at may satisfy it";
+  EXPECT_THAT(none.text(), ::testing::StartsWith("0 of 20000 random combinations"));
+}
+
+TEST(Feasibility, ABaselineThatBreaksAConstraintIsWarnedOf) {
+  const auto set = under({{.quantity = width(), .at_most = true, .bound = 100}});
+  EXPECT_EQ(baseline_warning(set, "64", Widths()), "");
+  EXPECT_EQ(baseline_warning(set, "", Widths()), "");
+  EXPECT_EQ(
+      baseline_warning(set, "128", Widths()),
+      "warning: the baseline 128 breaks a constraint, width = 128, must be <= 100: it will not "
+      "be trained, and nothing is compared with it\n");
+}
+
+}  // namespace
+}  // namespace nas::testing
