@@ -5,23 +5,26 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <mutex>
 
 #include <sched.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/hash.hpp"
 #include "core/host.hpp"
+#include "core/warning.hpp"
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
 #include "evaluation/device_pool.hpp"
 #include "evaluation/model_selection.hpp"
 #include "nn/environment.hpp"
+#include "nn/model_failure.hpp"
 #include "nn/transformer.hpp"
 #include "search/problem.hpp"
+#include "training/checkpoint.hpp"
 #include "training/trainer.hpp"
 
 namespace nas {
@@ -171,7 +174,7 @@ class AttentionSearch final : public Problem {
     evaluation.values["parameters"] = static_cast<double>(num_parameters(architecture));
     evaluation.values["flops"] = forward_flops(architecture);
     if (gate_) {
-      const auto report = nn::check_causality(architecture);
+      const auto report = nn::of_model([&] { return nn::check_causality(architecture); });
       if (!report.causal) {
         evaluation.status = Status::rejected;
         evaluation.reason =
@@ -199,8 +202,17 @@ class AttentionSearch final : public Problem {
     const auto results = train(jobs, *corpus_, where);
     for (std::size_t i = 0; i < array.size(); ++i) {
       array[i].evaluation.measured["device"] = *device;
-      record(results[i], array[i].task, array[i].evaluation);
+      record(results[i], array[i].evaluation);
     }
+  }
+
+  /// The checkpoint of a finished training holds its weights until they are saved.
+  void recorded(const Task& task, const Evaluation& evaluation) override {
+    if (folder_.empty()) return;
+    const auto checkpoint = checkpoint_file(checkpoints(), task.id, task.replicate);
+    if (!fs::exists(checkpoint)) return;
+    if (evaluation.status == Status::ok) keep_best_models(task, evaluation, checkpoint);
+    remove_file(checkpoint);
   }
 
   std::int64_t array_width() override {
@@ -214,8 +226,7 @@ class AttentionSearch final : public Problem {
                             .run_seed = seed_,
                             .replicate = 0,
                             .stop_above = {},
-                            .checkpoint_name = {},
-                            .weights_file = {}};
+                            .checkpoint_name = {}};
       // On a thread of its own, as workers are: it sets its thread's number of OpenMP threads.
       const auto time = [&] { return best_array(job, *corpus_, context(device()), kWidestArray); };
       best_array_ = std::async(std::launch::async, time).get();
@@ -322,19 +333,15 @@ class AttentionSearch final : public Problem {
                     .run_seed = seed_,
                     .replicate = task.replicate,
                     .stop_above = {},
-                    .checkpoint_name = task.id,
-                    .weights_file = {}};
+                    .checkpoint_name = task.id};
     // The limits that were in force when the task's identity was made, not those of a later batch.
     if (const auto limits = task.identity.find("stop_above_nll"); limits != task.identity.end()) {
       for (const auto& [step, nll] : limits->items()) job.stop_above[std::stoll(step)] = nll;
     }
-    if (keep_models_ > 0 && !folder_.empty()) {
-      job.weights_file = folder_ / "models" / (task.id + ".pt");
-    }
     return job;
   }
 
-  void record(const TrainingResult& result, const Task& task, Evaluation& evaluation) {
+  void record(const TrainingResult& result, Evaluation& evaluation) {
     evaluation.status = result.status;
     evaluation.reason = result.reason;
     evaluation.curve = result.curve;
@@ -343,7 +350,6 @@ class AttentionSearch final : public Problem {
     evaluation.measured["peak_bytes"] = result.peak_bytes;
     if (is_usable(evaluation)) set_quality_values(evaluation, corpus_->bytes_per_token);
     if (result.test.tokens > 0) set_test_values(evaluation, result.test);
-    if (result.status == Status::ok) keep_best_models(task, evaluation);
     objectives_->record_trained(evaluation);
   }
 
@@ -379,9 +385,11 @@ class AttentionSearch final : public Problem {
     context.threads = threads_;
     context.numerical_mode = numerical_mode_;
     context.memory_limit = memory_limit_;
-    if (!folder_.empty()) context.checkpoint_folder = folder_ / "checkpoints";
+    if (!folder_.empty()) context.checkpoint_folder = checkpoints();
     return context;
   }
+
+  [[nodiscard]] fs::path checkpoints() const { return folder_ / "checkpoints"; }
 
   /// What stands beside the weights of a model: what it is, from which seeds it came, how good it
   /// is.
@@ -419,17 +427,24 @@ class AttentionSearch final : public Problem {
   /// Keeps the weights of the best trainings (see models_to_keep), each by what it scored itself.
   /// What is there is read from the folder, so that a restarted process goes on where the killed
   /// one was.
-  void keep_best_models(const Task& task, const Evaluation& evaluation) {
-    if (keep_models_ == 0 || folder_.empty()) return;
+  void keep_best_models(const Task& task, const Evaluation& evaluation,
+                        const fs::path& checkpoint) {
+    if (keep_models_ == 0) return;
     const std::lock_guard lock(*models_mutex_);
     const auto folder = folder_ / "models";
-    std::ofstream(folder / (task.id + ".json")) << description_of(task, evaluation).dump(2);
+    try {
+      save_weights(checkpoint, task.id, task.replicate, folder / (task.id + ".pt"));
+    } catch (const UnreadableCheckpoint& error) {
+      warn(checkpoint.string() + ": " + error.what() + ", so that the weights of " +
+           label(task.candidate) + " are not kept");
+      return;
+    }
+    write_durably(folder / (task.id + ".json"), description_of(task, evaluation).dump(2));
     std::vector<fs::path> files;
     std::vector<ScoredModel> models;
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() != ".json") continue;
-      std::ifstream file(entry.path());
-      auto model = score_of(nlohmann::json::parse(file, nullptr, false));
+      auto model = score_of(nlohmann::json::parse(read_bytes(entry.path()), nullptr, false));
       if (!model) continue;
       files.push_back(entry.path());
       models.push_back(std::move(*model));
@@ -437,9 +452,13 @@ class AttentionSearch final : public Problem {
     const auto kept = models_to_keep(models, static_cast<std::size_t>(keep_models_));
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (std::find(kept.begin(), kept.end(), i) != kept.end()) continue;
-      fs::remove(files[i]);
-      fs::remove(fs::path(files[i]).replace_extension(".pt"));
+      remove_file(with_extension(files[i], ".pt"));
+      remove_file(files[i]);
     }
+  }
+
+  [[nodiscard]] static fs::path with_extension(fs::path file, const char* extension) {
+    return file.replace_extension(extension);
   }
 
   const ObjectiveSet* objectives_;

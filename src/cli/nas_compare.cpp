@@ -11,6 +11,7 @@
 #include "cli/compare.hpp"
 #include "cli/comparison.hpp"
 #include "cli/page.hpp"
+#include "cli/program.hpp"
 #include "cli/run.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
@@ -18,12 +19,6 @@
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr int kOk = 0;
-constexpr int kBroken = 1;
-constexpr int kBadInput = 2;
-constexpr int kMachineFailed = 75;  // EX_TEMPFAIL
-constexpr int kStopped = 130;
 
 constexpr const char* kUsage =
     "nas-compare: compares search algorithms on a table of finished trainings\n"
@@ -77,17 +72,18 @@ std::vector<std::string> split(const std::string& names) {
   return result;
 }
 
-int run(int argc, char** argv) {
+/// @param kept  receives the folder that keeps what is finished.
+int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-compare", visible, arguments.words);
   if (arguments.help) {
-    std::cout << kUsage << visible;
-    return kOk;
+    std::cout << kUsage << visible << nas::exit_codes_text();
+    return nas::kDone;
   }
   if (arguments.version) {
     std::cout << nas::version_text();
-    return kOk;
+    return nas::kDone;
   }
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
@@ -102,6 +98,7 @@ int run(int argc, char** argv) {
                                : std::filesystem::path(arguments.output);
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   nas::install_stop_handlers();
+  kept = folder.string();
   try {
     nas::run_comparison(comparison, {.folder = folder,
                                      .threads = arguments.threads > 0 ? arguments.threads : cores,
@@ -109,25 +106,16 @@ int run(int argc, char** argv) {
   } catch (const nas::StopRequested&) {
     std::cout << "\nStopped. Every finished search is kept in " << folder.string()
               << "; the same command continues.\n";
-    return kStopped;
+    return nas::kStopped;
   }
   if (!arguments.no_report) nas::write_page(nas::page_of_comparison(folder));
-  return kOk;
+  return nas::kDone;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const nas::InputError& error) {
-    std::cerr << "nas-compare: " << error.what() << '\n';
-    return kBadInput;
-  } catch (const nas::MachineError& error) {
-    std::cerr << "nas-compare: " << error.what() << '\n';
-    return kMachineFailed;
-  } catch (const std::exception& error) {
-    std::cerr << "nas-compare: " << error.what() << '\n';
-    return kBroken;
-  }
+  std::string kept;
+  return nas::run_main(
+      "nas-compare", [&] { return run(argc, argv, kept); }, kept);
 }

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "cli/program.hpp"
 #include "cli/table_commands.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
@@ -43,8 +44,6 @@ constexpr const char* kUsage =
     "Files go to the folder that NAS_DATA_DIR names, or to data/ in the current folder.\n";
 
 constexpr const char* kClearLine = "\r\033[K";
-constexpr int kWrongInput = 2;
-constexpr int kInterrupted = 130;
 constexpr std::int64_t kDefaultContext = 128;
 
 using Words = std::vector<std::string>;
@@ -239,12 +238,12 @@ int info(Words words) {
 int run(Words words) {
   if (words.empty()) {
     std::cerr << kUsage;
-    return kWrongInput;
+    return kBadInput;
   }
   const std::string command = words.front();
   words.erase(words.begin());
   if (command == "--help" || command == "-h") {
-    std::cout << kUsage;
+    std::cout << kUsage << exit_codes_text();
     return 0;
   }
   if (command == "get") return get(std::move(words));
@@ -260,19 +259,5 @@ int run(Words words) {
 
 int main(int argc, char** argv) {
   nas::install_stop_handlers();
-  try {
-    return nas::run({argv + 1, argv + argc});
-  } catch (const nas::InputError& error) {
-    std::cerr << "nas-data: " << error.what() << '\n';
-    return nas::kWrongInput;
-  } catch (const std::filesystem::filesystem_error& error) {
-    std::cerr << "nas-data: " << error.what() << '\n';
-    return nas::kWrongInput;
-  } catch (const nas::StopRequested& stop) {
-    std::cerr << "nas-data: " << stop.what() << '\n';
-    return nas::kInterrupted;
-  } catch (const std::exception& error) {
-    std::cerr << "nas-data: " << error.what() << '\n';
-    return 1;
-  }
+  return nas::run_main("nas-data", [&] { return nas::run({argv + 1, argv + argc}); });
 }

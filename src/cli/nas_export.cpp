@@ -7,6 +7,7 @@
 
 #include <boost/program_options.hpp>
 
+#include "cli/program.hpp"
 #include "core/error.hpp"
 #include "report/exports.hpp"
 #include "report/files.hpp"
@@ -177,7 +178,7 @@ int run(int argc, char** argv) {
     throw nas::InputError(std::string("command line: ") + error.what());
   }
   if (options.help) {
-    std::cout << kUsage << visible << '\n' << formats_text();
+    std::cout << kUsage << visible << '\n' << formats_text() << nas::exit_codes_text();
     return 0;
   }
   const auto& format = check(options);
@@ -186,7 +187,7 @@ int run(int argc, char** argv) {
     nas::write_folder(options.output, format.files(runs));
   } else if (options.output.empty()) {
     std::cout << format.text(runs, options) << std::flush;
-    if (!std::cout) throw std::runtime_error("standard output: cannot be written");
+    if (!std::cout) throw nas::MachineError("standard output: cannot be written");
   } else {
     nas::write_file(options.output, format.text(runs, options));
   }
@@ -196,13 +197,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const nas::InputError& error) {
-    std::cerr << "nas-export: " << error.what() << '\n';
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << "nas-export: " << error.what() << '\n';
-    return 1;
-  }
+  return nas::run_main("nas-export", [&] { return run(argc, argv); });
 }

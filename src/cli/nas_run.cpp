@@ -13,6 +13,7 @@
 #include "cli/experiment.hpp"
 #include "cli/page.hpp"
 #include "cli/passive_waiting.hpp"
+#include "cli/program.hpp"
 #include "cli/rehearsal.hpp"
 #include "cli/run.hpp"
 #include "cli/schema.hpp"
@@ -24,12 +25,6 @@
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr int kOk = 0;
-constexpr int kBroken = 1;
-constexpr int kBadInput = 2;
-constexpr int kMachineFailed = 75;  // EX_TEMPFAIL
-constexpr int kStopped = 130;
 
 constexpr const char* kUsage =
     "nas-run: searches attention mechanisms as a configuration file says\n"
@@ -58,6 +53,7 @@ struct Arguments {
   bool no_report = false;
   bool remove = false;
   std::string output;
+  std::string retry;
 };
 
 po::options_description options(Arguments& arguments) {
@@ -71,6 +67,9 @@ po::options_description options(Arguments& arguments) {
        "the run's folder (default: runs/NAME)")  //
       ("force-device", po::bool_switch(&arguments.force_device),
        "continue a run on another kind of device than it began on")  //
+      ("retry", po::value(&arguments.retry),
+       "failed: forget what is recorded as failed or out of memory, and the search from there on, "
+       "and train it again")  //
       ("no-report", po::bool_switch(&arguments.no_report),
        "do not write report.html, the run as a page (needs Python with numpy and scipy)")  //
       ("remove", po::bool_switch(&arguments.remove),
@@ -90,17 +89,18 @@ void require_file(const std::string& word) {
                         " is neither a command nor a file; did you mean " + guess + "?");
 }
 
-int run(int argc, char** argv) {
+/// @param kept  receives the folder that keeps what is finished.
+int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-run", visible, arguments.words);
   if (arguments.help) {
-    std::cout << kUsage << visible;
-    return kOk;
+    std::cout << kUsage << visible << nas::exit_codes_text();
+    return nas::kDone;
   }
   if (arguments.version) {
     std::cout << nas::version_text();
-    return kOk;
+    return nas::kDone;
   }
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
@@ -109,11 +109,14 @@ int run(int argc, char** argv) {
   if (arguments.settings && !arguments.dry_run) {
     throw nas::InputError("command line: --settings belongs to --dry-run");
   }
+  if (!arguments.retry.empty() && arguments.retry != "failed") {
+    throw nas::InputError("command line: --retry " + arguments.retry + ", must be failed");
+  }
   const auto& words = arguments.words;
   if (words.front() == "schema") {
     if (words.size() > 1) throw nas::InputError("nas-run schema: takes no further word");
     std::cout << nas::schema_json().dump(2) << '\n';
-    return kOk;
+    return nas::kDone;
   }
   if (words.front() == "list" || words.front() == "describe") {
     const bool list = words.front() == "list";
@@ -123,13 +126,13 @@ int run(int argc, char** argv) {
     }
     std::cout << (list ? nas::list_text(words.size() > 1 ? words[1] : "")
                        : nas::describe_text(words[1]));
-    return kOk;
+    return nas::kDone;
   }
   if (words.front() == "verify") {
     if (words.size() != 2) {
       throw nas::InputError("nas-run verify: exactly one run must be given");
     }
-    return nas::verify_run(words[1], arguments.remove, std::cout) ? kOk : kBroken;
+    return nas::verify_run(words[1], arguments.remove, std::cout) ? nas::kDone : nas::kDefect;
   }
   if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
   require_file(words.front());
@@ -142,38 +145,31 @@ int run(int argc, char** argv) {
     std::cerr << "planning " << experiment.name
               << "; where it trains, a few steps are timed, which takes seconds\n";
     std::cout << nas::plan_text(experiment, folder, {.settings = arguments.settings});
-    return kOk;
+    return nas::kDone;
   }
   nas::wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
   nas::install_stop_handlers();
+  kept = folder.string();
   try {
-    nas::run_experiment(
-        experiment,
-        {.folder = folder, .quiet = arguments.quiet, .force_device = arguments.force_device});
+    nas::run_experiment(experiment, {.folder = folder,
+                                     .quiet = arguments.quiet,
+                                     .force_device = arguments.force_device,
+                                     .retry_failed = !arguments.retry.empty()});
   } catch (const nas::StopRequested&) {
     std::cout << "\nStopped. Everything finished is kept in " << folder.string()
               << "; the same command continues.\n";
-    return kStopped;
+    return nas::kStopped;
   }
   if (!arguments.no_report) {
     nas::write_page(nas::page_of_run(folder));
   }
-  return kOk;
+  return nas::kDone;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const nas::InputError& error) {
-    std::cerr << "nas-run: " << error.what() << '\n';
-    return kBadInput;
-  } catch (const nas::MachineError& error) {
-    std::cerr << "nas-run: " << error.what() << '\n';
-    return kMachineFailed;
-  } catch (const std::exception& error) {
-    std::cerr << "nas-run: " << error.what() << '\n';
-    return kBroken;
-  }
+  std::string kept;
+  return nas::run_main(
+      "nas-run", [&] { return run(argc, argv, kept); }, kept);
 }

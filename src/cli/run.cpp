@@ -16,11 +16,13 @@
 
 #include "cli/continuing.hpp"
 #include "cli/feasibility.hpp"
+#include "cli/free_space.hpp"
 #include "cli/ranges.hpp"
 #include "cli/rehearsal.hpp"
 #include "cli/retest.hpp"
 #include "cli/tuning.hpp"
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
 #include "core/version.hpp"
@@ -136,6 +138,28 @@ void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvalu
   store.set_meta("baseline", {{"evaluations", ids},
                               {"fitness", judgement.measured.empty() ? judgement.fitness
                                                                      : judgement.measured}});
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return;
+  const auto words = io_failure(folder, error.value());
+  if (is_bad_path(error)) throw InputError(words);
+  throw MachineError(words);
+}
+
+/// What a run writes, as far as it can be told beforehand.
+DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
+                   const nlohmann::json& facts, const Rehearsal& rehearsal) {
+  const auto array = experiment.evaluation.get<std::string>("array");
+  const auto widest = array == "auto" ? 1 : std::stoll(array);
+  const auto tuning = tuning_plan(experiment, rehearsal.trained);
+  return {.parameters = facts.value("vanilla_parameters", std::int64_t{0}),
+          .at_once = problem.num_workers() * widest,
+          .kept_models =
+              std::min(experiment.evaluation.get<std::int64_t>("keep_models"), rehearsal.trained),
+          .evaluations = rehearsal.trained + tuning.trainings + retest_plan(experiment).trainings};
 }
 
 /// Whether the search or its baseline, not what follows them, caused an evaluation.
@@ -318,7 +342,11 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
   const auto setup = set_up(experiment, options.folder);
   const auto& problem = setup->problem;
   const auto rehearsal = problem->expensive() ? rehearse(experiment, problem) : Rehearsal{};
-  fs::create_directories(options.folder);
+  make_folder(options.folder);
+  if (problem->expensive()) {
+    check_free_space(options.folder, fs::space(options.folder).available,
+                     disk_need(experiment, *problem, setup->facts, rehearsal));
+  }
   Store store(options.folder / "store.sqlite",
               problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
   const auto environment = environment_json(setup->facts);
@@ -326,6 +354,10 @@ void run_experiment(const Experiment& experiment, const RunOptions& options) {
                      options.force_device);
   if (const auto warning = environment_warning(store, environment); !warning.empty()) {
     std::cerr << warning << '\n';
+  }
+  if (options.retry_failed) {
+    const auto forgotten = store.forget_failures();
+    if (!options.quiet) std::cout << forgotten << " failed evaluations are tried again\n";
   }
   store.set_meta("config", experiment.resolved);
   store.set_meta("answering", kAnswering);

@@ -11,6 +11,7 @@ struct RunOptions {
   std::filesystem::path folder;  ///< of the run; created
   bool quiet = false;            ///< no progress, only the result
   bool force_device = false;     ///< continue on another kind of device than recorded
+  bool retry_failed = false;     ///< train again what is recorded as failed or out of memory
 };
 
 /// Runs an experiment, or continues it where the folder holds a part of it: the algorithm is

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <sys/time.h>
 #include <unistd.h>
@@ -24,31 +25,60 @@ std::int64_t nanoseconds_now() noexcept {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
+std::atomic<int> failures{0};  // NOLINT: as above; of StopOfOthers
+
 constexpr int kInterrupted = 130;
 
-extern "C" void on_stop_signal(int /*signal*/) {
-  if (stop_flag.exchange(true)) _exit(kInterrupted);
+/// Leaves the process where stopping takes too long.
+void leave_soon() {
   itimerval deadline{};
   deadline.it_value.tv_sec = 4;
   deadline.it_value.tv_usec = 500000;
   setitimer(ITIMER_REAL, &deadline, nullptr);
 }
 
+/// From people and from who stops services: once more means now.
+extern "C" void on_stop_signal(int /*signal*/) {
+  static std::atomic<bool> once{false};
+  if (once.exchange(true)) _exit(kInterrupted);
+  if (!stop_flag.exchange(true)) leave_soon();
+}
+
+/// From the system, which may send several of them for one event.
+extern "C" void on_notice(int /*signal*/) {
+  if (!stop_flag.exchange(true)) leave_soon();
+}
+
 extern "C" void on_deadline(int /*signal*/) { _exit(kInterrupted); }
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  sigaction(signal, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
 
 }  // namespace
 
 void install_stop_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_stop_signal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  action.sa_handler = on_deadline;
-  sigaction(SIGALRM, &action, nullptr);
+  handle(SIGINT, on_stop_signal);
+  handle(SIGTERM, on_stop_signal);
+  if (!is_ignored(SIGHUP)) handle(SIGHUP, on_notice);
+  handle(SIGUSR1, on_notice);
+  handle(SIGXCPU, on_notice);
+  handle(SIGALRM, on_deadline);
+  handle(SIGPIPE, SIG_IGN);
+  handle(SIGXFSZ, SIG_IGN);
 }
 
 bool stop_requested() noexcept {
   return stop_flag.load(std::memory_order_relaxed) ||
+         failures.load(std::memory_order_relaxed) > 0 ||
          nanoseconds_now() >= stop_at.load(std::memory_order_relaxed);
 }
 
@@ -62,6 +92,17 @@ StopDeadline::StopDeadline(double seconds) noexcept {
 
 StopDeadline::~StopDeadline() { stop_at.store(kNever); }
 
-bool stopped_by_deadline() noexcept { return !stop_flag.load() && stop_requested(); }
+bool stopped_by_deadline() noexcept {
+  return !stop_flag.load() && nanoseconds_now() >= stop_at.load();
+}
+
+void StopOfOthers::ask() noexcept {
+  if (std::exchange(asked_, true)) return;
+  ++failures;
+}
+
+StopOfOthers::~StopOfOthers() {
+  if (asked_) --failures;
+}
 
 }  // namespace nas

@@ -2,17 +2,37 @@
 
 namespace nas {
 
-/// Cooperative stopping by SIGINT and SIGTERM. Long work asks stop_requested() at least once a step
-/// and leaves by throwing StopRequested, with everything that is finished already stored.
+/// Cooperative stopping by signals. Long work asks stop_requested() at least once a step and leaves
+/// by throwing StopRequested, with everything that is finished already stored.
 
-/// Installs the handlers. The first signal asks to stop; a second one, or 4.5 seconds without an
-/// end, leaves the process at once with exit code 130: the store is transactional and checkpoints
-/// are renamed into place, so nothing is lost.
+/// Installs the handlers. SIGINT and SIGTERM, SIGHUP (a lost connection; not where nohup ignores
+/// it), SIGUSR1 (what batch systems send ahead of the end) and SIGXCPU ask to stop. SIGINT or
+/// SIGTERM for the second time, or 4.5 seconds without an end, leaves the process at once with exit
+/// code 130: the store is transactional and checkpoints are renamed into place, so nothing is lost.
+///
+/// SIGPIPE and SIGXFSZ are ignored: who closes standard output wants to see no more of it, and a
+/// file beyond the process's limit of size is an error of the write.
 void install_stop_handlers();
 /// @return whether a stop was asked for. Safe from any thread and cheap.
 bool stop_requested() noexcept;
 /// Asks for a stop, or (false) takes it back: for tests and embedding programs.
 void request_stop(bool stop = true) noexcept;
+
+/// Asks for a stop that ends with it: where one of several that work together fails, the others
+/// leave what they do.
+class StopOfOthers {
+ public:
+  StopOfOthers() = default;
+  ~StopOfOthers();
+  StopOfOthers(const StopOfOthers&) = delete;
+  StopOfOthers& operator=(const StopOfOthers&) = delete;
+
+  /// Not from two threads at once.
+  void ask() noexcept;
+
+ private:
+  bool asked_ = false;
+};
 
 /// While it lives, a stop is asked for once so many seconds from its beginning have passed.
 class StopDeadline {

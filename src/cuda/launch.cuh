@@ -77,9 +77,11 @@ __device__ T* shared_memory() {
 }
 
 inline void require_success(const char* name, cudaError_t status) {
-  if (status != cudaSuccess) {
-    throw std::runtime_error(std::string(name) + ": " + cudaGetErrorString(status));
-  }
+  if (status == cudaSuccess) return;
+  // These are about the launch; the others are about the device, which then serves nobody.
+  const bool of_launch = status == cudaErrorInvalidValue || status == cudaErrorInvalidConfiguration;
+  throw std::runtime_error(std::string(name) + (of_launch ? ": " : ": CUDA error: ") +
+                           cudaGetErrorString(status));
 }
 
 /// @return how much shared memory a block may have on the current device.

@@ -55,11 +55,13 @@ class Measurement {
   virtual void begin_batch(std::span<const Evaluation* const> /*earlier*/) {}
   /// What can be known without the expensive part: values, and Status::rejected, which ends the
   /// evaluation there. Called for one task of a batch after the other before any of them is
-  /// measured, so that timings are undisturbed. Its exceptions are taken as those of measure().
+  /// measured, so that timings are undisturbed. Its exceptions mean what those of measure() do.
   virtual void screen(const Task& /*task*/, Evaluation& /*evaluation*/) {}
   /// Fills status, reason, curve, values and measured of `evaluation`, whose other fields are set.
-  /// A bad candidate is a status, not an exception. @throws StopRequested if asked to stop; any
-  /// other exception becomes Status::failed.
+  /// @throws StopRequested if asked to stop; CandidateFailure and MemoryLimitExceeded, which become
+  /// Status::failed and out_of_memory; std::bad_alloc (DeviceOutOfMemory) where memory did not
+  /// suffice beside what else was there, for one more try alone. Whatever else comes is no result
+  /// of the candidate and ends the search.
   virtual void measure(const Task& task, Evaluation& evaluation) = 0;
   /// Most tasks that measure_array() takes at once, where more are waiting than there are workers.
   /// May time some the first time, before anything is measured.
@@ -70,6 +72,11 @@ class Measurement {
   virtual void measure_array(std::span<const Assignment> array) {
     for (const auto& [task, evaluation] : array) measure(task, evaluation);
   }
+  /// Called once the evaluation of an expensive measurement is committed, and again by a later
+  /// process that finds it recorded: what was kept lest an unfinished measurement be lost can go,
+  /// and what belongs to a finished one can be saved. From several threads at once; what it throws
+  /// ends the search, and the next process calls it again.
+  virtual void recorded(const Task& /*task*/, const Evaluation& /*evaluation*/) {}
 
   using Listener = std::function<void(std::span<const Assignment> array, const Advance& advance)>;
   /// Who is told, about once a second and from the threads that measure, how far they are; empty:

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "core/format.hpp"
 #include "core/host.hpp"
 #include "core/stop.hpp"
+#include "evaluation/first_outcomes.hpp"
 #include "evaluation/worker_pool.hpp"
 
 namespace nas {
@@ -66,6 +68,7 @@ struct RecordingEvaluator::State {
   };
   std::vector<Pending> pending{};  ///< asks of the batch that is being answered
   std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
+  FirstOutcomes first_outcomes{};
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr,
               const Evaluation* last = nullptr, const Advance& advance = {}) {
@@ -200,6 +203,8 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
       charge(found->second);
     } else if (auto recorded = store.find(task.id)) {
       charge(*recorded);
+      first_outcomes.recall(*recorded);
+      if (measurement->expensive()) measurement->recorded(task, *recorded);
       known.emplace(task.id, std::move(*recorded));
       ++reused;
     } else {
@@ -226,13 +231,21 @@ Evaluation begun(const Task& task) {
 
 }  // namespace
 
-/// What is known of a task before it is measured; ok: it can be.
+/// What is known of a task before it is measured; ok: it can be. Nothing else is at work while a
+/// task is screened: what memory did not suffice for is tried again at once.
 const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
   const auto found = screened.find(task.id);
   if (found != screened.end()) return found->second;
   auto evaluation = begun(task);
   evaluation.status = Status::ok;
-  guarded(evaluation, [&] { measurement->screen(task, evaluation); });
+  const Evaluation before = evaluation;
+  const auto work = [&] { measurement->screen(task, evaluation); };
+  try {
+    record_failure(evaluation, work);
+  } catch (const std::bad_alloc&) {
+    evaluation = before;
+    record_lone_failure(evaluation, work);
+  }
   return screened.emplace(task.id, std::move(evaluation)).first->second;
 }
 
@@ -276,16 +289,19 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   const auto begin = [this](std::span<const Assignment> array) {
     const std::lock_guard lock(progress_mutex);
     if (over_train_seconds()) return false;
+    first_outcomes.begin(array);
     for (const auto& member : array) {
       report(Progress::Kind::evaluation_started, &member.evaluation);
     }
     return true;
   };
   const auto finish = [&](std::span<const Assignment> array) {
+    for (const auto& member : array) require_finite_values(member.evaluation);
     if (measurement->expensive()) {
       std::vector<Evaluation> results;
       for (const auto& member : array) results.push_back(member.evaluation);
       store.add(results);
+      for (const auto& member : array) measurement->recorded(member.task, member.evaluation);
     }
     const std::lock_guard lock(progress_mutex);
     for (const auto& member : array) {
@@ -295,14 +311,16 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
       report(Progress::Kind::evaluation_finished, &member.evaluation);
     }
     preview();
+    if (measurement->expensive()) first_outcomes.finish(array);
   };
-  const auto screen_out = [&](const Evaluation& evaluation) {
+  const auto screen_out = [&](const Task& task, Evaluation& evaluation) {
     if (measurement->expensive()) store.add({evaluation});
     const std::lock_guard lock(progress_mutex);
     known.emplace(evaluation.id, evaluation);
     if (is_screened_out(evaluation)) ++rejected;
     report(Progress::Kind::evaluation_screened_out, &evaluation);
     preview();
+    if (measurement->expensive()) first_outcomes.finish(std::array{Assignment{task, evaluation}});
   };
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -312,7 +330,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
       evaluation.status = Status::failed;  // until measured
       order.push_back(i);
     } else {
-      screen_out(evaluation);
+      screen_out(tasks[i], evaluation);
     }
   }
   screened.clear();

@@ -58,7 +58,7 @@ class RaplPackage {
 
   double joules() {
     const auto now = read_number(file_);
-    if (!now) throw std::runtime_error("cannot read " + file_.string());
+    if (!now) throw MachineError(file_.string() + ": cannot be read");
     // From its maximum the counter goes on at 0.
     microjoules_ += *now >= last_ ? *now - last_ : range_ - last_ + *now;
     last_ = *now;
@@ -162,8 +162,8 @@ class Nvml final : public EnergyMeter {
   double joules() override {
     unsigned long long now = 0;  // mJ
     if (const int error = energy_(device_, &now); error != 0) {
-      throw std::runtime_error("NVML does not tell the energy of device " + std::to_string(index_) +
-                               ", error " + std::to_string(error));
+      throw MachineError("NVML does not tell the energy of device " + std::to_string(index_) +
+                         ", error " + std::to_string(error));
     }
     return static_cast<double>(now - start_) * 1e-3;
   }

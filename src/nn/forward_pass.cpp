@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "nn/attention.hpp"
 #include "nn/memory.hpp"
+#include "nn/model_failure.hpp"
 #include "nn/torch_compat.hpp"
 #include "nn/transformer.hpp"
 
@@ -73,7 +74,7 @@ struct ForwardPass::Impl {
     install_cpu_allocator();
     const at::NoGradGuard no_grad;
     const auto prepare = settings.part == Part::model ? model_pass : attention_pass;
-    run = prepare(architecture, settings);
+    run = of_model([&] { return prepare(architecture, settings); });
   }
 
   Architecture architecture;
@@ -89,12 +90,13 @@ ForwardPass& ForwardPass::operator=(ForwardPass&&) noexcept = default;
 
 void ForwardPass::enqueue() {
   const at::NoGradGuard no_grad;
-  impl_->run();
+  of_model(impl_->run);
 }
 
 void ForwardPass::operator()() {
   enqueue();
-  if (impl_->device.is_cuda()) torch::cuda::synchronize(impl_->device.index());
+  if (!impl_->device.is_cuda()) return;
+  of_model([this] { torch::cuda::synchronize(impl_->device.index()); });
 }
 
 std::int64_t ForwardPass::context() const { return impl_->architecture.context; }

@@ -1,6 +1,7 @@
 #include "report/files.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/format.hpp"
 #include "report/csv.hpp"
 #include "report/recorded_asks.hpp"
@@ -372,14 +374,16 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   const std::filesystem::path temporary = file.string() + ".tmp";
   std::error_code failed;
   {
+    errno = 0;
     std::ofstream stream(temporary, std::ios::binary);
     stream << text;
-    if (!stream.flush()) failed = std::make_error_code(std::errc::io_error);
+    if (!stream.flush()) failed = {errno == 0 ? EIO : errno, std::generic_category()};
   }
   if (!failed) std::filesystem::rename(temporary, file, failed);
   if (!failed) return;
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
+  if (is_lack_of_space(failed.value())) throw MachineError(io_failure(file, failed.value()));
   throw InputError(file.string() + ": cannot be written");
 }
 
@@ -416,6 +420,10 @@ void write_folder(const std::filesystem::path& folder,
     }
     fs::remove_all(target);
     fs::rename(temporary, target);
+  } catch (const MachineError&) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+    throw;
   } catch (const std::exception&) {
     std::error_code ignored;
     fs::remove_all(temporary, ignored);

@@ -25,8 +25,8 @@ std::string evaluations_csv(const RunSummary& run);
 /// process, no path.
 std::string canonical_export(const RunSummary& run);
 
-/// Writes a file whole or not at all (temporary file, then rename). @throws InputError if it
-/// cannot.
+/// Writes a file whole or not at all (temporary file, then rename). @throws MachineError if there
+/// is no space for it, InputError if it cannot be written for another reason.
 void write_file(const std::filesystem::path& file, const std::string& text);
 
 /// Writes a folder of files whole or not at all. A folder that is there is replaced.

@@ -1,6 +1,7 @@
 #include "store/database.hpp"
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/hash.hpp"
+#include "core/stop.hpp"
 #include "store/writer_lock.hpp"
 
 namespace nas {
@@ -109,7 +112,7 @@ nlohmann::json parse_record(const std::string& text) {
 }
 
 Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
-    : file_(std::move(file)), kind_(kind) {
+    : file_(std::move(file)), kind_(kind), busy_(file_) {
   if (fs::exists(file_) && !fs::is_regular_file(file_)) {
     throw InputError(file_.string() + ": not a readable " + kind_.name + ": it is no file");
   }
@@ -132,8 +135,8 @@ Database::~Database() = default;
 void Database::open_for_writing() {
   lock_ = std::make_unique<WriterLock>(file_);
   const auto open = [this] {
-    sqlite_ = std::make_unique<SQLite::Database>(file_.string(), SQLite::OPEN_READWRITE,
-                                                 kBusyMilliseconds);
+    sqlite_ = std::make_unique<SQLite::Database>(file_.string(), SQLite::OPEN_READWRITE);
+    busy_.attach(*sqlite_);
   };
   if (fs::exists(file_)) {
     open();
@@ -241,7 +244,9 @@ void Database::require_in_place() const {
 }
 
 Database::Transaction::Transaction(Database& database)
-    : database_(database), transaction_(*database.sqlite_) {
+    : database_(database),
+      // At once for writing: who reads first and then cannot write does not get to wait for it.
+      transaction_(*database.sqlite_, SQLite::TransactionBehavior::IMMEDIATE) {
   const auto& kind = database.kind_;
   if (database.version_ == kind.version) return;
   database.sqlite_->exec(kind.upgrade);
@@ -256,10 +261,12 @@ void Database::Transaction::commit() {
 
 void Database::fail(const SQLite::Exception& error) const {
   const std::string what = error.what();
+  const int system_error = sqlite_ ? sqlite3_system_errno(sqlite_->getHandle()) : 0;
   switch (error.getErrorCode()) {
     case SQLITE_FULL:
-      throw MachineError(file_.string() + ": no space left in its folder");
+      throw MachineError(io_failure(file_, ENOSPC));
     case SQLITE_BUSY:
+      if (stop_requested()) throw StopRequested();  // which is what ended the waiting
       throw MachineError(file_.string() + ": another program holds it (" + what + ")");
     case SQLITE_IOERR:
     case SQLITE_READONLY:
@@ -267,6 +274,7 @@ void Database::fail(const SQLite::Exception& error) const {
     case SQLITE_NOMEM:
     case SQLITE_PERM:
       require_in_place();
+      if (is_lack_of_space(system_error)) throw MachineError(io_failure(file_, system_error));
       throw MachineError(file_.string() + ": cannot be written or read: " + what);
     case SQLITE_CORRUPT:
       refuse_damage(what);

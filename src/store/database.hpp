@@ -8,6 +8,8 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <nlohmann/json.hpp>
 
+#include "store/busy.hpp"
+
 namespace nas {
 
 class WriterLock;
@@ -37,6 +39,8 @@ nlohmann::json parse_record(const std::string& text);
 /// writer left half done is rolled back, an empty file is begun anew, and one of an earlier version
 /// becomes one of this version with the first transaction. For reading, a file that
 /// nobody writes may lie where nothing can be written.
+///
+/// Where another program holds the file, a writer waits for it (BusyWait).
 ///
 /// Errors of SQLite leave as InputError where the file is damaged or none of ours (the message
 /// names it, and what to do), and as MachineError where the machine could not read or write.
@@ -116,6 +120,7 @@ class Database {
   DatabaseKind kind_;
   int version_ = 0;
   std::unique_ptr<WriterLock> lock_;  ///< goes after `sqlite_`: see WriterLock::hold_store
+  BusyWait busy_;
   std::unique_ptr<SQLite::Database> sqlite_;
 };
 

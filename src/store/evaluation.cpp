@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 
 namespace nas {
 
@@ -69,6 +70,16 @@ bool is_usable(const Evaluation& evaluation) { return is_usable(evaluation.statu
 
 bool is_screened_out(const Evaluation& evaluation) {
   return evaluation.status == Status::rejected && evaluation.curve.empty();
+}
+
+void require_finite_values(Evaluation& evaluation) {
+  if (!is_usable(evaluation)) return;
+  for (const auto& [name, value] : evaluation.values) {
+    if (std::isfinite(value) || name.starts_with("test_")) continue;
+    evaluation.status = Status::diverged;
+    evaluation.reason = name + " = " + shortest(value) + ", must be finite";
+    return;
+  }
 }
 
 void set_quality_values(Evaluation& evaluation, double bytes_per_token) {

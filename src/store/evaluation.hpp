@@ -74,6 +74,10 @@ struct Evaluation {
 bool is_usable(Status status);
 /// Whether an evaluation has a measured quality.
 bool is_usable(const Evaluation& evaluation);
+/// Turns a usable evaluation with a value that is no number, or infinite, into Status::diverged: a
+/// perplexity beyond the range of doubles, from 709 nats per token on, cannot be compared. What the
+/// test split says decides nothing.
+void require_finite_values(Evaluation& evaluation);
 /// Whether a constraint rejected it before anything was trained.
 bool is_screened_out(const Evaluation& evaluation);
 /// Sets the values that the last point of the curve determines: perplexity, published_perplexity,

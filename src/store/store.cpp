@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -443,6 +444,52 @@ std::vector<Ask> Store::asks() const {
     while (select.executeStep()) asks.push_back(state_->read(kAsks, select, read_ask));
     return asks;
   });
+}
+
+std::int64_t Store::forget_failures() {
+  std::set<std::string> failed;
+  for (const auto& evaluation : evaluations()) {
+    const auto status = evaluation.status;
+    if (status == Status::failed || status == Status::out_of_memory) failed.insert(evaluation.id);
+  }
+  if (failed.empty()) return 0;
+  const auto is_failed = [&failed](const std::string& id) { return failed.contains(id); };
+  const auto baseline = meta("baseline").value_or(nlohmann::json::object());
+  const auto of_baseline = baseline.value("evaluations", std::vector<std::string>());
+  const bool without_ranges = std::any_of(of_baseline.begin(), of_baseline.end(), is_failed);
+  std::optional<std::int64_t> first;
+  for (const auto& ask : asks()) {
+    const auto& ids = ask.evaluations;
+    if (!without_ranges && std::none_of(ids.begin(), ids.end(), is_failed)) continue;
+    first = ask.number;
+    break;
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] {
+    auto evaluation = state_->statement("DELETE FROM evaluations WHERE id = ?");
+    for (const auto& id : failed) {
+      evaluation.bind(1, id);
+      evaluation.exec();
+      evaluation.reset();
+    }
+    auto meta = state_->statement("DELETE FROM meta WHERE key = ?");
+    std::vector<const char*> stale{"tuning", "retest"};
+    if (first) stale.insert(stale.end(), {"ended_by", "last_population"});
+    if (without_ranges) stale.insert(stale.end(), {"baseline", "objectives"});
+    for (const auto* key : stale) {
+      meta.bind(1, std::string(key));
+      meta.exec();
+      meta.reset();
+    }
+    if (!first) return;
+    auto ask = state_->statement("DELETE FROM asks WHERE number >= ?");
+    ask.bind(1, *first);
+    ask.exec();
+    auto indicator = state_->statement("DELETE FROM indicators WHERE asked > ?");
+    indicator.bind(1, *first);
+    indicator.exec();
+  });
+  return static_cast<std::int64_t>(failed.size());
 }
 
 void Store::add_indicator(const Indicator& indicator) {

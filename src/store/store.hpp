@@ -103,6 +103,13 @@ class Store {
   /// In order of their numbers. While a batch is being answered, some of its numbers may lack.
   [[nodiscard]] std::vector<Ask> asks() const;
 
+  /// Forgets the evaluations that failed or ran out of memory, in one transaction: they are made
+  /// again when they are asked for. With them go the asks from the first one on that they answer,
+  /// and what was recorded of the search since: answers decide what is asked next. Other
+  /// evaluations stay. Where the baseline failed, so do not the objectives' ranges, which it set.
+  /// @return how many evaluations.
+  std::int64_t forget_failures();
+
   /// Commits an indicator, in place of one for as many asks.
   void add_indicator(const Indicator& indicator);
   [[nodiscard]] std::vector<Indicator> indicators() const;

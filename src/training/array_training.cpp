@@ -1,6 +1,7 @@
 #include "training/array_training.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -8,10 +9,16 @@
 #include <nlohmann/json.hpp>
 #include <torch/serialize.h>
 
+#include "core/durable_file.hpp"
+#include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
 #include "core/thread_clock.hpp"
+#include "core/warning.hpp"
 #include "nn/memory.hpp"
+#include "nn/model_failure.hpp"
+#include "training/checkpoint.hpp"
 #include "training/validation.hpp"
 
 namespace nas {
@@ -24,15 +31,6 @@ using Clock = std::chrono::steady_clock;
 /// A diverging loss is noticed at the latest after this many steps; reading it more often would
 /// make a GPU wait.
 constexpr std::int64_t kLossCheckInterval = 100;
-
-/// Writes to a temporary file and renames: a killed process leaves the old file or the new one,
-/// whole.
-void write_archive(torch::serialize::OutputArchive& archive, const fs::path& file) {
-  fs::create_directories(file.parent_path());
-  const fs::path temporary = file.string() + ".tmp";
-  archive.save_to(temporary.string());
-  fs::rename(temporary, file);
-}
 
 /// One model's part of the parameters, by name.
 std::map<std::string, torch::Tensor> parameters_of(const nn::TransformerArray& models,
@@ -49,15 +47,47 @@ std::map<std::string, torch::Tensor> parameters_of(const nn::TransformerArray& m
 
 }  // namespace
 
-fs::path checkpoint_file(const TrainingJob& job, const TrainingContext& context) {
-  if (context.checkpoint_folder.empty() || job.checkpoint_name.empty()) return {};
-  return context.checkpoint_folder /
-         (job.checkpoint_name + "_" + std::to_string(job.replicate) + ".pt");
+namespace {
+
+/// What a job's checkpoint is of.
+std::string name_of(const TrainingJob& job) {
+  return job.checkpoint_name + "_" + std::to_string(job.replicate);
 }
 
-bool is_memory_error(const std::string& text) {
-  return text.find("out of memory") != std::string::npos ||
-         text.find("not enough memory") != std::string::npos;
+fs::path file_of(const TrainingJob& job, const TrainingContext& context) {
+  if (context.checkpoint_folder.empty() || job.checkpoint_name.empty()) return {};
+  return checkpoint_file(context.checkpoint_folder, job.checkpoint_name, job.replicate);
+}
+
+/// copy_() that does not stretch what is too small.
+void copy_exactly(torch::Tensor& to, const torch::Tensor& from, const std::string& name) {
+  TORCH_CHECK(to.sizes() == from.sizes(), name, " has sizes ", from.sizes(), ", must have ",
+              to.sizes());
+  to.copy_(from);
+}
+
+/// What a checkpoint holds beside the weights.
+constexpr std::array<const char*, 3> kBesideWeights{"optimizer", "loss_sum", "state"};
+
+}  // namespace
+
+fs::path checkpoint_file(const fs::path& folder, const std::string& name, std::int64_t replicate) {
+  return folder / (name + "_" + std::to_string(replicate) + ".pt");
+}
+
+void save_weights(const fs::path& checkpoint, const std::string& name, std::int64_t replicate,
+                  const fs::path& file) {
+  auto archive = read_checkpoint(checkpoint, name + "_" + std::to_string(replicate));
+  torch::serialize::OutputArchive weights;
+  for (const auto& key : archive.keys()) {
+    if (std::find(kBesideWeights.begin(), kBesideWeights.end(), key) != kBesideWeights.end()) {
+      continue;
+    }
+    torch::Tensor tensor;
+    archive.read(key, tensor);
+    weights.write(key, tensor);
+  }
+  write_durably(file, bytes_of(weights));
 }
 
 bool ArrayTraining::Member::validation_is_due() const {
@@ -151,7 +181,7 @@ void ArrayTraining::run() {
 std::int64_t ArrayTraining::take(std::int64_t most) {
   std::vector<Course*> courses;
   for (auto& member : members_) courses.push_back(&member.course);
-  const auto taken = steps_->take(courses, most);
+  const auto taken = nn::of_model([&] { return steps_->take(courses, most); });
   for (auto& member : members_) member.loss_steps += taken;
   return taken;
 }
@@ -159,17 +189,23 @@ std::int64_t ArrayTraining::take(std::int64_t most) {
 std::int64_t ArrayTraining::try_steps(std::int64_t count) {
   std::int64_t taken = 0;
   while (taken < count) taken += take(kLossCheckInterval);
-  (void)loss_sums_.cpu();
+  nn::of_model([this] { (void)loss_sums_.cpu(); });
   return taken;
 }
 
 std::vector<Scores> ArrayTraining::score(const Windows& windows,
                                          std::span<const std::int64_t> scored) {
-  return validate(*models_, windows, scored, corpus_.special, common_.evaluation_batch_size,
-                  context_.device);
+  return nn::of_model([&] {
+    return validate(*models_, windows, scored, corpus_.special, common_.evaluation_batch_size,
+                    context_.device);
+  });
 }
 
 void ArrayTraining::build() {
+  nn::of_model([this] { build_models(); });
+}
+
+void ArrayTraining::build_models() {
   steps_.reset();  // it refers to what is made anew
   std::vector<Architecture> architectures;
   std::vector<nn::StartSeed> seeds;
@@ -279,26 +315,14 @@ void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) 
     if (!endings[i]) continue;
     const auto& member = members_[i];
     auto& result = *endings[i];
-    if (result.status == Status::ok) {
-      result.test = test[i];
-      save_weights(static_cast<std::int64_t>(i), member.job->weights_file);
-    }
+    if (result.status == Status::ok) result.test = test[i];
     result.curve = member.curve;
     result.seconds = member.seconds;
     result.cpu_seconds = member.cpu_seconds;
     results_[member.result] = std::move(result);
-    // The others go on, and a stop may come before anybody knows the result.
+    // The others go on, and the end of the process may come before anybody knows the result.
     save(member, i);
   }
-}
-
-void ArrayTraining::save_weights(std::int64_t model, const fs::path& file) const {
-  if (file.empty()) return;
-  torch::serialize::OutputArchive archive;
-  for (const auto& [name, tensor] : parameters_of(*models_, model)) {
-    archive.write(name, tensor.cpu().clone());
-  }
-  write_archive(archive, file);
 }
 
 void ArrayTraining::tell(bool now) {
@@ -336,7 +360,7 @@ void ArrayTraining::save() {
 }
 
 void ArrayTraining::save(const Member& member, std::size_t index) const {
-  const auto file = checkpoint_file(*member.job, context_);
+  const auto file = file_of(*member.job, context_);
   // NaN and infinity have no JSON: whoever diverged does so again.
   if (file.empty() || member.step() == 0 || !member.is_finite()) return;
   const auto model = static_cast<std::int64_t>(index);
@@ -354,43 +378,41 @@ void ArrayTraining::save(const Member& member, std::size_t index) const {
                                 {"seconds", member.seconds},
                                 {"cpu_seconds", member.cpu_seconds}};
   archive.write("state", torch::IValue(state.dump()));
-  write_archive(archive, file);
+  write_checkpoint(file, name_of(*member.job), archive);
 }
 
 void ArrayTraining::restore() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto file = checkpoint_file(*members_[i].job, context_);
+    const auto file = file_of(*members_[i].job, context_);
     if (file.empty() || !fs::exists(file)) continue;
+    const auto discard = [&file](const std::exception& why) {
+      warn(file.string() + ": " + why.what() + ", so that this training begins again");
+      remove_file(file);
+      throw CheckpointDiscarded();
+    };
     try {
-      read(file, members_[i], static_cast<std::int64_t>(i));
-    } catch (const MemoryLimitExceeded&) {  // says nothing of the file
-      throw;
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& error) {
-      const std::string text = error.what();
-      if (is_memory_error(text) || text.find("CUDA error") != std::string::npos) throw;
-      fs::remove(file);
-      throw UnreadableCheckpoint();
+      nn::of_model([&] { read(file, members_[i], static_cast<std::int64_t>(i)); });
+    } catch (const CandidateFailure& error) {  // what LibTorch or JSON says of what it read
+      discard(error);
     }
   }
 }
 
 void ArrayTraining::read(const fs::path& file, Member& member, std::int64_t model) {
-  torch::serialize::InputArchive archive;
-  archive.load_from(file.string(), torch::kCPU);
+  auto archive = read_checkpoint(file, name_of(*member.job));
   const torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : parameters_of(*models_, model)) {
     torch::Tensor saved;
     archive.read(name, saved);
-    tensor.copy_(saved);
+    copy_exactly(tensor, saved, name);
   }
   torch::serialize::InputArchive optimizer;
   archive.read("optimizer", optimizer);
   optimizer_->load(optimizer, model);
   torch::Tensor loss_sum;
   archive.read("loss_sum", loss_sum);
-  loss_sums_[model].copy_(loss_sum);
+  auto own_sum = loss_sums_[model];
+  copy_exactly(own_sum, loss_sum, "loss_sum");
   torch::IValue state_text;
   archive.read("state", state_text);
   const auto state = nlohmann::json::parse(state_text.toStringRef());

@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,15 +22,8 @@
 
 namespace nas {
 
-/// A checkpoint that cannot be read has been removed: the trainings have to start again.
-class UnreadableCheckpoint : public std::exception {};
-
-/// The file of a job's unfinished training; empty: none is written.
-std::filesystem::path checkpoint_file(const TrainingJob& job, const TrainingContext& context);
-
-/// Whether an error of LibTorch says that memory lacks. It has a type for it only since 2.0, and
-/// the CPU allocator says it in words in every version.
-bool is_memory_error(const std::string& text);
+/// Trainings have to start again: one of their checkpoints was no good, and is gone now.
+class CheckpointDiscarded : public std::exception {};
 
 /// The trainings of an array in progress: models, optimiser, and where each stands.
 class ArrayTraining {
@@ -41,8 +35,8 @@ class ArrayTraining {
 
   /// Trains all to their ends, from wherever they stand.
   ///
-  /// @throws StopRequested after writing checkpoints, UnreadableCheckpoint (this object is then
-  /// spoilt), and whatever says that memory lacks.
+  /// @throws StopRequested after writing checkpoints, CheckpointDiscarded (this object is then
+  /// spoilt), what nn::rethrow_as_failure() says of the models, and MachineError.
   void run();
 
   /// Takes at least `count` steps, however many the jobs ask for, and waits for their end.
@@ -82,6 +76,7 @@ class ArrayTraining {
 
   /// Makes the models of the present members, at their starts.
   void build();
+  void build_models();
   /// Goes on with some of the members only.
   void keep(const std::vector<std::size_t>& kept);
   std::int64_t take(std::int64_t most);
@@ -100,10 +95,9 @@ class ArrayTraining {
   void share_time();
   void mark_time();
 
-  void save_weights(std::int64_t model, const std::filesystem::path& file) const;
   void save();
   void save(const Member& member, std::size_t index) const;
-  /// @throws UnreadableCheckpoint if a file is there but not whole (a power cut, say).
+  /// @throws CheckpointDiscarded if one is there but cannot be continued from, which it tells.
   void restore();
   void read(const std::filesystem::path& file, Member& member, std::int64_t model);
 

@@ -9,7 +9,10 @@
 
 #include <ATen/Parallel.h>
 
+#include "core/error.hpp"
+#include "core/fault.hpp"
 #include "nn/memory.hpp"
+#include "nn/model_failure.hpp"
 #include "training/array_training.hpp"
 #include "training/validation.hpp"
 
@@ -17,14 +20,13 @@ namespace nas {
 
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// @return why memory did not suffice; empty: it did.
+/// @return how memory_limit was exceeded; empty: it was not.
 std::string train_array(std::span<const TrainingJob> jobs, const Corpus& corpus,
                         const TrainingContext& context, std::vector<TrainingResult>& results) {
   try {
@@ -33,17 +35,28 @@ std::string train_array(std::span<const TrainingJob> jobs, const Corpus& corpus,
       try {
         training.run();
         return {};
-      } catch (const UnreadableCheckpoint&) {  // it is gone now
+      } catch (const CheckpointDiscarded&) {  // it is gone now
       }
     }
   } catch (const MemoryLimitExceeded& error) {
     return error.what();
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    if (!is_memory_error(text)) throw std::runtime_error(text);
-    return text;
+  } catch (const c10::Error&) {
+    // What models throw has another type by now: this comes from files or the device.
+    try {
+      nn::rethrow_as_failure();
+    } catch (const CandidateFailure& error) {
+      throw MachineError(error.what());
+    }
   }
 }
+
+/// Whatever comes, the next mechanism has other sizes.
+struct CachedMemory {
+  CachedMemory() = default;
+  ~CachedMemory() { nn::release_cached_memory(); }
+  CachedMemory(const CachedMemory&) = delete;
+  CachedMemory& operator=(const CachedMemory&) = delete;
+};
 
 }  // namespace
 
@@ -89,6 +102,7 @@ std::vector<TrainingResult> train_together(std::span<const TrainingJob> jobs, co
                                            const TrainingContext& context) {
   const auto count = static_cast<std::int64_t>(jobs.size());
   std::vector<TrainingResult> results(jobs.size());
+  const CachedMemory released_at_the_end;
   const nn::MemoryScope memory(context.memory_limit * count);
   const nn::DeviceMemoryScope device_memory(context.device);
   const auto lack = train_array(jobs, corpus, context, results);
@@ -100,7 +114,6 @@ std::vector<TrainingResult> train_together(std::span<const TrainingJob> jobs, co
     }
     result.peak_bytes = peak / count;
   }
-  nn::release_cached_memory();  // the next mechanism has other sizes
   return results;
 }
 
@@ -123,15 +136,6 @@ std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpu
     }
     auto trained = train_together(array, corpus, context);
     for (std::size_t i = 0; i < places.size(); ++i) results[places[i]] = std::move(trained[i]);
-  }
-  // Where memory did not suffice for several, smaller arrays go on from the checkpoints.
-  const bool tried_again =
-      jobs.size() > 1 && std::any_of(results.begin(), results.end(), [](const auto& result) {
-        return result.status == Status::out_of_memory;
-      });
-  for (const auto& job : jobs) {
-    const auto file = checkpoint_file(job, context);
-    if (!tried_again && !file.empty()) fs::remove(file);
   }
   return results;
 }
@@ -183,9 +187,7 @@ std::int64_t best_array(const TrainingJob& job, const Corpus& corpus,
     try {
       ArrayTraining training(jobs, corpus, scratch, results);
       return step_seconds(training, 0.2) / static_cast<double>(models);
-    } catch (const std::bad_alloc&) {
-    } catch (const c10::Error& error) {
-      if (!is_memory_error(error.what_without_backtrace())) throw;
+    } catch (const std::bad_alloc&) {  // of the host or the device
     }
     return std::numeric_limits<double>::infinity();
   };

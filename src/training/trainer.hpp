@@ -62,9 +62,17 @@ struct TrainingJob {
   std::int64_t replicate = 0;
   /// Mean validation nll above which the training is stopped early, by validation step.
   std::map<std::int64_t, double> stop_above{};
-  std::string checkpoint_name{};         ///< of its file in the checkpoint folder
-  std::filesystem::path weights_file{};  ///< where the trained weights are saved; empty: nowhere
+  std::string checkpoint_name{};  ///< of its file in the checkpoint folder; no white space
 };
+
+/// The file of a training's checkpoint.
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder, const std::string& name,
+                                      std::int64_t replicate);
+
+/// Saves the weights that a checkpoint holds, by their names, as an archive of LibTorch.
+/// @throws UnreadableCheckpoint (training/checkpoint.hpp), MachineError.
+void save_weights(const std::filesystem::path& checkpoint, const std::string& name,
+                  std::int64_t replicate, const std::filesystem::path& file);
 
 /// Whether two jobs may be trained in one array: models are alike but for the mechanism
 /// (nn::alike), and so are the sizes of batches and the windows that are scored.
@@ -92,14 +100,17 @@ struct TrainingResult {
 ///
 /// Initial values, data order and dropout of a job draw from generators seeded by (run seed,
 /// replicate, purpose, tensor name or epoch or step). On the CPU, a job's result depends on nothing
-/// else: it is, to the bit, what the job alone comes to. A job that has finished, diverged or is
-/// stopped early leaves the array, which goes on with the others. Every `checkpoint_minutes`, and
-/// when asked to stop, each job's state goes to its checkpoint file, from which a call continues
-/// bit-identically, in whatever array the job is then. Divergence and lack of memory are results;
-/// where memory lacks, every job of the array that is not finished says so.
+/// else: it is bitwise what the job alone comes to. A job that has finished, diverged or is stopped
+/// early leaves the array, which goes on with the others. Every `checkpoint_minutes`, when asked to
+/// stop and at its end, each job's state goes to its checkpoint file, from which a call continues
+/// bitwise, in whatever array the job is then. The file stays: whoever has the result in safety
+/// removes it. One that is damaged, or of another training, is told and not continued from.
+/// Divergence is a result, and so is too little memory under memory_limit: then every job of the
+/// array that is not finished says so.
 ///
 /// @param jobs  at least one.   @return results in their order.
-/// @throws StopRequested after writing checkpoints.
+/// @throws StopRequested after writing checkpoints; what nn::rethrow_as_failure() says of models
+/// that cannot be built or computed; MachineError where a checkpoint cannot be written or read.
 std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context);
 

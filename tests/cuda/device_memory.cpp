@@ -1,8 +1,8 @@
+#include "cuda/device_memory.hpp"
+
 #include <new>
 
 #include <cuda_runtime.h>
-
-#include "cuda/device_memory.hpp"
 
 namespace nas::cuda {
 

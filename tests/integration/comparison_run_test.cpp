@@ -129,7 +129,7 @@ TEST_F(ComparisonRunTest, SoItIsWhereTheTimeOfTrainingEndsIt) {
                     baseline);
   expect_as_nas_run(algorithm, "[perplexity]", "{repeated: retrain, replicates: 2}",
                     "evaluations: 100, train_seconds: 140",
-                    baseline + "constraints: [parameters <= 1000]\n");
+                    baseline + "constraints: [parameters <= 3200]\n");
 }
 
 TEST_F(ComparisonRunTest, TheStoreSaysWhatWasComparedAndTheTruth) {

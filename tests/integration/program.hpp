@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -28,7 +29,9 @@ inline std::string read_file(const std::filesystem::path& path) {
 /// One of the built programs as a child process; its output goes to a file.
 class Program {
  public:
-  Program(const std::string& name, std::vector<std::string> arguments, std::filesystem::path output)
+  /// @param prepare  done by the child before the program begins; may be empty.
+  Program(const std::string& name, std::vector<std::string> arguments, std::filesystem::path output,
+          const std::function<void()>& prepare = {})
       : output_(std::move(output)) {
     arguments.insert(arguments.begin(), std::string(NAS_BIN_DIR) + "/" + name);
     pid_ = fork();
@@ -36,6 +39,7 @@ class Program {
     const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
     dup2(file, STDOUT_FILENO);
     dup2(file, STDERR_FILENO);
+    if (prepare) prepare();
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -82,9 +86,10 @@ class Program {
 class ProgramTest : public ::testing::Test {
  protected:
   /// Runs a program to its end. @return its exit code; what it printed is in text().
-  int run(const std::string& name, const std::vector<std::string>& arguments) {
+  int run(const std::string& name, const std::vector<std::string>& arguments,
+          const std::function<void()>& prepare = {}) {
     std::filesystem::remove(folder_ / "output.txt");
-    return Program(name, arguments, folder_ / "output.txt").wait();
+    return Program(name, arguments, folder_ / "output.txt", prepare).wait();
   }
   [[nodiscard]] std::string text() const { return read_file(folder_ / "output.txt"); }
 

@@ -1,19 +1,30 @@
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <new>
 #include <set>
+#include <stdexcept>
+#include <system_error>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <torch/serialize.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/seed.hpp"
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
 #include "nn/memory.hpp"
+#include "nn/model_failure.hpp"
 #include "small_corpus.hpp"
 #include "training/batches.hpp"
+#include "training/checkpoint.hpp"
 #include "training/trainer.hpp"
 #include "training/validation.hpp"
+#include "unit/forked.hpp"
 
 namespace nas {
 namespace {
@@ -168,18 +179,132 @@ TEST_F(TrainingTest, StoppedAtAnyStepContinuesBitIdentically) {
     EXPECT_TRUE(fs::exists(folder_ / "x_0.pt"));
   }
   expect_same_curve(whole, train_once(vanilla_, corpus_, often, context));
-  EXPECT_TRUE(fs::is_empty(folder_)) << "a finished training leaves no checkpoint";
+  EXPECT_TRUE(fs::exists(folder_ / "x_0.pt")) << "until somebody has the result in safety";
 }
 
-TEST_F(TrainingTest, UnreadableCheckpointStartsAgain) {
-  const auto how = settings(5);
-  TrainingContext context;
-  context.checkpoint_folder = folder_;
-  std::FILE* file = std::fopen((folder_ / "x_0.pt").c_str(), "w");
-  std::fputs("half of a checkpoint", file);
-  std::fclose(file);
-  expect_same_curve(train_once(vanilla_, corpus_, how),
-                    train_once(vanilla_, corpus_, how, context));
+class CheckpointTest : public TrainingTest {
+ protected:
+  CheckpointTest() { context_.checkpoint_folder = folder_; }
+
+  /// Leaves the checkpoint of a training at its half.
+  void train_half() {
+    auto half = how_;
+    half.steps = 10;
+    half.checkpoints = {10};
+    (void)train_once(vanilla_, corpus_, half, context_);
+    fs::copy_file(file_, folder_ / "kept", fs::copy_options::overwrite_existing);
+  }
+  /// Continues with a file in the checkpoint's place. @return what is told about it.
+  std::string continued_with(const std::string& bytes) {
+    std::ofstream(file_, std::ios::binary) << bytes;
+    ::testing::internal::CaptureStderr();
+    expect_same_curve(whole_, train_once(vanilla_, corpus_, how_, context_));
+    return ::testing::internal::GetCapturedStderr();
+  }
+
+  TrainingSettings how_ = settings(20, {10});
+  TrainingContext context_;
+  fs::path file_ = folder_ / "x_0.pt";
+  TrainingResult whole_ = train_once(vanilla_, corpus_, how_);
+};
+
+TEST_F(CheckpointTest, AnyDamageStartsTheTrainingAgainAndIsTold) {
+  train_half();
+  const auto good = read_bytes(folder_ / "kept");
+  EXPECT_EQ(continued_with(good), "") << "a whole one is continued from";
+  for (std::size_t i = 1; i < 12; ++i) {
+    auto damaged = good;
+    auto& byte = damaged[i * damaged.size() / 12];
+    byte = static_cast<char>(byte ^ 4);
+    EXPECT_EQ(continued_with(damaged), "warning: " + file_.string() +
+                                           ": its checksum does not fit: it is damaged, so that "
+                                           "this training begins again\n");
+  }
+  EXPECT_NE(continued_with(good.substr(0, good.size() / 2)), "");
+  for (const auto* other : {"", "half of a checkpoint", "PK\3\4 an archive of earlier versions"}) {
+    EXPECT_NE(continued_with(other).find("it has no checksum"), std::string::npos) << other;
+  }
+}
+
+TEST_F(CheckpointTest, OfAnotherTrainingIsNotContinuedFrom) {
+  train_half();
+  const auto good = read_bytes(folder_ / "kept");
+  (void)train_once(vanilla_, corpus_, how_, context_, /*replicate=*/1);
+  const auto other = read_bytes(folder_ / "x_1.pt");
+  EXPECT_NE(continued_with(other).find("it is of another training"), std::string::npos);
+  auto renamed = good;
+  renamed.replace(renamed.find("x_0"), 3, "x_1");
+  std::ofstream(folder_ / "x_1.pt", std::ios::binary) << renamed;
+  EXPECT_THROW((void)read_checkpoint(folder_ / "x_1.pt", "x_1"), UnreadableCheckpoint)
+      << "the checksum is of the name, too";
+}
+
+TEST_F(CheckpointTest, OfOtherShapesIsNotContinuedFrom) {
+  auto wide = vanilla_;
+  wide.width = 32;
+  (void)train_once(wide, corpus_, how_, context_);
+  ::testing::internal::CaptureStderr();
+  expect_same_curve(whole_, train_once(vanilla_, corpus_, how_, context_));
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("must have"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, HoldsTheWeightsOfAFinishedTraining) {
+  (void)train_once(vanilla_, corpus_, how_, context_);
+  save_weights(file_, "x", 0, folder_ / "models" / "weights.pt");
+  torch::serialize::InputArchive weights;
+  weights.load_from((folder_ / "models" / "weights.pt").string());
+  nn::Transformer model(vanilla_);
+  std::set<std::string> names;
+  for (auto& [name, tensor] : model.parameters()) {
+    torch::Tensor saved;
+    weights.read(name, saved);
+    EXPECT_EQ(saved.sizes(), tensor[0].sizes()) << name;
+    names.insert(name);
+  }
+  const auto keys = weights.keys();
+  EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()), names);
+}
+
+TEST_F(CheckpointTest, WithoutRoomForOneTheMachineIsToBlame) {
+  rlimit unlimited{};
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  testing::limit_file_size(10'000);
+  std::string words;
+  try {
+    (void)train_once(vanilla_, corpus_, how_, context_);
+  } catch (const MachineError& error) {
+    words = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  EXPECT_EQ(words.find("no space left in " + folder_.string()), 0U) << words;
+  fs::create_directory(file_);
+  EXPECT_THROW((void)train_once(vanilla_, corpus_, how_, context_), MachineError);
+  fs::remove(file_);
+  expect_same_curve(whole_, train_once(vanilla_, corpus_, how_, context_));
+}
+
+TEST(ModelFailure, IsToldFromFaultsOfMemoryAndDevices) {
+  const auto of = [](const auto& exception) { nn::of_model([&] { throw exception; }); };
+  const auto by_torch = [](const std::string& text) {
+    nn::of_model([&] { TORCH_CHECK(false, text); });
+  };
+  EXPECT_THROW(by_torch("mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)"),
+               CandidateFailure);
+  EXPECT_THROW(of(std::invalid_argument("heads must divide the width")), CandidateFailure);
+  EXPECT_THROW(by_torch("CUDA out of memory. Tried to allocate 2.00 GiB"), DeviceOutOfMemory);
+  EXPECT_THROW(of(std::runtime_error("softmax: CUDA error: out of memory")), DeviceOutOfMemory);
+  EXPECT_THROW(by_torch("CUDA error: an illegal memory access was encountered"), MachineError);
+  EXPECT_THROW(by_torch("DefaultCPUAllocator: not enough memory: you tried to allocate 8 bytes"),
+               std::bad_alloc);
+  EXPECT_THROW(of(MemoryLimitExceeded("a tensor")), MemoryLimitExceeded);
+  EXPECT_THROW(of(std::bad_alloc()), std::bad_alloc);
+  EXPECT_THROW(of(StopRequested()), StopRequested);
+  EXPECT_THROW(of(std::system_error(std::make_error_code(std::errc::io_error))), std::system_error);
+  try {
+    by_torch("shapes do not fit");
+  } catch (const CandidateFailure& error) {
+    EXPECT_STREQ(error.what(), "shapes do not fit") << "without frames";
+  }
 }
 
 TEST_F(TrainingTest, DivergenceIsAStatus) {

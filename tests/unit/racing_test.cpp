@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/fault.hpp"
 #include "unit/evaluator_fixture.hpp"
 
 namespace nas::testing {
@@ -194,8 +195,8 @@ TEST_F(RacingTest, LaterBatchesRaceAgainstTheElitesWhichStayAsTheyAre) {
 TEST_F(RacingTest, FailuresAreNotRaced) {
   const NoisyRun run(folder_ / "s.sqlite", racing());
   run.fake->on_measure_ = [](int, const Task& task) {
-    if (task.candidate[0] == 'a') throw std::runtime_error("broken");
-    if (task.candidate[0] == 'b' && task.replicate % 2 == 1) throw std::runtime_error("sometimes");
+    if (task.candidate[0] == 'a') throw CandidateFailure("broken");
+    if (task.candidate[0] == 'b' && task.replicate % 2 == 1) throw CandidateFailure("sometimes");
   };
   EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}})[0], 1000.0);
   auto counts = replicates(run.store);

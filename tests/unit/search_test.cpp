@@ -8,6 +8,7 @@
 #include <pagmo/problem.hpp>
 
 #include "algorithms/evo_ga.hpp"
+#include "core/fault.hpp"
 #include "search/algorithm.hpp"
 #include "search/synthetic.hpp"
 #include "unit/data_fixture.hpp"
@@ -93,7 +94,7 @@ TEST_F(SearchTest, DecompositionIsPagmosOverTheScaledObjectives) {
 
 TEST_F(SearchTest, FailuresAreFarBeyondTheWorst) {
   objectives_ = fake_objectives(true);
-  fake_->on_measure_ = [](int, const Task&) { throw std::runtime_error("broken"); };
+  fake_->on_measure_ = [](int, const Task&) { throw CandidateFailure("broken"); };
   const Repeater repeater{.batch = {0.5, 1, 1, 1}};
   const auto result = search(pagmo::algorithm(repeater), {.population = 1});
   EXPECT_THAT(repeater.seen->front(), ElementsAre(10.0, 10.0));
@@ -154,7 +155,7 @@ TEST_F(SearchTest, TheBudgetsEndIsTold) {
 
 TEST_F(SearchTest, AReplicateThatFailsLaterTakesTheCandidateOut) {
   fake_->on_measure_ = [](int, const Task& task) {
-    if (task.candidate[0] == 'd' && task.replicate == 1) throw std::runtime_error("diverged");
+    if (task.candidate[0] == 'd' && task.replicate == 1) throw CandidateFailure("diverged");
   };
   const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}, .times = 2};
   const auto front_under = [&](bool mean_of_answers, Repeated repeated) {

@@ -1,9 +1,20 @@
 #include "core/stop.hpp"
 
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstring>
 #include <thread>
+#include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/temporary_folder.hpp"
+#include "unit/forked.hpp"
 
 namespace nas {
 namespace {
@@ -27,6 +38,71 @@ TEST(Stop, ADeadlineAsksForOneAndTakesItBack) {
 TEST(Stop, AFarDeadlineIsNone) {
   const StopDeadline deadline(9e300);
   EXPECT_FALSE(stop_requested());
+}
+
+TEST(Stop, OfOthersEndsWithItself) {
+  {
+    StopOfOthers failure;
+    EXPECT_FALSE(stop_requested());
+    failure.ask();
+    failure.ask();
+    EXPECT_TRUE(stop_requested());
+    EXPECT_FALSE(stopped_by_deadline());
+  }
+  EXPECT_FALSE(stop_requested());
+}
+
+TEST(Stop, SignalsThatAnnounceTheEndAskForAStop) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU}) {
+    const int code = testing::in_child([number] {
+      install_stop_handlers();
+      if (stop_requested()) return 1;
+      raise(number);
+      return stop_requested() ? 0 : 2;
+    });
+    EXPECT_EQ(code, 0) << strsignal(number);
+  }
+}
+
+TEST(Stop, OnlyPeopleMeanNowByASecondSignal) {
+  const auto after = [](std::vector<int> signals) {
+    return testing::in_child([&] {
+      install_stop_handlers();
+      for (const int number : signals) raise(number);
+      return 0;
+    });
+  };
+  EXPECT_EQ(after({SIGTERM, SIGINT}), 130);
+  EXPECT_EQ(after({SIGHUP, SIGHUP, SIGTERM}), 0) << "a closed terminal sends several";
+  EXPECT_EQ(after({SIGXCPU, SIGXCPU, SIGXCPU}), 0) << "it comes each second";
+}
+
+TEST(Stop, NohupKeepsItsMeaning) {
+  const int code = testing::in_child([] {
+    signal(SIGHUP, SIG_IGN);
+    install_stop_handlers();
+    raise(SIGHUP);
+    return stop_requested() ? 1 : 0;
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST(Stop, AClosedPipeAndALargeFileAreErrorsOfTheWrite) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("file", "");
+  const int code = testing::in_child([&] {
+    install_stop_handlers();
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) return 1;
+    close(ends[0]);
+    if (write(ends[1], "x", 1) != -1 || errno != EPIPE) return 2;
+    const rlimit limit{0, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const int limited = open(file.c_str(), O_WRONLY);
+    if (write(limited, "x", 1) != -1 || errno != EFBIG) return 3;
+    return stop_requested() ? 4 : 0;
+  });
+  EXPECT_EQ(code, 0);
 }
 
 }  // namespace

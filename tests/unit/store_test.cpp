@@ -1,6 +1,8 @@
 #include "store/store.hpp"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 
@@ -86,6 +88,100 @@ TEST_F(StoreTest, EverythingReadsBackExactlyAfterReopening) {
   ASSERT_EQ(asks.size(), 1U);
   EXPECT_EQ(asks[0].fitness, (std::vector<double>{0.1, 1e300}));
   EXPECT_TRUE(asks[0].reused);
+}
+
+TEST_F(StoreTest, EveryDoubleReadsBack) {
+  using Limits = std::numeric_limits<double>;
+  const std::vector<double> numbers{0.0,
+                                    -0.0,
+                                    Limits::denorm_min(),
+                                    Limits::min(),
+                                    0.1,
+                                    -1.0 / 3.0,
+                                    Limits::max(),
+                                    Limits::lowest(),
+                                    Limits::infinity(),
+                                    -Limits::infinity(),
+                                    Limits::quiet_NaN()};
+  auto evaluation = example();
+  evaluation.curve.clear();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    evaluation.values["value " + std::to_string(i)] = numbers[i];
+    CurvePoint point;
+    point.train_nll = point.valid.nll = point.valid.pad_nll = numbers[i];
+    point.valid.unknown_nll = point.valid.batch_mean_nll = numbers[i];
+    evaluation.curve.push_back(point);
+  }
+  {
+    Store store(file_);
+    store.add({evaluation});
+    store.add_asks({{.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = numbers}});
+  }
+  const Store store(file_, Store::Mode::read_only);
+  const auto after = store.find("e1").value();
+  const auto fitness = store.asks().at(0).fitness;
+  ASSERT_EQ(fitness.size(), numbers.size());
+  const auto expect_bits = [](double found, double expected) {
+    if (std::isnan(expected)) {
+      EXPECT_TRUE(std::isnan(found));
+    } else {
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(found), std::bit_cast<std::uint64_t>(expected));
+    }
+  };
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    expect_bits(after.values.at("value " + std::to_string(i)), numbers[i]);
+    expect_bits(fitness[i], numbers[i]);
+    const auto& [step, train_nll, valid, seconds] = after.curve.at(i);
+    for (const double nll :
+         {train_nll, valid.nll, valid.pad_nll, valid.unknown_nll, valid.batch_mean_nll}) {
+      expect_bits(nll, numbers[i]);
+    }
+  }
+}
+
+TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
+  Store store(file_);
+  const auto with_status = [](const std::string& id, Status status) {
+    auto evaluation = example(id);
+    evaluation.status = status;
+    return evaluation;
+  };
+  store.add({with_status("ok", Status::ok), with_status("failed", Status::failed),
+             with_status("memory", Status::out_of_memory),
+             with_status("diverged", Status::diverged)});
+  const auto ask = [](std::int64_t number, std::vector<std::string> ids) {
+    return Ask{.number = number,
+               .batch = number,
+               .genotype = "g",
+               .evaluations = std::move(ids),
+               .fitness = {1}};
+  };
+  store.add_asks({ask(0, {"ok"}), ask(1, {"diverged"}), ask(2, {"ok", "memory"}), ask(3, {"ok"})});
+  for (const std::int64_t asked : {1, 2, 3, 4}) store.add_indicator({.asked = asked});
+  for (const auto* key : {"config", "baseline", "objectives", "ended_by", "retest"}) {
+    store.set_meta(key, {{"evaluations", {"ok"}}});
+  }
+  EXPECT_EQ(store.forget_failures(), 2);
+  EXPECT_TRUE(store.find("ok").has_value());
+  EXPECT_TRUE(store.find("diverged").has_value()) << "that is a result";
+  EXPECT_FALSE(store.find("failed").has_value());
+  EXPECT_FALSE(store.find("memory").has_value());
+  EXPECT_EQ(store.asks().size(), 2U);
+  EXPECT_EQ(store.indicators().size(), 2U);
+  EXPECT_TRUE(store.meta("objectives").has_value());
+  EXPECT_FALSE(store.meta("ended_by").has_value());
+  EXPECT_FALSE(store.meta("retest").has_value());
+  EXPECT_EQ(store.forget_failures(), 0);
+
+  // A failed baseline set no ranges: nothing that was scaled by them stays.
+  store.add({with_status("failed", Status::failed)});
+  store.set_meta("baseline", {{"evaluations", {"failed"}}});
+  EXPECT_EQ(store.forget_failures(), 1);
+  EXPECT_TRUE(store.asks().empty());
+  EXPECT_TRUE(store.indicators().empty());
+  EXPECT_FALSE(store.meta("objectives").has_value());
+  EXPECT_FALSE(store.meta("baseline").has_value());
+  EXPECT_TRUE(store.meta("config").has_value());
 }
 
 TEST_F(StoreTest, CanonicalFormHoldsNothingMeasured) {

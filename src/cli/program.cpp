@@ -1,0 +1,66 @@
+#include "cli/program.hpp"
+
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <new>
+#include <system_error>
+
+#include "core/error.hpp"
+#include "core/fault.hpp"
+
+namespace nas {
+
+const char* exit_codes_text() {
+  return "\n"
+         "exit codes:\n"
+         "  0    done\n"
+         "  1    an error that should not happen\n"
+         "  2    bad input; nothing was changed\n"
+         "  75   the machine failed (full disk, input or output, memory): everything finished is\n"
+         "       kept, the same command continues\n"
+         "  130  stopped (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU): everything finished is "
+         "kept,\n"
+         "       the same command continues\n";
+}
+
+namespace {
+
+std::string words_of(const std::filesystem::filesystem_error& error) {
+  return io_failure(error.path2().empty() ? error.path1() : error.path2(), error.code().value());
+}
+
+}  // namespace
+
+int run_main(const std::string& program, const std::function<int()>& body,
+             const std::string& kept) {
+  const auto tell = [&](const std::string& what, ExitCode code) {
+    std::cerr << program << ": " << what << '\n';
+    std::error_code unknown;
+    if (code != kBadInput && std::filesystem::exists(kept, unknown)) {
+      std::cerr << "Everything finished is kept in " << kept
+                << (code == kDefect ? ".\n" : "; the same command continues.\n");
+    }
+    return code;
+  };
+  try {
+    return body();
+  } catch (const InputError& error) {
+    return tell(error.what(), kBadInput);
+  } catch (const StopRequested&) {
+    return tell("stopped", kStopped);
+  } catch (const MachineError& error) {
+    return tell(error.what(), kMachineFailed);
+  } catch (const std::filesystem::filesystem_error& error) {
+    const bool given = kept.empty() && is_bad_path(error.code());
+    return tell(words_of(error), given ? kBadInput : kMachineFailed);
+  } catch (const std::system_error& error) {
+    return tell(error.what(), kMachineFailed);
+  } catch (const std::bad_alloc&) {
+    return tell("no memory left", kMachineFailed);
+  } catch (const std::exception& error) {
+    return tell(error.what(), kDefect);
+  }
+}
+
+}  // namespace nas

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace nas {
+
+/// What a program's exit code says.
+enum ExitCode : int {
+  kDone = 0,
+  kDefect = 1,          ///< an error that nobody expected
+  kBadInput = 2,        ///< nothing was changed
+  kMachineFailed = 75,  ///< EX_TEMPFAIL of sysexits.h: the same command continues
+  kStopped = 130,       ///< by a signal: the same command continues
+};
+
+/// The same for people: the end of a program's --help.
+const char* exit_codes_text();
+
+/// Runs a program's body. An exception becomes a sentence on standard error, headed by the
+/// program's name, and an exit code: InputError is kBadInput, StopRequested kStopped; MachineError,
+/// std::system_error (of files, say) and std::bad_alloc are kMachineFailed; everything else is
+/// kDefect. A path that cannot be used is bad input as long as nothing has begun.
+/// @param kept  the folder that keeps what is finished; empty: nothing has begun. Read after the
+/// body, which may set it.
+int run_main(const std::string& program, const std::function<int()>& body,
+             const std::string& kept = {});
+
+}  // namespace nas

@@ -1,0 +1,105 @@
+#include "core/durable_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/fault.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, int error) {
+  throw MachineError(io_failure(path, error));
+}
+
+/// An open file or folder.
+class Descriptor {
+ public:
+  Descriptor(fs::path path, int flags)
+      : path_(std::move(path)), number_(open(path_.c_str(), flags | O_CLOEXEC, 0666)) {
+    if (number_ < 0) fail(path_, errno);
+  }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  void write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const auto written = ::write(number_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(path_, errno);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+  [[nodiscard]] std::string read() const {
+    constexpr std::size_t kPiece = 1U << 20U;
+    struct stat status {};
+    if (fstat(number_, &status) != 0) fail(path_, errno);
+    std::string bytes;
+    bytes.reserve(static_cast<std::size_t>(status.st_size));
+    for (std::size_t size = 0;;) {
+      bytes.resize(size + kPiece);
+      const auto got = ::read(number_, bytes.data() + size, kPiece);
+      if (got < 0 && errno != EINTR) fail(path_, errno);
+      size += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+      bytes.resize(size);
+      if (got == 0) return bytes;
+    }
+  }
+  void sync() const {
+    // Some file systems cannot, for folders; there is nothing better to be had of them.
+    if (fsync(number_) != 0 && errno != EINVAL) fail(path_, errno);
+  }
+  /// Some file systems tell of a failed write only now.
+  void close() {
+    const int number = std::exchange(number_, -1);
+    if (::close(number) != 0 && errno != EINTR) fail(path_, errno);
+  }
+
+ private:
+  fs::path path_;
+  int number_;
+};
+
+}  // namespace
+
+void write_durably(const fs::path& file, std::string_view bytes) {
+  const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(folder, error.value());
+  const fs::path temporary = file.string() + ".tmp";
+  try {
+    Descriptor written(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    written.write(bytes);
+    written.sync();
+    written.close();
+    fs::rename(temporary, file, error);
+    if (error) fail(file, error.value());
+  } catch (const MachineError&) {
+    fs::remove(temporary, error);  // what is left of it takes space
+    throw;
+  }
+  Descriptor(folder, O_RDONLY | O_DIRECTORY).sync();
+}
+
+std::string read_bytes(const fs::path& file) { return Descriptor(file, O_RDONLY).read(); }
+
+void remove_file(const fs::path& file) {
+  std::error_code error;
+  fs::remove(file, error);
+  if (error) fail(file, error.value());
+}
+
+}  // namespace nas

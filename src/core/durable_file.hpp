@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace nas {
+
+/// Makes a file of these bytes, or replaces it, with the folders that it needs: by way of FILE.tmp,
+/// so that a killed process or a power cut leaves the old file or the new one, whole. On disk when
+/// it returns.
+/// @throws MachineError that names the file, or its folder where no space is left; the old file
+/// stays.
+void write_durably(const std::filesystem::path& file, std::string_view bytes);
+
+/// @return a file's bytes. @throws MachineError that names it if it cannot be read.
+std::string read_bytes(const std::filesystem::path& file);
+
+/// Removes a file; one that is not there is no error. @throws MachineError that names it.
+void remove_file(const std::filesystem::path& file);
+
+}  // namespace nas

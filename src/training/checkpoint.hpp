@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace torch::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace torch::serialize
+
+namespace nas {
+
+/// A checkpoint that cannot be continued from, with the reason: damaged, of another training, or of
+/// an earlier version.
+class UnreadableCheckpoint : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Writes the state of a training: a line with the training's name and the SHA-256 of both, then
+/// LibTorch's archive. Whole and durable when it returns (write_durably).
+/// @param training  what the state is of; holds no white space.
+/// @throws MachineError that names the file, or its folder where no space is left.
+void write_checkpoint(const std::filesystem::path& file, const std::string& training,
+                      torch::serialize::OutputArchive& archive);
+
+/// @return the archive, on the CPU; every byte of it is as it was written.
+/// @throws UnreadableCheckpoint, and MachineError if the file cannot be read.
+torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file,
+                                               const std::string& training);
+
+/// The bytes that LibTorch makes of an archive.
+std::string bytes_of(torch::serialize::OutputArchive& archive);
+
+}  // namespace nas

@@ -1,0 +1,171 @@
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+/// What a fault of the machine may do to a run: end it, but never change what it finds.
+class FaultsTest : public ProgramTest {
+ protected:
+  std::vector<std::string> small_search(const fs::path& folder,
+                                        const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{config("smoke.yaml"),      "--output",
+                                       folder.string(),           "algorithm.population=6",
+                                       "algorithm.generations=1", "training.steps=60",
+                                       "evaluation.workers=2",    "--no-report"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  /// What a full disk is like: no file may grow beyond so many bytes.
+  static void limit_files(rlim_t bytes) {
+    const rlimit limit{bytes, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  /// What an undisturbed run finds.
+  std::string undisturbed(const std::vector<std::string>& more) {
+    const auto folder = folder_ / "undisturbed";
+    EXPECT_EQ(run("nas-run", small_search(folder, more)), 0) << text();
+    return canonical_export(folder);
+  }
+};
+
+TEST_F(FaultsTest, FilesOfOthersAmongTheModelsChangeNothing) {
+  const std::vector<std::string> more{"evaluation.keep_models=3"};
+  const auto expected = undisturbed(more);
+  const auto folder = folder_ / "run";
+  fs::create_directories(folder / "models");
+  std::ofstream(folder / "models" / "notes.json") << R"({"note": 1})";
+  std::ofstream(folder / "models" / "list.json") << "[1]";
+  EXPECT_EQ(run("nas-run", small_search(folder, more)), 0) << text();
+  EXPECT_EQ(canonical_export(folder), expected);
+  int weights = 0;
+  for (const auto& entry : fs::directory_iterator(folder / "models")) {
+    weights += entry.path().extension() == ".pt" ? 1 : 0;
+  }
+  EXPECT_EQ(weights, 3);
+  EXPECT_TRUE(fs::exists(folder / "models" / "notes.json"));
+}
+
+TEST_F(FaultsTest, WhatStandsInTheWayOfModelsEndsTheRunAndTheSameCommandContinues) {
+  const std::vector<std::string> more{"evaluation.keep_models=3"};
+  const auto expected = undisturbed(more);
+  const auto folder = folder_ / "run";
+  fs::create_directories(folder);
+  std::ofstream(folder / "models") << "a file";
+  EXPECT_EQ(run("nas-run", small_search(folder, more)), 75) << text();
+  EXPECT_THAT(text(), HasSubstr((folder / "models").string() + ": "));
+  EXPECT_THAT(text(), HasSubstr("Everything finished is kept in " + folder.string() +
+                                "; the same command continues."));
+  EXPECT_THAT(canonical_export(folder), Not(HasSubstr("\"failed\"")));
+  fs::remove(folder / "models");
+  EXPECT_EQ(run("nas-run", small_search(folder, more)), 0) << text();
+  EXPECT_EQ(canonical_export(folder), expected);
+  EXPECT_FALSE(fs::is_empty(folder / "models")) << "also of what was trained before";
+  EXPECT_TRUE(fs::is_empty(folder / "checkpoints"));
+}
+
+TEST_F(FaultsTest, AFullDiskIsSaidAndTheSameCommandContinues) {
+  const std::vector<std::string> more{"evaluation.keep_models=3", "model.width=128"};
+  const auto expected = undisturbed(more);
+  const auto folder = folder_ / "run";
+  EXPECT_EQ(run("nas-run", small_search(folder, more), [] { limit_files(200'000); }), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("no space left in " + folder.string()));
+  EXPECT_THAT(text(), HasSubstr("the same command continues"));
+  EXPECT_EQ(run("nas-run", small_search(folder, more)), 0) << text();
+  EXPECT_EQ(canonical_export(folder), expected);
+}
+
+TEST_F(FaultsTest, AFullDiskIsSaidByASearchOfAFunction) {
+  const std::vector<std::string> arguments{config("nsga2_zdt.yaml"), "--no-report",
+                                           "algorithm.generations=10", "--output"};
+  const auto to = [&](const std::string& name) {
+    auto with = arguments;
+    with.push_back((folder_ / name).string());
+    return with;
+  };
+  ASSERT_EQ(run("nas-run", to("undisturbed")), 0) << text();
+  const auto expected = canonical_export(folder_ / "undisturbed");
+  EXPECT_EQ(run("nas-run", to("full"), [] { limit_files(400'000); }), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("no space left in "));
+  EXPECT_EQ(run("nas-run", to("full")), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "full"), expected);
+}
+
+TEST_F(FaultsTest, DivergenceBeyondTheRangeOfNumbersLeavesAReadableRun) {
+  for (const auto* rate : {"10", "30"}) {
+    const auto folder = folder_ / rate;
+    const auto arguments =
+        small_search(folder, {"algorithm.population=3", "algorithm.elite=1", "algorithm.parents=2",
+                              std::string("training.learning_rate=") + rate});
+    EXPECT_EQ(run("nas-run", arguments), 0) << text();
+    EXPECT_EQ(run("nas-run", arguments), 0) << text();
+    std::istringstream lines(canonical_export(folder));
+    for (std::string line; std::getline(lines, line);) {
+      const auto record = nlohmann::json::parse(line);
+      if (record.value("status", "") != "ok") continue;
+      EXPECT_TRUE(record.at("values").at("perplexity").is_number()) << line;
+    }
+  }
+}
+
+TEST_F(FaultsTest, SignalsThatAnnounceTheEndStopAsControlCDoes) {
+  for (const int number : {SIGHUP, SIGUSR1, SIGXCPU}) {
+    const auto folder = folder_ / std::to_string(number);
+    const auto output = folder_ / (std::to_string(number) + ".txt");
+    const auto arguments =
+        small_search(folder, {"training.steps=100000", "training.checkpoint_minutes=0.002"});
+    Program program("nas-run", arguments, output);
+    while (!fs::exists(folder / "checkpoints") || fs::is_empty(folder / "checkpoints")) {
+      std::this_thread::sleep_for(5ms);
+    }
+    program.kill(number);
+    int code = -1;
+    ASSERT_TRUE(program.wait_for(10s, code)) << strsignal(number);
+    EXPECT_EQ(code, 130) << strsignal(number);
+    EXPECT_THAT(read_file(output), HasSubstr("same command continues")) << strsignal(number);
+  }
+}
+
+TEST_F(FaultsTest, NobodyNeedsToReadStandardOutput) {
+  const auto folder = folder_ / "run";
+  const auto nobody_reads = [] {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) _exit(1);
+    close(ends[0]);
+    dup2(ends[1], STDOUT_FILENO);
+  };
+  EXPECT_EQ(run("nas-run", small_search(folder), nobody_reads), 0) << text();
+  EXPECT_TRUE(fs::exists(folder / "results.json"));
+}
+
+TEST_F(FaultsTest, ASearchInWhichEverythingFailsEndsEarlyAndFailuresAreTriedAgainOnRequest) {
+  const auto folder = folder_ / "run";
+  const std::vector<std::string> little{"evaluation.memory_limit=0.0001",
+                                        "algorithm.population=12"};
+  EXPECT_EQ(run("nas-run", small_search(folder, little)), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("none of the first 10 evaluations succeeded: "));
+  EXPECT_THAT(text(), HasSubstr("out_of_memory"));
+  auto again = small_search(folder, little);
+  again.insert(again.end(), {"--retry", "failed"});
+  EXPECT_EQ(run("nas-run", again), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("failed evaluations are tried again"));
+  again.back() = "all";
+  EXPECT_EQ(run("nas-run", again), 2);
+  EXPECT_THAT(text(), HasSubstr("--retry all, must be failed"));
+}
+
+}  // namespace
+}  // namespace nas::testing
