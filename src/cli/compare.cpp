@@ -14,6 +14,7 @@
 
 #include <unistd.h>
 
+#include "cli/feasibility.hpp"
 #include "cli/ranges.hpp"
 #include "cli/rehearsal.hpp"
 #include "comparison/outcome.hpp"
@@ -51,8 +52,11 @@ struct Setup {
 };
 
 /// Sets the objectives' ranges; those that nothing else says come from the baseline, all its
-/// replicates.
+/// replicates. @throws InputError if the constraints exclude all candidates.
 void set_ranges(Setup& setup, const Experiment& common, const Table& table) {
+  if (const auto found = feasibility(setup.objectives, common.space, *setup.problem)) {
+    found->require_any();
+  }
   set_expected_ranges(setup.objectives, common.space, *setup.problem, setup.facts);
   const auto& objectives = setup.objectives.objectives;
   if (std::all_of(objectives.begin(), objectives.end(),

@@ -87,8 +87,9 @@ class ComparisonRunTest : public ProgramTest {
     double seconds = 0.0;
     for (const auto& ask : recorded.asks()) {
       for (const auto& id : ask.evaluations) {
-        if (!charged.insert(id).second) continue;
-        seconds += recorded.find(id)->measured.value("train_seconds", 0.0);
+        const auto evaluation = *recorded.find(id);
+        if (is_screened_out(evaluation) || !charged.insert(id).second) continue;
+        seconds += evaluation.measured.value("train_seconds", 0.0);
       }
       const auto candidate = recorded.find(ask.evaluations.front())->candidate;
       expected.candidates.push_back(static_cast<std::int32_t>(table.find(candidate).value()));
