@@ -1,6 +1,8 @@
 // A training step of an array of models, on any device.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include <torch/types.h>
 
+#include "core/seed.hpp"
 #include "nn/torch_compat.hpp"
 #include "nn/transformer.hpp"
 
@@ -42,9 +45,34 @@ struct Step {
   std::vector<std::map<std::string, torch::Tensor>> gradients;
 };
 
+/// From where a step is taken.
+enum class From {
+  start,   ///< where training runs start
+  spread,  ///< where scores differ, so that no gradient is small
+};
+
+/// Draws all parameters as check_causality() does: normal with deviation 0.5, less for matrices
+/// that add up more than its 16 elements.
+inline void spread(TransformerArray& models, const std::vector<std::size_t>& places) {
+  const at::NoGradGuard no_grad;
+  for (const auto& parameter : models.parameters()) {
+    for (std::size_t i = 0; i < parameter.models.size(); ++i) {
+      auto tensor = parameter.tensor[static_cast<std::int64_t>(i)];
+      const auto place = places[static_cast<std::size_t>(parameter.models[i])];
+      const auto terms = std::max<std::int64_t>(tensor.dim() < 2 ? 1 : tensor.size(-1), 16);
+      const double deviation = 0.5 * std::sqrt(16.0 / static_cast<double>(terms));
+      const auto generator =
+          make_generator(at::kCPU, derive_seed(place, 0, "spread", parameter.name));
+      tensor.copy_(at::empty(tensor.sizes(), at::TensorOptions(at::kFloat))
+                       .normal_(0.0, deviation, generator));
+    }
+  }
+}
+
 /// A step of the models at `places` of `all`: what a model draws depends on its place there.
 inline Step step_of(const std::vector<Architecture>& all, const std::vector<std::size_t>& places,
-                    torch::ScalarType type, torch::Device device = torch::kCPU) {
+                    torch::ScalarType type, torch::Device device = torch::kCPU,
+                    From from = From::start, NumericalMode mode = NumericalMode::exact) {
   constexpr std::int64_t kSequences = 2;
   std::vector<Architecture> architectures;
   std::vector<StartSeed> starts;
@@ -57,8 +85,9 @@ inline Step step_of(const std::vector<Architecture>& all, const std::vector<std:
                                  make_generator(at::kCPU, place), at::TensorOptions(at::kLong)));
     pass.seeds.push_back(100 + place);
   }
-  TransformerArray models(architectures, NumericalMode::exact, device);
+  TransformerArray models(architectures, mode, device);
   models.initialise(starts);
+  if (from == From::spread) spread(models, places);
   models.to(device, type);
   const auto input = at::stack(tokens).to(device);
   const auto target = input.roll(1, 2);

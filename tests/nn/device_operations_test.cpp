@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include "array_step.hpp"
 #include "emulated_device.hpp"
+#include "gradients.hpp"
 #include "nn/attention.hpp"
 #include "nn/cuda_operations.hpp"
 #include "nn/layer_norm.hpp"
@@ -25,6 +27,7 @@ namespace nas::nn {
 namespace {
 
 using test::Emulation;
+using test::From;
 using test::step_of;
 using test::various_models;
 
@@ -222,6 +225,20 @@ TEST_P(DeviceOperationsOf, ModelsOfVariousMechanisms) {
     for (const auto& [name, gradient] : expected.gradients[place]) {
       expect_close(ours.gradients[place].at(name), gradient,
                    to_string(all[place].mechanism) + " " + name);
+    }
+  }
+}
+
+TEST_P(DeviceOperationsOf, GradientsOfEveryParameter) {
+  for (const auto& all : {test::models_of_all_pairs(37), test::third_of_all_pairs(128)}) {
+    std::vector<std::size_t> places(all.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    const auto truth = step_of(all, places, at::kDouble, at::kCPU, From::spread);
+    const Emulation emulation;
+    const auto ours = step_of(all, places, GetParam(), at::kCPU, From::spread);
+    for (const auto place : places) {
+      test::expect_gradients(ours.gradients[place], truth.gradients[place], truth.gradients[place],
+                             GetParam(), to_string(all[place].mechanism));
     }
   }
 }
