@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "search/problem.hpp"
 #include "table/answer.hpp"
 #include "table/replay.hpp"
@@ -130,12 +131,12 @@ class Tabular final : public Problem {
   [[nodiscard]] bool expensive() const override { return false; }
 
   void screen(const Task& task, Evaluation& evaluation) override {
-    take_untrained(number_of(task.candidate), evaluation);
+    of_candidate([&] { take_untrained(number_of(task.candidate), evaluation); });
   }
 
   void measure(const Task& task, Evaluation& evaluation) override {
-    const auto mechanism = number_of(task.candidate);
-    auto answer = this->answer(mechanism, task.replicate);
+    auto answer =
+        of_candidate([&] { return this->answer(number_of(task.candidate), task.replicate); });
     // What the test split says is for reports only.
     erase_test_values(answer);
     take_trained(answer, evaluation);
@@ -309,6 +310,16 @@ class Tabular final : public Problem {
     if (racing > 0 && mode_ != ReplayMode::paired) {
       refuse("racing_replicates", racing,
              ", must be 0 unless problem.mode = paired: races compare equal seeds");
+    }
+  }
+
+  /// Looks a candidate up. What the table lacks of it fails this candidate alone.
+  template <class Look>
+  static auto of_candidate(Look look) {
+    try {
+      return look();
+    } catch (const InputError& error) {
+      throw CandidateFailure(error.what());
     }
   }
 

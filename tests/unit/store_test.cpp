@@ -1,8 +1,6 @@
 #include "store/store.hpp"
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <fstream>
 #include <limits>
 
@@ -88,55 +86,6 @@ TEST_F(StoreTest, EverythingReadsBackExactlyAfterReopening) {
   ASSERT_EQ(asks.size(), 1U);
   EXPECT_EQ(asks[0].fitness, (std::vector<double>{0.1, 1e300}));
   EXPECT_TRUE(asks[0].reused);
-}
-
-TEST_F(StoreTest, EveryDoubleReadsBack) {
-  using Limits = std::numeric_limits<double>;
-  const std::vector<double> numbers{0.0,
-                                    -0.0,
-                                    Limits::denorm_min(),
-                                    Limits::min(),
-                                    0.1,
-                                    -1.0 / 3.0,
-                                    Limits::max(),
-                                    Limits::lowest(),
-                                    Limits::infinity(),
-                                    -Limits::infinity(),
-                                    Limits::quiet_NaN()};
-  auto evaluation = example();
-  evaluation.curve.clear();
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    evaluation.values["value " + std::to_string(i)] = numbers[i];
-    CurvePoint point;
-    point.train_nll = point.valid.nll = point.valid.pad_nll = numbers[i];
-    point.valid.unknown_nll = point.valid.batch_mean_nll = numbers[i];
-    evaluation.curve.push_back(point);
-  }
-  {
-    Store store(file_);
-    store.add({evaluation});
-    store.add_asks({{.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = numbers}});
-  }
-  const Store store(file_, Store::Mode::read_only);
-  const auto after = store.find("e1").value();
-  const auto fitness = store.asks().at(0).fitness;
-  ASSERT_EQ(fitness.size(), numbers.size());
-  const auto expect_bits = [](double found, double expected) {
-    if (std::isnan(expected)) {
-      EXPECT_TRUE(std::isnan(found));
-    } else {
-      EXPECT_EQ(std::bit_cast<std::uint64_t>(found), std::bit_cast<std::uint64_t>(expected));
-    }
-  };
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    expect_bits(after.values.at("value " + std::to_string(i)), numbers[i]);
-    expect_bits(fitness[i], numbers[i]);
-    const auto& [step, train_nll, valid, seconds] = after.curve.at(i);
-    for (const double nll :
-         {train_nll, valid.nll, valid.pad_nll, valid.unknown_nll, valid.batch_mean_nll}) {
-      expect_bits(nll, numbers[i]);
-    }
-  }
 }
 
 TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
