@@ -1,10 +1,13 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <new>
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -457,6 +460,57 @@ TEST_F(TrainingTest, ValidationAddsUpBatchByBatch) {
   }
   EXPECT_LT(ours[0].tokens, 8 * 12);
   EXPECT_NE(ours[0].nll, ours[1].nll);
+}
+
+/// The curve and the trained parameters, by name, of a training run with so many threads.
+std::pair<TrainingResult, std::map<std::string, torch::Tensor>> trained(
+    const std::string& mechanism, NumericalMode mode, int threads) {
+  const TemporaryFolder folder;
+  const auto corpus = test::counting_corpus(500, 64, 48);
+  auto architecture = tiny(corpus, mechanism);
+  architecture.width = 64;
+  architecture.heads = 4;
+  Parameters parameters(training_settings());
+  parameters.set("steps", std::int64_t{6});
+  parameters.set("batch_size", std::int64_t{16});
+  parameters.set("checkpoints", std::vector<std::int64_t>{3});
+  TrainingContext context;
+  context.numerical_mode = mode;
+  context.threads = threads;
+  const TrainingJob job{.architecture = architecture,
+                        .settings = TrainingSettings(parameters),
+                        .run_seed = 5,
+                        .weights_file = folder.path() / "weights.pt"};
+  TrainingResult result;
+  // As workers do: the number of OpenMP threads is the thread's own.
+  std::thread([&] { result = train({&job, 1}, corpus, context).front(); }).join();
+  torch::serialize::InputArchive archive;
+  archive.load_from(job.weights_file.string());
+  std::map<std::string, torch::Tensor> weights;
+  for (const auto& name : archive.keys()) archive.read(name, weights[name]);
+  return {result, weights};
+}
+
+/// Tensors are large enough for LibTorch to divide them among threads.
+TEST(Threads, DoNotChangeATrainingRunInModeExact) {
+  for (const auto* mechanism :
+       {"dot|softmax|none|fixed|bias|0.1", "additive|sparsemax|output_gate|learned|no_bias|0.2",
+        "silu_dot|relu_norm|highway|fixed|bias|0.1",
+        "cosine|sigmoid_norm|input_gate|per_query|bias|0.1",
+        "bilinear|entmax15|normed_highway|shifted_abs|no_bias|0"}) {
+    for (const auto mode : {NumericalMode::exact, NumericalMode::fast}) {
+      const auto [one, weights_of_one] = trained(mechanism, mode, 1);
+      const auto [two, weights_of_two] = trained(mechanism, mode, 2);
+      ASSERT_EQ(one.status, Status::ok) << one.reason;
+      expect_same_curve(one, two);
+      ASSERT_EQ(weights_of_one.size(), weights_of_two.size());
+      EXPECT_GT(weights_of_one.size(), 10U);
+      for (const auto& [name, tensor] : weights_of_one) {
+        EXPECT_TRUE(tensor.equal(weights_of_two.at(name)))
+            << mechanism << " " << to_string(mode) << " " << name;
+      }
+    }
+  }
 }
 
 }  // namespace
