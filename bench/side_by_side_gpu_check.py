@@ -1,7 +1,11 @@
 """Tests what side_by_side_gpu does besides running programs, on made-up numbers: `side_by_side_gpu --self-check`."""
 
+import importlib.machinery
+import importlib.util
+import os
 import random
 import sys
+import types
 import xml.etree.ElementTree
 
 import gpu_report
@@ -87,7 +91,7 @@ def check_tables():
     assert "predicted" in rows[0]
     assert any("ordinary loop (base)" in row and "2.5-3.5" in row and "A/A" in row for row in rows)
     own = [row.split(" | ") for row in rows if "ours, array of 8" in row]
-    assert [row[3] for row in own] == ["-", "-", "0.13-0.2"], own
+    assert [row[3] for row in own] == ["1.14-1.21", "-", "0.49-0.57"], own
     assert own[2][8] == "-", own  # no peak was measured in that precision
 
 
@@ -103,6 +107,54 @@ def check_picture():
     labels = [text.text for text in root.iter(SVG + "text")]
     assert any("2 mixed mechanisms, bfloat16" == text for text in labels), labels
     assert any(text.startswith("made-up device") for text in labels)
+
+
+def side_by_side_gpu():
+    """The program itself, which has no suffix."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "side_by_side_gpu")
+    loader = importlib.machinery.SourceFileLoader("side_by_side_gpu", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("side_by_side_gpu", loader))
+    loader.exec_module(module)
+    return module
+
+
+def check_plan():
+    """What the time is for fits into it: the vanilla mechanism in every precision and one generation of a search."""
+    program = side_by_side_gpu()
+    minutes = program.parse([]).minutes
+    groups = program.plan(types.SimpleNamespace(smoke=False, competitors=program.DEFAULT))
+    first = groups[:4]
+    assert [(group["mechanism"] == gpu_report.BASELINE, group["precision"]) for group in first] == \
+        [(True, "fp32"), (True, "tf32"), (True, "bf16"), (False, "fp32")], first
+    assert sum(program.expected_seconds(group, program.FULL["rounds"]) for group in first) <= 60 * minutes
+    assert all(gpu_report.BASE in group["competitors"] for group in groups)
+
+
+def check_samples():
+    """About as many model-steps for everybody, in whole recordings of ten."""
+    steps = side_by_side_gpu().steps_of_a_sample
+    assert [steps(200, models) for models in (1, 8, 16, 32)] == [200, 30, 20, 10] and steps(4, 2) == 4
+
+
+def check_means_of_recorded_steps():
+    """The gate knows the mean of steps that were taken at once, and refuses a wrong one."""
+    program = side_by_side_gpu()
+    bench = types.SimpleNamespace(worst={})
+    expected = [5.0 - 0.1 * step for step in range(23)]
+
+    def compare(last, counts=(1, 1, 1, 10, 10)):
+        answer = {"loss": [[5.0], [4.9], [4.8], [4.25], [last]], "loss_steps": list(counts)}
+        program.Bench.compare(bench, answer, 0, "a mechanism", expected, "fp32")
+
+    compare(3.25)
+    assert bench.worst["fp32"] < 1e-9
+    for wrong in ((3.26,), (float("nan"),), (3.25, (1, 1, 1, 10, 9))):
+        try:
+            compare(*wrong)
+        except program.Failure as error:
+            assert "the reference's are" in str(error), error
+        else:
+            raise AssertionError(f"the gate took {wrong}")
 
 
 def run():

@@ -71,6 +71,44 @@ class Smoke(unittest.TestCase):
         self.assertIn("without dropout, the reference's are", left["ours"])
         self.assertEqual([row["competitor"] for row in data["summary"][0]["rows"]], ["loop"])
 
+    def wrapped(self, change):
+        """training_step whose answer to the gate is changed by `change(answer)`, but for the reference's."""
+        path = os.path.join(self.folder, "training_step")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!{sys.executable}\nimport json, os, subprocess, sys, time\narguments = sys.argv[1:]\n"
+                       f"program = [{PROGRAM!r}, *arguments]\nif 'reference' in arguments:\n    os.execv(program[0], program)\n"
+                       f"{change}\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def test_losses_of_steps_taken_at_once_count(self):
+        """Steps after the third as if they had been recorded, once as they are and once with another loss."""
+        for factor, ratio in (("1", True), ("1.01", False)):
+            program = self.wrapped(
+                "if '--on-request' in arguments:\n    os.execv(program[0], program)\n"
+                "answer = json.loads(subprocess.run(program, capture_output=True, check=True, text=True).stdout)\n"
+                "losses = answer['loss']\n"
+                f"answer['loss'] = losses[:3] + [{factor} * sum(losses[3:]) / len(losses[3:])]\n"
+                "answer['loss_steps'] = [1, 1, 1, len(losses) - 3]\nprint(json.dumps(answer))")
+            data, _ = self.measure("--competitors", "loop,ours", program=program)
+            shown = [row["competitor"] for row in data["summary"][0]["rows"]]
+            self.assertEqual("ours" in shown, ratio, data["left_out"])
+
+    def test_one_prepares_after_the_other(self):
+        log = os.path.join(self.folder, "log")
+        program = self.wrapped(
+            "if '--on-request' not in arguments:\n    os.execv(program[0], program)\n"
+            "def note(word):\n"
+            f"    with open({log!r}, 'a') as file:\n        file.write(word + '\\n')\n"
+            "note('begins')\nworker = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)\n"
+            "first = worker.stdout.readline()\nnote('ready')\nprint(first, end='', flush=True)\n"
+            "for line in worker.stdout:\n    print(line, end='', flush=True)\n")
+        self.measure("--competitors", "loop,ours,ours-array4,ours-array8", program=program)
+        with open(log, encoding="utf-8") as file:
+            words = file.read().split()
+        self.assertGreaterEqual(len(words), 6)
+        self.assertEqual(words, ["begins", "ready"] * (len(words) // 2))
+
     def test_refuses_bad_input(self):
         nowhere = os.path.join(self.folder, "nowhere")
         for arguments, text in (

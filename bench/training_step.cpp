@@ -151,16 +151,22 @@ class Training {
     }
   }
 
+  /// Takes one step, or where steps are recorded those of a recording if no more than `most`.
+  /// @return how many, and their mean loss, (models), on the device.
+  std::pair<std::int64_t, torch::Tensor> take_at_once(std::int64_t most) {
+    losses_.zero_();
+    const auto taken = steps_->take(courses(), most);
+    return {taken, losses_ / taken};
+  }
+
   /// Takes `count` steps. @return the mean loss of the last ten of them at most, (models), on the
   /// device.
   torch::Tensor take(std::int64_t count) {
     constexpr std::int64_t kLast = 10;
-    std::vector<Course*> courses;
-    for (auto& course : courses_) courses.push_back(&course);
     std::int64_t summed = 0;
     for (std::int64_t left = count; left > 0;) {
       if (left <= kLast && summed == 0) losses_.zero_();
-      const auto taken = steps_->take(courses, left);
+      const auto taken = steps_->take(courses(), left);
       if (left <= kLast) summed += taken;
       left -= taken;
     }
@@ -176,6 +182,12 @@ class Training {
   }
 
  private:
+  std::vector<Course*> courses() {
+    std::vector<Course*> all;
+    for (auto& course : courses_) all.push_back(&course);
+    return all;
+  }
+
   nn::TransformerArray& begun() {
     std::vector<nn::StartSeed> seeds;
     for (std::int64_t model = 0; model < settings_.array; ++model) seeds.push_back({1, model});
@@ -227,8 +239,9 @@ nlohmann::json to_json(const torch::Tensor& losses) {
 }
 
 struct Timing {
-  std::vector<double> cpu, wall;
-  std::vector<nlohmann::json> loss;
+  std::vector<double> cpu, wall;         ///< of a step
+  std::vector<nlohmann::json> loss;      ///< mean of the steps that were taken at once
+  std::vector<std::int64_t> loss_steps;  ///< how many those were: above 1 where they were recorded
   std::int64_t faults = 0;
   std::int64_t peak_bytes = 0;
   std::int64_t requested_bytes = 0;
@@ -244,18 +257,25 @@ Timing train(const Settings& settings, const Windows& windows) {
   Timing timing;
   std::int64_t faults = page_faults();
   std::int64_t requested = 0;
-  for (int step = 0; step < settings.warm_up + settings.steps; ++step) {
-    if (step == settings.warm_up) {
+  const std::int64_t warm_up = settings.warm_up;
+  for (std::int64_t step = 0; step < warm_up + settings.steps;) {
+    if (step == warm_up) {
       faults = page_faults();
       requested = memory ? memory->requested_bytes() : 0;
     }
     const auto wall = std::chrono::steady_clock::now();
     const double cpu = cpu_seconds(clock);
-    timing.loss.push_back(to_json(training.take(1)));
-    if (step < settings.warm_up) continue;
-    timing.cpu.push_back(cpu_seconds(clock) - cpu);
+    const bool is_timed = step >= warm_up;
+    const auto [taken, loss] =
+        training.take_at_once((is_timed ? warm_up + settings.steps : warm_up) - step);
+    timing.loss.push_back(to_json(loss));  // waits for a device
+    timing.loss_steps.push_back(taken);
+    step += taken;
+    if (!is_timed) continue;
+    const auto of_a_step = [steps = static_cast<double>(taken)](double all) { return all / steps; };
+    timing.cpu.push_back(of_a_step(cpu_seconds(clock) - cpu));
     timing.wall.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count());
+        of_a_step(std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count()));
   }
   timing.faults = page_faults() - faults;
   if (memory) {
@@ -384,6 +404,7 @@ nlohmann::json result_of(const Settings& settings) {
                            {"cpu_seconds", each(&Timing::cpu)},
                            {"wall_seconds", each(&Timing::wall)},
                            {"loss", each(&Timing::loss)},
+                           {"loss_steps", each(&Timing::loss_steps)},
                            {"page_faults", each(&Timing::faults)},
                            {"peak_rss_bytes", std::int64_t{1024} * usage.ru_maxrss},
                            {"peak_bytes", nullptr},
@@ -428,7 +449,7 @@ int run(int argc, char** argv) {
       "tf32", options::value(&settings.tf32)->default_value(false),
       "0, or 1: float32 products of a CUDA device in TensorFloat-32")(
       "record", options::value(&settings.record)->default_value(true),
-      "0, or 1: steps on a CUDA device on request, ten at a time, as a CUDA graph")(
+      "0, or 1: steps on a CUDA device ten at a time, as a CUDA graph, after a few others")(
       "save-start", text(settings.save_start, ""), "file for the initial parameters")(
       "on-request", "trains `steps` more at every line of the standard input");
   options::variables_map given;
