@@ -8,17 +8,8 @@
 
 namespace nas::cuda {
 
-/// How a row of scores becomes weights: the functions of these names in kernels/normalization.hpp.
-enum class Normalization : std::int32_t {
-  softmax,
-  softmax1,
-  relu_norm,
-  sigmoid_norm,
-  sparsemax,
-  entmax15,
-  top_k,
-  topk_quarter,
-};
+/// How a row of scores becomes weights; `own` has no form here.
+using Normalization = kernels::RowNormalization::Kind;
 
 /// What attention is in one model.
 struct Mechanism {

@@ -198,6 +198,8 @@ __device__ Real normalize(Normalization normalization, Real* row, int visible, i
     case Normalization::topk_quarter:
       softmax_over_largest(row, visible, tokens < 4 ? 1 : tokens / 4);
       return 0;
+    case Normalization::own:
+      return 0;
   }
   return 0;
 }
@@ -250,6 +252,8 @@ __device__ void normalize_backward(Normalization normalization, const Real* weig
       for_keys(visible, [&](int j) { gradient[j] = root(weights[j]) * (gradient[j] - mean); });
       return;
     }
+    case Normalization::own:
+      return;
   }
 }
 

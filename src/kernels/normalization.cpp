@@ -351,9 +351,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace nas::kernels {
 
-#define NAS_ROW_NORMALIZATION(name, rows) \
-  HWY_EXPORT(rows);                       \
-  RowNormalization name() { return HWY_DYNAMIC_DISPATCH(rows)(); }
+/// Says which one it is; only the functions below may.
+class KnownNormalization {
+ public:
+  static RowNormalization of(RowNormalization rows, RowNormalization::Kind kind) {
+    rows.kind_ = kind;
+    return rows;
+  }
+};
+
+#define NAS_ROW_NORMALIZATION(name, rows)                                                      \
+  HWY_EXPORT(rows);                                                                            \
+  RowNormalization name() {                                                                    \
+    return KnownNormalization::of(HWY_DYNAMIC_DISPATCH(rows)(), RowNormalization::Kind::name); \
+  }
 NAS_ROW_NORMALIZATION(softmax, softmax_rows)
 NAS_ROW_NORMALIZATION(softmax1, softmax1_rows)
 NAS_ROW_NORMALIZATION(relu_norm, relu_rows)

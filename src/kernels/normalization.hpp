@@ -28,18 +28,43 @@ struct RowKernel {
   void (*backward)(const Real* weights, Real* gradient, std::int64_t size, Real statistic);
 };
 
-struct RowNormalization {
-  RowKernel<float> in_float;
-  RowKernel<double> in_double;
+/// A pair of kernels, and which of the normalizations below it is: other processors have kernels of
+/// their own for those.
+class RowNormalization {
+ public:
+  enum class Kind : std::int32_t {
+    softmax,
+    softmax1,
+    relu_norm,
+    sigmoid_norm,
+    sparsemax,
+    entmax15,
+    top_k,
+    topk_quarter,
+    own,  ///< none of them: a component's own
+  };
+
+  RowNormalization() = default;
+  RowNormalization(RowKernel<float> in_float, RowKernel<double> in_double)
+      : in_float_(in_float), in_double_(in_double) {}
+
+  [[nodiscard]] Kind kind() const { return kind_; }
 
   template <class Real>
   [[nodiscard]] const RowKernel<Real>& kernel() const {
     if constexpr (sizeof(Real) == sizeof(float)) {
-      return in_float;
+      return in_float_;
     } else {
-      return in_double;
+      return in_double_;
     }
   }
+
+ private:
+  friend class KnownNormalization;
+
+  RowKernel<float> in_float_{};
+  RowKernel<double> in_double_{};
+  Kind kind_ = Kind::own;
 };
 
 // What the components of these names compute (src/attention/normalization), with p the weights and

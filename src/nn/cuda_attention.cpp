@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <array>
-
 #include <ATen/Dispatch.h>
 #include <torch/autograd.h>
 #include <torch/custom_class.h>
@@ -116,30 +113,6 @@ class Attention : public torch::autograd::Function<Attention> {
   }
 };
 
-struct Form {
-  cuda::Normalization normalization;
-  kernels::RowNormalization (*on_cpu)();
-};
-
-constexpr std::array kForms{
-    Form{cuda::Normalization::softmax, &kernels::softmax},
-    Form{cuda::Normalization::softmax1, &kernels::softmax1},
-    Form{cuda::Normalization::relu_norm, &kernels::relu_norm},
-    Form{cuda::Normalization::sigmoid_norm, &kernels::sigmoid_norm},
-    Form{cuda::Normalization::sparsemax, &kernels::sparsemax},
-    Form{cuda::Normalization::entmax15, &kernels::entmax15},
-    Form{cuda::Normalization::top_k, &kernels::top_k},
-    Form{cuda::Normalization::topk_quarter, &kernels::topk_quarter},
-};
-
-/// The form of a normalization of kernels, which is known by its functions; null: it has none.
-const Form* form_of(const kernels::RowNormalization& normalization) {
-  const auto* found = std::find_if(kForms.begin(), kForms.end(), [&](const Form& form) {
-    return form.on_cpu().in_float.forward == normalization.in_float.forward;
-  });
-  return found == kForms.end() ? nullptr : found;
-}
-
 }  // namespace
 
 bool CudaOperations::attention_fits(const torch::Tensor& q, std::int64_t heads) const {
@@ -150,7 +123,7 @@ bool CudaOperations::attention_fits(const torch::Tensor& q, std::int64_t heads) 
 }
 
 bool CudaOperations::has_form_of(const kernels::RowNormalization& normalization) const {
-  return form_of(normalization) != nullptr;
+  return normalization.kind() != kernels::RowNormalization::Kind::own;
 }
 
 torch::Tensor CudaOperations::described(const std::vector<ModelAttention>& models,
@@ -158,7 +131,7 @@ torch::Tensor CudaOperations::described(const std::vector<ModelAttention>& model
   std::vector<cuda::Mechanism> mechanisms;
   for (const auto& model : models) {
     mechanisms.push_back({.score = model.score,
-                          .normalization = form_of(model.normalization)->normalization,
+                          .normalization = model.normalization.kind(),
                           .direction = static_cast<std::int32_t>(model.direction),
                           .dropout_threshold = model.dropout.threshold,
                           .dropout_scale = model.dropout.scale});
