@@ -54,7 +54,6 @@ struct Settings {
   std::string device;
   double dropout = 0.0;
   std::string save_start;
-  bool tf32 = false;
   std::int64_t array = 1;
   bool record = true;
 };
@@ -427,7 +426,7 @@ int run(int argc, char** argv) {
   options::options_description description(
       "training_step [options]: times training steps, prints JSON");
   description.add_options()("help", "prints this")("gemm-peak", "best rate of sgemm, nothing else")(
-      "mode", text(settings.mode, "exact"), "reference, exact or fast")(
+      "mode", text(settings.mode, "exact"), "reference, exact, tf32 or fast")(
       "mechanism", text(settings.mechanism, "dot|softmax|none|sqrt_d|bias|0.1"),
       "its name, several with commas between them for the models of an array in turn, or all: the "
       "paper's 192 without bias, a line each")(
@@ -446,8 +445,6 @@ int run(int argc, char** argv) {
       "device", text(settings.device, "cpu"), "cpu, cuda, cuda:0, ...")(
       "dropout", options::value(&settings.dropout)->default_value(0.1),
       "of the embedding and the feed-forward layers; attention's is in the mechanism")(
-      "tf32", options::value(&settings.tf32)->default_value(false),
-      "0, or 1: float32 products of a CUDA device in TensorFloat-32")(
       "record", options::value(&settings.record)->default_value(true),
       "0, or 1: steps on a CUDA device ten at a time, as a CUDA graph, after a few others")(
       "save-start", text(settings.save_start, ""), "file for the initial parameters")(
@@ -481,7 +478,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   settings.device = nn::resolve_device(settings.device);
-  at::globalContext().setAllowTF32CuBLAS(settings.tf32);
+  nn::require_numerical_mode(parse_numerical_mode(settings.mode), settings.device);
   if (given.contains("on-request")) {
     train_on_request(settings);
     return 0;

@@ -65,6 +65,7 @@ class AttentionSearch final : public Problem {
             resolve_devices(inputs.evaluation.get<std::string>("device")))),
         memory_limit_(static_cast<std::int64_t>(inputs.evaluation.get<double>("memory_limit") *
                                                 1024.0 * 1024.0 * 1024.0)) {
+    nn::require_numerical_mode(numerical_mode_, device());
     const auto& causality = inputs.evaluation.get<std::string>("causality");
     gate_ =
         causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);
@@ -266,6 +267,10 @@ class AttentionSearch final : public Problem {
       facts["chance"] = {{"by", corpus_->chance->by},
                          {"nll", corpus_->chance->nll},
                          {"accuracy", corpus_->chance->accuracy}};
+    }
+    if (device() != "cpu") {
+      facts["float32_products"] =
+          numerical_mode_ == NumericalMode::tf32 ? "TensorFloat-32" : "float32";
     }
     return facts;
   }

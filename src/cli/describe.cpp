@@ -208,7 +208,7 @@ std::string component_text(const Component& component) {
              row("fused", component.gene == "gating" || component.gene == "temperature"
                               ? "computed outside the attention kernel"
                           : component.fused
-                              ? "yes, in numerical modes exact and fast on the CPU"
+                              ? "yes, in every numerical mode but reference"
                               : "no: attention with it is computed by LibTorch's operations in "
                                 "every numerical mode"),
              row("causal", component.causal ? "yes" : "no: it sees later tokens"),

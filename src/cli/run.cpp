@@ -71,14 +71,19 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
 
 nlohmann::json environment_json(const nlohmann::json& facts) {
   const auto environment = nn::environment();
-  return {{"attnas", kVersion},
-          {"revision", kRevision},
-          {"compiler", __VERSION__},
-          {"torch", environment.torch_version},
-          {"blas", environment.blas_library},
-          {"processor", environment.processor},
-          {"instruction_set", environment.instruction_set},
-          {"device", facts.value("device", "")}};
+  nlohmann::json json = {{"attnas", kVersion},
+                         {"revision", kRevision},
+                         {"compiler", __VERSION__},
+                         {"torch", environment.torch_version},
+                         {"blas", environment.blas_library},
+                         {"processor", environment.processor},
+                         {"instruction_set", environment.instruction_set},
+                         {"device", facts.value("device", "")}};
+  if (!environment.variables.empty()) json["variables"] = environment.variables;
+  if (const auto products = facts.find("float32_products"); products != facts.end()) {
+    json["float32_products"] = *products;
+  }
+  return json;
 }
 
 /// A text of words holds no NUL byte; what does is read as words all the same.

@@ -9,7 +9,8 @@ namespace nas {
 
 namespace {
 
-constexpr std::array kModes{NumericalMode::reference, NumericalMode::exact, NumericalMode::fast};
+constexpr std::array kModes{NumericalMode::reference, NumericalMode::exact, NumericalMode::tf32,
+                            NumericalMode::fast};
 
 }  // namespace
 
@@ -19,6 +20,8 @@ std::string_view to_string(NumericalMode mode) {
       return "reference";
     case NumericalMode::exact:
       return "exact";
+    case NumericalMode::tf32:
+      return "tf32";
     case NumericalMode::fast:
       return "fast";
   }
@@ -29,7 +32,8 @@ NumericalMode parse_numerical_mode(std::string_view text) {
   for (const auto mode : kModes) {
     if (text == to_string(mode)) return mode;
   }
-  throw InputError("numerical mode = " + std::string(text) + ", must be reference, exact or fast");
+  throw InputError("numerical mode = " + std::string(text) +
+                   ", must be reference, exact, tf32 or fast");
 }
 
 }  // namespace nas

@@ -9,10 +9,11 @@ namespace nas {
 enum class NumericalMode {
   reference,  ///< one LibTorch operation after the other
   exact,      ///< fused kernels
-  fast,       ///< the same, with products of bfloat16 numbers, summed in float32; float32 weights
+  tf32,  ///< the same, with float32 products of a CUDA device in TensorFloat-32; not on the CPU
+  fast,  ///< the same, with products of bfloat16 numbers, summed in float32; float32 weights
 };
 
-/// @throws InputError unless "reference", "exact" or "fast".
+/// @throws InputError unless "reference", "exact", "tf32" or "fast".
 NumericalMode parse_numerical_mode(std::string_view text);
 std::string_view to_string(NumericalMode mode);
 

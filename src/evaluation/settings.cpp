@@ -94,9 +94,10 @@ std::vector<Setting> evaluation_settings() {
            "before the first array; 1 under memory_limit)"),
       integer("threads", 1, 1,
               "threads of one training; part of the result, since sums round differently"),
-      choice("numerical_mode", "exact", {"reference", "exact", "fast"},
-             "reference: one LibTorch operation after the other; exact: fused kernels on the CPU, "
-             "float32; fast: also bfloat16 products; part of the result"),
+      choice("numerical_mode", "exact", {"reference", "exact", "tf32", "fast"},
+             "reference: one LibTorch operation after the other; exact: fused kernels, float32; "
+             "tf32: also TensorFloat-32 products, on CUDA devices only; fast: also bfloat16 "
+             "products; part of the result"),
       choice("repeated", "reuse", {"reuse", "retrain", "replicate"},
              "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
              "answer the mean over all replicates so far"),

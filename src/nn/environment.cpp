@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
 
 #include <dlfcn.h>
 #include <torch/cuda.h>
@@ -33,6 +34,9 @@ std::string processor_name() {
   return "unknown";
 }
 
+/// 0: cuBLAS never multiplies in TensorFloat-32; 1: always where it can; whatever a program asks.
+constexpr const char* kTf32Override = "NVIDIA_TF32_OVERRIDE";
+
 }  // namespace
 
 Environment environment() {
@@ -46,6 +50,10 @@ Environment environment() {
   }
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
+  for (const auto* name :
+       {"CUBLAS_WORKSPACE_CONFIG", kTf32Override, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"}) {
+    if (const char* value = std::getenv(name)) environment.variables[name] = value;
+  }
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
   return environment;
 }
@@ -72,6 +80,22 @@ std::string resolve_device(const std::string& setting) {
                                     : "auto, cpu or cuda:0 .. cuda:" + std::to_string(count - 1));
   }
   return "cuda:" + std::to_string(index);
+}
+
+void require_numerical_mode(NumericalMode mode, const std::string& device) {
+  const auto setting = "evaluation.numerical_mode = " + std::string(to_string(mode));
+  const bool in_tf32 = mode == NumericalMode::tf32;
+  if (device == "cpu") {
+    if (!in_tf32) return;
+    throw InputError(setting +
+                     " on the CPU, must be reference, exact or fast there: TensorFloat-32 products "
+                     "are those of CUDA devices");
+  }
+  const char* value = std::getenv(kTf32Override);
+  if (value == nullptr || *value == '\0' || mode == NumericalMode::fast) return;
+  if (in_tf32 != (std::string_view(value) == "0")) return;
+  throw InputError(setting + ", but " + kTf32Override + " = " + value +
+                   " in the environment makes cuBLAS multiply otherwise: unset it");
 }
 
 }  // namespace nas::nn

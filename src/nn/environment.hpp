@@ -1,6 +1,9 @@
 #pragma once
 
+#include <map>
 #include <string>
+
+#include "core/numerical_mode.hpp"
 
 namespace nas::nn {
 
@@ -12,11 +15,20 @@ struct Environment {
   std::string
       instruction_set;     ///< of the kernels: "AVX-512", "AVX2", ... (kernels/instruction_set.hpp)
   bool slow_blas = false;  ///< the reference BLAS: about 11 times slower than an OpenBLAS
+  /// Those that are set of the environment's variables that products on a GPU may depend on.
+  std::map<std::string, std::string> variables;
 };
 Environment environment();
 
 /// @return "cpu", "cuda:0", ...: what "auto", "cpu", "cuda" or "cuda:N" means here.
 /// @throws InputError for another text, or a CUDA device that is not there.
 std::string resolve_device(const std::string& setting);
+
+/// Whether products on a device are as a mode says.
+///
+/// @param device  "cpu", "cuda:0", ...
+/// @throws InputError for tf32 on the CPU, which has none, and where NVIDIA_TF32_OVERRIDE makes
+/// cuBLAS multiply otherwise than LibTorch asks for.
+void require_numerical_mode(NumericalMode mode, const std::string& device);
 
 }  // namespace nas::nn

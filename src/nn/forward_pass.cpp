@@ -45,10 +45,11 @@ std::function<void()> model_pass(const Architecture& architecture, const PassSet
 std::function<void()> attention_pass(const Architecture& architecture,
                                      const PassSettings& settings) {
   const torch::Device device(settings.device);
+  set_float_products(device, settings.numerical_mode);
   std::vector<Parameter> parameters;
   const auto layer = std::make_shared<AttentionLayer>(
       std::vector{architecture.mechanism}, architecture.attention_shape(), architecture.semantics,
-      ParameterScope(parameters, settings.numerical_mode));
+      ParameterScope(parameters, of_operations(settings.numerical_mode)));
   initialise(parameters, {{kSeed, 0}});
   move_to(parameters, device, at::kFloat);
   // What comes out of a LayerNorm at its start: mean 0, variance 1.

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <numeric>
+#include <optional>
 
+#include <ATen/Context.h>
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
@@ -227,6 +230,21 @@ torch::Tensor linear_by_operations(const torch::Tensor& x, const torch::Tensor& 
 }
 
 }  // namespace
+
+NumericalMode of_operations(NumericalMode mode) {
+  return mode == NumericalMode::tf32 ? NumericalMode::exact : mode;
+}
+
+void set_float_products(torch::Device device, NumericalMode mode) {
+  if (!device.is_cuda()) return;
+  static std::mutex mutex;
+  static std::optional<bool> in_tf32;  // unknown: what the environment says
+  const bool wanted = mode == NumericalMode::tf32;
+  const std::lock_guard lock(mutex);
+  if (in_tf32 == wanted) return;
+  at::globalContext().setAllowTF32CuBLAS(wanted);
+  in_tf32 = wanted;
+}
 
 NumericalMode unrounded(NumericalMode mode) {
   return mode == NumericalMode::fast ? NumericalMode::exact : mode;

@@ -132,7 +132,7 @@ bool alike(const Architecture& a, const Architecture& b) {
 
 struct TransformerArray::Impl {
   Impl(const std::vector<Architecture>& given, NumericalMode given_mode, torch::Device device)
-      : architectures(given), mode(given_mode) {
+      : architectures(given), numerical_mode(given_mode), mode(of_operations(given_mode)) {
     require_alike(architectures);
     const auto& common = architectures.front();
     const ParameterScope scope(
@@ -148,7 +148,8 @@ struct TransformerArray::Impl {
   }
 
   std::vector<Architecture> architectures;
-  NumericalMode mode;
+  NumericalMode numerical_mode;
+  NumericalMode mode;  ///< of operations
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
   torch::Tensor positions;
@@ -181,6 +182,7 @@ torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass
                                 ", must be (R, B, T) with R = " + std::to_string(num_models()) +
                                 " and T <= context = " + std::to_string(common.context));
   }
+  set_float_products(tokens.device(), impl_->numerical_mode);
   auto stream = dropout(embed(tokens, impl_->embedding, impl_->positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
   for (auto& block : impl_->blocks) stream = block.forward(stream, pass);
@@ -219,7 +221,7 @@ const std::vector<Architecture>& TransformerArray::architectures() const {
   return impl_->architectures;
 }
 
-NumericalMode TransformerArray::numerical_mode() const { return impl_->mode; }
+NumericalMode TransformerArray::numerical_mode() const { return impl_->numerical_mode; }
 
 Transformer::Transformer(const Architecture& architecture, NumericalMode mode)
     : array_({architecture}, mode) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
@@ -13,16 +14,19 @@
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
 
+#include "core/error.hpp"
 #include "kernels/instruction_set.hpp"
 #include "kernels/unit_vectors.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
 #include "nn/embedding.hpp"
+#include "nn/environment.hpp"
 #include "nn/loss.hpp"
 #include "nn/product.hpp"
 #include "nn/score_vectors.hpp"
@@ -528,6 +532,78 @@ TEST(Linear, MultipliesAnyStridesAndSizes) {
       }
     }
   }
+}
+
+/// LibTorch was told to multiply in TensorFloat-32 before, as by an environment variable.
+TEST(NumericalMode, DecidesAboutTensorFloat32AloneOnCudaDevices) {
+  auto& context = at::globalContext();
+  const auto in_tf32 = [&] { return context.allowTF32CuBLAS(); };
+  context.setAllowTF32CuBLAS(true);
+  set_float_products(at::kCPU, NumericalMode::exact);
+  EXPECT_TRUE(in_tf32());  // nothing is multiplied there
+  set_float_products(at::kCUDA, NumericalMode::exact);
+  EXPECT_FALSE(in_tf32());
+  set_float_products(at::kCUDA, NumericalMode::tf32);
+  EXPECT_TRUE(in_tf32());
+  for (const auto mode : {NumericalMode::reference, NumericalMode::fast}) {
+    set_float_products(at::kCUDA, NumericalMode::tf32);
+    set_float_products(at::kCUDA, mode);
+    EXPECT_FALSE(in_tf32()) << to_string(mode);
+  }
+}
+
+/// What is said against a mode on a device; empty: it is allowed.
+std::string refusal(NumericalMode mode, const std::string& device) {
+  try {
+    require_numerical_mode(mode, device);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(NumericalMode, IsRefusedWhereProductsWouldBeOthers) {
+  constexpr const char* kOverride = "NVIDIA_TF32_OVERRIDE";
+  unsetenv(kOverride);
+  EXPECT_EQ(refusal(NumericalMode::exact, "cpu"), "");
+  EXPECT_EQ(refusal(NumericalMode::tf32, "cpu"),
+            "evaluation.numerical_mode = tf32 on the CPU, must be reference, exact or fast there: "
+            "TensorFloat-32 products are those of CUDA devices");
+  EXPECT_EQ(refusal(NumericalMode::tf32, "cuda:0"), "");
+  setenv(kOverride, "1", 1);
+  EXPECT_EQ(refusal(NumericalMode::exact, "cpu"), "");
+  EXPECT_EQ(refusal(NumericalMode::tf32, "cuda:0"), "");
+  EXPECT_EQ(refusal(NumericalMode::fast, "cuda:0"), "");
+  for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
+    EXPECT_EQ(refusal(mode, "cuda:1"),
+              "evaluation.numerical_mode = " + std::string(to_string(mode)) +
+                  ", but NVIDIA_TF32_OVERRIDE = 1 in the environment makes cuBLAS multiply "
+                  "otherwise: unset it");
+  }
+  EXPECT_EQ(environment().variables.at(kOverride), "1");
+  setenv(kOverride, "0", 1);
+  EXPECT_EQ(refusal(NumericalMode::exact, "cuda:0"), "");
+  EXPECT_NE(refusal(NumericalMode::tf32, "cuda:0").find("NVIDIA_TF32_OVERRIDE = 0"),
+            std::string::npos);
+  unsetenv(kOverride);
+  EXPECT_EQ(environment().variables.count(kOverride), 0);
+}
+
+/// Where float32 products are as they are, the mode computes what `exact` does.
+TEST(NumericalMode, Tf32IsExactButForProductsOfADevice) {
+  const auto loss = [](NumericalMode mode) {
+    Architecture architecture;
+    architecture.mechanism =
+        parse_mechanism("additive|softmax|output_gate|learned|bias|0", Semantics::corrected);
+    architecture.context = 12;
+    architecture.vocabulary = 31;
+    TransformerArray models({architecture, architecture}, mode);
+    models.initialise({{1, 0}, {2, 0}});
+    EXPECT_EQ(models.numerical_mode(), mode);
+    const auto tokens = at::arange(2 * 3 * 12).remainder(31).view({2, 3, 12});
+    return models.loss(tokens, tokens.roll(1, 2), Pass{}).detach();
+  };
+  EXPECT_TRUE(loss(NumericalMode::tf32).equal(loss(NumericalMode::exact)));
 }
 
 }  // namespace
