@@ -111,7 +111,7 @@ SearchResult search(const Setup& setup, Store& store) {
                            .now = {}});
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<StandInSearch>(), store,
-      [&setup](Objective::Evaluations e) { return setup.objectives.fitness(e); },
+      [&setup](Objective::Evaluations e) { return setup.objectives.judge(e); },
       RecordingEvaluator::Options{
           .budget = {.asks = kAsks},
           .on_progress = [&display](const Progress& progress) { display.update(progress); }});

@@ -55,8 +55,9 @@ class DeviceMemoryScope {
   [[nodiscard]] std::int64_t peak_bytes() const;
 
  private:
-  int index_ = -1;  ///< of the device; -1 = nothing is counted
-  std::int64_t before_ = 0;
+  // Unused in a LibTorch without CUDA.
+  [[maybe_unused]] int index_ = -1;  ///< of the device; -1 = nothing is counted
+  [[maybe_unused]] std::int64_t before_ = 0;
 };
 
 }  // namespace nas::nn

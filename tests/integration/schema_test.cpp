@@ -54,7 +54,9 @@ bool is_of_type(const Json& value, const std::string& type) {
 
 /// Whether a value is right by a schema: the keywords that schema_json() uses, no others.
 bool is_valid(const Json& value, const Json& schema) {
-  for (const auto& [keyword, rule] : schema.items()) {
+  for (const auto& entry : schema.items()) {
+    const auto& keyword = entry.key();
+    const auto& rule = entry.value();
     if (keyword == "type") {
       const auto types = rule.is_array() ? rule : Json::array({rule});
       if (std::none_of(types.begin(), types.end(),

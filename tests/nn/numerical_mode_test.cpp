@@ -203,8 +203,8 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
                           at::ones({visible, visible}, at::TensorOptions(at::kBool)).tril())
                 .select(2, visible - 1)
                 .flatten();
-        const auto statistic =
-            row_kernel->in_float.forward(row.data_ptr<float>(), visible, row.numel(), visible);
+        const auto statistic = row_kernel->kernel<float>().forward(row.data_ptr<float>(), visible,
+                                                                   row.numel(), visible);
         // Which of equal scores are among the largest is nobody's business.
         const auto sorted = [](const torch::Tensor& x) { return std::get<0>(x.sort()); };
         EXPECT_TRUE(sorted(row.narrow(0, 0, visible)).allclose(sorted(expected), 1e-4, 1e-6))
@@ -212,8 +212,8 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
             << row << expected;
         EXPECT_EQ(row.narrow(0, visible, row.numel() - visible).count_nonzero().item<int>(), 0);
         const auto gradient = at::ones_like(row);
-        row_kernel->in_float.backward(row.data_ptr<float>(), gradient.data_ptr<float>(),
-                                      row.numel(), statistic);
+        row_kernel->kernel<float>().backward(row.data_ptr<float>(), gradient.data_ptr<float>(),
+                                             row.numel(), statistic);
         EXPECT_TRUE(gradient.isfinite().all().item<bool>()) << key << " " << scale;
       }
     }
@@ -230,7 +230,7 @@ TEST(FusedAttention, NaNStaysNaN) {
       auto row = at::full({kernels::padded(20)}, -std::numeric_limits<float>::infinity());
       row.narrow(0, 0, 20).copy_(at::linspace(-1.0, 1.0, 20));
       row[position].fill_(std::numeric_limits<float>::quiet_NaN());
-      rows->in_float.forward(row.data_ptr<float>(), 20, row.numel(), 20);
+      rows->kernel<float>().forward(row.data_ptr<float>(), 20, row.numel(), 20);
       EXPECT_TRUE(row.isnan().any().item<bool>()) << key << " " << position;
     }
   }
@@ -245,7 +245,7 @@ TEST(FusedAttention, ThresholdsAreFoundForAnyScores) {
         const std::int64_t visible = 1 + trial % 128;
         auto row = at::full({kernels::padded(visible)}, -std::numeric_limits<float>::infinity());
         row.narrow(0, 0, visible).normal_(trial % 3, spread, generator);
-        rows.in_float.forward(row.data_ptr<float>(), visible, row.numel(), visible);
+        rows.kernel<float>().forward(row.data_ptr<float>(), visible, row.numel(), visible);
         const auto sum = row.sum().item<double>();
         ASSERT_NEAR(sum, 1.0, 1e-4) << spread << " " << visible;
       }
@@ -295,6 +295,7 @@ TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
   }
 }
 
+#ifdef _OPENMP
 std::mutex rows_mutex;
 std::set<std::thread::id> threads_of_rows;
 
@@ -304,6 +305,7 @@ float remember_thread(float* /*row*/, std::int64_t /*visible*/, std::int64_t /*s
   threads_of_rows.insert(std::this_thread::get_id());
   return 0.0F;
 }
+#endif
 
 /// Compiled without OpenMP, LibTorch's loops would silently use one thread.
 TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
@@ -311,8 +313,7 @@ TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
   const int before = at::get_num_threads();
   at::set_num_threads(2);
   const auto x = at::ones({1, 4, 40, 16});
-  kernels::RowNormalization rows{};
-  rows.in_float.forward = &remember_thread;
+  const kernels::RowNormalization rows({.forward = &remember_thread, .backward = nullptr}, {});
   fused_attention({{kernels::Score::product, rows}}, {{x}, {x}, x}, at::ones({1, 4, 2, 40, 1}));
   at::set_num_threads(before);
   EXPECT_EQ(threads_of_rows.size(), 2U);

@@ -477,15 +477,18 @@ std::pair<TrainingResult, std::map<std::string, torch::Tensor>> trained(
   TrainingContext context;
   context.numerical_mode = mode;
   context.threads = threads;
+  context.checkpoint_folder = folder.path();
   const TrainingJob job{.architecture = architecture,
                         .settings = TrainingSettings(parameters),
                         .run_seed = 5,
-                        .weights_file = folder.path() / "weights.pt"};
+                        .checkpoint_name = "x"};
   TrainingResult result;
   // As workers do: the number of OpenMP threads is the thread's own.
   std::thread([&] { result = train({&job, 1}, corpus, context).front(); }).join();
+  const auto file = folder.path() / "weights.pt";
+  save_weights(folder.path() / "x_0.pt", "x", 0, file);
   torch::serialize::InputArchive archive;
-  archive.load_from(job.weights_file.string());
+  archive.load_from(file.string());
   std::map<std::string, torch::Tensor> weights;
   for (const auto& name : archive.keys()) archive.read(name, weights[name]);
   return {result, weights};
