@@ -419,7 +419,9 @@ class AttentionSearch final : public Problem {
     if (!description.is_object()) return std::nullopt;
     // Once, perplexity was all that was written down.
     const auto values = description.value("values", description);
-    ScoredModel model{.feasible = description.value("feasible", true)};
+    const auto feasible = description.value("feasible", nlohmann::json(true));
+    if (!feasible.is_boolean()) return std::nullopt;
+    ScoredModel model{.feasible = feasible.get<bool>()};
     for (const auto& objective : objectives_->objectives) {
       if (objective.objective.across) continue;
       const auto value = values.find(objective.name);

@@ -3,6 +3,7 @@
 #include "cli/experiment.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
+#include "report/files.hpp"
 #include "search/algorithm.hpp"
 #include "search/problem.hpp"
 
@@ -93,8 +94,8 @@ nlohmann::json with_defaults(nlohmann::json config) {
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given) {
   std::vector<std::string> keys;
-  const auto before = with_defaults(with_baseline_section(recorded));
-  const auto now = with_defaults(with_baseline_section(given));
+  const auto before = without_places(with_defaults(with_baseline_section(recorded)));
+  const auto now = without_places(with_defaults(with_baseline_section(given)));
   compare(&before, &now, "", keys);
   return keys;
 }

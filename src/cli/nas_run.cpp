@@ -83,7 +83,7 @@ po::options_description options(Arguments& arguments) {
 /// A mistyped command is taken for a file.
 void require_file(const std::string& word) {
   if (std::filesystem::exists(word)) return;
-  const auto guess = nas::nearest(word, {"list", "describe", "schema"});
+  const auto guess = nas::nearest(word, {"list", "describe", "schema", "verify"});
   if (guess.empty()) return;  // who reads the file says what is wrong with it
   throw nas::InputError("command line: " + word +
                         " is neither a command nor a file; did you mean " + guess + "?");
@@ -132,7 +132,7 @@ int run(int argc, char** argv, std::string& kept) {
     if (words.size() != 2) {
       throw nas::InputError("nas-run verify: exactly one run must be given");
     }
-    return nas::verify_run(words[1], arguments.remove, std::cout) ? nas::kDone : nas::kDefect;
+    return nas::verify_run(words[1], arguments.remove, std::cout) ? nas::kDone : nas::kBadInput;
   }
   if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
   require_file(words.front());

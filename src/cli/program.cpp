@@ -30,14 +30,21 @@ std::string words_of(const std::filesystem::filesystem_error& error) {
   return io_failure(error.path2().empty() ? error.path1() : error.path2(), error.code().value());
 }
 
+/// Whether a folder has the store of a run or of a comparison. What else is left of one, or comes
+/// back to its place, keeps nothing.
+bool has_store(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  return !folder.empty() && (std::filesystem::exists(folder / "store.sqlite", unknown) ||
+                             std::filesystem::exists(folder / "comparison.sqlite", unknown));
+}
+
 }  // namespace
 
 int run_main(const std::string& program, const std::function<int()>& body,
              const std::string& kept) {
   const auto tell = [&](const std::string& what, ExitCode code) {
     std::cerr << program << ": " << what << '\n';
-    std::error_code unknown;
-    if (code != kBadInput && std::filesystem::exists(kept, unknown)) {
+    if (code != kBadInput && has_store(kept)) {
       std::cerr << "Everything finished is kept in " << kept
                 << (code == kDefect ? ".\n" : "; the same command continues.\n");
     }

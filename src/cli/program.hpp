@@ -21,8 +21,8 @@ const char* exit_codes_text();
 /// program's name, and an exit code: InputError is kBadInput, StopRequested kStopped; MachineError,
 /// std::system_error (of files, say) and std::bad_alloc are kMachineFailed; everything else is
 /// kDefect. A path that cannot be used is bad input as long as nothing has begun.
-/// @param kept  the folder that keeps what is finished; empty: nothing has begun. Read after the
-/// body, which may set it.
+/// @param kept  the folder whose store keeps what is finished, which is promised as long as the
+/// store is there; empty: nothing has begun. Read after the body, which may set it.
 int run_main(const std::string& program, const std::function<int()>& body,
              const std::string& kept = {});
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <regex>
 
+#include "cli/program.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -74,7 +75,7 @@ int verify_command(const Words& words) {
               << checked.cells - static_cast<std::int64_t>(checked.differences.size()) << " of "
               << counted(checked.cells, "cell") << " as recorded\n";
   }
-  return same ? 0 : 1;
+  return same ? kDone : kBadInput;
 }
 
 /// What the whole trainings came to on the validation split.

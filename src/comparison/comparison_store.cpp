@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "store/database.hpp"
+#include "store/record_json.hpp"
 
 namespace nas {
 

@@ -77,8 +77,10 @@ class Descriptor {
 void write_durably(const fs::path& file, std::string_view bytes) {
   const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(folder, error.value());
+  // Not what it lies in: a run's folder that was removed or moved must not come back, since what
+  // comes back would pass for the run.
+  fs::create_directory(folder, error);
+  if (error && error != std::errc::no_such_file_or_directory) fail(folder, error.value());
   const fs::path temporary = file.string() + ".tmp";
   try {
     Descriptor written(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
@@ -87,11 +89,12 @@ void write_durably(const fs::path& file, std::string_view bytes) {
     written.close();
     fs::rename(temporary, file, error);
     if (error) fail(file, error.value());
+    Descriptor(folder, O_RDONLY | O_DIRECTORY).sync();
   } catch (const MachineError&) {
     fs::remove(temporary, error);  // what is left of it takes space
-    throw;
+    if (fs::exists(folder, error) || error) throw;
+    throw MachineError(folder.string() + ": it, or a folder that it is in, was removed or moved");
   }
-  Descriptor(folder, O_RDONLY | O_DIRECTORY).sync();
 }
 
 std::string read_bytes(const fs::path& file) { return Descriptor(file, O_RDONLY).read(); }

@@ -6,11 +6,11 @@
 
 namespace nas {
 
-/// Makes a file of these bytes, or replaces it, with the folders that it needs: by way of FILE.tmp,
-/// so that a killed process or a power cut leaves the old file or the new one, whole. On disk when
-/// it returns.
-/// @throws MachineError that names the file, or its folder where no space is left; the old file
-/// stays.
+/// Makes a file of these bytes, or replaces it, with its folder, but not with what that lies in: by
+/// way of FILE.tmp, so that a killed process or a power cut leaves the old file or the new one,
+/// whole. On disk when it returns.
+/// @throws MachineError that names the file, or its folder where no space is left or the folder
+/// cannot be made; the old file stays.
 void write_durably(const std::filesystem::path& file, std::string_view bytes);
 
 /// @return a file's bytes. @throws MachineError that names it if it cannot be read.

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "core/error.hpp"
-#include "core/fault.hpp"
 #include "core/format.hpp"
 #include "report/csv.hpp"
 #include "report/recorded_asks.hpp"
@@ -333,7 +332,7 @@ void erase_keys(nlohmann::json& config, const char* section,
 }
 
 /// What differing_keys() allows to change between two sessions of one run is no part of the
-/// comparable form; nor are the places of files, whose contents the evaluations' identities hold.
+/// comparable form.
 nlohmann::json comparable_config(nlohmann::json config) {
   config.erase("name");
   config.erase("budget");
@@ -341,6 +340,16 @@ nlohmann::json comparable_config(nlohmann::json config) {
   erase_keys(config, "baseline", {"tune"});
   erase_keys(config, "evaluation", {"workers", "array", "device", "keep_models"});
   erase_keys(config, "training", {"checkpoint_minutes"});
+  return without_places(std::move(config));
+}
+
+}  // namespace
+
+nlohmann::json without_places(nlohmann::json config) {
+  const auto problem = config.find("problem");
+  if (problem != config.end() && problem->is_object() && problem->value("type", "") == "tabular") {
+    problem->erase("table");
+  }
   const auto data = config.find("data");
   if (data == config.end() || !data->is_object()) return config;
   if (data->value("corpus", "") == "text_file") {
@@ -353,8 +362,6 @@ nlohmann::json comparable_config(nlohmann::json config) {
   }
   return config;
 }
-
-}  // namespace
 
 std::string canonical_export(const RunSummary& run) {
   std::ostringstream text;
@@ -383,8 +390,7 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   if (!failed) return;
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
-  if (is_lack_of_space(failed.value())) throw MachineError(io_failure(file, failed.value()));
-  throw InputError(file.string() + ": cannot be written");
+  throw std::filesystem::filesystem_error("cannot be written", file, failed);
 }
 
 namespace {
@@ -420,14 +426,11 @@ void write_folder(const std::filesystem::path& folder,
     }
     fs::remove_all(target);
     fs::rename(temporary, target);
-  } catch (const MachineError&) {
+  } catch (const fs::filesystem_error& error) {
     std::error_code ignored;
     fs::remove_all(temporary, ignored);
-    throw;
-  } catch (const std::exception&) {
-    std::error_code ignored;
-    fs::remove_all(temporary, ignored);
-    throw InputError(target.string() + ": cannot be written");
+    // Of the folder, not of the one beside it that nobody asked for.
+    throw fs::filesystem_error("cannot be written", target, error.code());
   }
 }
 

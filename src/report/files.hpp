@@ -21,18 +21,23 @@ nlohmann::json results_json(const RunSummary& run);
 /// their standard errors (empty for n = 1), and n; empty where none was usable.
 std::string evaluations_csv(const RunSummary& run);
 
+/// A configuration without the places of its texts and its table. They depend on where a command
+/// was given; the contents count, and their checksums are part of every evaluation's identity.
+nlohmann::json without_places(nlohmann::json config);
+
 /// The comparable form of a run, JSON Lines: configuration, asks, evaluations; nothing measured, no
 /// process, no path.
 std::string canonical_export(const RunSummary& run);
 
-/// Writes a file whole or not at all (temporary file, then rename). @throws MachineError if there
-/// is no space for it, InputError if it cannot be written for another reason.
+/// Writes a file whole or not at all (temporary file, then rename).
+/// @throws std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's
+/// path or the machine is to blame depends on whether work was done before: run_main() tells.
 void write_file(const std::filesystem::path& file, const std::string& text);
 
 /// Writes a folder of files whole or not at all. A folder that is there is replaced.
 /// @param files  texts by path in the folder.
-/// @throws InputError if it cannot, or if the folder holds anything but these files: that would be
-/// lost.
+/// @throws InputError if the folder is a file, or holds anything but these files: that would be
+/// lost. std::filesystem::filesystem_error naming it if it cannot be written, as write_file().
 void write_folder(const std::filesystem::path& folder,
                   const std::map<std::filesystem::path, std::string>& files);
 

@@ -85,32 +85,6 @@ std::string row_digest(std::span<const std::string> columns) {
   return hash.hex();
 }
 
-nlohmann::json parse_record(const std::string& text) {
-  constexpr int kDeepest = 100;
-  int depth = 0;
-  bool in_text = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_text) {
-      if (c == '\\') ++i;
-      if (c == '"') in_text = false;
-    } else if (c == '"') {
-      in_text = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kDeepest) {
-        throw InputError("its JSON is nested more than " + std::to_string(kDeepest) + " deep");
-      }
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(std::string("it is no JSON: ") + error.what());
-  }
-}
-
 Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
     : file_(std::move(file)), kind_(kind), busy_(file_) {
   if (fs::exists(file_) && !fs::is_regular_file(file_)) {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <nlohmann/json.hpp>
 
 #include "store/busy.hpp"
 
@@ -26,11 +25,6 @@ struct DatabaseKind {
 
 /// SHA-256 over a row: of its columns' texts, each with its length before it.
 std::string row_digest(std::span<const std::string> columns);
-
-/// Reads JSON of a record.
-/// @throws InputError if it is no JSON, or nested so deeply that what recurses through it would end
-/// the process.
-nlohmann::json parse_record(const std::string& text);
 
 /// An SQLite file, opened the one way in which we open them: one writer, readers beside it at any
 /// moment (WAL), commits that survive the death of the process.

@@ -12,6 +12,7 @@
 #include "core/format.hpp"
 #include "core/host.hpp"
 #include "store/database.hpp"
+#include "store/record_json.hpp"
 
 namespace nas {
 

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "store/evaluation.hpp"
+#include "store/record_json.hpp"
 #include "table/format.hpp"
 
 namespace nas {
@@ -120,6 +121,17 @@ void check_facts(const json& facts) {
   (void)required(chance, "chance.", "by", text());
   (void)required(chance, "chance.", "nll", number());
   (void)required(chance, "chance.", "accuracy", number());
+}
+
+json parse(std::string_view bytes) {
+  json given;
+  try {
+    given = parse_record(bytes);
+  } catch (const InputError& error) {
+    throw InputError(std::string("header: ") + error.what());
+  }
+  if (!given.is_object()) throw InputError("header: is not JSON of an object");
+  return given;
 }
 
 std::vector<json> measured_of(const json& header, std::size_t num_mechanisms) {
@@ -242,8 +254,7 @@ class Columns {
 }  // namespace
 
 TableHeader read_table_header(std::string_view bytes, std::size_t num_words) {
-  const auto given = json::parse(bytes, nullptr, /*allow_exceptions=*/false);
-  if (!given.is_object()) throw InputError("header: is not JSON of an object");
+  const auto given = parse(bytes);
   TableHeader header;
   header.name = required(given, "", "name", text()).get<std::string>();
   header.identity = required(given, "", "identity", object());

@@ -49,6 +49,7 @@ TEST_F(FaultsTest, FilesOfOthersAmongTheModelsChangeNothing) {
   fs::create_directories(folder / "models");
   std::ofstream(folder / "models" / "notes.json") << R"({"note": 1})";
   std::ofstream(folder / "models" / "list.json") << "[1]";
+  std::ofstream(folder / "models" / "number.json") << R"({"feasible": 1, "perplexity": 2})";
   EXPECT_EQ(run("nas-run", small_search(folder, more)), 0) << text();
   EXPECT_EQ(canonical_export(folder), expected);
   int weights = 0;
@@ -57,6 +58,7 @@ TEST_F(FaultsTest, FilesOfOthersAmongTheModelsChangeNothing) {
   }
   EXPECT_EQ(weights, 3);
   EXPECT_TRUE(fs::exists(folder / "models" / "notes.json"));
+  EXPECT_TRUE(fs::exists(folder / "models" / "number.json"));
 }
 
 TEST_F(FaultsTest, WhatStandsInTheWayOfModelsEndsTheRunAndTheSameCommandContinues) {
@@ -75,6 +77,22 @@ TEST_F(FaultsTest, WhatStandsInTheWayOfModelsEndsTheRunAndTheSameCommandContinue
   EXPECT_EQ(canonical_export(folder), expected);
   EXPECT_FALSE(fs::is_empty(folder / "models")) << "also of what was trained before";
   EXPECT_TRUE(fs::is_empty(folder / "checkpoints"));
+}
+
+TEST_F(FaultsTest, AResultThatCannotBeWrittenIsNoBadInputOfARunThatIsDone) {
+  const auto folder = folder_ / "run";
+  fs::create_directories(folder / "results.json" / "in the way");
+  EXPECT_EQ(run("nas-run", small_search(folder)), 75) << text();
+  EXPECT_THAT(text(), HasSubstr((folder / "results.json").string() + ": Is a directory"));
+  EXPECT_THAT(text(), HasSubstr("Everything finished is kept in " + folder.string() +
+                                "; the same command continues."));
+  fs::remove_all(folder / "results.json");
+  EXPECT_EQ(run("nas-run", small_search(folder)), 0) << text();
+  EXPECT_TRUE(fs::is_regular_file(folder / "results.json"));
+  EXPECT_EQ(run("nas-export", {folder.string(), "--canonical", "--output",
+                               (folder_ / "absent" / "a.jsonl").string()}),
+            2)
+      << "nothing was done before: " << text();
 }
 
 TEST_F(FaultsTest, AFullDiskIsSaidAndTheSameCommandContinues) {

@@ -37,6 +37,25 @@ TEST_F(TabularRunTest, EqualSeedsGiveEqualRuns) {
   EXPECT_NE(canonical_export(folder_ / "a"), canonical_export(folder_ / "c"));
 }
 
+TEST_F(TabularRunTest, TheSameTableFromAnotherFolderIsTheSameRunAndAnotherTableIsNot) {
+  const auto table = [](const std::string& place) {
+    return std::vector<std::string>{"problem.table=" + place};
+  };
+  const auto from_here = [this] { ASSERT_EQ(chdir(folder_.c_str()), 0); };
+  ASSERT_EQ(run("nas-run", search("a", table("small.table")), from_here), 0) << text();
+  const auto before = canonical_export(folder_ / "a");
+  const auto whole = (folder_ / "small.table").string();
+  EXPECT_EQ(run("nas-run", search("a", table(whole))), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "a"), before);
+  ASSERT_EQ(run("nas-run", search("b", table(whole))), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "b"), before) << "of a run that began there, too";
+  auto cells = small_cells();
+  cells.pop_back();
+  write_table(small_content(cells), folder_ / "small.table");
+  EXPECT_EQ(run("nas-run", search("a", table("small.table")), from_here), 2) << text();
+  EXPECT_THAT(text(), HasSubstr("evaluations that would now be made otherwise:\n  table: "));
+}
+
 TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
   ASSERT_EQ(run("nas-run", search("a")), 0) << text();
   const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);

@@ -30,7 +30,7 @@ class DurableFile : public ::testing::Test {
 };
 
 TEST_F(DurableFile, ReadsBackAndReplaces) {
-  const auto file = folder_ / "a" / "b" / "file";
+  const auto file = folder_ / "a" / "file";
   const std::string bytes("1\0\n2", 4);
   write_durably(file, bytes);
   EXPECT_EQ(read_bytes(file), bytes);
@@ -54,6 +54,18 @@ TEST_F(DurableFile, AFullDiskLeavesTheOldFileAndSaysSo) {
   EXPECT_EQ(code, 0);
   EXPECT_EQ(read_bytes(file), "old");
   EXPECT_FALSE(fs::exists(file.string() + ".tmp")) << "half a file takes space";
+}
+
+TEST_F(DurableFile, AFolderThatWasRemovedOrMovedDoesNotComeBack) {
+  const auto run = folder_ / "run";
+  fs::create_directory(run);
+  write_durably(run / "checkpoints" / "a", "");
+  EXPECT_TRUE(fs::exists(run / "checkpoints" / "a"));
+  fs::rename(run, folder_ / "moved");
+  EXPECT_EQ(
+      fault_of([&] { write_durably(run / "checkpoints" / "a", ""); }),
+      (run / "checkpoints").string() + ": it, or a folder that it is in, was removed or moved");
+  EXPECT_FALSE(fs::exists(run));
 }
 
 TEST_F(DurableFile, WhatStandsInTheWayIsNamed) {

@@ -719,6 +719,31 @@ TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
             Texts{"evaluation.threads: 1 -> 2"});
 }
 
+TEST_F(ExperimentTest, WhereAFileLiesIsNoDifference) {
+  (void)write("mine.txt", "a text\n");
+  (void)write("elsewhere/mine.txt", "a text\n");
+  const auto of = [this](const std::string& settings) {
+    return load("data: {corpus: text_file, " + settings + "}\n").resolved;
+  };
+  const auto recorded = of("path: mine.txt, valid_share: 0.2");
+  EXPECT_EQ(differing_keys(recorded, of("path: elsewhere/mine.txt, valid_share: 0.2")), Texts{});
+  EXPECT_EQ(differing_keys(recorded, of("path: mine.txt, valid_share: 0.3")),
+            Texts{"data.valid_share: 0.2 -> 0.3"});
+  EXPECT_EQ(differing_keys(of("train: mine.txt, valid: mine.txt, test: mine.txt"),
+                           of("train: elsewhere/mine.txt, valid: elsewhere/mine.txt, test: "
+                              "elsewhere/mine.txt")),
+            Texts{});
+  const auto problem = [&recorded](const char* type, const char* table) {
+    auto config = recorded;
+    config["problem"] = {{"type", type}, {"table", table}};
+    return config;
+  };
+  EXPECT_EQ(differing_keys(problem("tabular", "a.table"), problem("tabular", "/b.table")), Texts{});
+  EXPECT_EQ(differing_keys(problem("another", "a.table"), problem("another", "/b.table")),
+            Texts{"problem.table: \"a.table\" -> \"/b.table\""})
+      << "nobody knows whether its identity holds the contents";
+}
+
 TEST_F(ExperimentTest, SettingsThatARecordLacksCountAsTheirDefaults) {
   const auto now = load("algorithm: {name: stand_in_search}\n").resolved;
   auto older = now;

@@ -221,7 +221,7 @@ TEST_F(NasDataTable, DifferencesEndWith1) {
   testing::write_small_store(folder_.path() / "other.sqlite", cells);
   const Output output =
       table("verify " + file_.string() + " " + (folder_.path() / "other.sqlite").string());
-  EXPECT_EQ(output.code, 1) << output.text;
+  EXPECT_EQ(output.code, 2) << output.text;
   EXPECT_THAT(output.text, HasSubstr(cells[0].candidate + ", replicate 0: values.perplexity: 1.5"));
   EXPECT_THAT(output.text, HasSubstr("35 of 36 cells as recorded"));
 }

@@ -65,6 +65,7 @@ TEST_F(ProgramMain, APathIsBadInputUntilSomethingHasBegun) {
 
 TEST_F(ProgramMain, SaysWhatIsKeptAndWhatContinues) {
   const TemporaryFolder folder;
+  folder.write("store.sqlite", "");
   const auto kept = folder.path().string();
   EXPECT_EQ(end_by(MachineError("no space left in runs/x"), kept).words,
             "nas-x: no space left in runs/x\nEverything finished is kept in " + kept +
@@ -73,6 +74,15 @@ TEST_F(ProgramMain, SaysWhatIsKeptAndWhatContinues) {
               HasSubstr("Everything finished is kept in " + kept + ".\n"));
   EXPECT_EQ(end_by(InputError("x = 1"), kept).words, "nas-x: x = 1\n");
   EXPECT_EQ(end_by(MachineError("gone"), kept + "/removed").words, "nas-x: gone\n");
+}
+
+TEST_F(ProgramMain, OnlyWhatHasAStoreIsSaidToKeepAnything) {
+  const TemporaryFolder folder;
+  const auto kept = folder.path().string();
+  folder.write("checkpoints/a", "");
+  EXPECT_EQ(end_by(MachineError("moved"), kept).words, "nas-x: moved\n");
+  folder.write("comparison.sqlite", "");
+  EXPECT_THAT(end_by(MachineError("full"), kept).words, HasSubstr("is kept in " + kept));
 }
 
 TEST_F(ProgramMain, EveryExitCodeIsExplained) {

@@ -316,8 +316,19 @@ TEST_F(ForeignTable, EveryKeyIsCheckedForItsType) {
   mutate("/measured/0/latency", false);
   mutate("/measured/0/latency/value", true);
   EXPECT_GT(refused, 150);
-  EXPECT_THAT(refusal("{\"name\": "), HasSubstr("small.table: header: is not JSON"));
-  EXPECT_THAT(refusal(""), HasSubstr("small.table: header: is not JSON"));
+  EXPECT_THAT(refusal("{\"name\": "), HasSubstr("small.table: header: it is no JSON"));
+  EXPECT_THAT(refusal(""), HasSubstr("small.table: header: it is no JSON"));
+  EXPECT_THAT(refusal("[1]"), HasSubstr("small.table: header: is not JSON of an object"));
+}
+
+TEST_F(ForeignTable, DeeplyNestedJsonIsAnError) {
+  constexpr int kDepth = 200000;
+  for (const std::string key : {"\"facts\":{", "\"identity\":{"}) {
+    auto header = header_.dump();
+    header.insert(header.find(key) + key.size(),
+                  "\"deep\":" + std::string(kDepth, '[') + std::string(kDepth, ']') + ",");
+    EXPECT_THAT(refusal(header), HasSubstr("small.table: header: its JSON is nested more than"));
+  }
 }
 
 TEST_F(ForeignTable, EveryColumnIsNeededInItsType) {

@@ -120,6 +120,15 @@ TEST(ByteUnit, IdsAreBytes) {
   EXPECT_EQ(corpus.bytes_per_token, 1.0);
 }
 
+TEST(ByteUnit, TakesNoMoreMemoryThanItsTokens) {
+  const std::string text(5000, 'a');  // beyond 4096: doubled, there would be room for 8192
+  const Corpus corpus = corpus_of({text, text, text}, 2, {{"unit", std::string("byte")}});
+  for (const auto* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
+    EXPECT_EQ(windows->tokens.capacity(), windows->tokens.size());
+    EXPECT_EQ(windows->tokens.size(), text.size() + 1);
+  }
+}
+
 TEST(ByteUnit, RefusesThePublishedLayout) {
   EXPECT_EQ(
       error_of([] {

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace nas {
+
+/// Reads JSON of a record, or of a file that somebody else may have written.
+/// @throws InputError if it is no JSON, or nested so deeply that what recurses through it would end
+/// the process.
+nlohmann::json parse_record(std::string_view text);
+
+}  // namespace nas
