@@ -148,8 +148,8 @@ def verdict(result: Comparison, words: Words) -> pages.Section:
                         "; every other is distinguished from it."))
     if result.fruitless:
         each = _listed([f"{count} of {name}" for name, count in result.fruitless.items()])
-        items.append(f"Searches that found nothing usable: {each}. They count with the worst "
-                     f"{words.gap} of all.")
+        items.append(f"Searches that found nothing usable: {each}. They count as if they had "
+                     "handed over a failure.")
     if result.reference is not None and len(algorithms) > 1:
         items += _against_reference(result, words)
     if result.true:

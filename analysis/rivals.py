@@ -11,6 +11,7 @@ that of nas-compare's, and Optuna's NSGA-II its own default as well, in a row of
 search the same combinations of options and see the same recorded noise of a mechanism as searches
 of nas-compare with the same seed; a candidate that comes again answers as before and is free, and a
 search may ask 50 times as often as it may train.
+The libraries know no constraints: a comparison that has some is refused.
 TPE, which asks again and again for what it believes best, may use all of that and take minutes for
 one search: --asks 465 keeps it to five times. Then:
 
@@ -41,7 +42,7 @@ from nas_analysis import sqlite_files, tables
 from nas_analysis.arguments import positive
 from nas_analysis.factorial import Factorial
 from nas_analysis.replay import replay_order
-from nas_analysis.tables import Table, TableError
+from nas_analysis.tables import MISSING, Table, TableError
 
 try:
     import deap
@@ -55,9 +56,8 @@ except ImportError:
 
 PACKAGES = {"DEAP": "python3-deap", "Optuna": "python3-optuna"}
 ASKS_PER_TRAINING = 50
-FAILURE = 10.0  # scaled value of what could not be measured: as far beyond the worst
+FAILURE = 10.0  # scaled value of what could not be measured: ten times the range beyond the best
 MODES = ("noisy", "mean", "paired")
-SCORED = ("perplexity", "published_perplexity", "accuracy", "bits_per_byte")  # on a split
 POPULATION = 12  # of every evolutionary algorithm: that of the published search, and of ours
 
 
@@ -68,7 +68,7 @@ class Goal:
 
     record: dict  # name, key, unit, maximise, best, worst
     cells: np.ndarray  # (m, r) what a search sees
-    believed: np.ndarray  # (m,) mean of the cells: what it sees in the mode `mean`
+    believed: np.ndarray  # (m,) mean over the replicates: what it sees in the mode `mean`
     truth: np.ndarray  # (m,) the same on the test split where the table holds it for all
     split: str | None = None  # that the truth is of; None: no model's scores decide
 
@@ -86,26 +86,32 @@ def goal(table: Table, record: dict) -> Goal:
     @throws TableError  where the table does not hold it.
     """
     name, key = record["name"], record.get("key", record["name"])
-    sign = -1.0 if record.get("maximise", key == "accuracy") else 1.0
+    sign = -1.0 if record.get("maximise", key in table.schema.maximised) else 1.0
+    analytic, split = table.schema.is_analytic(key), None
     shape = table.status.shape
     usable = np.where(table.usable, 1.0, np.nan)
     with np.errstate(invalid="ignore"):
         if key == "perplexity":
-            cells = np.exp(table.valid_nll[..., -1]) * usable
+            cells, split = np.exp(table.valid_nll[..., -1]) * usable, "validation"
+        elif key in table.values and not analytic and not key.startswith("test_"):
+            # Scores; whatever the objective is called here, they are recorded under its key.
+            cells, split = table.values[key] * usable, "validation"
         elif name in table.measured:
             cells = np.broadcast_to(table.measured[name][:, None], shape) * usable
-        elif name in table.values and not name.startswith("test_"):
+        elif name in table.values and analytic:
             cells = table.values[name] * usable
         else:
             known = sorted({*table.measured, *(value for value in table.values
                                                if not value.startswith("test_"))})
             raise TableError(f"{table.path}: no objective {name}; recorded are {', '.join(known)}")
-        believed = truth = _mean(cells)
-        split = "validation" if key in SCORED else None
+        believed = truth = _mean(table, cells)
         test = _scored_on_test(table, key)
         if test is not None and np.isfinite(test[table.usable]).all():
-            truth, split = _mean(test * usable), "test"
-    best, worst = (float(end) for end in (np.nanmin(believed), np.nanmax(believed)))
+            truth, split = _mean(table, test * usable), "test"
+    known = believed[np.isfinite(believed)]
+    if not len(known):
+        raise TableError(f"{table.path}: no mechanism has {name} of all its replicates")
+    best, worst = float(known.min()), float(known.max())
     if sign < 0:
         best, worst = worst, best
     full = {"unit": "1", "best": best, "worst": worst, **record, "name": name, "key": key,
@@ -128,11 +134,12 @@ def _scored_on_test(table: Table, key: str) -> np.ndarray | None:
     return None
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
-    there = np.isfinite(values)
-    count = there.sum(axis=1)
-    return np.where(count > 0, np.where(there, values, 0.0).sum(axis=1) / np.maximum(count, 1),
-                    np.nan)
+def _mean(table: Table, cells: np.ndarray) -> np.ndarray:
+    """(m,) over the recorded replicates; NaN where one of them failed, as mean_evaluation in
+    src/table/answer.cpp and the truth of problems/tabular.cpp have it: what diverges with four of
+    five seeds is not to compete by its fifth."""
+    recorded = table.status != MISSING
+    return np.where(recorded, cells, 0.0).sum(axis=1) / recorded.sum(axis=1)
 
 
 class Spent(Exception):
@@ -155,6 +162,8 @@ class Study:
         self._space = space
         self.fitness = self._stacked("cells")  # (m, r, objectives)
         self.believed = self._stacked("believed")  # (m, objectives)
+        if mode != "mean":  # where a replicate that is missing answers as a failure
+            self.believed[(table.status == MISSING).any(axis=1)] = [one.failure for one in goals]
         self.truth = self._stacked("truth")
 
     def _stacked(self, what: str) -> np.ndarray:
@@ -388,7 +397,8 @@ def _like(path: str) -> dict:
         database.close()
         return {"objectives": meta["objectives"], "budget": meta["budget"]["trainings"],
                 "mode": meta["table"]["mode"], "sha256": meta["table"]["sha256"],
-                "reference_point": meta["reference_point"], "first_seed": first or 0}
+                "reference_point": meta["reference_point"], "first_seed": first or 0,
+                "constraints": (meta.get("config") or {}).get("constraints") or []}
     except (sqlite3.DatabaseError, KeyError) as error:
         raise TableError(f"--like {file}: not a comparison: {error}") from None
 
@@ -433,6 +443,10 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         like = _like(options.like) if options.like else {}
+        if like.get("constraints"):
+            raise TableError(f"--like {options.like}: has constraints "
+                             f"({', '.join(like['constraints'])}), which the libraries' searches "
+                             "would not respect")
         table = tables.load([options.table])
         if like and table.sha256 != like["sha256"]:
             raise TableError(f"--like {options.like}: is about another table (SHA-256 "

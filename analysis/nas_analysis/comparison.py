@@ -11,6 +11,7 @@ src/comparison/outcome.hpp does for the closing table of nas-compare. The gap of
   several objectives  1 - hypervolume of the front's true values / hypervolume of the true front.
 The same "of everything evaluated" is what someone who knows the truth would pick out of a search's
 candidates: never what a search gives, and kept apart by that name.
+A search whose every answer was a failure hands over a failure: its penalty, or no hypervolume.
 Without ground truth what was measured takes its place, and the best that any search has measured
 within the budget that of the optimum.
 """
@@ -158,7 +159,7 @@ class Comparison:
 
     @property
     def fruitless(self) -> dict[str, int]:
-        """Searches that measured nothing, by algorithm; they get the worst gap that any had."""
+        """Searches without a usable answer, by algorithm; they hand over a failure."""
         names = [search.algorithm for search in self.searches.searches
                  if not np.isfinite(search.fitness).all(axis=1).any()]
         return {name: names.count(name) for name in names}
@@ -198,13 +199,13 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
     @param reference  name of the algorithm that the others are compared with; None = random
         search, or nothing if there is none.
     @param resamples  of the bootstrap.
-    @throws StoreError  where a search asked for nothing within the budget, no search measured
-        anything, or the reference is unknown.
+    @throws StoreError  where a search asked for nothing within the budget, no search
+        has a usable answer, or the reference is unknown.
     """
     searches = dataclasses.replace(searches, searches=[_cut(search, budget)
                                                        for search in searches.searches])
     if not any(np.isfinite(search.fitness).any() for search in searches.searches):
-        raise stores.StoreError("no search measured anything")
+        raise stores.StoreError("no search has a usable answer: all failed or were stopped early")
     by_name: dict[str, list[stores.Search]] = {}
     for search in searches.searches:
         by_name.setdefault(search.algorithm, []).append(search)
@@ -213,7 +214,6 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
     judge = _judge(searches)
     traces = {name: sorted((judge(search) for search in group), key=lambda trace: trace.seed)
               for name, group in by_name.items()}
-    traces = _with_scores(traces)
 
     first = traces[reference_name] if reference_name else sum(traces.values(), [])
     start = float(np.median([trace.gap[0] for trace in first]))
@@ -301,6 +301,7 @@ def _common(search: stores.Search) -> dict:
 def _judge_of_values(searches: stores.Searches):
     truth, expected = searches.candidates.truth, searches.candidates.believed
     unseen = None if truth is None else replay.unseen(searches)
+    penalty = searches.objectives[0].penalty
     if truth is None:
         optimum = min(float(search.believed().min()) for search in searches.searches)
     else:
@@ -310,13 +311,13 @@ def _judge_of_values(searches: stores.Searches):
         seen = search.believed()[:, 0]
         leaders = belief.incumbents(search.candidates, seen)
         believed = np.where(leaders < 0, np.inf, seen[leaders])
-        values = believed if truth is None else \
-            np.where(leaders < 0, np.inf, search.truth[leaders, 0])
+        values = believed if truth is None else search.truth[leaders, 0]
+        values = np.where((leaders < 0) | ~np.isfinite(values), penalty, values)
         last = leaders[-1]
         winner = search.candidates[last]
         charged = np.diff(search.trained, prepend=0)[search.candidates == winner].sum()
         return Trace(gap=values - optimum, believed=believed,
-                     end_believed=float(believed[-1]),
+                     end_believed=penalty if last < 0 else float(believed[-1]),
                      end_expected=np.nan if expected is None or last < 0
                      else float(expected[winner, 0]),
                      end_true=np.nan if truth is None else float(values[-1]),
@@ -381,17 +382,6 @@ def _judge_of_fronts(searches: stores.Searches):
 def _without_rounding(gap: np.ndarray) -> np.ndarray:
     """Gaps that are 0 but for rounding become 0, so that the last target can be hit."""
     return np.where(gap < 1e-12, 0.0, gap)
-
-
-def _with_scores(traces: dict[str, list[Trace]]) -> dict[str, list[Trace]]:
-    """Searches that never had an incumbent get the worst gap that any search had."""
-    gaps = np.concatenate([trace.gap for group in traces.values() for trace in group])
-    finite = gaps[np.isfinite(gaps)]
-    if len(finite) == len(gaps):
-        return traces
-    worst = np.max(finite, initial=0.0)
-    return {name: [dataclasses.replace(trace, gap=np.minimum(trace.gap, worst))
-                   for trace in group] for name, group in traces.items()}
 
 
 def _smallest_gap(searches: stores.Searches) -> float:

@@ -77,12 +77,13 @@ def _adjusted(found: list[Difference]) -> list[Difference]:
 
 
 def from_baseline(run: Run, objective: int) -> list[Difference]:
-    """Every candidate against the baseline, Holm over all of them, in the ranking's order."""
+    """Every comparable candidate against the baseline, Holm over all of them, in the ranking's
+    order."""
     if run.baseline is None:
         return []
     found = [
         difference(run, candidate, run.baseline, objective)
-        for candidate in run.ranking
+        for candidate in run.comparable
         if candidate.name != run.baseline.name
     ]
     return _adjusted([each for each in found if each is not None])
@@ -121,7 +122,7 @@ def noise(run: Run, objective: int) -> Noise | None:
     Mechanisms beyond the upper outlier fence of the ranking (exploded trainings) are left out,
     since they alone would be the signal.
     """
-    values = {c.name: run.replicates(c, objective) for c in run.with_baseline()}
+    values = {c.name: run.replicates(c, objective) for c in run.with_baseline(run.comparable)}
     shared = [set(found) for found in values.values() if len(found) >= 2]
     if len(shared) < 2:
         return None

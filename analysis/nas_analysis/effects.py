@@ -48,9 +48,10 @@ def effects(run: Run, objective: int) -> list[Effect]:
     Least squares over all genes, a number as a straight line, with standard errors that allow each
     mechanism its own variance (HC3; Long & Ervin 2000) and Holm's correction. What remains, the
     seeds' noise and what options do only together, is the error that the intervals are made of. A
-    search chose the mechanisms, which such a sum of effects does not know. Mechanisms beyond the
-    upper outlier fence (exploded trainings) and options with fewer than 3 mechanisms are left out;
-    empty where fewer than 10 mechanisms are left beyond the effects.
+    search chose the mechanisms, which such a sum of effects does not know. Mechanisms that were
+    stopped early or lie beyond the upper outlier fence (exploded trainings) and options with fewer
+    than 3 mechanisms are left out; empty where fewer than 10 mechanisms are left beyond the
+    effects.
     """
     found = genes(run)
     candidates = _without_outliers(run, objective)
@@ -93,11 +94,11 @@ def effects(run: Run, objective: int) -> list[Effect]:
 
 def _without_outliers(run: Run, objective: int) -> list[Candidate]:
     sense = -1.0 if run.objectives[objective].maximise else 1.0
-    values = [sense * candidate.values[objective] for candidate in run.ranking]
+    values = [sense * candidate.values[objective] for candidate in run.comparable]
     if not values:
         return []
     low, high = np.quantile(values, [0.25, 0.75])
-    return [c for c, value in zip(run.ranking, values) if value <= high + 3 * (high - low)]
+    return [c for c, value in zip(run.comparable, values) if value <= high + 3 * (high - low)]
 
 
 def _reference(run: Run, gene: Gene, counts: Counter) -> str:

@@ -21,8 +21,7 @@ from nas_analysis.indicators import non_dominated
 from nas_analysis.schema import schema
 
 SCHEMA_VERSIONS = (2, 3)  # those that can be read
-PENALTY = 10.0  # scaled value of what has no quality: as far beyond the worst as ten times the range
-FAILURES = ("diverged", "out_of_memory", "rejected", "failed")  # from bad to worse
+PENALTY = 10.0  # scaled value of what has no quality: ten times the range beyond the best
 
 
 @dataclass(frozen=True)
@@ -118,12 +117,8 @@ class Ask:
     reused: bool
     fitness: list[float]
     status: str = "failed"  # of the candidate, see Judgement in src/evaluation/judgement.hpp
+    usable: bool = False  # whether the candidate has a measured quality; else a penalty answered
     believed: list[float] = field(default_factory=list)  # of the candidate by then, where usable
-
-    @property
-    def usable(self) -> bool:
-        """Whether the candidate has a measured quality; else the fitness is a penalty."""
-        return self.status in ("ok", "stopped_early")
 
 
 @dataclass
@@ -176,13 +171,16 @@ def _number(value: Any) -> float:
 
 
 def _recorded(evaluation: Evaluation, name: str) -> float | None:
-    """A quantity of one evaluation by its name; None where it is not recorded."""
+    """A quantity of one evaluation by its name; None where it is not recorded. In the order of
+    recorded_number in src/report/summary.cpp."""
     measured = evaluation.measured.get(name)
-    if isinstance(measured, dict):
-        measured = measured.get("value")
-    found = evaluation.values.get(name, math.nan) if measured is None else measured
-    value = finite_or(found, math.nan)
-    return None if math.isnan(value) else value
+    # First, since an objective may have been given the name of another quantity.
+    named = measured.get("value") if isinstance(measured, dict) else None
+    for found in (named, evaluation.values.get(name), measured):
+        value = finite_or(found, math.nan)
+        if not math.isnan(value):
+            return value
+    return None
 
 
 def _last_step(curve: str) -> int:
@@ -320,6 +318,7 @@ class Run:
                     if not self.by_id[id_].screened_out:
                         self.searched.append(self.by_id[id_])
             ask.status = self._status(ask)
+            ask.usable = ask.status in self.schema.usable
             if ask.usable and len(ask.evaluations) == 1:
                 self._answered_alone[ask.evaluations[0]] = ask
         self._believe(candidates)
@@ -343,7 +342,8 @@ class Run:
         its fitness, a penalty. See RunSummary::status in src/report/summary.cpp."""
         evaluations = [self.by_id[id_] for id_ in ask.evaluations]
         failures = [e.status for e in evaluations if not e.usable]
-        worst = max(failures, key=FAILURES.index) if failures else None
+        # The record lists statuses from good to bad.
+        worst = max(failures, key=self.schema.statuses.index) if failures else None
         measured = (
             len(ask.fitness) == len(self.objectives)
             and all(math.isfinite(value) for value in ask.fitness)
@@ -476,15 +476,11 @@ class Run:
 
     def value(self, evaluation: Evaluation, objective: int) -> float | None:
         """An objective's value of a single evaluation; None where it is not known."""
-        name = self.objectives[objective].name
-        found = evaluation.values.get(name)
-        if found is None and isinstance(evaluation.measured.get(name), dict):
-            found = evaluation.measured[name].get("value")
+        found = _recorded(evaluation, self.objectives[objective].name)
         if found is None and evaluation.id in self._answered_alone:
             ask = self._answered_alone[evaluation.id]
             found = self.objectives[objective].natural(ask.fitness[objective])
-        value = finite_or(found, math.nan)
-        return None if math.isnan(value) else value
+        return found
 
     def replicates(self, candidate: Candidate, objective: int) -> dict[int, float]:
         """Values of a candidate's evaluations that came to their end, by the number of the
@@ -496,7 +492,13 @@ class Run:
                 found[evaluation.replicate] = value
         return found
 
-    def with_baseline(self) -> list[Candidate]:
-        """The ranking, and the baseline where the search did not ask for it."""
+    @cached_property
+    def comparable(self) -> list[Candidate]:
+        """The ranked candidates whose values may be compared: those trained to the end. What was
+        stopped early has a value of another step (docs/candidates.md)."""
+        return [candidate for candidate in self.ranking if candidate.stopped_at is None]
+
+    def with_baseline(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Ranked candidates, and the baseline where the search did not ask for it."""
         outside = self.baseline is not None and self.baseline.rank < 0
-        return self.ranking + ([self.baseline] if outside else [])
+        return candidates + ([self.baseline] if outside else [])

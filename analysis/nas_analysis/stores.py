@@ -7,7 +7,6 @@ Candidates of all stores share one numbering, by name.
 
 import dataclasses
 import json
-import math
 import pathlib
 import sqlite3
 
@@ -72,7 +71,8 @@ class Search:
     candidates: np.ndarray  # numbers into Searches.candidates
     trained: np.ndarray  # trainings charged so far, this ask included
     seconds: np.ndarray  # seconds of training charged so far
-    fitness: np.ndarray  # (asked, m): what the algorithm saw; inf where nothing could be measured
+    # (asked, m): what the algorithm saw; inf where that was a penalty, or a run stopped it early
+    fitness: np.ndarray
     truth: np.ndarray | None  # (asked, m): what is true of the candidates asked for
     labels: list[str]  # of all candidates, by number
     search_seconds: float  # the algorithm's own time; nan = not recorded
@@ -209,11 +209,12 @@ def _points(rows: list, objectives: int) -> np.ndarray:
     return np.where(np.isnan(points), np.inf, points)
 
 
-def _penalised(values: list, objectives: list[Objective]) -> bool:
-    """Whether a recorded fitness says that the candidate failed or broke a constraint."""
-    return len(values) == len(objectives) and all(
-        isinstance(value, (int, float)) and math.isclose(value, objective.penalty, rel_tol=1e-12)
-        for value, objective in zip(values, objectives))
+def _usable(fitness: np.ndarray, objectives: list[Objective]) -> np.ndarray:
+    """Answers (n, m) as a search may believe them: a penalty says only that the candidate failed or
+    broke a constraint, and becomes inf."""
+    penalty = [objective.penalty for objective in objectives]
+    penalised = np.isclose(fitness, penalty, rtol=1e-12, atol=0.0).all(axis=1)
+    return np.where(penalised[:, None], np.inf, fitness)
 
 
 def _read_run(file: str, database: sqlite3.Connection) -> _Store:
@@ -222,7 +223,7 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
         raise StoreError(f"{file}: the run ended before its first evaluation")
     objectives = _objectives(meta)
     recorded = schema(meta.get("schema"))
-    evaluations = {key: (candidate, status in recorded.usable, json.loads(measured),
+    evaluations = {key: (candidate, status, json.loads(measured),
                          status == "rejected" and curve == "[]") for
                    key, candidate, _, status, _, _, curve, _, measured in
                    sqlite_files.records(database, "evaluations")}
@@ -240,9 +241,9 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
                 seconds += evaluations[key][2].get("train_seconds", 0.0)
         trained.append(len(charged))
         spent.append(seconds)
-        values = json.loads(values)
-        usable = any(evaluations[key][1] for key in ids) and not _penalised(values, objectives)
-        fitness.append(values if usable else None)
+        statuses = {evaluations[key][1] for key in ids}
+        believed = statuses & recorded.usable and "stopped_early" not in statuses
+        fitness.append(json.loads(values) if believed else None)
     truth = meta.get("truth", {})
     for name in truth:
         numbers.setdefault(name, len(numbers))
@@ -252,7 +253,8 @@ def _read_run(file: str, database: sqlite3.Connection) -> _Store:
     search = {"algorithm": dict(config.get("algorithm", {"name": "unknown"})),
               "seed": int(config.get("seed", 0)), "candidates": np.array(asked, dtype=np.int64),
               "trained": np.array(trained, dtype=np.int64), "seconds": np.array(spent),
-              "fitness": _points(fitness, len(objectives)), "search_seconds": np.nan,
+              "fitness": _usable(_points(fitness, len(objectives)), objectives),
+              "search_seconds": np.nan,
               "belief": belief.rule(config.get("evaluation") or {}),
               "replicates": _drawn((meta.get("facts") or {}).get("table") or {})}
     return _Store(Source(file, "run", None, config), objectives,
@@ -293,7 +295,7 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
         name, settings = algorithms[number]
         searches.append({"algorithm": name, "seed": seed, "candidates": candidates,
                          "trained": trained, "seconds": seconds,
-                         "fitness": fitness.reshape(asked, len(objectives)),
+                         "fitness": _usable(fitness.reshape(asked, len(objectives)), objectives),
                          "search_seconds": np.nan if own is None else own,
                          "belief": belief.rule(settings.get("evaluation") or {},
                                                settings.get("belief", "")),

@@ -14,6 +14,7 @@
 
 #include <unistd.h>
 
+#include "cli/continuing.hpp"
 #include "cli/feasibility.hpp"
 #include "cli/ranges.hpp"
 #include "cli/rehearsal.hpp"
@@ -126,6 +127,9 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
   };
   const auto config = store.meta("config");
   if (!config) return;  // it was interrupted before it began
+  if (store.meta("answering").value_or(1) != kAnswering) {
+    refuse("whose candidates were judged by older rules (docs/candidates.md)");
+  }
   const auto& table = setup.facts.at("table");
   if (const auto recorded = *store.meta("table"); recorded.at("sha256") != table.at("sha256")) {
     refuse("on another table: " + recorded.at("name").get<std::string>() + " (" +
@@ -189,6 +193,7 @@ void record_comparison(ComparisonStore& store, const Comparison& comparison, con
   table["file"] = comparison.common().problem_settings.get<std::string>("table");
   const auto environment = nn::environment();
   store.set_candidates(setup.candidates);
+  store.set_meta("answering", kAnswering);
   store.set_meta("table", table);
   store.set_meta("truth_splits", setup.truth_splits);
   store.set_meta("budget", budget_json(comparison.common()));

@@ -46,6 +46,7 @@ double Truth::handed_over(const Trajectory& trajectory, Trust trust) const {
   std::vector<std::size_t> candidates;  // in the order in which they came
   std::vector<Belief> beliefs;          // of each of them
   std::map<std::int32_t, std::size_t> place;
+  const auto failure = objectives_.failure();
   auto fitness = trajectory.fitness.begin();
   for (const auto candidate : trajectory.candidates) {
     const auto [known, added] = place.try_emplace(candidate, candidates.size());
@@ -55,12 +56,23 @@ double Truth::handed_over(const Trajectory& trajectory, Trust trust) const {
     }
     auto& belief = beliefs[known->second];
     const Point answer(fitness, fitness + width);
-    if (trust != Trust::best_answer || added || answer < belief.point) {
+    fitness += width;
+    if (answer == failure) {
+      if (trust == Trust::latest) belief = {};
+    } else if (trust != Trust::best_answer || belief.answers == 0 || answer < belief.point) {
       belief.add(answer, trust == Trust::mean);
     }
-    fitness += width;
   }
   if (candidates.empty()) return worth({});
+  std::size_t usable = 0;
+  for (std::size_t i = 0; i < beliefs.size(); ++i) {
+    if (beliefs[i].answers == 0) continue;
+    candidates[usable] = candidates[i];
+    beliefs[usable++] = beliefs[i];
+  }
+  candidates.resize(usable);
+  beliefs.resize(usable);
+  if (candidates.empty()) return several() ? 0.0 : failure.front() - best_;
   if (!several()) {
     const auto chosen =
         std::min_element(beliefs.begin(), beliefs.end(),

@@ -21,7 +21,8 @@ Trust trust_of(const nlohmann::json& settings);
 ///
 /// An algorithm is judged by what its searches hand over, as their own records let them believe:
 /// with one objective the candidate that a search believes best (of equal ones that which it asked
-/// for first), with several the candidates on the front of what it believes. `everything` is what
+/// for first), with several the candidates on the front of what it believes; a failure is no answer
+/// (docs/candidates.md), and who saw only failures hands over one. `everything` is what
 /// someone who knows the truth would pick out of a search's candidates: no search gives that. The
 /// pages of analysis/compare.py judge by the same two.
 class Truth {

@@ -15,7 +15,9 @@ OPTIONS = {"similarity": ["dot", "silu_dot", "additive", "cosine"],
            "gating": ["none", "input_gate", "output_gate", "highway"],
            "temperature": ["fixed", "learned", "per_query"], "bias": ["bias", "no_bias"]}
 STEPS = [50, 200]
-IDENTITY = {"corpus": "fake", "semantics": "corrected", "run_seed": 42}
+MODEL = {"layers": 2, "width": 64, "heads": 4, "context": 32, "vocabulary": 1000,
+         "feed_forward": 128, "dropout": 0.1}
+IDENTITY = {"corpus": "fake", "semantics": "corrected", "run_seed": 42, "model": MODEL}
 MEASURED = ("train_seconds", "cpu_seconds", "peak_bytes")
 
 
@@ -133,7 +135,8 @@ def _numbers(own: dict | None, values: list[str]):
         yield "valid.correct", point["valid"]["correct"] if point else 0
         for name in ("pad_nll", "unknown_nll", "batch_mean_nll"):
             yield f"valid.{name}", 0.0
-        for name in ("pad_tokens", "unknown_tokens", "batches"):
+        yield "valid.batches", 1 if point else 0
+        for name in ("pad_tokens", "unknown_tokens"):
             yield f"valid.{name}", 0
     for name in values:
         yield f"values.{name}", own["values"].get(name, np.nan) if own else np.nan

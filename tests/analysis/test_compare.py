@@ -246,6 +246,26 @@ class HandComputed(Comparing):
         self.check("x", {"gap_median": 0.125, "believed_mean": 0.65, "true_mean": 0.625,
                          "optimism": 0.025})
 
+    def test_a_search_of_failures_alone_hands_over_one(self):
+        """As the closing table of nas-compare has it: 390 - 100, or no hypervolume."""
+        one, two = self.folder / "one.sqlite", self.folder / "two.sqlite"
+        retrain = {"evaluation": {"repeated": "retrain"}}
+        write_comparison(one, [PERPLEXITY], [[100.0], [103.0]], [[101.0], [104.0]], ["x", "y"],
+                         [(0, 1, 0.1, [0, 0], [1, 2], [1, 2], [390.0, 105.0]),
+                          (1, 1, 0.1, [1, 0], [1, 2], [1, 2], [390.0, 390.0])], settings=retrain)
+        self.compare(one)
+        self.check("x", {"gap_median": 0.0, "believed_mean": 105.0, "true_mean": 100.0})
+        self.check("y", {"gap_median": 290.0, "everything_median": 0.0, "true_mean": 390.0,
+                         "optimism": 0.0})
+        self.assertIn("Searches that found nothing usable: 1 of y. They count as if they had handed "
+                      "over a failure.", self.read("compare.md"))
+        shutil.rmtree(self.folder / "out")
+        write_comparison(two, SQUARE, [[0.5, 0.5], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]],
+                         ["x", "y"], [(0, 1, 0.1, [0], [1], [1], [[0.5, 0.5]]),
+                                      (1, 1, 0.1, [1], [1], [1], [[10.0, 10.0]])])
+        self.compare(two)
+        self.check("y", {"gap_median": 1.0, "true_mean": 0.0})
+
     def test_incumbent_that_is_answered_anew(self):
         leaders = belief.incumbents(np.array([0, 1, 0, 1, 2]),
                                         np.array([3.0, 4.0, 5.0, 6.0, np.inf]))
@@ -379,18 +399,19 @@ class RealRuns(Comparing):
         write_run(self.folder / "failed.sqlite", {"name": "random_search"}, 1,
                   [("a", ["1"], [1e9], 1.0, "diverged")])
         self.compare(found, self.folder / "failed.sqlite")
-        self.assertIn("- Searches that found nothing usable: 1 of random_search. They count with "
-                      "the worst perplexity above the best seen of all.", self.read("compare.md"))
+        self.assertIn("- Searches that found nothing usable: 1 of random_search. They count as "
+                      "if they had handed over a failure.", self.read("compare.md"))
 
     def test_one_search(self):
         self.compare(self.write("de", 1, [104.0, 101.0]))
         self.assertEqual(float(self.summary()["de"]["gap_median"]), 0.0)
 
-    def test_no_search_measured_anything(self):
+    def test_no_search_has_a_usable_answer(self):
         write_run(self.folder / "x.sqlite", {"name": "de"}, 1,
                   [("a", ["1"], [1e9], 1.0, "diverged")])
         self.assertEqual(self.compare(self.folder / "x.sqlite", exit_code=2),
-                         "compare.py: no search measured anything\n")
+                         "compare.py: no search has a usable answer: all failed or were stopped "
+                         "early\n")
 
 
 class Refused(Comparing):

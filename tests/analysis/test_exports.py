@@ -73,6 +73,11 @@ class Exports(unittest.TestCase):
         """The run's results.json."""
         return json.loads((self.folder / name / "results.json").read_text())
 
+    def rejected(self, name: str) -> set[str]:
+        """Ids of the evaluations that a constraint rejected, from the canonical form."""
+        lines = map(json.loads, self.export("--canonical", names=(name,)).splitlines())
+        return {line["id"] for line in lines if line.get("status") == "rejected"}
+
     # CSV
 
     def table(self, name: str) -> "pandas.DataFrame":
@@ -134,7 +139,7 @@ class Exports(unittest.TestCase):
         """(meta file, runs as arrays) of every meta file, or a failure: the format to the letter.
 
         A run begins with a line of the columns' names (IOHanalyzer) and with evaluation 1
-        (iohinspector); every field of every line is a number.
+        (iohinspector); every field of every line is a number. An evaluation may have no line.
         """
         found = []
         for file in sorted(folder.rglob("*.json")):
@@ -156,12 +161,14 @@ class Exports(unittest.TestCase):
                                  for line in part.splitlines()]) for part in parts[1:]]
             self.assertEqual(len(runs), len(scenario["runs"]))
             for run, description in zip(runs, scenario["runs"]):
-                self.assertEqual(run.shape, (description["evals"], len(meta["attributes"])))
-                self.assertEqual(run[:, 0].tolist(), list(range(1, len(run) + 1)))
+                self.assertEqual(run.shape[1], len(meta["attributes"]))
+                self.assertEqual(run[0, 0], 1)
+                self.assertTrue((numpy.diff(run[:, 0]) > 0).all())
+                self.assertLessEqual(run[-1, 0], description["evals"])
                 best = description["best"]
                 better = max if meta["maximization"] else min
                 self.assertEqual(best["y"], better(run[:, 1]))
-                self.assertEqual(run[best["evals"] - 1, 1], best["y"])
+                self.assertEqual(run[run[:, 0] == best["evals"], 1].tolist(), [best["y"]])
                 self.assertEqual(len(best["x"]), scenario["dimension"])
                 self.assertEqual(set(description) - set(meta["run_attributes"]),
                                  {"instance", "evals", "best"})
@@ -184,8 +191,13 @@ class Exports(unittest.TestCase):
         ((meta, (run,)),) = self.read_ioh(folder)
         self.assertTrue(meta["maximization"])
         self.assertEqual(run[:, 2].tolist(), numpy.maximum.accumulate(run[:, 1]).tolist())
-        self.assertEqual(run[:, 1].tolist(),
-                         [-ask["fitness"][0] for ask in self.asks("attention")])
+        # What a constraint rejected has no line.
+        rejected, asks = self.rejected("attention"), self.asks("attention")
+        lines = [(number, -ask["fitness"][0]) for number, ask in enumerate(asks, 1)
+                 if not rejected.issuperset(ask["evaluations"])]
+        self.assertLess(len(lines), len(asks))
+        self.assertEqual(list(map(tuple, run[:, :2].tolist())), lines)
+        self.assertEqual(meta["scenarios"][0]["runs"][0]["evals"], len(asks))
 
     # Optuna
 
@@ -212,22 +224,23 @@ class Exports(unittest.TestCase):
             front = {tuple(member["values"].values()) for member in self.results(name)["front"]}
             self.assertEqual({tuple(trial.values) for trial in study.best_trials}, front)
 
-    def test_optuna_reads_a_search_with_failures(self) -> None:
+    def test_optuna_reads_a_search_under_a_constraint(self) -> None:
         (study,) = self.studies("attention")
         results, asks = self.results("attention"), self.asks("attention")
         self.assertEqual(study.direction.name, "MAXIMIZE")
         self.assertEqual(len(study.trials), len(asks))
-        failed = {failure["evaluation"] for failure in results["failures"]}
-        self.assertTrue(failed and results["ranking"])
+        rejected = self.rejected("attention")
+        self.assertTrue(rejected and results["ranking"])
         for trial, ask in zip(study.trials, asks):
             trial._validate()
-            fails = failed.issuperset(ask["evaluations"])
-            self.assertEqual(trial.state.name, "FAIL" if fails else "COMPLETE")
+            breaks = rejected.issuperset(ask["evaluations"])
+            self.assertEqual(trial.state.name, "COMPLETE")
+            self.assertEqual(trial.system_attrs["constraints"], [1.0 if breaks else 0.0])
             self.assertEqual("|".join(map(str, trial.params.values())),
                              ask["genotype"] if "." in ask["genotype"] else ask["genotype"] + ".0")
             self.assertGreaterEqual(trial.duration.total_seconds(), 0)
             self.assertEqual(trial.user_attrs["reused"], bool(ask["reused"]))
-            self.assertEqual(bool(trial.user_attrs["reason"]), fails)
+            self.assertEqual(bool(trial.user_attrs["reason"]), breaks)
         self.assertEqual(study.best_value, results["ranking"][0]["values"]["accuracy"])
         self.assertEqual(list(study.best_trial.intermediate_values), [5])
         self.assertEqual(study.trials[0].distributions["bias"].choices, ("bias", "no_bias"))

@@ -19,7 +19,7 @@ from nas_analysis.effects import effects
 from nas_analysis.genes import genes
 from nas_analysis.run import BadInput, Run
 from nas_analysis.schema import OLD
-from nas_analysis.sections import diversity
+from nas_analysis.sections import components, diversity, health
 from nas_analysis.words import duration, number
 from page_fixture import BASELINE, HOSTILE, ROOT, RunFixture
 from report import report
@@ -33,6 +33,14 @@ def words_of(page: str) -> str:
     body = page[page.index("<body>"):page.index("<script>")]
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<title>.*?</title>|<[^>]*>", "", body,
                                                     flags=re.DOTALL)))
+
+
+def stop(fixture: RunFixture, ids: list[str]) -> None:
+    """Makes evaluations such that were stopped early."""
+    fixture.database.executemany(
+        "UPDATE evaluations SET digest = NULL, status = 'stopped_early', curve = '[{\"step\": 20}]' "
+        "WHERE id = ?", [(id_,) for id_ in ids])
+    fixture.database.commit()
 
 
 class PageTest(unittest.TestCase):
@@ -143,9 +151,7 @@ class Verdicts(PageTest):
         fixture = self.fixture(objectives=1, replicates=1)
         name = "cosine|relu_norm|highway|fixed|bias|0.29"
         ids, _ = fixture.evaluate(name)
-        fixture.database.execute(
-            "UPDATE evaluations SET digest = NULL, status = 'stopped_early', curve = '[{\"step\": 20}]' "
-            "WHERE id = ?", (ids[0],))
+        stop(fixture, ids)
         fixture.answer(name, ids, [1.5])
         run = Run(self.folder)
         self.assertEqual(run.ranking[-1].name, name)
@@ -154,6 +160,56 @@ class Verdicts(PageTest):
         words = self.words()
         self.assertIn("stopped at step 20", words)
         self.assertIn("1 training stopped early", words)
+
+    def test_what_was_stopped_early_is_compared_with_nothing(self):
+        def checks(run):
+            """Those that trainings do not change by their number alone."""
+            items = re.findall("<li>.*?</li>", str(health.section(run).body), re.DOTALL)
+            return [item for item in items if not re.search("Failures|Repeated", item)]
+
+        for objectives in (1, 2):
+            self.folder = self.folder.with_name(f"run{objectives}")
+            fixture = self.fixture(objectives=objectives, replicates=1)
+            before = Run(self.folder)
+            self.assertEqual(before.comparable, before.ranking)
+            for i in range(12):
+                name = f"dot|softmax|none|fixed|bias|{0.3 - i / 100:g}"
+                ids, fitness = fixture.evaluate(name)
+                stop(fixture, ids)
+                fixture.answer(name, ids, [1.5, *fitness[1:]])  # by far the best
+            run = Run(self.folder)
+            self.assertEqual(len(run.ranking), len(before.ranking) + 12)
+            self.assertEqual([c.name for c in run.comparable], [c.name for c in before.ranking])
+            self.assertGreater(len(effects(run, 0)), 0)
+            self.assertEqual(effects(run, 0), effects(before, 0))
+            self.assertEqual(checks(run), checks(before))
+            self.assertEqual(str(components.section(run).body),
+                             str(components.section(before).body))
+            words = self.words()
+            median = re.search("the median perplexity is [0-9.]+; .*? baseline's",
+                               words_of(report(before))).group()
+            self.assertIn("12 of them stopped early and in the table alone: " + median, words)
+            self.assertIn(f"The best of {len(before.ranking)} mechanisms also looks better", words)
+
+    def test_survivors_of_stopped_replicates_are_not_compared(self):
+        fixture = self.fixture(objectives=1, replicates=3)
+        name = "cosine|relu_norm|highway|fixed|bias|0.29"
+        ids, fitness = fixture.evaluate(name)
+        fixture.answer(name, ids, fitness)
+        self.assertIn(name, [d.a.name for d in from_baseline(Run(self.folder), 0)])
+        stop(fixture, ids[:1])
+        run = Run(self.folder)
+        self.assertEqual(run.ranking[-1].name, name)
+        self.assertNotIn(name, [d.a.name for d in from_baseline(run, 0)])
+
+    def test_a_run_of_which_all_was_stopped_early_has_a_page(self):
+        fixture = self.fixture(objectives=1, replicates=2, asked=12, failures=False)
+        stop(fixture, [id_ for id_, in fixture.database.execute("SELECT id FROM evaluations")])
+        words = self.words()
+        self.assertIn("What was stopped early allows no comparison", words)
+        self.assertIn("The best. No mechanism was trained to the end.", words)
+        self.assertIn("No mechanism was trained to the end with several seeds.", words)
+        self.assertNotIn("the median perplexity", words)
 
     def test_nothing_evaluated_is_said(self):
         fixture = self.fixture(asked=0)
@@ -372,6 +428,39 @@ class Digest(PageTest):
         self.assertEqual(fitness(), 100.0, "the last answer")
         fixture.meta("config", {"evaluation": {"repeated": "retrain"}})
         self.assertAlmostEqual(fitness(), (first + 100.0) / 2)
+
+    def test_a_value_is_what_was_recorded_under_the_objectives_own_name(self):
+        """An objective may be called by the name of another quantity (`as`)."""
+        fixture = self.fixture(objectives=1, replicates=1, asked=1, failures=False)
+
+        def value(measured: dict) -> float:
+            fixture.database.execute("UPDATE evaluations SET digest = NULL, measured = ?, "
+                                     "\"values\" = '{\"perplexity\": 80.0}'",
+                                     (json.dumps(measured),))
+            fixture.database.commit()
+            run = Run(self.folder)
+            return run.value(run.searched[0], 0)
+
+        self.assertEqual(value({"perplexity": {"value": 1.25}}), 1.25)
+        self.assertEqual(value({"perplexity": {"value": None}}), 80.0)
+        self.assertEqual(value({"perplexity": 7.0}), 80.0)
+        self.assertEqual(value({}), 80.0)
+
+    def test_statuses_are_those_of_the_record(self):
+        fixture = self.fixture(objectives=1, replicates=2, asked=3, failures=False)
+        fixture.meta("schema", {"statuses": [
+            {"name": "ok", "usable": True}, {"name": "truncated", "usable": True},
+            {"name": "diverged", "usable": False}, {"name": "lost", "usable": False}]})
+        name = "cosine|relu_norm|highway|fixed|bias|0.29"
+        ids, _ = fixture.evaluate(name)
+        for id_, status in zip(ids, ("lost", "diverged")):
+            fixture.database.execute("UPDATE evaluations SET digest = NULL, status = ? "
+                                     "WHERE id = ?", (status, id_))
+        fixture.answer(name, ids, fixture.penalty())
+        run = Run(self.folder)
+        self.assertEqual(run.asks[-1].status, "lost", "the worse of two")
+        self.assertFalse(run.asks[-1].usable)
+        self.assertEqual(len(run.failures), 2)
 
     def test_a_bad_store_is_named(self):
         with self.assertRaisesRegex(BadInput, r"absent: no such store; give a run's folder"):

@@ -156,6 +156,41 @@ class Asking(Rivals):
                                record["best"] + 10 * (record["worst"] - record["best"]))
         self.assertTrue(np.isfinite(study.fitness).all())
 
+    def test_a_failed_replicate_fails_its_mechanism(self):
+        """As in the truth and the means of nas-compare, problems/tabular.cpp."""
+        name, other = functions(SPACE)[:2]
+        self.cells[name, 1] = cell(0.0, status="diverged", latency=1.0)
+        for mode in rivals.MODES:
+            study = self.study(mode=mode, names=("perplexity", "latency"))
+            failure = [one.failure for one in study.goals]
+            self.assertEqual(study.truth[0].tolist(), failure)
+            self.assertEqual(study.believed[0].tolist(), failure)
+            own = [self.cells[other, seed]["values"]["test_perplexity"] for seed in range(3)]
+            self.assertAlmostEqual(study.truth[1, 0], np.mean(own))
+            self.assertLess(study.goals[0].record["worst"], 13.0)
+        self.assertEqual(rivals.Oracle(self.study(mode="mean"), 7)(genotype(name))[0], failure[0])
+
+    def test_a_missing_replicate_is_in_no_mean_and_fails_where_it_would_answer(self):
+        name = functions(SPACE)[0]
+        del self.cells[name, 1]
+        rest = [self.cells[name, seed]["values"] for seed in (0, 2)]
+        for mode in rivals.MODES:
+            study = self.study(mode=mode)
+            self.assertAlmostEqual(study.truth[0, 0],
+                                   np.mean([own["test_perplexity"] for own in rest]))
+            self.assertAlmostEqual(study.believed[0, 0], np.mean(
+                [own["perplexity"] for own in rest]) if mode == "mean" else study.goals[0].failure)
+
+    def test_scores_are_found_by_their_key(self):
+        for own in self.cells.values():
+            own["values"].update(bits_per_byte=2.0, flops=5.0)
+        table = tables.load([self.table()])
+        goal = rivals.goal(table, {"name": "accuracy", "key": "bits_per_byte"})
+        self.assertEqual((goal.believed[0], goal.split), (2.0, "validation"))
+        goal = rivals.goal(table, {"name": "flops"})
+        self.assertEqual((goal.believed[0], goal.split), (5.0, None))
+        self.assertEqual(rivals.goal(table, {"name": "accuracy"}).believed[0], -0.3)
+
 
 class Populations(Rivals):
     def test_every_evolutionary_algorithm_has_the_same(self):
@@ -234,6 +269,14 @@ class Program(Rivals):
         rows = [database.execute("SELECT seed, candidates, fitness FROM searches").fetchall()
                 for database in both]
         self.assertEqual(*rows)
+        both[0].execute("UPDATE meta SET value = ? WHERE key = 'config'",
+                        (json.dumps({"constraints": ["attention_flops <= 4e+06"]}),))
+        both[0].commit()
+        self.assertEqual(self.run_program(path, "--like", ours), (2, (
+            f"rivals.py: --like {ours}: has constraints (attention_flops <= 4e+06), which the "
+            "libraries' searches would not respect\n")))
+        both[0].execute("UPDATE meta SET value = '{}' WHERE key = 'config'")
+        both[0].commit()
         self.cells[functions(SPACE)[0], 0] = cell(99.0)
         code, error = self.run_program(self.table(), "--like", ours)
         self.assertEqual(code, 2)
@@ -266,6 +309,11 @@ class Program(Rivals):
         code, error = self.run_program(self.table(gone))
         self.assertEqual(code, 2)
         self.assertIn("1 functions of its options are missing", error)
+        for name in functions(SPACE):
+            self.cells[name, 2] = cell(0.0, status="diverged")
+        code, error = self.run_program(self.table())
+        self.assertEqual(code, 2)
+        self.assertIn("no mechanism has perplexity of all its replicates", error)
 
 
 if __name__ == "__main__":

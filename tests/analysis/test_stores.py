@@ -73,6 +73,22 @@ class Comparisons(Stores):
         np.testing.assert_allclose(read.scaled(read.searches[0].fitness), [[0.5, 0.5]])
         self.assertIsNone(read.candidates.believed)
 
+    def test_a_penalty_is_no_answer(self):
+        """As src/comparison/outcome.cpp has it: 0 is worth 105 and not (390 + 104 + 106) / 3."""
+        retrain = {"evaluation": {"repeated": "retrain"}}
+        read = stores.load([self.comparison(settings=retrain, searches=[
+            (0, 1, 0.1, [0, 0, 1, 0], [1, 2, 3, 4], [1.0] * 4, [390.0, 104.0, 390.0, 106.0])])])
+        search, = read.searches
+        self.assertEqual(read.objectives[0].penalty, 390.0)
+        self.assertEqual(search.fitness[:, 0].tolist(), [np.inf, 104.0, np.inf, 106.0])
+        self.assertEqual(search.believed()[:, 0].tolist(), [np.inf, 104.0, np.inf, 105.0])
+
+    def test_an_answer_that_is_as_bad_in_one_objective_is_one(self):
+        read = stores.load([self.comparison(
+            objectives=[PERPLEXITY, ACCURACY], truth=[[90.0, -1.0]] * 3, believed=None,
+            searches=[(0, 1, 0.1, [0, 1], [1, 2], [1.0] * 2, [[390.0, -0.9], [390.0, 4.0]])])])
+        self.assertEqual(read.searches[0].fitness.tolist(), [[390.0, -0.9], [np.inf, np.inf]])
+
     def test_other_version(self):
         self.assertIn("kind 'comparison', version 2; this reads kind 'comparison', version 1",
                       self.refusal(self.comparison(version=2)))
@@ -142,6 +158,17 @@ class Runs(Stores):
         self.assertIsNone(search.truth)
         self.assertEqual(read.budget, 4)
         self.assertIn("No store holds ground truth", read.remarks[0])
+
+    def test_what_failed_broke_a_constraint_or_was_stopped_early_is_no_answer(self):
+        asks = [("a", ["1"], [104.0], 1.0, "ok"), ("a", ["2"], [390.0], 1.0, "diverged"),
+                ("a", ["3"], [390.0], 1.0, "ok"), ("a", ["4"], [1.0], 1.0, "stopped_early"),
+                ("a", ["5"], [106.0], 1.0, "ok")]
+        for repeated, believed in (("retrain", [104.0, 104.0, 104.0, 104.0, 105.0]),
+                                   ("reuse", [104.0, np.inf, np.inf, np.inf, 106.0])):
+            path = self.run_store(f"{repeated}.sqlite", asks=asks,
+                                  config={"evaluation": {"repeated": repeated}})
+            search, = stores.load([path]).searches
+            self.assertEqual(search.believed()[:, 0].tolist(), believed)
 
     def test_ground_truth(self):
         read = stores.load([self.run_store(truth={"a": [100.0], "b": [98.0], "d": [97.0]})])

@@ -87,9 +87,9 @@ class ComparisonRunTest : public ProgramTest {
     double seconds = 0.0;
     for (const auto& ask : recorded.asks()) {
       for (const auto& id : ask.evaluations) {
-        const auto evaluation = *recorded.find(id);
-        if (is_screened_out(evaluation) || !charged.insert(id).second) continue;
-        seconds += evaluation.measured.value("train_seconds", 0.0);
+        const auto answer = *recorded.find(id);
+        if (is_screened_out(answer) || !charged.insert(id).second) continue;
+        seconds += answer.measured.value("train_seconds", 0.0);
       }
       const auto candidate = recorded.find(ask.evaluations.front())->candidate;
       expected.candidates.push_back(static_cast<std::int32_t>(table.find(candidate).value()));
@@ -306,6 +306,12 @@ TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
   std::filesystem::copy(table_, folder_ / "copy.table");
   EXPECT_EQ(compare(config, "a", {"problem.table=" + (folder_ / "copy.table").string()}), 0)
       << "the same table elsewhere: " << text();
+  {
+    ComparisonStore older(folder_ / "a" / "comparison.sqlite");
+    older.set_meta("answering", 1);
+  }
+  EXPECT_EQ(compare(config, "a"), 2);
+  EXPECT_THAT(text(), HasSubstr("whose candidates were judged by older rules"));
 }
 
 /// On the small table no search can spend its trainings: the limit on asks ends those that do not

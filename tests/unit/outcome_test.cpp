@@ -58,6 +58,24 @@ TEST(Truth, OfEqualBeliefsTheFirstAskedForIsHandedOver) {
   EXPECT_EQ(truth.handed_over({.candidates = {0, 1}, .fitness = {1.0, 1.0}}, Trust::latest), 2.0);
 }
 
+/// As a search believes: means are over what was trained and allowed.
+TEST(Truth, FailuresAreNoAnswers) {
+  const auto set = objectives(1);
+  const Truth truth(set, {{3.0}, {5.0}});
+  const double failure = set.failure().front();
+  const Trajectory once_failed{.candidates = {0, 0, 1}, .fitness = {failure, 2.0, 4.0}};
+  EXPECT_EQ(truth.handed_over(once_failed, Trust::mean), 0.0);
+  EXPECT_EQ(truth.handed_over(once_failed, Trust::best_answer), 0.0);
+  const Trajectory failed_at_last{.candidates = {0, 1, 0}, .fitness = {2.0, 4.0, failure}};
+  EXPECT_EQ(truth.handed_over(failed_at_last, Trust::latest), 2.0);
+  const Trajectory nothing_else{.candidates = {0, 1}, .fitness = {failure, failure}};
+  EXPECT_EQ(truth.handed_over(nothing_else, Trust::latest), failure - 3.0);
+  const auto two = objectives(2);
+  const auto both = two.failure();
+  EXPECT_EQ(Truth(two, {{3.0, 3.0}}).handed_over({.candidates = {0}, .fitness = both}, Trust::mean),
+            0.0);
+}
+
 TEST(Truth, OfEverythingEvaluatedIsTheBestThatASearchCouldHaveHandedOver) {
   const auto one = objectives(1);
   const Trajectory missed{.candidates = {1, 0}, .fitness = {2.0, 1.0}};

@@ -17,7 +17,7 @@ from nas_analysis.words import number, p_value, range_text, shortened, signed
 def section(run: Run) -> Section | None:
     """A dot a mechanism, the median of each option, and how many mechanisms have it."""
     found = genes(run)
-    if not found or len(run.ranking) < 2:
+    if not found or len(run.comparable) < 2:
         return None
     objective = run.noisy or 0
     return Section("components", "Components", join(
@@ -46,9 +46,9 @@ def _effects(run: Run, objective: int) -> Html | None:
 
 
 def by_option(run: Run, gene: Gene) -> dict[str, list[Candidate]]:
-    """The ranked candidates by a gene's option, in the space's order, then as found."""
+    """The comparable candidates by a gene's option, in the space's order, then as found."""
     groups: dict[str, list[Candidate]] = {option: [] for option in gene.options}
-    for candidate in run.ranking:
+    for candidate in run.comparable:
         groups.setdefault(gene.option(candidate.label), []).append(candidate)
     if gene.numeric:
         groups = dict(sorted(groups.items(), key=lambda item: float(item[0].split(" ")[0])))
@@ -64,7 +64,7 @@ def _picture(run: Run, found: list[Gene], objective: int, width: float) -> Pictu
     left, right = (112.0, 84.0) if narrow else (170.0, 130.0)
     frame = Frame(left, 4, width - right, 4 + height)
     picture = Picture(width, height + 56, f"{described.name} by component")
-    values = [candidate.values[objective] for candidate in run.ranking]
+    values = [candidate.values[objective] for candidate in run.comparable]
     x = value_axis(values, described.maximise,
                    [run.baseline.values[objective]] if run.baseline else [])
     picture.bottom_axis(frame, x, described.title, grid=True)
@@ -88,7 +88,7 @@ def _row(picture: Picture, run: Run, option: str, candidates: list[Candidate], o
     picture.text(x.start - 10, y + 4, shortened(option, 15 if narrow else 22), "small label",
                  "end")
     if not candidates:
-        picture.text(x.start + 4, y + 4, "not tried", "muted")
+        picture.text(x.start + 4, y + 4, "nothing to compare", "muted")
         return
     for i, candidate in enumerate(thinned(candidates, 200)):
         value = candidate.values[objective]

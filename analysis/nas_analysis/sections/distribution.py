@@ -20,11 +20,12 @@ def section(run: Run) -> Section | None:
     if not run.ranking:
         return None
     objective = run.noisy or 0
-    ordered = sorted(run.ranking, key=lambda candidate: candidate.fitness[objective])
+    ordered = sorted(run.comparable, key=lambda candidate: candidate.fitness[objective])
     return Section("distribution", "All mechanisms", join(
         paragraph(_words(run, objective)),
         figure(lambda width: _picture(run, objective, width),
-               "A dot a mechanism, stacked where they are close; arrow: beyond the axis."),
+               "A dot a mechanism, stacked where they are close; arrow: beyond the axis.")
+        if ordered else None,
         _worst(run, ordered, objective),
         _all(run),
     ))
@@ -32,13 +33,18 @@ def section(run: Run) -> Section | None:
 
 def _words(run: Run, objective: int) -> str:
     described = run.objectives[objective]
-    values = [candidate.values[objective] for candidate in run.ranking]
-    words = (f"{counted(len(values), 'mechanism')}: the median {described.name} is "
-             f"{number(median(values))}")
+    values = [candidate.values[objective] for candidate in run.comparable]
+    stopped = len(run.ranking) - len(values)
+    words = counted(len(run.ranking), "mechanism")
+    if stopped:
+        words += f", {stopped} of them stopped early and in the table alone"
+    if not values:
+        return words + "."
+    words += f": the median {described.name} is {number(median(values))}"
     if run.baseline is None:
         return words + "."
     before = run.baseline.values[objective]
-    others = [c.values[objective] for c in run.ranking if c.name != run.baseline.name]
+    others = [c.values[objective] for c in run.comparable if c.name != run.baseline.name]
     worse = sum(described.is_better(before, value) for value in others)
     if not others:
         return words + "."
@@ -48,8 +54,8 @@ def _words(run: Run, objective: int) -> str:
 
 def _picture(run: Run, objective: int, width: float) -> Picture:
     described = run.objectives[objective]
-    shown = thinned(run.ranking, 800)
-    x = value_axis([candidate.values[objective] for candidate in run.ranking],
+    shown = thinned(run.comparable, 800)
+    x = value_axis([candidate.values[objective] for candidate in run.comparable],
                    described.maximise, [run.baseline.values[objective]] if run.baseline else [])
     x.start, x.end = 14.0, width - 14
     size = 9.0

@@ -88,7 +88,7 @@ def _bars(batches: list[tuple[int, int, float]], width: float) -> Picture:
 
 def _slowest(run: Run) -> Html | None:
     known = [(candidate.seconds / len(candidate.evaluations), candidate)
-             for candidate in run.with_baseline() if candidate.seconds > 0]
+             for candidate in run.with_baseline(run.ranking) if candidate.seconds > 0]
     if len(known) < 2:
         return None
     known.sort(key=lambda pair: -pair[0])

@@ -51,7 +51,7 @@ def _checks(run: Run) -> Iterator[_Check]:
     yield from _learning(run)
     yield _failure_rate(run)
     yield _repeats(run)
-    if run.several:
+    if run.several and run.comparable:
         yield _reach(run)
     yield from _genes(run)
 
@@ -76,10 +76,11 @@ def _signal(run: Run, objective: int) -> _Check:
 
 def _top(run: Run, objective: int) -> _Check:
     described = run.objectives[objective]
-    best = sorted(run.ranking, key=lambda candidate: candidate.fitness[objective])[:TOP]
-    title = f"The best {len(best)}."
+    best = sorted(run.comparable, key=lambda candidate: candidate.fitness[objective])[:TOP]
     if len(best) < 2:
-        return _Check("unknown", title, "One mechanism is no comparison.")
+        return _Check("unknown", "The best.", "One mechanism is no comparison." if best else
+                      "No mechanism was trained to the end.")
+    title = f"The best {len(best)}."
     found = among(run, best, objective)
     if found:
         significant = sum(each.significant for each in found)
@@ -106,7 +107,7 @@ def _needed_noise(run: Run, objective: int, best: list) -> str:
         gap = abs(best[0].values[objective] - run.baseline.values[objective])
         words += (f"; the best and the baseline are {number(gap)} apart, which takes one below "
                   f"{number(gap / factor)}, before any correction for having chosen the best of "
-                  f"{len(run.ranking)}")
+                  f"{len(run.comparable)}")
     return words + "."
 
 
@@ -141,14 +142,14 @@ def _repeats(run: Run) -> _Check:
 
 
 def _reach(run: Run) -> _Check:
-    beyond = [candidate for candidate in run.ranking
+    beyond = [candidate for candidate in run.comparable
               if any(value >= run.schema.reference_point for value in run.scaled(candidate.fitness))]
-    share = len(beyond) / len(run.ranking)
+    share = len(beyond) / len(run.comparable)
     lost = sum(candidate.on_front for candidate in beyond)
     words = (f"{percent(share)} of the mechanisms lie beyond the reference point, {lost} of them "
              "on the front; the hypervolume does not see them.")
     for i, objective in enumerate(run.objectives):
-        scaled = [run.scaled(candidate.fitness)[i] for candidate in run.ranking]
+        scaled = [run.scaled(candidate.fitness)[i] for candidate in run.comparable]
         if min(scaled) > 1:
             words += (f" Every value of {objective.name} is worse than its range, "
                       f"{number(objective.best)} to {number(objective.worst)}, so that the "
@@ -159,7 +160,7 @@ def _reach(run: Run) -> _Check:
 
 def _genes(run: Run) -> Iterator[_Check]:
     found = genes(run)
-    if len(run.ranking) < 10 or not found:
+    if len(run.comparable) < 10 or not found:
         return
     objective = run.noisy or 0
     tested, p_values = [], []
@@ -179,7 +180,7 @@ def _genes(run: Run) -> Iterator[_Check]:
     for gene in found:
         if not gene.numeric:
             continue
-        top = sorted(run.ranking, key=lambda c: c.fitness[objective])
+        top = sorted(run.comparable, key=lambda c: c.fitness[objective])
         values = [float(gene.raw(c.label)) for c in top[:max(3, len(top) // 10)]]
         margin = 0.05 * (gene.high - gene.low)
         for edge, words in ((gene.low, "lower"), (gene.high, "upper")):

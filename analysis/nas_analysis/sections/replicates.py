@@ -20,18 +20,20 @@ def section(run: Run) -> Section | None:
     objective = run.noisy
     if objective is None or not run.ranking:
         return None
-    first = run.ranking if not run.several else sorted(
-        run.ranking, key=lambda c: (not c.on_front, c.fitness[objective]))
+    first = run.comparable if not run.several else sorted(
+        run.comparable, key=lambda c: (not c.on_front, c.fitness[objective]))
     shown = [c for c in first if len(run.replicates(c, objective)) >= 2][:MOST_SHOWN]
     if not shown:
+        lacking = ("Every mechanism was trained with one seed."
+                   if all(candidate.n < 2 for candidate in run.ranking) else
+                   "No mechanism was trained to the end with several seeds.")
         return Section("replicates", "Replicates", paragraph(prose(
-            "Every mechanism was trained with one seed. `evaluation.replicates: 3` would train "
-            "each with three and show here how far they lie apart; `retest:` does so for the best "
-            "only.")))
+            f"{lacking} `evaluation.replicates: 3` would train each with three and show here how "
+            "far they lie apart; `retest:` does so for the best only.")))
     if run.baseline and run.baseline.name not in {c.name for c in shown}:
         shown.append(run.baseline)
     name = run.objectives[objective].name
-    rest = sum(len(run.replicates(c, objective)) >= 2 for c in run.ranking) - MOST_SHOWN
+    rest = sum(len(run.replicates(c, objective)) >= 2 for c in run.comparable) - MOST_SHOWN
     return Section("replicates", "Replicates", join(
         figure(lambda width: _picture(run, shown, objective, width),
                f"Dots: {name} of single trainings. Bar: mean with its 95 % t interval; an arrow "

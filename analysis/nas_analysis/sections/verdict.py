@@ -111,13 +111,14 @@ def _certainty(run: Run) -> str:
         return "The objectives are computed, not measured: there is no noise between seeds."
     name = run.objectives[objective].name
     retest = "re-test the best on held-out seeds with `retest:`."
-    if len(run.ranking) < 2:
-        return f"One mechanism is no comparison: {retest}"
-    draws = (f"The best of {len(run.ranking)} mechanisms also looks better than it is, since it "
+    if len(run.comparable) < 2:
+        return (f"{'One mechanism is' if run.comparable else 'What was stopped early allows'} no "
+                f"comparison: {retest}")
+    draws = (f"The best of {len(run.comparable)} mechanisms also looks better than it is, since it "
              "was chosen by the score shown")
     compared = from_baseline(run, objective)
     if not compared:
-        single = max(candidate.n for candidate in run.ranking) < 2
+        single = max(candidate.n for candidate in run.comparable) < 2
         lacking = "With one seed each" if single else "Without replicates of the baseline too"
         return (f"{lacking} no two mechanisms can be distinguished. {_options(run, objective)}"
                 f"{draws}: {retest}")
