@@ -284,6 +284,10 @@ void carry_out(const Experiment& experiment, const RunOptions& options, Setup& s
               [&first](const Evaluation& evaluation) {
                 return first.value(Objective::Evaluations{std::array{&evaluation}});
               },
+          .feasible =
+              [&setup](const Evaluation& evaluation) {
+                return setup.objectives.violation_by_training(std::array{&evaluation}).empty();
+              },
           .label = [problem](const std::string& candidate) { return problem->label(candidate); },
           .now = {}});
   for (const auto& evaluation : store.evaluations()) {
@@ -293,12 +297,19 @@ void carry_out(const Experiment& experiment, const RunOptions& options, Setup& s
   evaluator_settings.workers = problem->num_workers();
   const bool show_each = problem->expensive();
   auto labels = store.meta("labels").value_or(nlohmann::json::object());
+  bool labels_added = false;
   evaluator_settings.on_progress = [&](const Progress& progress) {
     if (show_each) {
       if (const auto* evaluation = progress.evaluation;
           evaluation != nullptr && !labels.contains(evaluation->candidate)) {
         labels[evaluation->candidate] = problem->label(evaluation->candidate);
+        labels_added = true;
+      }
+      // Not for each of thousands that constraints reject one after the other.
+      if (labels_added && (progress.kind == Progress::Kind::evaluation_started ||
+                           progress.kind == Progress::Kind::batch_finished)) {
         store.set_meta("labels", labels);
+        labels_added = false;
       }
       display->update(progress);
     }

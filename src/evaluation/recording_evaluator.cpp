@@ -67,6 +67,7 @@ struct RecordingEvaluator::State {
     std::int64_t earlier_asks;
   };
   std::vector<Pending> pending{};  ///< asks of the batch that is being answered
+  std::int64_t batch_size = 0;     ///< candidates of that batch
   std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
   FirstOutcomes first_outcomes{};
 
@@ -80,6 +81,8 @@ struct RecordingEvaluator::State {
                          .rejected = rejected,
                          .reused = reused,
                          .evaluation = evaluation,
+                         .screening = static_cast<std::int64_t>(pending.size()) + 1,
+                         .batch_size = batch_size,
                          .last = last,
                          .advance = advance});
   }
@@ -120,6 +123,7 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
   std::vector<Task> tasks;
   pending.clear();
   shown.clear();
+  batch_size = static_cast<std::int64_t>(batch.size());
   std::int64_t newcomers = 0;
   for (const auto& genotype : batch) {
     spent = options.budget.rejected_too_often(rejections_in_a_row);
@@ -236,6 +240,7 @@ Evaluation begun(const Task& task) {
 const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
   const auto found = screened.find(task.id);
   if (found != screened.end()) return found->second;
+  if (stop_requested()) throw StopRequested();
   auto evaluation = begun(task);
   evaluation.status = Status::ok;
   const Evaluation before = evaluation;
@@ -261,7 +266,12 @@ bool RecordingEvaluator::State::is_rejected(const std::string& candidate) {
     if (found != evaluations->end()) return is_screened_out(found->second);
   }
   if (const auto recorded = store.find(id)) return is_screened_out(*recorded);
-  return first && is_screened_out(screen(make_task(*measurement, candidate, 0)));
+  if (!first) return false;
+  {
+    const std::lock_guard lock(progress_mutex);
+    report(Progress::Kind::candidate_screening);
+  }
+  return is_screened_out(screen(make_task(*measurement, candidate, 0)));
 }
 
 namespace {

@@ -21,6 +21,7 @@ namespace nas {
 /// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
 struct Progress {
   enum class Kind {
+    candidate_screening,  ///< about to be looked at: costs, measurements, constraints
     batch_started,
     evaluation_screened_out,  ///< rejected by a constraint, or failed, before it could start
     evaluation_started,
@@ -35,6 +36,8 @@ struct Progress {
   std::int64_t reused = 0;    ///< asks answered by what was known, recorded runs included
   /// The one that was screened out, started, advanced or finished.
   const Evaluation* evaluation = nullptr;
+  std::int64_t screening = 0;        ///< which of its batch's candidates is looked at, from 1
+  std::int64_t batch_size = 0;       ///< candidates of that batch
   const Evaluation* last = nullptr;  ///< of the array that advanced; itself if it is alone
   Advance advance{};                 ///< how far it is
 };

@@ -91,6 +91,8 @@ void ProgressDisplay::add(const Evaluation& evaluation) {
     ++(evaluation.status == Status::rejected ? rejected_ : failures_);
     return;
   }
+  if (evaluation.status != Status::ok) return;
+  if (options_.feasible && !options_.feasible(evaluation)) return;
   const double value = options_.value(evaluation);
   if (std::isnan(value)) return;
   if (best_ && (options_.maximise ? value <= *best_ : value >= *best_)) return;
@@ -181,6 +183,9 @@ std::string ProgressDisplay::second_line(std::size_t columns) const {
   constexpr std::size_t kWorthShowing = 12;  // of a label
   auto line = quality();
   std::string training;
+  if (last_->kind == Progress::Kind::candidate_screening) {
+    training = "looking at candidate " + of(last_->screening, last_->batch_size);
+  }
   for (const auto& text : trainings_.texts()) {
     const auto longer = training.empty() ? text : training + "; " + text;
     if (!training.empty() && width_of(line) + width_of(longer) + 3 > columns) {

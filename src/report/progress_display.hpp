@@ -32,6 +32,8 @@ class ProgressDisplay {
     bool several = false;  ///< objectives: hypervolume and front in place of the best
     /// Of the first objective, in its own sense; NaN where one evaluation has none.
     std::function<double(const Evaluation&)> value;
+    /// Whether one evaluation alone satisfies the constraints; empty: there are none.
+    std::function<bool(const Evaluation&)> feasible{};
     std::function<std::string(const std::string&)> label;  ///< of a candidate
     std::function<double()> now{};                         ///< seconds; default: the steady clock
   };

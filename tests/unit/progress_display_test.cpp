@@ -198,6 +198,35 @@ TEST_F(DisplayTest, BestIsTheLargestWhereMaximisedAndNeverNaN) {
   EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
 }
 
+TEST_F(DisplayTest, BestIsNothingThatWasStoppedOrBreaksAConstraint) {
+  std::ostringstream out;
+  {
+    auto constrained = options(false);
+    constrained.feasible = [](const Evaluation& e) { return e.values.at("perplexity") > 50; };
+    ProgressDisplay display(out, constrained);
+    Evaluation earlier;
+    earlier.candidate = "y";
+    earlier.status = Status::ok;
+    earlier.values["perplexity"] = 40;
+    display.count(earlier);
+    earlier.status = Status::stopped_early;
+    earlier.values["perplexity"] = 60;
+    display.count(earlier);
+    play(display);
+  }
+  EXPECT_THAT(out.str(), HasSubstr("best 81.23 label of x"));
+}
+
+TEST_F(DisplayTest, WhatIsLookedAtIsShown) {
+  std::ostringstream out;
+  {
+    ProgressDisplay display(out, options(true));
+    display.update(
+        {.kind = Progress::Kind::candidate_screening, .screening = 3, .batch_size = 384});
+  }
+  EXPECT_EQ(shown(out.str()).at(1), "looking at candidate 3/384");
+}
+
 TEST_F(DisplayTest, WhatIsRejectedHasNoClock) {
   for (const bool terminal : {false, true}) {
     std::ostringstream out;

@@ -316,6 +316,23 @@ TEST_F(EvaluatorTest, StopSignalKeepsWhatIsFinished) {
   EXPECT_EQ(run.store.asks().size(), 2U);
 }
 
+TEST_F(EvaluatorTest, WhileCandidatesAreLookedAtTheSearchCanBeWatchedAndStopped) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+  const Run run(folder_ / "s.sqlite", {.on_progress = [&](const Progress& progress) {
+                  if (progress.kind != Progress::Kind::candidate_screening) return;
+                  seen.emplace_back(progress.screening, progress.batch_size);
+                }});
+  int looked_at = 0;
+  run.fake->on_screen_ = [&](const Task& /*task*/, Evaluation& /*evaluation*/) {
+    if (++looked_at == 2) request_stop();
+  };
+  EXPECT_THROW(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}, {0, 3, 0, 0}}), StopRequested);
+  EXPECT_EQ(looked_at, 2);
+  EXPECT_EQ(run.fake->measured_, 0);
+  using Seen = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_THAT(seen, ElementsAre(Seen(1, 4), Seen(2, 4), Seen(3, 4)));
+}
+
 TEST_F(EvaluatorTest, AsksCanBeReadBeforeTheirBatchIsAnswered) {
   const auto file = folder_ / "s.sqlite";
   const Run run(file);
@@ -380,7 +397,8 @@ TEST_F(EvaluatorTest, ProgressCountsAskedTrainedAndReused) {
   const Run run(folder_ / "s.sqlite",
                 {.workers = 1, .on_progress = [&](const Progress& p) { seen.push_back(p); }});
   run.ask({{0.1, 0, 0, 0}, {0.1, 0, 0, 0}, {0.1, 1, 0, 0}});
-  ASSERT_EQ(seen.size(), 6U);  // a start, two evaluations started and finished, an end
+  // Two candidates looked at, a start, two evaluations started and finished, an end.
+  ASSERT_EQ(seen.size(), 8U);
   EXPECT_EQ(seen.back().kind, Progress::Kind::batch_finished);
   EXPECT_EQ(seen.back().asked, 3);
   EXPECT_EQ(seen.back().trained, 2);
