@@ -126,15 +126,18 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
 
 using ContrastField = std::optional<Contrast> RetestedCandidate::*;
 
-/// Compares with a reference all others, but for one that is left out. A candidate that failed with
-/// one of the seeds is not compared by the others, unless failures are judged by themselves.
+/// Compares with a reference all others, but for one that is left out. Who failed with one of the
+/// seeds is not compared by the others, unless failures are judged by themselves.
 /// @param family  receives the comparisons.
 void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
                     std::optional<std::size_t> left_out, bool failures_judged, ContrastField field,
                     RetestOutcome& outcome, std::vector<Contrast*>& family) {
+  const auto may_be_compared = [&](std::size_t i) {
+    return failures_judged || !any_failed(retested[i]);
+  };
+  if (!may_be_compared(reference)) return;
   for (std::size_t i = 0; i < retested.size(); ++i) {
-    if (i == reference || i == left_out) continue;
-    if (!failures_judged && any_failed(retested[i])) continue;
+    if (i == reference || i == left_out || !may_be_compared(i)) continue;
     auto& found = outcome.candidates[i].*field;
     found = contrast(retested[i], retested[reference], outcome.confidence);
     if (found) family.push_back(&*found);

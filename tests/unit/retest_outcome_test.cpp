@@ -216,6 +216,21 @@ TEST(RetestOutcome, WhatFailedWithOneSeedIsNotComparedByTheOthers) {
   EXPECT_GT(*judged.candidates[0].non_dominated_probability, 0.99);
 }
 
+TEST(RetestOutcome, NothingIsComparedWithABaselineThatFailedWithOneSeed) {
+  auto values = kBaseline;
+  values[1] = 0.0;
+  const std::vector<Retested> retests{
+      retested(Role::top, "better", {90}, times(0.9, kBaseline, 0.001)),
+      retested(Role::baseline, "plain", {100}, values)};
+  const auto outcome = judge(retests, objectives(), 0.95);
+  EXPECT_FALSE(outcome.candidates[0].against_baseline);
+  EXPECT_THAT(verdict(outcome), HasSubstr("the plain failed at 1 of 5 seeds."));
+  EXPECT_THAT(verdict(outcome), Not(HasSubstr("better than")));
+  auto judging = objectives();
+  judging.objectives.front().objective.judges_failures = true;
+  EXPECT_TRUE(judge(retests, judging, 0.95).candidates[0].against_baseline);
+}
+
 TEST(RetestOutcome, WhatFailedWithEverySeedHasNoValue) {
   const auto none = judge({retested(Role::top, "gone", {90}, Numbers(5, 0.0)),
                            retested(Role::baseline, "plain", {100}, kBaseline)},
