@@ -117,7 +117,8 @@ std::vector<Setting> evaluation_settings() {
       number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
       integer("keep_models", 0, 0,
               "number of best models whose weights are saved when their training ends: by the "
-              "objective, of several the whole front before all others"),
+              "objective, of several the whole front before all others, each by what its own "
+              "training scored"),
       choice("causality", "auto", {"auto", "require", "ignore"},
              "refuse mechanisms that see later tokens; auto: require under corrected semantics"),
   };

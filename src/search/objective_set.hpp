@@ -54,7 +54,7 @@ struct ObjectiveSet {
   std::vector<ChosenObjective> objectives;
   std::vector<Constraint> constraints{};
 
-  /// A failure's scaled value of every objective: as far beyond the worst as ten times the range.
+  /// A failure's scaled value of every objective: ten times the range beyond the best.
   static constexpr double kFailure = 10.0;
 
   /// Everything that needs no training; status `rejected` if that breaks a constraint.
