@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <type_traits>
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
@@ -315,7 +316,7 @@ class Tabular final : public Problem {
 
   /// Looks a candidate up. What the table lacks of it fails this candidate alone.
   template <class Look>
-  static auto of_candidate(Look look) {
+  static std::invoke_result_t<Look> of_candidate(Look look) {
     try {
       return look();
     } catch (const InputError& error) {
