@@ -92,8 +92,10 @@ std::vector<Setting> evaluation_settings() {
       text("array", "auto",
            "most trainings in an array, which a worker advances together: a number, or auto (timed "
            "before the first array; 1 under memory_limit)"),
-      integer("threads", 1, 1,
-              "threads of one training; part of the result, since sums round differently"),
+      integer(
+          "threads", 1, 1,
+          "threads of one training; part of the identity: the kernels sum alike for any number, "
+          "which nobody promises of a BLAS"),
       choice("numerical_mode", "exact", {"reference", "exact", "tf32", "fast"},
              "reference: one LibTorch operation after the other; exact: fused kernels, float32; "
              "tf32: also TensorFloat-32 products, on CUDA devices only; fast: also bfloat16 "
