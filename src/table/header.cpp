@@ -72,15 +72,17 @@ const Kind& list() {
   return kKind;
 }
 
-const json& required(const json& parent, const std::string& path, const char* key,
-                     const Kind& kind) {
+/// @param path  what stands before the key in messages; no std::string, since g++ 13 and later take
+/// a temporary one for what the result refers to.
+const json& required(const json& parent, std::string_view path, const char* key, const Kind& kind) {
   const auto found = parent.find(key);
-  if (found == parent.end()) throw InputError("header: " + path + key + " is missing");
-  if (!kind.holds(*found)) refuse(path + key, *found, kind.words);
+  const auto whole = std::string(path) + key;
+  if (found == parent.end()) throw InputError("header: " + whole + " is missing");
+  if (!kind.holds(*found)) refuse(whole, *found, kind.words);
   return *found;
 }
 
-void optional(const json& parent, const std::string& path, const char* key, const Kind& kind) {
+void optional(const json& parent, std::string_view path, const char* key, const Kind& kind) {
   if (parent.contains(key)) (void)required(parent, path, key, kind);
 }
 
