@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <type_traits>
 
 #include "core/error.hpp"
-#include "core/fault.hpp"
 #include "search/problem.hpp"
 #include "table/answer.hpp"
 #include "table/replay.hpp"
@@ -132,12 +130,11 @@ class Tabular final : public Problem {
   [[nodiscard]] bool expensive() const override { return false; }
 
   void screen(const Task& task, Evaluation& evaluation) override {
-    of_candidate([&] { take_untrained(number_of(task.candidate), evaluation); });
+    take_untrained(number_of(task.candidate), evaluation);
   }
 
   void measure(const Task& task, Evaluation& evaluation) override {
-    auto answer =
-        of_candidate([&] { return this->answer(number_of(task.candidate), task.replicate); });
+    auto answer = this->answer(number_of(task.candidate), task.replicate);
     // What the test split says is for reports only.
     erase_test_values(answer);
     take_trained(answer, evaluation);
@@ -311,16 +308,6 @@ class Tabular final : public Problem {
     if (racing > 0 && mode_ != ReplayMode::paired) {
       refuse("racing_replicates", racing,
              ", must be 0 unless problem.mode = paired: races compare equal seeds");
-    }
-  }
-
-  /// Looks a candidate up. What the table lacks of it fails this candidate alone.
-  template <class Look>
-  static std::invoke_result_t<Look> of_candidate(Look look) {
-    try {
-      return look();
-    } catch (const InputError& error) {
-      throw CandidateFailure(error.what());
     }
   }
 

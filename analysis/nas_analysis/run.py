@@ -18,10 +18,9 @@ import numpy as np
 from nas_analysis import sqlite_files
 from nas_analysis.belief import LATEST, beliefs, rule
 from nas_analysis.indicators import non_dominated
-from nas_analysis.schema import schema
+from nas_analysis.schema import PENALTY, schema
 
 SCHEMA_VERSIONS = (2, 3)  # those that can be read
-PENALTY = 10.0  # scaled value of what has no quality: ten times the range beyond the best
 
 
 @dataclass(frozen=True)

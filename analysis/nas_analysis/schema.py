@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Scaled value of what has no quality, see ObjectiveSet in src/search/objective_set.hpp.
+PENALTY = 10.0
+
 OLD: dict[str, Any] = {
     "genes": [
         {"name": "similarity", "vanilla": ["dot"], "options": []},

@@ -13,9 +13,7 @@ import sqlite3
 import numpy as np
 
 from . import belief, sqlite_files
-from .schema import schema
-
-PENALTY = 10.0  # scaled value of what has none, see ObjectiveSet in src/search/objective_set.hpp
+from .schema import PENALTY, schema
 
 
 class StoreError(Exception):

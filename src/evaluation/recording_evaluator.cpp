@@ -259,8 +259,9 @@ const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
 bool RecordingEvaluator::State::is_rejected(const std::string& candidate) {
   const auto asked_for = replicates.find(candidate);
   const bool first = asked_for == replicates.end() || asked_for->second.empty();
+  const auto task = first ? make_task(*measurement, candidate, 0) : Task{};
   // Under the identity that it has had since then: that of a later batch may differ.
-  const auto id = first ? make_task(*measurement, candidate, 0).id : asked_for->second.front();
+  const auto& id = first ? task.id : asked_for->second.front();
   for (const auto* evaluations : {&known, &screened}) {
     const auto found = evaluations->find(id);
     if (found != evaluations->end()) return is_screened_out(found->second);
@@ -271,7 +272,7 @@ bool RecordingEvaluator::State::is_rejected(const std::string& candidate) {
     const std::lock_guard lock(progress_mutex);
     report(Progress::Kind::candidate_screening);
   }
-  return is_screened_out(screen(make_task(*measurement, candidate, 0)));
+  return is_screened_out(screen(task));
 }
 
 namespace {

@@ -50,11 +50,11 @@ Environment environment() {
   }
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
+  environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
   for (const auto* name :
        {"CUBLAS_WORKSPACE_CONFIG", kTf32Override, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"}) {
     if (const char* value = std::getenv(name)) environment.variables[name] = value;
   }
-  environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
   return environment;
 }
 

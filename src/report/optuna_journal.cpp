@@ -88,11 +88,6 @@ Json intermediate_values(const Evaluation& evaluation) {
   return values;
 }
 
-bool has_constraints(const RunSummary& run) {
-  const auto found = run.config.find("constraints");
-  return found != run.config.end() && !found->empty();
-}
-
 std::string trial_line(const RunSummary& run, std::size_t study, const std::vector<Gene>& genes,
                        const RecordedAsk& record) {
   Json trial{{"study_id", study}};
@@ -120,7 +115,7 @@ std::string trial_line(const RunSummary& run, std::size_t study, const std::vect
       {"reused", record.ask->reused}};
   trial["system_attrs"] = Json::object();
   // What samplers and dashboards take for feasible: no number above 0.
-  if (has_constraints(run) && whole) {
+  if (run.constrained() && whole) {
     trial["system_attrs"]["constraints"] = Json::array({rejected ? 1.0 : 0.0});
   }
   trial["intermediate_values"] = intermediate_values(evaluation);

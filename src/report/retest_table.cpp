@@ -89,7 +89,7 @@ std::string table_of(const RunSummary& run) {
   const auto wanted = run.retest.at("replicates").get<std::int64_t>();
   columns.push_back(column(candidates, "n", [index, wanted](const auto& candidate) {
     const auto n = candidate.at("retest").at(index).at("n").template get<std::int64_t>();
-    return std::to_string(n) + (n < wanted ? "/" + std::to_string(wanted) : "");
+    return used_text(n, wanted);
   }));
   add_contrast_columns(candidates, "against_baseline", "to baseline", columns);
   add_contrast_columns(candidates, "against_tuned_baseline", "to tuned baseline", columns);

@@ -42,10 +42,6 @@ const Evaluation* RankedCandidate::usable_evaluation() const {
   return found == evaluations.end() ? nullptr : *found;
 }
 
-std::string RankedCandidate::n_text() const {
-  return std::to_string(n) + (n < wanted ? "/" + std::to_string(wanted) : "");
-}
-
 void Effort::add(const Evaluation& evaluation) {
   if (is_screened_out(evaluation)) {
     ++rejected;
@@ -160,7 +156,7 @@ Status RunSummary::status(const Ask& ask) const {
                                              kRounding * std::abs(objective.penalty());
                                     });
   if (penalised && !is_usable(worst)) return worst;
-  if (penalised && !constraints_.empty()) return Status::rejected;
+  if (penalised && constrained()) return Status::rejected;
   return any_stopped(answering) ? Status::stopped_early : Status::ok;
 }
 

@@ -53,8 +53,6 @@ struct RankedCandidate {
 
   /// The first usable one, or nullptr.
   [[nodiscard]] const Evaluation* usable_evaluation() const;
-  /// "3", and "2/3" where fewer are used than it should have.
-  [[nodiscard]] std::string n_text() const;
 };
 
 /// A candidate that broke a constraint.
@@ -131,6 +129,7 @@ struct RunSummary {
   /// Whether a table answered, each evaluation being the mean over its trainings of a mechanism.
   [[nodiscard]] bool answered_by_means() const;
   [[nodiscard]] bool several() const { return objectives.size() > 1; }
+  [[nodiscard]] bool constrained() const { return !constraints_.empty(); }
   [[nodiscard]] const std::string& candidate(const Ask& ask) const;
   /// What answered it, see Judgement: the record says by its fitness, a penalty, that the candidate
   /// failed or broke a constraint. Old runs failed a candidate only where all its replicates had

@@ -57,7 +57,9 @@ void add_objective(std::vector<Column>& columns, const Rows& rows, const RunSumm
 }
 
 Column replicates_column(const Rows& rows) {
-  return column(rows, "n", [](const RankedCandidate& candidate) { return candidate.n_text(); });
+  return column(rows, "n", [](const RankedCandidate& candidate) {
+    return used_text(candidate.n, candidate.wanted);
+  });
 }
 
 /// "stopped at step 20" beside those that were stopped early.

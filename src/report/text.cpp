@@ -41,6 +41,10 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
+std::string used_text(std::int64_t used, std::int64_t wanted) {
+  return std::to_string(used) + (used < wanted ? "/" + std::to_string(wanted) : "");
+}
+
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }

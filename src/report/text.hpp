@@ -15,6 +15,9 @@ std::string fixed_text(double value, int decimals);
 /// A whole number with commas: "1,200".
 std::string grouped(std::int64_t number);
 
+/// How many were used: "3", and "2/3" where fewer were than should have been.
+std::string used_text(std::int64_t used, std::int64_t wanted);
+
 /// Characters that a UTF-8 text takes on a terminal (no wide ones occur).
 std::size_t width_of(const std::string& text);
 

@@ -24,6 +24,10 @@ const char* words_of(Status status) {
   }
 }
 
+bool is_stopped(const Evaluation* evaluation) {
+  return evaluation->status == Status::stopped_early;
+}
+
 /// "2 of 3 replicates "
 std::string share_text(Replicated evaluations, std::ptrdiff_t count) {
   return std::to_string(count) + " of " + std::to_string(evaluations.size()) + " replicates ";
@@ -44,9 +48,7 @@ std::string value_text(double value) {
 }
 
 bool any_stopped(Replicated evaluations) {
-  return std::any_of(evaluations.begin(), evaluations.end(), [](const Evaluation* evaluation) {
-    return evaluation->status == Status::stopped_early;
-  });
+  return std::any_of(evaluations.begin(), evaluations.end(), is_stopped);
 }
 
 std::string failures_text(Replicated evaluations) {
@@ -60,13 +62,11 @@ std::string failures_text(Replicated evaluations) {
 }
 
 std::string stops_text(Replicated evaluations) {
-  const auto stopped = [](const Evaluation* evaluation) {
-    return evaluation->status == Status::stopped_early;
-  };
-  const auto& first = **std::find_if(evaluations.begin(), evaluations.end(), stopped);
+  const auto& first = **std::find_if(evaluations.begin(), evaluations.end(), is_stopped);
   if (evaluations.size() == 1) return first.reason;
-  return share_text(evaluations, std::count_if(evaluations.begin(), evaluations.end(), stopped)) +
-         "stopped early, replicate " + std::to_string(first.replicate) + ": " + first.reason;
+  const auto stopped = std::count_if(evaluations.begin(), evaluations.end(), is_stopped);
+  return share_text(evaluations, stopped) + "stopped early, replicate " +
+         std::to_string(first.replicate) + ": " + first.reason;
 }
 
 }  // namespace nas

@@ -49,10 +49,12 @@ std::map<std::string, torch::Tensor> parameters_of(const nn::TransformerArray& m
 
 namespace {
 
-/// What a job's checkpoint is of.
-std::string name_of(const TrainingJob& job) {
-  return job.checkpoint_name + "_" + std::to_string(job.replicate);
+/// What a checkpoint is of.
+std::string name_of(const std::string& name, std::int64_t replicate) {
+  return name + "_" + std::to_string(replicate);
 }
+
+std::string name_of(const TrainingJob& job) { return name_of(job.checkpoint_name, job.replicate); }
 
 fs::path file_of(const TrainingJob& job, const TrainingContext& context) {
   if (context.checkpoint_folder.empty() || job.checkpoint_name.empty()) return {};
@@ -72,12 +74,12 @@ constexpr std::array<const char*, 3> kBesideWeights{"optimizer", "loss_sum", "st
 }  // namespace
 
 fs::path checkpoint_file(const fs::path& folder, const std::string& name, std::int64_t replicate) {
-  return folder / (name + "_" + std::to_string(replicate) + ".pt");
+  return folder / (name_of(name, replicate) + ".pt");
 }
 
 void save_weights(const fs::path& checkpoint, const std::string& name, std::int64_t replicate,
                   const fs::path& file) {
-  auto archive = read_checkpoint(checkpoint, name + "_" + std::to_string(replicate));
+  auto archive = read_checkpoint(checkpoint, name_of(name, replicate));
   torch::serialize::OutputArchive weights;
   for (const auto& key : archive.keys()) {
     if (std::find(kBesideWeights.begin(), kBesideWeights.end(), key) != kBesideWeights.end()) {

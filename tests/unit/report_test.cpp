@@ -239,9 +239,10 @@ TEST_F(ReportTest, FewerReplicatesThanWantedAreMarked) {
   store.add_asks({some, ask(1, 0, "b", 85)});
   store.set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
   const RunSummary run(store);
-  EXPECT_EQ(run.ranking[0].n_text(), "2/3");
-  EXPECT_EQ(run.ranking[1].n_text(), "1");
+  EXPECT_EQ(run.ranking[0].n, 2);
+  EXPECT_EQ(run.ranking[0].wanted, 3);
   EXPECT_THAT(closing_table(run), ::testing::ContainsRegex("candidate a +80.00 +10.00 +2/3 "));
+  EXPECT_THAT(closing_table(run), ::testing::ContainsRegex("candidate b +85.00 +- +1 "));
   EXPECT_THAT(closing_table(run), HasSubstr("n = 2/3: of 3 trainings 2 are used"));
   EXPECT_EQ(results_json(run)["ranking"][0]["replicates"], 3);
 }

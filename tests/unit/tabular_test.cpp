@@ -9,7 +9,6 @@
 #include "cli/experiment.hpp"
 #include "cli/ranges.hpp"
 #include "core/error.hpp"
-#include "core/fault.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "evaluation/settings.hpp"
@@ -275,12 +274,12 @@ TEST_F(TabularTest, WhatAMechanismLacksIsSaid) {
   }
   write(cells);
   EXPECT_THAT([&] { (void)ask(*make(), gone, 0); },
-              ::testing::ThrowsMessage<CandidateFailure>("the table has no " + gone));
+              ::testing::ThrowsMessage<InputError>("the table has no " + gone));
   int failed = 0;
   for (Integer n = 0; n < 3; ++n) {
     try {
       (void)ask(*make(), torn, n);
-    } catch (const CandidateFailure& error) {
+    } catch (const InputError& error) {
       EXPECT_EQ(std::string(error.what()), "the table has no replicate 1 of " + torn);
       ++failed;
     }
@@ -288,7 +287,7 @@ TEST_F(TabularTest, WhatAMechanismLacksIsSaid) {
   EXPECT_EQ(failed, 1);
   objectives_ = chosen_objectives({"perplexity", "latency"});
   EXPECT_THAT([&] { (void)ask(*make(), kDot, 0); },
-              ::testing::ThrowsMessage<CandidateFailure>("the table has no latency of " + kDot));
+              ::testing::ThrowsMessage<InputError>("the table has no latency of " + kDot));
 }
 
 TEST_F(TabularTest, FailedTrainingsAnswerAsRecorded) {
