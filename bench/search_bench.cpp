@@ -13,10 +13,10 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/stand_in_training.hpp"
+#include "cli/progress_display.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "genotype/mechanism.hpp"
-#include "report/progress_display.hpp"
 #include "search/algorithm.hpp"
 #include "search/search.hpp"
 #include "unit/paper_components.hpp"

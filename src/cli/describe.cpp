@@ -5,10 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/experiment.hpp"
-#include "cli/objectives.hpp"
-#include "cli/retest.hpp"
-#include "cli/tuning.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "data/corpus.hpp"
@@ -18,6 +14,10 @@
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
+#include "study/experiment.hpp"
+#include "study/objectives.hpp"
+#include "study/retest.hpp"
+#include "study/tuning.hpp"
 
 namespace nas {
 

@@ -1,24 +1,32 @@
 // nas-compare: many searches of several algorithms on one table.
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <boost/program_options.hpp>
+#include <unistd.h>
 
 #include "cli/command_line.hpp"
-#include "cli/compare.hpp"
-#include "cli/comparison.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/run.hpp"
+#include "cli/versions.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/stop.hpp"
+#include "report/columns.hpp"
+#include "report/text.hpp"
+#include "study/comparison_study.hpp"
 
 namespace {
 
 namespace po = boost::program_options;
+using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
     "nas-compare: compares search algorithms on a table of finished trainings\n"
@@ -72,6 +80,79 @@ std::vector<std::string> split(const std::string& names) {
   return result;
 }
 
+/// One line that says how far the searches are: rewritten on a terminal, else a line each time that
+/// another algorithm is reached.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (open_) std::cout << std::endl;
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void update(std::size_t done, std::size_t missing, const std::string& algorithm) {
+    const bool news = done == missing || algorithm != std::exchange(algorithm_, algorithm);
+    if (quiet_ || !(terminal_ || news)) return;
+    const std::chrono::duration<double> elapsed = Clock::now() - started_;
+    const double left =
+        elapsed.count() / static_cast<double>(done) * static_cast<double>(missing - done);
+    const auto text = std::to_string(done) + "/" + std::to_string(missing) + " searches, " +
+                      algorithm + ", " + nas::human_duration(left) + " left";
+    if (terminal_) {
+      std::cout << "\r\033[K" << text << std::flush;
+      open_ = true;
+    } else {
+      std::cout << text << std::endl;
+    }
+  }
+
+ private:
+  bool quiet_;
+  bool terminal_;
+  bool open_ = false;
+  std::string algorithm_;  ///< that the last line named
+  Clock::time_point started_ = Clock::now();
+};
+
+/// What each algorithm came to, a line each.
+std::string closing_table(const nas::ComparisonResult& result) {
+  nas::Column names{.header = "algorithm", .left = true};
+  nas::Column searches{.header = "searches"};
+  nas::Column outcome{.header = result.several ? "true hypervolume" : "true regret"};
+  nas::Column everything{.header = "of everything evaluated"};
+  nas::Column asks{.header = "asks/training"};
+  nas::Column rate{.header = "asks/s"};
+  const int decimals = result.several ? 4 : 3;
+  for (const auto& algorithm : result.algorithms) {
+    names.cells.push_back(algorithm.name);
+    searches.cells.push_back(std::to_string(algorithm.searches));
+    outcome.cells.push_back(nas::fixed_text(algorithm.handed_over, decimals));
+    everything.cells.push_back(nas::fixed_text(algorithm.everything, decimals));
+    asks.cells.push_back(nas::fixed_text(algorithm.asks_per_training, 2));
+    rate.cells.push_back(nas::human_count(algorithm.asks_per_second));
+  }
+  auto text = (result.several ? "medians; true hypervolume of the fronts that searches hand over, "
+                                "as a share of the best, "
+                              : "medians; regret of " + result.objective +
+                                    " of what searches hand over, beyond the best, ") +
+              nas::number_text(result.best) + "\n";
+  const auto& on_validation = result.judged_on_validation;
+  if (!on_validation.empty()) {
+    text += "beware: " + nas::join(on_validation) +
+            " judged on the validation split, as searched: the table does not hold what the test "
+            "split says of " +
+            (on_validation.size() == 1 ? "it" : "them") + "\n";
+  }
+  text += nas::aligned({names, searches, outcome, everything, asks, rate});
+  if (result.recycled > 0) {
+    text += "\n" + std::to_string(result.recycled) +
+            " evaluations met a recorded training again: the table has " +
+            std::to_string(result.replicates) + " of each mechanism\n";
+  }
+  return text;
+}
+
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
@@ -100,9 +181,20 @@ int run(int argc, char** argv, std::string& kept) {
   nas::install_stop_handlers();
   kept = folder.string();
   try {
-    nas::run_comparison(comparison, {.folder = folder,
-                                     .threads = arguments.threads > 0 ? arguments.threads : cores,
-                                     .quiet = arguments.quiet});
+    nas::ComparisonResult result;
+    {
+      ProgressLine line(arguments.quiet);
+      result = nas::run_comparison(
+          comparison,
+          {.folder = folder,
+           .threads = arguments.threads > 0 ? arguments.threads : cores,
+           .on_progress = [&line](std::size_t done, std::size_t missing, const std::string& name) {
+             line.update(done, missing, name);
+           }});
+    }
+    std::cout << '\n'
+              << closing_table(result) << "\nwritten to " << (folder / "comparison.sqlite").string()
+              << '\n';
   } catch (const nas::StopRequested&) {
     std::cout << "\nStopped. Every finished search is kept in " << folder.string()
               << "; the same command continues.\n";

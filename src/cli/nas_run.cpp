@@ -7,20 +7,23 @@
 #include <set>
 
 #include <boost/program_options.hpp>
+#include <unistd.h>
 
 #include "cli/command_line.hpp"
 #include "cli/describe.hpp"
-#include "cli/experiment.hpp"
 #include "cli/page.hpp"
 #include "cli/passive_waiting.hpp"
+#include "cli/plan.hpp"
 #include "cli/program.hpp"
-#include "cli/rehearsal.hpp"
-#include "cli/run.hpp"
 #include "cli/schema.hpp"
+#include "cli/study_display.hpp"
 #include "cli/verify.hpp"
+#include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
-#include "core/version.hpp"
+#include "report/files.hpp"
+#include "report/svg.hpp"
+#include "study/study.hpp"
 
 namespace {
 
@@ -89,6 +92,19 @@ void require_file(const std::string& word) {
                         " is neither a command nor a file; did you mean " + guess + "?");
 }
 
+/// Writes the files of a result and prints its closing table.
+void present(const nas::Study& study, const nas::RunSummary& run) {
+  const auto& folder = study.folder();
+  nas::write_file(folder / "results.json", nas::results_json(run).dump(2) + "\n");
+  nas::write_file(folder / "evaluations.csv", nas::evaluations_csv(run));
+  nas::write_file(folder / "progress.svg", nas::progress_svg(run));
+  if (run.several()) nas::write_file(folder / "front.svg", nas::front_svg(run));
+  std::cout << '\n'
+            << nas::closing_table(run) << "\nwritten to " << folder.string()
+            << ": results.json, evaluations.csv, progress.svg, "
+            << (run.several() ? "front.svg, " : "") << "store.sqlite\n";
+}
+
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
@@ -136,33 +152,31 @@ int run(int argc, char** argv, std::string& kept) {
   }
   if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
   require_file(words.front());
-  const auto experiment = nas::load_experiment(words.front(), {words.begin() + 1, words.end()});
-  const std::filesystem::path folder = arguments.output.empty()
-                                           ? std::filesystem::path("runs") / experiment.name
-                                           : std::filesystem::path(arguments.output);
+  const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.output);
+  const auto& experiment = study.experiment();
   for (const auto& note : experiment.notes) std::cerr << "note: " << note << '\n';
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  nas::StudyDisplay display(std::cout, terminal && !arguments.quiet, arguments.quiet);
   if (arguments.dry_run) {
     std::cerr << "planning " << experiment.name
               << "; where it trains, a few steps are timed, which takes seconds\n";
-    std::cout << nas::plan_text(experiment, folder, {.settings = arguments.settings});
+    const auto plan = study.plan(/*calibrate=*/true, display);
+    std::cout << nas::plan_text(study, plan, arguments.settings);
     return nas::kDone;
   }
   nas::wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
   nas::install_stop_handlers();
-  kept = folder.string();
+  kept = study.folder().string();
   try {
-    nas::run_experiment(experiment, {.folder = folder,
-                                     .quiet = arguments.quiet,
-                                     .force_device = arguments.force_device,
-                                     .retry_failed = !arguments.retry.empty()});
+    const nas::Study::RunSettings settings{.force_device = arguments.force_device,
+                                           .retry_failed = !arguments.retry.empty()};
+    present(study, study.run(display, settings));
   } catch (const nas::StopRequested&) {
-    std::cout << "\nStopped. Everything finished is kept in " << folder.string()
+    std::cout << "\nStopped. Everything finished is kept in " << kept
               << "; the same command continues.\n";
     return nas::kStopped;
   }
-  if (!arguments.no_report) {
-    nas::write_page(nas::page_of_run(folder));
-  }
+  if (!arguments.no_report) nas::write_page(nas::page_of_run(study.folder()));
   return nas::kDone;
 }
 

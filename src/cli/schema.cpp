@@ -5,16 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "cli/experiment.hpp"
-#include "cli/objectives.hpp"
-#include "cli/retest.hpp"
-#include "cli/space.hpp"
-#include "cli/tuning.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
+#include "study/experiment.hpp"
+#include "study/objectives.hpp"
+#include "study/retest.hpp"
+#include "study/space.hpp"
+#include "study/tuning.hpp"
 
 namespace nas {
 

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
-#include "cli/experiment.hpp"
-#include "cli/run.hpp"
+#include "cli/plan.hpp"
 #include "core/error.hpp"
+#include "study/experiment.hpp"
 #include "unit/data_fixture.hpp"
 
 namespace nas::testing {
@@ -142,9 +142,8 @@ class ConfigurationTest : public ::testing::Test {
   /// What --dry-run does, but for timing steps.
   [[nodiscard]] Outcome plan_of(const std::string& file) const {
     try {
-      const auto experiment = load_experiment(folder_.path() / "configs" / file, {});
-      return {"", plan_text(experiment, folder_.path() / "run",
-                            {.calibrate = false, .settings = true})};
+      const Study study(folder_.path() / "configs" / file, {}, folder_.path() / "run");
+      return {"", plan_text(study, study.plan(/*calibrate=*/false), /*with_settings=*/true)};
     } catch (const InputError& error) {
       return {error.what(), ""};
     }

@@ -8,29 +8,15 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/experiment.hpp"
-#include "cli/run.hpp"
 #include "indicators/indicators.hpp"
 #include "store/store.hpp"
+#include "study/study.hpp"
 #include "unit/data_fixture.hpp"
 
 namespace nas::testing {
 namespace {
 
 constexpr int kSeeds = 31;
-
-/// Keeps standard output quiet while it lives.
-class Silence {
- public:
-  Silence() : before_(std::cout.rdbuf(nowhere_.rdbuf())) {}
-  ~Silence() { std::cout.rdbuf(before_); }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
-
- private:
-  std::ostringstream nowhere_;
-  std::streambuf* before_;
-};
 
 struct Quartiles {
   double first, median, third;
@@ -57,10 +43,9 @@ std::vector<double> over_seeds(const std::string& name, std::vector<std::string>
     const TemporaryFolder folder;
     auto given = overrides;
     given.push_back("seed=" + std::to_string(seed));
-    const auto experiment =
-        load_experiment(std::string(NAS_SOURCE_DIR) + "/configs/" + name + ".yaml", given);
-    const Silence silence;
-    run_experiment(experiment, {.folder = folder.path(), .quiet = true});
+    const Study study(std::string(NAS_SOURCE_DIR) + "/configs/" + name + ".yaml", given,
+                      folder.path());
+    (void)study.run();
     values.push_back(measure(Store(folder.path() / "store.sqlite", Store::Mode::read_only)));
   }
   return values;

@@ -1,4 +1,4 @@
-#include "cli/comparison.hpp"
+#include "study/comparison.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

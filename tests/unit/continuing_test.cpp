@@ -1,4 +1,4 @@
-#include "cli/continuing.hpp"
+#include "study/continuing.hpp"
 
 #include <sstream>
 

@@ -1,4 +1,4 @@
-#include "cli/experiment.hpp"
+#include "study/experiment.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "cli/feasibility.hpp"
+#include "study/feasibility.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,10 +87,9 @@ TEST(Feasibility, ABaselineThatBreaksAConstraintIsWarnedOf) {
   const auto set = under({{.quantity = width(), .at_most = true, .bound = 100}});
   EXPECT_EQ(baseline_warning(set, "64", Widths()), "");
   EXPECT_EQ(baseline_warning(set, "", Widths()), "");
-  EXPECT_EQ(
-      baseline_warning(set, "128", Widths()),
-      "warning: the baseline 128 breaks a constraint, width = 128, must be <= 100: it will not "
-      "be trained, and nothing is compared with it\n");
+  EXPECT_EQ(baseline_warning(set, "128", Widths()),
+            "the baseline 128 breaks a constraint, width = 128, must be <= 100: it will not "
+            "be trained, and nothing is compared with it");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cli/free_space.hpp"
+#include "study/free_space.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/ranges.hpp"
 #include "core/error.hpp"
+#include "study/ranges.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/paper_components.hpp"
 #include "unit/widths.hpp"

@@ -1,4 +1,4 @@
-#include "report/progress_display.hpp"
+#include "cli/progress_display.hpp"
 
 #include <cmath>
 #include <sstream>

@@ -1,10 +1,10 @@
-#include "report/running_trainings.hpp"
+#include "cli/running_trainings.hpp"
 
 #include <sstream>
 
 #include <gtest/gtest.h>
 
-#include "report/status_lines.hpp"
+#include "cli/status_lines.hpp"
 
 namespace nas {
 namespace {

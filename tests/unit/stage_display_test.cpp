@@ -1,4 +1,4 @@
-#include "report/stage_display.hpp"
+#include "cli/stage_display.hpp"
 
 #include <sstream>
 

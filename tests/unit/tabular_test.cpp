@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/experiment.hpp"
-#include "cli/ranges.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
@@ -17,6 +15,8 @@
 #include "search/problem.hpp"
 #include "search/search.hpp"
 #include "small_table.hpp"
+#include "study/experiment.hpp"
+#include "study/ranges.hpp"
 #include "table/answer.hpp"
 #include "table/replay.hpp"
 

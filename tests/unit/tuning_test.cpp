@@ -1,4 +1,4 @@
-#include "cli/tuning.hpp"
+#include "study/tuning.hpp"
 
 #include <algorithm>
 #include <cmath>

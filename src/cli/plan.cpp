@@ -1,0 +1,127 @@
+#include "cli/plan.hpp"
+
+#include <cmath>
+#include <functional>
+#include <sstream>
+#include <string_view>
+
+#include "core/format.hpp"
+#include "report/text.hpp"
+#include "search/algorithm.hpp"
+#include "study/session.hpp"
+
+namespace nas {
+
+namespace {
+
+/// What the problem's facts say of its corpus, model and training, a line each; nothing for a
+/// problem that trains nothing.
+void training_lines(const Experiment& experiment, const nlohmann::json& facts,
+                    const std::function<void(std::string_view, const std::string&)>& line) {
+  const auto count = [](double value) { return human_count(value); };
+  line("corpus", facts.value("corpus_description", facts.value("corpus", "")) + ", " +
+                     count(facts.value("train_windows", 0.0)) + " training windows, vocabulary " +
+                     std::to_string(facts.value("vocabulary", 0)));
+  line("model", std::string(to_string(experiment.semantics)) + " semantics, " +
+                    count(facts.value("vanilla_parameters", 0.0)) + " parameters, " +
+                    count(facts.value("vanilla_flops", 0.0)) +
+                    " FLOPs a forward pass (vanilla mechanism)");
+  line("training", std::to_string(experiment.training.get<std::int64_t>("steps")) + " steps of " +
+                       std::to_string(experiment.training.get<std::int64_t>("batch_size")) +
+                       " windows: " + shortest(std::round(facts.value("epochs", 0.0) * 100) / 100) +
+                       " epochs");
+}
+
+/// Every setting with its effective value, "training.steps = 5000", one a line.
+void settings_lines(const nlohmann::json& value, const std::string& path, std::ostream& out) {
+  if (value.is_object()) {
+    for (const auto& [key, item] : value.items()) {
+      settings_lines(item, path.empty() ? key : path + "." + key, out);
+    }
+  } else if (value.is_array() && !value.empty() && value.front().is_object()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      settings_lines(value[i], path + "[" + std::to_string(i) + "]", out);
+    }
+  } else {
+    out << "  " << path << " = " << (value.is_number_float() ? shortest(value) : value.dump())
+        << '\n';
+  }
+}
+
+/// What the search will ask for and train, as far as a rehearsal without races can tell.
+std::string evaluations_text(const Experiment& experiment, const Rehearsal& rehearsal) {
+  const auto racing = evaluator_options(experiment).racing;
+  const bool cut = racing && experiment.budget.get<std::int64_t>("evaluations") > 0;
+  return (!rehearsal.whole ? "at least "
+          : cut            ? "at most "
+                           : "") +
+         std::to_string(rehearsal.asked) + " asked in " + std::to_string(rehearsal.batches) +
+         " batches, " + (racing ? "at least " : "about ") + std::to_string(rehearsal.trained) +
+         " trained" +
+         (racing ? " (races: up to " + std::to_string(racing->replicates) + " times each)" : "") +
+         ", and the baseline " + experiment.baseline;
+}
+
+std::string objectives_text(const ObjectiveSet& set) {
+  std::vector<std::string> texts;
+  for (const auto& objective : set.objectives) {
+    auto text = (objective.maximise ? "maximise " : "minimise ") + objective.name + " (" +
+                objective.objective.unit + ")";
+    if (objective.range) {
+      text += " in [" + number_text(objective.range->best) + ", " +
+              number_text(objective.range->worst) + "]";
+    }
+    texts.push_back(std::move(text));
+  }
+  for (const auto& constraint : set.constraints) texts.push_back("subject to " + constraint.text());
+  return join(texts);
+}
+
+}  // namespace
+
+std::string plan_text(const Study& study, const Plan& plan, bool with_settings) {
+  const auto& experiment = study.experiment();
+  const auto algorithm = algorithms().at(experiment.algorithm).make();
+  std::ostringstream text;
+  const auto line = [&text](std::string_view name, const std::string& value) {
+    text << "  " << name << std::string(14 - name.size(), ' ') << value << '\n';
+  };
+  text << "plan of " << experiment.name << '\n';
+  line("space", std::to_string(experiment.space.num_combinations()) +
+                    " combinations of the categorical genes, " +
+                    std::to_string(experiment.space.num_varying()) + " genes that vary");
+  line("algorithm", experiment.algorithm + ", population " + std::to_string(experiment.population) +
+                        ", encoding " + std::string(to_string(algorithm.encoding)) + ", seed " +
+                        std::to_string(experiment.seed));
+  line("objectives", objectives_text(plan.objectives));
+  if (plan.feasibility) line("constraints", plan.feasibility->text());
+  if (plan.trains) {
+    line("evaluations", evaluations_text(experiment, plan.rehearsal));
+    training_lines(experiment, plan.facts, line);
+    line("device",
+         plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
+             (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") +
+             ", " + std::to_string(experiment.evaluation.get<std::int64_t>("threads")) +
+             " thread(s) each" +
+             (algorithm.batches || plan.workers == 1
+                  ? ""
+                  : "; " + experiment.algorithm +
+                        " asks for one candidate after the other, so that after the "
+                        "initial population one works"));
+    if (!plan.tuning.text.empty()) line("tuning", plan.tuning.text);
+    if (!plan.retest.text.empty()) line("re-test", plan.retest.text);
+    if (plan.training_seconds > 0.0) {
+      line("time", "about " + human_duration(plan.training_seconds) + " a training, " +
+                       human_duration(plan.seconds) + " in all" +
+                       (evaluator_options(experiment).racing ? ", races apart" : ""));
+    }
+  }
+  line("folder", study.folder().string() + (plan.continues ? " (continues)" : ""));
+  if (with_settings) {
+    text << "settings\n";
+    settings_lines(experiment.resolved, "", text);
+  }
+  return text.str();
+}
+
+}  // namespace nas

@@ -1,0 +1,211 @@
+#include "cli/progress_display.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "report/text.hpp"
+
+namespace nas {
+
+namespace {
+
+/// "3/12", or "3" where more have come than were expected, or nobody knows.
+std::string of(std::int64_t count, std::int64_t expected) {
+  return std::to_string(count) + (count <= expected ? "/" + std::to_string(expected) : "");
+}
+
+}  // namespace
+
+ProgressDisplay::ProgressDisplay(std::ostream& out, Options options)
+    : out_(out), options_(std::move(options)) {
+  if (!options_.now) options_.now = steady_seconds;
+  started_ = options_.now();
+  if (!options_.terminal) return;
+  lines_.emplace(out_, options_.width);
+  ticker_ = std::jthread([this](const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      wake_.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
+      if (!stop.stop_requested() && last_) rewrite();
+    }
+  });
+}
+
+ProgressDisplay::~ProgressDisplay() {
+  if (!ticker_.joinable()) return;
+  ticker_.request_stop();
+  ticker_.join();
+}
+
+void ProgressDisplay::update(const Progress& progress) {
+  const std::lock_guard lock(mutex_);
+  last_ = progress;
+  trainings_.update(progress, options_.now());
+  if (progress.kind == Progress::Kind::evaluation_finished ||
+      progress.kind == Progress::Kind::evaluation_screened_out) {
+    finished(*progress.evaluation);
+  }
+  if (progress.kind == Progress::Kind::batch_finished) {
+    answered_ = progress.asked;
+    settled_ = progress.trained + progress.rejected + progress.reused;
+    if (!options_.terminal) {
+      out_ << "generation " << progress.batch << " done: " << counts() << '\n' << std::flush;
+    }
+  }
+  if (options_.terminal) rewrite();
+}
+
+void ProgressDisplay::finished(const Evaluation& evaluation) {
+  add(evaluation);
+  if (options_.terminal) return;
+  const auto seconds = trainings_.seconds();
+  auto what = std::string(to_string(evaluation.status));
+  if (!is_usable(evaluation)) {
+    what += ", " + evaluation.reason;
+  } else if (const double value = options_.value(evaluation); !std::isnan(value)) {
+    what = options_.objective + " " + number_text(value);
+  }
+  const auto name =
+      options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
+  if (seconds) {
+    out_ << "trained " << name << ": " << what << " (" << human_duration(*seconds) << ")\n";
+  } else {
+    out_ << to_string(evaluation.status) << " " << name << ": " << evaluation.reason << '\n';
+  }
+  out_ << std::flush;
+}
+
+void ProgressDisplay::count(const Evaluation& evaluation) {
+  const std::lock_guard lock(mutex_);
+  trainings_.count_earlier();
+  add(evaluation);
+}
+
+void ProgressDisplay::add(const Evaluation& evaluation) {
+  ++evaluated_;
+  if (!is_usable(evaluation)) {
+    ++(evaluation.status == Status::rejected ? rejected_ : failures_);
+    return;
+  }
+  if (evaluation.status != Status::ok) return;
+  if (options_.feasible && !options_.feasible(evaluation)) return;
+  const double value = options_.value(evaluation);
+  if (std::isnan(value)) return;
+  if (best_ && (options_.maximise ? value <= *best_ : value >= *best_)) return;
+  best_ = value;
+  best_label_ = options_.label(evaluation.candidate);
+}
+
+void ProgressDisplay::indicator(const Indicator& indicator) {
+  const std::lock_guard lock(mutex_);
+  indicator_ = indicator;
+  if (!options_.several) return;
+  if (options_.terminal) {
+    if (last_) rewrite();
+    return;
+  }
+  // A line of its own: that of the generation was written before its hypervolume was known.
+  out_ << "after " << indicator.asked << " asked: " << quality() << '\n' << std::flush;
+}
+
+std::string ProgressDisplay::quality() const {
+  if (!options_.several) return best_ ? "best " + number_text(*best_) : std::string();
+  if (!indicator_) return {};
+  return "HV " + fixed_text(indicator_->value, 3) + ", front " + std::to_string(indicator_->front);
+}
+
+std::string ProgressDisplay::asked() const {
+  return of(last_->asked, options_.expected_asks) + " asked";
+}
+
+std::string ProgressDisplay::elapsed() const {
+  return human_duration(options_.now() - started_) + " elapsed";
+}
+
+/// Of asks still to come, as many are trained as of those so far.
+std::optional<std::string> ProgressDisplay::left() const {
+  if (options_.expected_asks == 0) return std::nullopt;
+  const auto replicates = static_cast<double>(options_.replicates);
+  const auto asked = static_cast<double>(std::max<std::int64_t>(last_->asked, 1));
+  const double trained_share = std::clamp(
+      static_cast<double>(evaluated_ - rejected_ + trainings_.size()) / asked, 0.05, replicates);
+  const auto pending =
+      static_cast<double>(std::max<std::int64_t>(0, options_.expected_asks - last_->asked));
+  const double in_batch = static_cast<double>(last_->asked - answered_) * replicates;
+  const auto settled =
+      static_cast<double>(last_->trained + last_->rejected + last_->reused - settled_);
+  const double waiting = std::max(0.0, in_batch - settled - static_cast<double>(trainings_.size()));
+  const auto left =
+      trainings_.left(pending * trained_share + waiting, options_.workers, options_.now());
+  if (!left) return std::nullopt;
+  return left_text(*left);
+}
+
+std::string ProgressDisplay::counts() const {
+  std::vector<std::string> parts{asked(), std::to_string(last_->trained) + " trained",
+                                 std::to_string(last_->reused) + " known"};
+  if (rejected_ > 0) parts.push_back(std::to_string(rejected_) + " rejected");
+  parts.push_back(std::to_string(failures_) + " failed");
+  if (best_ && !options_.several) parts.push_back(quality() + " " + best_label_);
+  parts.push_back(elapsed());
+  if (const auto words = left()) parts.push_back(*words);
+  return join(parts);
+}
+
+std::string ProgressDisplay::first_line(std::size_t columns) const {
+  /// What of the line goes first where it is too narrow: the largest number.
+  struct Part {
+    std::string text;
+    int rank;
+  };
+  std::vector<Part> parts{{elapsed(), 0},
+                          {left().value_or("time left unknown"), 0},
+                          {"gen " + of(last_->batch + 1, options_.expected_batches), 3},
+                          {asked(), 0},
+                          {std::to_string(last_->trained) + " trained", 2},
+                          {std::to_string(last_->reused) + " known", 4}};
+  if (rejected_ > 0) parts.push_back({std::to_string(rejected_) + " rejected", 1});
+  if (failures_ > 0) parts.push_back({std::to_string(failures_) + " failed", 1});
+  for (int rank = 5; rank > 0; --rank) {
+    std::erase_if(parts, [rank](const Part& part) { return part.rank >= rank; });
+    std::vector<std::string> texts;
+    for (const auto& part : parts) texts.push_back(part.text);
+    if (auto line = join(texts); width_of(line) <= columns) return line;
+  }
+  return human_duration(options_.now() - started_) + ", " + join({parts[1].text, parts[2].text});
+}
+
+std::string ProgressDisplay::second_line(std::size_t columns) const {
+  constexpr std::size_t kWorthShowing = 12;  // of a label
+  auto line = quality();
+  std::string training;
+  if (last_->kind == Progress::Kind::candidate_screening) {
+    training = "looking at candidate " + of(last_->screening, last_->batch_size);
+  }
+  for (const auto& text : trainings_.texts()) {
+    const auto longer = training.empty() ? text : training + "; " + text;
+    if (!training.empty() && width_of(line) + width_of(longer) + 3 > columns) {
+      training += "; ...";
+      break;
+    }
+    training = longer;
+  }
+  const auto taken = width_of(line) + 1 + (training.empty() ? 0 : width_of(training) + 3);
+  if (!options_.several && best_ && taken + kWorthShowing <= columns) {
+    line += " " + shortened(best_label_, columns - taken);
+  }
+  if (line.empty() || training.empty()) return line + training;
+  const auto both = line + " | " + training;
+  return width_of(both) <= columns ? both : training;
+}
+
+void ProgressDisplay::rewrite() {
+  const auto columns = lines_->columns();
+  lines_->show({first_line(columns), second_line(columns)});
+}
+
+}  // namespace nas

@@ -1,0 +1,176 @@
+#include "cli/running_trainings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "core/format.hpp"
+#include "report/text.hpp"
+
+namespace nas {
+
+namespace {
+
+constexpr std::size_t kRecent = 20;
+
+/// A unit of time, and from how many seconds on it is used.
+struct Unit {
+  const char* name;
+  double seconds;
+  double from;
+};
+constexpr std::array<Unit, 4> kUnits{
+    {{"d", 86400, 2 * 86400}, {"h", 3600, 1.5 * 3600}, {"min", 60, 90}, {"s", 1, 0}}};
+
+/// To a half where it is small: "0.5", "3", "45".
+std::string rough(double value) {
+  return shortest(value < 9.5 ? std::round(2 * value) / 2 : std::round(value));
+}
+
+/// The value below which a share of sorted values lies.
+double quantile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
+}
+
+/// "3", or "3-14".
+std::string numbers(std::int64_t first, std::int64_t last) {
+  return std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
+}
+
+}  // namespace
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string left_text(const TimeRange& left) {
+  const auto& unit = *std::find_if(kUnits.begin(), kUnits.end(),
+                                   [&](const Unit& one) { return left.high >= one.from; });
+  const auto low = rough(left.low / unit.seconds);
+  const auto high = rough(left.high / unit.seconds);
+  return (low == high ? high : low + " to " + high) + " " + unit.name + " left";
+}
+
+void RunningTrainings::update(const Progress& progress, double now) {
+  switch (progress.kind) {
+    case Progress::Kind::evaluation_started:
+      running_[progress.evaluation->id] = {.number = ++started_, .began = now};
+      break;
+    case Progress::Kind::evaluation_advanced:
+      advance(progress, now);
+      break;
+    case Progress::Kind::evaluation_screened_out:
+    case Progress::Kind::evaluation_finished:
+      finish(*progress.evaluation, now);
+      break;
+    default:
+      break;
+  }
+}
+
+void RunningTrainings::finish(const Evaluation& evaluation, double now) {
+  const auto found = running_.find(evaluation.id);
+  seconds_.reset();
+  if (found == running_.end()) return;
+  const auto mates = evaluation.measured.find("array");
+  const double size = mates != evaluation.measured.end() ? mates->get<double>() : 1.0;
+  seconds_ = (now - found->second.began) / size;
+  durations_.push_back(*seconds_);
+  if (durations_.size() > kRecent) durations_.pop_front();
+  std::erase_if(arrays_, [&](const Array& array) { return array.has(found->second.number); });
+  running_.erase(found);
+}
+
+void RunningTrainings::advance(const Progress& progress, double now) {
+  const auto first = running_.find(progress.evaluation->id);
+  const auto last = running_.find(progress.last->id);
+  if (first == running_.end() || last == running_.end()) return;
+  Array array{.first = first->second.number,
+              .last = last->second.number,
+              .first_step = progress.advance.step,
+              .since = now,
+              .step = progress.advance.step,
+              .steps = progress.advance.steps,
+              .loss = progress.advance.loss};
+  const auto known = std::find_if(arrays_.begin(), arrays_.end(), [&array](const Array& one) {
+    return one.first == array.first && one.last == array.last;
+  });
+  if (known != arrays_.end()) {
+    array.first_step = known->first_step;
+    array.since = known->since;
+    *known = array;
+    return;
+  }
+  // Parts of an array that did not fit in memory replace it.
+  std::erase_if(arrays_, [&array](const Array& one) {
+    return one.has(array.first) || one.has(array.last) || array.has(one.first);
+  });
+  arrays_.push_back(array);
+  std::sort(arrays_.begin(), arrays_.end(),
+            [](const Array& a, const Array& b) { return a.first < b.first; });
+}
+
+const RunningTrainings::Array* RunningTrainings::array_of(std::int64_t number) const {
+  const auto found = std::find_if(arrays_.begin(), arrays_.end(),
+                                  [number](const Array& array) { return array.has(number); });
+  return found == arrays_.end() ? nullptr : &*found;
+}
+
+std::vector<double> RunningTrainings::recent(double now) const {
+  std::vector<double> seconds(durations_.begin(), durations_.end());
+  for (const auto& array : arrays_) {
+    const auto taken = static_cast<double>(array.step - array.first_step);
+    if (taken <= 0) continue;
+    const auto size = array.last - array.first + 1;
+    const double each =
+        (now - array.since) * static_cast<double>(array.steps) / taken / static_cast<double>(size);
+    seconds.insert(seconds.end(), static_cast<std::size_t>(size), each);
+  }
+  if (seconds.size() > kRecent) seconds.erase(seconds.begin(), seconds.end() - kRecent);
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+std::optional<TimeRange> RunningTrainings::left(double further, int workers, double now) const {
+  const auto seconds = recent(now);
+  if (seconds.empty()) return std::nullopt;
+  double count = further;
+  for (const auto& [id, running] : running_) {
+    const auto* array = array_of(running.number);
+    count += array == nullptr
+                 ? 1.0
+                 : 1.0 - static_cast<double>(array->step) / static_cast<double>(array->steps);
+  }
+  return TimeRange{.low = count * quantile(seconds, 0.25) / workers,
+                   .high = count * quantile(seconds, 0.75) / workers};
+}
+
+std::vector<std::string> RunningTrainings::texts() const {
+  std::vector<std::string> texts;
+  for (const auto& array : arrays_) {
+    auto text = numbers(array.first, array.last) + ": step " + grouped(array.step) + "/" +
+                grouped(array.steps);
+    if (std::isfinite(array.loss)) text += ", loss " + number_text(array.loss);
+    texts.push_back(std::move(text));
+  }
+  // Those of which no step is known yet.
+  std::vector<std::int64_t> others;
+  for (const auto& [id, running] : running_) {
+    if (array_of(running.number) == nullptr) others.push_back(running.number);
+  }
+  std::sort(others.begin(), others.end());
+  for (std::size_t begin = 0; begin < others.size();) {
+    auto end = begin + 1;
+    while (end < others.size() && others[end] == others[end - 1] + 1) ++end;
+    texts.push_back(numbers(others[begin], others[end - 1]) + ": training");
+    begin = end;
+  }
+  return texts;
+}
+
+}  // namespace nas

@@ -1,0 +1,50 @@
+#include "cli/stage_display.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "report/text.hpp"
+
+namespace nas {
+
+StageDisplay::StageDisplay(std::ostream& out, Options options)
+    : out_(out), options_(std::move(options)) {
+  if (!options_.now) options_.now = steady_seconds;
+  started_ = options_.now();
+  if (options_.terminal) lines_.emplace(out_, options_.width);
+}
+
+void StageDisplay::update(const Progress& progress) {
+  if (progress.evaluation == nullptr) return;
+  trainings_.update(progress, options_.now());
+  const bool ended = progress.kind == Progress::Kind::evaluation_finished ||
+                     progress.kind == Progress::Kind::evaluation_screened_out;
+  if (!lines_) {
+    if (ended)
+      out_ << times(progress) << ": " << finished(*progress.evaluation) << '\n' << std::flush;
+    return;
+  }
+  const auto trains = join(trainings_.texts(), "; ");
+  lines_->show({times(progress), trains.empty() ? finished(*progress.evaluation) : trains});
+}
+
+std::string StageDisplay::times(const Progress& progress) const {
+  const auto done = progress.trained + progress.rejected + progress.reused;
+  auto text = options_.stage + " " + std::to_string(done) + "/" + std::to_string(options_.total) +
+              ", " + human_duration(options_.now() - started_) + " elapsed";
+  const auto waiting = std::max<std::int64_t>(0, options_.total - done - trainings_.size());
+  const auto left = trainings_.left(static_cast<double>(waiting), options_.workers, options_.now());
+  return left && done < options_.total ? text + ", " + left_text(*left) : text;
+}
+
+std::string StageDisplay::finished(const Evaluation& evaluation) const {
+  const auto text =
+      options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
+  return is_usable(evaluation)
+             ? text
+             : text + ", " + std::string(to_string(evaluation.status)) + ": " + evaluation.reason;
+}
+
+}  // namespace nas

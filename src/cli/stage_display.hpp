@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "cli/running_trainings.hpp"
+#include "cli/status_lines.hpp"
+#include "evaluation/recording_evaluator.hpp"
+
+namespace nas {
+
+/// Shows a known number of trainings while they run: on a terminal two lines that are rewritten,
+/// else a line for each finished one.
+class StageDisplay {
+ public:
+  struct Options {
+    bool terminal = false;
+    std::function<int()> width = terminal_width;  ///< columns of the terminal
+    std::string stage;                            ///< what the trainings are for: "re-test"
+    std::int64_t total = 0;                       ///< trainings, known ones included
+    int workers = 1;
+    std::function<std::string(const std::string&)> label;  ///< of a candidate
+    std::function<double()> now{};                         ///< seconds; default: the steady clock
+  };
+  StageDisplay(std::ostream& out, Options options);
+
+  /// "re-test 3/20, 41 s elapsed, 3 to 4 min left", and beneath it what trains; or all of it in one
+  /// line that ends in ": LABEL replicate 1000002".
+  void update(const Progress& progress);
+
+ private:
+  [[nodiscard]] std::string times(const Progress& progress) const;
+  [[nodiscard]] std::string finished(const Evaluation& evaluation) const;
+
+  std::ostream& out_;
+  Options options_;
+  double started_;
+  RunningTrainings trainings_;
+  std::optional<StatusLines> lines_;
+};
+
+}  // namespace nas

@@ -1,0 +1,81 @@
+#include "cli/study_display.hpp"
+
+#include <array>
+#include <iostream>
+#include <utility>
+
+#include <unistd.h>
+
+namespace nas {
+
+StudyDisplay::StudyDisplay(std::ostream& out, bool terminal, bool quiet)
+    : out_(out), terminal_(terminal), quiet_(quiet) {}
+
+void StudyDisplay::warned(const std::string& text) {
+  // A line that is rewritten may stand where the cursor is.
+  const char* begin = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
+  std::cerr << begin + ("warning: " + text + "\n") << std::flush;
+}
+
+void StudyDisplay::search_begins(const Search& search) {
+  if (quiet_) return;
+  const auto& objectives = search.objectives;
+  const auto& first = objectives.objectives.front();
+  const auto& problem = search.problem;
+  const auto& rehearsal = search.rehearsal;
+  search_ = std::make_unique<ProgressDisplay>(
+      out_, ProgressDisplay::Options{
+                .terminal = terminal_,
+                .expected_asks = rehearsal.whole ? rehearsal.asked : 0,
+                .expected_batches = rehearsal.batches,
+                .workers = problem.num_workers(),
+                .replicates = search.experiment.evaluation.get<std::int64_t>("replicates"),
+                .objective = first.name,
+                .maximise = first.maximise,
+                .several = objectives.objectives.size() > 1,
+                .value =
+                    [&first](const Evaluation& evaluation) {
+                      return first.value(Objective::Evaluations{std::array{&evaluation}});
+                    },
+                .feasible =
+                    [&objectives](const Evaluation& evaluation) {
+                      return objectives.violation_by_training(std::array{&evaluation}).empty();
+                    },
+                .label = [&problem](const std::string& name) { return problem.label(name); },
+                .now = {}});
+}
+
+void StudyDisplay::retried(std::int64_t evaluations) {
+  if (!quiet_) out_ << evaluations << " failed evaluations are tried again\n";
+}
+
+void StudyDisplay::recalled(const Evaluation& evaluation) {
+  if (search_) search_->count(evaluation);
+}
+
+void StudyDisplay::progressed(const Progress& progress) {
+  if (search_) search_->update(progress);
+}
+
+void StudyDisplay::indicated(const Indicator& indicator) {
+  if (search_) search_->indicator(indicator);
+}
+
+void StudyDisplay::stage_begins(const Stage& stage) {
+  if (quiet_) return;
+  const auto& problem = stage.problem;
+  stage_ = std::make_unique<StageDisplay>(
+      out_, StageDisplay::Options{
+                .terminal = terminal_,
+                .stage = stage.name,
+                .total = stage.total,
+                .workers = problem.num_workers(),
+                .label = [&problem](const std::string& name) { return problem.label(name); },
+                .now = {}});
+}
+
+void StudyDisplay::stage_progressed(const Progress& progress) {
+  if (stage_) stage_->update(progress);
+}
+
+}  // namespace nas

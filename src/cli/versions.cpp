@@ -1,0 +1,26 @@
+#include "cli/versions.hpp"
+
+#include <sstream>
+
+#include <boost/version.hpp>
+#include <pagmo/config.hpp>
+
+#include "core/version.hpp"
+#include "nn/environment.hpp"
+
+namespace nas {
+
+std::string version_text() {
+  const auto environment = nn::environment();
+  std::ostringstream text;
+  text << "attnas " << kVersion << " (" << kRevision << ")\n"
+       << "compiler " << __VERSION__ << '\n'
+       << "LibTorch " << environment.torch_version << '\n'
+       << "BLAS " << environment.blas_library << '\n'
+       << "kernels for " << environment.instruction_set << '\n'
+       << "pagmo " << PAGMO_VERSION << '\n'
+       << "Boost " << BOOST_LIB_VERSION << '\n';
+  return text.str();
+}
+
+}  // namespace nas

@@ -1,0 +1,235 @@
+#include "study/comparison.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "config/document.hpp"
+#include "core/error.hpp"
+#include "core/format.hpp"
+
+namespace nas {
+
+namespace {
+
+using Integer = std::int64_t;
+using Kind = DocumentNode::Kind;
+using Texts = std::vector<std::string>;
+
+/// Asks that a search may make for each evaluation that it may cause.
+constexpr Integer kAsksPerEvaluation = 50;
+
+/// What a contender may have of the section `evaluation`: the rest holds for all.
+const Texts& own_evaluation() {
+  static const Texts kOwn{"repeated", "replicates"};
+  return kOwn;
+}
+
+DocumentNode without(DocumentNode map, const Texts& keys) {
+  std::erase_if(map.entries, [&keys](const DocumentNode::Entry& entry) {
+    return std::find(keys.begin(), keys.end(), entry.key) != keys.end();
+  });
+  return map;
+}
+
+void put(DocumentNode& map, const std::string& key, const DocumentNode& value) {
+  map = without(std::move(map), {key});
+  map.entries.push_back({.key = key, .origin = value.origin, .value = value});
+}
+
+Texts names(const std::vector<Setting>& settings) {
+  Texts names;
+  for (const auto& setting : settings) names.push_back(setting.name);
+  return names;
+}
+
+/// Of a comparison beside an experiment's settings.
+Setting seeds_setting() {
+  return {.name = "seeds",
+          .default_value = Integer{1000},
+          .help = "searches of each algorithm; their seeds begin with `seed`",
+          .min = 1,
+          .max = 1e6};
+}
+
+/// Of an item of `algorithms` beside its algorithm's.
+std::vector<Setting> contender_settings() {
+  return {
+      {.name = "label",
+       .default_value = std::string(),
+       .help = "name in the comparison; empty: the algorithm's"},
+      {.name = "seeds",
+       .default_value = Integer{0},
+       .help = "most searches of this algorithm; 0 = as many as of the others",
+       .min = 0,
+       .max = 1e6},
+      {.name = "belief",
+       .default_value = std::string("record"),
+       .help = "what its searches believe of a candidate: what their records say, as a run does, "
+               "or its best answer alone, as the published search reports",
+       .choices = {"record", "best_answer"}}};
+}
+
+/// Reads a configuration; mistakes collect in `diagnostics_`.
+class Reader {
+ public:
+  Reader(const DocumentNode& document, std::filesystem::path file)
+      : document_(document),
+        file_(std::move(file)),
+        common_(without(document, {"seeds", "algorithms", "algorithm"})) {}
+
+  Comparison read() {
+    const auto setting = seeds_setting();
+    Value seeds = setting.default_value;
+    if (const auto* node = document_.find(setting.name)) {
+      (void)read_value(setting.name, *node, setting, diagnostics_, seeds);
+    }
+    if (const auto* node = document_.find("algorithm")) {
+      diagnostics_.add(node->origin, "algorithm: must be an item of algorithms");
+    }
+    const auto* list = document_.find("algorithms");
+    if (list == nullptr || list->kind == Kind::null || list->as_list().empty()) {
+      diagnostics_.add(list != nullptr ? list->origin : document_.origin,
+                       "algorithms: is missing, must be a list of algorithms");
+    } else {
+      for (const auto& item : list->as_list()) read_contender(item, std::get<Integer>(seeds));
+    }
+    diagnostics_.throw_if_any();
+    return std::move(comparison_);
+  }
+
+ private:
+  /// @param most  searches of any contender.
+  void read_contender(const DocumentNode& item, Integer most) {
+    if (item.kind != Kind::map && item.kind != Kind::scalar) {
+      diagnostics_.add(item.origin, "algorithms = " + item.summary() +
+                                        ", must be names of algorithms, or maps of settings");
+      return;
+    }
+    DocumentNode algorithm = item;
+    if (item.kind == Kind::scalar) {
+      algorithm = {.kind = Kind::map, .entries = {}, .origin = item.origin};
+      put(algorithm, "name", item);
+    }
+    const auto own = names(contender_settings());
+    auto rest = own;
+    rest.emplace_back("evaluation");
+    auto settings = algorithm;
+    std::erase_if(settings.entries, [&own](const auto& entry) {
+      return std::find(own.begin(), own.end(), entry.key) == own.end();
+    });
+    const auto parameters =
+        read_section("algorithms", &settings, contender_settings(), diagnostics_);
+
+    auto document = common_;
+    put(document, "algorithm", without(algorithm, rest));
+    if (const auto* evaluation = algorithm.find("evaluation")) {
+      check_keys("algorithms.evaluation", *evaluation, own_evaluation(), diagnostics_);
+      DocumentNode merged{.kind = Kind::map, .entries = {}, .origin = evaluation->origin};
+      if (const auto* shared = document.find("evaluation")) merged = *shared;
+      for (const auto& entry : evaluation->entries) put(merged, entry.key, entry.value);
+      put(document, "evaluation", merged);
+    }
+    Contender contender;
+    contender.experiment = read_experiment(document, file_, diagnostics_);
+    contender.name = parameters.get<std::string>("label");
+    if (contender.name.empty()) contender.name = contender.experiment.algorithm;
+    const auto seeds = parameters.get<Integer>("seeds");
+    contender.seeds = seeds == 0 ? most : std::min(most, seeds);
+    contender.believes_best_answer = parameters.get<std::string>("belief") == "best_answer";
+    check(contender, algorithm);
+    comparison_.contenders.push_back(std::move(contender));
+  }
+
+  void check(Contender& contender, const DocumentNode& algorithm) {
+    auto& experiment = contender.experiment;
+    for (const auto& other : comparison_.contenders) {
+      if (other.name == contender.name) {
+        diagnostics_.add(algorithm.origin, "algorithms.label = " + contender.name +
+                                               ", must be another one: it is given before");
+      }
+    }
+    if (experiment.problem != "tabular") {
+      diagnostics_.add(origin_of("problem"), "problem.type = " + experiment.problem +
+                                                 ", must be tabular: a comparison trains nothing");
+    }
+    if (contender.believes_best_answer && experiment.objectives.objectives.size() > 1) {
+      diagnostics_.add(algorithm.origin,
+                       "algorithms.belief = best_answer, must be record with several objectives: "
+                       "none of their answers is the best");
+    }
+    const auto evaluations = experiment.budget.get<Integer>("evaluations");
+    const auto racing = experiment.evaluation.get<Integer>("racing_replicates");
+    if (racing > 0) {
+      diagnostics_.add(origin_of("evaluation"),
+                       "evaluation.racing_replicates = " + std::to_string(racing) +
+                           ", must be 0 in a comparison: a table answers without races");
+    }
+    if (evaluations == 0) {
+      diagnostics_.add(origin_of("budget"),
+                       "budget.evaluations = 0, must be at least 1: trainings of a search");
+    }
+    for (const auto* clock : {"seconds", "gpu_seconds"}) {
+      if (experiment.budget.get<double>(clock) == 0.0) continue;
+      diagnostics_.add(origin_of("budget"),
+                       std::string("budget.") + clock + " = " +
+                           shortest(experiment.budget.get<double>(clock)) +
+                           ", must be 0: a comparison limits evaluations, asks and train_seconds");
+    }
+    if (experiment.budget.get<Integer>("asks") == 0) {
+      experiment.budget.set("asks", kAsksPerEvaluation * evaluations);
+    }
+  }
+
+  [[nodiscard]] Origin origin_of(const std::string& section) const {
+    const auto* node = document_.find(section);
+    return node != nullptr ? node->origin : document_.origin;
+  }
+
+  const DocumentNode& document_;
+  std::filesystem::path file_;
+  DocumentNode common_;  ///< the part of the document that holds for all
+  Diagnostics diagnostics_;
+  Comparison comparison_;
+};
+
+}  // namespace
+
+ComparedAlgorithm Contender::record() const {
+  nlohmann::json settings = experiment.algorithm_settings;
+  for (const auto& own : own_evaluation()) {
+    settings["evaluation"][own] = experiment.resolved.at("evaluation").at(own);
+  }
+  if (believes_best_answer) settings["belief"] = "best_answer";
+  return {.name = name, .key = experiment.algorithm, .settings = std::move(settings)};
+}
+
+nlohmann::json Comparison::resolved() const {
+  auto resolved = common().resolved;
+  resolved.erase("algorithm");
+  for (const auto& name : own_evaluation()) resolved.at("evaluation").erase(name);
+  resolved["budget"] = common().budget;
+  return resolved;
+}
+
+Comparison load_comparison(const std::filesystem::path& file,
+                           const std::vector<std::string>& overrides) {
+  const auto document = load_document(file, overrides, plugin_sections());
+  return Reader(document, file).read();
+}
+
+void keep_contenders(Comparison& comparison, const std::vector<std::string>& wanted) {
+  Texts known;
+  for (const auto& contender : comparison.contenders) known.push_back(contender.name);
+  for (const auto& name : wanted) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const auto guess = nearest(name, known);
+    throw InputError("command line: --algorithms = " + name + ", must be among " + join(known) +
+                     (guess.empty() ? "" : "; did you mean " + guess + "?"));
+  }
+  std::erase_if(comparison.contenders, [&wanted](const Contender& contender) {
+    return std::find(wanted.begin(), wanted.end(), contender.name) == wanted.end();
+  });
+}
+
+}  // namespace nas

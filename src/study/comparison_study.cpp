@@ -1,0 +1,415 @@
+#include "study/comparison_study.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "comparison/outcome.hpp"
+#include "comparison/table_evaluator.hpp"
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "core/thread_clock.hpp"
+#include "core/version.hpp"
+#include "nn/environment.hpp"
+#include "search/problem.hpp"
+#include "study/continuing.hpp"
+#include "study/feasibility.hpp"
+#include "study/ranges.hpp"
+#include "study/session.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using Integer = std::int64_t;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What all searches of a comparison look into.
+struct Setup {
+  ObjectiveSet objectives;
+  std::shared_ptr<Problem> problem;  ///< points to the objectives
+  nlohmann::json facts;
+  std::unique_ptr<StudyTable> study;
+  std::vector<ComparedCandidate> candidates{};
+  std::map<std::string, std::string> truth_splits{};  ///< see GroundTruth
+  std::optional<Integer> baseline{};                  ///< its number among them
+};
+
+/// Sets the objectives' ranges; those that nothing else says come from the baseline, all its
+/// replicates. @throws InputError if the constraints exclude all candidates.
+void set_ranges(Setup& setup, const Experiment& common, const Table& table) {
+  if (const auto found = feasibility(setup.objectives, common.space, *setup.problem)) {
+    found->require_any();
+  }
+  set_expected_ranges(setup.objectives, common.space, *setup.problem, setup.facts);
+  const auto& objectives = setup.objectives.objectives;
+  if (std::all_of(objectives.begin(), objectives.end(),
+                  [](const auto& objective) { return objective.range.has_value(); })) {
+    return;
+  }
+  std::vector<Evaluation> baseline;
+  for (Integer n = 0; n < table.num_replicates(); ++n) {
+    baseline.push_back(answer_of(*setup.problem, setup.problem->parse(common.baseline), n));
+  }
+  std::vector<const Evaluation*> pointers;
+  for (const auto& evaluation : baseline) pointers.push_back(&evaluation);
+  set_ranges_from_baseline(setup.objectives, pointers);
+}
+
+std::unique_ptr<Setup> set_up(const Experiment& common) {
+  auto setup = std::make_unique<Setup>();
+  setup->objectives = common.objectives;
+  setup->problem = make_problem(common, setup->objectives, {});
+  setup->facts = setup->problem->facts();
+  const Table table(common.problem_settings.get<std::string>("table"));
+  set_ranges(*setup, common, table);
+  setup->study = std::make_unique<StudyTable>(
+      table,
+      StudyTable::Study{.space = common.space,
+                        .objectives = setup->objectives,
+                        .mode = parse_replay_mode(common.problem_settings.get<std::string>("mode")),
+                        .seed = common.seed,
+                        .problem = setup->problem});
+  if (!common.baseline.empty()) {
+    setup->baseline = table.find(setup->problem->parse(common.baseline));
+  }
+  const auto truth = setup->problem->truth();
+  setup->truth_splits = truth.splits;
+  for (Integer i = 0; i < table.num_mechanisms(); ++i) {
+    const auto& name = table.mechanism(i);
+    setup->candidates.push_back({.name = name,
+                                 .label = setup->problem->label(name),
+                                 .truth = truth.values.at(name),
+                                 .believed = setup->study->believed(i)});
+  }
+  return setup;
+}
+
+/// All that ends a search.
+nlohmann::json budget_json(const Experiment& common) {
+  nlohmann::json budget = common.budget;
+  budget["trainings"] = budget.at("evaluations");
+  for (const auto* other : {"evaluations", "seconds", "gpu_seconds"}) budget.erase(other);
+  return budget;
+}
+
+/// What must be equal where a comparison goes on. The table is told by its content, the budget
+/// apart, and further seeds are welcome.
+nlohmann::json settled(nlohmann::json config) {
+  for (const auto* key : {"seed", "seeds", "algorithms"}) config.erase(key);
+  config.at("problem").erase("table");
+  return config;
+}
+
+/// Refuses to continue a comparison that searches of this one cannot be laid beside.
+void check_recorded(const ComparisonStore& store, const Comparison& comparison, const Setup& setup,
+                    const fs::path& folder) {
+  const auto refuse = [&folder](const std::string& what) {
+    throw InputError(folder.string() + " holds a comparison " + what +
+                     "\nundo the change, or give another folder with --output");
+  };
+  const auto config = store.meta("config");
+  if (!config) return;  // it was interrupted before it began
+  if (store.meta("answering").value_or(1) != kAnswering) {
+    refuse("whose candidates were judged by older rules (docs/candidates.md)");
+  }
+  const auto& table = setup.facts.at("table");
+  if (const auto recorded = *store.meta("table"); recorded.at("sha256") != table.at("sha256")) {
+    refuse("on another table: " + recorded.at("name").get<std::string>() + " (" +
+           recorded.at("sha256").get<std::string>().substr(0, 12) + "), now " +
+           table.at("name").get<std::string>() + " (" +
+           table.at("sha256").get<std::string>().substr(0, 12) + ")");
+  }
+  const auto budget = budget_json(comparison.common());
+  if (const auto differences = differing_keys(*store.meta("budget"), budget);
+      !differences.empty()) {
+    refuse("of another budget:\n  " + join(differences, "\n  "));
+  }
+  auto differences = differing_keys(settled(*config), settled(comparison.resolved()));
+  if (*store.meta("objectives") != setup.objectives.record()) {
+    differences.push_back("objectives: " + store.meta("objectives")->dump() + " -> " +
+                          setup.objectives.record().dump());
+  }
+  for (const auto& recorded : store.algorithms()) {
+    for (const auto& contender : comparison.contenders) {
+      const auto given = contender.record();
+      if (given.name != recorded.name || given == recorded) continue;
+      const auto both = [](const ComparedAlgorithm& algorithm) {
+        auto settings = algorithm.settings;
+        settings["name"] = algorithm.key;
+        return nlohmann::json{{algorithm.name, settings}};
+      };
+      for (const auto& difference : differing_keys(both(recorded), both(given))) {
+        differences.push_back("algorithms." + difference);
+      }
+    }
+  }
+  if (!differences.empty()) {
+    refuse("of another configuration:\n  " + join(differences, "\n  "));
+  }
+}
+
+/// The algorithms that a store's configuration names and this comparison has not.
+nlohmann::json other_algorithms(const ComparisonStore& store, const Comparison& comparison) {
+  auto others = nlohmann::json::array();
+  const auto config = store.meta("config").value_or(nlohmann::json::object());
+  for (const auto& recorded : config.value("algorithms", nlohmann::json::array())) {
+    const bool given = std::any_of(
+        comparison.contenders.begin(), comparison.contenders.end(),
+        [&recorded](const Contender& contender) { return recorded.at("label") == contender.name; });
+    if (!given) others.push_back(recorded);
+  }
+  return others;
+}
+
+void record_comparison(ComparisonStore& store, const Comparison& comparison, const Setup& setup) {
+  auto config = comparison.resolved();
+  config["algorithms"] = other_algorithms(store, comparison);
+  for (const auto& contender : comparison.contenders) {
+    const auto record = contender.record();
+    config["algorithms"].push_back({{"name", record.key},
+                                    {"label", record.name},
+                                    {"seeds", contender.seeds},
+                                    {"settings", record.settings}});
+  }
+  auto table = setup.facts.at("table");
+  table["file"] = comparison.common().problem_settings.get<std::string>("table");
+  const auto environment = nn::environment();
+  store.set_candidates(setup.candidates);
+  store.set_meta("answering", kAnswering);
+  store.set_meta("table", table);
+  store.set_meta("truth_splits", setup.truth_splits);
+  store.set_meta("budget", budget_json(comparison.common()));
+  store.set_meta("objectives", setup.objectives.record());
+  store.set_meta("reference_point", kReferencePoint);
+  store.set_meta("environment", {{"attnas", kVersion},
+                                 {"revision", kRevision},
+                                 {"compiler", __VERSION__},
+                                 {"processor", environment.processor}});
+  store.set_meta("config", config);
+}
+
+/// A search to be run.
+struct Job {
+  const Contender* contender;
+  Integer algorithm;  ///< its number in the store
+  Integer seed;
+};
+
+std::vector<Job> missing_searches(const Comparison& comparison, ComparisonStore& store) {
+  std::vector<Job> jobs;
+  for (const auto& contender : comparison.contenders) {
+    const auto algorithm = store.number_of(contender.record());
+    const auto known = store.seeds(algorithm);
+    for (Integer i = 0; i < contender.seeds; ++i) {
+      const auto seed = static_cast<Integer>(contender.experiment.seed) + i;
+      if (!known.contains(seed)) jobs.push_back({&contender, algorithm, seed});
+    }
+  }
+  return jobs;
+}
+
+struct Finished {
+  ComparedSearch search;
+  Integer recycled = 0;  ///< evaluations beyond the replicates of the table
+};
+
+Finished run_search_of(const Job& job, const Setup& setup) {
+  auto experiment = job.contender->experiment;
+  experiment.seed = static_cast<std::uint64_t>(job.seed);
+  const auto options = evaluator_options(experiment);
+  const double before = thread_cpu_seconds();
+  const auto evaluator =
+      std::make_shared<TableEvaluator>(*setup.study, experiment.seed,
+                                       TableEvaluator::Options{.repeated = options.repeated,
+                                                               .replicates = options.replicates,
+                                                               .budget = options.budget,
+                                                               .baseline = setup.baseline});
+  auto result = search(experiment, setup.objectives, evaluator, {});
+  return {.search = {.algorithm = job.algorithm,
+                     .seed = job.seed,
+                     .search_seconds = thread_cpu_seconds() - before,
+                     .ended_by = std::move(result.ended_by),
+                     .trajectory = evaluator->take_trajectory()},
+          .recycled = evaluator->num_recycled()};
+}
+
+/// Runs jobs on threads of its own and hands over what is finished in the order of the jobs,
+/// however many threads there are.
+class SearchPool {
+ public:
+  SearchPool(const std::vector<Job>& jobs, const Setup& setup, int threads)
+      : jobs_(jobs), setup_(setup) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~SearchPool() {
+    const std::lock_guard lock(mutex_);
+    end_ = 0;  // begin no more
+  }
+  SearchPool(const SearchPool&) = delete;
+  SearchPool& operator=(const SearchPool&) = delete;
+
+  /// Waits for the next searches in order. @return them, none after the last.
+  /// @throws what a search has thrown, once all before it are handed over.
+  std::vector<Finished> take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return finished_.contains(taken_) || taken_ >= end_; });
+    std::vector<Finished> result;
+    for (auto next = finished_.find(taken_); next != finished_.end();
+         next = finished_.find(taken_)) {
+      result.push_back(std::move(next->second));
+      finished_.erase(next);
+      ++taken_;
+    }
+    if (result.empty() && broken_) std::rethrow_exception(broken_);
+    return result;
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      const auto i = next_;
+      if (i >= end_) return;
+      ++next_;
+      lock.unlock();
+      try {
+        auto finished = run_search_of(jobs_[i], setup_);
+        lock.lock();
+        finished_.emplace(i, std::move(finished));
+      } catch (...) {
+        lock.lock();
+        if (i < end_) {
+          end_ = i;
+          broken_ = std::current_exception();
+        }
+      }
+      changed_.notify_one();
+    }
+  }
+
+  const std::vector<Job>& jobs_;
+  const Setup& setup_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::size_t, Finished> finished_;
+  std::size_t next_ = 0;
+  std::size_t taken_ = 0;
+  std::size_t end_ = jobs_.size();  ///< behind the last job, or the first that broke
+  std::exception_ptr broken_;
+  std::vector<std::jthread> threads_;  ///< last: they end before what they use
+};
+
+/// @return evaluations that went beyond the table's replicates.
+Integer run_searches(const std::vector<Job>& jobs, const Setup& setup, ComparisonStore& store,
+                     const ComparisonSettings& settings) {
+  constexpr double kSecondsBetweenCommits = 0.5;
+  SearchPool pool(jobs, setup, settings.threads);
+  Integer recycled = 0;
+  std::size_t done = 0;
+  std::vector<ComparedSearch> kept;
+  auto committed = Clock::now();
+  const auto commit = [&] {
+    store.add(kept);
+    kept.clear();
+    committed = Clock::now();
+    if (done > 0 && settings.on_progress) {
+      settings.on_progress(done, jobs.size(), jobs[done - 1].contender->name);
+    }
+  };
+  try {
+    while (done < jobs.size()) {
+      for (auto& finished : pool.take()) {
+        recycled += finished.recycled;
+        kept.push_back(std::move(finished.search));
+        ++done;
+      }
+      if (seconds_since(committed) > kSecondsBetweenCommits || done == jobs.size()) commit();
+    }
+  } catch (...) {
+    commit();
+    throw;
+  }
+  return recycled;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
+}
+
+/// What each algorithm of the store came to.
+ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
+  Points points;
+  for (const auto& candidate : setup.candidates) points.push_back(candidate.truth);
+  const Truth truth(setup.objectives, std::move(points));
+  const auto& first = setup.objectives.objectives.front();
+  ComparisonResult result{.several = setup.objectives.objectives.size() > 1,
+                          .objective = first.name,
+                          .replicates = setup.study->table().num_replicates()};
+  result.best = result.several ? truth.best() : first.minimised(truth.best());
+  for (const auto& [name, split] : setup.truth_splits) {
+    if (split == "validation") result.judged_on_validation.push_back(name);
+  }
+  const auto algorithms = store.algorithms();
+  for (std::size_t i = 0; i < algorithms.size(); ++i) {
+    std::vector<double> handed_over;
+    std::vector<double> everything;
+    const auto trust = trust_of(algorithms[i].settings);
+    double asked = 0.0;
+    double trained = 0.0;
+    double seconds = 0.0;
+    store.for_each_search(static_cast<Integer>(i), [&](const ComparedSearch& search) {
+      if (search.trajectory.candidates.empty()) return;
+      handed_over.push_back(truth.handed_over(search.trajectory, trust));
+      everything.push_back(truth.everything(search.trajectory));
+      asked += static_cast<double>(search.trajectory.candidates.size());
+      trained += search.trajectory.trained.back();
+      seconds += search.search_seconds;
+    });
+    if (handed_over.empty()) continue;
+    result.algorithms.push_back({.name = algorithms[i].name,
+                                 .searches = std::ssize(handed_over),
+                                 .handed_over = median(handed_over),
+                                 .everything = median(everything),
+                                 .asks_per_training = asked / trained,
+                                 .asks_per_second = asked / seconds});
+  }
+  return result;
+}
+
+}  // namespace
+
+ComparisonResult run_comparison(const Comparison& comparison, const ComparisonSettings& settings) {
+  const auto setup = set_up(comparison.common());
+  fs::create_directories(settings.folder);
+  ComparisonStore store(settings.folder / "comparison.sqlite");
+  check_recorded(store, comparison, *setup, settings.folder);
+  record_comparison(store, comparison, *setup);
+  Integer recycled = 0;
+  try {
+    recycled = run_searches(missing_searches(comparison, store), *setup, store, settings);
+  } catch (const StopRequested&) {
+    store.require_in_place();  // else nothing is kept
+    throw;
+  }
+  auto result = result_of(store, *setup);
+  result.recycled = recycled;
+  return result;
+}
+
+}  // namespace nas

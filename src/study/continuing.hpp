@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "evaluation/measurement.hpp"
+#include "store/store.hpp"
+#include "study/experiment.hpp"
+
+namespace nas {
+
+/// How asks are answered and charged, by a number that is recorded under the key "answering": 1
+/// (where none is recorded) charged candidates that were rejected before training, took means over
+/// the replicates that had not failed, and let the best be one that was stopped early.
+inline constexpr int kAnswering = 2;
+
+/// Whether a run can be continued: nothing is written.
+/// @param experiment    the one that is given now, in the folder of `store`.
+/// @param environment   this process's; see Store::begin_session.
+/// @param force_device  allow another kind of device than the recorded one.
+/// @throws InputError naming the folder and what differs: the configuration, the kind of device, or
+/// what else determines a result (results version, corpus), or how asks were answered, so that
+/// recorded evaluations would not answer and the search would take another course.
+void check_continuation(const Store& store, const Experiment& experiment,
+                        const Measurement& measurement, const std::filesystem::path& folder,
+                        const nlohmann::json& environment, bool force_device);
+
+/// @return a warning, without an end of line, where earlier sessions had another LibTorch, BLAS or
+/// instruction set, with which the last digits of a result may differ; empty: they had not.
+std::string environment_warning(const Store& store, const nlohmann::json& environment);
+
+}  // namespace nas

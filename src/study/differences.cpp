@@ -1,0 +1,103 @@
+#include <set>
+
+#include "data/corpus.hpp"
+#include "evaluation/settings.hpp"
+#include "report/files.hpp"
+#include "search/algorithm.hpp"
+#include "search/problem.hpp"
+#include "study/experiment.hpp"
+
+namespace nas {
+
+namespace {
+
+/// Appends the differences of two values to `keys`. Maps are compared key by key, lists as a whole.
+void compare(const nlohmann::json* recorded, const nlohmann::json* given, const std::string& path,
+             std::vector<std::string>& keys) {
+  static const std::set<std::string> kWithoutEffect{"name",
+                                                    "evaluation.workers",
+                                                    "evaluation.array",
+                                                    "evaluation.device",
+                                                    "evaluation.keep_models",
+                                                    "training.checkpoint_minutes",
+                                                    "budget",
+                                                    "retest",
+                                                    "baseline.tune"};
+  if (kWithoutEffect.contains(path)) return;
+  if (recorded != nullptr && given != nullptr) {
+    if (*recorded == *given) return;
+    if (recorded->is_object() && given->is_object()) {
+      std::set<std::string> names;
+      for (const auto* side : {recorded, given}) {
+        for (const auto& item : side->items()) names.insert(item.key());
+      }
+      const auto value = [](const nlohmann::json& side, const std::string& name) {
+        return side.contains(name) ? &side.at(name) : nullptr;
+      };
+      for (const auto& name : names) {
+        compare(value(*recorded, name), value(*given, name),
+                path.empty() ? name : path + "." + name, keys);
+      }
+      return;
+    }
+  }
+  const auto text = [](const nlohmann::json* value) {
+    return value != nullptr ? value->dump() : "absent";
+  };
+  keys.push_back(path + ": " + text(recorded) + " -> " + text(given));
+}
+
+/// A baseline that was recorded as a text, in the form of today.
+nlohmann::json with_baseline_section(nlohmann::json config) {
+  const auto baseline = config.find("baseline");
+  if (baseline != config.end() && baseline->is_string()) *baseline = {{"mechanism", *baseline}};
+  return config;
+}
+
+/// Adds the defaults of what a section of a configuration lacks.
+void complete(nlohmann::json& config, const std::string& section,
+              const std::vector<Setting>& settings) {
+  const auto found = config.find(section);
+  if (found == config.end() || !found->is_object()) return;
+  nlohmann::json whole = Parameters(settings);
+  whole.update(*found);
+  *found = std::move(whole);
+}
+
+/// The same for a section that names a plug-in, by the settings of that.
+template <class AnyRegistry>
+void complete_plugin(nlohmann::json& config, const std::string& section,
+                     const AnyRegistry& registry, std::vector<Setting> settings = {}) {
+  const auto found = config.find(section);
+  if (found == config.end() || !found->is_object()) return;
+  const auto key = found->value(plugin_sections().find(section)->second.key, "");
+  if (!registry.contains(key)) return;
+  const auto& own = registry.at(key).description.settings;
+  settings.insert(settings.end(), own.begin(), own.end());
+  complete(config, section, settings);
+}
+
+/// A configuration that lacks no setting of today: the record of a run that began before there was
+/// one means its default.
+nlohmann::json with_defaults(nlohmann::json config) {
+  complete(config, "model", model_settings());
+  complete(config, "training", training_settings());
+  complete(config, "evaluation", evaluation_settings());
+  complete_plugin(config, "problem", problems());
+  complete_plugin(config, "data", corpora());
+  complete_plugin(config, "algorithm", algorithms(), population_settings());
+  return config;
+}
+
+}  // namespace
+
+std::vector<std::string> differing_keys(const nlohmann::json& recorded,
+                                        const nlohmann::json& given) {
+  std::vector<std::string> keys;
+  const auto before = without_places(with_defaults(with_baseline_section(recorded)));
+  const auto now = without_places(with_defaults(with_baseline_section(given)));
+  compare(&before, &now, "", keys);
+  return keys;
+}
+
+}  // namespace nas

@@ -1,0 +1,634 @@
+#include "study/experiment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "config/document.hpp"
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "core/installed.hpp"
+#include "data/corpus.hpp"
+#include "evaluation/device_pool.hpp"
+#include "evaluation/settings.hpp"
+#include "search/algorithm.hpp"
+#include "search/problem.hpp"
+#include "study/fit.hpp"
+#include "study/objectives.hpp"
+#include "study/retest.hpp"
+#include "study/space.hpp"
+#include "study/tuning.hpp"
+
+namespace nas {
+
+namespace {
+
+using Kind = DocumentNode::Kind;
+using Integer = std::int64_t;
+using Numbers = std::vector<double>;
+using Texts = std::vector<std::string>;
+
+constexpr const char* kVanilla = "dot|softmax|none|fixed|bias|0.1";
+
+/// Settings of plug-ins whose texts name files.
+constexpr std::array kFileSettings{"path", "table", "test", "train", "valid"};
+
+Texts names(const std::vector<Setting>& settings) {
+  Texts names;
+  for (const auto& setting : settings) names.push_back(setting.name);
+  return names;
+}
+
+bool contains(const Texts& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+/// Reads a configuration section by section; mistakes collect in `diagnostics_`.
+class Reader {
+ public:
+  Reader(const DocumentNode& document, Diagnostics& diagnostics)
+      : document_(document), diagnostics_(diagnostics) {}
+
+  Experiment read(const std::filesystem::path& file) {
+    file_ = file.string();
+    const auto mistakes_before = diagnostics_.size();
+    experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
+    if (problems().contains(experiment_.problem)) {
+      kind_ = problems().at(experiment_.problem).make();
+    }
+    read_top(file);
+    read_space_section();
+    experiment_.model = read_own("model", model_settings());
+    experiment_.training = read_own("training", training_settings());
+    experiment_.evaluation = read_own("evaluation", evaluation_settings());
+    experiment_.budget = read_own("budget", budget_settings());
+    experiment_.retest = read_own("retest", retest_settings());
+    if (document_.find("retest") == nullptr) experiment_.retest.set("replicates", Integer{0});
+    if (reads("data")) {
+      experiment_.corpus = read_plugin("data", corpora(), {}, experiment_.data);
+    }
+    experiment_.algorithm = read_plugin("algorithm", algorithms(), population_settings(),
+                                        experiment_.algorithm_settings);
+    const auto& algorithm = experiment_.algorithm_settings;
+    experiment_.informed = algorithm.get<Texts>("informed");
+    experiment_.informed_share = algorithm.get<double>("informed_share");
+    noting_mistakes("objectives", [&] {
+      experiment_.objectives =
+          read_objectives(document_.find("objectives"), document_.find("constraints"),
+                          own_objectives(), diagnostics_);
+    });
+    check_texts();
+    check_model_and_training();
+    check_evaluation();
+    check_budget();
+    check_replicates();
+    check_further();
+    check_racing();
+    check_array();
+    check_informed();
+    fit_to_search();
+    if (diagnostics_.size() == mistakes_before) experiment_.resolved = resolved();
+    return experiment_;
+  }
+
+ private:
+  /// Runs `read` and remembers whether it found mistakes in the section: checks of several settings
+  /// together would only repeat them.
+  template <class Read>
+  void noting_mistakes(const std::string& section, Read read) {
+    const auto before = diagnostics_.size();
+    read();
+    if (diagnostics_.size() != before) mistaken_.insert(section);
+  }
+
+  void read_top(const std::filesystem::path& file) {
+    const auto settings = experiment_settings();
+    Texts known = names(settings);
+    known.insert(known.end(), {"baseline", "problem", "objectives", "constraints", "space", "model",
+                               "data", "training", "evaluation", "budget", "algorithm", "retest"});
+    check_keys("", document_, known, diagnostics_);
+    for (const auto* section : {"semantics", "baseline", "space", "model", "data", "training"}) {
+      if (document_.find(section) != nullptr && !reads(section)) {
+        diagnostics_.add(origin_of(section), std::string(section) + ": the problem " +
+                                                 experiment_.problem +
+                                                 " has none, must be left out");
+      }
+    }
+    Parameters top(settings);
+    for (const auto& setting : settings) {
+      const auto* node = document_.find(setting.name);
+      Value value;
+      if (node != nullptr && read_value(setting.name, *node, setting, diagnostics_, value)) {
+        top.set(setting.name, value);
+      }
+    }
+    experiment_.name = top.get<std::string>("name");
+    if (experiment_.name.empty()) experiment_.name = file.stem().string();
+    if (experiment_.name.find('/') != std::string::npos || experiment_.name.front() == '.') {
+      refuse("name", experiment_.name, "must be the name of a folder: no '/', no '.' in front");
+    }
+    experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
+    experiment_.semantics = kind_.semantics ? decided_by_problem(kind_.semantics)
+                                            : parse_semantics(top.get<std::string>("semantics"));
+    if (reads("baseline")) noting_mistakes("baseline", [this] { read_baseline(); });
+  }
+
+  void read_baseline() {
+    const auto* node = document_.find("baseline");
+    experiment_.baseline =
+        read_section("baseline", node, baseline_settings(), diagnostics_, {"tune"})
+            .get<std::string>("mechanism");
+    (void)read_mechanism("baseline", experiment_.baseline, origin_of("baseline", "mechanism"));
+    experiment_.tuning = read_tuning(node, diagnostics_);
+  }
+
+  /// Whether the problem reads a section or key that not every problem has.
+  [[nodiscard]] bool reads(const std::string& section) const {
+    return contains(kind_.sections, section);
+  }
+
+  /// What the problem's own settings decide; their mistakes are the section's.
+  template <class Result>
+  Result decided_by_problem(const std::function<Result(const Parameters&)>& decide) {
+    if (!decide || mistaken_.contains("problem")) return Result();
+    try {
+      return decide(experiment_.problem_settings);
+    } catch (const InputError& error) {
+      mistaken_.insert("problem");
+      diagnostics_.add(origin_of("problem"), error.what());
+      return Result();
+    }
+  }
+
+  std::vector<ChosenObjective> own_objectives() { return decided_by_problem(kind_.objectives); }
+
+  void read_space_section() {
+    noting_mistakes("space", [&] {
+      experiment_.space =
+          kind_.space ? decided_by_problem(kind_.space)
+                      : read_space(document_.find("space"), experiment_.semantics, diagnostics_);
+    });
+    if (!mistaken_.contains("space") && !mistaken_.contains("problem") &&
+        experiment_.space.num_varying() == 0) {
+      diagnostics_.add(users_origin("space"),
+                       "space: every gene has one value only, at least one must vary");
+    }
+  }
+
+  Parameters read_own(const std::string& section, const std::vector<Setting>& settings) {
+    Parameters parameters;
+    noting_mistakes(section, [&] {
+      parameters = read_section(section, document_.find(section), settings, diagnostics_);
+    });
+    return parameters;
+  }
+
+  /// Reads a plug-in section.
+  /// @param shared      settings that every plug-in of the section has.
+  /// @param parameters  receives these and the plug-in's own.
+  /// @return the plug-in's key.
+  template <class AnyRegistry>
+  std::string read_plugin(const std::string& section, const AnyRegistry& registry,
+                          std::vector<Setting> shared, Parameters& parameters) {
+    const auto& declared = plugin_sections().find(section)->second;
+    Value key = declared.plugin;
+    noting_mistakes(section, [&] {
+      const auto* node = document_.find(section);
+      const auto* named = node != nullptr ? node->find(declared.key) : nullptr;
+      const auto path = section + "." + declared.key;
+      const Setting setting{.name = declared.key, .default_value = key, .help = "the plug-in"};
+      const bool readable =
+          named == nullptr || read_value(path, *named, setting, diagnostics_, key);
+      const auto& text = std::get<std::string>(key);
+      auto settings = std::move(shared);
+      Texts ignored{declared.key};
+      if (readable && registry.contains(text)) {
+        const auto& own = registry.at(text).description.settings;
+        settings.insert(settings.end(), own.begin(), own.end());
+      } else {
+        if (readable) {
+          diagnostics_.add(origin_of(section, declared.key),
+                           path + ": " + registry.unknown(text) + own_text_hint(section, text));
+        }
+        // Nobody knows which of the other keys would be right.
+        if (node != nullptr) {
+          for (const auto& entry : node->entries) ignored.push_back(entry.key);
+        }
+      }
+      parameters = read_section(section, node, settings, diagnostics_, ignored);
+      for (const auto& name : kFileSettings) {
+        if (node != nullptr && node->find(name) != nullptr)
+          locate(*node->find(name), name, parameters);
+      }
+    });
+    return std::get<std::string>(key);
+  }
+
+  /// What to write where the path of a text stands in place of a corpus.
+  static std::string own_text_hint(const std::string& section, const std::string& text) {
+    if (section != "data" || text.find_first_of("./") == std::string::npos) return {};
+    return "; for a text of your own: data: {corpus: text_file, path: " + text + "}";
+  }
+
+  /// A section's place in the file that the user gave, where the section is written in several.
+  [[nodiscard]] Origin users_origin(const std::string& section) const {
+    const auto* node = document_.find(section);
+    if (node == nullptr) return document_.origin;
+    if (node->origin.source == file_) return node->origin;
+    for (const auto& source : {std::string("command line"), file_}) {
+      for (const auto& entry : node->entries) {
+        if (entry.value.origin.source == source) return entry.value.origin;
+      }
+    }
+    return node->origin;
+  }
+
+  /// A file's name counts from the file that says it.
+  static void locate(const DocumentNode& given, const std::string& setting,
+                     Parameters& parameters) {
+    if (!parameters.contains(setting)) return;
+    const auto* name = std::get_if<std::string>(&parameters.at(setting));
+    if (name == nullptr) return;
+    const bool in_file = given.origin.line > 0;
+    parameters.set(setting, located_file(*name, in_file ? given.origin.source : ""));
+  }
+
+  /// Where a key is written; where it is not, its section, or the whole document.
+  [[nodiscard]] Origin origin_of(const std::string& section, const std::string& key = "") const {
+    const auto* node = document_.find(section);
+    if (node == nullptr) return document_.origin;
+    const auto* value = node->find(key);
+    return value != nullptr ? value->origin : node->origin;
+  }
+
+  void refuse(const std::string& key, const std::string& value, const std::string& message) {
+    const auto dot = key.find('.');
+    const auto origin = dot == std::string::npos
+                            ? origin_of(key)
+                            : origin_of(key.substr(0, dot), key.substr(dot + 1));
+    diagnostics_.add(origin, key + " = " + value + ", " + message);
+  }
+
+  std::optional<Mechanism> read_mechanism(const std::string& path, const std::string& name,
+                                          const Origin& origin) {
+    try {
+      return parse_mechanism(name, experiment_.semantics);
+    } catch (const InputError& error) {
+      diagnostics_.add(origin, path + ": " + error.what());
+      return std::nullopt;
+    }
+  }
+
+  /// The user's own texts are looked for now, as long as it is known where they are named.
+  void check_texts() {
+    if (experiment_.corpus != "text_file" || mistaken_.contains("data")) return;
+    for (const auto* name : {"path", "train", "valid", "test"}) {
+      const auto& path = experiment_.data.get<std::string>(name);
+      if (path.empty() || std::filesystem::is_regular_file(path)) continue;
+      refuse("data." + std::string(name), path,
+             std::filesystem::is_directory(path)
+                 ? "must be a text file, is a folder"
+                 : "must be a text file, there is none beside the configuration or in " +
+                       std::filesystem::current_path().string());
+    }
+  }
+
+  void check_model_and_training() {
+    if (!reads("training")) return;
+    const auto width = experiment_.model.get<Integer>("width");
+    const auto heads = experiment_.model.get<Integer>("heads");
+    if (!mistaken_.contains("model") && width % heads != 0) {
+      refuse("model.width", std::to_string(width),
+             "must be a multiple of model.heads = " + std::to_string(heads));
+    }
+    const auto steps = experiment_.training.get<Integer>("steps");
+    if (!mistaken_.contains("training")) fit_warmup(steps);
+    auto checkpoints = experiment_.training.get<std::vector<Integer>>("checkpoints");
+    std::erase_if(checkpoints, [steps](Integer step) { return step > steps; });
+    experiment_.training.set("checkpoints", checkpoints);
+  }
+
+  /// A warm-up that is longer than the training is a mistake where both are written in one place.
+  /// Where the steps of a longer training were overridden, it becomes a tenth of them.
+  void fit_warmup(Integer steps) {
+    const auto warmup = experiment_.training.get<Integer>("warmup_steps");
+    if (warmup <= steps) return;
+    if (origin_of("training", "steps").source == origin_of("training", "warmup_steps").source) {
+      refuse("training.warmup_steps", std::to_string(warmup),
+             "must be <= training.steps = " + std::to_string(steps));
+      return;
+    }
+    const auto shorter = steps / 10;
+    experiment_.training.set("warmup_steps", shorter);
+    experiment_.notes.push_back("training.warmup_steps = " + std::to_string(warmup) +
+                                " is shortened to " + std::to_string(shorter) +
+                                ", a tenth of training.steps = " + std::to_string(steps));
+  }
+
+  void check_evaluation() {
+    const auto digits = [](std::string_view text) {
+      constexpr std::size_t kMaxDigits = 4;
+      return !text.empty() && text.size() <= kMaxDigits &&
+             text.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    const auto check_count = [&](const std::string& setting) {
+      const auto& count = experiment_.evaluation.get<std::string>(setting);
+      if (count != "auto" && (!digits(count) || count.front() == '0')) {
+        refuse("evaluation." + setting, count, "must be auto or an integer in [1, 9999]");
+      }
+    };
+    check_count("workers");
+    check_count("array");
+    const auto& device = experiment_.evaluation.get<std::string>("device");
+    static const Texts kDevices{"auto", "cpu", "cuda"};
+    const auto devices = device_list(device);
+    const auto kind = devices.front().substr(0, devices.front().find(':'));
+    for (const auto& one : devices) {
+      const bool numbered = one.rfind("cuda:", 0) == 0 && digits(one.substr(5));
+      if (!numbered && !contains(kDevices, one)) {
+        const auto guess = nearest(one, kDevices);
+        refuse("evaluation.device", device,
+               "must be one of auto, cpu, cuda, cuda:N, or several: cuda:0,cuda:1" +
+                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+        return;
+      }
+      if (devices.size() > 1 && (kind == "auto" || one.substr(0, one.find(':')) != kind)) {
+        refuse("evaluation.device", device,
+               "must be devices of one kind, as cuda:0,cuda:1: results differ between kinds");
+        return;
+      }
+    }
+  }
+
+  void check_budget() {
+    const auto& text = experiment_.budget.get<std::string>("target");
+    if (text.empty()) return;
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (*end != '\0' || !std::isfinite(value)) {
+      refuse("budget.target", text, "must be a number or empty");
+    } else if (experiment_.objectives.objectives.size() > 1) {
+      refuse("budget.target", text, "must be empty where there are several objectives");
+    }
+  }
+
+  void check_replicates() {
+    const auto check = [this](const std::string& key, Integer replicates) {
+      for (const auto& objective : experiment_.objectives.objectives) {
+        if (replicates >= objective.objective.min_replicates) continue;
+        refuse(key, std::to_string(replicates),
+               "must be at least " + std::to_string(objective.objective.min_replicates) +
+                   " for the objective " + objective.name);
+      }
+      for (const auto& constraint : experiment_.objectives.constraints) {
+        const auto& quantity = constraint.quantity;
+        if (replicates >= quantity.objective.min_replicates) continue;
+        refuse(key, std::to_string(replicates),
+               "must be at least " + std::to_string(quantity.objective.min_replicates) +
+                   " for the constraint " + constraint.text());
+      }
+    };
+    check("evaluation.replicates", experiment_.evaluation.get<Integer>("replicates"));
+    const auto fresh = experiment_.retest.get<Integer>("replicates");
+    if (fresh > 0) check("retest.replicates", fresh);
+  }
+
+  /// What follows a search trains, which not every problem does.
+  void check_further() {
+    if (!problems().contains(experiment_.problem) || reads("training")) return;
+    const auto why = "the problem " + experiment_.problem + " trains nothing";
+    const auto replicates = experiment_.retest.get<Integer>("replicates");
+    if (replicates > 0) {
+      refuse("retest.replicates", std::to_string(replicates), "must be 0: " + why);
+    }
+    if (experiment_.tuning) {
+      diagnostics_.add(origin_of("baseline", "tune"), "baseline.tune: must be false: " + why);
+    }
+  }
+
+  void check_racing() {
+    const auto& evaluation = experiment_.evaluation;
+    const auto most = evaluation.get<Integer>("racing_replicates");
+    if (mistaken_.contains("evaluation") || most == 0) return;
+    const auto text = std::to_string(most);
+    if (const auto replicates = evaluation.get<Integer>("replicates"); most <= replicates) {
+      refuse("evaluation.racing_replicates", text,
+             "must be more than evaluation.replicates = " + std::to_string(replicates) +
+                 ", or 0 for no racing");
+    }
+    if (const auto& repeated = evaluation.get<std::string>("repeated"); repeated != "reuse") {
+      refuse("evaluation.repeated", repeated,
+             "must be reuse where evaluation.racing_replicates = " + text +
+                 ": races decide what is evaluated again");
+    }
+    for (const auto& objective : experiment_.objectives.objectives) {
+      if (!objective.objective.across) continue;
+      refuse("evaluation.racing_replicates", text,
+             "must be 0 for the objective " + objective.name +
+                 ", of which a single replicate has no value");
+    }
+  }
+
+  void check_array() {
+    const auto& array = experiment_.evaluation.get<std::string>("array");
+    if (array == "auto" || array == "1") return;
+    if (const auto* lone = experiment_.objectives.needs_lone_trainings()) {
+      refuse("evaluation.array", array,
+             "must be auto or 1 for " + lone->name + ", which only a training alone has");
+    }
+  }
+
+  void fit_to_search() {
+    if (mistaken_.contains("algorithm") || mistaken_.contains("space") ||
+        mistaken_.contains("problem") || mistaken_.contains("objectives")) {
+      return;
+    }
+    const auto& settings = experiment_.algorithm_settings;
+    for (const auto& [setting, message] : fit_algorithm(experiment_)) {
+      refuse("algorithm." + setting,
+             setting == "name" ? experiment_.algorithm
+                               : to_text(settings.values().find(setting)->second),
+             message);
+    }
+  }
+
+  void check_informed() {
+    const auto& informed = experiment_.informed;
+    if (mistaken_.contains("algorithm") || mistaken_.contains("space")) return;
+    if (!informed.empty() && !reads("baseline")) {
+      refuse("algorithm.informed", to_text(informed),
+             "must be empty: the problem " + experiment_.problem + " searches no mechanisms");
+      return;
+    }
+    if (experiment_.informed_share > 0.0 && informed.empty()) {
+      refuse("algorithm.informed_share", shortest(experiment_.informed_share),
+             "must be 0 where algorithm.informed names no mechanism");
+    }
+    if (informed.empty()) return;
+    const auto items = document_.find("algorithm")->find("informed")->as_list();
+    for (std::size_t i = 0; i < informed.size(); ++i) {
+      const auto mechanism = read_mechanism("algorithm.informed", informed[i], items[i].origin);
+      if (!mechanism) continue;
+      if (const auto why = outside_space(*mechanism); !why.empty()) {
+        diagnostics_.add(items[i].origin, "algorithm.informed = " + informed[i] + ", " + why);
+      }
+    }
+  }
+
+  /// @return which gene of a mechanism is not in the space and what is allowed, empty if all are.
+  [[nodiscard]] std::string outside_space(const Mechanism& mechanism) const {
+    for (const auto& gene : experiment_.space.genes()) {
+      if (!gene.categorical()) {
+        if (mechanism.attention_dropout < gene.min || mechanism.attention_dropout > gene.max) {
+          return "dropout must be in [" + shortest(gene.min) + ", " + shortest(gene.max) +
+                 "], as the space is";
+        }
+      } else if (!offers(gene, mechanism)) {
+        return gene.name + " must be one of " + join(gene.options) + ", as the space is";
+      }
+    }
+    return {};
+  }
+
+  /// Whether the option that a mechanism has is one of a categorical gene's.
+  [[nodiscard]] bool offers(const Gene& gene, const Mechanism& mechanism) const {
+    if (gene.name == "bias") return contains(gene.options, mechanism.bias ? "bias" : "no_bias");
+    return std::any_of(gene.options.begin(), gene.options.end(), [&](const std::string& option) {
+      return component_key(experiment_.semantics, gene.name, option) ==
+             mechanism.component(gene.name);
+    });
+  }
+
+  [[nodiscard]] nlohmann::json resolved_space() const {
+    auto space = nlohmann::json::object();
+    for (const auto& gene : experiment_.space.genes()) {
+      if (gene.name == "bias") {
+        for (const auto& option : gene.options) space["bias"].push_back(option == "bias");
+      } else if (gene.categorical()) {
+        space[gene.name] = gene.options;
+      } else {
+        space[gene.name] = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
+      }
+    }
+    return space;
+  }
+
+  /// The configuration as it could be written in a file with nothing left to a default.
+  [[nodiscard]] nlohmann::json resolved() const {
+    const auto plugin = [](const char* section, const std::string& key,
+                           const Parameters& parameters) {
+      nlohmann::json json = parameters;
+      json[plugin_sections().find(section)->second.key] = key;
+      return json;
+    };
+    nlohmann::json json = {
+        {"name", experiment_.name},
+        {"seed", experiment_.seed},
+        {"problem", plugin("problem", experiment_.problem, experiment_.problem_settings)},
+        {"objectives", resolved_objectives(experiment_.objectives)},
+        {"constraints", resolved_constraints(experiment_.objectives)},
+        {"evaluation", experiment_.evaluation},
+        {"budget", experiment_.budget},
+        {"retest", experiment_.retest},
+        {"algorithm", plugin("algorithm", experiment_.algorithm, experiment_.algorithm_settings)}};
+    if (reads("semantics")) json["semantics"] = to_string(experiment_.semantics);
+    if (reads("baseline")) {
+      json["baseline"] = {{"mechanism", experiment_.baseline}, {"tune", false}};
+      if (experiment_.tuning) json["baseline"]["tune"] = *experiment_.tuning;
+    }
+    if (reads("space")) json["space"] = resolved_space();
+    if (reads("model")) json["model"] = experiment_.model;
+    if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
+    if (reads("training")) json["training"] = experiment_.training;
+    return json;
+  }
+
+  const DocumentNode& document_;
+  std::string file_;  ///< as the origins of what it says name it
+  Diagnostics& diagnostics_;
+  std::set<std::string> mistaken_;  ///< sections in which there are mistakes
+  ProblemKind kind_;
+  Experiment experiment_;
+};
+
+}  // namespace
+
+const PluginSections& plugin_sections() {
+  static const PluginSections kSections{
+      {"problem", {.key = "type", .plugin = "attention_search"}},
+      // A mechanism is no plug-in, but a text may stand for it as for one.
+      {"baseline", {.key = "mechanism", .plugin = kVanilla, .shared = {"tune"}}},
+      {"data", {.key = "corpus", .plugin = "wikitext-2"}},
+      {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
+  return kSections;
+}
+
+std::vector<Setting> experiment_settings() {
+  return {
+      {.name = "name",
+       .default_value = std::string(),
+       .help = "of the run and its folder; empty: the name of the file"},
+      {.name = "seed",
+       .default_value = Integer{42},
+       .help = "from which every other seed is derived",
+       .min = 0},
+      {.name = "semantics",
+       .default_value = std::string("corrected"),
+       .help = "what the paper's labels compute: the published code's defects repaired, or kept",
+       .choices = {"corrected", "published"}},
+  };
+}
+
+std::vector<Setting> baseline_settings() {
+  return {{.name = "mechanism",
+           .default_value = std::string(kVanilla),
+           .help = "mechanism that is trained beside the search"}};
+}
+
+std::vector<Setting> population_settings() {
+  return {
+      {.name = "population",
+       .default_value = Integer{0},
+       .help = "individuals of a generation, the first ones of the search; 0 = what suits the "
+               "algorithm",
+       .min = 0,
+       .max = 1e6},
+      {.name = "informed",
+       .default_value = Texts{},
+       .help = "known-good mechanisms of the space, by name, for the initial population"},
+      {.name = "informed_share",
+       .default_value = 0.0,
+       .help = "share of the initial population that is taken from informed, in turn",
+       .min = 0,
+       .max = 1},
+      {.name = "decomposition",
+       .default_value = std::string("none"),
+       .help = "how several objectives, scaled by their ranges, become one for an algorithm that "
+               "knows one: weighted sum, Tchebycheff or boundary intersection",
+       .choices = {"none", "weighted", "tchebycheff", "bi"}},
+      {.name = "weights",
+       .default_value = Numbers{},
+       .help = "of the objectives under decomposition, scaled to sum 1; empty: equal",
+       .min = 0},
+  };
+}
+
+Experiment load_experiment(const std::filesystem::path& file,
+                           const std::vector<std::string>& overrides) {
+  const auto document = load_document(file, overrides, plugin_sections());
+  Diagnostics diagnostics;
+  auto experiment = read_experiment(document, file, diagnostics);
+  diagnostics.throw_if_any();
+  return experiment;
+}
+
+Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
+                           Diagnostics& diagnostics) {
+  return Reader(document, diagnostics).read(file);
+}
+
+}  // namespace nas

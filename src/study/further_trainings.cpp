@@ -1,0 +1,83 @@
+#include "study/further_trainings.hpp"
+
+#include <map>
+#include <set>
+
+#include "core/error.hpp"
+#include "evaluation/recording_evaluator.hpp"
+
+namespace nas {
+
+std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings, Store& store,
+                                      const std::string& stage, Observer& observer) {
+  if (trainings.empty()) return {};
+  std::vector<std::string> ids;
+  std::set<std::string> distinct;
+  std::vector<Task> tasks;
+  for (const auto& training : trainings) {
+    auto task = make_task(*training.problem, training.candidate, training.replicate);
+    ids.push_back(task.id);
+    if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
+  }
+  const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
+  RecordingEvaluator evaluator(
+      problem, store, /*judge=*/{},
+      {.workers = problem->num_workers(), .on_progress = [&observer](const Progress& progress) {
+         observer.stage_progressed(progress);
+       }});
+  observer.stage_begins(
+      {.name = stage, .total = static_cast<std::int64_t>(tasks.size()), .problem = *problem});
+  std::map<std::string, Evaluation> results;
+  try {
+    for (auto& evaluation : evaluator.evaluate(tasks)) {
+      results.emplace(evaluation.id, std::move(evaluation));
+    }
+  } catch (...) {
+    observer.stage_ended();
+    throw;
+  }
+  observer.stage_ended();
+  std::vector<Evaluation> evaluations;
+  for (const auto& id : ids) evaluations.push_back(results.at(id));
+  return evaluations;
+}
+
+std::shared_ptr<Problem> further_problem(const Problem& problem, const Parameters& training,
+                                         const RunSummary& run) {
+  auto patient = training;
+  patient.set("early_stop_after", std::int64_t{0});
+  auto further = problem.with_training(patient);
+  if (!further) return nullptr;
+  std::vector<const Evaluation*> history;  // as the search's own, so that what it knows is a part
+  for (const auto& ask : run.asks) {
+    for (const auto& id : ask.evaluations) history.push_back(run.by_id.at(id));
+  }
+  if (run.baseline) {
+    history.insert(history.end(), run.baseline->evaluations.begin(),
+                   run.baseline->evaluations.end());
+  }
+  further->begin_batch(history);
+  return further;
+}
+
+void require_further_trainings(const Experiment& experiment, const Problem& problem) {
+  const auto replicates = experiment.retest.get<std::int64_t>("replicates");
+  if (replicates == 0 && !experiment.tuning) return;
+  if (problem.with_training(experiment.training)) return;
+  throw InputError((replicates > 0
+                        ? "retest.replicates = " + std::to_string(replicates) + ", must be 0"
+                        : "baseline.tune: must be false") +
+                   ": the problem " + experiment.problem + " trains nothing");
+}
+
+std::vector<const RankedCandidate*> best_candidates(const RunSummary& run, std::size_t count,
+                                                    const std::string& baseline) {
+  std::vector<const RankedCandidate*> best;
+  for (const auto& candidate : run.ranking) {
+    if (best.size() == count) break;
+    if (candidate.candidate != baseline) best.push_back(&candidate);
+  }
+  return best;
+}
+
+}  // namespace nas

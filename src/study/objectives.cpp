@@ -1,0 +1,217 @@
+#include "study/objectives.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+
+namespace nas {
+
+namespace {
+
+using Kind = DocumentNode::Kind;
+using Numbers = std::vector<double>;
+using Texts = std::vector<std::string>;
+
+class ObjectivesReader {
+ public:
+  ObjectivesReader(const std::vector<ChosenObjective>& own, Diagnostics& diagnostics)
+      : own_(own), diagnostics_(diagnostics) {}
+
+  void read_objectives(const DocumentNode* node, ObjectiveSet& set) {
+    if (node == nullptr) {
+      set.objectives = own_;
+      if (own_.empty()) set.objectives.push_back(with_defaults("perplexity"));
+      return;
+    }
+    if (node->kind == Kind::null || node->kind == Kind::map || node->as_list().empty()) {
+      diagnostics_.add(node->origin, "objectives = " + node->summary() +
+                                         ", must be a list of at least one of " + join(known()));
+      return;
+    }
+    std::set<std::string> names;
+    for (const auto& item : node->as_list()) {
+      auto objective = read_item(item);
+      if (!objective) continue;
+      if (!names.insert(objective->name).second) {
+        diagnostics_.add(item.origin, "objectives: " + objective->name +
+                                          " is given twice, must be told apart by `as`");
+        continue;
+      }
+      set.objectives.push_back(std::move(*objective));
+    }
+  }
+
+  void read_constraints(const DocumentNode* node, ObjectiveSet& set) {
+    if (node == nullptr || node->kind == Kind::null) return;
+    for (const auto& item : node->as_list()) {
+      if (auto constraint = read_constraint(item, set)) {
+        set.constraints.push_back(std::move(*constraint));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] Texts known() const {
+    if (own_.empty()) return objectives().keys();
+    Texts names;
+    for (const auto& objective : own_) names.push_back(objective.name);
+    return names;
+  }
+
+  [[nodiscard]] bool exists(const std::string& key) const {
+    const auto keys = known();
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  }
+
+  [[nodiscard]] std::string unknown(const std::string& key) const {
+    const auto guess = nearest(key, known());
+    return "unknown objective '" + key + "', known: " + join(known()) +
+           (guess.empty() ? "" : "; did you mean " + guess + "?");
+  }
+
+  [[nodiscard]] std::vector<Setting> own_settings(const std::string& key) const {
+    return own_.empty() ? objectives().at(key).description.settings : std::vector<Setting>{};
+  }
+
+  [[nodiscard]] ChosenObjective make(const std::string& key, const Parameters& settings) const {
+    for (const auto& objective : own_) {
+      if (objective.key == key) return objective;
+    }
+    ChosenObjective chosen{.name = key,
+                           .key = key,
+                           .settings = settings,
+                           .objective = objectives().at(key).make(settings)};
+    chosen.maximise = chosen.objective.maximise;
+    return chosen;
+  }
+
+  [[nodiscard]] ChosenObjective with_defaults(const std::string& key) const {
+    return make(key, Parameters(own_settings(key)));
+  }
+
+  std::optional<ChosenObjective> read_item(const DocumentNode& item) {
+    const auto* named = item.kind == Kind::map ? item.find("name") : &item;
+    if (named == nullptr || named->kind != Kind::scalar) {
+      diagnostics_.add(item.origin, "objectives = " + item.summary() +
+                                        ", every item must be a name or a map with a name");
+      return std::nullopt;
+    }
+    const auto& key = named->text;
+    if (!exists(key)) {
+      diagnostics_.add(named->origin, "objectives: " + unknown(key));
+      return std::nullopt;
+    }
+    if (item.kind != Kind::map) return with_defaults(key);
+
+    const std::string path = "objectives." + key;
+    auto settings = own_settings(key);
+    const auto own_names = settings;
+    for (const auto& setting : objective_settings()) settings.push_back(setting);
+    const auto before = diagnostics_.size();
+    const auto given = read_section(path, &item, settings, diagnostics_, {"name"});
+    if (diagnostics_.size() != before) return std::nullopt;
+    Parameters own;
+    for (const auto& setting : own_names) own.set(setting.name, given.values().at(setting.name));
+    auto objective = make(key, own);
+    if (const auto& as = given.get<std::string>("as"); !as.empty()) objective.name = as;
+    const auto& goal = given.get<std::string>("goal");
+    if (goal != "natural") objective.maximise = goal == "maximise";
+    if (const auto& range = given.get<Numbers>("range"); !range.empty()) {
+      const bool falls = objective.maximise;
+      if (range.size() != 2 || (falls ? range[0] <= range[1] : range[0] >= range[1])) {
+        diagnostics_.add(item.find("range")->origin,
+                         path + ".range = " + item.find("range")->summary() +
+                             ", must be [best, worst], the best " + (falls ? "larger" : "smaller") +
+                             " since it is " + (falls ? "maximised" : "minimised"));
+        return std::nullopt;
+      }
+      objective.range = Range{.best = range[0], .worst = range[1]};
+    }
+    return objective;
+  }
+
+  std::optional<Constraint> read_constraint(const DocumentNode& item, const ObjectiveSet& set) {
+    const auto refuse = [&](const std::string& message) -> std::optional<Constraint> {
+      diagnostics_.add(item.origin, "constraints = " + item.summary() + ", " + message);
+      return std::nullopt;
+    };
+    std::istringstream words(item.kind == Kind::scalar ? item.text : "");
+    std::string name;
+    std::string comparison;
+    std::string bound;
+    std::string more;
+    words >> name >> comparison >> bound >> more;
+    char* end = nullptr;
+    const double value = std::strtod(bound.c_str(), &end);
+    if ((comparison != "<=" && comparison != ">=") || bound.empty() || *end != '\0' ||
+        !std::isfinite(value) || !more.empty()) {
+      return refuse("must be of the form NAME <= NUMBER or NAME >= NUMBER");
+    }
+    const auto chosen =
+        std::find_if(set.objectives.begin(), set.objectives.end(),
+                     [&name](const ChosenObjective& objective) { return objective.name == name; });
+    if (chosen == set.objectives.end() && !exists(name)) return refuse(unknown(name));
+    Constraint constraint{
+        .quantity = chosen != set.objectives.end() ? *chosen : with_defaults(name),
+        .at_most = comparison == "<=",
+        .bound = value};
+    return constraint;
+  }
+
+  const std::vector<ChosenObjective>& own_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+std::vector<Setting> objective_settings() {
+  return {
+      {.name = "as",
+       .default_value = std::string(),
+       .help = "name within the experiment; empty: the objective's"},
+      {.name = "goal",
+       .default_value = std::string("natural"),
+       .help = "its natural sense, or the one given",
+       .choices = {"natural", "minimise", "maximise"}},
+      {.name = "range",
+       .default_value = Numbers{},
+       .help =
+           "[best, worst] that is expected: scales it for hypervolume and decomposition; empty: "
+           "the objective's own"},
+  };
+}
+
+ObjectiveSet read_objectives(const DocumentNode* objectives, const DocumentNode* constraints,
+                             const std::vector<ChosenObjective>& own, Diagnostics& diagnostics) {
+  ObjectiveSet set;
+  ObjectivesReader reader(own, diagnostics);
+  reader.read_objectives(objectives, set);
+  reader.read_constraints(constraints, set);
+  return set;
+}
+
+nlohmann::json resolved_objectives(const ObjectiveSet& set) {
+  auto list = nlohmann::json::array();
+  for (const auto& objective : set.objectives) {
+    nlohmann::json item = objective.settings;
+    item["name"] = objective.key;
+    item["as"] = objective.name;
+    item["goal"] = objective.maximise ? "maximise" : "minimise";
+    item["range"] = nlohmann::json::array();
+    if (objective.range) item["range"] = {objective.range->best, objective.range->worst};
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+nlohmann::json resolved_constraints(const ObjectiveSet& set) {
+  auto list = nlohmann::json::array();
+  for (const auto& constraint : set.constraints) list.push_back(constraint.text());
+  return list;
+}
+
+}  // namespace nas

@@ -1,0 +1,117 @@
+#include "study/ranges.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+
+namespace nas {
+
+namespace {
+
+constexpr std::int64_t kMostCombinations = 20000;
+
+}  // namespace
+
+std::vector<Genotype> shown_combinations(const SearchSpace& space) {
+  std::vector<Genotype> genotypes;
+  const auto combinations = space.num_combinations();
+  if (combinations > kMostCombinations) {
+    RandomEngine random(1);
+    while (genotypes.size() < static_cast<std::size_t>(kMostCombinations)) {
+      genotypes.push_back(space.draw(random));
+    }
+    return genotypes;
+  }
+  for (std::int64_t number = 0; number < combinations; ++number) {
+    std::int64_t rest = number;
+    std::vector<std::pair<std::string, GeneValue>> values;
+    for (const auto& gene : space.genes()) {
+      if (!gene.categorical()) {
+        values.emplace_back(gene.name, gene.min);
+        continue;
+      }
+      const auto options = static_cast<std::int64_t>(gene.options.size());
+      values.emplace_back(gene.name, gene.options[static_cast<std::size_t>(rest % options)]);
+      rest /= options;
+    }
+    genotypes.emplace_back(std::move(values));
+  }
+  return genotypes;
+}
+
+namespace {
+
+Range range_over_space(const ChosenObjective& objective, const SearchSpace& space,
+                       const Problem& problem) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
+  for (const auto& genotype : shown_combinations(space)) {
+    const auto subject = problem.subject(problem.canonical(genotype));
+    if (!subject) throw std::logic_error("a problem without subjects has an analytic objective");
+    const double value = objective.objective.analytic(*subject);
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  if (!(least < most)) {
+    throw InputError("objectives: " + objective.name + " is " + shortest(least) +
+                     " for every candidate of this space; leave it out");
+  }
+  return objective.maximise ? Range{.best = most, .worst = least}
+                            : Range{.best = least, .worst = most};
+}
+
+}  // namespace
+
+void set_expected_ranges(ObjectiveSet& objectives, const SearchSpace& space, const Problem& problem,
+                         const nlohmann::json& facts) {
+  const auto require_available = [&facts](const ChosenObjective& objective) {
+    // What was recorded elsewhere need not be measurable here.
+    if (objective.objective.measured && facts.contains("table")) return;
+    const auto& unavailable = objective.objective.unavailable;
+    const auto why = unavailable ? unavailable(facts) : std::string();
+    if (!why.empty()) throw InputError("objectives: " + objective.name + " is unavailable: " + why);
+  };
+  for (const auto& constraint : objectives.constraints) require_available(constraint.quantity);
+  for (auto& objective : objectives.objectives) {
+    require_available(objective);
+    if (objective.range) continue;
+    if (objective.objective.range) objective.range = objective.objective.range(facts);
+    if (objective.range && objective.maximise != objective.objective.maximise) {
+      std::swap(objective.range->best, objective.range->worst);
+    }
+    if (!objective.range && objective.objective.analytic) {
+      objective.range = range_over_space(objective, space, problem);
+    }
+  }
+}
+
+void set_ranges_from_baseline(ObjectiveSet& objectives, Objective::Evaluations baseline) {
+  const bool usable = std::any_of(baseline.begin(), baseline.end(),
+                                  [](const auto* evaluation) { return is_usable(*evaluation); });
+  for (auto& objective : objectives.objectives) {
+    if (objective.range) continue;
+    if (!usable) {
+      throw InputError("objectives: nothing is known of the range of " + objective.name +
+                       ", since the baseline could not be evaluated" +
+                       (baseline.empty() ? "" : " (" + baseline.front()->reason + ")") +
+                       "; give objectives." + objective.key + ".range");
+    }
+    const double value = objective.value(baseline);
+    const double twice = value > 0.0 ? 2.0 * value : 1.0;
+    objective.range = objective.maximise ? Range{.best = twice, .worst = 0.0}
+                                         : Range{.best = 0.0, .worst = twice};
+  }
+}
+
+void set_recorded_ranges(ObjectiveSet& objectives, const nlohmann::json& record) {
+  for (auto& objective : objectives.objectives) {
+    for (const auto& item : record) {
+      if (item.at("name") != objective.name) continue;
+      objective.range = Range{.best = item.at("best"), .worst = item.at("worst")};
+    }
+  }
+}
+
+}  // namespace nas

@@ -1,0 +1,86 @@
+#include "study/rehearsal.hpp"
+
+#include "core/seed.hpp"
+#include "core/temporary_folder.hpp"
+#include "search/algorithm.hpp"
+#include "study/session.hpp"
+
+namespace nas {
+
+namespace {
+
+/// Answers at once with a number made from the candidate's name.
+class MadeUp final : public Measurement {
+ public:
+  MadeUp(std::shared_ptr<Problem> problem, const ObjectiveSet& objectives, Rehearsal& rehearsal)
+      : problem_(std::move(problem)), objectives_(objectives), rehearsal_(&rehearsal) {}
+  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
+    return problem_->canonical(genotype);
+  }
+  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+    return {};
+  }
+  [[nodiscard]] bool expensive() const override { return false; }
+  void begin_batch(std::span<const Evaluation* const> /*earlier*/) override {
+    ++rehearsal_->batches;
+  }
+  void screen(const Task& task, Evaluation& evaluation) override {
+    const auto subject = problem_->subject(task.candidate);
+    if (!subject) return;
+    evaluation.reason = objectives_.violation_by_formula(*subject);
+    if (!evaluation.reason.empty()) evaluation.status = Status::rejected;
+  }
+  void measure(const Task& task, Evaluation& evaluation) override {
+    evaluation.status = Status::ok;
+    evaluation.values["made_up"] =
+        RandomEngine(derive_seed(0, task.replicate, "rehearsal", task.candidate)).uniform();
+    if (task.replicate == 0) rehearsal_->candidates.push_back(task.candidate);
+    ++rehearsal_->trained;
+  }
+
+ private:
+  std::shared_ptr<Problem> problem_;
+  const ObjectiveSet& objectives_;
+  Rehearsal* rehearsal_;
+};
+
+/// A search that asks for more is not rehearsed to its end.
+constexpr std::int64_t kMostAsks = 20000;
+
+}  // namespace
+
+Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem) {
+  Rehearsal rehearsal;
+  const TemporaryFolder folder;
+  Store store(folder.path() / "rehearsal.sqlite", Store::Mode::write_cheap);
+  auto objectives = experiment.objectives;
+  for (auto& objective : objectives.objectives) {
+    objective.range = objective.maximise ? Range{.best = 1.0, .worst = 0.0} : Range{};
+  }
+  const auto made_up = [&objectives](Objective::Evaluations evaluations) {
+    if (!is_usable(*evaluations.front())) {
+      return Judgement{.status = evaluations.front()->status, .fitness = objectives.failure()};
+    }
+    std::vector<double> fitness;
+    for (std::size_t i = 0; i < objectives.objectives.size(); ++i) {
+      RandomEngine random(derive_seed(i, 0, "rehearsal", evaluations.back()->id));
+      fitness.push_back(objectives.objectives[i].minimised(random.uniform()));
+    }
+    return Judgement{.status = Status::ok, .fitness = fitness, .measured = fitness};
+  };
+  auto options = evaluator_options(experiment);
+  options.budget.train_seconds = 0.0;
+  options.racing.reset();  // how close candidates will be, nobody can make up
+  if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
+  const auto evaluator = std::make_shared<RecordingEvaluator>(
+      std::make_shared<MadeUp>(problem, objectives, rehearsal), store, made_up, options);
+  auto imagined = experiment;
+  imagined.budget.set("stagnation", std::int64_t{0});
+  imagined.budget.set("target", std::string());
+  search(imagined, objectives, evaluator, {});
+  rehearsal.asked = evaluator->num_asked();
+  rehearsal.whole = rehearsal.asked < kMostAsks;
+  return rehearsal;
+}
+
+}  // namespace nas

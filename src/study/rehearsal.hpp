@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "evaluation/recording_evaluator.hpp"
+#include "search/problem.hpp"
+#include "study/experiment.hpp"
+
+namespace nas {
+
+/// What a search will ask for, found by running its real algorithm on made-up fitness values.
+struct Rehearsal {
+  std::int64_t asked = 0;    ///< asks; exact for algorithms whose number of asks is fixed
+  std::int64_t trained = 0;  ///< evaluations that they cause; an estimate, without those of races
+  std::int64_t batches = 0;  ///< batches of asks: generations, for generational algorithms
+  std::vector<std::string> candidates{};  ///< canonical names, in order of the first ask
+  bool whole = true;  ///< false: the search asks for more than was tried, or so it seems
+};
+
+/// Cost: milliseconds; as much as the search itself where nothing is trained. Nothing is kept.
+Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem);
+
+}  // namespace nas

@@ -1,0 +1,162 @@
+#include "study/retest.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/format.hpp"
+#include "report/retest_outcome.hpp"
+
+namespace nas {
+
+namespace {
+
+using Integer = std::int64_t;
+
+/// A candidate to be trained again, and how.
+struct Wanted {
+  Retested retested;
+  std::shared_ptr<Problem> problem;
+};
+
+/// The run's problem with a section `training` of its own, and the test split scored.
+std::shared_ptr<Problem> scoring_test(const FurtherWork& work, Parameters training,
+                                      const RunSummary& run) {
+  training.set("score_test", true);
+  return further_problem(work.problem, training, run);
+}
+
+void add_winners(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
+                 const std::shared_ptr<Problem>& problem, std::vector<Wanted>& wanted) {
+  std::vector<const RankedCandidate*> winners;
+  if (run.several()) {
+    for (const auto i : run.front) {
+      if (run.ranking[i].candidate != baseline) winners.push_back(&run.ranking[i]);
+    }
+  } else {
+    const auto top = static_cast<std::size_t>(work.experiment.retest.get<Integer>("top"));
+    winners = best_candidates(run, top, baseline);
+  }
+  for (const auto* winner : winners) {
+    wanted.push_back({.retested = {.role = run.several() ? Role::front : Role::top,
+                                   .candidate = winner->candidate,
+                                   .label = work.problem.label(winner->candidate),
+                                   .search = winner->fitness,
+                                   .search_n = winner->n,
+                                   .evaluations = {}},
+                      .problem = problem});
+  }
+}
+
+void add_baseline(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
+                  const std::shared_ptr<Problem>& problem, std::vector<Wanted>& wanted) {
+  Retested retested{.role = Role::baseline,
+                    .candidate = baseline,
+                    .label = work.problem.label(baseline),
+                    .evaluations = {}};
+  if (run.baseline) {
+    retested.search = run.baseline->fitness;
+    retested.search_n = run.baseline->n;
+  }
+  wanted.push_back({.retested = std::move(retested), .problem = problem});
+}
+
+void add_tuned(const FurtherWork& work, const RunSummary& run,
+               const std::vector<TunedMechanism>& tuned, std::vector<Wanted>& wanted) {
+  for (const auto& mechanism : tuned) {
+    if (!mechanism.best) continue;
+    const auto& trial = mechanism.trials[*mechanism.best];
+    std::vector<const Evaluation*> evaluations;
+    for (const auto& evaluation : trial.evaluations) evaluations.push_back(&evaluation);
+    wanted.push_back(
+        {.retested = {.role = Role::tuned,
+                      .candidate = mechanism.candidate,
+                      .label = work.problem.label(mechanism.candidate) + " (learning rate " +
+                               shortest(trial.point.learning_rate) + ", weight decay " +
+                               shortest(trial.point.weight_decay) + ")",
+                      .search = work.objectives.judge(evaluations).measured,
+                      .search_n = static_cast<Integer>(evaluations.size()),
+                      .evaluations = {}},
+         .problem =
+             scoring_test(work, tuned_training(work.experiment.training, trial.point), run)});
+  }
+}
+
+}  // namespace
+
+std::vector<Setting> retest_settings() {
+  return {
+      {.name = "replicates",
+       .default_value = Integer{5},
+       .help = "fresh seeds on which the search's result is trained again; 0 = none, as without "
+               "this section",
+       .min = 0,
+       .max = 1e6},
+      {.name = "top",
+       .default_value = Integer{3},
+       .help = "best mechanisms that are re-tested where there is one objective; of several it is "
+               "the front",
+       .min = 1,
+       .max = 1e6},
+      {.name = "confidence",
+       .default_value = 0.95,
+       .help = "of the intervals and the verdict",
+       .min = 0,
+       .max = 1,
+       .min_exclusive = true,
+       .max_exclusive = true},
+  };
+}
+
+void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
+  const auto& settings = work.experiment.retest;
+  const auto replicates = settings.get<Integer>("replicates");
+  // What an earlier process found is not shown beside another result.
+  if (work.store.meta("retest")) work.store.set_meta("retest", nullptr);
+  if (replicates == 0) return;
+  const RunSummary run(work.store);
+  if (run.ranking.empty()) return;
+  const auto problem = scoring_test(work, work.experiment.training, run);
+  const auto baseline = work.experiment.baseline.empty()
+                            ? std::string()
+                            : work.problem.parse(work.experiment.baseline);
+  std::vector<Wanted> wanted;
+  add_winners(work, run, baseline, problem, wanted);
+  if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
+  add_tuned(work, run, tuned, wanted);
+
+  std::vector<FurtherTraining> trainings;
+  for (const auto& one : wanted) {
+    for (Integer i = 0; i < replicates; ++i) {
+      trainings.push_back({one.problem, one.retested.candidate, kFirstHeldOutReplicate + i});
+    }
+  }
+  const auto evaluations = train_further(trainings, work.store, "re-test", work.observer);
+  std::vector<Retested> retested;
+  auto next = evaluations.begin();
+  for (auto& one : wanted) {
+    one.retested.evaluations.assign(next, next + replicates);
+    next += replicates;
+    retested.push_back(std::move(one.retested));
+  }
+  work.store.set_meta(
+      "retest", to_record(judge(retested, work.objectives, settings.get<double>("confidence"))));
+}
+
+RetestPlan retest_plan(const Experiment& experiment) {
+  const auto replicates = experiment.retest.get<Integer>("replicates");
+  if (replicates == 0) return {};
+  const bool several = experiment.objectives.objectives.size() > 1;
+  const auto tuned = experiment.tuning ? 1 + experiment.tuning->get<Integer>("winners") : 0;
+  const auto top = several ? 0 : experiment.retest.get<Integer>("top");
+  const auto known = top + (experiment.baseline.empty() ? 0 : 1) + tuned;
+  std::vector<std::string> who;
+  who.push_back(several ? "the front" : "the best " + std::to_string(top));
+  if (!experiment.baseline.empty()) who.emplace_back("the baseline");
+  if (tuned > 0) who.push_back(std::to_string(tuned) + " tuned");
+  return {.text = join(who) + " on " + std::to_string(replicates) +
+                  " fresh seeds each: " + std::to_string(known * replicates) + " trainings" +
+                  (several ? ", and " + std::to_string(replicates) + " for each of the front" : ""),
+          .trainings = known * replicates};
+}
+
+}  // namespace nas

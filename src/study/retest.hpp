@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/parameters.hpp"
+#include "study/further_trainings.hpp"
+#include "study/tuning.hpp"
+
+namespace nas {
+
+/// Settings of the section `retest`, where there is one.
+std::vector<Setting> retest_settings();
+
+/// Trains what a search found (its front; with one objective the best few), the baseline and the
+/// tuned mechanisms again, all on the same seeds that the search has not used, and scores the test
+/// split too: what was selected by its score is judged by another one. Recorded as "retest".
+/// Nothing where the experiment asks for no re-test or nothing was found.
+void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned);
+
+/// For the plan: what is trained again.
+struct RetestPlan {
+  std::string text;            ///< empty: nothing
+  std::int64_t trainings = 0;  ///< the front's, whose size nobody knows, left out
+};
+RetestPlan retest_plan(const Experiment& experiment);
+
+}  // namespace nas

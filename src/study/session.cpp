@@ -1,0 +1,105 @@
+#include "study/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/seed.hpp"
+#include "search/algorithm.hpp"
+
+namespace nas {
+
+namespace {
+
+/// The known-good share of an experiment's initial population.
+std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
+  const auto wanted = static_cast<std::size_t>(
+      std::llround(experiment.informed_share * static_cast<double>(experiment.population)));
+  std::vector<Genotype> genotypes;
+  for (std::size_t i = 0; i < wanted && !experiment.informed.empty(); ++i) {
+    const auto mechanism =
+        parse_mechanism(experiment.informed[i % experiment.informed.size()], experiment.semantics);
+    std::vector<std::pair<std::string, GeneValue>> values;
+    for (const auto& gene : experiment.space.genes()) {
+      if (gene.name == "bias") {
+        values.emplace_back(gene.name, std::string(mechanism.bias ? "bias" : "no_bias"));
+      } else if (gene.name == "attention_dropout") {
+        values.emplace_back(gene.name, mechanism.attention_dropout);
+      } else {
+        // The space's options are as the user wrote them: the one that means this component.
+        for (const auto& option : gene.options) {
+          if (component_key(experiment.semantics, gene.name, option) ==
+              mechanism.component(gene.name)) {
+            values.emplace_back(gene.name, option);
+          }
+        }
+      }
+    }
+    genotypes.emplace_back(std::move(values));
+  }
+  return genotypes;
+}
+
+/// Of two limits, 0 being none.
+double tighter(double a, double b) { return a > 0.0 && b > 0.0 ? std::min(a, b) : std::max(a, b); }
+
+}  // namespace
+
+std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
+                                      const std::filesystem::path& folder) {
+  return problems()
+      .at(experiment.problem)
+      .make()
+      .make({.semantics = experiment.semantics,
+             .seed = experiment.seed,
+             .settings = experiment.problem_settings,
+             .model = experiment.model,
+             .corpus = experiment.corpus,
+             .data = experiment.data,
+             .training = experiment.training,
+             .evaluation = experiment.evaluation,
+             .objectives = &objectives,
+             .folder = folder});
+}
+
+RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
+  RecordingEvaluator::Options options;
+  options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
+  options.replicates = experiment.evaluation.get<std::int64_t>("replicates");
+  if (const auto most = experiment.evaluation.get<std::int64_t>("racing_replicates"); most > 0) {
+    options.racing = Racing{.replicates = most,
+                            .elites = experiment.evaluation.get<std::int64_t>("racing_elites"),
+                            .confidence = experiment.evaluation.get<double>("racing_confidence")};
+  }
+  options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),
+                    .evaluations = experiment.budget.get<std::int64_t>("evaluations"),
+                    .train_seconds = tighter(experiment.budget.get<double>("train_seconds"),
+                                             experiment.budget.get<double>("gpu_seconds"))};
+  return options;
+}
+
+SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives,
+                    const std::shared_ptr<Evaluator>& evaluator,
+                    std::function<void(const Indicator&)> on_indicator) {
+  const auto seed = static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
+  const auto algorithm = algorithms().at(experiment.algorithm).make();
+  SearchSettings settings{
+      .population = experiment.population,
+      .seed = seed,
+      .initial = informed_genotypes(experiment),
+      .encoding = algorithm.encoding,
+      .decomposition = experiment.decomposition,
+      .mean_of_answers = evaluator_options(experiment).repeated == Repeated::retrain,
+      .stagnation = experiment.budget.get<std::int64_t>("stagnation"),
+      .indicator_interval = std::max<std::int64_t>(experiment.population, 1),
+      .on_indicator = std::move(on_indicator)};
+  if (const auto& target = experiment.budget.get<std::string>("target"); !target.empty()) {
+    settings.target = std::stod(target);
+  }
+  return run_search(experiment.space, evaluator, objectives,
+                    algorithm.make(experiment.algorithm_settings, experiment.search_facts, seed),
+                    settings);
+}
+
+}  // namespace nas

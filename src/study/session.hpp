@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "evaluation/recording_evaluator.hpp"
+#include "search/problem.hpp"
+#include "search/search.hpp"
+#include "study/experiment.hpp"
+
+namespace nas {
+
+/// Builds an experiment's problem.
+/// @param objectives  the experiment's; outlives the problem.
+/// @param folder      of the run; empty: nothing is written.
+std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
+                                      const std::filesystem::path& folder);
+
+/// How an experiment answers asks, its workers and who watches left out.
+RecordingEvaluator::Options evaluator_options(const Experiment& experiment);
+
+/// Runs an experiment's search to its end: its algorithm from its seed, its initial population (a
+/// share of known-good genotypes first).
+/// @param objectives    the experiment's, with their ranges.
+/// @param on_indicator  see SearchSettings; may be empty.
+/// @throws StopRequested as run_search does.
+SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives,
+                    const std::shared_ptr<Evaluator>& evaluator,
+                    std::function<void(const Indicator&)> on_indicator);
+
+}  // namespace nas

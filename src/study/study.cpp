@@ -1,0 +1,471 @@
+#include "study/study.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/fault.hpp"
+#include "core/format.hpp"
+#include "core/stop.hpp"
+#include "core/version.hpp"
+#include "core/warning.hpp"
+#include "nn/environment.hpp"
+#include "nn/memory.hpp"
+#include "report/record_schema.hpp"
+#include "search/problem.hpp"
+#include "study/continuing.hpp"
+#include "study/free_space.hpp"
+#include "study/ranges.hpp"
+#include "study/session.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Lets an observer hear one thing at a time; warnings, too, as long as it lives.
+class OneAtATime final : public Observer {
+ public:
+  explicit OneAtATime(Observer& observer)
+      : observer_(observer), warnings_([this](const std::string& text) { warned(text); }) {}
+
+  void warned(const std::string& text) override { tell(&Observer::warned, text); }
+  void search_begins(const Search& search) override { tell(&Observer::search_begins, search); }
+  void retried(std::int64_t evaluations) override { tell(&Observer::retried, evaluations); }
+  void recalled(const Evaluation& evaluation) override { tell(&Observer::recalled, evaluation); }
+  void progressed(const Progress& progress) override { tell(&Observer::progressed, progress); }
+  void indicated(const Indicator& indicator) override { tell(&Observer::indicated, indicator); }
+  void search_ended() override { tell(&Observer::search_ended); }
+  void stage_begins(const Stage& stage) override { tell(&Observer::stage_begins, stage); }
+  void stage_progressed(const Progress& progress) override {
+    tell(&Observer::stage_progressed, progress);
+  }
+  void stage_ended() override { tell(&Observer::stage_ended); }
+
+ private:
+  template <class Function, class... Arguments>
+  void tell(Function function, const Arguments&... arguments) {
+    const std::lock_guard lock(mutex_);
+    (observer_.*function)(arguments...);
+  }
+
+  Observer& observer_;
+  std::recursive_mutex mutex_;  ///< an observer may warn
+  WarningListener warnings_;    ///< last: it uses what stands above
+};
+
+/// An experiment's problem, and what is wanted of it.
+struct Setup {
+  ObjectiveSet objectives;
+  std::shared_ptr<Problem> problem;  ///< points to the objectives
+  nlohmann::json facts;
+  std::optional<Feasibility> feasibility{};
+};
+
+std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& folder) {
+  nn::install_cpu_allocator();  // before the first tensor
+  auto setup = std::make_unique<Setup>();
+  setup->objectives = experiment.objectives;
+  setup->problem = make_problem(experiment, setup->objectives, folder);
+  require_further_trainings(experiment, *setup->problem);
+  setup->facts = setup->problem->facts();
+  setup->feasibility = feasibility(setup->objectives, experiment.space, *setup->problem);
+  if (setup->feasibility) setup->feasibility->require_any();
+  set_expected_ranges(setup->objectives, experiment.space, *setup->problem, setup->facts);
+  const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
+  const auto device = setup->facts.value("device", "cpu");
+  if (gpu_seconds > 0.0 && device != "cuda") {
+    throw InputError("budget.gpu_seconds = " + shortest(gpu_seconds) +
+                     ", must be 0 on the device " + device + ": it spends none");
+  }
+  return setup;
+}
+
+nlohmann::json environment_json(const nlohmann::json& facts) {
+  const auto environment = nn::environment();
+  nlohmann::json json = {{"attnas", kVersion},
+                         {"revision", kRevision},
+                         {"compiler", __VERSION__},
+                         {"torch", environment.torch_version},
+                         {"blas", environment.blas_library},
+                         {"processor", environment.processor},
+                         {"instruction_set", environment.instruction_set},
+                         {"device", facts.value("device", "")}};
+  if (!environment.variables.empty()) json["variables"] = environment.variables;
+  if (const auto products = facts.find("float32_products"); products != facts.end()) {
+    json["float32_products"] = *products;
+  }
+  return json;
+}
+
+/// A text of words holds no NUL byte; what does is read as words all the same.
+void warn_of_binary_text(const Experiment& experiment) {
+  if (experiment.corpus != "text_file" || experiment.data.get<std::string>("unit") != "word")
+    return;
+  for (const auto* name : {"path", "train", "valid", "test"}) {
+    const auto& path = experiment.data.get<std::string>(name);
+    std::ifstream file(path, std::ios::binary);
+    const bool binary = !path.empty() && std::find(std::istreambuf_iterator<char>(file), {},
+                                                   '\0') != std::istreambuf_iterator<char>();
+    if (binary) {
+      warn("data." + std::string(name) + " = " + path +
+           " has NUL bytes, as no text of words has; for bytes: data.unit = byte");
+    }
+  }
+}
+
+void warn_of_slow_blas() {
+  const auto environment = nn::environment();
+  if (environment.slow_blas) {
+    warn("matrix products come from the reference BLAS (" + environment.blas_library +
+         "), about 11 times slower than an OpenBLAS: apt-get install libopenblas0-openmp");
+  }
+}
+
+std::vector<const Evaluation*> pointers(const std::vector<Evaluation>& evaluations) {
+  std::vector<const Evaluation*> result;
+  for (const auto& evaluation : evaluations) result.push_back(&evaluation);
+  return result;
+}
+
+/// Evaluates the baseline, fixes the ranges of the objectives, and records both.
+void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvaluator& evaluator,
+                      Store& store) {
+  if (const auto recorded = store.meta("objectives")) {
+    set_recorded_ranges(setup.objectives, *recorded);
+  }
+  std::vector<Evaluation> baseline;
+  if (!experiment.baseline.empty()) {
+    baseline = evaluator.evaluate(setup.problem->parse(experiment.baseline));
+  }
+  const auto evaluations = pointers(baseline);
+  set_ranges_from_baseline(setup.objectives, evaluations);
+  store.set_meta("objectives", setup.objectives.record());
+  store.set_meta("reference_point", kReferencePoint);
+  if (baseline.empty()) return;
+  std::vector<std::string> ids;
+  for (const auto& evaluation : baseline) ids.push_back(evaluation.id);
+  // As measured: what others are compared with may break a constraint.
+  const auto judgement = setup.objectives.judge(evaluations);
+  if (!is_usable(judgement.status)) {
+    warn("the baseline " + setup.problem->label(baseline.front().candidate) + " is " +
+         std::string(to_string(judgement.status)) + ": " + judgement.reason);
+  }
+  store.set_meta("baseline", {{"evaluations", ids},
+                              {"fitness", judgement.measured.empty() ? judgement.fitness
+                                                                     : judgement.measured}});
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return;
+  const auto words = io_failure(folder, error.value());
+  if (is_bad_path(error)) throw InputError(words);
+  throw MachineError(words);
+}
+
+/// What a run writes, as far as it can be told beforehand.
+DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
+                   const nlohmann::json& facts, const Rehearsal& rehearsal) {
+  const auto array = experiment.evaluation.get<std::string>("array");
+  const auto widest = array == "auto" ? 1 : std::stoll(array);
+  const auto tuning = tuning_plan(experiment, rehearsal.trained);
+  return {.parameters = facts.value("vanilla_parameters", std::int64_t{0}),
+          .at_once = problem.num_workers() * widest,
+          .kept_models =
+              std::min(experiment.evaluation.get<std::int64_t>("keep_models"), rehearsal.trained),
+          .evaluations = rehearsal.trained + tuning.trainings + retest_plan(experiment).trainings};
+}
+
+/// Whether the search or its baseline, not what follows them, caused an evaluation.
+bool of_search(const Evaluation& evaluation, const Problem& problem) {
+  const auto training = evaluation.identity.find("training");
+  return training == evaluation.identity.end() ||
+         *training == problem.identity(evaluation.candidate).at("training");
+}
+
+/// Warns where a run could not keep as many models as it was asked to: weights are saved when a
+/// training run ends, and recorded ones do not come again.
+void warn_of_missing_models(const Experiment& experiment, const RunSummary& run,
+                            const Problem& problem, const fs::path& folder) {
+  const auto wanted = experiment.evaluation.get<std::int64_t>("keep_models");
+  const auto trained =
+      std::count_if(run.evaluations.begin(), run.evaluations.end(), [&](const auto& evaluation) {
+        return evaluation.status == Status::ok && !evaluation.curve.empty() &&
+               of_search(evaluation, problem);
+      });
+  std::int64_t kept = 0;
+  const auto models = folder / "models";
+  if (fs::is_directory(models)) {
+    for (const auto& entry : fs::directory_iterator(models)) {
+      kept += entry.path().extension() == ".pt" ? 1 : 0;
+    }
+  }
+  if (kept >= std::min<std::int64_t>(wanted, trained)) return;
+  warn("evaluation.keep_models = " + std::to_string(wanted) + ", but models/ holds " +
+       std::to_string(kept) +
+       ": weights are saved when a training ends, and those of this run had ended\n"
+       "before. To get them, search again in another folder (--output) with keep_models from "
+       "the\n"
+       "beginning: equal seeds give equal trainings.");
+}
+
+/// Seconds that the processes of a run have worked on its search, kept in its store.
+class ElapsedSeconds {
+ public:
+  explicit ElapsedSeconds(Store& store)
+      : store_(store), before_(store.meta("elapsed_seconds").value_or(0.0).get<double>()) {}
+  ~ElapsedSeconds() {
+    try {
+      save();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // A store that cannot be written says so where something is lost by it.
+    }
+  }
+  ElapsedSeconds(const ElapsedSeconds&) = delete;
+  ElapsedSeconds& operator=(const ElapsedSeconds&) = delete;
+
+  [[nodiscard]] double total() const {
+    return before_ +
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  }
+  /// At most once a second, so that it costs nothing.
+  void save_sometimes() {
+    if (total() - saved_ >= 1.0) save();
+  }
+
+ private:
+  void save() {
+    saved_ = total();
+    store_.set_meta("elapsed_seconds", saved_);
+  }
+
+  Store& store_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  double before_;
+  double saved_ = 0.0;
+};
+
+/// Records the names of candidates for people, a few at a time.
+class Labels {
+ public:
+  Labels(Store& store, const Problem& problem)
+      : store_(store),
+        problem_(problem),
+        labels_(store.meta("labels").value_or(nlohmann::json::object())) {}
+
+  /// Not for each of thousands that constraints reject one after the other.
+  void update(const Progress& progress) {
+    if (const auto* evaluation = progress.evaluation;
+        evaluation != nullptr && !labels_.contains(evaluation->candidate)) {
+      labels_[evaluation->candidate] = problem_.label(evaluation->candidate);
+      added_ = true;
+    }
+    if (added_ && (progress.kind == Progress::Kind::evaluation_started ||
+                   progress.kind == Progress::Kind::batch_finished)) {
+      store_.set_meta("labels", labels_);
+      added_ = false;
+    }
+  }
+
+  /// Those of all evaluations.
+  void complete() {
+    for (const auto& evaluation : store_.evaluations()) {
+      labels_[evaluation.candidate] = problem_.label(evaluation.candidate);
+    }
+    store_.set_meta("labels", labels_);
+  }
+
+ private:
+  Store& store_;
+  const Problem& problem_;
+  nlohmann::json labels_;
+  bool added_ = false;
+};
+
+/// Says that a search has ended, however it ends.
+class SearchEnd {
+ public:
+  explicit SearchEnd(Observer& observer) : observer_(observer) {}
+  ~SearchEnd() { observer_.search_ended(); }
+  SearchEnd(const SearchEnd&) = delete;
+  SearchEnd& operator=(const SearchEnd&) = delete;
+
+ private:
+  Observer& observer_;
+};
+
+/// The search, with its baseline before it.
+void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
+                      Store& store, Labels& labels, Observer& observer) {
+  const auto& problem = setup.problem;
+  ElapsedSeconds elapsed(store);
+  const double seconds = experiment.budget.get<double>("seconds");
+  std::optional<StopDeadline> deadline;
+  if (seconds > 0.0) deadline.emplace(seconds - elapsed.total());
+  observer.search_begins({.experiment = experiment,
+                          .objectives = setup.objectives,
+                          .problem = *problem,
+                          .rehearsal = rehearsal});
+  const SearchEnd end(observer);
+  for (const auto& evaluation : store.evaluations()) {
+    if (of_search(evaluation, *problem)) observer.recalled(evaluation);
+  }
+  auto options = evaluator_options(experiment);
+  options.workers = problem->num_workers();
+  options.on_progress = [&](const Progress& progress) {
+    if (problem->expensive()) {
+      labels.update(progress);
+      observer.progressed(progress);
+    }
+    if (progress.kind == Progress::Kind::batch_finished) elapsed.save_sometimes();
+  };
+  const auto evaluator = std::make_shared<RecordingEvaluator>(
+      problem, store,
+      [&setup](Objective::Evaluations evaluations) { return setup.objectives.judge(evaluations); },
+      options);
+  try {
+    measure_baseline(experiment, setup, *evaluator, store);
+    const auto result =
+        search(experiment, setup.objectives, evaluator, [&](const Indicator& indicator) {
+          store.add_indicator(indicator);
+          observer.indicated(indicator);
+        });
+    store.set_meta("ended_by", result.ended_by);
+    store.set_meta("last_population", result.last_population);
+  } catch (const StopRequested&) {
+    if (!stopped_by_deadline() || !store.meta("objectives")) throw;
+    store.set_meta("ended_by", human_duration(seconds) + " of wall-clock time");
+  }
+  if (const auto truth = problem->truth(); !truth.values.empty()) {
+    store.set_meta("truth", truth.values);
+    store.set_meta("truth_splits", truth.splits);
+  }
+}
+
+/// The search, and what follows it, which is not charged to it.
+void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal, Store& store,
+               Observer& observer) {
+  Labels labels(store, *setup.problem);
+  carry_out_search(experiment, setup, rehearsal, store, labels, observer);
+  const FurtherWork work{.experiment = experiment,
+                         .objectives = setup.objectives,
+                         .problem = *setup.problem,
+                         .store = store,
+                         .observer = observer};
+  retest(work, tune(work));
+  labels.complete();
+  store.flush();
+}
+
+/// Seconds of one training: the mean over some of the mechanisms that the search begins with, since
+/// they differ in cost.
+double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
+  constexpr std::size_t kCalibrated = 4;
+  const auto count = std::min(kCalibrated, rehearsal.candidates.size());
+  double seconds = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    seconds += problem.calibrate_seconds(rehearsal.candidates[i]);
+  }
+  return count == 0 ? 0.0 : seconds / static_cast<double>(count);
+}
+
+}  // namespace
+
+Study::Study(const fs::path& configuration, const std::vector<std::string>& overrides,
+             fs::path folder)
+    : Study(load_experiment(configuration, overrides), std::move(folder)) {}
+
+Study::Study(Experiment experiment, fs::path folder)
+    : experiment_(std::move(experiment)),
+      folder_(folder.empty() ? fs::path("runs") / experiment_.name : std::move(folder)) {}
+
+Plan Study::plan(bool calibrate) const {
+  Observer nobody;
+  return plan(calibrate, nobody);
+}
+
+Plan Study::plan(bool calibrate, Observer& given) const {
+  const OneAtATime observer(given);
+  warn_of_slow_blas();
+  const auto setup = set_up(experiment_, {});
+  const auto& problem = setup->problem;
+  if (const auto text = baseline_warning(setup->objectives, experiment_.baseline, *problem);
+      !text.empty()) {
+    warn(text);
+  }
+  Plan plan{.objectives = setup->objectives,
+            .feasibility = setup->feasibility,
+            .facts = setup->facts,
+            .trains = problem->expensive(),
+            .workers = problem->num_workers(),
+            .continues = fs::exists(folder_ / "store.sqlite")};
+  if (!plan.trains) return plan;
+  plan.rehearsal = rehearse(experiment_, problem);
+  plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained);
+  plan.retest = retest_plan(experiment_);
+  if (!calibrate) return plan;
+  plan.array_width = problem->array_width();
+  plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
+  const auto evaluator = evaluator_options(experiment_);
+  const auto of_baseline = evaluator.racing ? evaluator.racing->replicates : evaluator.replicates;
+  const bool together = algorithms().at(experiment_.algorithm).make().batches;
+  const auto of_search = static_cast<double>(plan.rehearsal.trained + of_baseline);
+  const auto further = static_cast<double>(plan.tuning.trainings + plan.retest.trainings);
+  plan.seconds =
+      plan.training_seconds * (of_search / (together ? plan.workers : 1) + further / plan.workers);
+  return plan;
+}
+
+RunSummary Study::run() const {
+  Observer nobody;
+  return run(nobody);
+}
+
+RunSummary Study::run(Observer& given, const RunSettings& settings) const {
+  OneAtATime observer(given);
+  warn_of_slow_blas();
+  warn_of_binary_text(experiment_);
+  const auto setup = set_up(experiment_, folder_);
+  const auto& problem = setup->problem;
+  const auto rehearsal = problem->expensive() ? rehearse(experiment_, problem) : Rehearsal{};
+  make_folder(folder_);
+  if (problem->expensive()) {
+    check_free_space(folder_, fs::space(folder_).available,
+                     disk_need(experiment_, *problem, setup->facts, rehearsal));
+  }
+  Store store(folder_ / "store.sqlite",
+              problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
+  const auto environment = environment_json(setup->facts);
+  check_continuation(store, experiment_, *problem, folder_, environment, settings.force_device);
+  if (const auto text = environment_warning(store, environment); !text.empty()) warn(text);
+  if (settings.retry_failed) observer.retried(store.forget_failures());
+  store.set_meta("config", experiment_.resolved);
+  store.set_meta("answering", kAnswering);
+  store.set_meta("facts", setup->facts);
+  store.set_meta("schema", record_schema(experiment_.semantics));
+  store.begin_session(environment);
+  store.set_meta("ended_by", nullptr);  // it is running
+  store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
+                                     ? nlohmann::json(rehearsal.asked)
+                                     : nullptr);
+  try {
+    carry_out(experiment_, *setup, rehearsal, store, observer);
+  } catch (const StopRequested&) {
+    store.flush();
+    store.require_in_place();  // else nothing is kept
+    throw;
+  }
+  RunSummary summary(store);
+  warn_of_missing_models(experiment_, summary, *problem, folder_);
+  return summary;
+}
+
+}  // namespace nas

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "report/summary.hpp"
+#include "study/experiment.hpp"
+#include "study/feasibility.hpp"
+#include "study/observer.hpp"
+#include "study/rehearsal.hpp"
+#include "study/retest.hpp"
+#include "study/tuning.hpp"
+
+namespace nas {
+
+/// What a study is going to do.
+struct Plan {
+  ObjectiveSet objectives;                   ///< with their ranges, as far as known beforehand
+  std::optional<Feasibility> feasibility{};  ///< where a formula decides a constraint
+  nlohmann::json facts{};                    ///< see Problem::facts
+  bool trains = false;                       ///< else what follows is empty
+  Rehearsal rehearsal{};
+  int workers = 1;
+  std::int64_t array_width = 1;   ///< of training runs that advance together; 1: not calibrated
+  double training_seconds = 0.0;  ///< of one training run, a mean; 0: not calibrated
+  double seconds = 0.0;           ///< of all, races apart
+  TuningPlan tuning{};
+  RetestPlan retest{};
+  bool continues = false;  ///< whether the folder holds a part of it
+};
+
+/// An experiment and the folder where it is run: the library's front door.
+///
+/// ```cpp
+/// const nas::Study study("configs/quickstart.yaml", {"training.steps=100"});
+/// const auto run = study.run();
+/// for (const auto i : run.front) std::cout << run.ranking[i].label << '\n';
+/// ```
+///
+/// Nothing is printed; who wants to watch gives an Observer.
+class Study {
+ public:
+  /// Opens a configuration as nas-run does.
+  /// @param overrides  "training.steps=100".
+  /// @param folder     of the run; default: runs/NAME.
+  /// @throws InputError listing all mistakes of the configuration.
+  explicit Study(const std::filesystem::path& configuration,
+                 const std::vector<std::string>& overrides = {}, std::filesystem::path folder = {});
+  explicit Study(Experiment experiment, std::filesystem::path folder = {});
+
+  [[nodiscard]] const Experiment& experiment() const { return experiment_; }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  /// What run() would do. Writes nothing.
+  /// @param calibrate  time a few steps of some candidates, which takes seconds.
+  /// @throws InputError where the experiment cannot be run here.
+  [[nodiscard]] Plan plan(bool calibrate = true) const;
+  [[nodiscard]] Plan plan(bool calibrate, Observer& observer) const;
+
+  struct RunSettings {
+    bool force_device = false;  ///< continue on another kind of device than recorded
+    bool retry_failed = false;  ///< train again what is recorded as failed or out of memory
+  };
+
+  /// Runs the experiment, or continues it where the folder holds a part of it: the algorithm is
+  /// rebuilt from its seed and asks again, recorded evaluations answer at once, and the first
+  /// unknown one is trained.
+  ///
+  /// @return the run, digested from its record (store.sqlite in the folder).
+  /// @throws InputError if the folder holds a run that this one cannot continue, see
+  /// check_continuation(); nothing is written then.
+  /// @throws StopRequested when asked to stop (core/stop.hpp); everything finished is stored.
+  /// @throws MachineError if the store cannot be written, or is no longer where it was.
+  RunSummary run(Observer& observer, const RunSettings& settings) const;
+  RunSummary run(Observer& observer) const { return run(observer, {}); }
+  [[nodiscard]] RunSummary run() const;
+
+ private:
+  Experiment experiment_;
+  std::filesystem::path folder_;
+};
+
+}  // namespace nas

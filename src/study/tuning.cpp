@@ -1,0 +1,237 @@
+#include "study/tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/seed.hpp"
+
+namespace nas {
+
+namespace {
+
+using Integer = std::int64_t;
+using Numbers = std::vector<double>;
+
+double three_digits(double value) {
+  std::array<char, 32> text{};
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), value,
+                                     std::chars_format::scientific, 2);
+  std::from_chars(text.data(), written.ptr, value);
+  return value;
+}
+
+double fraction(double value) { return value - std::floor(value); }
+
+/// As many trials as the search had trainings, unless the configuration says how many.
+Integer num_trials(const Experiment& experiment, Integer trained) {
+  const auto trials = experiment.tuning->get<Integer>("trials");
+  if (trials > 0) return trials;
+  return std::max<Integer>(1, trained / experiment.evaluation.get<Integer>("replicates"));
+}
+
+/// Evaluations that the search's asks have caused and that were trained, not merely screened.
+Integer num_trained(const RunSummary& run) {
+  std::set<std::string> trained;
+  for (const auto& ask : run.asks) {
+    for (const auto& id : ask.evaluations) {
+      if (run.by_id.at(id)->measured.contains("train_seconds")) trained.insert(id);
+    }
+  }
+  return static_cast<Integer>(trained.size());
+}
+
+/// The objective that trials are selected by.
+const ChosenObjective& selecting(const ObjectiveSet& set) {
+  const auto& all = set.objectives;
+  const auto trained =
+      std::find_if(all.begin(), all.end(), [](const auto& o) { return o.needs_training(); });
+  return trained == all.end() ? all.front() : *trained;
+}
+
+std::optional<double> value_of(const std::vector<Evaluation>& evaluations,
+                               const ChosenObjective& objective) {
+  std::vector<const Evaluation*> all;
+  for (const auto& evaluation : evaluations) {
+    if (!is_usable(evaluation)) return std::nullopt;
+    all.push_back(&evaluation);
+  }
+  const double value = objective.value(Objective::Evaluations(all));
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+void find_best(TunedMechanism& mechanism, const ChosenObjective& objective) {
+  for (std::size_t i = 0; i < mechanism.trials.size(); ++i) {
+    auto& trial = mechanism.trials[i];
+    trial.value = value_of(trial.evaluations, objective);
+    if (!trial.value) continue;
+    if (!mechanism.best || objective.minimised(*trial.value) <
+                               objective.minimised(*mechanism.trials[*mechanism.best].value)) {
+      mechanism.best = i;
+    }
+  }
+}
+
+nlohmann::json record_of(const std::vector<TunedMechanism>& mechanisms, const Problem& problem) {
+  auto record = nlohmann::json::array();
+  for (const auto& mechanism : mechanisms) {
+    auto trials = nlohmann::json::array();
+    for (const auto& trial : mechanism.trials) {
+      nlohmann::json ids = nlohmann::json::array();
+      for (const auto& evaluation : trial.evaluations) ids.push_back(evaluation.id);
+      trials.push_back({{"learning_rate", trial.point.learning_rate},
+                        {"weight_decay", trial.point.weight_decay},
+                        {"evaluations", ids},
+                        {"value", trial.value ? nlohmann::json(*trial.value) : nlohmann::json()}});
+    }
+    record.push_back(
+        {{"candidate", mechanism.candidate},
+         {"label", problem.label(mechanism.candidate)},
+         {"trials", trials},
+         {"best", mechanism.best ? nlohmann::json(*mechanism.best) : nlohmann::json()}});
+  }
+  return record;
+}
+
+}  // namespace
+
+std::vector<Setting> tuning_settings() {
+  constexpr double kLargestDecay = 100.0;
+  return {
+      {.name = "trials",
+       .default_value = Integer{0},
+       .help = "settings tried for a mechanism, the configuration's own among them; 0 = as many as "
+               "the search had trainings",
+       .min = 0,
+       .max = 1e6},
+      {.name = "learning_rate",
+       .default_value = Numbers{1e-4, 1e-2},
+       .help = "[lowest, highest], between which the logarithm is uniform",
+       .min = 0,
+       .min_exclusive = true},
+      {.name = "weight_decay",
+       .default_value = Numbers{0.0, 0.01, 0.1},
+       .help = "choices",
+       .min = 0,
+       .max = kLargestDecay},
+      {.name = "winners",
+       .default_value = Integer{0},
+       .help = "of the search's best mechanisms that get as many trials each",
+       .min = 0,
+       .max = 1e6},
+  };
+}
+
+std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics& diagnostics) {
+  using Kind = DocumentNode::Kind;
+  const auto* tune = baseline != nullptr ? baseline->find("tune") : nullptr;
+  if (tune == nullptr || (tune->kind == Kind::scalar && !tune->quoted && tune->text == "false")) {
+    return std::nullopt;
+  }
+  if (tune->kind != Kind::map && tune->kind != Kind::null) {
+    diagnostics.add(tune->origin,
+                    "baseline.tune = " + tune->summary() + ", must be a map of settings, or false");
+    return std::nullopt;
+  }
+  auto tuning = read_section("baseline.tune", tune, tuning_settings(), diagnostics);
+  const auto refuse = [&](const char* key, const std::string& message) {
+    const auto* entry = tune->find(key);
+    diagnostics.add(entry->origin,
+                    std::string("baseline.tune.") + key + " = " + entry->summary() + message);
+  };
+  const auto& rates = tuning.get<Numbers>("learning_rate");
+  if (rates.size() != 2 || rates.front() > rates.back()) {
+    refuse("learning_rate", ", must be [lowest, highest]");
+  }
+  if (tuning.get<Numbers>("weight_decay").empty()) {
+    refuse("weight_decay", ", must have at least one choice");
+  }
+  return tuning;
+}
+
+std::vector<TuningPoint> tuning_points(const Parameters& tuning, const Parameters& training,
+                                       std::uint64_t seed, std::int64_t trials) {
+  constexpr double kPlastic = 1.32471795724474602596;  // the real root of x^3 = x + 1
+  const auto& range = tuning.get<Numbers>("learning_rate");
+  const auto& decays = tuning.get<Numbers>("weight_decay");
+  const double lowest = std::log(range.front());
+  const double highest = std::log(range.back());
+  RandomEngine random(derive_seed(seed, 0, "tuning", 0));
+  const double rate_start = random.uniform();
+  const double decay_start = random.uniform();
+  std::vector<TuningPoint> points{{.learning_rate = training.get<double>("learning_rate"),
+                                   .weight_decay = training.get<double>("weight_decay")}};
+  for (Integer i = 1; i < trials; ++i) {
+    const auto n = static_cast<double>(i);
+    const double rate = fraction(rate_start + n / kPlastic);
+    const double decay = fraction(decay_start + n / (kPlastic * kPlastic));
+    const auto choice = static_cast<std::size_t>(decay * static_cast<double>(decays.size()));
+    points.push_back(
+        {.learning_rate = std::clamp(three_digits(std::exp(lowest + rate * (highest - lowest))),
+                                     range.front(), range.back()),
+         .weight_decay = decays[std::min(choice, decays.size() - 1)]});
+  }
+  return points;
+}
+
+Parameters tuned_training(const Parameters& training, const TuningPoint& point) {
+  auto tuned = training;
+  tuned.set("learning_rate", point.learning_rate);
+  tuned.set("weight_decay", point.weight_decay);
+  return tuned;
+}
+
+std::vector<TunedMechanism> tune(const FurtherWork& work) {
+  const auto& [experiment, objectives, problem, store, observer] = work;
+  if (store.meta("tuning")) store.set_meta("tuning", nullptr);  // as for a re-test
+  if (!experiment.tuning) return {};
+  const RunSummary run(store);
+  const auto points = tuning_points(*experiment.tuning, experiment.training, experiment.seed,
+                                    num_trials(experiment, num_trained(run)));
+  const auto baseline = problem.parse(experiment.baseline);
+  std::vector<TunedMechanism> mechanisms{{.candidate = baseline, .trials = {}}};
+  const auto winners = static_cast<std::size_t>(experiment.tuning->get<Integer>("winners"));
+  for (const auto* winner : best_candidates(run, winners, baseline)) {
+    mechanisms.push_back({.candidate = winner->candidate, .trials = {}});
+  }
+
+  std::vector<std::shared_ptr<Problem>> variants;
+  for (const auto& point : points) {
+    variants.push_back(further_problem(problem, tuned_training(experiment.training, point), run));
+  }
+  const auto replicates = experiment.evaluation.get<Integer>("replicates");
+  std::vector<FurtherTraining> trainings;
+  for (const auto& mechanism : mechanisms) {
+    for (const auto& variant : variants) {
+      for (Integer replicate = 0; replicate < replicates; ++replicate) {
+        trainings.push_back({variant, mechanism.candidate, replicate});
+      }
+    }
+  }
+  const auto evaluations = train_further(trainings, store, "tuning", observer);
+  auto next = evaluations.begin();
+  for (auto& mechanism : mechanisms) {
+    for (const auto& point : points) {
+      mechanism.trials.push_back({.point = point, .evaluations = {next, next + replicates}});
+      next += replicates;
+    }
+    find_best(mechanism, selecting(objectives));
+  }
+  store.set_meta("tuning", record_of(mechanisms, problem));
+  return mechanisms;
+}
+
+TuningPlan tuning_plan(const Experiment& experiment, std::int64_t trained) {
+  if (!experiment.tuning) return {};
+  const auto trials = num_trials(experiment, trained);
+  const auto winners = experiment.tuning->get<Integer>("winners");
+  const auto replicates = experiment.evaluation.get<Integer>("replicates");
+  return {.text = std::to_string(trials) + " trials for the baseline" +
+                  (winners > 0 ? " and each of the best " + std::to_string(winners) : "") + ": " +
+                  std::to_string(trials * (1 + winners) * replicates) + " trainings",
+          .trainings = trials * (1 + winners) * replicates};
+}
+
+}  // namespace nas

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/document.hpp"
+#include "core/parameters.hpp"
+#include "study/further_trainings.hpp"
+
+namespace nas {
+
+/// Settings of `baseline.tune`.
+std::vector<Setting> tuning_settings();
+
+/// Reads the key `tune` of the section `baseline`: a map of settings, or false.
+/// @param baseline  the section, or nullptr.
+/// @return nothing where nothing is to be tuned; mistakes go to `diagnostics`.
+std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics& diagnostics);
+
+/// What is tuned: the optimiser's settings that a mechanism is most sensitive to.
+struct TuningPoint {
+  double learning_rate = 0.0;
+  double weight_decay = 0.0;
+};
+
+/// The settings that are tried for every tuned mechanism: first the configuration's own, then a
+/// low-discrepancy sequence (the R2 sequence of the plastic number, its start from the seed) of
+/// learning rates, uniform in their logarithm over the range and rounded to three digits, and
+/// choices of weight decay. A longer sequence begins with the shorter ones.
+///
+/// @param tuning    see tuning_settings.
+/// @param training  the section `training`.
+/// @see Roberts (2018), The unreasonable effectiveness of quasirandom sequences.
+std::vector<TuningPoint> tuning_points(const Parameters& tuning, const Parameters& training,
+                                       std::uint64_t seed, std::int64_t trials);
+
+/// One training of a mechanism (all its replicates) under settings of its own.
+struct TuningTrial {
+  TuningPoint point;
+  std::vector<Evaluation> evaluations{};  ///< one a replicate
+  /// Of the first objective that training determines, in its own sense; nothing where a replicate
+  /// failed.
+  std::optional<double> value{};
+};
+
+/// A mechanism with what tuning tried.
+struct TunedMechanism {
+  std::string candidate;
+  std::vector<TuningTrial> trials;
+  std::optional<std::size_t> best{};  ///< of trials; nothing where all failed
+};
+
+/// The section `training` with the settings of a trial.
+Parameters tuned_training(const Parameters& training, const TuningPoint& point);
+
+/// Gives the baseline, and as many of the search's best mechanisms as `winners` says, the same
+/// trials, each with the search's own seeds, and selects by the validation split. Recorded as
+/// "tuning".
+/// @return the mechanisms in this order; none where nothing is to be tuned.
+std::vector<TunedMechanism> tune(const FurtherWork& work);
+
+/// For the plan: what is tuned, and by how many trainings.
+/// @param trained  trainings of the search.
+struct TuningPlan {
+  std::string text;  ///< empty: nothing
+  std::int64_t trainings = 0;
+};
+TuningPlan tuning_plan(const Experiment& experiment, std::int64_t trained);
+
+}  // namespace nas
