@@ -10,6 +10,7 @@
 
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas {
 
@@ -21,10 +22,11 @@ constexpr auto kSemantics = Semantics::corrected;
 constexpr std::int64_t kNumMechanisms = 384;
 constexpr std::size_t kNumFunctions = 320;
 
-SearchSpace paper_space() {
+SearchSpace options_of_paper() {
   std::vector<Gene> genes;
-  for (const auto gene : kComponentGenes) genes.push_back({std::string(gene), paper_labels(gene)});
-  genes.push_back({"bias", {"bias", "no_bias"}});
+  for (const auto& slot : slots()) {
+    if (!slot.is_number()) genes.push_back(slot.searched);
+  }
   return SearchSpace(genes);
 }
 
@@ -44,26 +46,16 @@ std::vector<std::vector<double>> all_decision_vectors(const SearchSpace& space) 
   return vectors;
 }
 
-Mechanism mechanism(const Genotype& genotype) {
-  Mechanism mechanism;
-  for (const auto gene : kComponentGenes) {
-    mechanism.component(gene) = component_key(kSemantics, gene, genotype.option(gene));
-  }
-  mechanism.bias = genotype.option("bias") == "bias";
-  mechanism.attention_dropout = 0.1;
-  return mechanism;
-}
-
 /// The space with all its points in both forms, built once.
 struct Candidates {
-  SearchSpace space = paper_space();
+  SearchSpace space = options_of_paper();
   std::vector<std::vector<double>> vectors = all_decision_vectors(space);
   std::vector<Genotype> genotypes;
   std::vector<Mechanism> mechanisms;
 
   Candidates() {
     for (const auto& vector : vectors) genotypes.push_back(space.decode(vector));
-    for (const auto& genotype : genotypes) mechanisms.push_back(mechanism(genotype));
+    for (const auto& genotype : genotypes) mechanisms.push_back(mechanism_of(genotype, kSemantics));
   }
 };
 

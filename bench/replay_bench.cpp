@@ -16,6 +16,7 @@
 
 #include "comparison/table_evaluator.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 #include "search/search.hpp"
 #include "unit/small_study.hpp"
 
@@ -27,23 +28,22 @@ constexpr std::uint32_t kSeed = 42;
 constexpr unsigned kGenerations = 500;
 
 /// The paper's mechanisms at attention dropout 0.
-SearchSpace paper_space() {
+SearchSpace space_of_keys() {
   std::vector<Gene> genes;
-  for (const auto gene : kComponentGenes) {
-    Gene components{.name = std::string(gene)};
-    for (const auto& label : paper_labels(gene)) {
-      components.options.push_back(component_key(Semantics::corrected, gene, label));
+  for (const auto& slot : slots()) {
+    auto& gene = genes.emplace_back(slot.searched);
+    gene.max = 0.0;
+    if (!slot.is_component()) continue;
+    for (auto& option : gene.options) {
+      option = component_key(Semantics::corrected, gene.name, option);
     }
-    genes.push_back(std::move(components));
   }
-  genes.push_back({"bias", {"bias", "no_bias"}});
-  genes.push_back({.name = "attention_dropout", .min = 0.0, .max = 0.0});
   return SearchSpace(std::move(genes));
 }
 
 /// All functions of the space with made-up trainings: perplexity and parameters.
 StudyTable study_table() {
-  const auto space = paper_space();
+  const auto space = space_of_keys();
   std::set<std::string> names;
   RandomEngine random(1);
   while (names.size() < 320) names.insert(testing::small_name(space.draw(random)));
@@ -110,7 +110,7 @@ struct Sum {
     return fitness;
   }
   [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> get_bounds() const {
-    return paper_space().bounds();
+    return space_of_keys().bounds();
   }
   [[nodiscard]] std::size_t get_nobj() const { return 2; }
   [[nodiscard]] std::size_t get_nix() const { return kGenes; }

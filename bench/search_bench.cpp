@@ -17,6 +17,7 @@
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/search.hpp"
 #include "unit/paper_components.hpp"
@@ -34,27 +35,12 @@ constexpr Integer kGenerations = 10;
 constexpr std::uint32_t kSeed = 42;
 constexpr auto kSemantics = Semantics::corrected;
 
-/// The paper's space, dropout included.
-SearchSpace paper_space() {
-  std::vector<Gene> genes;
-  for (const auto gene : kComponentGenes) genes.push_back({std::string(gene), paper_labels(gene)});
-  genes.push_back({"bias", {"bias", "no_bias"}});
-  genes.push_back({.name = "attention_dropout", .min = 0.0, .max = 0.3, .decimals = 2});
-  return SearchSpace(std::move(genes));
-}
-
 /// The attention search, but for the training: a loss made from the candidate's letters stands in
 /// for it, and another sum of them for its cost.
 class StandInSearch final : public Measurement {
  public:
   [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    Mechanism mechanism;
-    for (const auto gene : kComponentGenes) {
-      mechanism.component(gene) = component_key(kSemantics, gene, genotype.option(gene));
-    }
-    mechanism.bias = genotype.option("bias") == "bias";
-    mechanism.attention_dropout = genotype.real("attention_dropout");
-    return to_string(nas::canonical(mechanism, kSemantics));
+    return to_string(nas::canonical(mechanism_of(genotype, kSemantics), kSemantics));
   }
   [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
     return stand_in_identity();

@@ -20,6 +20,7 @@
 #include "data/corpus_facts.hpp"
 #include "evaluation/device_pool.hpp"
 #include "evaluation/model_selection.hpp"
+#include "genotype/slots.hpp"
 #include "nn/environment.hpp"
 #include "nn/model_failure.hpp"
 #include "nn/transformer.hpp"
@@ -100,13 +101,7 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    Mechanism mechanism;
-    for (const auto gene : kComponentGenes) {
-      mechanism.component(gene) = component_key(semantics_, gene, genotype.option(gene));
-    }
-    mechanism.bias = genotype.option("bias") == "bias";
-    mechanism.attention_dropout = genotype.real("attention_dropout");
-    return to_string(nas::canonical(mechanism, semantics_));
+    return to_string(nas::canonical(nas::mechanism_of(genotype, semantics_), semantics_));
   }
 
   [[nodiscard]] std::string parse(const std::string& name) const override {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 #include "search/problem.hpp"
 #include "table/answer.hpp"
 #include "table/replay.hpp"
@@ -15,17 +16,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Options of a gene as a table's mechanisms have them, in the paper's order, then those that the
-/// paper does not know.
-Texts ordered_options(std::string_view gene, std::set<std::string> labels) {
-  Texts options;
-  for (const auto& label : paper_labels(gene)) {
-    if (labels.erase(label) > 0) options.push_back(label);
-  }
-  options.insert(options.end(), labels.begin(), labels.end());
-  return options;
-}
-
 Semantics semantics_of(const Table& table) {
   return parse_semantics(table.facts().at("semantics").get<std::string>());
 }
@@ -34,23 +24,24 @@ Semantics semantics_of(const Table& table) {
 /// missing one.
 SearchSpace space_of(const Table& table) {
   const auto semantics = semantics_of(table);
-  std::map<std::string_view, std::set<std::string>> labels;
-  std::set<bool> biases;
+  std::vector<std::set<std::string>> chosen(slots().size());
   for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
     const auto mechanism = parse_mechanism(table.mechanism(i), semantics);
-    for (const auto gene : kComponentGenes) {
-      labels[gene].insert(component_label(semantics, gene, mechanism.component(gene)));
+    for (std::size_t j = 0; j < slots().size(); ++j) {
+      chosen[j].insert(text(slots()[j], mechanism));
     }
-    biases.insert(mechanism.bias);
   }
   std::vector<Gene> genes;
-  for (const auto gene : kComponentGenes) {
-    genes.push_back({.name = std::string(gene), .options = ordered_options(gene, labels[gene])});
+  for (std::size_t j = 0; j < slots().size(); ++j) {
+    const auto& slot = slots()[j];
+    if (slot.is_number()) continue;
+    genes.push_back({.name = slot.name});
+    // In the paper's order, then what the paper does not know.
+    for (const auto& option : options(slot)) {
+      const auto key = slot.is_component() ? component_key(semantics, slot.name, option) : option;
+      if (chosen[j].erase(key) > 0) genes.back().options.push_back(option);
+    }
   }
-  Gene bias{.name = "bias"};
-  if (biases.contains(true)) bias.options.emplace_back("bias");
-  if (biases.contains(false)) bias.options.emplace_back("no_bias");
-  genes.push_back(std::move(bias));
   return SearchSpace(std::move(genes));
 }
 
@@ -96,19 +87,11 @@ class Tabular final : public Problem {
   }
 
   [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    Mechanism mechanism;
-    for (const auto gene : kComponentGenes) {
-      mechanism.component(gene) = component_key(semantics_, gene, genotype.option(gene));
-    }
-    mechanism.bias = genotype.option("bias") == "bias";
-    return to_string(nas::canonical(mechanism, semantics_));
+    return name_of(nas::mechanism_of(genotype, semantics_));
   }
 
-  /// A table holds no attention dropout: a name's is taken as 0.
   [[nodiscard]] std::string parse(const std::string& name) const override {
-    auto mechanism = parse_mechanism(name, semantics_);
-    mechanism.attention_dropout = 0.0;
-    return to_string(nas::canonical(mechanism, semantics_));
+    return name_of(parse_mechanism(name, semantics_));
   }
 
   [[nodiscard]] std::string label(const std::string& candidate) const override {
@@ -206,6 +189,13 @@ class Tabular final : public Problem {
   }
 
  private:
+  /// A table holds no attention dropout: a mechanism's is taken as 0.
+  [[nodiscard]] std::string name_of(const Mechanism& mechanism) const {
+    auto named = nas::canonical(mechanism, semantics_);
+    named.attention_dropout = 0.0;
+    return to_string(named);
+  }
+
   /// The trainings of a mechanism, by what their scores are of.
   struct WholeTrainings {
     std::vector<Evaluation> validation{};

@@ -11,6 +11,7 @@
 #include "evaluation/settings.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
@@ -71,11 +72,11 @@ std::string plugin_list(const PluginKind& kind) {
 
 std::string component_list() {
   std::vector<Texts> rows;
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     for (const auto& key : components().keys(gene)) {
       const auto label = component_label(Semantics::corrected, gene, key);
-      rows.push_back({std::string(gene), label, label == key ? "" : "(" + key + ")",
-                      components().at(gene, key).summary});
+      rows.push_back(
+          {gene, label, label == key ? "" : "(" + key + ")", components().at(gene, key).summary});
     }
   }
   return table(rows);
@@ -147,6 +148,20 @@ struct Section {
   std::vector<Setting> settings{};
 };
 
+std::string space_table() {
+  std::vector<Texts> rows;
+  for (const auto& slot : slots()) {
+    rows.push_back({slot.name, slot.summary});
+    rows.push_back({"", slot.is_number() ? "a number in [0, " + shortest(slot.upper) +
+                                               "), or a map of min, max and decimals"
+                        : slot.is_flag() ? "a list of true and false"
+                                         : "a list of " + join(options(slot))});
+  }
+  auto text = table(rows);
+  text.pop_back();
+  return text;
+}
+
 std::vector<Section> sections() {
   const auto of = [](const Texts& keys) { return "; further settings: those of " + join(keys); };
   return {
@@ -164,11 +179,7 @@ std::vector<Section> sections() {
        "a list of what is searched for, each a name or a map with its name, settings and these",
        objective_settings()},
       {"algorithm", "the search: algorithm.name" + of(algorithms().keys()), population_settings()},
-      {"space", "the options of each gene that are searched, a list each: of " +
-                    join(Texts(kComponentGenes.begin(), kComponentGenes.end())) +
-                    " as list components names them, of bias true and false; attention_dropout is "
-                    "a number or "
-                    "a map of min, max and decimals"},
+      {"space", "what is searched of each gene\n" + space_table()},
       {"constraints",
        "a list of conditions, each NAME <= NUMBER or NAME >= NUMBER of an objective; what breaks "
        "one "
@@ -296,7 +307,7 @@ std::string describe_text(const std::string& name) {
                 settings_text(plugin.settings));
     }
   }
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     for (const auto& key : components().keys(gene)) {
       const auto& component = components().at(gene, key);
       offer(key, bears(component, name), component_text(component));

@@ -7,13 +7,13 @@
 
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
 #include "study/retest.hpp"
-#include "study/space.hpp"
 #include "study/tuning.hpp"
 
 namespace nas {
@@ -121,13 +121,19 @@ Json plugin_section(const std::string& section, const AnyRegistry& registry,
 
 Json space_schema() {
   auto genes = Json::object();
-  for (const auto gene : kComponentGenes) {
-    genes[std::string(gene)] = one_or_list({{"enum", component_options(gene)}});
+  for (const auto& slot : slots()) {
+    if (slot.is_component()) {
+      genes[slot.name] = one_or_list({{"enum", options(slot)}});
+    } else if (slot.is_flag()) {
+      genes[slot.name] = one_or_list({{"type", "boolean"}});
+    } else {
+      const Json number{{"type", "number"}, {"minimum", 0}, {"exclusiveMaximum", slot.upper}};
+      genes[slot.name] =
+          any_of({number,
+                  map_of({{"min", number}, {"max", number}, {"decimals", {{"type", "integer"}}}})});
+    }
+    genes[slot.name] = described(std::move(genes[slot.name]), slot.summary);
   }
-  genes["bias"] = one_or_list({{"type", "boolean"}});
-  const Json number{{"type", "number"}, {"minimum", 0}, {"exclusiveMaximum", 1}};
-  genes["attention_dropout"] = any_of(
-      {number, map_of({{"min", number}, {"max", number}, {"decimals", {{"type", "integer"}}}})});
   return described(map_of(std::move(genes)), "the options of each gene that are searched");
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas {
 
@@ -12,7 +13,7 @@ namespace {
 template <class Of>
 auto sum_over_components(const Architecture& architecture, Of of) {
   decltype(of(std::declval<const Component&>())) sum{};
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     sum += of(components().at(gene, architecture.mechanism.component(gene)));
   }
   return sum;

@@ -1,13 +1,12 @@
 #include "genotype/mechanism.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <stdexcept>
 
 #include "core/error.hpp"
-#include "core/format.hpp"
 #include "genotype/component.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas {
 
@@ -54,11 +53,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-template <class NameOf>
-std::string joined(const Mechanism& mechanism, NameOf name_of) {
-  std::string text;
-  for (const auto gene : kComponentGenes) text += name_of(gene, mechanism.component(gene)) + "|";
-  return text + (mechanism.bias ? "bias" : "no_bias") + "|" + shortest(mechanism.attention_dropout);
+template <class TextOf>
+std::string joined(TextOf text_of) {
+  std::string name;
+  for (const auto& slot : slots()) name += (name.empty() ? "" : "|") + text_of(slot);
+  return name;
 }
 
 }  // namespace
@@ -100,80 +99,62 @@ const std::vector<std::string>& paper_labels(std::string_view gene) {
 }
 
 std::string& Mechanism::component(std::string_view gene) {
-  if (gene == "similarity") return similarity;
-  if (gene == "normalization") return normalization;
-  if (gene == "gating") return gating;
-  if (gene == "temperature") return temperature;
-  throw std::logic_error("no component gene is called " + std::string(gene));
+  const auto& slot = nas::slot(gene);
+  if (!slot.is_component()) throw std::logic_error("no component fills " + slot.name);
+  return this->*std::get<std::string Mechanism::*>(slot.member);
 }
 
 const std::string& Mechanism::component(std::string_view gene) const {
-  return const_cast<Mechanism*>(this)->component(gene);  // NOLINT: one list of genes instead of two
+  return const_cast<Mechanism*>(this)->component(gene);  // NOLINT: nothing is changed
 }
 
 std::string to_string(const Mechanism& mechanism) {
-  return joined(mechanism, [](std::string_view, const std::string& key) { return key; });
+  return joined([&](const Slot& slot) { return text(slot, mechanism); });
 }
 
 std::string label(const Mechanism& mechanism, Semantics semantics) {
-  return joined(mechanism, [semantics](std::string_view gene, const std::string& key) {
-    return component_label(semantics, gene, key);
+  return joined([&](const Slot& slot) {
+    const auto chosen = text(slot, mechanism);
+    return slot.is_component() ? component_label(semantics, slot.name, chosen) : chosen;
   });
 }
 
 Mechanism parse_mechanism(std::string_view text, Semantics semantics) {
   const auto where = "mechanism '" + std::string(text) + "': ";
   const auto fields = split(text, '|');
-  if (fields.size() != kComponentGenes.size() + 2) {
-    throw InputError(
-        where + std::to_string(fields.size()) +
-        " fields, must be 6: similarity|normalization|gating|temperature|bias|dropout");
+  if (fields.size() != slots().size()) {
+    throw InputError(where + std::to_string(fields.size()) + " fields, must be " +
+                     std::to_string(slots().size()) + ": " +
+                     joined([](const Slot& slot) { return slot.name; }));
   }
   Mechanism mechanism;
-  for (std::size_t i = 0; i < kComponentGenes.size(); ++i) {
-    const auto gene = kComponentGenes.at(i);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
     try {
-      mechanism.component(gene) =
-          components().at(gene, component_key(semantics, gene, fields[i])).key;
+      choose(slots()[i], fields[i], semantics, mechanism);
     } catch (const InputError& error) {
       throw InputError(where + error.what());
     }
-  }
-  const auto& bias = fields[4];
-  if (bias != "bias" && bias != "no_bias") {
-    throw InputError(where + "bias = " + bias + ", must be one of bias, no_bias");
-  }
-  mechanism.bias = bias == "bias";
-  const auto& dropout = fields[5];
-  const auto result =
-      std::from_chars(dropout.data(), dropout.data() + dropout.size(), mechanism.attention_dropout);
-  const double value = mechanism.attention_dropout;
-  if (result.ec != std::errc() || result.ptr != dropout.data() + dropout.size() ||
-      !(value >= 0.0 && value < 1.0)) {
-    throw InputError(where + "dropout = " + dropout + ", must be a number in [0, 1)");
   }
   return mechanism;
 }
 
 Mechanism canonical(Mechanism mechanism, Semantics semantics) {
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     for (const auto& voided : components().at(gene, mechanism.component(gene)).voids) {
-      mechanism.component(voided) = component_key(semantics, voided, paper_labels(voided).front());
+      assign(slot(voided), slot(voided).vanilla, semantics, mechanism);
     }
   }
-  if (mechanism.attention_dropout == 0.0) mechanism.attention_dropout = 0.0;  // -0.0 reads "-0"
+  for (const auto& slot : slots()) {
+    const auto* number = std::get_if<double Mechanism::*>(&slot.member);
+    if (number != nullptr) mechanism.*(*number) += 0.0;  // -0.0, which reads "-0", becomes 0.0
+  }
   return mechanism;
 }
 
 bool is_causal(const Mechanism& mechanism) {
-  std::vector<std::string> voided;
-  for (const auto gene : kComponentGenes) {
-    const auto& names = components().at(gene, mechanism.component(gene)).voids;
-    voided.insert(voided.end(), names.begin(), names.end());
-  }
-  return std::all_of(kComponentGenes.begin(), kComponentGenes.end(), [&](std::string_view gene) {
-    return components().at(gene, mechanism.component(gene)).causal ||
-           std::find(voided.begin(), voided.end(), gene) != voided.end();
+  return std::all_of(slots().begin(), slots().end(), [&](const Slot& slot) {
+    return !slot.is_component() || !is_active(slot, mechanism) ||
+           components().at(slot.name, mechanism.component(slot.name)).causal;
   });
 }
 
@@ -184,11 +165,7 @@ bool has_fused_form(const Mechanism& mechanism) {
 
 Mechanism vanilla_mechanism(Semantics semantics) {
   Mechanism mechanism;
-  for (const auto gene : kComponentGenes) {
-    mechanism.component(gene) = component_key(semantics, gene, paper_labels(gene).front());
-  }
-  mechanism.bias = true;
-  mechanism.attention_dropout = 0.1;
+  for (const auto& slot : slots()) assign(slot, slot.vanilla, semantics, mechanism);
   return mechanism;
 }
 

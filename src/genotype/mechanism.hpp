@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +14,6 @@ enum class Semantics { corrected, published };
 Semantics parse_semantics(std::string_view text);
 std::string_view to_string(Semantics semantics);
 
-/// The genes of an attention mechanism whose options are components, in the order of a mechanism's
-/// name.
-inline constexpr std::array<std::string_view, 4> kComponentGenes{"similarity", "normalization",
-                                                                 "gating", "temperature"};
-
 /// @return the component key that a label of the paper stands for ("sparsemax" is topk_quarter as
 /// published); a text that
 ///         is no label of the gene is returned unchanged: it may be a component key already.
@@ -30,7 +24,8 @@ std::string component_label(Semantics semantics, std::string_view gene, std::str
 /// @return the paper's labels of a gene, in the paper's order.
 const std::vector<std::string>& paper_labels(std::string_view gene);
 
-/// One attention mechanism: component keys, not labels.
+/// One attention mechanism: component keys, not labels. What it is made of, and how each choice is
+/// read and written, is listed in genotype/slots.hpp.
 struct Mechanism {
   std::string similarity;
   std::string normalization;
@@ -39,7 +34,7 @@ struct Mechanism {
   bool bias = true;                ///< of the q, k and v projections
   double attention_dropout = 0.0;  ///< on the weights after normalization, in [0, 1)
 
-  /// The component key of one of kComponentGenes. @throws std::logic_error for another gene.
+  /// The component key of a slot that components fill. @throws std::logic_error for another one.
   [[nodiscard]] const std::string& component(std::string_view gene) const;
   std::string& component(std::string_view gene);
 
@@ -57,8 +52,8 @@ std::string label(const Mechanism& mechanism, Semantics semantics);
 /// @throws InputError naming the field, what was given and what is allowed (component registry).
 Mechanism parse_mechanism(std::string_view text, Semantics semantics);
 
-/// The canonical form (function identity): genes that a component voids get the component of the
-/// paper's first label, so that mechanisms that compute the same function are equal. Idempotent.
+/// The canonical form (function identity): slots that a component voids get what the vanilla
+/// transformer has, so that mechanisms that compute the same function are equal. Idempotent.
 Mechanism canonical(Mechanism mechanism, Semantics semantics);
 
 /// @return whether every component is causal (never so for sequence_mean with a normalization that

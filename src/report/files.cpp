@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "genotype/slots.hpp"
 #include "report/csv.hpp"
 #include "report/recorded_asks.hpp"
 #include "search/search.hpp"
@@ -204,7 +205,7 @@ bool has_genes(const RunSummary& run) {
   return run.config.contains("space") &&
          std::all_of(run.evaluations.begin(), run.evaluations.end(), [](const auto& evaluation) {
            const auto& name = evaluation.candidate;
-           return std::count(name.begin(), name.end(), '|') + 1 == std::ssize(mechanism_genes());
+           return std::count(name.begin(), name.end(), '|') + 1 == std::ssize(slots());
          });
 }
 
@@ -278,7 +279,9 @@ std::string evaluations_csv(const RunSummary& run) {
   }
   const bool with_genes = has_genes(run);
   Row header{"mechanism", "candidate"};
-  if (with_genes) header.insert(header.end(), mechanism_genes().begin(), mechanism_genes().end());
+  for (const auto& slot : slots()) {
+    if (with_genes) header.push_back(slot.name);
+  }
   header.insert(header.end(), {"replicate", "asks", "batch", "status", "reason"});
   header.insert(header.end(), quality_columns().begin(), quality_columns().end());
   header.insert(header.end(), {"parameters", "flops", "steps", "train_seconds", "peak_bytes"});
@@ -293,7 +296,7 @@ std::string evaluations_csv(const RunSummary& run) {
   for (const auto& evaluation : run.evaluations) {
     Row row{run.label(evaluation.candidate), evaluation.candidate};
     std::istringstream fields(evaluation.candidate);
-    for (std::size_t i = 0; with_genes && i < mechanism_genes().size(); ++i) {
+    for (std::size_t i = 0; with_genes && i < slots().size(); ++i) {
       row.emplace_back();
       std::getline(fields, row.back(), '|');
     }

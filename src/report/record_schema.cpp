@@ -4,6 +4,7 @@
 #include <string>
 
 #include "genotype/component.hpp"
+#include "genotype/slots.hpp"
 #include "search/objective.hpp"
 #include "search/search.hpp"
 #include "store/evaluation.hpp"
@@ -14,32 +15,34 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json component_gene(const std::string& gene, Semantics semantics) {
+Json options_json(const Slot& slot, Semantics semantics) {
   auto options = Json::array();
-  for (const auto& key : components().keys(gene)) {
+  if (!slot.is_component()) {
+    for (const auto& word : slot.words) {
+      options.push_back({{"key", word}, {"label", word}, {"voids", Json::array()}});
+    }
+    return options;
+  }
+  for (const auto& key : components().keys(slot.name)) {
     options.push_back({{"key", key},
-                       {"label", component_label(semantics, gene, key)},
-                       {"voids", components().at(gene, key).voids}});
+                       {"label", component_label(semantics, slot.name, key)},
+                       {"voids", components().at(slot.name, key).voids}});
   }
-  std::set<std::string> vanilla;
-  for (const auto either : {Semantics::corrected, Semantics::published}) {
-    vanilla.insert(vanilla_mechanism(either).component(gene));
-  }
-  return {{"name", gene}, {"options", std::move(options)}, {"vanilla", vanilla}};
+  return options;
 }
 
 Json genes_json(Semantics semantics) {
   auto genes = Json::array();
-  for (const auto gene : kComponentGenes) {
-    genes.push_back(component_gene(std::string(gene), semantics));
+  for (const auto& slot : slots()) {
+    auto& gene = genes.emplace_back(Json{{"name", slot.name}, {"summary", slot.summary}});
+    if (slot.is_number()) continue;
+    gene["options"] = options_json(slot, semantics);
+    std::set<std::string> vanilla;
+    for (const auto either : {Semantics::corrected, Semantics::published}) {
+      vanilla.insert(text(slot, vanilla_mechanism(either)));
+    }
+    gene["vanilla"] = vanilla;
   }
-  const auto plain = [](const char* key) {
-    return Json{{"key", key}, {"label", key}, {"voids", Json::array()}};
-  };
-  genes.push_back({{"name", "bias"},
-                   {"options", {plain("bias"), plain("no_bias")}},
-                   {"vanilla", {vanilla_mechanism(semantics).bias ? "bias" : "no_bias"}}});
-  genes.push_back({{"name", "attention_dropout"}});
   return genes;
 }
 

@@ -8,9 +8,10 @@ namespace nas {
 
 /// What a record needs to say of the things in it, so that who reads it needs no list of its own:
 ///
-///   genes            of a mechanism, in the order of its name: "name", and of a categorical one
-///                    "options" ("key", the paper's "label", and the genes that it "voids") and
-///                    "vanilla", the keys that the vanilla transformer has under either semantics
+///   genes            of a mechanism, in the order of its name: "name", "summary", and of a
+///                    categorical one "options" ("key", the paper's "label", and the genes that it
+///                    "voids") and "vanilla", the keys that the vanilla transformer has under
+///                    either semantics
 ///   objectives       all that are registered, by key: "source" (analytic, measured or trained),
 ///                    "unit" and "maximise"
 ///   statuses         "name" and whether an evaluation with it is "usable"

@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "genotype/slots.hpp"
+
 namespace nas {
 
 namespace {
@@ -26,12 +28,6 @@ std::optional<double> number_in(const std::string& text) {
   return value;
 }
 
-/// An option as genotypes name it; those of bias are configured as true and false.
-std::string option_text(const nlohmann::json& option) {
-  if (option.is_boolean()) return option.get<bool>() ? "bias" : "no_bias";
-  return option.is_string() ? option.get<std::string>() : option.dump();
-}
-
 /// A gene as the section `space` of a recorded configuration tells it.
 Gene configured_gene(const std::string& name, const nlohmann::json& space) {
   Gene gene{.name = name};
@@ -44,7 +40,7 @@ Gene configured_gene(const std::string& name, const nlohmann::json& space) {
     gene.min = gene.max = found->get<double>();
   } else if (found->is_array()) {
     for (const auto& option : *found) {
-      gene.options.push_back(option_text(option));
+      gene.options.push_back(option_text(slot(name), option));
     }
   }
   return gene;
@@ -73,12 +69,6 @@ void extend(Gene& gene, const std::vector<std::string>& values, bool told) {
 
 }  // namespace
 
-const std::vector<std::string>& mechanism_genes() {
-  static const std::vector<std::string> kGenes{"similarity",  "normalization", "gating",
-                                               "temperature", "bias",          "attention_dropout"};
-  return kGenes;
-}
-
 std::vector<Gene> recorded_genes(const RunSummary& run) {
   std::vector<std::vector<std::string>> columns;
   for (const auto& ask : run.asks) {
@@ -88,11 +78,10 @@ std::vector<Gene> recorded_genes(const RunSummary& run) {
     for (std::size_t i = 0; i < fields.size(); ++i) columns[i].push_back(fields[i]);
   }
   const auto space = run.config.value("space", nlohmann::json::object());
-  const bool mechanisms =
-      run.config.contains("space") && columns.size() == mechanism_genes().size();
+  const bool mechanisms = run.config.contains("space") && columns.size() == slots().size();
   std::vector<Gene> genes;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto name = mechanisms ? mechanism_genes()[i] : "x" + std::to_string(i + 1);
+    const auto name = mechanisms ? slots()[i].name : "x" + std::to_string(i + 1);
     genes.push_back(configured_gene(name, space));
     extend(genes.back(), columns[i], space.contains(name));
   }

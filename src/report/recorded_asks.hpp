@@ -27,9 +27,6 @@ struct RecordedAsk {
 /// The asks of a run, in their order.
 std::vector<RecordedAsk> recorded_asks(const RunSummary& run);
 
-/// Names of the genes of an attention mechanism, in the order of its name.
-const std::vector<std::string>& mechanism_genes();
-
 /// The genes of a run's search space, as far as the run recorded them: those of an attention
 /// mechanism with the options and bounds of its configuration, else "x1", "x2", ... A bound or an
 /// option that the configuration does not tell is taken from the values that were asked for.

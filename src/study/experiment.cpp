@@ -15,6 +15,7 @@
 #include "data/corpus.hpp"
 #include "evaluation/device_pool.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/problem.hpp"
 #include "study/fit.hpp"
@@ -32,7 +33,10 @@ using Integer = std::int64_t;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-constexpr const char* kVanilla = "dot|softmax|none|fixed|bias|0.1";
+/// The baseline of who names none.
+std::string vanilla() {
+  return label(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
+}
 
 /// Settings of plug-ins whose texts name files.
 constexpr std::array kFileSettings{"path", "table", "test", "train", "valid"};
@@ -482,37 +486,23 @@ class Reader {
   /// @return which gene of a mechanism is not in the space and what is allowed, empty if all are.
   [[nodiscard]] std::string outside_space(const Mechanism& mechanism) const {
     for (const auto& gene : experiment_.space.genes()) {
-      if (!gene.categorical()) {
-        if (mechanism.attention_dropout < gene.min || mechanism.attention_dropout > gene.max) {
-          return "dropout must be in [" + shortest(gene.min) + ", " + shortest(gene.max) +
-                 "], as the space is";
-        }
-      } else if (!offers(gene, mechanism)) {
-        return gene.name + " must be one of " + join(gene.options) + ", as the space is";
-      }
+      if (offered(gene, mechanism, experiment_.semantics)) continue;
+      return gene.name + " must be " +
+             (gene.categorical() ? "one of " + join(gene.options)
+                                 : "in [" + shortest(gene.min) + ", " + shortest(gene.max) + "]") +
+             ", as the space is";
     }
     return {};
-  }
-
-  /// Whether the option that a mechanism has is one of a categorical gene's.
-  [[nodiscard]] bool offers(const Gene& gene, const Mechanism& mechanism) const {
-    if (gene.name == "bias") return contains(gene.options, mechanism.bias ? "bias" : "no_bias");
-    return std::any_of(gene.options.begin(), gene.options.end(), [&](const std::string& option) {
-      return component_key(experiment_.semantics, gene.name, option) ==
-             mechanism.component(gene.name);
-    });
   }
 
   [[nodiscard]] nlohmann::json resolved_space() const {
     auto space = nlohmann::json::object();
     for (const auto& gene : experiment_.space.genes()) {
-      if (gene.name == "bias") {
-        for (const auto& option : gene.options) space["bias"].push_back(option == "bias");
-      } else if (gene.categorical()) {
-        space[gene.name] = gene.options;
-      } else {
-        space[gene.name] = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
+      auto& json = space[gene.name];
+      if (!gene.categorical()) {
+        json = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
       }
+      for (const auto& option : gene.options) json.push_back(option_json(slot(gene.name), option));
     }
     return space;
   }
@@ -561,7 +551,7 @@ const PluginSections& plugin_sections() {
   static const PluginSections kSections{
       {"problem", {.key = "type", .plugin = "attention_search"}},
       // A mechanism is no plug-in, but a text may stand for it as for one.
-      {"baseline", {.key = "mechanism", .plugin = kVanilla, .shared = {"tune"}}},
+      {"baseline", {.key = "mechanism", .plugin = vanilla(), .shared = {"tune"}}},
       {"data", {.key = "corpus", .plugin = "wikitext-2"}},
       {"algorithm", {.key = "name", .plugin = "evo_ga", .shared = names(population_settings())}}};
   return kSections;
@@ -585,7 +575,7 @@ std::vector<Setting> experiment_settings() {
 
 std::vector<Setting> baseline_settings() {
   return {{.name = "mechanism",
-           .default_value = std::string(kVanilla),
+           .default_value = vanilla(),
            .help = "mechanism that is trained beside the search"}};
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/seed.hpp"
+#include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 
 namespace nas {
@@ -22,19 +23,7 @@ std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
         parse_mechanism(experiment.informed[i % experiment.informed.size()], experiment.semantics);
     std::vector<std::pair<std::string, GeneValue>> values;
     for (const auto& gene : experiment.space.genes()) {
-      if (gene.name == "bias") {
-        values.emplace_back(gene.name, std::string(mechanism.bias ? "bias" : "no_bias"));
-      } else if (gene.name == "attention_dropout") {
-        values.emplace_back(gene.name, mechanism.attention_dropout);
-      } else {
-        // The space's options are as the user wrote them: the one that means this component.
-        for (const auto& option : gene.options) {
-          if (component_key(experiment.semantics, gene.name, option) ==
-              mechanism.component(gene.name)) {
-            values.emplace_back(gene.name, option);
-          }
-        }
-      }
+      values.emplace_back(gene.name, offered(gene, mechanism, experiment.semantics).value());
     }
     genotypes.emplace_back(std::move(values));
   }

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "genotype/component.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas {
 
@@ -31,15 +32,17 @@ class SpaceReader {
       refuse(*space, "space", "must be a map of genes");
       space = &kEmpty;
     }
-    Texts known(kComponentGenes.begin(), kComponentGenes.end());
-    known.insert(known.end(), {"bias", "attention_dropout"});
-    check_keys("space", *space, known, diagnostics_);
+    Texts known;
     std::vector<Gene> genes;
-    for (const auto gene : kComponentGenes) {
-      genes.push_back(component_gene(std::string(gene), space->find(gene)));
+    for (const auto& slot : slots()) {
+      known.push_back(slot.name);
+      const auto* node = space->find(slot.name);
+      genes.push_back(node == nullptr       ? slot.searched
+                      : slot.is_component() ? component_gene(slot, *node)
+                      : slot.is_flag()      ? flag_gene(slot, *node)
+                                            : number_gene(slot, *node));
     }
-    genes.push_back(bias_gene(space->find("bias")));
-    genes.push_back(dropout_gene(space->find("attention_dropout")));
+    check_keys("space", *space, known, diagnostics_);
     return SearchSpace(std::move(genes));
   }
 
@@ -48,20 +51,19 @@ class SpaceReader {
     diagnostics_.add(node.origin, path + " = " + node.summary() + ", " + message);
   }
 
-  Gene component_gene(const std::string& gene, const DocumentNode* node) {
-    Gene result{.name = gene, .options = paper_labels(gene)};
-    if (node == nullptr) return result;
-    const std::string path = "space." + gene;
-    if (node->kind == Kind::null || node->kind == Kind::map || node->as_list().empty()) {
-      refuse(*node, path, "must be a list of at least one option");
-      return result;
+  Gene component_gene(const Slot& slot, const DocumentNode& node) {
+    auto gene = slot.searched;
+    const auto path = "space." + slot.name;
+    if (node.kind == Kind::null || node.kind == Kind::map || node.as_list().empty()) {
+      refuse(node, path, "must be a list of at least one option");
+      return gene;
     }
     Texts options;
     std::map<std::string, std::string> option_of_key;
-    for (const auto& item : node->as_list()) {
-      const auto key = component_key(semantics_, gene, item.text);
-      if (item.kind != Kind::scalar || !components().contains(gene, key)) {
-        const auto valid = component_options(gene);
+    for (const auto& item : node.as_list()) {
+      const auto key = component_key(semantics_, slot.name, item.text);
+      if (item.kind != Kind::scalar || !components().contains(slot.name, key)) {
+        const auto valid = nas::options(slot);
         const auto guess = nearest(item.text, valid);
         refuse(item, path,
                "must be one of " + join(valid) +
@@ -78,53 +80,49 @@ class SpaceReader {
       }
       options.push_back(item.text);
     }
-    if (!options.empty()) result.options = std::move(options);
-    return result;
+    if (!options.empty()) gene.options = std::move(options);
+    return gene;
   }
 
-  Gene bias_gene(const DocumentNode* node) {
-    Gene gene{.name = "bias", .options = {"bias", "no_bias"}};
-    if (node == nullptr) return gene;
+  Gene flag_gene(const Slot& slot, const DocumentNode& node) {
+    auto gene = slot.searched;
+    const auto refuse_all = [&](const DocumentNode& at) {
+      refuse(at, "space." + slot.name, "must be a list of true, false or both, each once");
+      return gene;
+    };
     Texts options;
-    for (const auto& item : node->as_list()) {
+    for (const auto& item : node.as_list()) {
       const bool is_bool = item.kind == Kind::scalar && !item.quoted &&
                            (item.text == "true" || item.text == "false");
-      const std::string option = item.text == "true" ? "bias" : "no_bias";
-      if (!is_bool || contains(options, option)) {
-        refuse(item, "space.bias", "must be a list of true, false or both, each once");
-        return gene;
-      }
+      const auto option = option_text(slot, item.text == "true");
+      if (!is_bool || contains(options, option)) return refuse_all(item);
       options.push_back(option);
     }
-    if (options.empty()) {
-      refuse(*node, "space.bias", "must be a list of true, false or both, each once");
-      return gene;
-    }
+    if (options.empty()) return refuse_all(node);
     gene.options = std::move(options);
     return gene;
   }
 
-  Gene dropout_gene(const DocumentNode* node) {
-    Gene gene{.name = "attention_dropout", .min = 0.0, .max = 0.3, .decimals = 2};
-    if (node == nullptr) return gene;
-    const std::string path = "space.attention_dropout";
-    const auto bound = [](std::string name, double value) {
+  Gene number_gene(const Slot& slot, const DocumentNode& node) {
+    auto gene = slot.searched;
+    const auto path = "space." + slot.name;
+    const auto bound = [&slot](std::string name, double value) {
       return Setting{.name = std::move(name),
                      .default_value = value,
-                     .help = "dropout of the attention weights",
+                     .help = slot.summary,
                      .min = 0,
-                     .max = 1,
+                     .max = slot.upper,
                      .max_exclusive = true};
     };
-    if (node->kind == Kind::scalar) {
+    if (node.kind == Kind::scalar) {
       Value value = gene.min;
-      if (read_value(path, *node, bound("attention_dropout", 0.0), diagnostics_, value)) {
+      if (read_value(path, node, bound(slot.name, 0.0), diagnostics_, value)) {
         gene.min = gene.max = std::get<double>(value);
       }
       return gene;
     }
-    if (node->kind != Kind::map) {
-      refuse(*node, path, "must be a number or {min: ..., max: ...}");
+    if (node.kind != Kind::map) {
+      refuse(node, path, "must be a number or {min: ..., max: ...}");
       return gene;
     }
     const Setting decimals{.name = "decimals",
@@ -133,11 +131,11 @@ class SpaceReader {
                            .min = -1,
                            .max = 12};
     const auto bounds = read_section(
-        path, node, {bound("min", gene.min), bound("max", gene.max), decimals}, diagnostics_);
+        path, &node, {bound("min", gene.min), bound("max", gene.max), decimals}, diagnostics_);
     const auto min = bounds.get<double>("min");
     const auto max = bounds.get<double>("max");
     if (min > max) {
-      refuse(*node, path, "min = " + shortest(min) + " must be <= max = " + shortest(max));
+      refuse(node, path, "min = " + shortest(min) + " must be <= max = " + shortest(max));
       return gene;
     }
     gene.min = min;
@@ -151,14 +149,6 @@ class SpaceReader {
 };
 
 }  // namespace
-
-std::vector<std::string> component_options(std::string_view gene) {
-  Texts options = paper_labels(gene);
-  for (const auto& key : components().keys(gene)) {
-    if (!contains(options, key)) options.push_back(key);
-  }
-  return options;
-}
 
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics) {
   return SpaceReader(semantics, diagnostics).read(node);

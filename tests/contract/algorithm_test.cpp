@@ -16,6 +16,7 @@
 #include "core/seed.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 #include "search/search.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/paper_components.hpp"
@@ -26,28 +27,13 @@ namespace {
 using Integer = std::int64_t;
 constexpr int kSeeds = 40;
 
-SearchSpace attention_space() {
-  std::vector<Gene> genes;
-  for (const auto gene : kComponentGenes) {
-    genes.push_back({.name = std::string(gene), .options = paper_labels(gene)});
-  }
-  genes.push_back({.name = "bias", .options = {"bias", "no_bias"}});
-  genes.push_back({.name = "attention_dropout", .min = 0.0, .max = 0.3, .decimals = 2});
-  return SearchSpace(std::move(genes));
-}
-
 /// A stand-in for training: perplexities made from the mechanism's parts and their neighbours, a
 /// cost against which they can be traded, one mechanism in nine failing.
 class StandInTraining : public Measurement {
  public:
   [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    Mechanism mechanism;
-    for (const auto gene : kComponentGenes) {
-      mechanism.component(gene) = component_key(Semantics::corrected, gene, genotype.option(gene));
-    }
-    mechanism.bias = genotype.option("bias") == "bias";
-    mechanism.attention_dropout = genotype.real("attention_dropout");
-    return to_string(nas::canonical(mechanism, Semantics::corrected));
+    return to_string(
+        nas::canonical(mechanism_of(genotype, Semantics::corrected), Semantics::corrected));
   }
   [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
     return {};
@@ -127,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(, AlgorithmContract, ::testing::ValuesIn(algorithms().k
 
 /// Keeps every decision vector that it is asked for.
 struct Recorder {
-  SearchSpace space = attention_space();
+  SearchSpace space = paper_space();
   Encoding encoding = Encoding::integers;
   std::size_t objectives = 1;
   std::shared_ptr<std::vector<std::vector<double>>> asked =
@@ -221,7 +207,7 @@ struct SearchRun {
     return text;
   }
   std::uint32_t seed;
-  SearchSpace space = attention_space();
+  SearchSpace space = paper_space();
   Fitted fitted;
   Store store;
   ObjectiveSet objectives;

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "genotype/slots.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
 
@@ -274,7 +275,7 @@ TEST(AttentionLayer, OutputsOfAPrefixStayUnlessThePublishedTopK) {
           layer.layer.forward(layer.x.slice(1, 0, 7), layer.residual.slice(1, 0, 7), Pass{}, 0);
       const bool same = prefix.allclose(whole.slice(1, 0, 7), 1e-10, 1e-10);
       bool promised = true;
-      for (const auto gene : kComponentGenes) {
+      for (const auto& gene : component_genes()) {
         promised = promised && components().at(gene, mechanism.component(gene)).prefix_consistent;
       }
       EXPECT_EQ(same, promised) << to_string(mechanism);
@@ -289,7 +290,7 @@ TEST(AttentionLayer, ParametersAreAsDescribed) {
       std::vector<Parameter> parameters;
       const LoneLayer layer(mechanism, shape, semantics, ParameterScope(parameters));
       std::int64_t expected = 4 * 24 * 24 + 4 * 24;
-      for (const auto gene : kComponentGenes) {
+      for (const auto& gene : component_genes()) {
         expected += components().at(gene, mechanism.component(gene)).parameters(shape);
       }
       std::int64_t built = 0;
@@ -304,7 +305,7 @@ TEST(AttentionLayer, EveryDescriptionHasAModuleAndASummary) {
   EXPECT_EQ(components().keys("normalization"), normalizations().keys());
   EXPECT_EQ(components().keys("gating"), gatings().keys());
   EXPECT_EQ(components().keys("temperature"), temperatures().keys());
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     for (const auto& key : components().keys(gene)) {
       EXPECT_FALSE(components().at(gene, key).summary.empty()) << key;
       EXPECT_GE(components().at(gene, key).flops(AttentionShape{}), 0.0) << key;

@@ -14,6 +14,7 @@
 #include <torch/types.h>
 
 #include "genotype/architecture.hpp"
+#include "genotype/slots.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
 #include "nn/transformer.hpp"
@@ -212,7 +213,7 @@ std::optional<double> attention_products(const Architecture& architecture) {
   const double tokens = real(architecture.context);
   const double width = real(architecture.width);
   double products = 8 * tokens * width * width + 2 * tokens * tokens * width;
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     const auto added =
         products_of(gene, architecture.mechanism.component(gene), architecture.attention_shape());
     if (!added) return std::nullopt;

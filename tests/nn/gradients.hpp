@@ -12,6 +12,7 @@
 
 #include "array_step.hpp"
 #include "genotype/component.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas::nn::test {
 
@@ -46,7 +47,7 @@ inline std::vector<Architecture> third_of_all_pairs(std::int64_t context) {
   const auto all = models_of_all_pairs(context);
   std::vector<Architecture> third;
   for (std::size_t i = 0; i < all.size(); i += 3) third.push_back(all[i]);
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     std::set<std::string> options;
     for (const auto& model : third) options.insert(model.mechanism.component(gene));
     EXPECT_EQ(options.size(), components().keys(gene).size()) << gene;

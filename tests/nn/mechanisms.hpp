@@ -6,6 +6,7 @@
 
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 
 namespace nas::test {
 
@@ -13,7 +14,7 @@ namespace nas::test {
 template <class KeysOf>
 std::vector<Mechanism> combinations(KeysOf keys_of) {
   std::vector<Mechanism> mechanisms{Mechanism{}};
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     std::vector<Mechanism> extended;
     for (const auto& partial : mechanisms) {
       for (const auto& key : keys_of(gene)) {
@@ -53,7 +54,7 @@ inline std::vector<Mechanism> paper_mechanisms(Semantics semantics, bool both_bi
 /// Vanilla with one gene set to each of its options in turn, dropout 0.
 inline std::vector<Mechanism> single_options(Semantics semantics) {
   std::vector<Mechanism> mechanisms;
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     for (const auto& key : components().keys(gene)) {
       mechanisms.push_back(vanilla_mechanism(semantics));
       mechanisms.back().component(gene) = key;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
 
@@ -130,7 +131,10 @@ TEST(DescribeText, SettingsByName) {
   EXPECT_THAT(describe_text("generations"), HasSubstr("algorithm evo_ga "));
   EXPECT_THAT(describe_text("informed"), HasSubstr("informed_share"));
   EXPECT_THAT(describe_text("keep_models"), HasSubstr("section evaluation"));
-  EXPECT_THAT(describe_text("space"), HasSubstr("section space: the options of each gene"));
+  const auto space = describe_text("space");
+  EXPECT_THAT(space, HasSubstr("section space: what is searched of each gene\n"));
+  for (const auto& slot : slots()) EXPECT_THAT(space, HasSubstr("\n  " + slot.name + " "));
+  EXPECT_THAT(space, HasSubstr("a list of fixed, learned, adaptive, "));
   EXPECT_THAT(describe_text("constraints"), HasSubstr("NAME <= NUMBER"));
   EXPECT_EQ(error_of([] { (void)describe_text("keep_model"); }),
             "describe: nothing is called 'keep_model'; did you mean keep_models?");

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "config_fixture.hpp"
+#include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
 
@@ -93,7 +94,7 @@ TEST_F(ExperimentTest, AnEmptyFileIsThePapersSearch) {
 
 TEST_F(ExperimentTest, TheDefaultSpaceIsThePapers) {
   const auto space = load("").space;
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     EXPECT_EQ(space.gene(gene).options, paper_labels(gene));
   }
   EXPECT_EQ(space.gene("bias").options, (Texts{"bias", "no_bias"}));
@@ -638,8 +639,8 @@ TEST_F(ExperimentTest, InformedMechanismsLieInTheSpace) {
             "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|no_bias|0.1, bias must be one "
             "of bias, as the space is");
   EXPECT_EQ(informed("dot|softmax|none|fixed|bias|0.3"),
-            "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|bias|0.3, dropout must be in "
-            "[0, 0.2], as the space is");
+            "a.yaml:5:7: algorithm.informed = dot|softmax|none|fixed|bias|0.3, attention_dropout "
+            "must be in [0, 0.2], as the space is");
   EXPECT_EQ(informed("dot|softmax|none").substr(0, 61),
             "a.yaml:5:7: algorithm.informed: mechanism 'dot|softmax|none':");
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "genotype/slots.hpp"
 #include "paper_components.hpp"
 
 namespace nas {
@@ -81,7 +82,7 @@ TEST(ComponentKey, LeavesWhatIsNoLabelOfTheGene) {
 }
 
 TEST_P(BothSemantics, LabelsAndKeysAreInverse) {
-  for (const auto gene : kComponentGenes) {
+  for (const auto& gene : component_genes()) {
     for (const auto& label : paper_labels(gene)) {
       const auto key = component_key(GetParam(), gene, label);
       EXPECT_EQ(component_label(GetParam(), gene, key), label) << gene;
@@ -136,7 +137,7 @@ TEST(ParseMechanism, AllowsBlanksAroundFields) {
 TEST(ParseMechanism, SaysWhichFieldIsWrong) {
   EXPECT_EQ(parse_error("dot|softmax|none|fixed|bias"),
             "mechanism 'dot|softmax|none|fixed|bias': 5 fields, must be 6: "
-            "similarity|normalization|gating|temperature|bias|dropout");
+            "similarity|normalization|gating|temperature|bias|attention_dropout");
   EXPECT_EQ(parse_error("dot|softmax|nome|fixed|bias|0.1"),
             "mechanism 'dot|softmax|nome|fixed|bias|0.1': unknown gating 'nome', known: highway, "
             "input_gate, none, normed_highway, output_gate; did you mean none?");
@@ -144,7 +145,8 @@ TEST(ParseMechanism, SaysWhichFieldIsWrong) {
             "mechanism 'dot|softmax|none|fixed|true|0.1': bias = true, must be one of bias, "
             "no_bias");
   EXPECT_EQ(parse_error("dot|softmax|none|fixed|bias|1"),
-            "mechanism 'dot|softmax|none|fixed|bias|1': dropout = 1, must be a number in [0, 1)");
+            "mechanism 'dot|softmax|none|fixed|bias|1': attention_dropout = 1, must be a number in "
+            "[0, 1)");
 }
 
 TEST(ParseMechanism, RefusesWhatIsNoDropout) {

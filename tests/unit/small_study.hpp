@@ -8,6 +8,7 @@
 #include "core/temporary_folder.hpp"
 #include "evaluation/measurement.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 #include "table/answer.hpp"
 #include "unit/paper_components.hpp"
 #include "unit/small_table.hpp"
@@ -26,7 +27,7 @@ inline SearchSpace small_space() {
 
 inline std::string small_name(const Genotype& genotype) {
   Mechanism mechanism;
-  for (const auto gene : kComponentGenes) mechanism.component(gene) = genotype.option(gene);
+  for (const auto& gene : component_genes()) mechanism.component(gene) = genotype.option(gene);
   mechanism.bias = genotype.option("bias") == "bias";
   return to_string(canonical(mechanism, Semantics::corrected));
 }

@@ -7,6 +7,7 @@
 #include "data/corpus.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
+#include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
@@ -24,7 +25,7 @@ int main() {
   print("objectives", nas::objectives().keys());
   print("problems", nas::problems().keys());
   print("corpora", nas::corpora().keys());
-  for (const auto gene : nas::kComponentGenes) {
+  for (const auto& gene : nas::component_genes()) {
     print("attention/" + std::string(gene), nas::components().keys(gene));
   }
 }
