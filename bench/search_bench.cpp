@@ -39,17 +39,15 @@ constexpr auto kSemantics = Semantics::corrected;
 /// for it, and another sum of them for its cost.
 class StandInSearch final : public Measurement {
  public:
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    return to_string(nas::canonical(mechanism_of(genotype, kSemantics), kSemantics));
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    return candidate_of(mechanism_of(genotype, kSemantics), kSemantics);
   }
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
-    return stand_in_identity();
-  }
+  [[nodiscard]] nlohmann::json identity() const override { return stand_in_identity(); }
   void measure(const Task& task, Evaluation& evaluation) override {
     double letters = 0.0;
-    for (const char letter : task.candidate) letters += static_cast<double>(letter % 17);
+    for (const char letter : task.candidate.name) letters += static_cast<double>(letter % 17);
     stand_in_training(8e4 + 10.0 * letters, evaluation);
-    evaluation.values["cost"] = 1e3 - static_cast<double>(task.candidate.size());
+    evaluation.values["cost"] = 1e3 - static_cast<double>(task.candidate.name.size());
   }
 };
 

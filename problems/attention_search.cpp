@@ -100,19 +100,19 @@ class AttentionSearch final : public Problem {
     return other;
   }
 
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    return to_string(nas::canonical(nas::mechanism_of(genotype, semantics_), semantics_));
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    return candidate_of(mechanism_of(genotype, semantics_), semantics_);
   }
 
-  [[nodiscard]] std::string parse(const std::string& name) const override {
-    return to_string(nas::canonical(parse_mechanism(name, semantics_), semantics_));
+  [[nodiscard]] Candidate parse(const std::string& name) const override {
+    return candidate_of(parse_mechanism(name, semantics_), semantics_);
   }
 
   [[nodiscard]] std::string label(const std::string& candidate) const override {
-    return nas::label(mechanism_of(candidate), semantics_);
+    return nas::label(parse_mechanism(candidate, semantics_), semantics_);
   }
 
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+  [[nodiscard]] nlohmann::json identity() const override {
     nlohmann::json identity = {
         {"problem", "attention_search"},
         {"results_version", kResultsVersion},
@@ -144,7 +144,7 @@ class AttentionSearch final : public Problem {
     return identity;
   }
 
-  [[nodiscard]] double expected_cost(const std::string& candidate) const override {
+  [[nodiscard]] double expected_cost(const Candidate& candidate) const override {
     return forward_flops(architecture_of(candidate));
   }
 
@@ -178,7 +178,7 @@ class AttentionSearch final : public Problem {
         return;
       }
     }
-    objectives_->screen(*subject(task.candidate), measured_[function_of(task.candidate)],
+    objectives_->screen(*subject(task.candidate), measured_[function_of(task.candidate.name)],
                         evaluation);
     remember(evaluation);
   }
@@ -217,7 +217,7 @@ class AttentionSearch final : public Problem {
     if (array_ != "auto") return std::stoll(array_);
     if (objectives_->needs_lone_trainings() != nullptr) return 1;
     if (!best_array_) {
-      const TrainingJob job{.architecture = architecture_of(vanilla()),
+      const TrainingJob job{.architecture = vanilla_architecture(),
                             .settings = training_,
                             .run_seed = seed_,
                             .replicate = 0,
@@ -230,7 +230,7 @@ class AttentionSearch final : public Problem {
     return *best_array_;
   }
 
-  [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
+  [[nodiscard]] std::optional<Subject> subject(const Candidate& candidate) const override {
     return Subject{.architecture = architecture_of(candidate),
                    .device = device(),
                    .threads = threads_,
@@ -238,7 +238,7 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
-    const auto vanilla = architecture_of(this->vanilla());
+    const auto vanilla = vanilla_architecture();
     nlohmann::json facts{
         {"corpus", corpus_->name},
         {"corpus_description", corpus_->description},
@@ -276,7 +276,7 @@ class AttentionSearch final : public Problem {
                              : static_cast<int>(devices_->devices().size());
   }
 
-  double calibrate_seconds(const std::string& candidate) override {
+  double calibrate_seconds(const Candidate& candidate) override {
     return expected_seconds({.architecture = architecture_of(candidate), .settings = training_},
                             *corpus_, context(device()));
   }
@@ -292,22 +292,24 @@ class AttentionSearch final : public Problem {
     }
   }
 
-  [[nodiscard]] std::string vanilla() const { return to_string(vanilla_mechanism(semantics_)); }
-
-  [[nodiscard]] Mechanism mechanism_of(const std::string& candidate) const {
-    return parse_mechanism(candidate, semantics_);
+  [[nodiscard]] Architecture architecture_of(const Mechanism& mechanism) const {
+    auto architecture = architecture_;
+    architecture.mechanism = mechanism;
+    return architecture;
   }
 
-  [[nodiscard]] Architecture architecture_of(const std::string& candidate) const {
-    auto architecture = architecture_;
-    architecture.mechanism = mechanism_of(candidate);
-    return architecture;
+  [[nodiscard]] Architecture architecture_of(const Candidate& candidate) const {
+    return architecture_of(mechanism_of(candidate.genotype, semantics_));
+  }
+
+  [[nodiscard]] Architecture vanilla_architecture() const {
+    return architecture_of(vanilla_mechanism(semantics_));
   }
 
   /// The name under which measured values are remembered: attention dropout does nothing outside
   /// training.
   [[nodiscard]] std::string function_of(const std::string& candidate) const {
-    auto mechanism = mechanism_of(candidate);
+    auto mechanism = parse_mechanism(candidate, semantics_);
     mechanism.attention_dropout = 0.0;
     return to_string(mechanism);
   }
@@ -400,8 +402,8 @@ class AttentionSearch final : public Problem {
       if (!objective.objective.across) values[objective.name] = objective.value(evaluation);
     }
     const auto broken = objectives_->violation_by_training(std::array{&evaluation});
-    return {{"mechanism", label(task.candidate)},
-            {"candidate", task.candidate},
+    return {{"mechanism", label(task.candidate.name)},
+            {"candidate", task.candidate.name},
             {"replicate", task.replicate},
             {"seed", seed_},
             {"values", values},
@@ -438,7 +440,7 @@ class AttentionSearch final : public Problem {
       save_weights(checkpoint, task.id, task.replicate, folder / (task.id + ".pt"));
     } catch (const UnreadableCheckpoint& error) {
       warn(checkpoint.string() + ": " + error.what() + ", so that the weights of " +
-           label(task.candidate) + " are not kept");
+           label(task.candidate.name) + " are not kept");
       return;
     }
     write_durably(folder / (task.id + ".json"), description_of(task, evaluation).dump(2));

@@ -81,24 +81,27 @@ class Tabular final : public Problem {
       throw InputError("problem.step = " + std::to_string(step_) + ", must be one of " +
                        join(known));
     }
+    for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
+      subjects_.push_back(subject(parse(table_.mechanism(i))).value());
+    }
     require_recorded_replicates(inputs.evaluation);
     for (const auto& objective : objectives_->objectives) require_measured(objective);
     for (const auto& constraint : objectives_->constraints) require_measured(constraint.quantity);
   }
 
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    return name_of(nas::mechanism_of(genotype, semantics_));
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    return candidate_of(nas::mechanism_of(genotype, semantics_));
   }
 
-  [[nodiscard]] std::string parse(const std::string& name) const override {
-    return name_of(parse_mechanism(name, semantics_));
+  [[nodiscard]] Candidate parse(const std::string& name) const override {
+    return candidate_of(parse_mechanism(name, semantics_));
   }
 
   [[nodiscard]] std::string label(const std::string& candidate) const override {
     return nas::label(parse_mechanism(candidate, semantics_), semantics_);
   }
 
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+  [[nodiscard]] nlohmann::json identity() const override {
     nlohmann::json identity = {{"problem", "tabular"},
                                {"table", table_.sha256()},
                                {"mode", to_string(mode_)},
@@ -113,20 +116,20 @@ class Tabular final : public Problem {
   [[nodiscard]] bool expensive() const override { return false; }
 
   void screen(const Task& task, Evaluation& evaluation) override {
-    take_untrained(number_of(task.candidate), evaluation);
+    take_untrained(number_of(task.candidate.name), evaluation);
   }
 
   void measure(const Task& task, Evaluation& evaluation) override {
-    auto answer = this->answer(number_of(task.candidate), task.replicate);
+    auto answer = this->answer(number_of(task.candidate.name), task.replicate);
     // What the test split says is for reports only.
     erase_test_values(answer);
     take_trained(answer, evaluation);
     objectives_->record_trained(evaluation);
   }
 
-  [[nodiscard]] std::optional<Subject> subject(const std::string& candidate) const override {
+  [[nodiscard]] std::optional<Subject> subject(const Candidate& candidate) const override {
     Subject subject{.architecture = architecture_};
-    subject.architecture.mechanism = parse_mechanism(candidate, semantics_);
+    subject.architecture.mechanism = nas::mechanism_of(candidate.genotype, semantics_);
     return subject;
   }
 
@@ -151,7 +154,7 @@ class Tabular final : public Problem {
   }
 
   [[nodiscard]] int num_workers() const override { return 1; }
-  double calibrate_seconds(const std::string& /*candidate*/) override { return 0.0; }
+  double calibrate_seconds(const Candidate& /*candidate*/) override { return 0.0; }
 
   /// Means over all replicates at the end of the training, those of a failure where the means break
   /// a constraint. On the test split, where the table has what a quantity needs of it for every
@@ -190,10 +193,10 @@ class Tabular final : public Problem {
 
  private:
   /// A table holds no attention dropout: a mechanism's is taken as 0.
-  [[nodiscard]] std::string name_of(const Mechanism& mechanism) const {
-    auto named = nas::canonical(mechanism, semantics_);
-    named.attention_dropout = 0.0;
-    return to_string(named);
+  [[nodiscard]] Candidate candidate_of(const Mechanism& mechanism) const {
+    auto function = nas::canonical(mechanism, semantics_);
+    function.attention_dropout = 0.0;
+    return {.name = to_string(function), .genotype = genotype_of(function)};
   }
 
   /// The trainings of a mechanism, by what their scores are of.
@@ -358,7 +361,7 @@ class Tabular final : public Problem {
     };
     for (const auto& objective : objectives_->objectives) require(objective);
     for (const auto& constraint : objectives_->constraints) require(constraint.quantity);
-    objectives_->screen(*subject(name), measured, evaluation);
+    objectives_->screen(subjects_[static_cast<std::size_t>(mechanism)], measured, evaluation);
   }
 
   /// What a recorded training found; what it costs is charged as seconds of training.
@@ -384,6 +387,7 @@ class Tabular final : public Problem {
   Architecture architecture_;
   double bytes_per_token_;
   double test_bytes_per_token_;
+  std::vector<Subject> subjects_{};  ///< of the table's mechanisms
 };
 
 Table table_of(const Parameters& settings) { return Table(settings.get<std::string>("table")); }

@@ -62,7 +62,7 @@ void guarded(Evaluation& evaluation, Work work) {
 /// What is known before a training; it is usable if the training is worth while.
 Evaluation screened(Measurement& problem, const Task& task) {
   Evaluation evaluation;
-  evaluation.candidate = task.candidate;
+  evaluation.candidate = task.candidate.name;
   evaluation.replicate = task.replicate;
   evaluation.status = Status::ok;
   evaluation.measured = nlohmann::json::object();
@@ -70,13 +70,13 @@ Evaluation screened(Measurement& problem, const Task& task) {
   return evaluation;
 }
 
-Task task_of(const std::string& candidate, std::int64_t n) {
+Task task_of(const Candidate& candidate, std::int64_t n) {
   return {.candidate = candidate, .replicate = n, .id = {}, .identity = {}};
 }
 
 }  // namespace
 
-Evaluation answer_of(Measurement& problem, const std::string& candidate, std::int64_t n) {
+Evaluation answer_of(Measurement& problem, const Candidate& candidate, std::int64_t n) {
   const auto task = task_of(candidate, n);
   auto evaluation = screened(problem, task);
   if (evaluation.status == Status::ok) {
@@ -98,8 +98,8 @@ std::int64_t StudyTable::num_cells() const {
 
 void StudyTable::read_mechanism(std::int64_t mechanism) {
   const Replay replay(table_, study_.mode, study_.seed);
-  const auto& name = table_.mechanism(mechanism);
-  const auto before = screened(*study_.problem, task_of(name, 0));
+  const auto candidate = study_.problem->parse(table_.mechanism(mechanism));
+  const auto before = screened(*study_.problem, task_of(candidate, 0));
   const auto begin = index(mechanism, 0);
   evaluations_.resize(begin + static_cast<std::size_t>(num_cells()));
   cells_.resize(evaluations_.size());
@@ -107,7 +107,7 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
     // The problem answers in the order of its own search.
     const auto replicate = study_.mode == ReplayMode::mean ? 0 : replay.replicate(mechanism, n);
     const auto i = index(mechanism, replicate);
-    evaluations_[i] = answer_of(*study_.problem, name, n);
+    evaluations_[i] = answer_of(*study_.problem, candidate, n);
     auto judgement = judge(mechanism, std::array{replicate});
     cells_[i] = {.fitness = std::move(judgement.fitness),
                  .status = judgement.status,
@@ -142,7 +142,7 @@ std::vector<double> StudyTable::believed(std::int64_t mechanism) const {
 }
 
 std::int64_t StudyTable::find(const Genotype& genotype) const {
-  const auto name = study_.problem->canonical(genotype);
+  const auto name = study_.problem->canonical(genotype).name;
   if (const auto found = table_.find(name)) return *found;
   throw InputError("the table " + table_.facts().at("name").get<std::string>() +
                    " does not have the mechanism " + name + " of the space");

@@ -16,7 +16,7 @@ namespace nas {
 
 /// What a problem answers to the n-th evaluation of a candidate, as an evaluator takes it: what it
 /// throws is a failure.
-Evaluation answer_of(Measurement& problem, const std::string& candidate, std::int64_t n);
+Evaluation answer_of(Measurement& problem, const Candidate& candidate, std::int64_t n);
 
 /// A table as one study sees it: what the objectives make of every cell is worked out once, so that
 /// an ask costs a look-up. Immutable; any number of searches use it at the same time.

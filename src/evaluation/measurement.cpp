@@ -4,11 +4,10 @@
 
 namespace nas {
 
-Task make_task(const Measurement& measurement, const std::string& candidate,
-               std::int64_t replicate) {
+Task make_task(const Measurement& measurement, const Candidate& candidate, std::int64_t replicate) {
   Task task{.candidate = candidate, .replicate = replicate, .id = {}, .identity = {}};
-  task.identity = measurement.identity(candidate);
-  task.identity["candidate"] = candidate;
+  task.identity = measurement.identity();
+  task.identity["candidate"] = candidate.name;
   task.identity["replicate"] = replicate;
   task.id = sha256(task.identity.dump());
   return task;

@@ -6,14 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "genotype/search_space.hpp"
+#include "genotype/candidate.hpp"
 #include "store/evaluation.hpp"
 
 namespace nas {
 
 /// A unit of work: one candidate with one replicate's seed, ready to be measured.
 struct Task {
-  std::string candidate;  ///< canonical name
+  Candidate candidate;
   std::int64_t replicate = 0;
   std::string id;           ///< evaluation id
   nlohmann::json identity;  ///< what the id is the hash of
@@ -38,13 +38,16 @@ struct Advance {
 class Measurement {
  public:
   virtual ~Measurement() = default;
-  /// Canonical name of a genotype: equal for candidates that are the same function.
-  [[nodiscard]] virtual std::string canonical(const Genotype& genotype) const = 0;
-  /// Everything that determines the result of measuring `candidate`, beyond the candidate's name
+  /// The candidate that a genotype is.
+  [[nodiscard]] virtual Candidate canonical(const Genotype& genotype) const = 0;
+  /// The candidate of a name, as a record or a configuration has it. What a measurement makes of
+  /// the name alone needs no genotype. @throws InputError if there is no such candidate.
+  [[nodiscard]] virtual Candidate parse(const std::string& name) const { return {.name = name}; }
+  /// Everything that determines the result of measuring a candidate, beyond the candidate's name
   /// and the replicate.
-  [[nodiscard]] virtual nlohmann::json identity(const std::string& candidate) const = 0;
+  [[nodiscard]] virtual nlohmann::json identity() const = 0;
   /// Relative cost, for starting the longest first. Any unit.
-  [[nodiscard]] virtual double expected_cost(const std::string& /*candidate*/) const { return 1.0; }
+  [[nodiscard]] virtual double expected_cost(const Candidate& /*candidate*/) const { return 1.0; }
   /// Whether each result is committed when it is there (a training) or once a batch (a synthetic
   /// problem).
   [[nodiscard]] virtual bool expensive() const { return true; }
@@ -92,8 +95,7 @@ class Measurement {
   Listener listener_;
 };
 
-/// The unit of work that measures a candidate (canonical name) at a replicate.
-Task make_task(const Measurement& measurement, const std::string& candidate,
-               std::int64_t replicate);
+/// The unit of work that measures a candidate at a replicate.
+Task make_task(const Measurement& measurement, const Candidate& candidate, std::int64_t replicate);
 
 }  // namespace nas

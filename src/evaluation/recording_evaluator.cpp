@@ -48,13 +48,18 @@ struct RecordingEvaluator::State {
   std::int64_t reused = 0;
   std::map<std::string, Evaluation> known{};     ///< by id: everything this run has asked for
   std::map<std::string, Evaluation> screened{};  ///< by id: what may be trained next
-  std::map<std::string, std::vector<std::string>> replicates{};  ///< ids by candidate
-  std::map<std::string, std::int64_t> times_asked{};             ///< by candidate
-  std::set<std::string> charged{};           ///< ids of evaluations that asks have caused
-  double train_seconds = 0.0;                ///< of these, as far as they are there
-  std::string spent{};                       ///< what ended the search
-  std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
-  std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
+  /// A candidate and what this run has asked of it.
+  struct AskedFor {
+    Candidate candidate;
+    std::vector<std::string> ids{};  ///< of its replicates
+    std::int64_t times = 0;          ///< asks
+  };
+  std::map<std::string, AskedFor> asked_for{};  ///< by name
+  std::set<std::string> charged{};              ///< ids of evaluations that asks have caused
+  double train_seconds = 0.0;                   ///< of these, as far as they are there
+  std::string spent{};                          ///< what ended the search
+  std::vector<const Evaluation*> history{};     ///< of finished batches, in ask order
+  std::vector<Racer> racers{};                  ///< all candidates, in order of their first ask
   std::map<std::string, std::size_t> racer_by_candidate{};
   std::mutex progress_mutex{};
   /// An ask whose evaluations are decided, but perhaps not there yet.
@@ -107,7 +112,7 @@ struct RecordingEvaluator::State {
   void run_round(const std::vector<std::size_t>& round);
   std::size_t enter(const std::string& candidate);
   const Evaluation& screen(const Task& task);
-  [[nodiscard]] bool is_rejected(const std::string& candidate);
+  [[nodiscard]] bool is_rejected(const Candidate& candidate);
   [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
   [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
                               std::int64_t earlier_asks) const;
@@ -129,7 +134,8 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
     spent = options.budget.rejected_too_often(rejections_in_a_row);
     if (!spent.empty()) break;
     const auto candidate = measurement->canonical(genotype);
-    auto& ids = replicates[candidate];
+    auto& entry = asked_for.try_emplace(candidate.name, AskedFor{candidate}).first->second;
+    auto& ids = entry.ids;
     const auto num_known = static_cast<std::int64_t>(ids.size());
     const bool untrained = is_rejected(candidate);
     const auto answering =
@@ -155,10 +161,10 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
     pending.push_back(
         {.number = asked + static_cast<std::int64_t>(pending.size()),
          .genotype = to_text(genotype),
-         .candidate = candidate,
+         .candidate = candidate.name,
          .ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering.first), ids.end()},
          .reused = reuse,
-         .earlier_asks = times_asked[candidate]++});
+         .earlier_asks = entry.times++});
     if (reuse) ++reused;
   }
   return tasks;
@@ -226,7 +232,7 @@ namespace {
 Evaluation begun(const Task& task) {
   Evaluation evaluation;
   evaluation.id = task.id;
-  evaluation.candidate = task.candidate;
+  evaluation.candidate = task.candidate.name;
   evaluation.replicate = task.replicate;
   evaluation.identity = task.identity;
   evaluation.measured = {{"started", utc_now()}, {"pid", getpid()}, {"host", host_name()}};
@@ -256,12 +262,12 @@ const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
 
 /// Whether constraints reject a candidate before it is trained. The first replicate tells, as it is
 /// recorded or else by screening it.
-bool RecordingEvaluator::State::is_rejected(const std::string& candidate) {
-  const auto asked_for = replicates.find(candidate);
-  const bool first = asked_for == replicates.end() || asked_for->second.empty();
+bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
+  const auto earlier = asked_for.find(candidate.name);
+  const bool first = earlier == asked_for.end() || earlier->second.ids.empty();
   const auto task = first ? make_task(*measurement, candidate, 0) : Task{};
   // Under the identity that it has had since then: that of a later batch may differ.
-  const auto& id = first ? task.id : asked_for->second.front();
+  const auto& id = first ? task.id : earlier->second.ids.front();
   for (const auto* evaluations : {&known, &screened}) {
     const auto found = evaluations->find(id);
     if (found != evaluations->end()) return is_screened_out(found->second);
@@ -380,22 +386,21 @@ void RecordingEvaluator::State::race() {
     if (round.empty()) break;
     run_round(round);
   }
-  for (auto& ask : pending) ask.ids = replicates.at(ask.candidate);
+  for (auto& ask : pending) ask.ids = asked_for.at(ask.candidate).ids;
 }
 
 /// One further replicate each, the next one, so that what two candidates share makes pairs.
 void RecordingEvaluator::State::run_round(const std::vector<std::size_t>& round) {
   std::vector<Task> tasks;
   for (const auto i : round) {
-    auto& ids = replicates.at(racers[i].candidate);
-    tasks.push_back(
-        make_task(*measurement, racers[i].candidate, static_cast<std::int64_t>(ids.size())));
+    auto& [candidate, ids, times] = asked_for.at(racers[i].candidate);
+    tasks.push_back(make_task(*measurement, candidate, static_cast<std::int64_t>(ids.size())));
     ids.push_back(tasks.back().id);
     charged.insert(tasks.back().id);
   }
   recall_or_measure(std::move(tasks));
   for (const auto i : round) {
-    auto& ids = replicates.at(racers[i].candidate);
+    auto& ids = asked_for.at(racers[i].candidate).ids;
     if (!there(ids.back())) {  // the device's time is spent
       charged.erase(ids.back());
       ids.pop_back();
@@ -409,7 +414,7 @@ std::size_t RecordingEvaluator::State::enter(const std::string& candidate) {
   const auto [found, fresh] = racer_by_candidate.try_emplace(candidate, racers.size());
   if (fresh) racers.push_back({.candidate = candidate});
   auto& racer = racers[found->second];
-  const auto& ids = replicates.at(candidate);
+  const auto& ids = asked_for.at(candidate).ids;
   for (auto i = racer.replicates.size(); i < ids.size(); ++i) {
     racer.replicates.push_back(judged({ids[i]}).measured);
   }
@@ -486,7 +491,7 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   return answers;
 }
 
-std::vector<Evaluation> RecordingEvaluator::evaluate(const std::string& candidate) {
+std::vector<Evaluation> RecordingEvaluator::evaluate(const Candidate& candidate) {
   std::vector<Task> tasks;
   const auto& options = state_->options;
   const auto most = options.racing ? options.racing->replicates : options.replicates;

@@ -74,7 +74,7 @@ class RecordingEvaluator final : public Evaluator {
   /// Evaluates a candidate outside the search (the baseline), all its replicates (with racing, the
   /// most; one if a constraint rejects it before training): stored, not recorded as an ask, not
   /// charged to the budget.
-  std::vector<Evaluation> evaluate(const std::string& candidate);
+  std::vector<Evaluation> evaluate(const Candidate& candidate);
   /// The same for tasks of any kind that the measurement knows, no two of them equal.
   std::vector<Evaluation> evaluate(const std::vector<Task>& tasks);
 

@@ -151,6 +151,21 @@ Mechanism mechanism_of(const Genotype& genotype, Semantics semantics) {
   return mechanism;
 }
 
+Genotype genotype_of(const Mechanism& mechanism) {
+  std::vector<std::pair<std::string, GeneValue>> values;
+  for (const auto& slot : slots()) {
+    const auto* number = std::get_if<double Mechanism::*>(&slot.member);
+    values.emplace_back(slot.name, number != nullptr ? GeneValue(mechanism.*(*number))
+                                                     : GeneValue(text(slot, mechanism)));
+  }
+  return Genotype(std::move(values));
+}
+
+Candidate candidate_of(const Mechanism& mechanism, Semantics semantics) {
+  const auto function = canonical(mechanism, semantics);
+  return {.name = to_string(function), .genotype = genotype_of(function)};
+}
+
 std::optional<GeneValue> offered(const Gene& gene, const Mechanism& mechanism,
                                  Semantics semantics) {
   const auto& slot = nas::slot(gene.name);

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "genotype/candidate.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
 
@@ -72,6 +73,11 @@ SearchSpace paper_space();
 /// The mechanism that a genotype means, not canonical. What the genotype has no gene of is as a
 /// Mechanism begins.
 Mechanism mechanism_of(const Genotype& genotype, Semantics semantics);
+
+/// A mechanism gene by gene, components by their keys.
+Genotype genotype_of(const Mechanism& mechanism);
+/// A mechanism in its canonical form as a candidate.
+Candidate candidate_of(const Mechanism& mechanism, Semantics semantics);
 
 /// A mechanism's choice as a gene offers it: the option, as the space spells it, or the number.
 /// Nothing where the gene does not offer it.

@@ -49,13 +49,11 @@ struct GroundTruth {
 /// A measurement that can also say, before anything runs, what it is going to do.
 class Problem : public Measurement {
  public:
-  /// Canonical name of a candidate given by its name in a configuration file.
-  [[nodiscard]] virtual std::string parse(const std::string& name) const = 0;
-  /// Name for people (the paper's labels) of a canonical name.
+  /// Name for people (the paper's labels) of a candidate, whose own name is given.
   [[nodiscard]] virtual std::string label(const std::string& candidate) const = 0;
   /// What objectives that need no training are computed from; nothing where the problem has no
   /// such.
-  [[nodiscard]] virtual std::optional<Subject> subject(const std::string& /*candidate*/) const {
+  [[nodiscard]] virtual std::optional<Subject> subject(const Candidate& /*candidate*/) const {
     return std::nullopt;
   }
   /// Facts for the plan and the run's record: corpus, device, workers, parameters, flops, ...;
@@ -65,7 +63,7 @@ class Problem : public Measurement {
   [[nodiscard]] virtual int num_workers() const = 0;
   /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if
   /// unknown.
-  virtual double calibrate_seconds(const std::string& candidate) = 0;
+  virtual double calibrate_seconds(const Candidate& candidate) = 0;
   /// Ground truth where the problem knows it, as a table does.
   [[nodiscard]] virtual GroundTruth truth() const { return {}; }
   /// The same problem with another section `training`, sharing what it has loaded; it keeps no

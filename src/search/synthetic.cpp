@@ -1,6 +1,7 @@
 #include "search/synthetic.hpp"
 
 #include <charconv>
+#include <utility>
 
 #include "core/format.hpp"
 
@@ -15,43 +16,47 @@ class Synthetic final : public Problem {
  public:
   explicit Synthetic(pagmo::problem problem) : problem_(std::move(problem)) {}
 
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
     std::string name;
     for (const auto& [gene, value] : genotype.values()) {
       if (!name.empty()) name += '|';
       name += shortest(std::get<double>(value));
     }
-    return name;
+    return {.name = name, .genotype = genotype};
   }
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
+  [[nodiscard]] Candidate parse(const std::string& name) const override {
+    std::vector<std::pair<std::string, GeneValue>> values;
+    const char* begin = name.data();
+    const char* const end = begin + name.size();
+    while (begin < end) {
+      double value = 0.0;
+      begin = std::from_chars(begin, end, value).ptr + 1;  // and the bar after it
+      values.emplace_back(numbered("x", values.size()), value);
+    }
+    return canonical(Genotype(std::move(values)));
+  }
+  [[nodiscard]] nlohmann::json identity() const override {
     return {{"problem", problem_.get_name()}};
   }
   [[nodiscard]] bool expensive() const override { return false; }
   void measure(const Task& task, Evaluation& evaluation) override {
-    const auto fitness = problem_.fitness(numbers(task.candidate));
+    const auto fitness = problem_.fitness(numbers(task.candidate.genotype));
     for (std::size_t i = 0; i < fitness.size(); ++i) {
       evaluation.values[numbered("f", i)] = fitness[i];
     }
     evaluation.status = Status::ok;
   }
-  [[nodiscard]] std::string parse(const std::string& name) const override { return name; }
   [[nodiscard]] std::string label(const std::string& candidate) const override { return candidate; }
   [[nodiscard]] nlohmann::json facts() const override {
     return {{"function", problem_.get_name()}};
   }
   [[nodiscard]] int num_workers() const override { return 1; }
-  double calibrate_seconds(const std::string& /*candidate*/) override { return 0.0; }
+  double calibrate_seconds(const Candidate& /*candidate*/) override { return 0.0; }
 
  private:
-  static std::vector<double> numbers(const std::string& candidate) {
+  static std::vector<double> numbers(const Genotype& genotype) {
     std::vector<double> values;
-    const char* begin = candidate.data();
-    const char* const end = begin + candidate.size();
-    while (begin < end) {
-      double value = 0.0;
-      begin = std::from_chars(begin, end, value).ptr + 1;  // and the bar after it
-      values.push_back(value);
-    }
+    for (const auto& [gene, value] : genotype.values()) values.push_back(std::get<double>(value));
     return values;
   }
 

@@ -83,7 +83,7 @@ std::unique_ptr<Setup> set_up(const Experiment& common) {
                         .seed = common.seed,
                         .problem = setup->problem});
   if (!common.baseline.empty()) {
-    setup->baseline = table.find(setup->problem->parse(common.baseline));
+    setup->baseline = table.find(setup->problem->parse(common.baseline).name);
   }
   const auto truth = setup->problem->truth();
   setup->truth_splits = truth.splits;

@@ -32,7 +32,7 @@ void check_identities(const Store& store, const Measurement& measurement,
   // Where evaluations are cheap there are many, and one tells of all.
   const auto most = measurement.expensive() ? std::numeric_limits<std::int64_t>::max() : 1;
   for (const auto& evaluation : store.evaluations(most)) {
-    const auto keys = differences(evaluation, measurement.identity(evaluation.candidate));
+    const auto keys = differences(evaluation, measurement.identity());
     found.insert(keys.begin(), keys.end());
   }
   if (found.empty()) return;

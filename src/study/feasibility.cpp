@@ -92,7 +92,7 @@ std::string baseline_warning(const ObjectiveSet& objectives, const std::string& 
   if (!subject) return {};
   const auto why = objectives.violation_by_formula(*subject);
   if (why.empty()) return {};
-  return "the baseline " + problem.label(candidate) + " breaks a constraint, " + why +
+  return "the baseline " + problem.label(candidate.name) + " breaks a constraint, " + why +
          ": it will not be trained, and nothing is compared with it";
 }
 

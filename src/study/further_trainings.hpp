@@ -16,7 +16,7 @@ namespace nas {
 /// A training outside the search: how (the problem's section `training`), what, and its seeds.
 struct FurtherTraining {
   std::shared_ptr<Problem> problem;
-  std::string candidate;  ///< canonical name
+  Candidate candidate;
   std::int64_t replicate = 0;
 };
 

@@ -14,12 +14,10 @@ class MadeUp final : public Measurement {
  public:
   MadeUp(std::shared_ptr<Problem> problem, const ObjectiveSet& objectives, Rehearsal& rehearsal)
       : problem_(std::move(problem)), objectives_(objectives), rehearsal_(&rehearsal) {}
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
     return problem_->canonical(genotype);
   }
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
-    return {};
-  }
+  [[nodiscard]] nlohmann::json identity() const override { return {}; }
   [[nodiscard]] bool expensive() const override { return false; }
   void begin_batch(std::span<const Evaluation* const> /*earlier*/) override {
     ++rehearsal_->batches;
@@ -33,7 +31,7 @@ class MadeUp final : public Measurement {
   void measure(const Task& task, Evaluation& evaluation) override {
     evaluation.status = Status::ok;
     evaluation.values["made_up"] =
-        RandomEngine(derive_seed(0, task.replicate, "rehearsal", task.candidate)).uniform();
+        RandomEngine(derive_seed(0, task.replicate, "rehearsal", task.candidate.name)).uniform();
     if (task.replicate == 0) rehearsal_->candidates.push_back(task.candidate);
     ++rehearsal_->trained;
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "evaluation/recording_evaluator.hpp"
@@ -15,7 +14,7 @@ struct Rehearsal {
   std::int64_t asked = 0;    ///< asks; exact for algorithms whose number of asks is fixed
   std::int64_t trained = 0;  ///< evaluations that they cause; an estimate, without those of races
   std::int64_t batches = 0;  ///< batches of asks: generations, for generational algorithms
-  std::vector<std::string> candidates{};  ///< canonical names, in order of the first ask
+  std::vector<Candidate> candidates{};  ///< in order of the first ask
   bool whole = true;  ///< false: the search asks for more than was tried, or so it seems
 };
 

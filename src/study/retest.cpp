@@ -118,7 +118,7 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   const auto problem = scoring_test(work, work.experiment.training, run);
   const auto baseline = work.experiment.baseline.empty()
                             ? std::string()
-                            : work.problem.parse(work.experiment.baseline);
+                            : work.problem.parse(work.experiment.baseline).name;
   std::vector<Wanted> wanted;
   add_winners(work, run, baseline, problem, wanted);
   if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
@@ -126,8 +126,9 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
 
   std::vector<FurtherTraining> trainings;
   for (const auto& one : wanted) {
+    const auto candidate = one.problem->parse(one.retested.candidate);
     for (Integer i = 0; i < replicates; ++i) {
-      trainings.push_back({one.problem, one.retested.candidate, kFirstHeldOutReplicate + i});
+      trainings.push_back({one.problem, candidate, kFirstHeldOutReplicate + i});
     }
   }
   const auto evaluations = train_further(trainings, work.store, "re-test", work.observer);

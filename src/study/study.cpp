@@ -187,8 +187,7 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
 /// Whether the search or its baseline, not what follows them, caused an evaluation.
 bool of_search(const Evaluation& evaluation, const Problem& problem) {
   const auto training = evaluation.identity.find("training");
-  return training == evaluation.identity.end() ||
-         *training == problem.identity(evaluation.candidate).at("training");
+  return training == evaluation.identity.end() || *training == problem.identity().at("training");
 }
 
 /// Warns where a run could not keep as many models as it was asked to: weights are saved when a

@@ -190,7 +190,7 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
   const RunSummary run(store);
   const auto points = tuning_points(*experiment.tuning, experiment.training, experiment.seed,
                                     num_trials(experiment, num_trained(run)));
-  const auto baseline = problem.parse(experiment.baseline);
+  const auto baseline = problem.parse(experiment.baseline).name;
   std::vector<TunedMechanism> mechanisms{{.candidate = baseline, .trials = {}}};
   const auto winners = static_cast<std::size_t>(experiment.tuning->get<Integer>("winners"));
   for (const auto* winner : best_candidates(run, winners, baseline)) {
@@ -204,9 +204,10 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
   const auto replicates = experiment.evaluation.get<Integer>("replicates");
   std::vector<FurtherTraining> trainings;
   for (const auto& mechanism : mechanisms) {
+    const auto candidate = problem.parse(mechanism.candidate);
     for (const auto& variant : variants) {
       for (Integer replicate = 0; replicate < replicates; ++replicate) {
-        trainings.push_back({variant, mechanism.candidate, replicate});
+        trainings.push_back({variant, candidate, replicate});
       }
     }
   }

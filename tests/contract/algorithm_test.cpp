@@ -31,24 +31,21 @@ constexpr int kSeeds = 40;
 /// cost against which they can be traded, one mechanism in nine failing.
 class StandInTraining : public Measurement {
  public:
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    return to_string(
-        nas::canonical(mechanism_of(genotype, Semantics::corrected), Semantics::corrected));
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    return candidate_of(mechanism_of(genotype, Semantics::corrected), Semantics::corrected);
   }
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
-    return {};
-  }
+  [[nodiscard]] nlohmann::json identity() const override { return {}; }
   void measure(const Task& task, Evaluation& evaluation) override {
     if (on_measure_) on_measure_(++measured_);
     const auto part = [&task](std::size_t gene) {
       std::size_t from = 0;
-      for (std::size_t i = 0; i < gene; ++i) from = task.candidate.find('|', from) + 1;
-      return RandomEngine(
-                 derive_seed(1, 0, "part",
-                             task.candidate.substr(from, task.candidate.find('|', from) - from)))
+      for (std::size_t i = 0; i < gene; ++i) from = task.candidate.name.find('|', from) + 1;
+      return RandomEngine(derive_seed(1, 0, "part",
+                                      task.candidate.name.substr(
+                                          from, task.candidate.name.find('|', from) - from)))
           .uniform();
     };
-    if (RandomEngine(derive_seed(2, 0, "failure", task.candidate)).below(9) == 0) {
+    if (RandomEngine(derive_seed(2, 0, "failure", task.candidate.name)).below(9) == 0) {
       evaluation.status = Status::diverged;
       evaluation.reason = "unlucky";
       return;
@@ -56,7 +53,7 @@ class StandInTraining : public Measurement {
     evaluation.status = Status::ok;
     evaluation.values["perplexity"] =
         80 + 10 * (part(0) + part(1) * part(2) + part(3)) +
-        std::stod(task.candidate.substr(task.candidate.rfind('|') + 1));
+        std::stod(task.candidate.name.substr(task.candidate.name.rfind('|') + 1));
     evaluation.values["cost"] = 10 - 3 * part(0) - 2 * part(2) + part(4);
   }
   std::function<void(int)> on_measure_;

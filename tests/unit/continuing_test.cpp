@@ -32,10 +32,10 @@ class ContinuingTest : public ::testing::Test {
     Store store(file_);
     store.begin_session(environment);
     store.set_meta("config", experiment_.resolved);
-    const auto task = make_task(measurement_, "a|a|a|0.5", 0);
+    const auto task = make_task(measurement_, {"a|a|a|0.5"}, 0);
     Evaluation evaluation;
     evaluation.id = task.id;
-    evaluation.candidate = task.candidate;
+    evaluation.candidate = task.candidate.name;
     evaluation.identity = task.identity;
     store.add({evaluation});
   }
@@ -65,10 +65,10 @@ TEST_F(ContinuingTest, ASearchUnderOtherRulesContinuesOnlyWhereTheyAgree) {
       Store store(file_);
       Ask ask{.genotype = "a|a|a|0.5", .fitness = {1.0}};
       for (std::size_t i = 0; i < statuses.size(); ++i) {
-        const auto task = make_task(measurement_, "b|a|a|0.5", static_cast<std::int64_t>(i));
+        const auto task = make_task(measurement_, {"b|a|a|0.5"}, static_cast<std::int64_t>(i));
         Evaluation evaluation;
         evaluation.id = task.id;
-        evaluation.candidate = task.candidate;
+        evaluation.candidate = task.candidate.name;
         evaluation.identity = task.identity;
         evaluation.status = statuses[i];
         store.add({evaluation});

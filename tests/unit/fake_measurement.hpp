@@ -35,15 +35,14 @@ class FakeMeasurement : public Measurement {
     return sum + 0.1 * RandomEngine(derive_seed(9, replicate, "noise", candidate)).uniform();
   }
 
-  std::string canonical(const Genotype& genotype) const override {
-    return genotype.option("first") + "|" + genotype.option("second") + "|" +
-           genotype.option("third") + "|" + shortest(genotype.real("number"));
+  Candidate canonical(const Genotype& genotype) const override {
+    return {.name = genotype.option("first") + "|" + genotype.option("second") + "|" +
+                    genotype.option("third") + "|" + shortest(genotype.real("number")),
+            .genotype = genotype};
   }
-  nlohmann::json identity(const std::string& /*candidate*/) const override {
-    return {{"fake", version_}};
-  }
+  nlohmann::json identity() const override { return {{"fake", version_}}; }
   bool expensive() const override { return expensive_; }
-  double expected_cost(const std::string& candidate) const override { return candidate[0]; }
+  double expected_cost(const Candidate& candidate) const override { return candidate.name[0]; }
   void begin_batch(std::span<const Evaluation* const> earlier) override {
     earlier_.push_back(earlier.size());
   }
@@ -57,12 +56,12 @@ class FakeMeasurement : public Measurement {
     {
       const std::lock_guard lock(mutex_);
       ++times_[task.id];
-      order_.push_back(task.candidate);
+      order_.push_back(task.candidate.name);
     }
     if (on_measure_) on_measure_(number, task);
     if (sleep_.count() > 0) std::this_thread::sleep_for(sleep_);
     evaluation.status = Status::ok;
-    evaluation.values["value"] = value_(task.candidate, task.replicate);
+    evaluation.values["value"] = value_(task.candidate.name, task.replicate);
     CurvePoint point;
     point.step = 1;
     point.valid.nll = 1.5;

@@ -195,8 +195,9 @@ TEST_F(RacingTest, LaterBatchesRaceAgainstTheElitesWhichStayAsTheyAre) {
 TEST_F(RacingTest, FailuresAreNotRaced) {
   const NoisyRun run(folder_ / "s.sqlite", racing());
   run.fake->on_measure_ = [](int, const Task& task) {
-    if (task.candidate[0] == 'a') throw CandidateFailure("broken");
-    if (task.candidate[0] == 'b' && task.replicate % 2 == 1) throw CandidateFailure("sometimes");
+    if (task.candidate.name[0] == 'a') throw CandidateFailure("broken");
+    if (task.candidate.name[0] == 'b' && task.replicate % 2 == 1)
+      throw CandidateFailure("sometimes");
   };
   EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}})[0], 1000.0);
   auto counts = replicates(run.store);
@@ -206,7 +207,7 @@ TEST_F(RacingTest, FailuresAreNotRaced) {
 
 TEST_F(RacingTest, BaselineHasTheMostReplicates) {
   const NoisyRun run(folder_ / "s.sqlite", racing());
-  EXPECT_EQ(run.evaluator->evaluate("a|b|c|0.1").size(), 6U);
+  EXPECT_EQ(run.evaluator->evaluate(Candidate{"a|b|c|0.1"}).size(), 6U);
   EXPECT_EQ(run.evaluator->num_evaluated(), 0);
 }
 

@@ -67,7 +67,7 @@ TEST_F(EvaluatorTest, ReplicateAnswersTheMeanSoFar) {
 TEST_F(EvaluatorTest, FailuresAreRecordsWithAFinitePenalty) {
   const Run run(folder_ / "s.sqlite", {.workers = 3});
   run.fake->on_measure_ = [](int, const Task& task) {
-    switch (task.candidate[0]) {
+    switch (task.candidate.name[0]) {
       case 'a':
         throw CandidateFailure("broken tensor");
       case 'b':
@@ -110,7 +110,7 @@ TEST_F(EvaluatorTest, FaultsOfTheMachineAndUnknownOnesAreNobodysResult) {
         const Run run(file);
         run.fake->array_width_ = width;
         const auto fault = [&](const Task& task) {
-          if (task.candidate[0] == 'b') faults[i]();
+          if (task.candidate.name[0] == 'b') faults[i]();
         };
         if (screened) {
           run.fake->on_screen_ = [&](const Task& task, Evaluation&) { fault(task); };
@@ -140,7 +140,7 @@ TEST_F(EvaluatorTest, AFaultEndsTheWorkOfTheOtherWorkers) {
   std::atomic<bool> at_work{false};
   std::atomic<bool> waited{false};
   run.fake->on_measure_ = [&](int, const Task& task) {
-    if (task.candidate[0] == 'd') {
+    if (task.candidate.name[0] == 'd') {
       while (!at_work) std::this_thread::yield();
       throw MachineError("no space left in runs/x");
     }
@@ -169,7 +169,7 @@ TEST_F(EvaluatorTest, WhatLackedMemoryBesideOthersIsMeasuredAlone) {
       std::atomic<int> tries{0};
       std::atomic<int> at_work{0};
       const auto once = [&](const Task& task) {
-        if (task.candidate[0] != 'b') return;
+        if (task.candidate.name[0] != 'b') return;
         if (tries++ == 0) lack();
         EXPECT_EQ(at_work, 0);
       };
@@ -202,7 +202,7 @@ TEST_F(EvaluatorTest, ASearchInWhichNothingSucceedsEndsEarly) {
   for (int i = 0; i < 16; ++i) many.push_back({0, i % 4 * 1.0, i / 4 * 1.0, 0});
   const auto fail_but = [](char spared) {
     return [spared](int, const Task& task) {
-      if (task.candidate[2] != spared) throw CandidateFailure("no such operation");
+      if (task.candidate.name[2] != spared) throw CandidateFailure("no such operation");
     };
   };
   const auto file = folder_ / "s.sqlite";
@@ -239,8 +239,8 @@ TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted)
     run.fake->array_width_ = 2;
     run.fake->on_recorded_ = [&](const Task& task) {
       EXPECT_TRUE(run.store.find(task.id).has_value());
-      seen.push_back(task.candidate.substr(0, 1));
-      if (task.candidate[0] == 'b') throw MachineError("no space left in runs/x");
+      seen.push_back(task.candidate.name.substr(0, 1));
+      if (task.candidate.name[0] == 'b') throw MachineError("no space left in runs/x");
     };
     EXPECT_THROW(run.ask(kFour), MachineError);
     EXPECT_EQ(run.store.evaluations().size(), 4U) << "nothing measured is lost";
@@ -248,7 +248,9 @@ TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted)
   EXPECT_THAT(seen, ElementsAre("d", "c", "b"));
   seen.clear();
   const Run run(file);
-  run.fake->on_recorded_ = [&](const Task& task) { seen.push_back(task.candidate.substr(0, 1)); };
+  run.fake->on_recorded_ = [&](const Task& task) {
+    seen.push_back(task.candidate.name.substr(0, 1));
+  };
   run.ask(kFour);
   EXPECT_EQ(run.fake->measured_, 0);
   EXPECT_THAT(seen, ElementsAre("d", "c", "b", "a")) << "as far as an earlier process did not";
@@ -430,7 +432,7 @@ TEST_F(EvaluatorTest, ReplicatesAreAnsweredByTheirMean) {
   EXPECT_EQ(run.fake->measured_, 3);
   EXPECT_EQ(run.store.asks()[1].evaluations.size(), 3U);
   EXPECT_TRUE(run.store.asks()[1].reused);
-  EXPECT_EQ(run.evaluator->evaluate("a|b|c|0.1").size(), 3U);
+  EXPECT_EQ(run.evaluator->evaluate(Candidate{"a|b|c|0.1"}).size(), 3U);
 }
 
 TEST_F(EvaluatorTest, AFailedReplicateFailsTheCandidate) {
@@ -477,12 +479,12 @@ TEST_F(EvaluatorTest, WhatIsScreenedOutIsNotMeasuredButRecorded) {
   const Run run(folder_ / "s.sqlite", {.workers = 2});
   run.fake->on_screen_ = [&run](const Task& task, Evaluation& evaluation) {
     EXPECT_EQ(run.fake->measured_, 0) << "before anything of the batch is measured";
-    evaluation.values["letters"] = task.candidate[0] - 'a';
-    if (task.candidate[0] == 'b') {
+    evaluation.values["letters"] = task.candidate.name[0] - 'a';
+    if (task.candidate.name[0] == 'b') {
       evaluation.status = Status::rejected;
       evaluation.reason = "letters = 1, must be <= 0";
     }
-    if (task.candidate[0] == 'c') throw CandidateFailure("cannot tell");
+    if (task.candidate.name[0] == 'c') throw CandidateFailure("cannot tell");
   };
   EXPECT_THAT(run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}}),
               ElementsAre(FakeMeasurement::value("a|a|a|0", 0), 1000.0, 1000.0));
@@ -498,9 +500,9 @@ TEST_F(EvaluatorTest, WhatIsScreenedOutIsNotMeasuredButRecorded) {
 
 /// Rejects before training whatever begins with another letter than d.
 void reject_all_but_d(const Task& task, Evaluation& evaluation) {
-  if (task.candidate[0] == 'd') return;
+  if (task.candidate.name[0] == 'd') return;
   evaluation.status = Status::rejected;
-  evaluation.reason = "letter = " + task.candidate.substr(0, 1) + ", must be d";
+  evaluation.reason = "letter = " + task.candidate.name.substr(0, 1) + ", must be d";
 }
 
 TEST_F(EvaluatorTest, WhatConstraintsRejectIsRecordedOnceAndCostsNothing) {
@@ -531,7 +533,7 @@ TEST_F(EvaluatorTest, WhatConstraintsRejectIsRecordedOnceAndCostsNothing) {
     EXPECT_EQ(last.rejected, 3);
     EXPECT_EQ(last.trained, 2);
     EXPECT_EQ(events, "a-b-d<d>d<d>c-") << "what never started does not finish";
-    EXPECT_EQ(run.evaluator->evaluate("a|a|a|0.5").size(), 1U);
+    EXPECT_EQ(run.evaluator->evaluate(Candidate{"a|a|a|0.5"}).size(), 1U);
   }
 }
 
@@ -543,7 +545,7 @@ TEST_F(EvaluatorTest, ASearchThatConstraintsRejectEndsInTheSameWayAgain) {
     const Run run(file, options);
     run.fake->on_screen_ = [](const Task& task, Evaluation& evaluation) {
       reject_all_but_d(task, evaluation);
-      if (!task.candidate.starts_with("d|d")) evaluation.status = Status::rejected;
+      if (!task.candidate.name.starts_with("d|d")) evaluation.status = Status::rejected;
     };
     run.search(pagmo::algorithm(EvoGa({.generations = 1000}, 3)), {.population = 12, .seed = 3});
     EXPECT_EQ(run.evaluator->spent(), "7 candidates in a row rejected by constraints");
@@ -567,7 +569,7 @@ TEST_F(EvaluatorTest, ATrainingBeginsTheCountOfRejectionsAnew) {
 
 TEST_F(EvaluatorTest, TheBudgetOfEvaluationsCutsTheLastBatch) {
   const Run run(folder_ / "s.sqlite", {.workers = 2, .budget = {.evaluations = 3}});
-  run.evaluator->evaluate("d|d|d|1");  // the baseline is not charged
+  run.evaluator->evaluate(Candidate{"d|d|d|1"});  // the baseline is not charged
   EXPECT_EQ(run.ask({{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 1, 0, 0}}).size(), 3U);
   EXPECT_EQ(run.evaluator->spent(), "");
   EXPECT_EQ(run.ask({{0, 2, 0, 0}, {0, 0, 0, 0}, {0, 3, 0, 0}, {0, 0, 0, 0}}).size(), 2U);
@@ -656,7 +658,7 @@ TEST_F(EvaluatorTest, TasksAreDividedEvenlyInOrderOfTheirCost) {
   std::vector<std::string> members;
   run.fake->on_array_ = [&](std::span<const Assignment> array) {
     members.emplace_back();
-    for (const auto& member : array) members.back() += member.task.candidate[0];
+    for (const auto& member : array) members.back() += member.task.candidate.name[0];
   };
   run.ask({kFour[2], kFour[0], kFour[3], kFour[1]});
   EXPECT_THAT(members, ElementsAre("dc", "ba"));
@@ -671,7 +673,7 @@ TEST_F(EvaluatorTest, ReplicatesOfACandidateShareAnArray) {
   run.fake->on_array_ = [&](std::span<const Assignment> array) {
     EXPECT_EQ(array.size(), 3U);
     for (const auto& member : array) {
-      EXPECT_EQ(member.task.candidate, array.front().task.candidate);
+      EXPECT_EQ(member.task.candidate.name, array.front().task.candidate.name);
     }
   };
   run.ask(kFour);
@@ -694,7 +696,7 @@ TEST_F(EvaluatorTest, AFailureTakesNoMateAlong) {
     if (array.size() > 1) array.back().evaluation.values["half done"] = 1;
   };
   run.fake->on_measure_ = [](int, const Task& task) {
-    if (task.candidate[0] == 'b') throw CandidateFailure("broken tensor");
+    if (task.candidate.name[0] == 'b') throw CandidateFailure("broken tensor");
   };
   EXPECT_THAT(run.ask(kFour), ElementsAre(FakeMeasurement::value("d|a|a|0", 0),
                                           FakeMeasurement::value("c|a|a|0", 0), 1000.0,
@@ -721,7 +723,7 @@ TEST_F(EvaluatorTest, AnArrayThatDoesNotFitIsHalved) {
     const Run run(folder_ / (std::to_string(++number) + ".sqlite"));
     run.fake->array_width_ = 8;
     run.fake->after_array_ = [&](Array array) {
-      const bool alone_too_big = array.front().task.candidate[0] == 'd';
+      const bool alone_too_big = array.front().task.candidate.name[0] == 'd';
       if (array.size() > 2 || alone_too_big) does_not_fit(array);
     };
     const auto values = run.ask({kFour[0], kFour[1], kFour[2], kFour[3], {1, 1, 0, 0}});

@@ -155,7 +155,7 @@ TEST_F(SearchTest, TheBudgetsEndIsTold) {
 
 TEST_F(SearchTest, AReplicateThatFailsLaterTakesTheCandidateOut) {
   fake_->on_measure_ = [](int, const Task& task) {
-    if (task.candidate[0] == 'd' && task.replicate == 1) throw CandidateFailure("diverged");
+    if (task.candidate.name[0] == 'd' && task.replicate == 1) throw CandidateFailure("diverged");
   };
   const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}, .times = 2};
   const auto front_under = [&](bool mean_of_answers, Repeated repeated) {
@@ -179,7 +179,7 @@ TEST_F(SearchTest, WhatWasStoppedEarlyIsNeverTheBest) {
   struct Stopping : FakeMeasurement {
     void measure(const Task& task, Evaluation& evaluation) override {
       FakeMeasurement::measure(task, evaluation);
-      if (task.candidate[0] == 'd') evaluation.status = Status::stopped_early;
+      if (task.candidate.name[0] == 'd') evaluation.status = Status::stopped_early;
     }
   };
   fake_ = std::make_shared<Stopping>();
@@ -228,8 +228,9 @@ TEST(Synthetic, CandidatesReadBackExactly) {
   for (int i = 0; i < 100; ++i) {
     const auto genotype = space.draw(random);
     Evaluation evaluation;
-    const auto name = problem->canonical(genotype);
-    problem->measure({.candidate = name, .replicate = 0, .id = "", .identity = {}}, evaluation);
+    const auto candidate = problem->canonical(genotype);
+    problem->measure({.candidate = candidate, .replicate = 0, .id = "", .identity = {}},
+                     evaluation);
     EXPECT_EQ(evaluation.values.at("f1"), genotype.real("x1") + genotype.real("x2"));
     EXPECT_EQ(kind.objectives({})[1].value(evaluation), genotype.real("x1"));
   }

@@ -64,15 +64,13 @@ class TableMeasurement : public Measurement {
  public:
   TableMeasurement(Table table, ReplayMode mode, std::uint64_t seed)
       : table_(std::move(table)), mode_(mode), replay_(table_, mode, seed) {}
-  [[nodiscard]] std::string canonical(const Genotype& genotype) const override {
-    return small_name(genotype);
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    return {.name = small_name(genotype)};
   }
-  [[nodiscard]] nlohmann::json identity(const std::string& /*candidate*/) const override {
-    return {};
-  }
+  [[nodiscard]] nlohmann::json identity() const override { return {}; }
   [[nodiscard]] bool expensive() const override { return false; }
   void measure(const Task& task, Evaluation& evaluation) override {
-    const auto mechanism = table_.find(task.candidate).value();
+    const auto mechanism = table_.find(task.candidate.name).value();
     const auto recorded =
         mode_ == ReplayMode::mean
             ? mean_evaluation(recorded_replicates(table_, mechanism), 0.0)
@@ -94,7 +92,7 @@ class ScreeningMeasurement final : public TableMeasurement {
  public:
   using TableMeasurement::TableMeasurement;
   void screen(const Task& task, Evaluation& evaluation) override {
-    if (task.candidate.starts_with("additive")) evaluation.status = Status::rejected;
+    if (task.candidate.name.starts_with("additive")) evaluation.status = Status::rejected;
   }
 };
 

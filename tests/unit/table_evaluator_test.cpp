@@ -55,7 +55,8 @@ class TableEvaluatorTest : public ::testing::Test {
         RecordingEvaluator::Options{.repeated = options.repeated,
                                     .replicates = options.replicates,
                                     .budget = options.budget});
-    if (options.baseline) recording->evaluate(study.table().mechanism(*options.baseline));
+    if (options.baseline)
+      recording->evaluate(Candidate{study.table().mechanism(*options.baseline)});
     const auto expected = search(study, recording);
 
     EXPECT_EQ(found.ended_by, expected.ended_by);

@@ -92,7 +92,8 @@ class TabularTest : public ::testing::Test {
 
   /// The n-th answer of a problem to a question for a candidate.
   static Evaluation ask(Problem& problem, const std::string& candidate, Integer n) {
-    const Task task{.candidate = candidate, .replicate = n, .id = "", .identity = {}};
+    const Task task{
+        .candidate = problem.parse(candidate), .replicate = n, .id = "", .identity = {}};
     Evaluation evaluation;
     evaluation.candidate = candidate;
     evaluation.measured = nlohmann::json::object();
@@ -140,14 +141,14 @@ TEST_F(TabularTest, EveryCombinationIsAFunctionOfTheTable) {
   const Table table(file_);
   std::set<std::string> functions;
   RandomEngine random(3);
-  for (int i = 0; i < 200; ++i) functions.insert(problem->canonical(space().draw(random)));
+  for (int i = 0; i < 200; ++i) functions.insert(problem->canonical(space().draw(random)).name);
   EXPECT_EQ(functions.size(), 12U);
   for (const auto& function : functions) EXPECT_TRUE(table.find(function)) << function;
 }
 
 TEST_F(TabularTest, NamesAreTakenWithoutDropout) {
   const auto problem = make();
-  EXPECT_EQ(problem->parse("dot|softmax|none|fixed|bias|0.1"), kDot);
+  EXPECT_EQ(problem->parse("dot|softmax|none|fixed|bias|0.1").name, kDot);
   EXPECT_EQ(problem->label(kDot), kDot);
 }
 
@@ -181,8 +182,8 @@ TEST_F(TabularTest, AnEarlierStepIsCheaperAndWorse) {
   EXPECT_GT(early.values.at("perplexity"), whole.values.at("perplexity"));
   EXPECT_LT(early.measured.at("train_seconds").get<double>(),
             0.5 * whole.measured.at("train_seconds").get<double>());
-  EXPECT_NE(make("paired", 10)->identity(kDot), make("paired", 40)->identity(kDot));
-  EXPECT_EQ(make("paired", 0)->identity(kDot), make("paired", 40)->identity(kDot));
+  EXPECT_NE(make("paired", 10)->identity(), make("paired", 40)->identity());
+  EXPECT_EQ(make("paired", 0)->identity(), make("paired", 40)->identity());
   EXPECT_EQ(refusal("noisy", 15), "problem.step = 15, must be one of 0, 10, 20, 40");
 }
 
@@ -221,25 +222,26 @@ TEST_F(TabularTest, TheMeanOfAnObjectiveIsOneEverywhere) {
 }
 
 TEST_F(TabularTest, IdentityIsAllThatDecidesAnAnswer) {
-  const auto identity = make()->identity(kDot);
+  const auto identity = make()->identity();
   EXPECT_EQ(identity, (nlohmann::json{{"problem", "tabular"},
                                       {"table", Table(file_).sha256()},
                                       {"mode", "noisy"},
                                       {"step", 40},
                                       {"search_seed", 42}}));
-  EXPECT_NE(make("paired")->identity(kDot), identity);
-  EXPECT_NE(make("noisy", 0, 43)->identity(kDot), identity);
+  EXPECT_NE(make("paired")->identity(), identity);
+  EXPECT_NE(make("noisy", 0, 43)->identity(), identity);
 }
 
 TEST_F(TabularTest, AnalyticAndMeasuredObjectivesAreAnsweredWithoutMeasuring) {
   objectives_ = chosen_objectives({"perplexity", "non_embedding_parameters", "latency"});
   const auto problem = make();
   const auto answer = ask(*problem, "additive|softmax|none|fixed|bias|0", 0);
-  EXPECT_EQ(answer.values.at("non_embedding_parameters"),
-            static_cast<double>(num_non_embedding_parameters(
-                problem->subject("additive|softmax|none|fixed|bias|0")->architecture)));
+  EXPECT_EQ(
+      answer.values.at("non_embedding_parameters"),
+      static_cast<double>(num_non_embedding_parameters(
+          problem->subject(problem->parse("additive|softmax|none|fixed|bias|0"))->architecture)));
   EXPECT_EQ(answer.measured.at("latency").at("value"), 2.1);
-  const auto architecture = problem->subject(kDot)->architecture;
+  const auto architecture = problem->subject(problem->parse(kDot))->architecture;
   EXPECT_EQ(architecture.width, 16);
   EXPECT_EQ(architecture.vocabulary, 50);
   EXPECT_EQ(architecture.layers, 1);
@@ -359,8 +361,9 @@ TEST_F(TabularTest, TruthIsTheMeanOnTheTestSplit) {
     perplexity += testing::small_evaluation(kDot, r).values.at("test_perplexity") / 3.0;
   }
   EXPECT_NEAR(truth.at(kDot).at(0), perplexity, 1e-9);
-  EXPECT_EQ(truth.at(kDot).at(1),
-            static_cast<double>(num_parameters(problem->subject(kDot)->architecture)));
+  EXPECT_EQ(
+      truth.at(kDot).at(1),
+      static_cast<double>(num_parameters(problem->subject(problem->parse(kDot))->architecture)));
   EXPECT_EQ(truth.at(kDot).at(2), 1.1);
 }
 

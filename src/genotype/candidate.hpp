@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "genotype/search_space.hpp"
+
+namespace nas {
+
+/// A candidate in its canonical form: what travels from a search to whatever measures it. Records
+/// and configurations hold its name alone, which is parsed where it comes in (Measurement::parse).
+struct Candidate {
+  std::string name;     ///< equal for candidates that are the same function
+  Genotype genotype{};  ///< the same, gene by gene
+};
+
+}  // namespace nas
