@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <future>
-#include <mutex>
 
 #include <sched.h>
 
@@ -203,11 +202,11 @@ class AttentionSearch final : public Problem {
   }
 
   /// The checkpoint of a finished training holds its weights until they are saved.
-  void recorded(const Task& task, const Evaluation& evaluation) override {
+  void recorded(const Evaluation& evaluation) override {
     if (folder_.empty()) return;
-    const auto checkpoint = checkpoint_file(checkpoints(), task.id, task.replicate);
+    const auto checkpoint = checkpoint_file(checkpoints(), evaluation.id, evaluation.replicate);
     if (!fs::exists(checkpoint)) return;
-    if (evaluation.status == Status::ok) keep_best_models(task, evaluation, checkpoint);
+    if (evaluation.status == Status::ok) keep_best_models(evaluation, checkpoint);
     remove_file(checkpoint);
   }
 
@@ -395,20 +394,19 @@ class AttentionSearch final : public Problem {
 
   /// What stands beside the weights of a model: what it is, from which seeds it came, how good it
   /// is.
-  [[nodiscard]] nlohmann::json description_of(const Task& task,
-                                              const Evaluation& evaluation) const {
+  [[nodiscard]] nlohmann::json description_of(const Evaluation& evaluation) const {
     auto values = nlohmann::json::object();
     for (const auto& objective : objectives_->objectives) {
       if (!objective.objective.across) values[objective.name] = objective.value(evaluation);
     }
     const auto broken = objectives_->violation_by_training(std::array{&evaluation});
-    return {{"mechanism", label(task.candidate.name)},
-            {"candidate", task.candidate.name},
-            {"replicate", task.replicate},
+    return {{"mechanism", label(evaluation.candidate)},
+            {"candidate", evaluation.candidate},
+            {"replicate", evaluation.replicate},
             {"seed", seed_},
             {"values", values},
             {"feasible", broken.empty()},
-            {"identity", task.identity}};
+            {"identity", evaluation.identity}};
   }
 
   /// How good a kept model is, by its description; nothing where that does not say.
@@ -431,19 +429,18 @@ class AttentionSearch final : public Problem {
   /// Keeps the weights of the best trainings (see models_to_keep), each by what it scored itself.
   /// What is there is read from the folder, so that a restarted process goes on where the killed
   /// one was.
-  void keep_best_models(const Task& task, const Evaluation& evaluation,
-                        const fs::path& checkpoint) {
+  void keep_best_models(const Evaluation& evaluation, const fs::path& checkpoint) {
     if (keep_models_ == 0) return;
-    const std::lock_guard lock(*models_mutex_);
     const auto folder = folder_ / "models";
     try {
-      save_weights(checkpoint, task.id, task.replicate, folder / (task.id + ".pt"));
+      save_weights(checkpoint, evaluation.id, evaluation.replicate,
+                   folder / (evaluation.id + ".pt"));
     } catch (const UnreadableCheckpoint& error) {
       warn(checkpoint.string() + ": " + error.what() + ", so that the weights of " +
-           label(task.candidate.name) + " are not kept");
+           label(evaluation.candidate) + " are not kept");
       return;
     }
-    write_durably(folder / (task.id + ".json"), description_of(task, evaluation).dump(2));
+    write_durably(folder / (evaluation.id + ".json"), description_of(evaluation).dump(2));
     std::vector<fs::path> files;
     std::vector<ScoredModel> models;
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -486,7 +483,6 @@ class AttentionSearch final : public Problem {
   std::map<std::int64_t, double> stop_above_;
   std::map<std::string, nlohmann::json> measured_;  ///< by function, then by objective
   std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
-  std::shared_ptr<std::mutex> models_mutex_ = std::make_shared<std::mutex>();
 };
 
 NAS_REGISTER_PROBLEM({.key = "attention_search",

@@ -12,22 +12,23 @@ constexpr std::size_t kEnough = 10;
 
 }  // namespace
 
-void FirstOutcomes::begin(std::span<const Assignment> array) {
-  for (const auto& member : array) {
-    if (outcomes_.size() < kEnough) outcomes_.try_emplace(member.task.id);
+void FirstOutcomes::begin(std::span<const std::string> ids) {
+  for (const auto& id : ids) {
+    if (outcomes_.size() < kEnough) outcomes_.try_emplace(id);
   }
 }
 
 void FirstOutcomes::recall(const Evaluation& evaluation) { succeeded_ |= is_usable(evaluation); }
 
-void FirstOutcomes::finish(std::span<const Assignment> array) {
-  for (const auto& [task, evaluation] : array) {
-    const bool screened_out = !outcomes_.contains(task.id);
+void FirstOutcomes::finish(std::span<const Evaluation> evaluations) {
+  for (const auto& evaluation : evaluations) {
+    const bool screened_out = !outcomes_.contains(evaluation.id);
     succeeded_ |= is_usable(evaluation);
     if (evaluation.status == Status::rejected) {
       succeeded_ |= !screened_out;
     } else if (!screened_out || outcomes_.size() < kEnough) {
-      outcomes_[task.id] = std::string(to_string(evaluation.status)) + ", " + evaluation.reason;
+      outcomes_[evaluation.id] =
+          std::string(to_string(evaluation.status)) + ", " + evaluation.reason;
     }
   }
   if (succeeded_ || outcomes_.size() < kEnough) return;

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "evaluation/measurement.hpp"
+#include "store/evaluation.hpp"
 
 namespace nas {
 
@@ -13,12 +13,13 @@ namespace nas {
 /// fail.
 class FirstOutcomes {
  public:
-  void begin(std::span<const Assignment> array);
+  /// @param ids  of evaluations that begin together.
+  void begin(std::span<const std::string> ids);
   /// @param evaluation  that somebody made before.
   void recall(const Evaluation& evaluation);
-  /// @param array  measured, or screened out without a beginning.
+  /// @param evaluations  that finished together, or one that was screened out before it began.
   /// @throws MachineError, with the reasons, once the first ten have failed.
-  void finish(std::span<const Assignment> array);
+  void finish(std::span<const Evaluation> evaluations);
 
  private:
   bool succeeded_ = false;

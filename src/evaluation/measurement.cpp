@@ -1,5 +1,8 @@
 #include "evaluation/measurement.hpp"
 
+#include <utility>
+
+#include "core/error.hpp"
 #include "core/hash.hpp"
 
 namespace nas {
@@ -10,6 +13,43 @@ Task make_task(const Measurement& measurement, const Candidate& candidate, std::
   task.identity["candidate"] = candidate.name;
   task.identity["replicate"] = replicate;
   task.id = sha256(task.identity.dump());
+  return task;
+}
+
+nlohmann::json task_json(const Task& task) {
+  return {{"id", task.id},
+          {"candidate", task.candidate.name},
+          {"replicate", task.replicate},
+          {"identity", task.identity}};
+}
+
+Task read_task(const nlohmann::json& json, const Measurement& measurement) {
+  const auto id = json.at("id").get<std::string>();
+  const auto refuse = [&id](const std::string& what, const nlohmann::json& given,
+                            const nlohmann::json& here) {
+    throw InputError("task " + id + ": " + what + " = " + given.dump() + ", must be " +
+                     here.dump() + " to be measured here");
+  };
+  const auto name = json.at("candidate").get<std::string>();
+  auto candidate = measurement.parse(name);
+  if (candidate.name != name) refuse("candidate", name, candidate.name);
+  auto task = make_task(measurement, candidate, json.at("replicate"));
+  const auto& identity = json.at("identity");
+  for (const auto* own : {"training", "stop_above_nll"}) {
+    task.identity.erase(own);
+    if (const auto found = identity.find(own); found != identity.end()) {
+      task.identity[own] = *found;
+    }
+  }
+  for (const auto* either : {&identity, &std::as_const(task.identity)}) {
+    for (const auto& [key, value] : either->items()) {
+      const auto given = identity.value(key, nlohmann::json());
+      const auto here = task.identity.value(key, nlohmann::json());
+      if (given != here) refuse("identity." + key, given, here);
+    }
+  }
+  task.id = sha256(task.identity.dump());
+  if (task.id != id) refuse("id", id, task.id);
   return task;
 }
 

@@ -77,9 +77,9 @@ class Measurement {
   }
   /// Called once the evaluation of an expensive measurement is committed, and again by a later
   /// process that finds it recorded: what was kept lest an unfinished measurement be lost can go,
-  /// and what belongs to a finished one can be saved. From several threads at once; what it throws
-  /// ends the search, and the next process calls it again.
-  virtual void recorded(const Task& /*task*/, const Evaluation& /*evaluation*/) {}
+  /// and what belongs to a finished one can be saved. From the thread that asks; what it throws ends
+  /// the search, and the next process calls it again.
+  virtual void recorded(const Evaluation& /*evaluation*/) {}
 
   using Listener = std::function<void(std::span<const Assignment> array, const Advance& advance)>;
   /// Who is told, about once a second and from the threads that measure, how far they are; empty:
@@ -97,5 +97,14 @@ class Measurement {
 
 /// The unit of work that measures a candidate at a replicate.
 Task make_task(const Measurement& measurement, const Candidate& candidate, std::int64_t replicate);
+
+/// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity".
+nlohmann::json task_json(const Task& task);
+/// The task again, for whoever is to measure it.
+/// @throws InputError if it would be measured otherwise here: `measurement` knows no such candidate
+/// or makes another one of the name, has another identity (but for what a task says of its own
+/// training, "training" and "stop_above_nll"), or the id is not that of the identity. The message
+/// names what differs.
+Task read_task(const nlohmann::json& json, const Measurement& measurement);
 
 }  // namespace nas

@@ -1,13 +1,12 @@
 #include "evaluation/recording_evaluator.hpp"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <new>
 #include <set>
+#include <utility>
 
 #include <unistd.h>
 
@@ -15,8 +14,9 @@
 #include "core/format.hpp"
 #include "core/host.hpp"
 #include "core/stop.hpp"
+#include "evaluation/failures.hpp"
 #include "evaluation/first_outcomes.hpp"
-#include "evaluation/worker_pool.hpp"
+#include "evaluation/local_executor.hpp"
 
 namespace nas {
 
@@ -61,7 +61,6 @@ struct RecordingEvaluator::State {
   std::vector<const Evaluation*> history{};     ///< of finished batches, in ask order
   std::vector<Racer> racers{};                  ///< all candidates, in order of their first ask
   std::map<std::string, std::size_t> racer_by_candidate{};
-  std::mutex progress_mutex{};
   /// An ask whose evaluations are decided, but perhaps not there yet.
   struct Pending {
     std::int64_t number;
@@ -75,6 +74,8 @@ struct RecordingEvaluator::State {
   std::int64_t batch_size = 0;     ///< candidates of that batch
   std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
   FirstOutcomes first_outcomes{};
+  LocalExecutor executor{*measurement, options.workers};
+  std::map<std::string, Evaluation*> out{};  ///< what is being measured, by id
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr,
               const Evaluation* last = nullptr, const Advance& advance = {}) {
@@ -118,6 +119,9 @@ struct RecordingEvaluator::State {
                               std::int64_t earlier_asks) const;
   void recall_or_measure(std::vector<Task> tasks);
   void measure_all(const std::vector<Task>& tasks);
+  void screen_out(const Evaluation& evaluation);
+  void handle(Executor::Event event);
+  void commit(std::vector<Evaluation> results);
   void charge(const Evaluation& evaluation);
   [[nodiscard]] Judgement judged(const std::vector<std::string>& ids) const;
 };
@@ -214,7 +218,7 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
     } else if (auto recorded = store.find(task.id)) {
       charge(*recorded);
       first_outcomes.recall(*recorded);
-      if (measurement->expensive()) measurement->recorded(task, *recorded);
+      if (measurement->expensive()) measurement->recorded(*recorded);
       known.emplace(task.id, std::move(*recorded));
       ++reused;
     } else {
@@ -274,103 +278,92 @@ bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
   }
   if (const auto recorded = store.find(id)) return is_screened_out(*recorded);
   if (!first) return false;
-  {
-    const std::lock_guard lock(progress_mutex);
-    report(Progress::Kind::candidate_screening);
-  }
+  report(Progress::Kind::candidate_screening);
   return is_screened_out(screen(task));
 }
-
-namespace {
-
-/// Listens to a measurement while it lives.
-class Hearing {
- public:
-  Hearing(Measurement& measurement, Measurement::Listener listener) : measurement_(measurement) {
-    measurement_.set_listener(std::move(listener));
-  }
-  ~Hearing() { measurement_.set_listener({}); }
-  Hearing(const Hearing&) = delete;
-  Hearing& operator=(const Hearing&) = delete;
-
- private:
-  Measurement& measurement_;
-};
-
-}  // namespace
 
 /// Screens one task after the other, then measures the remaining ones, the longest first. What was
 /// screened out or measured is known afterwards, and stored.
 void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
-  std::vector<Evaluation> evaluations(tasks.size());
-  const auto begin = [this](std::span<const Assignment> array) {
-    const std::lock_guard lock(progress_mutex);
-    if (over_train_seconds()) return false;
-    first_outcomes.begin(array);
-    for (const auto& member : array) {
-      report(Progress::Kind::evaluation_started, &member.evaluation);
-    }
-    return true;
-  };
-  const auto finish = [&](std::span<const Assignment> array) {
-    for (const auto& member : array) require_finite_values(member.evaluation);
-    if (measurement->expensive()) {
-      std::vector<Evaluation> results;
-      for (const auto& member : array) results.push_back(member.evaluation);
-      store.add(results);
-      for (const auto& member : array) measurement->recorded(member.task, member.evaluation);
-    }
-    const std::lock_guard lock(progress_mutex);
-    for (const auto& member : array) {
-      known.emplace(member.task.id, member.evaluation);
-      ++trained;
-      charge(member.evaluation);
-      report(Progress::Kind::evaluation_finished, &member.evaluation);
-    }
-    preview();
-    if (measurement->expensive()) first_outcomes.finish(array);
-  };
-  const auto screen_out = [&](const Task& task, Evaluation& evaluation) {
-    if (measurement->expensive()) store.add({evaluation});
-    const std::lock_guard lock(progress_mutex);
-    known.emplace(evaluation.id, evaluation);
-    if (is_screened_out(evaluation)) ++rejected;
-    report(Progress::Kind::evaluation_screened_out, &evaluation);
-    preview();
-    if (measurement->expensive()) first_outcomes.finish(std::array{Assignment{task, evaluation}});
-  };
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
+  std::vector<Evaluation> evaluations;  // as they begin, then as they ended
+  for (const auto& task : tasks) {
     if (stop_requested()) throw StopRequested();
-    auto& evaluation = evaluations[i] = screen(tasks[i]);
-    if (evaluation.status == Status::ok) {
-      evaluation.status = Status::failed;  // until measured
-      order.push_back(i);
-    } else {
-      screen_out(tasks[i], evaluation);
-    }
+    evaluations.push_back(screen(task));
+    if (evaluations.back().status != Status::ok) screen_out(evaluations.back());
   }
   screened.clear();
   std::vector<double> costs;
   for (const auto& task : tasks) costs.push_back(measurement->expected_cost(task.candidate));
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (evaluations[i].status == Status::ok) order.push_back(i);
+  }
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-  std::vector<Assignment> assignments;
-  for (const auto i : order) assignments.push_back({tasks[i], evaluations[i]});
-  const Hearing hearing(*measurement,
-                        [this](std::span<const Assignment> array, const Advance& advance) {
-                          const std::lock_guard lock(progress_mutex);
-                          report(Progress::Kind::evaluation_advanced, &array.front().evaluation,
-                                 &array.back().evaluation, advance);
-                        });
-  const auto ended_by = measure_on_workers(*measurement, assignments, options.workers,
-                                           {.begin = begin, .finish = finish});
-
+  out.clear();
+  for (const auto i : order) {
+    evaluations[i].status = Status::failed;  // until measured
+    out.emplace(tasks[i].id, &evaluations[i]);
+  }
+  std::exception_ptr ended_by;
+  try {
+    if (!over_train_seconds()) {
+      for (const auto i : order) executor.submit(tasks[i], evaluations[i]);
+    }
+    while (auto event = executor.next()) handle(std::move(*event));
+  } catch (...) {
+    ended_by = std::current_exception();
+    executor.abandon();
+  }
   if (!measurement->expensive()) {
     std::erase_if(evaluations, [this](const auto& evaluation) { return !there(evaluation.id); });
     store.add(evaluations);
   }
   if (ended_by) std::rethrow_exception(ended_by);
+}
+
+void RecordingEvaluator::State::screen_out(const Evaluation& evaluation) {
+  if (measurement->expensive()) store.add({evaluation});
+  known.emplace(evaluation.id, evaluation);
+  if (is_screened_out(evaluation)) ++rejected;
+  report(Progress::Kind::evaluation_screened_out, &evaluation);
+  preview();
+  if (measurement->expensive()) first_outcomes.finish({&evaluation, 1});
+}
+
+void RecordingEvaluator::State::handle(Executor::Event event) {
+  switch (event.kind) {
+    case Executor::Event::Kind::started:
+      first_outcomes.begin(event.ids);
+      for (const auto& id : event.ids) report(Progress::Kind::evaluation_started, out.at(id));
+      break;
+    case Executor::Event::Kind::advanced:
+      report(Progress::Kind::evaluation_advanced, out.at(event.ids.front()),
+             out.at(event.ids.back()), event.advance);
+      break;
+    case Executor::Event::Kind::finished:
+      commit(std::move(event.evaluations));
+      if (over_train_seconds()) executor.withdraw();
+      break;
+  }
+}
+
+/// Stores what was measured together.
+void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
+  for (auto& evaluation : results) require_finite_values(evaluation);
+  if (measurement->expensive()) {
+    store.add(results);
+    for (const auto& evaluation : results) measurement->recorded(evaluation);
+  }
+  for (const auto& evaluation : results) {
+    *out.at(evaluation.id) = evaluation;
+    known.emplace(evaluation.id, evaluation);
+    ++trained;
+    charge(evaluation);
+    report(Progress::Kind::evaluation_finished, out.at(evaluation.id));
+  }
+  preview();
+  if (measurement->expensive()) first_outcomes.finish(results);
 }
 
 /// Gives further replicates, round by round, to whom they may help to tell who is best.
@@ -457,10 +450,7 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   auto& pending = state.pending;
   const std::int64_t first = state.asked;
   state.asked += static_cast<std::int64_t>(pending.size());
-  {
-    const std::lock_guard lock(state.progress_mutex);
-    state.report(Progress::Kind::batch_started);
-  }
+  state.report(Progress::Kind::batch_started);
   state.recall_or_measure(std::move(tasks));
   // Where the device's time ended, the asks before the first incomplete one are answered.
   if (state.over_train_seconds()) {
@@ -485,7 +475,6 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   if (state.over_train_seconds()) {
     state.spent = state.options.budget.used_up_by(state.train_seconds);
   }
-  const std::lock_guard lock(state.progress_mutex);
   state.report(Progress::Kind::batch_finished);
   ++state.batches;
   return answers;

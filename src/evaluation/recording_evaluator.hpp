@@ -18,7 +18,7 @@
 
 namespace nas {
 
-/// Something that happened in a batch, for progress displays. Called under a lock, from any worker.
+/// Something that happened in a batch, for progress displays. Told by the thread that asks.
 struct Progress {
   enum class Kind {
     candidate_screening,  ///< about to be looked at: costs, measurements, constraints

@@ -200,17 +200,38 @@ void from_json(const nlohmann::json& json, CurvePoint& point) {
   point.seconds = json.at("seconds");
 }
 
-nlohmann::json canonical_json(const Evaluation& evaluation) {
-  nlohmann::json curve = evaluation.curve;
-  for (auto& point : curve) point.erase("seconds");
-  return {{"id", evaluation.id},
+void to_json(nlohmann::json& json, const Evaluation& evaluation) {
+  json = {{"id", evaluation.id},
           {"candidate", evaluation.candidate},
           {"replicate", evaluation.replicate},
           {"identity", evaluation.identity},
           {"status", to_string(evaluation.status)},
           {"reason", evaluation.reason},
-          {"curve", std::move(curve)},
-          {"values", values_json(evaluation)}};
+          {"curve", evaluation.curve},
+          {"values", values_json(evaluation)},
+          {"measured", evaluation.measured}};
+}
+
+void from_json(const nlohmann::json& json, Evaluation& evaluation) {
+  evaluation.id = json.at("id");
+  evaluation.candidate = json.at("candidate");
+  evaluation.replicate = json.at("replicate");
+  evaluation.identity = json.at("identity");
+  evaluation.status = parse_status(json.at("status").get<std::string>());
+  evaluation.reason = json.at("reason");
+  evaluation.curve = json.at("curve").get<std::vector<CurvePoint>>();
+  evaluation.values.clear();
+  for (const auto& [name, value] : json.at("values").items()) {
+    evaluation.values[name] = read_number(value);
+  }
+  evaluation.measured = json.at("measured");
+}
+
+nlohmann::json canonical_json(const Evaluation& evaluation) {
+  nlohmann::json json = evaluation;
+  json.erase("measured");
+  for (auto& point : json.at("curve")) point.erase("seconds");
+  return json;
 }
 
 }  // namespace nas

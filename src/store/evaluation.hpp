@@ -109,6 +109,9 @@ void to_json(nlohmann::json& json, const Scores& scores);
 void from_json(const nlohmann::json& json, Scores& scores);
 void to_json(nlohmann::json& json, const CurvePoint& point);
 void from_json(const nlohmann::json& json, CurvePoint& point);
+/// All of an evaluation, which reads back equal: what passes between processes.
+void to_json(nlohmann::json& json, const Evaluation& evaluation);
+void from_json(const nlohmann::json& json, Evaluation& evaluation);
 /// The comparable part of an evaluation (no measured fields, no seconds): equal for a resumed and
 /// an uninterrupted run.
 nlohmann::json canonical_json(const Evaluation& evaluation);

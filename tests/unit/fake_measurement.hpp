@@ -70,8 +70,8 @@ class FakeMeasurement : public Measurement {
     evaluation.measured["train_seconds"] = 2.0;
   }
 
-  void recorded(const Task& task, const Evaluation& /*evaluation*/) override {
-    if (on_recorded_) on_recorded_(task);
+  void recorded(const Evaluation& evaluation) override {
+    if (on_recorded_) on_recorded_(evaluation);
   }
 
   std::int64_t array_width() override {
@@ -96,7 +96,7 @@ class FakeMeasurement : public Measurement {
   std::function<double(const std::string& candidate, std::int64_t replicate)> value_ = value;
   std::function<void(const Task&, Evaluation&)> on_screen_;
   std::function<void(int number, const Task&)> on_measure_;
-  std::function<void(const Task&)> on_recorded_;
+  std::function<void(const Evaluation&)> on_recorded_;
   std::function<void(std::span<const Assignment>)> on_array_;
   std::function<void(std::span<const Assignment>)> after_array_;
   std::int64_t array_width_ = 1;

@@ -237,10 +237,10 @@ TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted)
   {
     const Run run(file);
     run.fake->array_width_ = 2;
-    run.fake->on_recorded_ = [&](const Task& task) {
-      EXPECT_TRUE(run.store.find(task.id).has_value());
-      seen.push_back(task.candidate.name.substr(0, 1));
-      if (task.candidate.name[0] == 'b') throw MachineError("no space left in runs/x");
+    run.fake->on_recorded_ = [&](const Evaluation& evaluation) {
+      EXPECT_TRUE(run.store.find(evaluation.id).has_value());
+      seen.push_back(evaluation.candidate.substr(0, 1));
+      if (evaluation.candidate[0] == 'b') throw MachineError("no space left in runs/x");
     };
     EXPECT_THROW(run.ask(kFour), MachineError);
     EXPECT_EQ(run.store.evaluations().size(), 4U) << "nothing measured is lost";
@@ -248,8 +248,8 @@ TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted)
   EXPECT_THAT(seen, ElementsAre("d", "c", "b"));
   seen.clear();
   const Run run(file);
-  run.fake->on_recorded_ = [&](const Task& task) {
-    seen.push_back(task.candidate.name.substr(0, 1));
+  run.fake->on_recorded_ = [&](const Evaluation& evaluation) {
+    seen.push_back(evaluation.candidate.substr(0, 1));
   };
   run.ask(kFour);
   EXPECT_EQ(run.fake->measured_, 0);

@@ -1,0 +1,47 @@
+#include "evaluation/failures.hpp"
+
+#include <new>
+
+#include "core/error.hpp"
+#include "core/fault.hpp"
+
+namespace nas {
+
+// Which exceptions are a candidate's own is told by their type, and the type is given where it is
+// known: what a model throws while it is built, computes or learns becomes a CandidateFailure there
+// (nn/model_failure.hpp), unless it says that memory or a device failed. An InputError says that
+// what is asked for cannot be had, such as a mechanism that a table lacks. Everything else comes
+// from files, the store, the system or a defect of the program, which would be true of any
+// candidate.
+void record_failure(Evaluation& evaluation, const std::function<void()>& work) {
+  const auto fail = [&evaluation](Status status, const char* reason) {
+    evaluation.status = status;
+    evaluation.reason = reason;
+  };
+  try {
+    work();
+  } catch (const CandidateFailure& error) {
+    fail(Status::failed, error.what());
+  } catch (const InputError& error) {
+    fail(Status::failed, error.what());
+  } catch (const MemoryLimitExceeded& error) {
+    fail(Status::out_of_memory, error.what());
+  }
+}
+
+void record_lone_failure(Evaluation& evaluation, const std::function<void()>& work) {
+  const Evaluation before = evaluation;
+  try {
+    record_failure(evaluation, work);
+  } catch (const DeviceOutOfMemory& error) {
+    evaluation = before;
+    evaluation.status = Status::out_of_memory;
+    evaluation.reason = error.what();
+  } catch (const std::bad_alloc&) {
+    throw MachineError("the memory of this machine does not suffice for " + evaluation.candidate +
+                       ", even with nothing beside it; evaluation.memory_limit makes that a "
+                       "result of the mechanism");
+  }
+}
+
+}  // namespace nas

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "evaluation/executor.hpp"
+
+namespace nas {
+
+/// Measures on a pool of workers of this process: each a thread of its own where the measurement is
+/// expensive, else the thread that waits. They take arrays of neighbours (see num_arrays), the first
+/// ones first.
+///
+/// What does not fit in memory as an array is measured again in halves. On any other failure the
+/// members of an array are measured one by one, so that one of them cannot fail its neighbours; a
+/// task that fails alone gets a status where its candidate is the cause (record_failure), and else
+/// ends everything: the others are asked to stop. A task alone that is out of memory is measured
+/// again once nobody else is at work: only then is too little memory of a device its result.
+///
+/// What was measured in an array has measured["array"], the number of tasks in it; a task that was
+/// measured alone after its array failed has that failure's text in measured["array_failure"].
+class LocalExecutor final : public Executor {
+ public:
+  /// @param measurement  outlives it; its listener is taken while something is at work.
+  LocalExecutor(Measurement& measurement, int workers);
+  ~LocalExecutor() override;
+
+  void submit(Task task, Evaluation begun) override;
+  void withdraw() override;
+  std::optional<Event> next() override;
+  void abandon() override;
+
+ private:
+  class Pool;
+  std::unique_ptr<Pool> pool_;
+};
+
+}  // namespace nas

@@ -1,0 +1,147 @@
+#include "evaluation/local_executor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/stop.hpp"
+#include "fake_measurement.hpp"
+
+namespace nas::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+using Kind = Executor::Event::Kind;
+
+class LocalExecutorTest : public ::testing::TestWithParam<bool> {
+ protected:
+  LocalExecutorTest() { fake_.expensive_ = GetParam(); }
+
+  void submit(Executor& executor, const std::string& letters) {
+    for (const char letter : letters) {
+      auto task = make_task(fake_, {std::string(1, letter) + "|a|a|0.5"}, 0);
+      Evaluation begun;
+      begun.id = task.id;
+      begun.candidate = task.candidate.name;
+      begun.measured = nlohmann::json::object();
+      letters_[task.id] = std::string(1, letter);
+      executor.submit(std::move(task), std::move(begun));
+    }
+  }
+  std::string told(const Executor::Event& event) {
+    std::string text = event.kind == Kind::started ? "+" : event.kind == Kind::finished ? "-" : "~";
+    for (const auto& id : event.ids) text += letters_.at(id);
+    return text;
+  }
+  /// All that happens from now on: "+a" began, "-a" finished.
+  std::vector<std::string> rest(Executor& executor) {
+    std::vector<std::string> events;
+    while (const auto event = executor.next()) {
+      EXPECT_EQ(event->evaluations.size(), event->kind == Kind::finished ? event->ids.size() : 0U);
+      events.push_back(told(*event));
+    }
+    return events;
+  }
+
+  FakeMeasurement fake_;
+  std::map<std::string, std::string> letters_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, LocalExecutorTest, ::testing::Bool(), [](const auto& expensive) {
+  return expensive.param ? "OnThreads" : "OnTheThreadThatWaits";
+});
+
+TEST_P(LocalExecutorTest, OneWorkerDoesOneAfterTheOther) {
+  LocalExecutor executor(fake_, 1);
+  EXPECT_EQ(executor.next(), std::nullopt);
+  submit(executor, "dba");
+  EXPECT_THAT(rest(executor), ElementsAre("+d", "-d", "+b", "-b", "+a", "-a"));
+  EXPECT_EQ(executor.next(), std::nullopt);
+  submit(executor, "c");
+  EXPECT_THAT(rest(executor), ElementsAre("+c", "-c")) << "it goes on when there is work again";
+}
+
+TEST_P(LocalExecutorTest, NothingStartsWhileAResultIsLookedAt) {
+  LocalExecutor executor(fake_, 1);
+  submit(executor, "dba");
+  EXPECT_EQ(told(*executor.next()), "+d");
+  EXPECT_EQ(told(*executor.next()), "-d");
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(fake_.measured_, 1);
+  executor.withdraw();
+  EXPECT_THAT(rest(executor), ElementsAre());
+  EXPECT_EQ(fake_.measured_, 1);
+}
+
+TEST_P(LocalExecutorTest, FurtherTasksMayComeAtAnyTime) {
+  LocalExecutor executor(fake_, 1);
+  submit(executor, "d");
+  EXPECT_EQ(told(*executor.next()), "+d");
+  submit(executor, "ab");
+  EXPECT_EQ(told(*executor.next()), "-d");
+  submit(executor, "c");
+  EXPECT_THAT(rest(executor), ElementsAre("+a", "-a", "+b", "-b", "+c", "-c"));
+}
+
+TEST_P(LocalExecutorTest, WhatEndsItIsThrownAfterAllThatHappened) {
+  LocalExecutor executor(fake_, 1);
+  fake_.on_measure_ = [](int, const Task& task) {
+    if (task.candidate.name[0] == 'b') throw MachineError("no space left");
+  };
+  submit(executor, "dba");
+  EXPECT_EQ(told(*executor.next()), "+d");
+  EXPECT_EQ(told(*executor.next()), "-d");
+  EXPECT_EQ(told(*executor.next()), "+b");
+  EXPECT_THROW((void)executor.next(), MachineError);
+  EXPECT_FALSE(stop_requested()) << "the others' stop ends with it";
+  executor.abandon();
+  EXPECT_EQ(executor.next(), std::nullopt) << "what waited is forgotten";
+  submit(executor, "a");
+  EXPECT_THAT(rest(executor), ElementsAre("+a", "-a"));
+}
+
+TEST(LocalExecutorThreads, SeveralWorkersShareTheWork) {
+  FakeMeasurement fake;
+  fake.sleep_ = std::chrono::milliseconds(5);
+  LocalExecutor executor(fake, 3);
+  for (const char letter : std::string("abcdabcdabcd")) {
+    auto task = make_task(fake, {std::string(1, letter) + "|a|a|0.5"},
+                          static_cast<std::int64_t>(fake.times_.size()));
+    fake.times_[task.id] = 0;
+    Evaluation begun;
+    begun.id = task.id;
+    executor.submit(std::move(task), std::move(begun));
+  }
+  std::size_t started = 0, finished = 0, most = 0;
+  while (const auto event = executor.next()) {
+    (event->kind == Kind::started ? started : finished) += event->ids.size();
+    most = std::max(most, started - finished);
+  }
+  EXPECT_EQ(started, 12U);
+  EXPECT_EQ(finished, 12U);
+  EXPECT_LE(most, 3U);
+  for (const auto& [id, times] : fake.times_) EXPECT_EQ(times, 1) << id;
+}
+
+TEST(LocalExecutorThreads, AbandonedWorkIsAskedToStop) {
+  FakeMeasurement fake;
+  std::atomic<bool> waits{false};
+  fake.on_measure_ = [&](int, const Task&) {
+    waits = true;
+    while (!stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    throw StopRequested();
+  };
+  {
+    LocalExecutor executor(fake, 1);
+    executor.submit(make_task(fake, {"a|a|a|0.5"}, 0), {});
+    executor.submit(make_task(fake, {"b|a|a|0.5"}, 0), {});
+    EXPECT_EQ(executor.next()->kind, Kind::started);
+    while (!waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_FALSE(stop_requested());
+  EXPECT_EQ(fake.measured_, 1);
+}
+
+}  // namespace
+}  // namespace nas::testing
