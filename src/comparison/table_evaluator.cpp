@@ -14,35 +14,29 @@ TableEvaluator::TableEvaluator(const StudyTable& table, std::uint64_t seed, cons
     : table_(table),
       replay_(table.table(), table.mode(), seed),
       options_(options),
-      known_(static_cast<std::size_t>(table.table().num_mechanisms())) {}
+      known_(static_cast<std::size_t>(table.table().num_mechanisms())),
+      ledger_({.repeated = options.repeated,
+               .replicates = options.replicates,
+               .budget = options.budget}) {}
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
 /// @param further  receives those that the search has not asked for before.
 std::vector<TableEvaluator::Pending> TableEvaluator::assign(const std::vector<Genotype>& batch,
                                                             std::vector<Further>& further) {
   std::vector<Pending> pending;
-  auto charged = evaluated_;
+  ledger_.begin_batch();
   for (const auto& genotype : batch) {
-    spent_ = options_.budget.rejected_too_often(rejections_in_a_row_);
-    if (!spent_.empty()) break;
     const auto mechanism = table_.mechanism(genotype);
-    auto& known = known_[static_cast<std::size_t>(mechanism)].replicates;
-    const bool untrained = is_rejected(mechanism);
-    const auto answering =
-        untrained ? Replicates{.first = 0, .known = std::ssize(known), .end = 1}
-                  : answering_replicates(options_.repeated, options_.replicates, std::ssize(known));
-    const auto trainings = untrained ? 0 : answering.num_fresh();
-    spent_ =
-        options_.budget.exceeded_by(num_asked() + std::ssize(pending) + 1, charged + trainings);
-    if (!spent_.empty()) break;
-    charged += trainings;
-    if (untrained) ++rejections_in_a_row_;
-    if (trainings > 0) rejections_in_a_row_ = 0;
-    for (auto n = answering.known; n < answering.end; ++n) {
-      known.push_back(table_.mode() == ReplayMode::mean ? 0 : replay_.replicate(mechanism, n));
+    auto& known = known_[static_cast<std::size_t>(mechanism)];
+    const auto answering = ledger_.ask(known.account, is_rejected(mechanism));
+    if (!answering) break;
+    for (auto n = answering->known; n < answering->end; ++n) {
+      known.replicates.push_back(
+          table_.mode() == ReplayMode::mean ? 0 : replay_.replicate(mechanism, n));
       further.push_back({.mechanism = mechanism, .n = n});
     }
-    pending.push_back({.mechanism = mechanism, .replicates = answering});
+    pending.push_back(
+        {.mechanism = mechanism, .replicates = *answering, .earlier_asks = known.account.asks++});
   }
   return pending;
 }
@@ -66,14 +60,19 @@ bool TableEvaluator::waits_for_time(const Further& further) const {
 void TableEvaluator::evaluate(std::vector<Further> further) {
   std::stable_partition(further.begin(), further.end(),
                         [this](const Further& one) { return !waits_for_time(one); });
+  const auto booked = std::count_if(further.begin(), further.end(), [this](const Further& one) {
+    return !is_rejected(one.mechanism);
+  });
+  std::int64_t evaluated = 0;
   for (const auto& one : further) {
-    if (waits_for_time(one) && !options_.budget.used_up_by(seconds_).empty()) break;
+    if (waits_for_time(one) && ledger_.out_of_time()) break;
     const bool mean = table_.mode() == ReplayMode::mean;
     if (!mean && one.n >= table_.table().num_replicates()) ++recycled_;
-    seconds_ += cell(one).seconds;
+    ledger_.charge(cell(one).seconds);
     ++known_[static_cast<std::size_t>(one.mechanism)].there;
-    if (!is_rejected(one.mechanism)) ++evaluated_;
+    if (!is_rejected(one.mechanism)) ++evaluated;
   }
+  ledger_.take_back_evaluations(booked - evaluated);
 }
 
 /// Answers an ask and adds it to the trajectory.
@@ -87,7 +86,7 @@ Answer TableEvaluator::answer(const Pending& ask) {
   const auto replicates = from(ask.replicates.first);
   Answer answer{.candidate = table_.table().mechanism(ask.mechanism),
                 .fitness = {},
-                .earlier_asks = known.asks++};
+                .earlier_asks = ask.earlier_asks};
   if (replicates.size() == 1) {
     const auto& cell = table_.cell(ask.mechanism, replicates.front());
     answer.fitness = cell.fitness;
@@ -115,7 +114,7 @@ Answer TableEvaluator::answer(const Pending& ask) {
 std::vector<Answer> TableEvaluator::ask(const std::vector<Genotype>& batch) {
   if (stop_requested()) throw StopRequested();
   std::vector<Answer> answers;
-  if (!spent_.empty()) return answers;
+  if (!ledger_.spent().empty()) return answers;
   std::vector<Further> further;
   const auto pending = assign(batch, further);
   evaluate(std::move(further));
@@ -123,9 +122,8 @@ std::vector<Answer> TableEvaluator::ask(const std::vector<Genotype>& batch) {
     if (known_[static_cast<std::size_t>(ask.mechanism)].there < ask.replicates.end) break;
     answers.push_back(answer(ask));
   }
-  if (auto used_up = options_.budget.used_up_by(seconds_); !used_up.empty()) {
-    spent_ = std::move(used_up);
-  }
+  ledger_.take_back_asks(std::ssize(pending) - std::ssize(answers));
+  ledger_.end_by_time();
   ++batches_;
   return answers;
 }

@@ -8,7 +8,7 @@
 #include "comparison/comparison_store.hpp"
 #include "comparison/study_table.hpp"
 #include "evaluation/evaluator.hpp"
-#include "evaluation/policy.hpp"
+#include "evaluation/ledger.hpp"
 #include "table/replay.hpp"
 
 namespace nas {
@@ -33,9 +33,9 @@ class TableEvaluator final : public Evaluator {
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
 
   [[nodiscard]] std::int64_t num_asked() const override;
-  [[nodiscard]] std::int64_t num_evaluated() const override { return evaluated_; }
+  [[nodiscard]] std::int64_t num_evaluated() const override { return ledger_.evaluations(); }
   [[nodiscard]] std::int64_t num_batches() const override { return batches_; }
-  [[nodiscard]] std::string spent() const override { return spent_; }
+  [[nodiscard]] std::string spent() const override { return ledger_.spent(); }
 
   /// Evaluations of a mechanism beyond the replicates that the table has: recorded noise came
   /// again.
@@ -46,7 +46,7 @@ class TableEvaluator final : public Evaluator {
  private:
   /// What this search has had of a mechanism.
   struct Known {
-    std::int64_t asks = 0;
+    Ledger::Account account{};
     std::vector<std::int64_t> replicates{};  ///< of the table, in the order of evaluation
     std::int64_t there = 0;                  ///< of these; the time ended before the others
   };
@@ -54,6 +54,7 @@ class TableEvaluator final : public Evaluator {
   struct Pending {
     std::int64_t mechanism;
     Replicates replicates;
+    std::int64_t earlier_asks;
   };
   /// The n-th evaluation of a mechanism.
   struct Further {
@@ -73,12 +74,9 @@ class TableEvaluator final : public Evaluator {
   Options options_;
   std::vector<Known> known_;  ///< by mechanism
   Trajectory trajectory_;
-  std::int64_t evaluated_ = 0;
-  std::int64_t rejections_in_a_row_ = 0;  ///< asks, see Budget::rejections
+  Ledger ledger_;
   std::int64_t batches_ = 0;
   std::int64_t recycled_ = 0;
-  double seconds_ = 0.0;  ///< of all evaluations; a trajectory's are those of answered asks
-  std::string spent_;
 };
 
 }  // namespace nas

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
+#include <iterator>
 #include <map>
 #include <new>
 #include <set>
@@ -16,6 +16,7 @@
 #include "core/stop.hpp"
 #include "evaluation/failures.hpp"
 #include "evaluation/first_outcomes.hpp"
+#include "evaluation/ledger.hpp"
 #include "evaluation/local_executor.hpp"
 
 namespace nas {
@@ -40,11 +41,9 @@ struct RecordingEvaluator::State {
   Judge judge;
   Options options;
 
-  std::int64_t asked = 0;
   std::int64_t batches = 0;
   std::int64_t trained = 0;
-  std::int64_t rejected = 0;             ///< evaluations screened out
-  std::int64_t rejections_in_a_row = 0;  ///< asks so rejected since the last that trained something
+  std::int64_t rejected = 0;  ///< evaluations screened out
   std::int64_t reused = 0;
   std::map<std::string, Evaluation> known{};     ///< by id: everything this run has asked for
   std::map<std::string, Evaluation> screened{};  ///< by id: what may be trained next
@@ -52,14 +51,17 @@ struct RecordingEvaluator::State {
   struct AskedFor {
     Candidate candidate;
     std::vector<std::string> ids{};  ///< of its replicates
-    std::int64_t times = 0;          ///< asks
+    Ledger::Account account{};
   };
   std::map<std::string, AskedFor> asked_for{};  ///< by name
-  std::set<std::string> charged{};              ///< ids of evaluations that asks have caused
-  double train_seconds = 0.0;                   ///< of these, as far as they are there
-  std::string spent{};                          ///< what ended the search
-  std::vector<const Evaluation*> history{};     ///< of finished batches, in ask order
-  std::vector<Racer> racers{};                  ///< all candidates, in order of their first ask
+  Ledger ledger{{.repeated = options.repeated,
+                 .replicates = options.replicates,
+                 .budget = options.budget,
+                 .racing = options.racing.has_value()}};
+  std::vector<std::string> booked{};         ///< ids of the evaluations that the batch is charged
+  bool charging = false;                     ///< whether what is evaluated is charged at all
+  std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
+  std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
   std::map<std::string, std::size_t> racer_by_candidate{};
   /// An ask whose evaluations are decided, but perhaps not there yet.
   struct Pending {
@@ -82,7 +84,7 @@ struct RecordingEvaluator::State {
     if (!options.on_progress) return;
     options.on_progress({.kind = kind,
                          .batch = batches,
-                         .asked = asked,
+                         .asked = ledger.asked(),
                          .trained = trained,
                          .rejected = rejected,
                          .reused = reused,
@@ -92,18 +94,6 @@ struct RecordingEvaluator::State {
                          .last = last,
                          .advance = advance});
   }
-
-  [[nodiscard]] bool over_train_seconds() const {
-    return !options.budget.used_up_by(train_seconds).empty();
-  }
-
-  /// Evaluations that the budget has left.
-  [[nodiscard]] std::size_t room() const {
-    if (options.budget.evaluations == 0) return std::numeric_limits<std::size_t>::max();
-    const auto most = static_cast<std::size_t>(options.budget.evaluations);
-    return most - std::min(most, charged.size());
-  }
-  void spend_evaluations() { spent = std::to_string(options.budget.evaluations) + " evaluations"; }
 
   std::vector<Task> assign(const std::vector<Genotype>& batch);
   void race();
@@ -133,42 +123,29 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
   pending.clear();
   shown.clear();
   batch_size = static_cast<std::int64_t>(batch.size());
-  std::int64_t newcomers = 0;
+  booked.clear();
+  ledger.begin_batch();
   for (const auto& genotype : batch) {
-    spent = options.budget.rejected_too_often(rejections_in_a_row);
-    if (!spent.empty()) break;
     const auto candidate = measurement->canonical(genotype);
-    auto& entry = asked_for.try_emplace(candidate.name, AskedFor{candidate}).first->second;
-    auto& ids = entry.ids;
-    const auto num_known = static_cast<std::int64_t>(ids.size());
+    auto& [_, ids, account] =
+        asked_for.try_emplace(candidate.name, AskedFor{candidate}).first->second;
     const bool untrained = is_rejected(candidate);
-    const auto answering =
-        untrained ? Replicates{.first = 0, .known = num_known, .end = 1}
-                  : answering_replicates(options.repeated, options.replicates, num_known);
-    const auto trainings = untrained ? 0 : answering.num_fresh();
-    if (trainings > 0) ++newcomers;
-    // A race is to put every newcomer's first score to the test at least once.
-    const auto kept = options.racing ? newcomers : 0;
-    spent =
-        options.budget.exceeded_by(asked + static_cast<std::int64_t>(pending.size()) + 1,
-                                   static_cast<std::int64_t>(charged.size()) + trainings + kept);
-    if (!spent.empty()) break;
-    if (untrained) ++rejections_in_a_row;
-    if (trainings > 0) rejections_in_a_row = 0;
-    for (auto replicate = answering.known; replicate < answering.end; ++replicate) {
+    const auto answering = ledger.ask(account, untrained);
+    if (!answering) break;
+    for (auto replicate = answering->known; replicate < answering->end; ++replicate) {
       auto task = make_task(*measurement, candidate, replicate);
       ids.push_back(task.id);
-      if (!untrained) charged.insert(task.id);
+      if (!untrained) booked.push_back(task.id);
       tasks.push_back(std::move(task));
     }
-    const bool reuse = answering.num_fresh() == 0;
+    const bool reuse = answering->num_fresh() == 0;
     pending.push_back(
-        {.number = asked + static_cast<std::int64_t>(pending.size()),
+        {.number = ledger.asked() - 1,
          .genotype = to_text(genotype),
          .candidate = candidate.name,
-         .ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering.first), ids.end()},
+         .ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering->first), ids.end()},
          .reused = reuse,
-         .earlier_asks = entry.times++});
+         .earlier_asks = account.asks++});
     if (reuse) ++reused;
   }
   return tasks;
@@ -204,8 +181,8 @@ void RecordingEvaluator::State::preview() {
 
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
-  if (charged.contains(evaluation.id) && seconds != evaluation.measured.end()) {
-    train_seconds += seconds->get<double>();
+  if (charging && seconds != evaluation.measured.end()) {
+    ledger.charge(seconds->get<double>());
   }
 }
 
@@ -307,7 +284,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   }
   std::exception_ptr ended_by;
   try {
-    if (!over_train_seconds()) {
+    if (!ledger.out_of_time()) {
       for (const auto i : order) executor.submit(tasks[i], evaluations[i]);
     }
     while (auto event = executor.next()) handle(std::move(*event));
@@ -343,7 +320,7 @@ void RecordingEvaluator::State::handle(Executor::Event event) {
       break;
     case Executor::Event::Kind::finished:
       commit(std::move(event.evaluations));
-      if (over_train_seconds()) executor.withdraw();
+      if (ledger.out_of_time()) executor.withdraw();
       break;
   }
 }
@@ -370,11 +347,11 @@ void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
 void RecordingEvaluator::State::race() {
   std::vector<std::size_t> entrants;
   for (const auto& ask : pending) entrants.push_back(enter(ask.candidate));
-  while (!over_train_seconds()) {
+  while (!ledger.out_of_time()) {
     auto round = undecided(racers, entrants, *options.racing);
-    if (round.size() > room()) {
-      spend_evaluations();
-      round.resize(room());
+    if (std::ssize(round) > ledger.room()) {
+      ledger.end_by_evaluations();
+      round.resize(static_cast<std::size_t>(ledger.room()));
     }
     if (round.empty()) break;
     run_round(round);
@@ -386,16 +363,18 @@ void RecordingEvaluator::State::race() {
 void RecordingEvaluator::State::run_round(const std::vector<std::size_t>& round) {
   std::vector<Task> tasks;
   for (const auto i : round) {
-    auto& [candidate, ids, times] = asked_for.at(racers[i].candidate);
+    auto& [candidate, ids, account] = asked_for.at(racers[i].candidate);
     tasks.push_back(make_task(*measurement, candidate, static_cast<std::int64_t>(ids.size())));
     ids.push_back(tasks.back().id);
-    charged.insert(tasks.back().id);
+    ++account.replicates;
   }
+  ledger.race(std::ssize(round));
   recall_or_measure(std::move(tasks));
   for (const auto i : round) {
-    auto& ids = asked_for.at(racers[i].candidate).ids;
+    auto& [candidate, ids, account] = asked_for.at(racers[i].candidate);
     if (!there(ids.back())) {  // the device's time is spent
-      charged.erase(ids.back());
+      ledger.take_back_evaluations(1);
+      --account.replicates;
       ids.pop_back();
     }
     enter(racers[i].candidate);
@@ -444,21 +423,21 @@ RecordingEvaluator::~RecordingEvaluator() = default;
 std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) {
   auto& state = *state_;
   if (stop_requested()) throw StopRequested();
-  if (!state.spent.empty()) return {};
+  if (!state.ledger.spent().empty()) return {};
   state.measurement->begin_batch(state.history);
+  state.charging = true;
   auto tasks = state.assign(batch);
   auto& pending = state.pending;
-  const std::int64_t first = state.asked;
-  state.asked += static_cast<std::int64_t>(pending.size());
   state.report(Progress::Kind::batch_started);
   state.recall_or_measure(std::move(tasks));
   // Where the device's time ended, the asks before the first incomplete one are answered.
-  if (state.over_train_seconds()) {
-    std::erase_if(state.charged, [&state](const std::string& id) { return !state.there(id); });
-  }
+  state.ledger.take_back_evaluations(
+      std::count_if(state.booked.begin(), state.booked.end(),
+                    [&state](const auto& id) { return !state.there(id); }));
   const auto unanswered = std::find_if_not(
       pending.begin(), pending.end(), [&state](const auto& ask) { return state.is_answered(ask); });
   if (unanswered != pending.end()) state.store.withdraw_asks(unanswered->number, state.batches);
+  state.ledger.take_back_asks(pending.end() - unanswered);
   pending.erase(unanswered, pending.end());
   if (state.options.racing) state.race();
 
@@ -470,11 +449,8 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
     for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
   }
   pending.clear();
-  state.asked = first + static_cast<std::int64_t>(answers.size());
   state.store.add_asks(record);
-  if (state.over_train_seconds()) {
-    state.spent = state.options.budget.used_up_by(state.train_seconds);
-  }
+  state.ledger.end_by_time();
   state.report(Progress::Kind::batch_finished);
   ++state.batches;
   return answers;
@@ -493,17 +469,16 @@ std::vector<Evaluation> RecordingEvaluator::evaluate(const Candidate& candidate)
 
 std::vector<Evaluation> RecordingEvaluator::evaluate(const std::vector<Task>& tasks) {
   auto& state = *state_;
+  state.charging = false;
   state.recall_or_measure(tasks);
   std::vector<Evaluation> evaluations;
   for (const auto& task : tasks) evaluations.push_back(state.known.at(task.id));
   return evaluations;
 }
 
-std::int64_t RecordingEvaluator::num_asked() const { return state_->asked; }
-std::int64_t RecordingEvaluator::num_evaluated() const {
-  return static_cast<std::int64_t>(state_->charged.size());
-}
+std::int64_t RecordingEvaluator::num_asked() const { return state_->ledger.asked(); }
+std::int64_t RecordingEvaluator::num_evaluated() const { return state_->ledger.evaluations(); }
 std::int64_t RecordingEvaluator::num_batches() const { return state_->batches; }
-std::string RecordingEvaluator::spent() const { return state_->spent; }
+std::string RecordingEvaluator::spent() const { return state_->ledger.spent(); }
 
 }  // namespace nas

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "evaluation/policy.hpp"
+
+namespace nas {
+
+/// What a search has asked for and what that costs: decides how many replicates of a candidate
+/// answer an ask, and where the budget ends the search. Whoever answers asks keeps an Account per
+/// candidate.
+class Ledger {
+ public:
+  struct Rules {
+    Repeated repeated = Repeated::reuse;
+    std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
+    Budget budget{};
+    /// Leaves room in the budget for one further evaluation of each newcomer of a batch: a race is
+    /// to put each first score to the test.
+    bool racing = false;
+  };
+  /// What is known of one candidate.
+  struct Account {
+    std::int64_t asks = 0;
+    std::int64_t replicates = 0;  ///< assigned so far, numbered from 0
+  };
+
+  explicit Ledger(const Rules& rules) : rules_(rules) {}
+
+  void begin_batch() { newcomers_ = 0; }
+  /// Books an ask of a candidate.
+  /// @param rejected  constraints reject it before training: one evaluation, the record of that,
+  /// answers whenever it is asked for, and is free.
+  /// @return the replicates that answer; nothing where the budget is spent.
+  std::optional<Replicates> ask(Account& account, bool rejected);
+  /// Books further evaluations of a race.
+  void race(std::int64_t evaluations) { evaluations_ += evaluations; }
+  /// Books the time that a training run took.
+  void charge(double seconds) { seconds_ += seconds; }
+  /// Of what was booked and did not take place, since the time was spent.
+  void take_back_asks(std::int64_t asks) { asked_ -= asks; }
+  void take_back_evaluations(std::int64_t evaluations) { evaluations_ -= evaluations; }
+
+  /// Whether the budget's time is used up: nothing else may start.
+  [[nodiscard]] bool out_of_time() const { return !rules_.budget.used_up_by(seconds_).empty(); }
+  /// Evaluations that the budget has left; the largest number where it has no limit.
+  [[nodiscard]] std::int64_t room() const;
+  /// Ends the search where its evaluations, or its time, are used up.
+  void end_by_evaluations();
+  void end_by_time();
+
+  [[nodiscard]] std::int64_t asked() const { return asked_; }
+  /// Evaluations that asks have caused.
+  [[nodiscard]] std::int64_t evaluations() const { return evaluations_; }
+  /// What ended the search, "93 evaluations"; empty: nothing yet.
+  [[nodiscard]] const std::string& spent() const { return spent_; }
+
+ private:
+  Rules rules_;
+  std::int64_t asked_ = 0;
+  std::int64_t evaluations_ = 0;
+  double seconds_ = 0.0;
+  std::int64_t newcomers_ = 0;  ///< of the batch
+  std::int64_t rejections_in_a_row_ =
+      0;  ///< asks so rejected since the last that trained something
+  std::string spent_{};
+};
+
+}  // namespace nas
