@@ -15,13 +15,13 @@ namespace nas {
 /// crossover, redraw mutation.
 ///
 /// Each generation keeps the best `elite` individuals with the fitness that they have, and replaces
-/// the others by offspring: two parents uniform, with replacement, among the best `parents`; with
-/// probability `crossover` each gene comes from either parent, else the child is a copy of the
-/// first; then each gene is redrawn from its whole range with probability `mutation` (a redraw may
-/// give the same value; an integer of two values may be flipped instead, see Options). The
-/// offspring of a generation are evaluated as one batch where the problem has batch_fitness.
+/// the others by offspring: two parents drawn uniformly, with replacement, among the best
+/// `parents`; with probability `crossover` each gene comes from either parent, else the child is a
+/// copy of the first; then each gene is redrawn from its whole range with probability `mutation` (a
+/// redraw may give the same value; an integer of two values may be flipped instead, see Options).
+/// The offspring of a generation are evaluated as one batch where the problem has batch_fitness.
 /// Generation 0 is the population given to evolve(), so N individuals cost (generations - 1)(N -
-/// elite) further evaluations: 12 individuals and 10 generations are 93 trainings.
+/// elite) further evaluations: 12 individuals and 10 generations are 93 training runs.
 ///
 /// For single-objective, deterministic, box-bounded problems, with integers at the tail. Ties go to
 /// the older individual; NaN ranks last.

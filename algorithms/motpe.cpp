@@ -29,9 +29,9 @@ using Indices = std::vector<std::size_t>;
 
 constexpr std::size_t kMostGood = 25;
 constexpr std::size_t kMostObjectivesOfHypervolume = 4;
-// Late in a small space most of what l gives is known.
+// Late in a small space most draws from l are known points.
 constexpr std::size_t kDrawsPerCandidate = 10;
-// What the engine tells apart in one step.
+// The number of different values of one draw of the engine.
 constexpr double kMostPointsToEnumerate = 0x1.0p32;
 
 /// Standard normal (Box & Muller 1958).
@@ -64,7 +64,7 @@ std::vector<Vector> unit_range(std::vector<Vector> points) {
 }
 
 /// Hypervolume of points in the unit cube. The reference point is a little outside, else the
-/// extremes of a front were worth nothing.
+/// extremes of a front would be worth nothing.
 double volume(const std::vector<Vector>& points) {
   if (points.empty()) return 0;
   const Vector reference(points.front().size(), 1.1);

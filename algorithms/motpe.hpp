@@ -80,7 +80,7 @@ std::vector<double> contribution_weights(const std::vector<std::vector<double>>&
 /// the one with the largest l(x) / g(x) is asked; where l gives nothing new, a random point. A
 /// purely categorical space that has been asked for completely ends the search.
 ///
-/// For deterministic, box-bounded problems, integers at the tail, which are taken for categories.
+/// For deterministic, box-bounded problems, integers at the tail, which are treated as categories.
 ///
 /// @see Watanabe (2023), arXiv:2304.11127; Ozaki, Tanigaki, Watanabe, Nomura & Onishi (2022),
 /// JAIR 73, doi:10.1613/jair.1.13188.

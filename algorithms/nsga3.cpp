@@ -510,7 +510,7 @@ pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/
 
 std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
   fit_mutation(parameters, facts);
-  // Several objectives are seen to before.
+  // A single objective is refused elsewhere.
   if (facts.num_objectives < 2) return {};
   const auto population = parameters.get<Integer>("population");
   const auto most = static_cast<Integer>(

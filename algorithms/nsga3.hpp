@@ -48,8 +48,8 @@ std::vector<double> axis_intercepts(std::vector<std::vector<double>> points,
 ///
 /// Variation: with probability `crossover` simulated binary crossover (Deb & Agrawal 1995) of the
 /// reals and uniform crossover of the integers; then with probability `mutation` for each gene
-/// polynomial mutation of reals and another value, each as likely, for integers, which are taken
-/// for categories. A child that was asked before has random genes changed further, a few times.
+/// polynomial mutation of reals and a uniformly drawn other value for integers, which are treated
+/// as categories. A child that was asked before has random genes changed further, a few times.
 ///
 /// N individuals and G generations cost (G - 1) N evaluations beyond those of the population given
 /// to evolve(); each generation is one batch where the problem has batch_fitness.

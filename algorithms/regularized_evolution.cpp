@@ -48,7 +48,7 @@ pagmo::population RegularizedEvolution::evolve(pagmo::population population) con
           "at most the population, " + std::to_string(population.size()));
   const auto& problem = population.get_problem();
   AskedPoints asked(population);
-  // The queue is the last so many points: who came first leaves first.
+  // The queue is the last `size` points: first in, first out.
   const std::size_t size = population.size();
   const auto child = [&] {
     const std::size_t oldest = asked.size() - size;

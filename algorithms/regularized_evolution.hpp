@@ -15,7 +15,7 @@ namespace nas {
 ///
 /// The best of `sample` individuals drawn with replacement is the parent; its child differs in one
 /// variable, drawn uniformly, as is its new value among the others. The child joins the queue and
-/// the oldest leaves it. With batch > 1 so many children come from one state of the queue and are
+/// the oldest leaves it. With batch > 1 that many children come from one state of the queue and are
 /// asked for together: the synchronous form, for several workers. One objective; deterministic,
 /// box-bounded problems, integers at the tail. The population that is returned holds the best
 /// points ever asked for.

@@ -569,7 +569,7 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
 
 
 def effort(result: Comparison) -> pages.Section:
-    """What the searches cost beside their trainings."""
+    """What the searches cost besides their training runs."""
     rows = []
     for algorithm in result.algorithms:
         asked = algorithm.each("asked")

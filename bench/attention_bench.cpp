@@ -31,7 +31,7 @@ struct Layer {
 
   torch::Tensor forward() { return layer.forward(x, x, {.training = true, .seeds = {1}}, 0); }
 
-  /// @return the gradient by x.
+  /// @return the gradient w.r.t. x.
   torch::Tensor both() {
     x.mutable_grad() = torch::Tensor();
     for (auto& parameter : parameters) parameter.tensor.mutable_grad() = torch::Tensor();

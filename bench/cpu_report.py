@@ -1,6 +1,6 @@
 """Statistics, table and picture of side_by_side. Standard library only; side_by_side_check.py tests it.
 
-A measurement is what side_by_side writes as cpu.json. `rounds` holds one entry an attempt: the runs of every competitor on
+A measurement is what side_by_side writes as cpu.json. `rounds` holds one entry per attempt: the runs of every competitor on
 one mechanism, one after another, the base again at the end. Only entries with `kept` count.
 """
 
@@ -26,7 +26,7 @@ def name_of(competitor):
 
 
 def by_copy(values):
-    """A list of lists, one a copy; a single training's list becomes the only one."""
+    """A list of lists, one per copy; a single training run's list becomes the only one."""
     return values if values and isinstance(values[0], list) else [values]
 
 
@@ -50,7 +50,7 @@ def base_of(competitors):
 
 
 def summarise(data):
-    """One dictionary a mechanism that kept a round: base, A/A ratios and their spread, rows by competitor."""
+    """One dictionary per mechanism that kept a round: base, A/A ratios and their spread, rows by competitor."""
     threads, copies = data["settings"]["threads"], data["settings"]["copies"]
     summaries = []
     for mechanism in data["settings"]["mechanisms"]:
@@ -210,7 +210,7 @@ def markdown(data, summaries):
 
 
 def picture(data, summaries):
-    """cpu.svg: a bar a competitor, grouped by mechanism; whiskers are the intervals, the band is the A/A spread."""
+    """cpu.svg: one bar per competitor, grouped by mechanism; whiskers are the intervals, the band is the A/A spread."""
     left, right, bar, gap, heading = 230, 104, 18, 5, 30
     width, top = 860, 76
     scale_end = 1.04 * max([1.0] + [max(row["ratio"], row["interval"][1] if row["interval"] else 0)

@@ -1,7 +1,7 @@
 """Statistics, table and picture of side_by_side_gpu. Standard library only; side_by_side_gpu_check.py tests it.
 
-A measurement is what side_by_side_gpu writes as gpu.json. `groups` holds one entry a mechanism and
-precision: its rounds, each with the seconds of a sample of every competitor, the base's again at
+A measurement is what side_by_side_gpu writes as gpu.json. `groups` holds one entry per mechanism
+and precision: its rounds, each with the seconds of a sample of every competitor, the base's again at
 the end.
 """
 
@@ -32,7 +32,7 @@ COMPETITORS = {
 BASE = "loop"
 PRECISIONS = {"fp32": "float32", "tf32": "TensorFloat-32", "bf16": "bfloat16"}
 BASELINE = "dot|softmax|none|sqrt_d|bias|0.1"
-# Milliseconds a model-step of the baseline mechanism on an H200, least and most, derived from published launch costs and from
+# Milliseconds per model-step of the baseline mechanism on an H200, least and most, derived from published launch costs and from
 # the arithmetic before anything ran on a GPU.
 PREDICTED = {
     ("loop", "fp32"): (2.5, 3.5), ("loop", "tf32"): (2.5, 3.5),
@@ -63,7 +63,7 @@ def predicted(mechanism, precision, competitor):
 
 
 def summarise(data):
-    """One dictionary a group: A/A ratios and their spread, rows by competitor. Seconds are those of one step of one model."""
+    """One dictionary per group: A/A ratios and their spread, rows by competitor. Seconds are those of one step of one model."""
     summaries = []
     for group in data["groups"]:
         rounds = group["rounds"]
@@ -126,7 +126,7 @@ def row_cells(summary, i, row):
 
 
 def tables(summaries):
-    """A table a precision: they are never mixed."""
+    """One table per precision: they are never mixed."""
     lines = []
     for precision, title in PRECISIONS.items():
         chosen = [summary for summary in summaries if summary["precision"] == precision]
@@ -178,7 +178,7 @@ def facts(data, summaries):
 
 
 def markdown(data, summaries):
-    """gpu.md: a table a precision and how it was taken."""
+    """gpu.md: one table per precision and how it was taken."""
     settings = data["settings"]
     return "\n".join([
         "# Training steps on the GPU, side by side",
@@ -210,7 +210,7 @@ def ticks(low, high):
 
 
 def picture(data, summaries):
-    """gpu.svg: a dot a competitor on a logarithmic axis of milliseconds, grouped by mechanism and precision; whiskers are the
+    """gpu.svg: one dot per competitor on a logarithmic axis of milliseconds, grouped by mechanism and precision; whiskers are the
     intervals of the ratio, the open ring is what was predicted."""
     left, right, row_height, heading, width, top = 230, 90, 21, 32, 860, 76
     times = [1e3 * row["seconds"] for summary in summaries for row in summary["rows"]]

@@ -1,4 +1,4 @@
-// What judging sets of points costs: once a generation for the hypervolume of a search, once a
+// What judging sets of points costs: once per generation for the hypervolume of a search, once per
 // report for the others.
 
 #include <algorithm>

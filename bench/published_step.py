@@ -221,8 +221,8 @@ def train(arguments, modules):
 
 
 def train_on_request(arguments, modules):
-    """A training from the start at every line on stdin, with a line of what its steps took after the warm-up; the loop itself
-    waits for the device at every step."""
+    """A training run from the start at every line on stdin, with a line of what its steps took after the warm-up; the loop
+    itself waits for the device at every step."""
     import torch
     begin = time.perf_counter()
     torch.zeros(1, device=arguments.device)

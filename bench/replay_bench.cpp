@@ -41,7 +41,7 @@ SearchSpace space_of_keys() {
   return SearchSpace(std::move(genes));
 }
 
-/// All functions of the space with made-up trainings: perplexity and parameters.
+/// All functions of the space with made-up training runs: perplexity and parameters.
 StudyTable study_table() {
   const auto space = space_of_keys();
   std::set<std::string> names;

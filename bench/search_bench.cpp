@@ -1,5 +1,5 @@
-// What a search costs beside its trainings: the algorithm, the codec, canonical names, the store,
-// progress and indicators.
+// What a search costs besides its training runs: the algorithm, the codec, canonical names, the
+// store, progress and indicators.
 
 #include <algorithm>
 #include <cstdint>

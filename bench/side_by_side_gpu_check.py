@@ -16,7 +16,7 @@ MODELS = {"vmap8": 8, "ours-array8": 8}
 
 
 def made_up(groups, noise=0.01, rounds=5):
-    """A measurement whose true times are known: (mechanism, precision) -> competitor -> milliseconds a model-step."""
+    """A measurement whose true times are known: (mechanism, precision) -> competitor -> milliseconds per model-step."""
     source = random.Random(7)
 
     def sample(competitor, milliseconds):
@@ -81,7 +81,7 @@ def check_losses():
 
 
 def check_tables():
-    """A table a precision, every row as wide as its head; predictions only where there are any, and by that name."""
+    """One table per precision, every row as wide as its head; predictions only where there are any, and by that name."""
     data = made_up({(gpu_report.BASELINE, "fp32"): TRUTH, (MIXED, "fp32"): TRUTH, (gpu_report.BASELINE, "tf32"): TRUTH})
     lines = gpu_report.markdown(data, gpu_report.summarise(data)).splitlines()
     titles = [line for line in lines if line.startswith("## ")]
@@ -131,7 +131,7 @@ def check_plan():
 
 
 def check_samples():
-    """About as many model-steps for everybody, in whole recordings of ten."""
+    """About as many model-steps for everybody, in whole graphs of ten steps."""
     steps = side_by_side_gpu().steps_of_a_sample
     assert [steps(200, models) for models in (1, 8, 16, 32)] == [200, 30, 20, 10] and steps(4, 2) == 4
 

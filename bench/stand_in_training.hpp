@@ -9,8 +9,8 @@
 
 namespace nas {
 
-/// What determines a training of configs/quickstart.yaml beside its candidate: an identity of the
-/// usual size, since it is hashed, written and read back.
+/// What determines a training run of configs/quickstart.yaml besides its candidate: an identity of
+/// the usual size, since it is hashed, written and read back.
 inline nlohmann::json stand_in_identity() {
   return {{"problem", "attention_search"},
           {"results_version", 1},
@@ -43,8 +43,8 @@ inline nlohmann::json stand_in_identity() {
           {"run_seed", 42}};
 }
 
-/// Fills in what a finished training of that configuration leaves: three scored steps, the usual
-/// values and measurements. Costs a microsecond.
+/// Fills in what a finished training run of that configuration leaves: three scored steps, the
+/// usual values and measurements. Costs a microsecond.
 /// @param nll  of the last step, summed over its 19,200 tokens.
 inline void stand_in_training(double nll, Evaluation& evaluation) {
   evaluation.status = Status::ok;

@@ -1,5 +1,5 @@
-// What keeping a record costs: the commit that follows every training, and the look-up that comes
-// before it.
+// What keeping a record costs: the commit that follows every training run, and the look-up that
+// comes before it.
 
 #include <cstdint>
 #include <map>
@@ -35,7 +35,7 @@ std::string id_of(std::uint64_t n) {
   return id;
 }
 
-/// The record of a training, of the usual size.
+/// The record of a training run, of the usual size.
 Evaluation record(std::uint64_t n) {
   Evaluation evaluation;
   evaluation.id = id_of(n);

@@ -150,7 +150,7 @@ class Training {
     }
   }
 
-  /// Takes one step, or where steps are recorded those of a recording if no more than `most`.
+  /// Takes one step, or where steps are captured those of one graph if no more than `most`.
   /// @return how many, and their mean loss, (models), on the device.
   std::pair<std::int64_t, torch::Tensor> take_at_once(std::int64_t most) {
     losses_.zero_();
@@ -172,8 +172,7 @@ class Training {
     return losses_ / summed;
   }
 
-  /// Takes as many steps as it needs until steps cost what they are going to cost, and at least
-  /// `least`.
+  /// Takes steps until their cost is steady, and at least `least`.
   void warm_up(std::int64_t least) { take(std::max(least, steps_->warm_up())); }
 
   void synchronize() const {
@@ -240,7 +239,7 @@ nlohmann::json to_json(const torch::Tensor& losses) {
 struct Timing {
   std::vector<double> cpu, wall;         ///< of a step
   std::vector<nlohmann::json> loss;      ///< mean of the steps that were taken at once
-  std::vector<std::int64_t> loss_steps;  ///< how many those were: above 1 where they were recorded
+  std::vector<std::int64_t> loss_steps;  ///< how many those were: above 1 where they were captured
   std::int64_t faults = 0;
   std::int64_t peak_bytes = 0;
   std::int64_t requested_bytes = 0;
@@ -251,7 +250,7 @@ Timing train(const Settings& settings, const Windows& windows) {
   std::optional<nn::MemoryScope> memory;
   if (settings.allocator == "ours") memory.emplace();
   Training training(settings, windows);
-  // Several trainings at once: each thread's own time; one: also that of its helpers.
+  // Several training runs at once: each thread's own time; one: also that of its helpers.
   const auto clock = settings.copies > 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
   Timing timing;
   std::int64_t faults = page_faults();

@@ -201,7 +201,7 @@ class AttentionSearch final : public Problem {
     }
   }
 
-  /// The checkpoint of a finished training holds its weights until they are saved.
+  /// The checkpoint of a finished training run holds its weights until they are saved.
   void recorded(const Evaluation& evaluation) override {
     if (folder_.empty()) return;
     const auto checkpoint = checkpoint_file(checkpoints(), evaluation.id, evaluation.replicate);
@@ -211,7 +211,7 @@ class AttentionSearch final : public Problem {
   }
 
   std::int64_t array_width() override {
-    // A limit is for one training; which of several exceeds it cannot be told.
+    // A limit is for one training run; which of several exceeds it is unknown.
     if (memory_limit_ > 0) return 1;
     if (array_ != "auto") return std::stoll(array_);
     if (objectives_->needs_lone_trainings() != nullptr) return 1;
@@ -360,8 +360,8 @@ class AttentionSearch final : public Problem {
     return devices;
   }
 
-  /// @throws InputError if one training alone is beyond the machine's memory; of one on a GPU, the
-  /// model beyond that of the host, where it begins.
+  /// @throws InputError if one training run alone exceeds the machine's memory; on a GPU, if the
+  /// model exceeds the host's memory, where it is built.
   void require_memory() const {
     const auto batch_size = training_parameters_.get<std::int64_t>("batch_size");
     auto what = "model.layers = " + std::to_string(architecture_.layers) +
@@ -412,7 +412,7 @@ class AttentionSearch final : public Problem {
   /// How good a kept model is, by its description; nothing where that does not say.
   [[nodiscard]] std::optional<ScoredModel> score_of(const nlohmann::json& description) const {
     if (!description.is_object()) return std::nullopt;
-    // Once, perplexity was all that was written down.
+    // Older descriptions hold perplexity alone.
     const auto values = description.value("values", description);
     const auto feasible = description.value("feasible", nlohmann::json(true));
     if (!feasible.is_boolean()) return std::nullopt;
@@ -426,9 +426,9 @@ class AttentionSearch final : public Problem {
     return model;
   }
 
-  /// Keeps the weights of the best trainings (see models_to_keep), each by what it scored itself.
-  /// What is there is read from the folder, so that a restarted process goes on where the killed
-  /// one was.
+  /// Keeps the weights of the best training runs (see models_to_keep), each by what it scored
+  /// itself. What is there is read from the folder, so that a restarted process goes on where the
+  /// killed one was.
   void keep_best_models(const Evaluation& evaluation, const fs::path& checkpoint) {
     if (keep_models_ == 0) return;
     const auto folder = folder_ / "models";

@@ -1,4 +1,4 @@
-// Searching without training: a table of finished trainings answers.
+// Searching without training: a table of finished training runs answers.
 
 #include <algorithm>
 #include <cmath>
@@ -156,9 +156,9 @@ class Tabular final : public Problem {
   [[nodiscard]] int num_workers() const override { return 1; }
   double calibrate_seconds(const Candidate& /*candidate*/) override { return 0.0; }
 
-  /// Means over all replicates at the end of the training, those of a failure where the means break
-  /// a constraint. On the test split, where the table has what a quantity needs of it for every
-  /// training, else on the validation split.
+  /// Means over all replicates at the end of training, those of a failure where the means break a
+  /// constraint. On the test split, where the table has what a quantity needs of it for every
+  /// training run, else on the validation split.
   [[nodiscard]] GroundTruth truth() const override {
     std::vector<WholeTrainings> mechanisms;
     for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
@@ -199,11 +199,11 @@ class Tabular final : public Problem {
     return {.name = to_string(function), .genotype = genotype_of(function)};
   }
 
-  /// The trainings of a mechanism, by what their scores are of.
+  /// The training runs of a mechanism, by the split of their scores.
   struct WholeTrainings {
     std::vector<Evaluation> validation{};
     std::vector<Evaluation> test{};
-    std::vector<Evaluation> unscored{};  ///< of nothing
+    std::vector<Evaluation> unscored{};  ///< on no split
   };
 
   [[nodiscard]] WholeTrainings whole_trainings(std::int64_t mechanism) const {
@@ -276,7 +276,7 @@ class Tabular final : public Problem {
                   [](const auto& item) { return item.first.starts_with("test_"); });
   }
 
-  /// The scores at the end of some finished training.
+  /// The scores at the end of some finished training run.
   [[nodiscard]] std::optional<Scores> any_scores() const {
     for (std::int64_t i = 0; i < table_.num_mechanisms(); ++i) {
       for (const auto& recorded : recorded_replicates(table_, i)) {
@@ -286,7 +286,7 @@ class Tabular final : public Problem {
     return std::nullopt;
   }
 
-  /// A replicate that came twice would pass for two.
+  /// A replicate that came twice would count as two.
   void require_recorded_replicates(const Parameters& evaluation) const {
     const auto replicates = evaluation.get<std::int64_t>("replicates");
     const auto racing = evaluation.get<std::int64_t>("racing_replicates");
@@ -364,7 +364,7 @@ class Tabular final : public Problem {
     objectives_->screen(subjects_[static_cast<std::size_t>(mechanism)], measured, evaluation);
   }
 
-  /// What a recorded training found; what it costs is charged as seconds of training.
+  /// What a recorded training run found; what it costs is charged as seconds of training.
   static void take_trained(const Evaluation& recorded, Evaluation& evaluation) {
     evaluation.status = recorded.status;
     evaluation.reason = recorded.reason;

@@ -1,7 +1,7 @@
 """Performance over the budget: what a search has reached by when, and when it reaches what.
 
-x is what a search has spent so far (evaluations, trainings, seconds, joules), ascending, equal
-values allowed; y is a value to minimise, such as the hypervolume missing to a reference set.
+x is what a search has spent so far (evaluations, training runs, seconds, joules), ascending,
+equal values allowed; y is a value to minimise, such as the hypervolume missing to a reference set.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ def expected_running_time(hit_times: ArrayLike,
     2016).
 
     hit_times: (runs,) or (runs, targets), NaN for a miss. budgets_spent: a number, or (runs,): what
-    a run has spent in all. The two results have a value a target.
+    a run has spent in all. The two results have one value per target.
     """
     hit_times = np.asarray(hit_times, dtype=float)
     missed = np.isnan(hit_times)

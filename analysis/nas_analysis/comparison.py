@@ -59,8 +59,8 @@ class Trace:
     recycled: int  # evaluations beyond a table's replicates, which met one of them again
 
     def hits(self, targets: np.ndarray) -> np.ndarray:
-        """Trainings after which the gap stays at or below each target; NaN where it never does. An
-        incumbent that is abandoned later has reached nothing."""
+        """Training runs after which the gap stays at or below each target; NaN where it never does.
+        An incumbent that is abandoned later has reached nothing."""
         return anytime.first_hits(self.trained, anytime.worst_to_come(self.gap), targets)
 
 
@@ -85,7 +85,7 @@ class Algorithm:
     everything: statistics.Interval  # the same of everything evaluated; NaN without ground truth
     curves: dict[tuple[str, str], Curve]  # ("trained" | "seconds", "gap" | "believed")
     ecdf: np.ndarray  # share of (search, target) pairs, over Comparison.trainings
-    running_times: np.ndarray  # expected trainings to the three targets; inf = never
+    running_times: np.ndarray  # expected training runs to the three targets; inf = never
     successes: np.ndarray  # share of searches that reach them
 
     @property
@@ -99,7 +99,7 @@ class Algorithm:
 
     @property
     def trainings(self) -> np.ndarray:
-        """Trainings that each search spent."""
+        """Training runs that each search spent."""
         return np.array([int(trace.trained[-1]) for trace in self.traces])
 
 
@@ -119,10 +119,10 @@ class Against:
     """Every algorithm against the reference: probabilities of improvement, an entry each, with 95 %
     intervals that hold the table's own noise beside that of the searches; None for the reference.
 
-    A table's truth is a mean of few trainings. Its replicates are drawn again within each mechanism
-    (`replay.redrawn_means`) and what the recorded searches handed over is judged anew. What that
-    leaves out: on another table searches would have seen, and chosen, something else; replicates of
-    different mechanisms count as independent; it is one task and one space.
+    A table's truth is a mean of few training runs. Its replicates are drawn again within each
+    mechanism (`replay.redrawn_means`) and what the recorded searches handed over is judged anew.
+    What that leaves out: on another table searches would have seen, and chosen, something else;
+    replicates of different mechanisms count as independent; it is one task and one space.
     """
 
     handed_over: list[statistics.Interval | None]
@@ -153,7 +153,7 @@ class Comparison:
     start: float  # median gap after the first ask (of the reference)
     pairs: Pairs
     friedman: Friedman | None  # None where algorithms have no common seeds
-    against: Against | None  # None without a reference, or where the table's trainings are not known
+    against: Against | None  # None without a reference, or where the table's runs are not known
     # How well other replicates rank the best by one (noise.agreement_among_best); one objective.
     agreement: list[float]
 
@@ -194,7 +194,7 @@ class Comparison:
 
 def compare(searches: stores.Searches, budget: int, reference: str | None = None,
             resamples: int = 50_000) -> Comparison:
-    """Compares the algorithms of searches at a budget of trainings.
+    """Compares the algorithms of searches at a budget of training runs.
 
     @param reference  name of the algorithm that the others are compared with; None = random
         search, or nothing if there is none.

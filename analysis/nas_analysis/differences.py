@@ -111,7 +111,7 @@ class Noise:
 
     @property
     def reliability(self) -> float:
-        """Share of the variance of single trainings' scores that is the mechanisms' own."""
+        """Share of the variance of single training runs' scores that is the mechanisms' own."""
         total = self.between + self.within
         return self.between / total if total > 0 else math.nan
 
@@ -119,7 +119,7 @@ class Noise:
 def noise(run: Run, objective: int) -> Noise | None:
     """Two-way analysis of variance, mechanisms x shared replicates; None without replicates.
 
-    Mechanisms beyond the upper outlier fence of the ranking (exploded trainings) are left out,
+    Mechanisms beyond the upper outlier fence of the ranking (exploded training runs) are left out,
     since they alone would be the signal.
     """
     values = {c.name: run.replicates(c, objective) for c in run.with_baseline(run.comparable)}

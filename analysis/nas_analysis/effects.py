@@ -49,8 +49,8 @@ def effects(run: Run, objective: int) -> list[Effect]:
     mechanism its own variance (HC3; Long & Ervin 2000) and Holm's correction. What remains, the
     seeds' noise and what options do only together, is the error that the intervals are made of. A
     search chose the mechanisms, which such a sum of effects does not know. Mechanisms that were
-    stopped early or lie beyond the upper outlier fence (exploded trainings) and options with fewer
-    than 3 mechanisms are left out; empty where fewer than 10 mechanisms are left beyond the
+    stopped early or lie beyond the upper outlier fence (exploded training runs) and options with
+    fewer than 3 mechanisms are left out; empty where fewer than 10 mechanisms are left beyond the
     effects.
     """
     found = genes(run)

@@ -1,5 +1,5 @@
 """Pictures of comparisons as SVG: narrow enough for a phone, in light and dark, names beside the
-lines instead of legends, colours that colour-blind readers tell apart (after Okabe and Ito).
+lines instead of legends, colours that colour-blind readers distinguish (after Okabe and Ito).
 Lengths are in pixels, y downwards.
 """
 
@@ -503,7 +503,7 @@ def surfaces(title: str, below: str, on: Plane, panels: list[Panel],
 
 
 def _small_axes(picture: Picture, frame: Frame, axes: tuple[Axis, Axis], left: bool, bottom: bool):
-    """Three grid lines a side, with values only where they are wanted."""
+    """Three grid lines per side, with values only where they are wanted."""
     for axis, upright in zip(axes, (True, False)):
         ticks = axis.ticks()
         for tick in ticks[::max(1, -(-len(ticks) // 3))]:

@@ -1,6 +1,6 @@
 """The genes of a run's mechanisms: which there are, and which option each mechanism has.
 
-A mechanism's label is its options, one a gene: similarity|normalization|... A gene of numbers
+A mechanism's label is its options, one per gene: similarity|normalization|... A gene of numbers
 counts by thirds of its range.
 """
 

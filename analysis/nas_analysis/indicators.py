@@ -1,6 +1,6 @@
 """Quality of sets of points in objective space.
 
-Every objective is minimised. A set of points is an (n, m) array, one point a row, m >= 1; the
+Every objective is minimised. A set of points is an (n, m) array, one point per row, m >= 1; the
 order of the rows and dominated points change no indicator of a whole set.
 """
 
@@ -71,7 +71,7 @@ def anytime_hypervolume(points: ArrayLike, reference: ArrayLike) -> np.ndarray:
 
     What each point adds is its exclusive hypervolume over the front so far (While et al. 2012,
     WFG). Points that are not better than the reference in every objective, or that have NaN, add
-    nothing. Cost for two objectives: about a microsecond a point.
+    nothing. Cost for two objectives: about a microsecond per point.
     """
     reference = np.asarray(reference, dtype=float)
     points = point_matrix(points, len(reference))
@@ -85,7 +85,7 @@ def anytime_hypervolume(points: ArrayLike, reference: ArrayLike) -> np.ndarray:
 def planar_hypervolumes(points: ArrayLike, reference: ArrayLike) -> np.ndarray:
     """Hypervolume of many sets of equally many points with two objectives, (sets,).
 
-    points: (sets, n, 2), n >= 1. Cost: n log n a set, as one operation over all of them.
+    points: (sets, n, 2), n >= 1. Cost: n log n per set, as one operation over all of them.
     """
     right, top = np.asarray(reference, dtype=float)
     points = np.asarray(points, dtype=float)

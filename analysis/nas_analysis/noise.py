@@ -1,4 +1,4 @@
-"""How noisy trainings are, and how early and by which split they can be judged."""
+"""How noisy training runs are, and how early and by which split they can be judged."""
 
 import dataclasses
 
@@ -10,8 +10,8 @@ from nas_analysis import statistics
 
 @dataclasses.dataclass(frozen=True)
 class Noise:
-    """Where the variance of a single training's value comes from, over k mechanisms that have all
-    n >= 2 seeds. Mean squares: MSB between mechanisms, MSW within them, MSE of mechanisms by seeds
+    """Where the variance of a single training run's value comes from, over k mechanisms that have
+    all n >= 2 seeds. Mean squares: MSB between mechanisms, MSW within them, MSE of mechanisms by seeds
     (McGraw & Wong 1996)."""
 
     mechanisms: int
@@ -93,10 +93,10 @@ def _icc(between: float, error: float, n: int, freedom: int, error_freedom: int)
 
 @dataclasses.dataclass(frozen=True)
 class Rung:
-    """What one training says at a step about the end."""
+    """What one training run says at a step about the end."""
 
     step: int
-    cost: float  # share of a whole training's seconds
+    cost: float  # share of a whole training run's seconds
     tau: float  # Kendall's rank correlation with the end
     # Mean end of the mechanism that is best there minus the best end.
     regret: float
@@ -106,11 +106,11 @@ def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.
            ) -> list[Rung]:
     """The rungs of a fidelity ladder: means over the replicates.
 
-    With several replicates the end that a training is judged by is the mean of the other ones, so
-    that its own luck counts neither as agreement nor against regret.
+    With several replicates the end that a run is judged by is the mean of the other ones, so that
+    its own luck counts neither as agreement nor against regret.
 
-    @param curve   (m, r, s) minimised; NaN where a training had ended: it counts as worst.
-    @param seconds (m, r, s) since the training's beginning.
+    @param curve   (m, r, s) minimised; NaN where a run had ended: it counts as worst.
+    @param seconds (m, r, s) since the run's beginning.
     @param final   (m, r) minimised, NaN where missing.
     """
     if not len(steps):
@@ -140,7 +140,7 @@ class Splits:
     """How well the validation split stands for the test split."""
 
     mechanisms: float  # Spearman's correlation of mechanisms' means
-    luck: float  # Pearson's correlation of the noise of single trainings; NaN for one seed
+    luck: float  # Pearson's correlation of the noise of single training runs; NaN for one seed
     best_is_best: bool  # the best mechanism of the one is that of the other
 
 

@@ -1,5 +1,5 @@
-"""What the recorded trainings behind a comparison say one by one: which of them a search on a table
-has seen, what the others say, and how much of its verdict hangs on so few of them."""
+"""What the recorded training runs behind a comparison say one by one: which of them a search on a
+table has seen, what the others say, and how much of its verdict hangs on so few of them."""
 
 import os
 import typing
@@ -53,7 +53,7 @@ def replay_order(search_seed: int, mechanism: str, replicates: int) -> list[int]
 
 
 class Unseen:
-    """The recorded trainings of a table that a search has not seen.
+    """The recorded training runs of a table that a search has not seen.
 
     The truth of a table is a mean over all replicates, the one that answered a search included: what
     a searcher chose for its luck keeps a part of the luck there. The other replicates know nothing
@@ -119,7 +119,7 @@ def unseen(searches: stores.Searches) -> Unseen | None:
 
 def true_cells(searches: stores.Searches) -> np.ndarray | None:
     """The values whose means over replicates are the truth of a comparison: (candidates, replicates,
-    objectives) in minimisation form, NaN where a training failed.
+    objectives) in minimisation form, NaN where a training run failed.
 
     None where the table is not to be had, holds one replicate, or does not say them: known are
     perplexity, from the test split, and what follows from an architecture by formula or was measured

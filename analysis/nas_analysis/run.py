@@ -133,7 +133,7 @@ class Candidate:
     times_asked: int = 0
     rank: int = -1  # place in Run.ranking
     wanted: int = 1  # evaluations that it should have: n is less where some failed
-    stopped_at: int | None = None  # first step at which a training was stopped early
+    stopped_at: int | None = None  # first step at which a training run was stopped early
     evaluations: list[Evaluation] = field(default_factory=list)
 
     @property

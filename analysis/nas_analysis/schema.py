@@ -59,7 +59,7 @@ class Schema:
         """What two combinations of options share where they are one function: a voided gene is
         None.
 
-        @param options  one an entry of `order`, which names their genes.
+        @param options  one per entry of `order`, which names their genes.
         """
         voided: set[str] = set()
         for choice in zip(order, options):

@@ -70,7 +70,7 @@ def stratified_bootstrap(scores: Mapping[str, ArrayLike],
         as iqm, or performance_profile at k thresholds.
 
     Intervals of few runs are too short: for the IQM of normal scores, 95 % are about 89 % at 5 runs
-    and 93 % at 10 (tests/analysis/test_coverage.py). Cost: 4 to 10 ns a resampled score.
+    and 93 % at 10 (tests/analysis/test_coverage.py). Cost: 4 to 10 ns per resampled score.
     """
     ordered = {name: np.sort(_runs_by_tasks(array), axis=0) for name, array in scores.items()}
     replicates = {name: [] for name in ordered}
@@ -99,7 +99,7 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0
     Instead of a bootstrap, which knows no doubt where every run of a beats every run of b, the
     interval is Student's on the logit scale with the variance of DeLong et al. (1988) and the
     degrees of freedom of Brunner & Munzel (2000). Where all pairs of runs of a task compare alike,
-    so that this variance is 0, it is that of Clopper & Pearson for the min(n, m) disjoint pairs a
+    so that this variance is 0, it is that of Clopper & Pearson for the min(n, m) disjoint pairs per
     task, which is exact for one task and wider than it must be. NaN bounds for fewer than two runs.
 
     a, b: (runs,) or (runs, tasks), with equal tasks.
@@ -190,7 +190,7 @@ class Friedman(NamedTuple):
 
     statistic: float
     p: float
-    mean_ranks: np.ndarray  # one an algorithm, in [1, k]; small is good
+    mean_ranks: np.ndarray  # one per algorithm, in [1, k]; small is good
 
 
 def friedman(table: ArrayLike) -> Friedman:

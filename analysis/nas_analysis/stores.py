@@ -67,7 +67,7 @@ class Search:
     algorithm: str
     seed: int
     candidates: np.ndarray  # numbers into Searches.candidates
-    trained: np.ndarray  # trainings charged so far, this ask included
+    trained: np.ndarray  # training runs charged so far, this ask included
     seconds: np.ndarray  # seconds of training charged so far
     # (asked, m): what the algorithm saw; inf where that was a penalty, or a run stopped it early
     fitness: np.ndarray
@@ -100,7 +100,7 @@ class Searches:
     reference_point: float  # of the hypervolume over scaled objectives, in each of them
     searches: list[Search]
     candidates: Candidates
-    budget: int  # trainings that a search was given; the most that one spent, where unlimited
+    budget: int  # training runs that a search was given; the most that one spent, where unlimited
     sources: list[Source]
     remarks: list[str]  # what a reader should know, in words
 
@@ -157,7 +157,7 @@ class _Store:
     truth: np.ndarray | None
     truth_splits: dict  # by objective that scores decide: "test" or "validation"; empty: not said
     believed: np.ndarray | None
-    table: dict  # what answered: its sha256, mode, ...; empty where trainings did
+    table: dict  # what answered: its sha256, mode, ...; empty where training runs did
     facts: dict  # of the problem of a run
     budget: int  # 0 = none recorded
     searches: list[dict]  # fields of Search, candidates by this store's numbers

@@ -81,7 +81,7 @@ def _tick(value: float, step: float) -> str:
 def value_axis(values: Sequence[float], maximise: bool, shown: Sequence[float] = ()) -> Axis:
     """An axis that shows values, logarithmic where they are minimised and span a factor of 4.
 
-    Outliers on the bad side, such as exploded trainings, lie beyond it; `shown` lie on it.
+    Outliers on the bad side, such as exploded training runs, lie beyond it; `shown` lie on it.
     """
     ordered = sorted(-value if maximise else value for value in values) or list(shown) or [0.0]
 

@@ -1,4 +1,4 @@
-"""Reads recorded trainings of many mechanisms, each with several seeds: a table that was packed
+"""Reads recorded training runs of many mechanisms, each with several seeds: a table that was packed
 (`*.table`, laid out in src/table/format.hpp), or the same collected from the stores of runs.
 Nothing is written.
 
@@ -40,11 +40,11 @@ class Table:
     mechanisms: list[str]  # canonical names, sorted
     genes: pd.DataFrame  # a row for each mechanism, a column for each gene
     replicates: int
-    steps: np.ndarray  # (s,) of the validation curves, ascending; the last: the whole training
+    steps: np.ndarray  # (s,) of the validation curves, ascending; the last: the whole run
     status: np.ndarray  # (m, r) index into schema.statuses, or MISSING
     valid_nll: np.ndarray  # (m, r, s) mean nll per target, nats
     valid_accuracy: np.ndarray  # (m, r, s) share of targets ranked first
-    curve_seconds: np.ndarray  # (m, r, s) since the beginning of the training
+    curve_seconds: np.ndarray  # (m, r, s) since the beginning of the run
     test_nll: np.ndarray  # (m, r) at the end, NaN where the test split was not scored
     seconds: np.ndarray  # (m, r) that a replay charges: of the processor, else of the clock
     values: dict[str, np.ndarray]  # name: (m, r), as evaluations record them

@@ -50,7 +50,7 @@ CREATE TABLE searches (
 )sql";
 
 constexpr DatabaseKind kKind{.name = "comparison store",
-                             .application_id = 0x6e617363,  // "nasc": tells it from a run's store
+                             .application_id = 0x6e617363,  // "nasc": no store of a run
                              .version = kSchemaVersion,
                              .oldest = kSchemaVersion,
                              .schema = kSchema};
@@ -81,7 +81,7 @@ struct ComparisonStore::State {
   }
 };
 
-// What the last moments before a power cut lose is searched again.
+// Searches that a power cut loses are repeated.
 ComparisonStore::ComparisonStore(const fs::path& file, Mode mode)
     : state_(new State{
           {file, kKind,

@@ -36,7 +36,7 @@ struct ComparedAlgorithm {
 /// What a search asked for and saw, ask by ask.
 struct Trajectory {
   std::vector<std::int32_t> candidates{};  ///< numbers of the candidates asked for
-  std::vector<std::int32_t> trained{};     ///< trainings charged so far, this ask included
+  std::vector<std::int32_t> trained{};     ///< training runs charged so far, this ask included
   std::vector<double> seconds{};           ///< of training charged so far
   std::vector<double> fitness{};  ///< asks x objectives, row-major, minimisation form, unscaled
 

@@ -9,7 +9,7 @@ namespace nas {
 /// What a search on a table believes of a candidate that it asked for several times.
 enum class Trust {
   latest,       ///< its latest answer
-  mean,         ///< the mean of its answers: each was a training of its own
+  mean,         ///< the mean of its answers: each was a training run of its own
   best_answer,  ///< the best of its answers; one objective
 };
 
@@ -22,7 +22,7 @@ Trust trust_of(const nlohmann::json& settings);
 /// An algorithm is judged by what its searches hand over, as their own records let them believe:
 /// with one objective the candidate that a search believes best (of equal ones that which it asked
 /// for first), with several the candidates on the front of what it believes; a failure is no answer
-/// (docs/candidates.md), and who saw only failures hands over one. `everything` is what
+/// (docs/candidates.md), and a search that saw only failures hands over one. `everything` is what
 /// someone who knows the truth would pick out of a search's candidates: no search gives that. The
 /// pages of analysis/compare.py judge by the same two.
 class Truth {

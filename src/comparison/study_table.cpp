@@ -59,7 +59,7 @@ void guarded(Evaluation& evaluation, Work work) {
   }
 }
 
-/// What is known before a training; it is usable if the training is worth while.
+/// What is known before training; it is usable if training is worthwhile.
 Evaluation screened(Measurement& problem, const Task& task) {
   Evaluation evaluation;
   evaluation.candidate = task.candidate.name;

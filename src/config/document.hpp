@@ -54,7 +54,7 @@ class Diagnostics {
   void add(const Origin& origin, const std::string& message);
   /// Number of mistakes so far.
   [[nodiscard]] std::size_t size() const { return mistakes_.size(); }
-  /// @throws InputError with every mistake once, one a line, sorted by position, if there is any.
+  /// @throws InputError with every mistake once, one per line, sorted by position, if there is any.
   void throw_if_any() const;
 
  private:

@@ -58,10 +58,10 @@ class Descriptor {
     }
   }
   void sync() const {
-    // Some file systems cannot, for folders; there is nothing better to be had of them.
+    // Some file systems cannot sync folders; they offer nothing better.
     if (fsync(number_) != 0 && errno != EINVAL) fail(path_, errno);
   }
-  /// Some file systems tell of a failed write only now.
+  /// Some file systems report a failed write only now.
   void close() {
     const int number = std::exchange(number_, -1);
     if (::close(number) != 0 && errno != EINTR) fail(path_, errno);
@@ -77,8 +77,8 @@ class Descriptor {
 void write_durably(const fs::path& file, std::string_view bytes) {
   const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code error;
-  // Not what it lies in: a run's folder that was removed or moved must not come back, since what
-  // comes back would pass for the run.
+  // Not its parents: a run's folder that was removed or moved must not reappear, since it would
+  // pass for the run.
   fs::create_directory(folder, error);
   if (error && error != std::errc::no_such_file_or_directory) fail(folder, error.value());
   const fs::path temporary = file.string() + ".tmp";

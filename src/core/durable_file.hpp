@@ -6,7 +6,7 @@
 
 namespace nas {
 
-/// Makes a file of these bytes, or replaces it, with its folder, but not with what that lies in: by
+/// Creates or replaces a file of these bytes, with its folder, but not that folder's parents: by
 /// way of FILE.tmp, so that a killed process or a power cut leaves the old file or the new one,
 /// whole. On disk when it returns.
 /// @throws MachineError that names the file, or its folder where no space is left or the folder

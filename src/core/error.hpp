@@ -28,7 +28,7 @@ class MachineError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A training needed more memory than evaluation.memory_limit allows.
+/// A training run needed more memory than evaluation.memory_limit allows.
 class MemoryLimitExceeded : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -37,7 +37,7 @@ void leave_soon() {
   setitimer(ITIMER_REAL, &deadline, nullptr);
 }
 
-/// From people and from who stops services: once more means now.
+/// From people and service managers: a second one means now.
 extern "C" void on_stop_signal(int /*signal*/) {
   static std::atomic<bool> once{false};
   if (once.exchange(true)) _exit(kInterrupted);

@@ -2,15 +2,15 @@
 
 namespace nas {
 
-/// Cooperative stopping by signals. Long work asks stop_requested() at least once a step and leaves
-/// by throwing StopRequested, with everything that is finished already stored.
+/// Cooperative stopping by signals. Long work asks stop_requested() at least once per step and
+/// leaves by throwing StopRequested, with everything that is finished already stored.
 
 /// Installs the handlers. SIGINT and SIGTERM, SIGHUP (a lost connection; not where nohup ignores
 /// it), SIGUSR1 (what batch systems send ahead of the end) and SIGXCPU ask to stop. SIGINT or
 /// SIGTERM for the second time, or 4.5 seconds without an end, leaves the process at once with exit
 /// code 130: the store is transactional and checkpoints are renamed into place, so nothing is lost.
 ///
-/// SIGPIPE and SIGXFSZ are ignored: who closes standard output wants to see no more of it, and a
+/// SIGPIPE and SIGXFSZ are ignored: a reader that closes standard output wants no more of it, and a
 /// file beyond the process's limit of size is an error of the write.
 void install_stop_handlers();
 /// @return whether a stop was asked for. Safe from any thread and cheap.
@@ -18,8 +18,8 @@ bool stop_requested() noexcept;
 /// Asks for a stop, or (false) takes it back: for tests and embedding programs.
 void request_stop(bool stop = true) noexcept;
 
-/// Asks for a stop that ends with it: where one of several that work together fails, the others
-/// leave what they do.
+/// Asks for a stop that ends with the object: where one of several that work together fails, the
+/// others stop.
 class StopOfOthers {
  public:
   StopOfOthers() = default;

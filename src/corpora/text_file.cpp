@@ -84,7 +84,7 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
   }
   double bytes = 0.0;
   for (const auto& file : {path, train, valid, test}) {
-    std::error_code missing;  // told by who reads it
+    std::error_code missing;  // reported by the reader
     const auto size = std::filesystem::file_size(file, missing);
     if (!missing) bytes += static_cast<double>(size);
   }

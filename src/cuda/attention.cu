@@ -110,7 +110,7 @@ __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> outp
           memory.left[row_index(n) * memory.left_stride + key] = with_silu ? silu(sum) : sum;
         });
   });
-  // A lane meets the keys again that it wrote itself.
+  // A lane reads only keys that it wrote itself.
   weigh(place, memory);
   const auto values = place.of(attention.v);
   const auto out = place.of(output);
@@ -128,7 +128,8 @@ __global__ void forward_kernel(Attention<Real> attention, HeadVectors<Real> outp
   }
 }
 
-/// Gradients by what multiplies values to gradients by the scores, temperature not yet included.
+/// Gradients w.r.t. what multiplies values to gradients w.r.t. the scores, temperature not yet
+/// included.
 template <class Real>
 __device__ void weigh_backward(const Place<Real>& place, const Memory<Real>& memory) {
   const Attention<Real>& attention = place.attention;
@@ -150,7 +151,7 @@ __device__ void weigh_backward(const Place<Real>& place, const Memory<Real>& mem
   }
 }
 
-/// How many blocks a multiprocessor shall have at once: in float 4 take 128 registers a thread,
+/// How many blocks a multiprocessor shall have at once: in float 4 take 128 registers per thread,
 /// which is just enough; the compiler would take some more and have 3.
 template <class Real>
 [[maybe_unused]] constexpr int kBackwardBlocks = sizeof(Real) == sizeof(float) ? 4 : 2;
@@ -158,7 +159,7 @@ template <class Real>
 /// What the two backward kernels and the sum over directions leave for each other.
 template <class Real>
 struct Scratch {
-  Real* scores;      ///< gradients by raw scores (by the products, with SiLU), laid out as weights
+  Real* scores;      ///< dL/dr of raw scores (of products, with SiLU), laid out as weights
   Real* directions;  ///< (M, B, H, blocks, d)
 };
 
@@ -327,7 +328,7 @@ __global__ void __launch_bounds__(kThreads, kBackwardBlocks<Real>)
       });
 }
 
-/// A block a direction: sums `parts` vectors.
+/// One block per direction: sums `parts` vectors.
 template <class Real>
 __global__ void directions_kernel(const Real* partial, std::int64_t parts, int width, Real* sums) {
   Real* shared = shared_memory<Real>();

@@ -43,7 +43,7 @@ struct Attention {
   const std::uint64_t* seeds = nullptr;   ///< (R), of dropout; read when the kernel runs
   std::uint64_t site = 0;                 ///< of dropout, as cuda::Dropout
   HeadVectors<const Real> q, k, v;
-  HeadVectors<const Real> inverse_temperature;  ///< one number a query
+  HeadVectors<const Real> inverse_temperature;  ///< one number per query
   const Real* directions = nullptr;             ///< (M, d)
   std::int64_t num_directions = 0;              ///< M
   /// For the backward pass: attention_weights_size() weights before dropout and (R, B, H, T)
@@ -57,7 +57,7 @@ struct Attention {
 /// Where gradients go. They are written, not added.
 template <class Real>
 struct AttentionGradients {
-  HeadVectors<const Real> output;  ///< by the output: given
+  HeadVectors<const Real> output;  ///< w.r.t. the output: given
   HeadVectors<Real> q, k, v;
   Real* inverse_temperature = nullptr;  ///< (R, B, H, T)
   Real* directions = nullptr;           ///< (M, d)
@@ -74,7 +74,7 @@ std::int64_t attention_weights_size(const Attention<Real>& attention) {
 template <class Real>
 std::int64_t attention_scratch_size(const Attention<Real>& attention);
 
-/// Whether attention over so many tokens and elements a head can be computed here: rows of scores
+/// Whether attention over so many tokens and elements per head can be computed here: rows of scores
 /// of 32 queries have to fit into the shared memory of a block. In float that is 1024 tokens of
 /// width 128 on an A100, an H100 and their successors for data centres.
 template <class Real>

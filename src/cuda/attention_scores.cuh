@@ -1,7 +1,7 @@
 // The raw scores of kernels::Score, element by element of a query and a key. Each has
 //   prepare(x)                 what an element of q or k is turned into, once;
 //   add(sum, q, k, e)          adds what element e of two prepared vectors contributes to a score;
-//   add_slope(sum, g, a, b)    adds g d(score)/dq, or by k, of an element but for
+//   add_slope(sum, g, a, b)    adds g d(score)/dq, or g d(score)/dk, of an element but for
 //   slope_factor(e)            which multiplies the sum in the end.
 #pragma once
 

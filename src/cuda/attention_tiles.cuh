@@ -51,7 +51,7 @@ struct Tokens {
   __device__ Real* operator[](int token) const { return data + token * step; }
 };
 
-/// The head and the 32 tokens that a block is about.
+/// The head and the 32 tokens that a block works on.
 template <class Real>
 struct Place {
   const Attention<Real>& attention;
@@ -184,8 +184,8 @@ __device__ void mix_keys(const Tokens<const Real>& keys, int element, const Plac
   }
 }
 
-/// A tile of the head's causal rows, a key a row: left[key][query] = map(query, key, number), 0 for
-/// pairs that do not exist.
+/// A tile of the head's causal rows, one key per row: left[key][query] = map(query, key, number), 0
+/// for pairs that do not exist.
 template <class Real, class Map>
 __device__ void load_transposed(const Real* rows, int first_query, const Place<Real>& place,
                                 const Map& map, Real* left) {

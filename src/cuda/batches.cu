@@ -5,7 +5,7 @@ namespace nas::cuda {
 
 namespace {
 
-/// A block a window of a batch.
+/// One block per window of a batch.
 __global__ void read_kernel(Windows windows, Orders orders, std::int64_t* input,
                             std::int64_t* target) {
   const std::int64_t model = blockIdx.y;

@@ -21,8 +21,8 @@ struct Windows {
 inline constexpr std::int64_t kNotScored = -100;
 
 /// The order of nas::TrainingOrder (training/batches.hpp), model by model. Epoch e is kept in slot
-/// e % 2, so that a batch may span two: whoever fills the slots writes an epoch before its first
-/// step is run and leaves it until its last one has been.
+/// e % 2, so that a batch may span two: an epoch is written before its first step runs and stays
+/// until its last one has run.
 struct Orders {
   const std::int32_t* permutations = nullptr;  ///< (R, 2, windows)
   const std::int64_t* offsets = nullptr;       ///< (R, 2)
@@ -35,7 +35,7 @@ struct Orders {
 void read_batches(const Windows& windows, const Orders& orders, std::int64_t* input,
                   std::int64_t* target, Stream stream);
 
-/// Tables of the steps to come, a row a step, and where the current step's row is copied.
+/// Tables of the steps to come, one row per step, and where the current step's row is copied.
 struct StepTables {
   const std::uint64_t* seeds = nullptr;  ///< (K, R)
   const double* rates = nullptr;         ///< (K, R)

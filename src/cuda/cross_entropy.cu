@@ -1,5 +1,5 @@
-// A block a row of logits. Three passes over the row (largest, sum, gradient), of which the first
-// reads memory and the others the caches: ten thousand logits are 40 KB.
+// One block per row of logits. Three passes over the row (largest, sum, gradient), of which the
+// first reads memory and the others the caches: ten thousand logits are 40 KB.
 
 #include <cmath>
 #include <limits>

@@ -8,7 +8,7 @@ namespace nas::cuda {
 /// Elements of a block: a divisor of kernels::kDropoutBlock, so that a thread draws from one word.
 inline constexpr std::int64_t kBlockElements = 2048;
 
-/// A row of blocks a model.
+/// One row of blocks per model.
 inline Grid elements_grid(std::int64_t models, std::int64_t size) {
   return {(size + kBlockElements - 1) / kBlockElements, models};
 }

@@ -7,8 +7,8 @@
 
 namespace nas::cuda {
 
-// The maps of kernels/elementwise.hpp over tensors of `size` elements a model. `out` may be any of
-// the others. The backward pass of drop() and add_dropped() is drop() of the gradient.
+// The maps of kernels/elementwise.hpp over tensors of `size` elements per model. `out` may be any
+// of the others. The backward pass of drop() and add_dropped() is drop() of the gradient.
 
 /// out = dropout(in).
 template <class Real>

@@ -5,7 +5,7 @@ namespace nas::cuda {
 
 namespace {
 
-/// A block a token: that of its first occurrence sums for all of them. Every warp sums those in
+/// One block per token: that of its first occurrence sums for all of them. Every warp sums those in
 /// every fourth stretch of 32 tokens, lane l the columns l, l + 32, ...
 template <class Real>
 __global__ void backward_kernel(Embedding embedding, const Real* by_rows, Real* by_matrix) {

@@ -15,9 +15,9 @@ struct Embedding {
   std::int64_t width = 0;
 };
 
-/// Gradients by the matrices from those by the rows: row v is the sum over the tokens that are v,
-/// in an order that their places determine. Rows of tokens that do not occur are left as they are.
-/// Each token looks at all of its model.
+/// Gradients w.r.t. the matrices from those w.r.t. the rows: row v is the sum over the tokens that
+/// are v, in an order that their places determine. Rows of tokens that do not occur are left as
+/// they are. Each token looks at all of its model.
 ///
 /// @param by_rows  (R, N, D).   @param by_matrix  (R, V, D).
 template <class Real>

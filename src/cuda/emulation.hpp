@@ -45,7 +45,7 @@ inline constexpr std::size_t kMostSharedBytes = std::size_t{227} * 1024;
 void run(const char* kernel, const EmulatedIndex& grid, unsigned threads, std::size_t shared_bytes,
          const std::function<void()>& body);
 
-/// From here on, kernels that are launched are not run.
+/// From here on, kernels that are launched are captured, not run.
 void begin_recording();
 bool is_recording();
 /// @return what runs the kernels that were launched since begin_recording(), as often as it is

@@ -22,9 +22,9 @@ struct GatedSums {
 template <class Real>
 void gated_sum(const GatedSums<Real>& sums, Real* out, Stream stream);
 
-/// Gradients by logits and terms where not null: they are written, in all rows that a sum has.
+/// Gradients w.r.t. logits and terms where not null: they are written, in all rows that a sum has.
 ///
-/// @param gradient  by the sums, (R, size).
+/// @param gradient  w.r.t. the sums, (R, size).
 template <class Real>
 void gated_sum_backward(const GatedSums<Real>& sums, const Real* gradient, Real* by_logits,
                         const kernels::GatedTerms<Real>& by_terms, Stream stream);

@@ -78,7 +78,7 @@ __device__ T* shared_memory() {
 
 inline void require_success(const char* name, cudaError_t status) {
   if (status == cudaSuccess) return;
-  // These are about the launch; the others are about the device, which then serves nobody.
+  // These are about the launch; the others are about the device, which is then unusable.
   const bool of_launch = status == cudaErrorInvalidValue || status == cudaErrorInvalidConfiguration;
   throw std::runtime_error(std::string(name) + (of_launch ? ": " : ": CUDA error: ") +
                            cudaGetErrorString(status));
@@ -105,7 +105,7 @@ void launch(const char* name, void (*kernel)(Parameters...), const Grid& grid,
   constexpr std::size_t kWithoutAsking = std::size_t{48} * 1024;
   if (shared_bytes > kWithoutAsking) {
     // The limit is of the kernel on the device, not of a launch: one that fits this launch alone
-    // would refuse a larger one that another thread, or a recorded graph, makes meanwhile.
+    // would refuse a larger one that another thread, or a captured graph, makes meanwhile.
     require_success(name, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(most_shared_bytes())));
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kChunk = 64;  // rows that a thread sums
 
-/// A warp a row. Sum of term(element) over it.
+/// One warp per row. Sum of term(element) over it.
 template <class Real, class Term>
 __device__ Real sum_over_row(std::int64_t width, const Term& term) {
   Real sum = 0;
@@ -65,7 +65,7 @@ __global__ void x_kernel(LayerNorm<Real> norm, const Real* dy, Real* dx) {
   }
 }
 
-/// Partial sums (R, chunks, 2, D): a thread an element of a chunk of rows.
+/// Partial sums (R, chunks, 2, D): one thread per element of a chunk of rows.
 template <class Real>
 __global__ void partial_kernel(LayerNorm<Real> norm, const Real* dy, Real* partial) {
   const std::int64_t e = static_cast<std::int64_t>(blockIdx.x) * kThreads + thread_index();

@@ -6,7 +6,7 @@
 
 namespace nas::cuda {
 
-/// Rows x of D elements, n of them a model, and weights w and biases b of each model:
+/// Rows x of D elements, n of them per model, and weights w and biases b of each model:
 ///
 ///   y = w (x - mean(x)) / sqrt(var(x) + epsilon) + b
 ///
@@ -30,8 +30,8 @@ void layer_norm(const LayerNorm<Real>& rows, const Real* bias, double epsilon, R
 /// Where gradients go. They are written, not added.
 template <class Real>
 struct LayerNormGradients {
-  const Real* y = nullptr;  ///< by y: given
-  Real* x = nullptr;        ///< may be that by y
+  const Real* y = nullptr;  ///< w.r.t. y: given
+  Real* x = nullptr;        ///< may be that w.r.t. y
   Real* weight = nullptr;   ///< (R, D)
   Real* bias = nullptr;     ///< (R, D)
   Real* scratch = nullptr;  ///< layer_norm_scratch_size() numbers

@@ -204,7 +204,7 @@ __device__ Real normalize(Normalization normalization, Real* row, int visible, i
   return 0;
 }
 
-/// Gradient by the weights to gradient by the scores, in place.
+/// dL/dw to dL/ds, in place.
 template <class Real>
 __device__ void normalize_backward(Normalization normalization, const Real* weights, Real* gradient,
                                    int visible, Real statistic) {

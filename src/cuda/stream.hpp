@@ -9,9 +9,9 @@ struct CUstream_st;
 /// struct itself is passed by value, except arrays of structs. Tensors are contiguous with the
 /// model's index first, unless a layout is given with them. A call enqueues its kernels on a stream
 /// and returns; it allocates nothing and waits for nothing, so that it can be captured in a CUDA
-/// graph. Sums are in an order that depends on neither R nor the other models, and so are results,
-/// to the bit. A launch that the driver refuses is a std::runtime_error that names the kernel.
-/// Functions of a `Real` exist for float and double.
+/// graph. Sums are in an order that depends on neither R nor the other models, so results are
+/// bitwise independent of both. A launch that the driver refuses is a std::runtime_error that names
+/// the kernel. Functions of a `Real` exist for float and double.
 namespace nas::cuda {
 
 using Stream = CUstream_st*;  ///< CUDA's cudaStream_t

@@ -15,7 +15,7 @@ __device__ Real warp_sum(Real x) {
   return x;
 }
 
-/// NaN is passed over: whoever computes on with its element meets it again.
+/// NaN is skipped; it reappears where its element is used.
 template <class Real>
 __device__ Real warp_max(Real x) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {

@@ -22,7 +22,7 @@ inline constexpr std::int64_t kNotScored = -100;
 /// published pipeline's <PAD>). Where `targets` is not empty it holds length targets for each
 /// window, kNotScored where nothing is asked (MQAR).
 struct Windows {
-  std::int64_t length = 0;            ///< L, tokens a window
+  std::int64_t length = 0;            ///< L, tokens per window
   std::vector<std::int32_t> tokens;   ///< the stream
   std::vector<std::int64_t> starts;   ///< first input of each window, as an index into tokens
   std::int32_t last_target = -1;      ///< id, or -1: the next token of the stream
@@ -47,8 +47,8 @@ struct SpecialTokens {
   std::int32_t end_of_sentence = -1;
 };
 
-/// What a model reaches that answers without what the task is about: a mechanism that does no
-/// better has learned nothing of it.
+/// What a model reaches without solving the task: a mechanism that does no better has learned
+/// nothing of it.
 struct ChanceLevel {
   std::string by;         ///< how it answers, for people: "guessing among the values shown"
   double nll = 0.0;       ///< nats per scored target

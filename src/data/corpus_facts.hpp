@@ -7,15 +7,15 @@
 
 namespace nas {
 
-/// @return SHA-256 of everything about a corpus that can change a training's result: of each split
-/// the token ids, starts, explicit targets, length, last target and shift, and the vocabulary size
-/// and special ids. Names and descriptions do not count.
+/// @return SHA-256 of everything about a corpus that can change a training run's result: of each
+/// split the token ids, starts, explicit targets, length, last target and shift, and the vocabulary
+/// size and special ids. Names and descriptions do not count.
 std::string corpus_hash(const Corpus& corpus);
 
 /// @return how many scored targets at offset 0 are `id`; 0 for an id below 0.
 std::int64_t count_targets(const Windows& windows, std::int64_t id);
 
-/// @return what guessing among `num_values` different values comes to: ln(num_values) nats a
+/// @return what guessing among `num_values` different values yields: ln(num_values) nats per
 /// target, 1 / num_values of them right. For associative recall, whose examples show that many.
 ChanceLevel recall_chance(std::int64_t num_values);
 

@@ -14,7 +14,7 @@
 
 namespace nas {
 
-/// One place that a data set can be had from.
+/// One place from which a data set can be obtained.
 struct DataSource {
   std::string address;  ///< URL of an archive, or "npm:package@version"
   std::string sha256;   ///< of the archive; empty: only the content is checked
@@ -74,14 +74,14 @@ struct Provenance {
 /// @return the record beside the files, or nothing where nobody wrote one.
 std::optional<Provenance> read_provenance(const SplitFiles& files);
 
-/// What came of getting a data set.
+/// The result of getting a data set.
 struct GetResult {
   std::filesystem::path folder;
   bool already_present = false;
   Provenance provenance;  ///< empty where the data set was present
 };
 
-/// Told of each transfer: the address, bytes so far, bytes in all (0 = not known).
+/// Called for each transfer with the address, bytes so far, bytes in all (0 = not known).
 using GetProgress =
     std::function<void(const std::string& address, std::int64_t received, std::int64_t total)>;
 

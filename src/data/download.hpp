@@ -7,7 +7,7 @@
 
 namespace nas {
 
-/// Told of a transfer now and then: bytes received so far, and bytes in all (0 = not known).
+/// Called now and then during a transfer: bytes received so far, and bytes in all (0 = not known).
 using TransferProgress = std::function<void(std::int64_t received, std::int64_t total)>;
 
 /// Fetches what `url` (https, http or file) names into `file`, following redirections. Gives up

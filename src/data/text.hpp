@@ -20,8 +20,8 @@ std::vector<Setting> text_settings();
 
 /// Turns texts into token ids and windows of `context` tokens, L.
 ///
-/// Layout `standard`: one stream a split, <eos> after each line; contiguous windows of L inputs, so
-/// that validation and test score every token once. The stream begins with an <eos> (the end of
+/// Layout `standard`: one stream per split, <eos> after each line; contiguous windows of L inputs,
+/// so that validation and test score every token once. The stream begins with an <eos> (the end of
 /// what came before) that is input only, so that the first word is scored too; the last window is
 /// shorter. Training windows are all full, since they may start at any offset below L.
 ///

@@ -8,19 +8,19 @@
 
 namespace nas {
 
-/// The entries of `evaluation.device`, which commas part.
+/// The comma-separated entries of `evaluation.device`.
 std::vector<std::string> device_list(std::string_view setting);
 
-/// Devices that workers share: one borrows the device that fewest others have, so that each device
-/// serves as many as another, give or take one.
+/// Devices that workers share, least-loaded first, so that each device serves as many as another,
+/// give or take one.
 class DevicePool {
  public:
   /// @param devices  at least one; repeated ones serve more workers.
   explicit DevicePool(std::vector<std::string> devices)
       : devices_(std::move(devices)), workers_(devices_.size()) {}
 
-  /// @return a device, which the pool gets back when this goes. From any thread; the pool must
-  /// outlive it.
+  /// @return a device, which returns to the pool when the pointer goes. From any thread; the pool
+  /// must outlive it.
   [[nodiscard]] std::shared_ptr<const std::string> borrow();
   [[nodiscard]] const std::vector<std::string>& devices() const { return devices_; }
 

@@ -26,7 +26,8 @@ class Evaluator {
   /// @throws StopRequested when a stop was asked for: what was finished by then is committed.
   virtual std::vector<Answer> ask(const std::vector<Genotype>& batch) = 0;
   [[nodiscard]] virtual std::int64_t num_asked() const = 0;
-  /// Evaluations that the asks have caused, those apart that a constraint rejected before training.
+  /// Evaluations that the asks have caused, without those that a constraint rejected before
+  /// training.
   [[nodiscard]] virtual std::int64_t num_evaluated() const = 0;
   [[nodiscard]] virtual std::int64_t num_batches() const = 0;
   /// What ended the search: "500 evaluations"; empty while the budget lasts.

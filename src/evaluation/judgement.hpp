@@ -8,7 +8,7 @@
 
 namespace nas {
 
-/// What the replicates of a candidate come to together.
+/// The joint result of a candidate's replicates.
 struct Judgement {
   /// Of the candidate: ok if every replicate is and no constraint is broken; stopped_early if a
   /// replicate was. Only these two are usable.

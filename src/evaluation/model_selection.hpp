@@ -10,7 +10,7 @@ namespace nas {
 /// A trained model, as far as it decides about its weights.
 struct ScoredModel {
   bool feasible = true;  ///< whether it satisfies all constraints
-  Point values{};        ///< objectives of its training in order, in minimisation form
+  Point values{};        ///< objectives of its training run in order, in minimisation form
 };
 
 /// Which models are kept: the feasible ones first; among equals the one that fewer others dominate,

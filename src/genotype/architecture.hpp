@@ -47,14 +47,14 @@ double forward_flops(const Architecture& architecture);
 /// The attention's part of it: N (8 L D^2 + 2 L^2 D + components).
 double attention_flops(const Architecture& architecture);
 
-/// The least memory in bytes that a training of the model takes, whatever its attention: float32
+/// The least memory in bytes that training the model takes, whatever its attention: float32
 /// parameters with their gradients and AdamW's two moments, and what each layer keeps of each token
-/// for the way back, its q, k, v, output and hidden feed-forward values.
+/// for the backward pass, its q, k, v, output and hidden feed-forward values.
 ///
 ///   16 (N (4 + 2 r) D^2 + (V + L) D) + 4 N B L D (4 + r)
 ///
-/// Exact for any sizes, also such that no model can have. The true need is some times as much.
-/// @param batch_size  B sequences a step.
+/// Exact for any sizes, also such that no model can have. The true need is several times as much.
+/// @param batch_size  B sequences per step.
 double least_training_bytes(const Architecture& architecture, std::int64_t batch_size);
 
 /// Bytes of inference state per token: keys and values of all layers in float32, 8 N D, and what

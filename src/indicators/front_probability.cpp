@@ -24,7 +24,7 @@ Point mean_over(const Points& points, const std::vector<std::size_t>& seeds, boo
   return sum;
 }
 
-/// Candidates that no other one dominates, equal ones all; nobody without a point.
+/// Candidates that no other one dominates, equal ones all; none without a point.
 std::vector<std::size_t> front_of(const Points& points) {
   std::vector<std::size_t> front;
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -20,8 +20,8 @@ namespace nas {
 /// being the best, which equal ones share. Nothing random: the resamples come from a fixed seed.
 /// Cost: resamples times candidates times (seeds + candidates).
 ///
-/// Few seeds know few outcomes: who is better at every one of n seeds gets probability 1, at five
-/// seeds as at fifty.
+/// Few seeds show few outcomes: a candidate that is better at every one of n seeds gets probability
+/// 1, at five seeds as at fifty.
 ///
 /// @param samples  by candidate and seed the point at that seed, minimised; an empty one where it
 ///                 could not be measured. As many seeds for each candidate.

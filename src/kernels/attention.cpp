@@ -64,7 +64,7 @@ void unpack_rows(const Real* HWY_RESTRICT rows, HeadVectors<Real> vectors, std::
   }
 }
 
-/// What one head is about.
+/// One head's sizes and inputs.
 template <class Real>
 struct Head {
   std::int64_t tokens;
@@ -84,9 +84,9 @@ struct Block {
 // The scores. Each has, for one head after the other:
 //   start(head)                          before the first block, either pass;
 //   forward(block, scores)               raw scores;
-//   backward(block, gradient, dq, dots)  from the gradient by the raw scores: that by q (rows of
+//   backward(block, gradient, dq, dots)  from dL/dr, r the raw scores: dL/dq (rows of
 //                                        padded(width)) and sum_j gradient_ij r_ij for each row;
-//   finish(dk, ddirection)               after the last block: gradients by k and direction.
+//   finish(dk, ddirection)               after the last block: gradients w.r.t. k and direction.
 
 /// r = q.k, and what is made of it by a map.
 template <class Real, class Map>
@@ -291,7 +291,8 @@ class AdditiveScore {
     for (std::int64_t i = block.begin; i < block.end; ++i) {
       load_query<kFactored>(i);
       Real* row = scores + (i - block.begin) * block.columns();
-      // Visible keys only, two vectors at a time: one chain of additions would wait for itself.
+      // Visible keys only, two vectors at a time: a single chain of additions would stall on its
+      // latency.
       const std::int64_t end = padded(i + 1);
       std::int64_t j = 0;
       for (; j + 2 * lanes <= end; j += 2 * lanes) {
@@ -454,7 +455,7 @@ void backward_heads(const Attention<Real>& attention, const AttentionGradients<R
   Workspace<Real> workspace(memory);
   ScoreOf score(tokens, width, /*backward=*/true, workspace);
   Real* values = workspace.take(width * padded(tokens));  // as columns
-  Real* outputs = workspace.take(tokens * row);           // gradient by the output
+  Real* outputs = workspace.take(tokens * row);           // dL/d(output)
   Real* dv = workspace.take(tokens * row);
   Real* dq = workspace.take(kQueryRows * row);
   Real* dots = workspace.take(kQueryRows);

@@ -43,9 +43,9 @@ struct Attention {
   RowKernel<Real> normalization{};
   HeadVectors<const Real> q, k, v;
   const Real* direction = nullptr;              ///< v of Score::additive, (d)
-  HeadVectors<const Real> inverse_temperature;  ///< u, one number a query
+  HeadVectors<const Real> inverse_temperature;  ///< u, one number per query
   Dropout dropout;
-  /// For the backward pass, weights_size() numbers a head: weights before dropout, and the
+  /// For the backward pass, weights_size() numbers per head: weights before dropout, and the
   /// normalization's statistic of each query. Null: nothing is kept.
   Real* weights = nullptr;
   Real* statistics = nullptr;  ///< (B, H, T)
@@ -56,7 +56,7 @@ struct Attention {
 /// Where gradients go. They are written, not added.
 template <class Real>
 struct AttentionGradients {
-  HeadVectors<const Real> output;  ///< by o: given
+  HeadVectors<const Real> output;  ///< w.r.t. o: given
   HeadVectors<Real> q, k, v;
   Real* direction = nullptr;            ///< (B, H, d): to be summed over heads
   Real* inverse_temperature = nullptr;  ///< (B, H, T)

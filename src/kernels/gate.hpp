@@ -41,7 +41,7 @@ struct GatedSum {
   }
 };
 
-/// One pointer a term.
+/// One pointer per term.
 template <class Real>
 using GatedTerms = std::array<Real*, kGatedTerms>;
 
@@ -52,10 +52,10 @@ template <class Real>
 void gated_sum(const GatedSum& sum, const Real* logits, const GatedTerms<const Real>& terms,
                Real* out, std::int64_t size);
 
-/// Gradients by logits and terms, where not null: they are written, with zeros where the sum does
-/// not read them.
+/// Gradients w.r.t. logits and terms, where not null: they are written, with zeros where the sum
+/// does not read them.
 ///
-/// @param gradient  by the sum.
+/// @param gradient  w.r.t. the sum.
 template <class Real>
 void gated_sum_backward(const GatedSum& sum, const Real* logits,
                         const GatedTerms<const Real>& terms, const Real* gradient, Real* by_logits,

@@ -23,7 +23,7 @@ struct RowMoments {
 /// Where gradients go. They are written, not added.
 template <class Real>
 struct LayerNormGradients {
-  const Real* output = nullptr;  ///< by y: given
+  const Real* output = nullptr;  ///< w.r.t. y: given
   Real* x = nullptr;
   Real* weight = nullptr;  ///< (width), summed over the rows in their order
   Real* bias = nullptr;    ///< likewise

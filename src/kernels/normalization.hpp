@@ -23,8 +23,8 @@ struct RowKernel {
   /// @param tokens   length of the sequence.
   /// @return a number that backward() needs.
   Real (*forward)(Real* row, std::int64_t visible, std::int64_t size, std::int64_t tokens);
-  /// Gradient by the weights to gradient by the scores, in place; 0 for hidden keys, where the
-  /// gradient on entry may be any finite number.
+  /// dL/dw to dL/ds, in place; 0 for hidden keys, where the gradient on entry may be any finite
+  /// number.
   void (*backward)(const Real* weights, Real* gradient, std::int64_t size, Real statistic);
 };
 
@@ -68,7 +68,7 @@ class RowNormalization {
 };
 
 // What the components of these names compute (src/attention/normalization), with p the weights and
-// g the gradient by them:
+// g = dL/dp:
 RowNormalization softmax();       ///< dL/ds = p (g - <g, p>)
 RowNormalization softmax1();      ///< the same
 RowNormalization relu_norm();     ///< [p > 0] (g - <g, p>) / sum; the statistic is sum + 1e-8

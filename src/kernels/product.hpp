@@ -6,7 +6,7 @@ namespace nas::kernels {
 
 // Products C (m, n) = initial + A (m, k) B (k, n) of a right factor that is packed once and used
 // often. A general library packs both factors in every call, which costs a tenth of a training
-// step: the embedding matrix is a factor of 16 products a step, of the same values.
+// step: the embedding matrix is a factor of 16 products per step, of the same values.
 
 /// Element (i, j) lies at data[i * row + j * column].
 template <class Real>

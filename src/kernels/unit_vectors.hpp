@@ -19,7 +19,7 @@ void unit_vectors(std::int64_t rows, std::int64_t width, const Real* x, Real* y,
 /// dx = (g - y (g.y)) u; where the length is too short, g u.
 ///
 /// @param y, inverse_lengths  of these rows, from unit_vectors().
-/// @param gradient            g, by y.   @param by_x  is written; may be `gradient`.
+/// @param gradient            g, w.r.t. y.   @param by_x  is written; may be `gradient`.
 template <class Real>
 void unit_vectors_backward(std::int64_t rows, std::int64_t width, const Real* y,
                            const Real* inverse_lengths, const Real* gradient, Real* by_x);

@@ -30,8 +30,8 @@ using Wide = hn::ScalableTag<Real>;
 template <class D>
 using Vector = hn::Vec<D>;
 
-/// e^x for x <= 88; 0 below -87.3, -inf included; NaN for NaN, which must not get lost: a diverging
-/// training is noticed by it.
+/// e^x for x <= 88; 0 below -87.3, -inf included; NaN for NaN, which must not get lost: it shows
+/// that training diverges.
 template <class D>
 requires std::same_as < hn::TFromD<D>,
 float > HWY_INLINE Vector<D> exponential(D d, Vector<D> x) {

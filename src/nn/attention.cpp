@@ -66,7 +66,7 @@ Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& mod
 }
 
 /// What is computed in fused forms. @throws std::invalid_argument where only some models have one:
-/// such a mate would change how the others are computed.
+/// such a model would change how the others are computed.
 FusedForms common_forms(const std::vector<Mechanism>& mechanisms) {
   const auto forms = fused_forms(mechanisms.front());
   for (const auto& mechanism : mechanisms) {
@@ -267,7 +267,7 @@ torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::
       temperatures_,
       [&](const Temperature& temperature, const torch::Tensor& part) {
         auto divisors = temperature.divisors(part);
-        // A constant of the host: as one it goes along with a kernel's launch.
+        // A constant on the host: as a number it is passed with a kernel's launch.
         if (divisors.device() != q.device()) {
           divisors = at::full({}, divisors.item<double>(), q.options());
         }
@@ -291,7 +291,7 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
                                     : x;
   const auto q = q_proj_(input);
   const bool kernel = has_kernel(q);
-  // In this order on every compiler: gradients by the input are added in the opposite one.
+  // In this order on every compiler: gradients w.r.t. the input are added in the opposite one.
   const auto temperature = divisors(input, q, /*inverse=*/kernel);
   const auto v = v_proj_(input);
   const auto k = k_proj_(input);

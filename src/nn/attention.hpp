@@ -29,7 +29,7 @@ namespace nas::nn {
 // An array of R models may mix mechanisms. An option's module stands for the M models of the array
 // that have the option: all parameters have a leading dimension of M. On the CPU, where no result
 // may depend on the array, M is 1 for an option that has no fused form, and for a similarity that
-// is not placeless (nas::Component).
+// is not batch-invariant (nas::Component::placeless).
 
 /// What the options of one attention layer are built from.
 struct LayerContext {
@@ -77,7 +77,7 @@ class Temperature {
   virtual ~Temperature() = default;
   /// @param x  (M, B, T, D), what q, k and v are projected from.
   /// @return the divisors, positive and finite: a tensor that expands to (M, B, H, T, 1), one
-  /// number a query.
+  /// number per query.
   [[nodiscard]] virtual torch::Tensor divisors(const torch::Tensor& x) const = 0;
   /// Whether the scores are divided by T0 of the model's similarity as well.
   [[nodiscard]] virtual bool times_start() const { return false; }
@@ -180,7 +180,7 @@ bool register_option(OptionRegistry<Option>& registry, Component component, cons
 /// @return scores with -inf for the keys that `visible` (bool, broadcastable) does not mark.
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible);
 
-/// @return softmax over the entries of each row that `kept` (bool, broadcastable, at least one a
+/// @return softmax over the entries of each row that `kept` (bool, broadcastable, at least one per
 /// row) marks; exactly 0 elsewhere.
 torch::Tensor softmax_over(const torch::Tensor& scores, const torch::Tensor& kept);
 

@@ -39,7 +39,7 @@ class CudaAdamW final : public DeviceAdamW {
     const auto device = pieces_there_.device();
     auto table = pieces_there_;
     if (is_recording(device)) {
-      // A copy from here would be recorded, too, with whatever is here when it is replayed.
+      // A copy from here would be captured, too, and replayed with whatever is here then.
       table = at::empty_like(pieces_there_);
       unsent_.push_back({table, pieces_});
     } else if (changed) {
@@ -60,7 +60,7 @@ class CudaAdamW final : public DeviceAdamW {
       recorded_.push_back(table);
     }
     unsent_.clear();
-    // What is on the device of the steps that are not recorded is as it was before the recording.
+    // The table that uncaptured steps read is still that from before the capture.
     pieces_there_.copy_(on_device(pieces_, pieces_there_.device()));
   }
 
@@ -70,7 +70,7 @@ class CudaAdamW final : public DeviceAdamW {
     std::size_t parameter;
     std::int64_t begin;
   };
-  /// The pieces of a step that is being recorded.
+  /// The pieces of a step that is being captured.
   struct Unsent {
     torch::Tensor table;  ///< where they will be on the device
     std::vector<cuda::Piece<Real>> pieces;

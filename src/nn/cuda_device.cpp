@@ -16,7 +16,7 @@
 
 #include "nn/cuda_operations.hpp"
 
-// Before, other threads may not use their devices while one records.
+// Before LibTorch 2.2, other threads may not use their devices while one captures.
 #define NAS_CAN_RECORD \
   (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2))
 
@@ -30,14 +30,14 @@ namespace {
   return true;
 }();
 
-/// LibTorch keeps lists of graphs and the state of its generator without a lock: whoever records or
-/// destroys is alone, replays may be several.
+/// LibTorch keeps lists of graphs and the state of its generator without a lock: captures and
+/// destructions are exclusive, replays may be concurrent.
 std::shared_mutex& graphs_mutex() {
   static std::shared_mutex mutex;
   return mutex;
 }
 
-/// A recording that fails may leave LibTorch in a state that no other one should meet.
+/// A failed capture may leave LibTorch in a state in which no other one should begin.
 std::atomic<bool> recording_failed{false};
 
 class CudaGraph final : public DeviceGraph {
@@ -55,7 +55,7 @@ class CudaGraph final : public DeviceGraph {
     const c10::DeviceGuard guard(device_);
     const std::unique_lock lock(graphs_mutex());
     TORCH_CHECK(!recording_failed, "an earlier recording failed");
-    // While it records, LibTorch gives back no memory that it only keeps for later.
+    // During a capture LibTorch releases no memory from its cache.
     c10::cuda::CUDACachingAllocator::emptyCache();
     pool_ = at::cuda::graph_pool_handle();
     graph_ = std::make_unique<at::cuda::CUDAGraph>();
@@ -76,7 +76,7 @@ class CudaGraph final : public DeviceGraph {
 
   void replay() override {
     const c10::DeviceGuard guard(device_);
-    // One replay may wait for another, not many: who asks to stop does not wait for long.
+    // At most two replays are in flight, so that a stop request is honoured promptly.
     auto& done = done_.at(next_++ % done_.size());
     done.synchronize();
     {
@@ -89,14 +89,14 @@ class CudaGraph final : public DeviceGraph {
  private:
   void begin([[maybe_unused]] at::cuda::CUDAGraph& graph) const {
 #if NAS_CAN_RECORD
-    // Other threads, which train on other devices, may do what cannot be recorded.
+    // Other threads, which train on other devices, may do what cannot be captured.
     graph.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
 #else
     TORCH_CHECK(false, "this needs LibTorch 2.2 or later");
 #endif
   }
 
-  /// What was begun has to be ended, whatever it is worth.
+  /// Ends a capture that is not wanted any more, since every one has to be ended.
   void end_in_vain() noexcept {
     try {
       graph_->capture_end();
@@ -105,11 +105,10 @@ class CudaGraph final : public DeviceGraph {
     }
   }
 
-  /// Does what LibTorch leaves undone where a recording was invalid: memory is taken from its pool
-  /// no longer, and its generator is told of an end by an empty recording. What a version has done
-  /// itself it refuses, which is as good. Versions that keep pinned memory for recordings go on
-  /// holding a filter that points into the failed graph; it is asked only while a stream records,
-  /// which none does any more.
+  /// Does what LibTorch leaves undone after an invalid capture: stops allocating from its pool, and
+  /// resets its generator by an empty capture. A version that has done so itself refuses, which is
+  /// as good. Versions that keep pinned memory for captures still hold a filter that points into
+  /// the failed graph; it is called only while a stream captures, which none does any more.
   void clean_up() noexcept {
     recording_failed = true;
 #if NAS_CAN_RECORD

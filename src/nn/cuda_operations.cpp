@@ -140,7 +140,7 @@ constexpr std::int64_t kTokensAtOnce = 512;
 /// find them in the L2 cache of a large GPU (50 MB of an H100, of which a half is near).
 constexpr std::int64_t kLogitsBytes = 25'000'000;
 
-/// Some tokens of some models, as which logits are made.
+/// Some tokens of some models, whose logits are made together.
 struct LogitsPiece {
   std::int64_t first_model, models;
   std::int64_t first, rows;
@@ -183,7 +183,7 @@ class OutputLayers {
     return at::bmm(piece.of(features_), piece.of_models(embedding_).transpose(1, 2)).to(type_);
   }
 
-  /// From the gradient by logits: writes that by the features, adds that by the embedding.
+  /// From dL/d(logits): writes dL/d(features), adds dL/d(embedding).
   void backward(const torch::Tensor& by_logits, const LogitsPiece& piece,
                 const torch::Tensor& by_features, const torch::Tensor& by_embedding) const {
     const auto gradient = by_logits.to(embedding_.scalar_type());

@@ -63,7 +63,7 @@ class CudaOperations final : public DeviceOperations {
 
 /// The stream that LibTorch's operations on a device go to now.
 cuda::Stream current_stream(torch::Device device);
-/// Whether what goes there is being recorded (nn/device_graph.hpp) and nothing of it is done yet.
+/// Whether what goes there is being captured (nn/device_graph.hpp) instead of run.
 bool is_recording(torch::Device device);
 std::unique_ptr<DeviceGraph> new_graph(torch::Device device);
 

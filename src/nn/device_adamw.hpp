@@ -15,7 +15,7 @@ struct TrainedParameter {
   bool decays = false;
 };
 
-/// What a step of R models is told, in their device's memory: (R) each.
+/// The numbers of a step of R models, in their device's memory: (R) each.
 struct DeviceSteps {
   torch::Tensor learning_rates;  ///< float64, as the following two
   torch::Tensor weight_decays;
@@ -30,9 +30,9 @@ class DeviceAdamW {
   virtual ~DeviceAdamW() = default;
   /// One step with the present gradients, which stay; a parameter without one stays as it is. The
   /// addresses of gradients are written to the device where they differ from those of the last
-  /// step; of a step that is recorded (nn/device_graph.hpp), by end_recording().
+  /// step; of a step that is captured (nn/device_graph.hpp), by end_recording().
   virtual void step(const DeviceSteps& steps) = 0;
-  /// To be called after a recording and before its first replay. @param succeeded  false: there is
+  /// To be called after a capture and before its first replay. @param succeeded  false: there is
   /// none.
   virtual void end_recording(bool succeeded) = 0;
 };

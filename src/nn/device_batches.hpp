@@ -7,7 +7,7 @@
 namespace nas::nn {
 
 // What the steps of an array of R models read in their device's memory, so that a step takes
-// nothing from the host and can be recorded (nn/device_graph.hpp).
+// nothing from the host and can be captured (nn/device_graph.hpp).
 
 /// nas::Windows (data/corpus.hpp).
 struct DeviceWindows {

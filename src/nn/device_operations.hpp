@@ -44,7 +44,7 @@ class DeviceOperations {
   /// Rows of the matrices: (R, V, D) and tokens (R, ...) in [0, V) give (R, ..., D).
   [[nodiscard]] virtual torch::Tensor embedded(const torch::Tensor& matrices,
                                                const torch::Tensor& tokens) const = 0;
-  /// A target that is not below the vocabulary is not noticed. All arguments are contiguous.
+  /// A target that is not below the vocabulary is not detected. All arguments are contiguous.
   [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const torch::Tensor& features,
                                                            const torch::Tensor& embedding,
                                                            const torch::Tensor& targets,
@@ -58,7 +58,7 @@ class DeviceOperations {
   /// nn::gated_sum() without its gradients: writes `out`. All tensors are contiguous.
   virtual void gated_sum(const GatedSums& sums, const GatedTensors& terms,
                          const torch::Tensor& logits, const torch::Tensor& out) const = 0;
-  /// Writes gradients by terms and logits where defined. @param by_sum  the gradient by the sum.
+  /// Writes gradients w.r.t. terms and logits where defined. @param by_sum  that w.r.t. the sum.
   virtual void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
                                   const torch::Tensor& logits, const torch::Tensor& by_sum,
                                   const GatedTensors& by_terms,

@@ -11,7 +11,7 @@ namespace nas::nn {
 
 namespace {
 
-/// Streams of which threads have one each; those of threads that have ended come first again, since
+/// Streams of which threads have one each; those of threads that have ended are reused first, since
 /// LibTorch keeps memory and workspaces for every stream that it has met.
 class Streams {
  public:

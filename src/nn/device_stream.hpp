@@ -6,7 +6,7 @@
 namespace nas::nn {
 
 /// As long as it lives, what the calling thread gives to a device goes to a stream that is the
-/// thread's own: threads do not wait for each other, and steps can be recorded. On the CPU:
+/// thread's own: threads do not wait for each other, and steps can be captured. On the CPU:
 /// nothing.
 ///
 /// A thread keeps its stream of a device as long as it lives.

@@ -40,7 +40,7 @@ struct Layout {
   }
 };
 
-/// LibTorch's own embedding says so, too.
+/// LibTorch's own embedding throws likewise.
 void require_tokens_below(std::int64_t vocabulary, const torch::Tensor& tokens) {
   const auto* first = tokens.data_ptr<std::int64_t>();
   const auto* last = first + tokens.numel();

@@ -26,7 +26,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// ---- RAPL: one folder a domain. intel-rapl:0 is a package, or the platform ("psys"), which
+// ---- RAPL: one folder per domain. intel-rapl:0 is a package, or the platform ("psys"), which
 // contains the packages; intel-rapl:0:1 is a part of a package.
 
 std::optional<std::uint64_t> read_number(const fs::path& file) {

@@ -58,8 +58,8 @@ struct EnergyReport {
 
 /// Energy of one call of `work`: power at idle first, then `work` again and again for `seconds`;
 /// what the meter counts less the power at idle times the duration, divided by the calls. Long
-/// enough, since the sensor of an A100 or H100 looks a quarter of the time only, and counters move
-/// in steps of 1 to 100 ms.
+/// enough, since the sensor of an A100 or H100 samples a quarter of the time only, and counters
+/// move in steps of 1 to 100 ms.
 /// @see Yang, Adamek and Armour (2023), arXiv:2312.02741.
 ///
 /// @throws InputError for durations out of the ranges of EnergySettings.

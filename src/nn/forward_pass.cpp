@@ -52,7 +52,7 @@ std::function<void()> attention_pass(const Architecture& architecture,
       ParameterScope(parameters, of_operations(settings.numerical_mode)));
   initialise(parameters, {{kSeed, 0}});
   move_to(parameters, device, at::kFloat);
-  // What comes out of a LayerNorm at its start: mean 0, variance 1.
+  // The output of a freshly initialised LayerNorm: mean 0, variance 1.
   const auto x = at::randn({1, settings.batch, architecture.context, architecture.width},
                            make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
                      .to(device);
@@ -71,7 +71,7 @@ struct ForwardPass::Impl {
   Impl(const Architecture& given, const PassSettings& settings)
       : architecture(with_context(given, settings.context)), device(settings.device) {
     require_in_range("batch", static_cast<double>(settings.batch), 1, kMost);
-    // A training that came before would have installed it: the same memory for every candidate.
+    // An earlier training run would have installed it: the same memory for every candidate.
     install_cpu_allocator();
     const at::NoGradGuard no_grad;
     const auto prepare = settings.part == Part::model ? model_pass : attention_pass;

@@ -18,14 +18,14 @@ Part parse_part(const std::string& text);
 struct PassSettings {
   Part part = Part::attention;
   std::int64_t batch = 1;      ///< sequences, >= 1
-  std::int64_t context = 0;    ///< tokens a sequence; 0 = the architecture's; may be longer
+  std::int64_t context = 0;    ///< tokens per sequence; 0 = the architecture's; may be longer
   std::string device = "cpu";  ///< "cpu", "cuda", "cuda:0", ...
   NumericalMode numerical_mode = NumericalMode::exact;
 };
 
 /// A forward pass that is ready to be run again and again: without gradients, in evaluation mode
-/// (no dropout), always over the same input. Parameters are as at the start of a
-/// training of seed 1, so that no value depends on what memory held before.
+/// (no dropout), always over the same input. Parameters have the initial values of a training run
+/// of seed 1, so that no value depends on what memory held before.
 class ForwardPass {
  public:
   /// @throws InputError for sizes below 1 or an architecture that is not valid.

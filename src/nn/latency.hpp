@@ -35,10 +35,10 @@ struct LatencyReport {
 
 /// Times forward passes: on a CUDA device by events on its stream before and after the pass, so
 /// that waking up the waiting thread does not count, elsewhere by the steady clock until the device
-/// is done. On a GPU, too, it is the time of operations given one by one: where they are small,
-/// that of giving them. Calls of the subject and of a canary, something known of the same sizes,
-/// take turns and change who is first, so that a drift of the machine's speed meets both and shows
-/// in the canary. Cost: twice (repeats + warm_up) calls; nothing else should run meanwhile.
+/// is done. On a GPU, too, it is the time of operations launched one by one: where they are small,
+/// that of launching them. Calls of the subject and of a canary, something known of the same sizes,
+/// take turns and alternate in being first, so that a drift of the machine's speed meets both and
+/// shows in the canary. Cost: twice (repeats + warm_up) calls; nothing else should run meanwhile.
 ///
 /// @throws InputError for settings out of their range or an architecture that is not valid.
 LatencyReport measure_latency(const Architecture& subject, const Architecture& canary,

@@ -31,7 +31,7 @@ std::int64_t rows_at_once(const torch::Tensor& features, const torch::Tensor& em
   return std::max<std::int64_t>(kLogitBytes / bytes / kMultiple, 1) * kMultiple;
 }
 
-/// LibTorch's own losses say so, too. @param targets  contiguous.
+/// LibTorch's own losses throw likewise. @param targets  contiguous.
 void require_targets_below(std::int64_t vocabulary, const torch::Tensor& targets) {
   if (targets.numel() == 0) return;
   const auto* first = targets.data_ptr<std::int64_t>();
@@ -59,8 +59,8 @@ struct OutputLayer {
 // The products of a few rows of logits with E, of one model after the other:
 //   take(model)            goes on with that model;
 //   logits(first, rows)    computes logits of tokens [first, first + rows), row_size() apart;
-//   backward(first, rows)  from the gradient by these logits, which is where they were: writes that
-//                          by the features, adds that by E.
+//   backward(first, rows)  from dL/d(logits), which is where these logits were: writes
+//                          dL/d(features), adds dL/dE.
 
 /// Their memory is used by all models.
 template <class Real>
@@ -256,7 +256,7 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    // All 1 in every training: then nothing is to be done.
+    // All 1 in every training run: then nothing is to be done.
     if (all_ones(gradients[0])) return {saved[0], saved[1], {}, {}};
     const auto times_factors = [&](const torch::Tensor& x) {
       std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);

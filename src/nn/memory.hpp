@@ -42,8 +42,8 @@ class MemoryScope {
 };
 
 /// Watches the memory of tensors on a CUDA device, as LibTorch's caching allocator there counts it:
-/// what it has handed out, to any thread. What it keeps for reuse is not in it. One scope a device
-/// at a time: a second one begins the first one's peak anew.
+/// what it has handed out, to any thread. What it keeps for reuse is not in it. One scope per
+/// device at a time: a second one restarts the first one's peak.
 class DeviceMemoryScope {
  public:
   /// @param device  "cpu", "cuda", "cuda:0", ...; on the CPU, and in a LibTorch without CUDA,

@@ -172,7 +172,7 @@ torch::Tensor join_models(const std::vector<torch::Tensor>& parts, const Groups&
 }
 
 torch::Tensor index_on(torch::Device device, const std::vector<std::int64_t>& indices) {
-  // Never removed: recordings (nn/device_graph.hpp) hold on to addresses. Nor destroyed at the end
+  // Never removed: captured graphs (nn/device_graph.hpp) hold addresses. Nor destroyed at the end
   // of the process, when the device's allocator may be gone already.
   using Known = std::map<std::pair<std::string, std::vector<std::int64_t>>, torch::Tensor>;
   static std::mutex mutex;

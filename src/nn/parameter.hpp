@@ -18,7 +18,7 @@ struct Start {
   double value = 0.0;  ///< the constant, or the standard deviation of a normal distribution
 
   static Start constant(double value) { return {Kind::constant, value}; }
-  /// N(0, sd^2); 0.02 is the start of every Linear and Embedding that asks for nothing else.
+  /// N(0, sd^2); 0.02 is the default initialiser of every Linear and Embedding.
   static Start normal(double sd = 0.02) { return {Kind::normal, sd}; }
   /// U(-a, a), a = sqrt(6 / (rows + columns)) of the last two dimensions (Glorot & Bengio 2010).
   static Start xavier_uniform() { return {Kind::xavier_uniform, 0.0}; }
@@ -79,8 +79,8 @@ class ParameterScope {
   std::string prefix_;
 };
 
-/// y = x W' + b for each of M models; W (M, out, in), b (M, out) starts at 0 unless asked for
-/// otherwise. Computed in the numerical mode of the scope (nn/product.hpp).
+/// y = x W' + b for each of M models; W (M, out, in), b (M, out), initially 0 by default. Computed
+/// in the numerical mode of the scope (nn/product.hpp).
 class Linear {
  public:
   Linear() = default;

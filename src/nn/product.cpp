@@ -51,7 +51,7 @@ kernels::MatrixView<Real> weight_of(const torch::Tensor& weight, std::int64_t r,
   return {data, weight.stride(1), weight.stride(2)};
 }
 
-/// Gradients (M, n) by the biases of the models that have one, from those by y (R, m, n).
+/// Gradients (M, n) w.r.t. the biases of the models that have one, from those w.r.t. y (R, m, n).
 torch::Tensor bias_gradient(const torch::Tensor& by_y, std::int64_t m, std::int64_t n,
                             const std::vector<std::int64_t>& rows) {
   const auto biased = std::count_if(rows.begin(), rows.end(), [](auto row) { return row >= 0; });
@@ -127,7 +127,7 @@ class ExactLinear : public torch::autograd::Function<ExactLinear> {
 };
 
 /// Products of rounded factors for each model, (R, m, n). On the CPU one model after the other: a
-/// batched product of bfloat16 numbers promises nothing about its members.
+/// batched product of bfloat16 numbers guarantees nothing about its members.
 torch::Tensor rounded_product(const torch::Tensor& a, const torch::Tensor& b) {
   if (!a.device().is_cpu()) return at::bmm(a, b);
   return for_each_model(a.size(0), [&](std::int64_t r) { return at::mm(a[r], b[r]); });

@@ -86,7 +86,7 @@ void map_half(const Sizes& size, const Real* x, const Real* weight, std::int64_t
                             size.width);
 }
 
-/// The gradients of map_half() by x and by its half of the weight.
+/// The gradients of map_half() w.r.t. x and its half of the weight.
 template <class Real>
 void map_half_backward(const Sizes& size, const Real* x, const Real* weight, std::int64_t half,
                        const Real* by_y, Real* by_x, Real* by_weight) {
@@ -138,7 +138,7 @@ class Mapped : public torch::autograd::Function<Mapped> {
         }
       });
     });
-    // Pairs need what they were made of, unit vectors what they are.
+    // Pairs need their inputs, unit vectors their results.
     variable_list saved{given_vectors, torch::Tensor(), torch::Tensor()};
     if (call->num_models(Kind::unit) > 0) {
       saved[1] = out[0];

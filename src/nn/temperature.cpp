@@ -50,7 +50,7 @@ double divisor(const Model& model, double z) {
   return model.scale;
 }
 
-/// The derivative of a divisor by z.
+/// The derivative of a divisor w.r.t. z.
 double divisor_slope(const Model& model, double z) {
   switch (model.function) {
     case DivisorFunction::constant:
@@ -113,7 +113,7 @@ Logits logits_of(const Model& model, const torch::Tensor& all, const Queries& qu
   return logits;
 }
 
-/// Writes gradients by logits as logits_of() reads them. @param by_values  by its values.
+/// Writes gradients w.r.t. logits as logits_of() reads them. @param by_values  w.r.t. its values.
 template <class Real>
 void write_gradient(const Model& model, const std::vector<double>& by_values,
                     const Queries& queries, const torch::Tensor& by_all) {

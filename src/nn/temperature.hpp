@@ -28,7 +28,7 @@ struct FusedTemperature {
   torch::Tensor parameter{};  ///< (M, H), or (M, 1) for all heads
   torch::Tensor weight{};     ///< (M, H, D), or (M, 1, D): z_t = x_t W' + b
   torch::Tensor bias{};       ///< (M, H), or (M, 1)
-  bool of_mean = false;       ///< z = mean_t z_t, one a sequence
+  bool of_mean = false;       ///< z = mean_t z_t, one per sequence
 };
 
 /// The temperatures of an array of models, each of which has one in fused form. On the CPU; no

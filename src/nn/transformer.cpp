@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kLayerNormEpsilon = 1e-5;
 
-// Dropout sites: one for the embedding sum, then a fixed number a layer, so that what two
+// Dropout sites: one for the embedding sum, then a fixed number per layer, so that what two
 // mechanisms share is dropped alike.
 enum Site : std::uint64_t { kAttentionSite, kHiddenSite, kOutputSite, kSitesPerLayer };
 constexpr std::uint64_t kEmbeddingSite = 0;
@@ -40,8 +40,9 @@ class LayerNorm {
   torch::Tensor weight_, bias_;
 };
 
-/// How the matrices that write to the residual stream start: smaller by 1/sqrt(2 layers), the
-/// number of writes, in corrected semantics, so that the stream starts at one scale at any depth.
+/// The initialiser of the matrices that write to the residual stream: smaller by 1/sqrt(2 layers),
+/// the number of writes, in corrected semantics, so that the stream starts at one scale at any
+/// depth.
 Start residual_start(const Architecture& architecture) {
   const auto start = Start::normal();
   if (architecture.semantics == Semantics::published) return start;
@@ -262,7 +263,8 @@ std::vector<std::pair<std::string, torch::Tensor>> Transformer::parameters() con
 
 CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed) {
   constexpr double kTolerance = 1e-9;
-  // Usual starts are so flat that a leak may hide below the tolerance; from here it is above 1e-4.
+  // Usual initial values are so flat that a leak may hide below the tolerance; from here it is
+  // above 1e-4.
   constexpr double kSpread = 0.5;
   constexpr std::array<std::int64_t, 4> kPositions{0, 3, 7, 10};
   Architecture small;

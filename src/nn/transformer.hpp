@@ -23,8 +23,8 @@ namespace nas::nn {
 ///   = LN(h) E'
 ///
 /// Tensors are (R, B, T, D), row-major: R models, B sequences, T <= context tokens. The models
-/// differ in mechanism alone; whatever one operation is for one of them, it is for all, so that an
-/// array costs little more operations than a model. On the CPU, no result depends on the others.
+/// differ in mechanism alone; what is one operation for one of them is one for all, so that an
+/// array costs few more operations than a model. On the CPU, no result depends on the others.
 class TransformerArray {
  public:
   /// Parameters are uninitialised until initialise(). Outside numerical mode `reference`, what has

@@ -49,7 +49,7 @@ double nice_step(double range, int most) {
   return 10.0 * power;
 }
 
-/// A tick's text, with as many decimals as tell it from the next one, a step away.
+/// A tick's text, with as many decimals as distinguish it from the next one, a step away.
 std::string tick_text(double value, double step) {
   static constexpr std::array<std::pair<double, const char*>, 4> kPrefixes{
       {{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}}};
@@ -125,7 +125,7 @@ Axis value_axis(std::vector<double> values, bool maximise, const std::vector<dou
         std::ceil(share * static_cast<double>(values.size() - 1)))];
   };
   double low = values.front();
-  // Many exploded trainings would still flatten everything else.
+  // Many exploded training runs would still flatten everything else.
   const double limit = std::min(quantile(0.97), quantile(0.75) + 3 * (quantile(0.75) - low));
   double high = *std::prev(std::upper_bound(values.begin(), values.end(), limit));
   if (maximise) {

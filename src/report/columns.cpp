@@ -16,7 +16,7 @@ std::string aligned(std::vector<Column> columns) {
     column.cells.insert(column.cells.begin(), column.header);
     std::size_t width = 0;
     for (auto& cell : column.cells) {
-      // A mark in an unnamed column is there or not; a missing value is told apart from a cut one.
+      // A mark in an unnamed column is there or not; a missing value must differ from a cut one.
       if (cell.empty() && !column.header.empty()) cell = "-";
       width = std::max(width, width_of(cell));
     }

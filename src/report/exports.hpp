@@ -11,14 +11,14 @@ namespace nas {
 
 // Runs in the formats of other programs. Text that is one file, or the files of a folder.
 
-/// CSV (RFC 4180), one line an ask: its number from 1, batch, candidate, label, the genes as asked,
-/// the number of evaluations that answered, status, each objective in its own sense (empty where
-/// nothing was measured), each in minimisation form as the algorithm saw it, evaluations and
+/// CSV (RFC 4180), one line per ask: its number from 1, batch, candidate, label, the genes as
+/// asked, the number of evaluations that answered, status, each objective in its own sense (empty
+/// where nothing was measured), each in minimisation form as the algorithm saw it, evaluations and
 /// seconds of training that the asks so far have caused, and whether it was answered by what
 /// earlier asks had caused.
 std::string asks_csv(const RunSummary& run);
 
-/// Point sets as moocore and R's eaf read them: a point a line, its objectives in minimisation
+/// Point sets as moocore and R's eaf read them: one point per line, its objectives in minimisation
 /// form, an empty line between runs; lines that begin with '#' name runs, objectives and units.
 /// @param all  every usable candidate of a run, else the non-dominated ones.
 /// @throws InputError if a run has no usable candidate: an empty set cannot be written.
@@ -38,10 +38,10 @@ std::string point_sets(std::span<const RunSummary> runs, bool all);
 /// @throws InputError if a run has no asks, or constraints rejected all of them.
 std::map<std::filesystem::path, std::string> ioh_files(std::span<const RunSummary> runs);
 
-/// The file of an Optuna journal (JournalFileStorage, from 3.1 on): a study a run, a trial an ask,
-/// with its genes as parameters, objectives in their own sense, validation perplexities of the
-/// curve as intermediate values, and candidate, label, status, reason, batch, replicates and reused
-/// as user attributes. Failed asks are failed trials. With constraints, each other trial has
+/// The file of an Optuna journal (JournalFileStorage, from 3.1 on): one study per run, one trial
+/// per ask, with its genes as parameters, objectives in their own sense, validation perplexities of
+/// the curve as intermediate values, and candidate, label, status, reason, batch, replicates and
+/// reused as user attributes. Failed asks are failed trials. With constraints, each other trial has
 /// Optuna's own attribute `constraints`: [0] if it is feasible, [1] if it breaks one, by formula or
 /// by what training found; its value is then the penalty that the algorithm saw. Times are in UTC;
 /// an ask that earlier evaluations answered took none.

@@ -245,7 +245,7 @@ Row mean_columns(const RunSummary& run) {
   return columns;
 }
 
-/// What the replicates of one candidate came to together, by candidate.
+/// The joint results of each candidate's replicates, by candidate.
 std::map<std::string, Row> mean_fields(const RunSummary& run) {
   std::map<std::string, Row> fields;
   const auto add = [&](const RankedCandidate& candidate) {

@@ -17,8 +17,8 @@ std::string closing_table(const RunSummary& run);
 /// Everything about a run's result, for programs. Schema: "schema" = 2.
 nlohmann::json results_json(const RunSummary& run);
 
-/// One line an evaluation, RFC 4180. At its end the candidate's means over all its evaluations with
-/// their standard errors (empty for n = 1), and n; empty where none was usable.
+/// One line per evaluation, RFC 4180. At its end the candidate's means over all its evaluations
+/// with their standard errors (empty for n = 1), and n; empty where none was usable.
 std::string evaluations_csv(const RunSummary& run);
 
 /// A configuration without the places of its texts and its table. They depend on where a command
@@ -31,7 +31,7 @@ std::string canonical_export(const RunSummary& run);
 
 /// Writes a file whole or not at all (temporary file, then rename).
 /// @throws std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's
-/// path or the machine is to blame depends on whether work was done before: run_main() tells.
+/// path or the machine is to blame depends on whether work was done before: run_main() decides.
 void write_file(const std::filesystem::path& file, const std::string& text);
 
 /// Writes a folder of files whole or not at all. A folder that is there is replaced.

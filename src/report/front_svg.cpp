@@ -48,7 +48,7 @@ Panel make_panel(const RunSummary& run, std::size_t vertical, const Frame& frame
   panel.x = objective_axis(run, 0, [](const auto& /*candidate*/) { return true; });
   panel.x.from = frame.left;
   panel.x.to = frame.right;
-  // What lies beyond one axis, such as an exploded training, shall not stretch the other.
+  // What lies beyond one axis, such as an exploded training run, shall not stretch the other.
   panel.y = objective_axis(run, vertical, [&panel](const auto& candidate) {
     return panel.x.holds(candidate.values.front());
   });

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What a version of IOHexperimenter is to write: readers tell the format by it.
+/// What a version of IOHexperimenter is to write: readers recognise the format by it.
 constexpr const char* kVersion = "0.3.17";
 
 /// Letters, digits, '-' and '_' of a text, that it can be a file's name.

@@ -6,7 +6,7 @@
 
 namespace nas {
 
-/// What a record needs to say of the things in it, so that who reads it needs no list of its own:
+/// What a record needs to say of the things in it, so that a reader needs no list of its own:
 ///
 ///   genes            of a mechanism, in the order of its name: "name", "summary", and of a
 ///                    categorical one "options" ("key", the paper's "label", and the genes that it

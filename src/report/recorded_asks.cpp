@@ -28,7 +28,7 @@ std::optional<double> number_in(const std::string& text) {
   return value;
 }
 
-/// A gene as the section `space` of a recorded configuration tells it.
+/// A gene as the section `space` of a recorded configuration gives it.
 Gene configured_gene(const std::string& name, const nlohmann::json& space) {
   Gene gene{.name = name};
   const auto found = space.find(name);

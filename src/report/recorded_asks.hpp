@@ -19,8 +19,8 @@ struct RecordedAsk {
   Status status = Status::failed;  ///< of the candidate, see Judgement
   std::string reason;              ///< why it is not ok
   bool usable = false;             ///< whether the fitness was measured: else it is a penalty
-  std::int64_t trained = 0;        ///< evaluations that the asks up to this one have caused, those
-                                   ///< apart that constraints rejected before training
+  std::int64_t trained = 0;        ///< evaluations that the asks so far have caused, without those
+                                   ///< that constraints rejected before training
   double seconds = 0.0;            ///< of training, of these evaluations
 };
 
@@ -29,7 +29,7 @@ std::vector<RecordedAsk> recorded_asks(const RunSummary& run);
 
 /// The genes of a run's search space, as far as the run recorded them: those of an attention
 /// mechanism with the options and bounds of its configuration, else "x1", "x2", ... A bound or an
-/// option that the configuration does not tell is taken from the values that were asked for.
+/// option that the configuration does not give is taken from the values that were asked for.
 /// @return none where the genotypes of a run have no common number of genes.
 std::vector<Gene> recorded_genes(const RunSummary& run);
 

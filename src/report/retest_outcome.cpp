@@ -126,8 +126,8 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
 
 using ContrastField = std::optional<Contrast> RetestedCandidate::*;
 
-/// Compares with a reference all others, but for one that is left out. Who failed with one of the
-/// seeds is not compared by the others, unless failures are judged by themselves.
+/// Compares with a reference all others, but for one that is left out. A candidate that failed with
+/// one of the seeds is not compared by the others, unless failures are judged by themselves.
 /// @param family  receives the comparisons.
 void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
                     std::optional<std::size_t> left_out, bool failures_judged, ContrastField field,

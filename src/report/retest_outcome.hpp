@@ -24,10 +24,10 @@ struct Retested {
   Role role = Role::top;
   std::string candidate;  ///< canonical name
   std::string label;      ///< for people
-  /// What the search saw, one an objective, in minimisation form; for a tuned one its best trial.
+  /// What the search saw, one per objective, in minimisation form; for a tuned one its best trial.
   std::vector<double> search{};
   std::int64_t search_n = 0;            ///< usable evaluations behind it
-  std::vector<Evaluation> evaluations;  ///< one a seed, the seeds in one order for all candidates
+  std::vector<Evaluation> evaluations;  ///< one per seed, seeds in one order for all candidates
 };
 
 /// Two candidates compared by mean test nll (nats), pair by pair of equal seeds.
@@ -45,8 +45,8 @@ struct RetestedCandidate {
   std::vector<double> search;
   std::int64_t search_n = 0;
   std::int64_t n = 0;  ///< usable ones of the evaluations
-  /// One an objective, on the validation split, in the objective's own sense; nothing where no seed
-  /// was usable. An objective over all replicates (seed_sd) has no error.
+  /// One per objective, on the validation split, in the objective's own sense; nothing where no
+  /// seed was usable. An objective over all replicates (seed_sd) has no error.
   std::vector<std::optional<Estimate>> retest;
   std::optional<Estimate> test{};  ///< test perplexity; nothing without a test split
   /// See front_probability; nothing for fewer than two seeds, and for tuned candidates, which are

@@ -50,7 +50,7 @@ void Effort::add(const Evaluation& evaluation) {
   ++evaluations;
   train_seconds += measured_number(evaluation, "train_seconds");
   if (evaluation.status == Status::stopped_early) ++stopped_early;
-  // Once, constraints on what training finds rejected single trainings.
+  // In old runs, constraints on what training finds rejected single training runs.
   const bool failed = !is_usable(evaluation) && evaluation.status != Status::rejected;
   if (failed) failures.push_back(&evaluation);
 }

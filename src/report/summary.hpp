@@ -36,16 +36,16 @@ struct ObjectiveRecord {
 struct RankedCandidate {
   std::string candidate;        ///< canonical name
   std::string label;            ///< for people
-  std::vector<double> values;   ///< one an objective, in its own unit and sense
+  std::vector<double> values;   ///< one per objective, in its own unit and sense
   std::vector<double> fitness;  ///< the same in minimisation form
-  /// Of each value, a mean over n trainings: s / sqrt(n). Nothing for n = 1, and where the value is
-  /// no mean.
+  /// Of each value, a mean over n training runs: s / sqrt(n). Nothing for n = 1, and where the
+  /// value is no mean.
   std::vector<std::optional<double>> standard_errors;
   bool on_front = false;    ///< not dominated by another candidate that is ok
   std::int64_t n = 0;       ///< evaluations used: the usable ones
   std::int64_t wanted = 0;  ///< evaluations that it should have: n is less where some failed
   /// Where a replicate was stopped early, the first step at which one was; the values are then
-  /// means over trainings that may differ in steps.
+  /// means over training runs that may differ in steps.
   std::optional<std::int64_t> stopped_at;
   std::int64_t first_ask = -1;  ///< ask at which it first came; -1: outside the search
   std::int64_t times_asked = 0;
@@ -60,7 +60,7 @@ struct RejectedCandidate {
   std::string candidate;
   std::string label;
   std::string reason;
-  bool trained = false;  ///< whether what its trainings found broke it
+  bool trained = false;  ///< whether what its training runs found broke it
 };
 
 /// A batch of asks: a generation, for generational algorithms. Values are those of the first
@@ -79,7 +79,7 @@ struct BatchSummary {
 
 /// What evaluations cost, and what became of them.
 struct Effort {
-  std::int64_t evaluations = 0;  ///< those apart that were rejected before training
+  std::int64_t evaluations = 0;  ///< without those rejected before training
   std::int64_t rejected = 0;     ///< by constraints, before training
   std::int64_t stopped_early = 0;
   std::vector<const Evaluation*> failures;  ///< of RunSummary::evaluations
@@ -126,7 +126,8 @@ struct RunSummary {
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
 
   [[nodiscard]] std::string label(const std::string& candidate) const;
-  /// Whether a table answered, each evaluation being the mean over its trainings of a mechanism.
+  /// Whether a table answered, each evaluation being the mean over its training runs of a
+  /// mechanism.
   [[nodiscard]] bool answered_by_means() const;
   [[nodiscard]] bool several() const { return objectives.size() > 1; }
   [[nodiscard]] bool constrained() const { return !constraints_.empty(); }

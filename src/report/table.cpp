@@ -299,7 +299,7 @@ std::string outside_text(const RunSummary& run) {
          effort_text(run.outside) + "\n";
 }
 
-/// What the numbers of trainings can and cannot say.
+/// What the numbers of training runs can and cannot say.
 std::string replicates_text(const RunSummary& run) {
   if (run.answered_by_means()) {
     return "\nn = 1: the mean over all trainings of a mechanism that the table holds, up to " +

@@ -55,7 +55,7 @@ std::string counted(std::size_t count, const std::string& one, const std::string
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-/// "X is better than the baseline by ...", one a candidate, the others counted.
+/// "X is better than the baseline by ...", one per candidate, the others counted.
 void add_differing(const std::vector<Compared>& group, const std::string& word,
                    const std::string& reference, Texts& sentences) {
   for (std::size_t i = 0; i < std::min(kNamed, group.size()); ++i) {

@@ -30,7 +30,7 @@ struct Misfit {
 /// A search algorithm and what it can do: one row of the capability table, from which come the
 /// encoding, the fitted defaults, every refusal of a configuration and `nas-run describe`.
 ///
-/// Whatever it is, it minimises, sees a deterministic problem within finite bounds, is handed an
+/// Every algorithm minimises, sees a deterministic problem within finite bounds, is handed an
 /// evaluated initial population, and is resumed by being asked again from its seed.
 struct Algorithm {
   enum class Objectives { one, several, any };

@@ -37,7 +37,7 @@ struct Objective {
   using Evaluations = std::span<const Evaluation* const>;
 
   std::string unit;       ///< "1", "bit", "FLOP", "B", "ms", "s", "J"
-  bool maximise = false;  ///< the natural sense; an experiment may turn it round
+  bool maximise = false;  ///< the natural sense; an experiment may reverse it
 
   /// By formula, before training.
   std::function<double(const Subject&)> analytic{};
@@ -45,9 +45,9 @@ struct Objective {
   /// "value" and whatever explains it. Measured once for each function and remembered.
   std::function<nlohmann::json(const Subject&)> measured{};
   /// From a finished, usable evaluation, stopped early or not. What the curve's end determines is
-  /// asked for by quality(), so that means over several trainings are means of values.
+  /// asked for by quality(), so that means over several training runs are means of values.
   std::function<double(const Evaluation&)> trained{};
-  /// Whether only a training that shares no array with others has it: time, memory.
+  /// Whether only a training run that shares no array with others has it: time, memory.
   bool alone = false;
   /// From all replicates of a candidate, failed ones included, of which at least `min_replicates`
   /// were asked for. Empty: the mean over the usable ones.
@@ -60,7 +60,8 @@ struct Objective {
   /// objective is computed for the whole space, another one is expected between 0 and twice the
   /// baseline's value.
   std::function<std::optional<Range>(const nlohmann::json& facts)> range{};
-  /// Why it cannot be had here, from the problem's facts; an empty text if it can. Empty: it can.
+  /// Reason why the objective is unavailable for this problem; empty if available. A null function
+  /// means always available.
   std::function<std::string(const nlohmann::json& facts)> unavailable{};
 };
 

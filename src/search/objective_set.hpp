@@ -69,15 +69,15 @@ struct ObjectiveSet {
   /// own name becomes measured[name] = {"value": ...}.
   void record_trained(Evaluation& evaluation) const;
 
-  /// What the replicates of a candidate, at least one, come to together. Ranges must be set.
+  /// The joint result of a candidate's replicates, at least one. Ranges must be set.
   ///
   /// Values are means over the usable replicates (or what an objective makes of all of them), those
   /// of a failure where they are not finite. A failed replicate fails the candidate, with the worst
-  /// status among them, unless an objective or a constraint judges failures (divergence_rate): who
-  /// diverges with four of five seeds is not to compete with the fifth. Constraints on what
+  /// status among them, unless an objective or a constraint judges failures (divergence_rate): one
+  /// that diverges with four of five seeds is not to compete with the fifth. Constraints on what
   /// training finds are tested on the values over all replicates, so that no lucky seed passes
   /// alone. A candidate is stopped_early if any replicate was: its values are then means over
-  /// trainings that may differ in steps.
+  /// training runs that may differ in steps.
   [[nodiscard]] Judgement judge(Objective::Evaluations evaluations) const;
   /// The fitness of judge().
   [[nodiscard]] std::vector<double> fitness(Objective::Evaluations evaluations) const;
@@ -89,7 +89,7 @@ struct ObjectiveSet {
   /// Objective::judges_failures).
   [[nodiscard]] bool judges_failures() const;
 
-  /// An objective, or what a constraint is on, that a training in an array does not have (see
+  /// An objective, or what a constraint is on, that a training run in an array does not have (see
   /// Objective::alone); nullptr if there is none.
   [[nodiscard]] const ChosenObjective* needs_lone_trainings() const;
 

@@ -18,8 +18,8 @@ namespace nas {
 
 namespace {
 
-/// How much worse a candidate is, in ranges, each time it comes again. Far below what any training
-/// can resolve.
+/// How much worse a candidate is, in ranges, each time it is asked for again. Far below what any
+/// training can resolve.
 constexpr double kCloneStep = 1e-9;
 
 /// Leaves an algorithm in the middle of its evolve().

@@ -21,7 +21,7 @@ namespace nas {
 /// one.
 struct Decomposition {
   std::string method;  ///< "weighted", "tchebycheff" or "bi" (boundary intersection): pagmo's names
-  std::vector<double> weights;  ///< one an objective, not negative, of sum 1
+  std::vector<double> weights;  ///< one per objective, not negative, of sum 1
 };
 
 /// How a search runs, whatever its algorithm.
@@ -36,13 +36,13 @@ struct SearchSettings {
   bool mean_of_answers = false;    ///< what is believed of a candidate, see Belief
   std::int64_t stagnation = 0;     ///< asks without progress after which the search ends; 0 = never
   std::optional<double> target{};  ///< ends when the only objective is not worse
-  /// Asks between two indicators: at the end of each batch in which so many have come together, and
+  /// Asks between two indicators: at the end of each batch in which so many have accumulated, and
   /// at the end of the search.
   std::int64_t indicator_interval = 1;
   std::function<void(const Indicator&)> on_indicator{};  ///< may be empty
 };
 
-/// What a search came to. The archive holds, in scaled objectives, every candidate that is ok by
+/// The result of a search. The archive holds, in scaled objectives, every candidate that is ok by
 /// its latest answer (with mean_of_answers by any): neither failed nor rejected, and trained to the
 /// end, since what was stopped early has not shown what it can do.
 struct SearchResult {
@@ -60,7 +60,7 @@ inline constexpr double kReferencePoint = 1.1;
 /// not own. Copies share their state; it looks deterministic to pagmo (replicates are handled
 /// inside) and is not thread-safe (parallelism lies in the evaluator's batches).
 ///
-/// Several objectives are scaled by their ranges. A candidate that was asked for before is a hair
+/// Several objectives are scaled by their ranges. A candidate that was asked for before is slightly
 /// worse each time, so that pagmo's crowding distance, which is NaN for equal points and ranks NaN
 /// first, does not fill the population with clones.
 class SearchProblem {
@@ -88,7 +88,7 @@ class SearchProblem {
 };
 
 /// One search: the initial population as one batch, then one evolve() of the algorithm, until it
-/// ends by itself, the evaluator's budget is spent, the target is reached or nothing gets better.
+/// ends by itself, the evaluator's budget is spent, the target is reached or progress ends.
 ///
 /// Equal seeds have equal initial populations, whatever the algorithm and its encoding.
 /// @throws StopRequested if a stop was asked for; running it again on the same store continues by

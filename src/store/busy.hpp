@@ -7,9 +7,9 @@
 
 namespace nas {
 
-/// Lets an SQLite file be waited for as long as another program holds it, which is said in a
-/// warning every so often: what took hours to find is not lost to a backup. Once a stop is asked
-/// for, it waits two seconds more; the operation then fails with SQLITE_BUSY.
+/// Lets an SQLite file be waited for as long as another program holds it, which a warning says
+/// every so often: what took hours to find is not lost to a backup. Once a stop is asked for, it
+/// waits two seconds more; the operation then fails with SQLITE_BUSY.
 class BusyWait {
  public:
   explicit BusyWait(std::filesystem::path file,

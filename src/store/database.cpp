@@ -219,7 +219,8 @@ void Database::require_in_place() const {
 
 Database::Transaction::Transaction(Database& database)
     : database_(database),
-      // At once for writing: who reads first and then cannot write does not get to wait for it.
+      // At once for writing: a transaction that reads first and then cannot write fails without
+      // waiting.
       transaction_(*database.sqlite_, SQLite::TransactionBehavior::IMMEDIATE) {
   const auto& kind = database.kind_;
   if (database.version_ == kind.version) return;

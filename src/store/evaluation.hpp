@@ -85,8 +85,8 @@ bool is_screened_out(const Evaluation& evaluation);
 /// unknown word a model predicts no byte. Other evaluations have no bits_per_byte.
 /// @param bytes_per_token  of the text that was scored, 0: it is no text.
 void set_quality_values(Evaluation& evaluation, double bytes_per_token);
-/// One of them by its name: as recorded, which for an evaluation that stands for several trainings
-/// is the mean of theirs; where none is recorded, from the last point of the curve.
+/// One of them by its name: as recorded, which for an evaluation that stands for several training
+/// runs is the mean of theirs; where none is recorded, from the last point of the curve.
 /// @throws std::logic_error in words if the evaluation has no such value.
 double quality(const Evaluation& evaluation, const std::string& name);
 

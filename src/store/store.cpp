@@ -293,7 +293,7 @@ Store::~Store() {
   try {
     state_->flush();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // Who must know calls flush(). What is lost is evaluated again.
+    // Callers that must know call flush(). What is lost is evaluated again.
   }
 }
 

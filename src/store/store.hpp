@@ -24,7 +24,7 @@ struct Ask {
   std::vector<double> fitness;             ///< objectives in order, in minimisation form
 };
 
-/// How far a search had come after a number of asks.
+/// The progress of a search after a number of asks.
 struct Indicator {
   std::int64_t asked = 0;
   std::int64_t batch = 0;
@@ -100,13 +100,14 @@ class Store {
   /// Takes back the asks of a batch from a number on, which the end of the budget left unanswered;
   /// nothing where later batches are recorded.
   void withdraw_asks(std::int64_t from, std::int64_t batch);
-  /// In order of their numbers. While a batch is being answered, some of its numbers may lack.
+  /// In order of their numbers. While a batch is being answered, some of its numbers may be
+  /// missing.
   [[nodiscard]] std::vector<Ask> asks() const;
 
   /// Forgets the evaluations that failed or ran out of memory, in one transaction: they are made
   /// again when they are asked for. With them go the asks from the first one on that they answer,
   /// and what was recorded of the search since: answers decide what is asked next. Other
-  /// evaluations stay. Where the baseline failed, so do not the objectives' ranges, which it set.
+  /// evaluations stay. Where the baseline failed, the objectives' ranges, which it set, go too.
   /// @return how many evaluations.
   std::int64_t forget_failures();
 

@@ -11,10 +11,9 @@ namespace nas {
 /// The cells of a mechanism that are there, in the order of their replicates.
 std::vector<Evaluation> recorded_replicates(const Table& table, std::int64_t mechanism);
 
-/// The evaluation that the same training gives when it ends at an earlier point of its curve:
-/// usable if that point is there and finite, whatever came later. Its
-/// `cpu_seconds` are the same share of all as its seconds are of `train_seconds`; what the test
-/// split said at the end is gone.
+/// The evaluation that the same training run gives when it ends at an earlier point of its curve:
+/// usable if that point is there and finite, whatever came later. Its `cpu_seconds` are the same
+/// share of all as its seconds are of `train_seconds`; what the test split said at the end is gone.
 /// @param step             one of the table's.
 /// @param bytes_per_token  of the validation text, 0: it is no text.
 Evaluation ended_at(Evaluation evaluation, std::int64_t step, double bytes_per_token);

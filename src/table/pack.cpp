@@ -57,7 +57,7 @@ std::string run_name(const fs::path& given) {
   return (file.filename() == kStoreName ? file.parent_path() : file).filename().string();
 }
 
-/// What determines a training, beyond candidate and replicate.
+/// What determines a training run, beyond candidate and replicate.
 nlohmann::json common_identity(const Evaluation& evaluation) {
   auto identity = evaluation.identity;
   identity.erase("candidate");

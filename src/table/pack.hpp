@@ -20,16 +20,16 @@ struct Packed {
 /// The file of a run's store: of a folder, its store.sqlite.
 std::filesystem::path store_file(const std::filesystem::path& store_or_folder);
 
-/// Collects the finished trainings of one or several runs, perhaps of several machines, which must
-/// agree in everything that determines their results but candidate and replicate. A cell that
+/// Collects the finished training runs in one or several stores, perhaps of several machines, which
+/// must agree in everything that determines their results but candidate and replicate. A cell that
 /// several runs have must be the same in all of them in its comparable part; the first one is kept.
 /// What a run's tuning and re-test trained is left out.
 /// @param measured  a run from which the measured objectives (latency, energy) that it has are
-/// taken instead, for every mechanism: one of the same model, however short its trainings, on
+/// taken instead, for every mechanism: one of the same model, however short its training runs, on
 /// another device or in a quieter moment; empty: none.
-/// @throws InputError naming every key in which the runs differ; the cell of which they hold two;
-/// a run of another problem; no training of a mechanism without attention dropout; a run `measured`
-/// of another model.
+/// @throws InputError naming every key in which the runs differ; the cell of which they hold two; a
+/// run of another problem; no training run of a mechanism without attention dropout; a run
+/// `measured` of another model.
 Packed pack(const std::vector<std::filesystem::path>& stores, const std::string& name,
             const std::filesystem::path& measured = {});
 
@@ -39,7 +39,7 @@ struct TableCheck {
   std::vector<std::string> differences;
 };
 
-/// Checks every training of a store, those with attention dropout aside, against its cell: the
+/// Checks every training run of a store, those with attention dropout aside, against its cell: the
 /// comparable part and the measured numbers.
 TableCheck check_table(const Table& table, const std::filesystem::path& store);
 

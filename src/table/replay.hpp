@@ -9,9 +9,9 @@ namespace nas {
 
 /// What answers a search that trains nothing but looks into a table.
 enum class ReplayMode {
-  noisy,   ///< one recorded training, drawn for each mechanism on its own
+  noisy,   ///< one recorded training run, drawn for each mechanism on its own
   mean,    ///< the mean of an objective's values over all replicates: no noise
-  paired,  ///< one recorded training, the same replicate for all mechanisms
+  paired,  ///< one recorded training run, the same replicate for all mechanisms
 };
 
 /// @throws InputError unless "noisy", "mean" or "paired".

@@ -164,7 +164,7 @@ void Table::Content::check_cell(std::size_t cell) const {
   }
 }
 
-/// What readers take for granted of a training that has a quality.
+/// What readers take for granted of a training run that has a quality.
 void Table::Content::check_usable(std::size_t cell, std::size_t points) const {
   const auto require = [&](bool holds, const std::string& what) {
     if (!holds) throw InputError(name_of(cell) + ": " + what);

@@ -18,8 +18,8 @@ namespace nas {
 /// what was rejected before training.
 double charged_seconds(const Evaluation& recorded);
 
-/// Recorded trainings of many mechanisms, each with several seeds: a file that answers in place of
-/// training. Its cells are (mechanism, replicate); both are numbered from 0. Read-only,
+/// Recorded training runs of many mechanisms, each with several seeds: a file that answers in place
+/// of training. Its cells are (mechanism, replicate); both are numbered from 0. Read-only,
 /// memory-mapped, cheap to copy, thread-safe. The file's form: table/format.hpp.
 /// @see Ying et al. (2019), NAS-Bench-101, arXiv:1902.09635.
 class Table {
@@ -45,8 +45,8 @@ class Table {
   [[nodiscard]] std::optional<std::int64_t> find(const std::string& mechanism) const;
   /// Seeds that a mechanism has been trained with, unless cells are missing.
   [[nodiscard]] std::int64_t num_replicates() const;
-  /// Steps of the validation curves, ascending; the last one is the whole training. The curve of a
-  /// training that ended before is shorter.
+  /// Steps of the validation curves, ascending; the last one is the whole training run. The curve
+  /// of one that ended before is shorter.
   [[nodiscard]] const std::vector<std::int64_t>& steps() const;
 
   /// Whether a cell is there; a table says explicitly which are missing.

@@ -20,7 +20,7 @@ struct Course {
   TrainingOrder order;
   std::uint64_t run_seed = 0;  ///< of dropout, together with the replicate and the step
   std::int64_t replicate = 0;
-  /// update(s) is what the optimiser is told at step s = 1, 2, ...; in the course of a training
+  /// update(s) gives the optimiser's numbers at step s = 1, 2, ...; in the course of a training run
   /// only the learning rate changes.
   std::function<ModelStep(std::int64_t)> update;
   std::int64_t done = 0;  ///< steps
@@ -39,18 +39,18 @@ class ArraySteps {
   /// @param courses  of all models; theirs are advanced.   @param most  >= 1.
   /// @return how many steps each model took: 1, ..., most.
   virtual std::int64_t take(std::span<Course* const> courses, std::int64_t most) = 0;
-  /// @return after how many steps a step costs what it is going to cost.
+  /// @return after how many steps the cost of a step is steady.
   [[nodiscard]] virtual std::int64_t warm_up() const = 0;
 };
 
 /// On a device with kernels of its own (nn/device_operations.hpp) a step takes nothing from the
-/// host but a row of a table that is sent some steps at a time, and is recorded after the first few
-/// (nn/device_graph.hpp), several steps in one recording. Elsewhere the host gives it all. Both
-/// compute the same.
+/// host but a row of a table that is sent some steps at a time, and is captured after the first few
+/// (nn/device_graph.hpp), several steps in one graph. Elsewhere the host gives it all. Both compute
+/// the same.
 ///
 /// @param models, optimizer, windows  outlive the steps.
 /// @param losses  (R) float64, the sums, where the models are.
-/// @param record  false: nothing is recorded, the host gives every operation.
+/// @param record  false: nothing is captured, the host gives every operation.
 std::unique_ptr<ArraySteps> array_steps(nn::TransformerArray& models, Optimizer& optimizer,
                                         const Windows& windows, std::int64_t batch_size,
                                         torch::Tensor losses, bool record = true);

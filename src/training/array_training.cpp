@@ -252,7 +252,7 @@ void ArrayTraining::finish_who_is_done() {
     return std::any_of(members_.begin(), members_.end(), holds);
   };
   const bool due = any([](const Member& member) { return member.validation_is_due(); });
-  // Who had ended before a stop is here, too.
+  // Members that had ended before a stop are here, too.
   const bool ended = any([](const Member& member) {
     return member.loss_is_checked() || member.has_ended() || !member.hopeless().empty();
   });
@@ -322,7 +322,7 @@ void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) 
     result.seconds = member.seconds;
     result.cpu_seconds = member.cpu_seconds;
     results_[member.result] = std::move(result);
-    // The others go on, and the end of the process may come before anybody knows the result.
+    // The others go on, and the process may end before the result is known.
     save(member, i);
   }
 }
@@ -363,7 +363,7 @@ void ArrayTraining::save() {
 
 void ArrayTraining::save(const Member& member, std::size_t index) const {
   const auto file = file_of(*member.job, context_);
-  // NaN and infinity have no JSON: whoever diverged does so again.
+  // NaN and infinity have no JSON: a member that diverged does so again.
   if (file.empty() || member.step() == 0 || !member.is_finite()) return;
   const auto model = static_cast<std::int64_t>(index);
   torch::serialize::OutputArchive archive;

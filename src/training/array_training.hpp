@@ -22,10 +22,10 @@
 
 namespace nas {
 
-/// Trainings have to start again: one of their checkpoints was no good, and is gone now.
+/// Training runs have to start again: one of their checkpoints was unusable and has been removed.
 class CheckpointDiscarded : public std::exception {};
 
-/// The trainings of an array in progress: models, optimiser, and where each stands.
+/// The training runs of an array in progress: models, optimiser, and where each stands.
 class ArrayTraining {
  public:
   /// @param jobs     fit together (fit_together); they, corpus, context and results outlive this.
@@ -42,7 +42,7 @@ class ArrayTraining {
   /// Takes at least `count` steps, however many the jobs ask for, and waits for their end.
   /// @return how many it took.
   std::int64_t try_steps(std::int64_t count);
-  /// After how many steps their times are what they are going to be.
+  /// After how many steps their times are steady.
   [[nodiscard]] std::int64_t warm_up() const { return steps_->warm_up(); }
   /// @return what each model scores on some windows.
   std::vector<Scores> score(const Windows& windows, std::span<const std::int64_t> scored);
@@ -74,21 +74,21 @@ class ArrayTraining {
     [[nodiscard]] std::int64_t steps_ahead() const;
   };
 
-  /// Makes the models of the present members, at their starts.
+  /// Makes the models of the present members, with their initial values.
   void build();
   void build_models();
   /// Goes on with some of the members only.
   void keep(const std::vector<std::size_t>& kept);
   std::int64_t take(std::int64_t most);
 
-  /// Scores the members whose validation is due, and lets those go that are done.
+  /// Scores the members whose validation is due, and removes those that are done.
   void finish_who_is_done();
   /// Enters the curve point that is due. @return how a member ends here; nothing: it goes on.
   static std::optional<TrainingResult> ending(Member& member, double loss_sum, const Scores& valid);
   /// Fills the results of the members that end.
   void finish(std::vector<std::optional<TrainingResult>>& endings);
 
-  /// Tells the context's listener how far the array is, at most once a second unless `now`.
+  /// Tells the context's listener how far the array is, at most once per second unless `now`.
   void tell(bool now);
 
   /// Charges the time since the last call to the members, in equal parts.
@@ -97,7 +97,7 @@ class ArrayTraining {
 
   void save();
   void save(const Member& member, std::size_t index) const;
-  /// @throws CheckpointDiscarded if one is there but cannot be continued from, which it tells.
+  /// @throws CheckpointDiscarded if one is there but cannot be continued from, which it reports.
   void restore();
   void read(const std::filesystem::path& file, Member& member, std::int64_t model);
 

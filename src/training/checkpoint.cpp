@@ -28,7 +28,7 @@ std::string checksum(const std::string& training, std::string_view payload) {
 std::string bytes_of(torch::serialize::OutputArchive& archive) {
   std::string bytes;
   bool too_little_memory = false;
-  // LibTorch's writer fails in its destructor, which ends the process: so it must not be told.
+  // LibTorch's writer fails in its destructor, which ends the process: so errors are kept from it.
   archive.save_to([&](const void* data, std::size_t size) {
     try {
       if (!too_little_memory) bytes.append(static_cast<const char*>(data), size);

@@ -12,14 +12,14 @@ class OutputArchive;
 
 namespace nas {
 
-/// A checkpoint that cannot be continued from, with the reason: damaged, of another training, or of
-/// an earlier version.
+/// A checkpoint that cannot be continued from, with the reason: damaged, of another training run,
+/// or of an earlier version.
 class UnreadableCheckpoint : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Writes the state of a training: a line with the training's name and the SHA-256 of both, then
+/// Writes the state of a training run: a line with its name and the SHA-256 of both, then
 /// LibTorch's archive. Whole and durable when it returns (write_durably).
 /// @param training  what the state is of; holds no white space.
 /// @throws MachineError that names the file, or its folder where no space is left.

@@ -9,9 +9,9 @@ namespace nas {
 
 namespace {
 
-/// Steps in one recording. A call that starts them costs the host about as much as one operation.
+/// Steps in one graph. A call that starts them costs the host about as much as one operation.
 constexpr std::int64_t kRecordedSteps = 10;
-/// Steps before it: libraries choose their algorithms and get their workspaces.
+/// Steps before the capture: libraries choose their algorithms and get their workspaces.
 constexpr std::int64_t kStepsBefore = 3;
 
 template <class Element>

@@ -5,9 +5,9 @@
 
 namespace nas {
 
-/// Steps that read their batches, seeds and learning rates in the device's memory: windows and
-/// orders are sent once and once an epoch, the rest in tables of some steps. After the first few,
-/// whole tables of steps are recorded and replayed as one.
+/// Steps that read their batches, seeds and learning rates in the device's memory: windows are sent
+/// once, orders once per epoch, the rest in tables of some steps. After the first few, whole tables
+/// of steps are captured and replayed as one.
 class DeviceFedSteps final : public ArraySteps {
  public:
   /// @param windows  at least batch_size.
@@ -24,7 +24,7 @@ class DeviceFedSteps final : public ArraySteps {
   void send_tables(std::span<Course* const> courses, std::int64_t count);
   /// Enqueues a step, the same operations every time.
   void step();
-  /// Tries to record a table of steps; after that either graph_ is there or record_ is false.
+  /// Tries to capture a table of steps; after that either graph_ is there or record_ is false.
   void record();
 
   nn::TransformerArray& models_;

@@ -29,7 +29,7 @@ kernels::AdamWStep kernel_step(const ModelStep& step) {
   return given;
 }
 
-/// NaN for a norm of NaN: then the whole model is NaN, and nobody takes it for a healthy one.
+/// NaN for a norm of NaN: then the whole model is NaN and cannot pass for a healthy one.
 double clip_factor(double clip_norm, double norm) {
   return std::min(clip_norm / (norm + kSmallestNorm), 1.0);
 }
@@ -181,7 +181,7 @@ void Optimizer::step_by_kernels(std::span<const ModelStep> steps) {
 
 void Optimizer::step_by_operations(std::span<const ModelStep> steps) {
   const auto options = entries_.front().parameter.options().requires_grad(false);
-  // One row a model: computed in double, copied once.
+  // One row per model: computed in double, copied once.
   enum Column : std::int64_t { kKept, kRate, kRootFactor, kClipNorm, kColumns };
   auto host = at::empty({models_, kColumns}, at::TensorOptions(at::kDouble));
   for (std::int64_t model = 0; model < models_; ++model) {

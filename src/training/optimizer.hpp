@@ -33,7 +33,7 @@ struct ModelStep {
 /// min(1, clip_norm / (|g| + 1e-6)). Waits for no device.
 ///
 /// By the kernels, of the CPU or of a device (nn/device_operations.hpp), a model's numbers depend
-/// on neither its mates, a diverged one among them, nor the number of threads.
+/// on neither the other models, a diverged one among them, nor the number of threads.
 class Optimizer {
  public:
   /// @param parameters  contiguous, all of one type and device, where they stay; shared, not
@@ -46,13 +46,13 @@ class Optimizer {
   /// Uses up the parameters' gradients: one step, then there are none. A parameter without gradient
   /// stays as it is, moments included.
   ///
-  /// @param steps  one a model.
+  /// @param steps  one per model.
   void step(std::span<const ModelStep> steps);
   /// The same on a device with kernels of its own, with numbers that are there and read when the
-  /// step is done: it can be recorded (nn/device_graph.hpp).
+  /// step is done: it can be captured (nn/device_graph.hpp).
   void step(const nn::DeviceSteps& steps);
-  /// To be called after a recording and before its first replay. @param succeeded  false: nothing
-  /// was recorded, and what was tried is forgotten.
+  /// To be called after a capture and before its first replay. @param succeeded  false: nothing was
+  /// captured, and what was tried is forgotten.
   void end_recording(bool succeeded);
 
   /// Writes the moments of one model by its parameters' names, as if it were alone.

@@ -50,7 +50,7 @@ std::string train_array(std::span<const TrainingJob> jobs, const Corpus& corpus,
   }
 }
 
-/// Whatever comes, the next mechanism has other sizes.
+/// Released on every path: the next mechanism has other sizes.
 struct CachedMemory {
   CachedMemory() = default;
   ~CachedMemory() { nn::release_cached_memory(); }

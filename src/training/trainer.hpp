@@ -39,33 +39,33 @@ struct TrainingSettings {
   [[nodiscard]] double rate(std::int64_t step) const;
 };
 
-/// Where, how and under which limits a training runs. Threads, numerical mode and kind of device
-/// change its result by rounding, a device without kernels of its own (nn/device_operations.hpp)
-/// also by other dropout masks, nothing else does.
+/// Where, how and under which limits a training run is made. Threads, numerical mode and kind of
+/// device change its result by rounding, a device without kernels of its own
+/// (nn/device_operations.hpp) also by other dropout masks, nothing else does.
 struct TrainingContext {
   std::string device = "cpu";
   int threads = 1;
   NumericalMode numerical_mode = NumericalMode::exact;
-  std::int64_t memory_limit = 0;  ///< bytes of one training; 0 = none
-  /// Folder for the checkpoints of unfinished trainings; empty: none is written.
+  std::int64_t memory_limit = 0;  ///< bytes of one training run; 0 = none
+  /// Folder for the checkpoints of unfinished training runs; empty: none is written.
   std::filesystem::path checkpoint_folder;
-  /// Is told of an array about once a second, and at its validations: steps taken, of how many, and
-  /// the training loss of late (NaN: not known yet), which is read when it is checked anyway.
+  /// Called about once per second for an array, and at its validations: steps taken, of how many,
+  /// and the latest training loss (NaN: not known yet), which is read when it is checked anyway.
   std::function<void(std::int64_t step, std::int64_t steps, double loss)> on_step{};
 };
 
-/// One training: what is trained, and with which seeds.
+/// One training run: what is trained, and with which seeds.
 struct TrainingJob {
   Architecture architecture;
   TrainingSettings settings;
   std::uint64_t run_seed = 0;
   std::int64_t replicate = 0;
-  /// Mean validation nll above which the training is stopped early, by validation step.
+  /// Mean validation nll above which the run is stopped early, by validation step.
   std::map<std::int64_t, double> stop_above{};
   std::string checkpoint_name{};  ///< of its file in the checkpoint folder; no white space
 };
 
-/// The file of a training's checkpoint.
+/// The file of a training run's checkpoint.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder, const std::string& name,
                                       std::int64_t replicate);
 
@@ -78,7 +78,7 @@ void save_weights(const std::filesystem::path& checkpoint, const std::string& na
 /// (nn::alike), and so are the sizes of batches and the windows that are scored.
 bool fit_together(const TrainingJob& a, const TrainingJob& b);
 
-/// What one training came to.
+/// The result of one training run.
 struct TrainingResult {
   Status status = Status::failed;
   std::string reason;
@@ -100,13 +100,13 @@ struct TrainingResult {
 ///
 /// Initial values, data order and dropout of a job draw from generators seeded by (run seed,
 /// replicate, purpose, tensor name or epoch or step). On the CPU, a job's result depends on nothing
-/// else: it is bitwise what the job alone comes to. A job that has finished, diverged or is stopped
-/// early leaves the array, which goes on with the others. Every `checkpoint_minutes`, when asked to
-/// stop and at its end, each job's state goes to its checkpoint file, from which a call continues
-/// bitwise, in whatever array the job is then. The file stays: whoever has the result in safety
-/// removes it. One that is damaged, or of another training, is told and not continued from.
-/// Divergence is a result, and so is too little memory under memory_limit: then every job of the
-/// array that is not finished says so.
+/// else: it is bitwise that of the job alone. A job that has finished, diverged or is stopped early
+/// leaves the array, which goes on with the others. Every `checkpoint_minutes`, when asked to stop
+/// and at its end, each job's state goes to its checkpoint file, from which a call continues
+/// bitwise, in whatever array the job is then. The file stays: the caller removes it once the
+/// result is safe. One that is damaged, or of another training run, is reported and not continued
+/// from. Divergence is a result, and so is too little memory under memory_limit: then every job of
+/// the array that is not finished says so.
 ///
 /// @param jobs  at least one.   @return results in their order.
 /// @throws StopRequested after writing checkpoints; what nn::rethrow_as_failure() says of models
@@ -114,8 +114,8 @@ struct TrainingResult {
 std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context);
 
-/// Seconds that a whole training is expected to take here: some steps and a validation batch are
-/// timed (about a second).
+/// Seconds that a whole training run is expected to take here: some steps and a validation batch
+/// are timed (about a second).
 double expected_seconds(const TrainingJob& job, const Corpus& corpus,
                         const TrainingContext& context);
 

@@ -77,7 +77,7 @@ class ScoreSums {
   }
 
  private:
-  /// What is asked of one token of the vocabulary.
+  /// Adds the part on targets that are one token of the vocabulary.
   static void add_part(std::int32_t token, const torch::Tensor& nll, const torch::Tensor& targets,
                        std::span<const std::int64_t> on_host, torch::Tensor& sums,
                        std::int64_t& count) {

@@ -15,7 +15,7 @@ from nas_analysis.words import number, p_value, range_text, shortened, signed
 
 
 def section(run: Run) -> Section | None:
-    """A dot a mechanism, the median of each option, and how many mechanisms have it."""
+    """One dot per mechanism, the median of each option, and how many mechanisms have it."""
     found = genes(run)
     if not found or len(run.comparable) < 2:
         return None

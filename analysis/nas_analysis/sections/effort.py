@@ -50,7 +50,7 @@ def _totals(run: Run, trained: list[Evaluation]) -> Html:
 
 
 def _by_batch(run: Run) -> list[tuple[int, int, float]]:
-    """(batch, trainings, seconds); neighbours together where there are too many."""
+    """(batch, training runs, seconds); neighbours together where there are too many."""
     seen: set[str] = set()
     batches: dict[int, list[Evaluation]] = {}
     for ask in run.asks:

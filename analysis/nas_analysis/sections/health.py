@@ -32,7 +32,7 @@ class _Check:
 
 
 def section(run: Run) -> Section | None:
-    """The checks, one a line."""
+    """The checks, one per line."""
     if not run.ranking:
         return None
     items = [
@@ -95,9 +95,9 @@ def _top(run: Run, objective: int) -> _Check:
 
 
 def _needed_noise(run: Run, objective: int, best: list) -> str:
-    """n = 1: the standard deviation between seeds below which differences could be told."""
+    """n = 1: the standard deviation between seeds below which differences would be clear."""
     described = run.objectives[objective]
-    # |a - b| > z sqrt(2) sd, two single trainings with independent noise of known sd
+    # |a - b| > z sqrt(2) sd, two single training runs with independent noise of known sd
     factor = float(stats.norm.ppf(0.975)) * math.sqrt(2)
     gap = abs(best[0].values[objective] - best[1].values[objective])
     words = (f"Whether they differ cannot be known with one seed each. The first two are "

@@ -1,4 +1,4 @@
-"""How the search came on, by trainings and by time."""
+"""How the search came on, by training runs and by time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicates with intervals: how far single trainings of one mechanism lie apart."""
+"""Replicates with intervals: how far single training runs of one mechanism lie apart."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def section(run: Run) -> Section:
 
 
 def _yaml(run: Run) -> str:
-    """The configuration as JSON, which is YAML, a section a line."""
+    """The configuration as JSON, which is YAML, one line per section."""
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in run.config.items()]
     return "\n".join(lines) + "\n"
 

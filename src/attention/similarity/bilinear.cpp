@@ -25,7 +25,7 @@ class Bilinear final : public Similarity {
     };
     return FusedSimilarity{.map = {.kind = VectorMap::Kind::own, .function = map}};
   }
-  // Xavier's start keeps the scale of q, so that of the dot product suits.
+  // Xavier's initialiser keeps the scale of q, so the dot product's T0 suits.
   double start_temperature(const AttentionShape& shape) const override {
     return std::sqrt(static_cast<double>(shape.head_width()));
   }
