@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "genotype/slots.hpp"
 #include "search/problem.hpp"
+#include "store/replicates.hpp"
 #include "table/answer.hpp"
 #include "table/replay.hpp"
 
@@ -221,12 +222,6 @@ class Tabular final : public Problem {
       trainings.unscored.push_back(scored_on_test(std::move(evaluation), 0.0));
     }
     return trainings;
-  }
-
-  static std::vector<const Evaluation*> pointers(const std::vector<Evaluation>& evaluations) {
-    std::vector<const Evaluation*> pointers;
-    for (const auto& evaluation : evaluations) pointers.push_back(&evaluation);
-    return pointers;
   }
 
   /// Whether a quantity has no value for want of scores that a usable training should have.

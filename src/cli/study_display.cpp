@@ -1,21 +1,16 @@
 #include "cli/study_display.hpp"
 
 #include <array>
-#include <iostream>
 #include <utility>
 
-#include <unistd.h>
+#include "core/warning.hpp"
 
 namespace nas {
 
 StudyDisplay::StudyDisplay(std::ostream& out, bool terminal, bool quiet)
     : out_(out), terminal_(terminal), quiet_(quiet) {}
 
-void StudyDisplay::warned(const std::string& text) {
-  // A line that is rewritten may stand where the cursor is.
-  const char* begin = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
-  std::cerr << begin + ("warning: " + text + "\n") << std::flush;
-}
+void StudyDisplay::warned(const std::string& text) { write_warning(text); }
 
 void StudyDisplay::search_begins(const Search& search) {
   if (quiet_) return;

@@ -36,6 +36,10 @@ void warn(std::string_view text) {
     (*listener)(std::string(text));
     return;
   }
+  write_warning(text);
+}
+
+void write_warning(std::string_view text) {
   // A progress display may stand where the cursor is.
   const char* begin = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
   std::cerr << std::string(begin) + "warning: " + std::string(text) + "\n" << std::flush;

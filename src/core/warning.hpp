@@ -11,6 +11,9 @@ namespace nas {
 /// Where nobody listens it is a line of its own on standard error: "warning: TEXT".
 void warn(std::string_view text);
 
+/// That line: what a listener may write, too.
+void write_warning(std::string_view text);
+
 /// Hears the process's warnings while it lives, in place of standard error; of several the latest
 /// hears. Calls come from any thread, also at the same time.
 class WarningListener {

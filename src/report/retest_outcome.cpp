@@ -6,6 +6,7 @@
 
 #include "indicators/front_probability.hpp"
 #include "report/verdict.hpp"
+#include "store/replicates.hpp"
 
 namespace nas {
 
@@ -48,9 +49,7 @@ std::optional<Estimate> mean_of(const std::vector<Evaluation>& evaluations, doub
 
 /// The value of an objective over all seeds of a candidate, at least one of them usable.
 double value_across(const ChosenObjective& objective, const std::vector<Evaluation>& evaluations) {
-  std::vector<const Evaluation*> all;
-  for (const auto& evaluation : evaluations) all.push_back(&evaluation);
-  return objective.value(Objective::Evaluations(all));
+  return objective.value(Objective::Evaluations(pointers(evaluations)));
 }
 
 std::optional<Estimate> retested_value(const ChosenObjective& objective, const Retested& retested,

@@ -35,6 +35,12 @@ std::string share_text(Replicated evaluations, std::ptrdiff_t count) {
 
 }  // namespace
 
+std::vector<const Evaluation*> pointers(std::span<const Evaluation> evaluations) {
+  std::vector<const Evaluation*> all;
+  for (const auto& evaluation : evaluations) all.push_back(&evaluation);
+  return all;
+}
+
 const Evaluation& worst_of(Replicated evaluations) {
   return **std::max_element(
       evaluations.begin(), evaluations.end(),

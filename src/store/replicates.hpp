@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "store/evaluation.hpp"
 
@@ -9,6 +10,9 @@ namespace nas {
 
 /// The replicates of a candidate, at least one.
 using Replicated = std::span<const Evaluation* const>;
+
+/// Evaluations as Replicated has them, which point into what is given.
+std::vector<const Evaluation*> pointers(std::span<const Evaluation> evaluations);
 
 /// The replicate of the worst status, in the order of Status.
 const Evaluation& worst_of(Replicated evaluations);

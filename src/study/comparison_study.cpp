@@ -19,6 +19,7 @@
 #include "core/version.hpp"
 #include "nn/environment.hpp"
 #include "search/problem.hpp"
+#include "store/replicates.hpp"
 #include "study/continuing.hpp"
 #include "study/feasibility.hpp"
 #include "study/ranges.hpp"
@@ -60,12 +61,11 @@ void set_ranges(Setup& setup, const Experiment& common, const Table& table) {
     return;
   }
   std::vector<Evaluation> baseline;
+  const auto candidate = setup.problem->parse(common.baseline);
   for (Integer n = 0; n < table.num_replicates(); ++n) {
-    baseline.push_back(answer_of(*setup.problem, setup.problem->parse(common.baseline), n));
+    baseline.push_back(answer_of(*setup.problem, candidate, n));
   }
-  std::vector<const Evaluation*> pointers;
-  for (const auto& evaluation : baseline) pointers.push_back(&evaluation);
-  set_ranges_from_baseline(setup.objectives, pointers);
+  set_ranges_from_baseline(setup.objectives, pointers(baseline));
 }
 
 std::unique_ptr<Setup> set_up(const Experiment& common) {

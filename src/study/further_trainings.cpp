@@ -27,16 +27,11 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
        }});
   observer.stage_begins(
       {.name = stage, .total = static_cast<std::int64_t>(tasks.size()), .problem = *problem});
+  const ToldEnd end(observer, &Observer::stage_ended);
   std::map<std::string, Evaluation> results;
-  try {
-    for (auto& evaluation : evaluator.evaluate(tasks)) {
-      results.emplace(evaluation.id, std::move(evaluation));
-    }
-  } catch (...) {
-    observer.stage_ended();
-    throw;
+  for (auto& evaluation : evaluator.evaluate(tasks)) {
+    results.emplace(evaluation.id, std::move(evaluation));
   }
-  observer.stage_ended();
   std::vector<Evaluation> evaluations;
   for (const auto& id : ids) evaluations.push_back(results.at(id));
   return evaluations;

@@ -54,4 +54,17 @@ class Observer {
   virtual void stage_ended() {}
 };
 
+/// Tells an observer of an end when it goes, however that happens.
+class ToldEnd {
+ public:
+  ToldEnd(Observer& observer, void (Observer::*ended)()) : observer_(observer), ended_(ended) {}
+  ~ToldEnd() { (observer_.*ended_)(); }
+  ToldEnd(const ToldEnd&) = delete;
+  ToldEnd& operator=(const ToldEnd&) = delete;
+
+ private:
+  Observer& observer_;
+  void (Observer::*ended_)();
+};
+
 }  // namespace nas

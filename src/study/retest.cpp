@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/retest_outcome.hpp"
+#include "store/replicates.hpp"
 
 namespace nas {
 
@@ -65,8 +66,7 @@ void add_tuned(const FurtherWork& work, const RunSummary& run,
   for (const auto& mechanism : tuned) {
     if (!mechanism.best) continue;
     const auto& trial = mechanism.trials[*mechanism.best];
-    std::vector<const Evaluation*> evaluations;
-    for (const auto& evaluation : trial.evaluations) evaluations.push_back(&evaluation);
+    const auto evaluations = pointers(trial.evaluations);
     wanted.push_back(
         {.retested = {.role = Role::tuned,
                       .candidate = mechanism.candidate,

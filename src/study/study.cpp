@@ -18,6 +18,7 @@
 #include "nn/memory.hpp"
 #include "report/record_schema.hpp"
 #include "search/problem.hpp"
+#include "store/replicates.hpp"
 #include "study/continuing.hpp"
 #include "study/free_space.hpp"
 #include "study/ranges.hpp"
@@ -126,12 +127,6 @@ void warn_of_slow_blas() {
     warn("matrix products come from the reference BLAS (" + environment.blas_library +
          "), about 11 times slower than an OpenBLAS: apt-get install libopenblas0-openmp");
   }
-}
-
-std::vector<const Evaluation*> pointers(const std::vector<Evaluation>& evaluations) {
-  std::vector<const Evaluation*> result;
-  for (const auto& evaluation : evaluations) result.push_back(&evaluation);
-  return result;
 }
 
 /// Evaluates the baseline, fixes the ranges of the objectives, and records both.
@@ -289,18 +284,6 @@ class Labels {
   bool added_ = false;
 };
 
-/// Says that a search has ended, however it ends.
-class SearchEnd {
- public:
-  explicit SearchEnd(Observer& observer) : observer_(observer) {}
-  ~SearchEnd() { observer_.search_ended(); }
-  SearchEnd(const SearchEnd&) = delete;
-  SearchEnd& operator=(const SearchEnd&) = delete;
-
- private:
-  Observer& observer_;
-};
-
 /// The search, with its baseline before it.
 void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
                       Store& store, Labels& labels, Observer& observer) {
@@ -313,7 +296,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
                           .objectives = setup.objectives,
                           .problem = *problem,
                           .rehearsal = rehearsal});
-  const SearchEnd end(observer);
+  const ToldEnd end(observer, &Observer::search_ended);
   for (const auto& evaluation : store.evaluations()) {
     if (of_search(evaluation, *problem)) observer.recalled(evaluation);
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/seed.hpp"
+#include "store/replicates.hpp"
 
 namespace nas {
 
@@ -53,12 +54,10 @@ const ChosenObjective& selecting(const ObjectiveSet& set) {
 
 std::optional<double> value_of(const std::vector<Evaluation>& evaluations,
                                const ChosenObjective& objective) {
-  std::vector<const Evaluation*> all;
   for (const auto& evaluation : evaluations) {
     if (!is_usable(evaluation)) return std::nullopt;
-    all.push_back(&evaluation);
   }
-  const double value = objective.value(Objective::Evaluations(all));
+  const double value = objective.value(Objective::Evaluations(pointers(evaluations)));
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 

@@ -98,8 +98,7 @@ Evaluation ended_at(Evaluation evaluation, std::int64_t step, double bytes_per_t
 }
 
 Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double bytes_per_token) {
-  std::vector<const Evaluation*> all;
-  for (const auto& evaluation : evaluations) all.push_back(&evaluation);
+  const auto all = pointers(evaluations);
   if (const auto& worst = worst_of(all); !is_usable(worst)) {
     auto failed = worst;
     failed.reason = failures_text(all);
