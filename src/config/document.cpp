@@ -173,10 +173,8 @@ std::string read_text(const std::string& name) {
   return text;
 }
 
-DocumentNode parse_file(const fs::path& file, const PluginSections& sections) {
-  const auto name = file.string();
-  if (fs::is_directory(file)) throw InputError(name + ": is a folder, must be a YAML file");
-  const auto text = read_text(name);
+DocumentNode parse_text(const std::string& text, const std::string& name,
+                        const PluginSections& sections) {
   auto node = YamlSource(name, true).read([&text] { return YAML::LoadAll(text); });
   if (node.kind == Kind::null) node.kind = Kind::map;
   if (node.kind != Kind::map) {
@@ -184,6 +182,12 @@ DocumentNode parse_file(const fs::path& file, const PluginSections& sections) {
   }
   expand_short_forms(node, sections);
   return node;
+}
+
+DocumentNode parse_file(const fs::path& file, const PluginSections& sections) {
+  const auto name = file.string();
+  if (fs::is_directory(file)) throw InputError(name + ": is a folder, must be a YAML file");
+  return parse_text(read_text(name), name, sections);
 }
 
 /// The files that `node` extends. Takes the key out of `node`.
@@ -404,6 +408,16 @@ DocumentNode load_document(const fs::path& file, const std::vector<std::string>&
   std::vector<fs::path> chain;
   auto document = load_file(file, chain, sections);
   for (const auto& text : overrides) merge(document, parse_override(text, sections), sections);
+  return document;
+}
+
+DocumentNode read_document(const std::string& text, const std::string& name,
+                           const std::vector<std::string>& overrides,
+                           const PluginSections& sections) {
+  auto document = parse_text(text, name, sections);
+  for (const auto& override_text : overrides) {
+    merge(document, parse_override(override_text, sections), sections);
+  }
   return document;
 }
 

@@ -83,6 +83,12 @@ DocumentNode load_document(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides,
                            const PluginSections& sections);
 
+/// The same of a text, which extends nothing.
+/// @param name  of the text in messages.
+DocumentNode read_document(const std::string& text, const std::string& name,
+                           const std::vector<std::string>& overrides,
+                           const PluginSections& sections);
+
 /// Reads a map against what is declared: unknown, repeated, missing, ill-typed and out-of-range
 /// keys go to `diagnostics`.
 ///

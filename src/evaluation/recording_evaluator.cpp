@@ -76,7 +76,9 @@ struct RecordingEvaluator::State {
   std::int64_t batch_size = 0;     ///< candidates of that batch
   std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
   FirstOutcomes first_outcomes{};
-  LocalExecutor executor{*measurement, options.workers};
+  std::shared_ptr<Executor> executor =
+      options.executor ? options.executor
+                       : std::make_shared<LocalExecutor>(*measurement, options.workers);
   std::map<std::string, Evaluation*> out{};  ///< what is being measured, by id
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr,
@@ -285,12 +287,12 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   std::exception_ptr ended_by;
   try {
     if (!ledger.out_of_time()) {
-      for (const auto i : order) executor.submit(tasks[i], evaluations[i]);
+      for (const auto i : order) executor->submit(tasks[i], evaluations[i]);
     }
-    while (auto event = executor.next()) handle(std::move(*event));
+    while (auto event = executor->next()) handle(std::move(*event));
   } catch (...) {
     ended_by = std::current_exception();
-    executor.abandon();
+    executor->abandon();
   }
   if (!measurement->expensive()) {
     std::erase_if(evaluations, [this](const auto& evaluation) { return !there(evaluation.id); });
@@ -320,7 +322,7 @@ void RecordingEvaluator::State::handle(Executor::Event event) {
       break;
     case Executor::Event::Kind::finished:
       commit(std::move(event.evaluations));
-      if (ledger.out_of_time()) executor.withdraw();
+      if (ledger.out_of_time()) executor->withdraw();
       break;
   }
 }

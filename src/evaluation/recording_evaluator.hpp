@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "evaluation/evaluator.hpp"
+#include "evaluation/executor.hpp"
 #include "evaluation/judgement.hpp"
 #include "evaluation/measurement.hpp"
 #include "evaluation/policy.hpp"
@@ -42,8 +43,8 @@ struct Progress {
   Advance advance{};                 ///< how far it is
 };
 
-/// Answers asks for candidates: from the store where the answer is known, else by measuring on a
-/// pool of workers. Results, their order and the recorded asks do not depend on the number of
+/// Answers asks for candidates: from the store where the answer is known, else by measuring with an
+/// Executor. Results, their order and the recorded asks do not depend on the number of
 /// workers.
 ///
 /// With racing, answers are means over all replicates so far, once a batch's race is decided. They
@@ -55,6 +56,7 @@ class RecordingEvaluator final : public Evaluator {
  public:
   struct Options {
     int workers = 1;
+    std::shared_ptr<Executor> executor{};  ///< what measures; empty: a pool of these workers
     Repeated repeated = Repeated::reuse;
     std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
     /// How a batch's candidates get further ones; needs Repeated::reuse, and objectives that a

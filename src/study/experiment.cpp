@@ -616,6 +616,17 @@ Experiment load_experiment(const std::filesystem::path& file,
   return experiment;
 }
 
+Experiment recorded_experiment(const nlohmann::json& resolved,
+                               const std::vector<std::string>& overrides) {
+  const std::string name = "recorded configuration";
+  Diagnostics diagnostics;
+  auto experiment =
+      read_experiment(read_document(resolved.dump(), name, overrides, plugin_sections()),
+                      resolved.value("name", name), diagnostics);
+  diagnostics.throw_if_any();
+  return experiment;
+}
+
 Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
                            Diagnostics& diagnostics) {
   return Reader(document, diagnostics).read(file);

@@ -66,6 +66,13 @@ Experiment load_experiment(const std::filesystem::path& file,
 Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
                            Diagnostics& diagnostics);
 
+/// Reads a configuration again as a run recorded it (Experiment::resolved), for a process that works
+/// for that run.
+/// @param overrides  what is different here: "evaluation.device=cuda".
+/// @throws InputError where this version reads it otherwise.
+Experiment recorded_experiment(const nlohmann::json& resolved,
+                               const std::vector<std::string>& overrides = {});
+
 /// Sections of an experiment that name plug-ins, for load_document.
 const PluginSections& plugin_sections();
 

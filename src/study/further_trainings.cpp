@@ -8,8 +8,8 @@
 
 namespace nas {
 
-std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings, Store& store,
-                                      const std::string& stage, Observer& observer) {
+std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings,
+                                      const FurtherWork& work, const std::string& stage) {
   if (trainings.empty()) return {};
   std::vector<std::string> ids;
   std::set<std::string> distinct;
@@ -20,14 +20,15 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
     if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
   }
   const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
-  RecordingEvaluator evaluator(
-      problem, store, /*judge=*/{},
-      {.workers = problem->num_workers(), .on_progress = [&observer](const Progress& progress) {
-         observer.stage_progressed(progress);
-       }});
-  observer.stage_begins(
+  RecordingEvaluator evaluator(problem, work.store, /*judge=*/{},
+                               {.workers = problem->num_workers(),
+                                .executor = work.executor,
+                                .on_progress = [&work](const Progress& progress) {
+                                  work.observer.stage_progressed(progress);
+                                }});
+  work.observer.stage_begins(
       {.name = stage, .total = static_cast<std::int64_t>(tasks.size()), .problem = *problem});
-  const ToldEnd end(observer, &Observer::stage_ended);
+  const ToldEnd end(work.observer, &Observer::stage_ended);
   std::map<std::string, Evaluation> results;
   for (auto& evaluation : evaluator.evaluate(tasks)) {
     results.emplace(evaluation.id, std::move(evaluation));

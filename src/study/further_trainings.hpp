@@ -27,6 +27,7 @@ struct FurtherWork {
   const Problem& problem;          ///< the search's
   Store& store;                    ///< that of the run, with the search in it
   Observer& observer;
+  std::shared_ptr<Executor> executor{};  ///< what measures; empty: threads of this process
 };
 
 /// Trains what a search has not asked for, of problems that differ in their section `training`
@@ -37,8 +38,8 @@ struct FurtherWork {
 /// @param stage  what the trainings are for, as observers hear it: "re-test".
 /// @return evaluations in the order of the trainings, of which some may be equal.
 /// @throws StopRequested when asked to stop; what was finished by then is stored.
-std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings, Store& store,
-                                      const std::string& stage, Observer& observer);
+std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& trainings,
+                                      const FurtherWork& work, const std::string& stage);
 
 /// The same problem with another section `training` as work after a search needs it: no early
 /// stopping, and what the search measured of candidates (latency) is not measured again.

@@ -131,7 +131,7 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
       trainings.push_back({one.problem, candidate, kFirstHeldOutReplicate + i});
     }
   }
-  const auto evaluations = train_further(trainings, work.store, "re-test", work.observer);
+  const auto evaluations = train_further(trainings, work, "re-test");
   std::vector<Retested> retested;
   auto next = evaluations.begin();
   for (auto& one : wanted) {

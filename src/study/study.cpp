@@ -286,7 +286,8 @@ class Labels {
 
 /// The search, with its baseline before it.
 void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
-                      Store& store, Labels& labels, Observer& observer) {
+                      const std::shared_ptr<Executor>& executor, Store& store, Labels& labels,
+                      Observer& observer) {
   const auto& problem = setup.problem;
   ElapsedSeconds elapsed(store);
   const double seconds = experiment.budget.get<double>("seconds");
@@ -302,6 +303,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
   }
   auto options = evaluator_options(experiment);
   options.workers = problem->num_workers();
+  options.executor = executor;
   options.on_progress = [&](const Progress& progress) {
     if (problem->expensive()) {
       labels.update(progress);
@@ -333,15 +335,16 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
 }
 
 /// The search, and what follows it, which is not charged to it.
-void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal, Store& store,
-               Observer& observer) {
+void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
+               const std::shared_ptr<Executor>& executor, Store& store, Observer& observer) {
   Labels labels(store, *setup.problem);
-  carry_out_search(experiment, setup, rehearsal, store, labels, observer);
+  carry_out_search(experiment, setup, rehearsal, executor, store, labels, observer);
   const FurtherWork work{.experiment = experiment,
                          .objectives = setup.objectives,
                          .problem = *setup.problem,
                          .store = store,
-                         .observer = observer};
+                         .observer = observer,
+                         .executor = executor};
   retest(work, tune(work));
   labels.complete();
   store.flush();
@@ -439,7 +442,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
                                      ? nlohmann::json(rehearsal.asked)
                                      : nullptr);
   try {
-    carry_out(experiment_, *setup, rehearsal, store, observer);
+    carry_out(experiment_, *setup, rehearsal, settings.executor, store, observer);
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept

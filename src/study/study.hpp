@@ -66,6 +66,8 @@ class Study {
   struct RunSettings {
     bool force_device = false;  ///< continue on another kind of device than recorded
     bool retry_failed = false;  ///< train again what is recorded as failed or out of memory
+    /// What measures; empty: threads of this process. See study/ask_and_tell.hpp.
+    std::shared_ptr<Executor> executor{};
   };
 
   /// Runs the experiment, or continues it where the folder holds a part of it: the algorithm is

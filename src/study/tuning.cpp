@@ -183,7 +183,7 @@ Parameters tuned_training(const Parameters& training, const TuningPoint& point) 
 }
 
 std::vector<TunedMechanism> tune(const FurtherWork& work) {
-  const auto& [experiment, objectives, problem, store, observer] = work;
+  const auto& [experiment, objectives, problem, store, observer, executor] = work;
   if (store.meta("tuning")) store.set_meta("tuning", nullptr);  // as for a re-test
   if (!experiment.tuning) return {};
   const RunSummary run(store);
@@ -210,7 +210,7 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
       }
     }
   }
-  const auto evaluations = train_further(trainings, store, "tuning", observer);
+  const auto evaluations = train_further(trainings, work, "tuning");
   auto next = evaluations.begin();
   for (auto& mechanism : mechanisms) {
     for (const auto& point : points) {

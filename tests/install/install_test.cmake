@@ -57,11 +57,16 @@ run("configuring the foreign project" ${CMAKE_COMMAND} -S ${SOURCE} -B ${consume
   -D CMAKE_BUILD_TYPE=Release -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_CXX_COMPILER=${CXX}
   -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D Torch_DIR=${TORCH} -D pagmo_DIR=${PAGMO} ${flags})
 run("building the foreign project" ${CMAKE_COMMAND} --build ${consumer})
-file(REMOVE_RECURSE ${WORK}/study)
+file(REMOVE_RECURSE ${WORK}/study ${WORK}/asked)
 file(GLOB_RECURSE two_objectives ${prefix}/tabular_nsga2.yaml)
 run("running a study from the foreign program" ${consumer}/run_study ${two_objectives} ${WORK}/study)
 if(NOT "${output}" MATCHES "^[a-z_]+(\\|[a-z_]+)+\\|[0-9.]+ [0-9.e+]+ [0-9.e+]+\n[^\n]+\n")
   message(FATAL_ERROR "Not a front of at least two mechanisms and two values each, and nothing else:\n${output}")
+endif()
+file(GLOB_RECURSE smoke ${prefix}/smoke.yaml)
+run("asking and telling from the foreign program" ${consumer}/ask_and_tell ${smoke} ${WORK}/asked)
+if(NOT "${output}" MATCHES "^[^\n]+ 100\\.[0-9]+\n$")
+  message(FATAL_ERROR "Not the best mechanism and its value, and nothing else:\n${output}")
 endif()
 run("running the foreign program" ${consumer}/list_plugins)
 

@@ -1,0 +1,88 @@
+// nas-work: measures the orders of a study that another process runs, on this machine.
+
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "core/error.hpp"
+#include "core/stop.hpp"
+#include "study/experiment.hpp"
+#include "study/worker.hpp"
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kUsage =
+    "nas-work [KEY=VALUE...]\n"
+    "  KEY=VALUE is what is different on this machine, such as evaluation.device=cuda\n\n"
+    "Reads JSON documents, one per line, until there are no more:\n"
+    "  {\"kind\": \"run\", \"config\": C}     a run's configuration as it is recorded; comes "
+    "first\n"
+    "  {\"kind\": \"order\", \"order\": N, \"task\": T, \"evaluation\": E}   see order_json() of\n"
+    "                                     study/ask_and_tell.hpp; N is any value\n"
+    "and answers each order with one line:\n"
+    "  {\"kind\": \"finished\", \"order\": N, \"evaluation\": E}\n"
+    "  {\"kind\": \"refused\", \"order\": N, \"reason\": R}    it would be measured otherwise "
+    "here\n\n";
+
+Json read_line(const std::string& line, std::int64_t number) {
+  try {
+    auto json = Json::parse(line);
+    if (json.is_object() && json.value("kind", Json()).is_string()) return json;
+  } catch (const Json::exception&) {  // NOLINT(bugprone-empty-catch): said below
+  }
+  throw nas::InputError("standard input, line " + std::to_string(number) +
+                        ": must be a JSON object with the text \"kind\"");
+}
+
+Json answer(nas::Worker& worker, const Json& order) {
+  const auto number = order.value("order", Json());
+  try {
+    return {{"kind", "finished"}, {"order", number}, {"evaluation", worker.measure(order)}};
+  } catch (const nas::InputError& error) {
+    return {{"kind", "refused"}, {"order", number}, {"reason", error.what()}};
+  } catch (const Json::exception& error) {
+    return {{"kind", "refused"}, {"order", number}, {"reason", error.what()}};
+  }
+}
+
+int run(const std::vector<std::string>& overrides) {
+  nas::install_stop_handlers();
+  std::optional<nas::Worker> worker;
+  std::string line;
+  for (std::int64_t number = 1; std::getline(std::cin, line); ++number) {
+    const auto json = read_line(line, number);
+    const auto kind = json.at("kind").get<std::string>();
+    const auto refuse = [&](const std::string& what) {
+      throw nas::InputError("standard input, line " + std::to_string(number) + ": " + what);
+    };
+    if (kind == "run") {
+      if (!json.contains("config")) refuse("a run must have its \"config\"");
+      worker.emplace(nas::recorded_experiment(json.at("config"), overrides));
+    } else if (kind == "order") {
+      if (!worker) refuse("an order before the run that it belongs to");
+      std::cout << answer(*worker, json).dump() << std::endl;  // at once: somebody waits for it
+    } else {
+      refuse("kind = " + kind + ", must be run or order");
+    }
+  }
+  return nas::kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return nas::run_main("nas-work", [&] {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && (words.front() == "--help" || words.front() == "-h")) {
+      std::cout << kUsage << nas::exit_codes_text();
+      return static_cast<int>(nas::kDone);
+    }
+    return run(words);
+  });
+}
