@@ -10,7 +10,7 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "nn/attention.hpp"
-#include "nn/memory.hpp"
+#include "ops/memory.hpp"
 
 namespace {
 

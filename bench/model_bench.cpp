@@ -8,11 +8,11 @@
 #include <torch/torch.h>
 
 #include "genotype/architecture.hpp"
-#include "nn/dropout.hpp"
-#include "nn/loss.hpp"
-#include "nn/memory.hpp"
-#include "nn/product.hpp"
 #include "nn/transformer.hpp"
+#include "ops/dropout.hpp"
+#include "ops/loss.hpp"
+#include "ops/memory.hpp"
+#include "ops/product.hpp"
 #include "training/optimizer.hpp"
 
 namespace {

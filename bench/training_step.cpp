@@ -28,10 +28,10 @@
 #include "core/version.hpp"
 #include "data/corpus.hpp"
 #include "genotype/architecture.hpp"
-#include "nn/device_stream.hpp"
-#include "nn/environment.hpp"
-#include "nn/memory.hpp"
+#include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
+#include "ops/device_stream.hpp"
+#include "ops/memory.hpp"
 #include "training/array_steps.hpp"
 #include "training/optimizer.hpp"
 

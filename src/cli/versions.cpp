@@ -6,7 +6,7 @@
 #include <pagmo/config.hpp>
 
 #include "core/version.hpp"
-#include "nn/environment.hpp"
+#include "instruments/environment.hpp"
 
 namespace nas {
 

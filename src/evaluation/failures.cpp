@@ -9,7 +9,7 @@ namespace nas {
 
 // Which exceptions are a candidate's own is told by their type, and the type is given where it is
 // known: what a model throws while it is built, computes or learns becomes a CandidateFailure there
-// (nn/model_failure.hpp), unless it says that memory or a device failed. An InputError says that
+// (ops/model_failure.hpp), unless it says that memory or a device failed. An InputError says that
 // what is asked for cannot be had, such as a mechanism that a table lacks. Everything else comes
 // from files, the store, the system or a defect of the program, which would be true of any
 // candidate.

@@ -4,9 +4,9 @@
 #include <limits>
 #include <utility>
 
-#include "nn/device_copy.hpp"
-#include "nn/device_operations.hpp"
-#include "nn/model_parts.hpp"
+#include "ops/device_copy.hpp"
+#include "ops/device_operations.hpp"
+#include "ops/model_parts.hpp"
 
 namespace nas::nn {
 

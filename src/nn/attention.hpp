@@ -14,11 +14,11 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
-#include "nn/dropout.hpp"
-#include "nn/fused_attention.hpp"
-#include "nn/gate.hpp"
-#include "nn/parameter.hpp"
-#include "nn/temperature.hpp"
+#include "ops/dropout.hpp"
+#include "ops/fused_attention.hpp"
+#include "ops/gate.hpp"
+#include "ops/parameter.hpp"
+#include "ops/temperature.hpp"
 
 namespace nas::nn {
 
@@ -38,9 +38,9 @@ struct LayerContext {
 };
 
 // A similarity and a normalization may also say how they are computed inside the fused kernel of
-// numerical modes exact and fast (nn/fused_attention.hpp); where one of the two has no such form, a
-// layer is computed by the operations below in every mode. Likewise for gatings (nn/gate.hpp) and
-// temperatures (nn/temperature.hpp).
+// numerical modes exact and fast (ops/fused_attention.hpp); where one of the two has no such form,
+// a layer is computed by the operations below in every mode. Likewise for gatings (ops/gate.hpp)
+// and temperatures (ops/temperature.hpp).
 
 /// Scores every key for every query.
 class Similarity {

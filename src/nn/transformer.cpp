@@ -7,11 +7,11 @@
 
 #include "core/error.hpp"
 #include "nn/attention.hpp"
-#include "nn/embedding.hpp"
-#include "nn/layer_norm.hpp"
-#include "nn/parameter.hpp"
-#include "nn/product.hpp"
-#include "nn/torch_compat.hpp"
+#include "ops/embedding.hpp"
+#include "ops/layer_norm.hpp"
+#include "ops/parameter.hpp"
+#include "ops/product.hpp"
+#include "ops/torch_compat.hpp"
 
 namespace nas::nn {
 

@@ -10,9 +10,9 @@
 
 #include "core/numerical_mode.hpp"
 #include "genotype/architecture.hpp"
-#include "nn/dropout.hpp"
-#include "nn/loss.hpp"
-#include "nn/parameter.hpp"
+#include "ops/dropout.hpp"
+#include "ops/loss.hpp"
+#include "ops/parameter.hpp"
 
 namespace nas::nn {
 
@@ -52,7 +52,7 @@ class TransformerArray {
   /// @return logits (R, B, T, V) = features E'.
   torch::Tensor logits(const torch::Tensor& tokens, const Pass& pass);
   /// @param targets  (R, B, T) int64; below 0 where nothing is asked.
-  /// @return each model's mean nll over its targets, nats, (R) (nn/loss.hpp).
+  /// @return each model's mean nll over its targets, nats, (R) (ops/loss.hpp).
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, const Pass& pass);
   /// What each token's logits say about its target, without dropout and gradients; (R, B T).
   TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);

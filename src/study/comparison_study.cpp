@@ -17,7 +17,7 @@
 #include "core/format.hpp"
 #include "core/thread_clock.hpp"
 #include "core/version.hpp"
-#include "nn/environment.hpp"
+#include "instruments/environment.hpp"
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
 #include "study/continuing.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "evaluation/local_executor.hpp"
-#include "nn/memory.hpp"
+#include "ops/memory.hpp"
 #include "study/session.hpp"
 
 namespace nas {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/seed.hpp"
-#include "nn/device_copy.hpp"
-#include "nn/device_operations.hpp"
+#include "ops/device_copy.hpp"
+#include "ops/device_operations.hpp"
 #include "training/device_fed_steps.hpp"
 
 namespace nas {

@@ -43,10 +43,10 @@ class ArraySteps {
   [[nodiscard]] virtual std::int64_t warm_up() const = 0;
 };
 
-/// On a device with kernels of its own (nn/device_operations.hpp) a step takes nothing from the
+/// On a device with kernels of its own (ops/device_operations.hpp) a step takes nothing from the
 /// host but a row of a table that is sent some steps at a time, and is captured after the first few
-/// (nn/device_graph.hpp), several steps in one graph. Elsewhere the host gives it all. Both compute
-/// the same.
+/// (ops/device_graph.hpp), several steps in one graph. Elsewhere the host gives it all. Both
+/// compute the same.
 ///
 /// @param models, optimizer, windows  outlive the steps.
 /// @param losses  (R) float64, the sums, where the models are.

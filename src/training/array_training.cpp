@@ -16,8 +16,8 @@
 #include "core/stop.hpp"
 #include "core/thread_clock.hpp"
 #include "core/warning.hpp"
-#include "nn/memory.hpp"
-#include "nn/model_failure.hpp"
+#include "ops/memory.hpp"
+#include "ops/model_failure.hpp"
 #include "training/checkpoint.hpp"
 #include "training/validation.hpp"
 

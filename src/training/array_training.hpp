@@ -14,8 +14,8 @@
 #include <torch/types.h>
 
 #include "data/corpus.hpp"
-#include "nn/device_stream.hpp"
 #include "nn/transformer.hpp"
+#include "ops/device_stream.hpp"
 #include "training/array_steps.hpp"
 #include "training/optimizer.hpp"
 #include "training/trainer.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "nn/device_copy.hpp"
+#include "ops/device_copy.hpp"
 
 namespace nas {
 

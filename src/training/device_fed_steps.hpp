@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/device_operations.hpp"
+#include "ops/device_operations.hpp"
 #include "training/array_steps.hpp"
 
 namespace nas {

@@ -9,8 +9,8 @@
 #include <torch/serialize.h>
 
 #include "kernels/adamw.hpp"
-#include "nn/device_copy.hpp"
-#include "nn/device_operations.hpp"
+#include "ops/device_copy.hpp"
+#include "ops/device_operations.hpp"
 
 namespace nas {
 

@@ -10,8 +10,8 @@
 
 #include <torch/types.h>
 
-#include "nn/device_adamw.hpp"
-#include "nn/parameter.hpp"
+#include "ops/device_adamw.hpp"
+#include "ops/parameter.hpp"
 
 namespace torch::serialize {
 class InputArchive;
@@ -32,7 +32,7 @@ struct ModelStep {
 /// array of models, after clipping each model's gradient g by its total norm: g is multiplied by
 /// min(1, clip_norm / (|g| + 1e-6)). Waits for no device.
 ///
-/// By the kernels, of the CPU or of a device (nn/device_operations.hpp), a model's numbers depend
+/// By the kernels, of the CPU or of a device (ops/device_operations.hpp), a model's numbers depend
 /// on neither the other models, a diverged one among them, nor the number of threads.
 class Optimizer {
  public:
@@ -49,7 +49,7 @@ class Optimizer {
   /// @param steps  one per model.
   void step(std::span<const ModelStep> steps);
   /// The same on a device with kernels of its own, with numbers that are there and read when the
-  /// step is done: it can be captured (nn/device_graph.hpp).
+  /// step is done: it can be captured (ops/device_graph.hpp).
   void step(const nn::DeviceSteps& steps);
   /// To be called after a capture and before its first replay. @param succeeded  false: nothing was
   /// captured, and what was tried is forgotten.

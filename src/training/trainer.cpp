@@ -11,8 +11,8 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
-#include "nn/memory.hpp"
-#include "nn/model_failure.hpp"
+#include "ops/memory.hpp"
+#include "ops/model_failure.hpp"
 #include "training/array_training.hpp"
 #include "training/validation.hpp"
 

@@ -41,7 +41,7 @@ struct TrainingSettings {
 
 /// Where, how and under which limits a training run is made. Threads, numerical mode and kind of
 /// device change its result by rounding, a device without kernels of its own
-/// (nn/device_operations.hpp) also by other dropout masks, nothing else does.
+/// (ops/device_operations.hpp) also by other dropout masks, nothing else does.
 struct TrainingContext {
   std::string device = "cpu";
   int threads = 1;

@@ -11,8 +11,8 @@
 #include <torch/types.h>
 
 #include "core/seed.hpp"
-#include "nn/torch_compat.hpp"
 #include "nn/transformer.hpp"
+#include "ops/torch_compat.hpp"
 
 namespace nas::nn::test {
 

@@ -18,7 +18,7 @@
 #include "evaluation/settings.hpp"
 #include "mechanisms.hpp"
 #include "nn/attention.hpp"
-#include "nn/memory.hpp"
+#include "ops/memory.hpp"
 #include "small_corpus.hpp"
 #include "training/trainer.hpp"
 

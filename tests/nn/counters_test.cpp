@@ -14,8 +14,8 @@
 #include <torch/version.h>
 
 #include "genotype/architecture.hpp"
-#include "nn/memory.hpp"
 #include "nn/transformer.hpp"
+#include "ops/memory.hpp"
 #include "training/optimizer.hpp"
 
 namespace nas {

@@ -11,8 +11,8 @@
 
 #include "array_step.hpp"
 #include "gradients.hpp"
-#include "nn/device_operations.hpp"
-#include "nn/device_stream.hpp"
+#include "ops/device_operations.hpp"
+#include "ops/device_stream.hpp"
 #include "small_corpus.hpp"
 #include "training/array_steps.hpp"
 

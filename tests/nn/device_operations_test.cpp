@@ -1,6 +1,6 @@
 // The operations by CUDA kernels, emulated on CPU tensors, against those of the CPU.
 
-#include "nn/device_operations.hpp"
+#include "ops/device_operations.hpp"
 
 #include <algorithm>
 #include <map>
@@ -16,10 +16,10 @@
 #include "emulated_device.hpp"
 #include "gradients.hpp"
 #include "nn/attention.hpp"
-#include "nn/cuda_operations.hpp"
-#include "nn/layer_norm.hpp"
-#include "nn/memory.hpp"
-#include "nn/torch_compat.hpp"
+#include "ops/cuda_operations.hpp"
+#include "ops/layer_norm.hpp"
+#include "ops/memory.hpp"
+#include "ops/torch_compat.hpp"
 #include "training/optimizer.hpp"
 
 namespace nas::nn {

@@ -1,4 +1,4 @@
-#include "nn/dropout.hpp"
+#include "ops/dropout.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // The CPU as a device with kernels of its own: those of CUDA, emulated (src/cuda/emulation.hpp).
 #pragma once
 
-#include "nn/cuda_operations.hpp"
+#include "ops/cuda_operations.hpp"
 
 namespace nas::nn::test {
 

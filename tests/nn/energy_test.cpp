@@ -1,4 +1,4 @@
-#include "nn/energy.hpp"
+#include "instruments/energy.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Gated sums and the linear maps of their logits, against LibTorch's operations.
 
-#include "nn/gate.hpp"
+#include "ops/gate.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -13,8 +13,8 @@
 #include <torch/types.h>
 
 #include "nn/attention.hpp"
-#include "nn/torch_compat.hpp"
 #include "nn/transformer.hpp"
+#include "ops/torch_compat.hpp"
 
 namespace nas::nn {
 namespace {

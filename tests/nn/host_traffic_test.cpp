@@ -14,7 +14,7 @@
 #include <torch/types.h>
 
 #include "array_step.hpp"
-#include "nn/device_operations.hpp"
+#include "ops/device_operations.hpp"
 #include "small_corpus.hpp"
 #include "training/validation.hpp"
 

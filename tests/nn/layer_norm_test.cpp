@@ -1,4 +1,4 @@
-#include "nn/layer_norm.hpp"
+#include "ops/layer_norm.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 #include <torch/types.h>
 
 #include "kernels/instruction_set.hpp"
-#include "nn/torch_compat.hpp"
+#include "ops/torch_compat.hpp"
 
 namespace nas::nn {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/memory.hpp"
+#include "ops/memory.hpp"
 
 #include <cmath>
 #include <cstdint>

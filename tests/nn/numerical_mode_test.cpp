@@ -21,16 +21,16 @@
 #include <torch/types.h>
 
 #include "core/error.hpp"
+#include "instruments/environment.hpp"
 #include "kernels/instruction_set.hpp"
 #include "kernels/unit_vectors.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
-#include "nn/embedding.hpp"
-#include "nn/environment.hpp"
-#include "nn/loss.hpp"
-#include "nn/product.hpp"
-#include "nn/score_vectors.hpp"
 #include "nn/transformer.hpp"
+#include "ops/embedding.hpp"
+#include "ops/loss.hpp"
+#include "ops/product.hpp"
+#include "ops/score_vectors.hpp"
 
 namespace nas::nn {
 namespace {

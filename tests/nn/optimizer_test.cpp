@@ -18,7 +18,7 @@
 #include <torch/serialize.h>
 
 #include "core/seed.hpp"
-#include "nn/torch_compat.hpp"
+#include "ops/torch_compat.hpp"
 
 namespace nas {
 namespace {

@@ -1,7 +1,7 @@
 // Temperatures of arrays in fused form. That they equal LibTorch's operations is tested with their
 // mechanisms (numerical_mode_test).
 
-#include "nn/temperature.hpp"
+#include "ops/temperature.hpp"
 
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "nn/torch_compat.hpp"
+#include "ops/torch_compat.hpp"
 
 namespace nas::nn {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/energy.hpp"
+#include "instruments/energy.hpp"
 
 #include "search/objective.hpp"
 

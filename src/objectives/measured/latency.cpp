@@ -1,4 +1,4 @@
-#include "nn/latency.hpp"
+#include "instruments/latency.hpp"
 
 #include "search/objective.hpp"
 

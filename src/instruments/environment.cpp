@@ -1,0 +1,101 @@
+#include "instruments/environment.hpp"
+
+#include <array>
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <torch/cuda.h>
+#include <torch/version.h>
+
+#include "core/error.hpp"
+#include "kernels/instruction_set.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+std::string library_of_symbol(const char* symbol) {
+  void* address = dlsym(RTLD_DEFAULT, symbol);
+  Dl_info info{};
+  if (address == nullptr || dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
+  std::array<char, PATH_MAX> resolved{};
+  return realpath(info.dli_fname, resolved.data()) != nullptr ? resolved.data() : info.dli_fname;
+}
+
+std::string processor_name() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+/// 0: cuBLAS never multiplies in TensorFloat-32; 1: always where it can; whatever a program asks.
+constexpr const char* kTf32Override = "NVIDIA_TF32_OVERRIDE";
+
+}  // namespace
+
+Environment environment() {
+  Environment environment;
+  environment.torch_version = TORCH_VERSION;
+  environment.blas_library = library_of_symbol("sgemm_");
+  environment.processor = processor_name();
+  environment.instruction_set = kernels::instruction_set();
+  if (environment.instruction_set.starts_with("AVX3")) {  // Highway's name
+    environment.instruction_set.replace(0, 4, "AVX-512");
+  }
+  // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
+  // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
+  environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
+  for (const auto* name :
+       {"CUBLAS_WORKSPACE_CONFIG", kTf32Override, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"}) {
+    if (const char* value = std::getenv(name)) environment.variables[name] = value;
+  }
+  return environment;
+}
+
+std::string resolve_device(const std::string& setting) {
+  if (setting == "cpu") return setting;
+  const auto count =
+      torch::cuda::is_available() ? static_cast<long>(torch::cuda::device_count()) : 0;
+  if (setting == "auto") return count > 0 ? "cuda:0" : "cpu";
+  const auto no_such_device = [&](const std::string& allowed) {
+    return InputError("evaluation.device = " + setting + ", must be " + allowed);
+  };
+  long index = 0;
+  if (setting != "cuda") {
+    if (setting.rfind("cuda:", 0) != 0) throw no_such_device("auto, cpu, cuda or cuda:N");
+    const char* end = setting.data() + setting.size();
+    const auto result = std::from_chars(setting.data() + 5, end, index);
+    if (result.ec != std::errc() || result.ptr != end || index < 0) {
+      throw no_such_device("auto, cpu, cuda or cuda:N");
+    }
+  }
+  if (index >= count) {
+    throw no_such_device(count == 0 ? "auto or cpu: this LibTorch sees no CUDA device"
+                                    : "auto, cpu or cuda:0 .. cuda:" + std::to_string(count - 1));
+  }
+  return "cuda:" + std::to_string(index);
+}
+
+void require_numerical_mode(NumericalMode mode, const std::string& device) {
+  const auto setting = "evaluation.numerical_mode = " + std::string(to_string(mode));
+  const bool in_tf32 = mode == NumericalMode::tf32;
+  if (device == "cpu") {
+    if (!in_tf32) return;
+    throw InputError(setting +
+                     " on the CPU, must be reference, exact or fast there: TensorFloat-32 products "
+                     "are those of CUDA devices");
+  }
+  const char* value = std::getenv(kTf32Override);
+  if (value == nullptr || *value == '\0' || mode == NumericalMode::fast) return;
+  if (in_tf32 != (std::string_view(value) == "0")) return;
+  throw InputError(setting + ", but " + kTf32Override + " = " + value +
+                   " in the environment makes cuBLAS multiply otherwise: unset it");
+}
+
+}  // namespace nas::nn

@@ -1,0 +1,112 @@
+#include "instruments/forward_pass.hpp"
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <torch/cuda.h>
+
+#include "core/error.hpp"
+#include "nn/attention.hpp"
+#include "nn/transformer.hpp"
+#include "ops/memory.hpp"
+#include "ops/model_failure.hpp"
+#include "ops/torch_compat.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+
+constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+
+Architecture with_context(Architecture architecture, std::int64_t context) {
+  require_in_range("context", static_cast<double>(context), 0, kMost);
+  if (context > 0) architecture.context = context;
+  require_valid(architecture);
+  return architecture;
+}
+
+std::function<void()> model_pass(const Architecture& architecture, const PassSettings& settings) {
+  const torch::Device device(settings.device);
+  auto model = std::make_shared<Transformer>(architecture, settings.numerical_mode);
+  model->initialise(kSeed, 0);
+  model->to(device);
+  const auto tokens =
+      at::arange(settings.batch * architecture.context, at::TensorOptions(at::kLong))
+          .remainder(architecture.vocabulary)
+          .view({settings.batch, architecture.context})
+          .to(device);
+  return [model, tokens] { (void)model->logits(tokens, Pass{}); };
+}
+
+std::function<void()> attention_pass(const Architecture& architecture,
+                                     const PassSettings& settings) {
+  const torch::Device device(settings.device);
+  set_float_products(device, settings.numerical_mode);
+  std::vector<Parameter> parameters;
+  const auto layer = std::make_shared<AttentionLayer>(
+      std::vector{architecture.mechanism}, architecture.attention_shape(), architecture.semantics,
+      ParameterScope(parameters, of_operations(settings.numerical_mode)));
+  initialise(parameters, {{kSeed, 0}});
+  move_to(parameters, device, at::kFloat);
+  // The output of a freshly initialised LayerNorm: mean 0, variance 1.
+  const auto x = at::randn({1, settings.batch, architecture.context, architecture.width},
+                           make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
+                     .to(device);
+  return [layer, x] { (void)layer->forward(x, x, Pass{}, 0); };
+}
+
+}  // namespace
+
+Part parse_part(const std::string& text) {
+  if (text == "model") return Part::model;
+  if (text == "attention") return Part::attention;
+  throw InputError("part = " + text + ", must be model or attention");
+}
+
+struct ForwardPass::Impl {
+  Impl(const Architecture& given, const PassSettings& settings)
+      : architecture(with_context(given, settings.context)), device(settings.device) {
+    require_in_range("batch", static_cast<double>(settings.batch), 1, kMost);
+    // An earlier training run would have installed it: the same memory for every candidate.
+    install_cpu_allocator();
+    const at::NoGradGuard no_grad;
+    const auto prepare = settings.part == Part::model ? model_pass : attention_pass;
+    run = of_model([&] { return prepare(architecture, settings); });
+  }
+
+  Architecture architecture;
+  torch::Device device;
+  std::function<void()> run;
+};
+
+ForwardPass::ForwardPass(const Architecture& architecture, const PassSettings& settings)
+    : impl_(std::make_unique<Impl>(architecture, settings)) {}
+ForwardPass::~ForwardPass() = default;
+ForwardPass::ForwardPass(ForwardPass&&) noexcept = default;
+ForwardPass& ForwardPass::operator=(ForwardPass&&) noexcept = default;
+
+void ForwardPass::enqueue() {
+  const at::NoGradGuard no_grad;
+  of_model(impl_->run);
+}
+
+void ForwardPass::operator()() {
+  enqueue();
+  if (!impl_->device.is_cuda()) return;
+  of_model([this] { torch::cuda::synchronize(impl_->device.index()); });
+}
+
+std::int64_t ForwardPass::context() const { return impl_->architecture.context; }
+
+ThreadScope::ThreadScope(int threads) : before_(at::get_num_threads()) {
+  require_in_range("threads", threads, 1, kMost);
+  at::set_num_threads(threads);
+}
+
+ThreadScope::~ThreadScope() { at::set_num_threads(before_); }
+
+}  // namespace nas::nn

@@ -1,0 +1,116 @@
+#include "instruments/latency.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+
+#include "core/error.hpp"
+
+#ifdef NAS_TORCH_CUDA
+#include <ATen/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+#endif
+
+namespace nas::nn {
+
+namespace {
+
+/// Times passes on one device.
+class Stopwatch {
+ public:
+  virtual ~Stopwatch() = default;
+  /// @return milliseconds of one pass.
+  virtual double time(ForwardPass& pass) = 0;
+  [[nodiscard]] virtual std::string clock() const = 0;
+};
+
+class SteadyStopwatch final : public Stopwatch {
+ public:
+  double time(ForwardPass& pass) override {
+    const auto start = std::chrono::steady_clock::now();
+    pass();
+    const std::chrono::duration<double, std::milli> elapsed =
+        std::chrono::steady_clock::now() - start;
+    return elapsed.count();
+  }
+  [[nodiscard]] std::string clock() const override { return "steady clock"; }
+};
+
+#ifdef NAS_TORCH_CUDA
+class CudaStopwatch final : public Stopwatch {
+ public:
+  explicit CudaStopwatch(c10::Device device)
+      : device_(device.has_index() ? device.index() : c10::cuda::current_device()) {}
+
+  double time(ForwardPass& pass) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    begin_.record();
+    pass.enqueue();
+    end_.record();
+    end_.synchronize();
+    return static_cast<double>(begin_.elapsed_time(end_));
+  }
+  [[nodiscard]] std::string clock() const override { return "CUDA events"; }
+
+ private:
+  c10::DeviceIndex device_;
+  at::cuda::CUDAEvent begin_{cudaEventDefault};
+  at::cuda::CUDAEvent end_{cudaEventDefault};
+};
+#endif
+
+std::unique_ptr<Stopwatch> make_stopwatch([[maybe_unused]] const std::string& device) {
+#ifdef NAS_TORCH_CUDA
+  if (const c10::Device place(device); place.is_cuda()) {
+    return std::make_unique<CudaStopwatch>(place);
+  }
+#endif
+  return std::make_unique<SteadyStopwatch>();
+}
+
+}  // namespace
+
+LatencyReport measure_latency(const Architecture& subject, const Architecture& canary,
+                              const LatencySettings& settings) {
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  require_in_range("repeats", static_cast<double>(settings.repeats), LatencySettings::kMinRepeats,
+                   kMost);
+  require_in_range("warm_up", static_cast<double>(settings.warm_up), 0, kMost);
+  const ThreadScope threads(settings.threads);
+  ForwardPass subject_pass(subject, settings.pass);
+  ForwardPass canary_pass(canary, settings.pass);
+  const auto stopwatch = make_stopwatch(settings.pass.device);
+  std::vector<double> subject_times;
+  std::vector<double> canary_times;
+  for (std::int64_t i = -settings.warm_up; i < settings.repeats; ++i) {
+    double subject_time = 0.0;
+    if (i % 2 == 0) subject_time = stopwatch->time(subject_pass);
+    const double canary_time = stopwatch->time(canary_pass);
+    if (i % 2 != 0) subject_time = stopwatch->time(subject_pass);
+    if (i < 0) continue;
+    subject_times.push_back(subject_time);
+    canary_times.push_back(canary_time);
+  }
+  return {.p50 = percentile(subject_times, 50),
+          .p90 = percentile(subject_times, 90),
+          .canary_p50 = percentile(canary_times, 50),
+          .canary_p90 = percentile(canary_times, 90),
+          .repeats = settings.repeats,
+          .context = subject_pass.context(),
+          .clock = stopwatch->clock()};
+}
+
+double percentile(std::vector<double> values, int percent) {
+  if (values.empty() || percent < 1 || percent > 100) {
+    throw std::logic_error("no percentile " + std::to_string(percent) + " of " +
+                           std::to_string(values.size()) + " values");
+  }
+  const auto rank = (static_cast<std::size_t>(percent) * values.size() + 99) / 100;
+  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
+}
+
+}  // namespace nas::nn

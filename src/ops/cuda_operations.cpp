@@ -1,0 +1,324 @@
+#include "ops/cuda_operations.hpp"
+
+#include <algorithm>
+
+#include <ATen/Dispatch.h>
+#include <torch/autograd.h>
+
+#include "cuda/cross_entropy.hpp"
+#include "cuda/elementwise.hpp"
+#include "cuda/embedding.hpp"
+#include "cuda/layer_norm.hpp"
+#include "ops/product.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// A map of contiguous tensors (R, ...), of the models with one share of dropout at a time:
+/// map(in..., out, models, elements of a model, dropout, stream).
+template <class Map, class... In>
+torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
+                     const In&... others) {
+  const auto& of_models = masks.of_models;
+  const auto models = static_cast<std::int64_t>(of_models.size());
+  TORCH_CHECK(x.size(0) == models, models, " masks do not fit ", x.sizes());
+  auto out = at::empty_like(x);
+  const std::int64_t size = x.numel() / models;
+  const StreamOf stream(x);
+  const auto* seeds = seeds_of(masks);
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "mapped", [&] {
+    for (std::int64_t begin = 0, end = 0; begin < models; begin = end) {
+      const auto& mask = of_models[static_cast<std::size_t>(begin)];
+      while (end < models && of_models[static_cast<std::size_t>(end)].threshold == mask.threshold) {
+        ++end;
+      }
+      const auto at = begin * size;
+      const cuda::Dropout dropout{seeds == nullptr ? nullptr : seeds + begin, masks.site,
+                                  mask.threshold, mask.scale};
+      map(x.data_ptr<scalar_t>() + at, others.template data_ptr<scalar_t>() + at...,
+          out.data_ptr<scalar_t>() + at, end - begin, size, dropout, stream);
+    }
+  });
+  return out;
+}
+
+template <class Real>
+cuda::LayerNorm<Real> layer_norm_of(const torch::Tensor& x, const torch::Tensor& weight,
+                                    const torch::Tensor& means,
+                                    const torch::Tensor& inverse_deviations) {
+  return {.models = x.size(0),
+          .rows = means.size(1),
+          .width = x.size(-1),
+          .x = x.data_ptr<Real>(),
+          .weight = weight.data_ptr<Real>(),
+          .means = means.data_ptr<Real>(),
+          .inverse_deviations = inverse_deviations.data_ptr<Real>()};
+}
+
+class LayerNorm : public torch::autograd::Function<LayerNorm> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
+                               const torch::Tensor& given_weight, const torch::Tensor& given_bias,
+                               double epsilon) {
+    const auto x = given.contiguous();
+    const auto weight = given_weight.contiguous();
+    const auto bias = given_bias.contiguous();
+    const auto y = at::empty_like(x);
+    const auto means = at::empty({x.size(0), x.numel() / (x.size(0) * x.size(-1))}, x.options());
+    const auto inverse_deviations = at::empty_like(means);
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
+      cuda::layer_norm(layer_norm_of<scalar_t>(x, weight, means, inverse_deviations),
+                       bias.data_ptr<scalar_t>(), epsilon, y.data_ptr<scalar_t>(), StreamOf(x));
+    });
+    context->save_for_backward({x, weight, means, inverse_deviations});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& outer) {
+    const auto saved = context->get_saved_variables();
+    const auto& x = saved[0];
+    const auto& weight = saved[1];
+    const auto by_y = outer[0].contiguous();
+    const auto by_x = at::empty_like(x);
+    const auto by_weight = at::empty_like(weight);
+    const auto by_bias = at::empty_like(weight);
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
+      const auto rows = layer_norm_of<scalar_t>(x, weight, saved[2], saved[3]);
+      const auto scratch = at::empty({cuda::layer_norm_scratch_size(rows)}, x.options());
+      cuda::layer_norm_backward<scalar_t>(
+          rows,
+          {by_y.data_ptr<scalar_t>(), by_x.data_ptr<scalar_t>(), by_weight.data_ptr<scalar_t>(),
+           by_bias.data_ptr<scalar_t>(), scratch.data_ptr<scalar_t>()},
+          StreamOf(x));
+    });
+    return {by_x, by_weight, by_bias, {}};
+  }
+};
+
+/// LibTorch's own backward pass waits for the host when there are many tokens, and adds in no fixed
+/// order when there are few.
+class Embedded : public torch::autograd::Function<Embedded> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& matrices,
+                               const torch::Tensor& tokens) {
+    context->save_for_backward({tokens.contiguous()});
+    context->saved_data["vocabulary"] = matrices.size(1);
+    const auto models = matrices.size(0);
+    std::vector<std::int64_t> by_model(static_cast<std::size_t>(tokens.dim()), 1);
+    by_model.front() = models;
+    const auto first = at::arange(models, tokens.options()).mul_(matrices.size(1)).view(by_model);
+    return at::embedding(matrices.flatten(0, 1), tokens + first);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto tokens = context->get_saved_variables()[0];
+    const auto by_rows = gradients[0].contiguous();
+    const auto by_matrix =
+        at::zeros({tokens.size(0), context->saved_data["vocabulary"].toInt(), by_rows.size(-1)},
+                  by_rows.options());
+    AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
+      cuda::embedding_backward({.tokens = tokens.data_ptr<std::int64_t>(),
+                                .models = tokens.size(0),
+                                .num_tokens = tokens.numel() / tokens.size(0),
+                                .vocabulary = by_matrix.size(1),
+                                .width = by_matrix.size(2)},
+                               by_rows.data_ptr<scalar_t>(), by_matrix.data_ptr<scalar_t>(),
+                               StreamOf(by_rows));
+    });
+    return {by_matrix, {}};
+  }
+};
+
+/// Tokens of a model whose logits exist at once. It depends on nothing, since sums over tokens are
+/// in the order of the pieces.
+constexpr std::int64_t kTokensAtOnce = 512;
+/// Of logits at once, unless those of one model are more: products, softmax and both gradients then
+/// find them in the L2 cache of a large GPU (50 MB of an H100, of which a half is near).
+constexpr std::int64_t kLogitsBytes = 25'000'000;
+
+/// Some tokens of some models, whose logits are made together.
+struct LogitsPiece {
+  std::int64_t first_model, models;
+  std::int64_t first, rows;
+
+  /// The part of x (R, N, ...).
+  [[nodiscard]] torch::Tensor of(const torch::Tensor& x) const {
+    return x.narrow(0, first_model, models).narrow(1, first, rows);
+  }
+  /// The part of x (R, ...) of whole models.
+  [[nodiscard]] torch::Tensor of_models(const torch::Tensor& x) const {
+    return x.narrow(0, first_model, models);
+  }
+};
+
+/// Calls run(piece) for all pieces of features (R, N, D), those of a model in the order of tokens.
+template <class Run>
+void for_pieces(const torch::Tensor& features, std::int64_t vocabulary, const Run& run) {
+  const auto tokens = features.size(1);
+  const auto bytes = std::min(kTokensAtOnce, tokens) * vocabulary *
+                     static_cast<std::int64_t>(features.element_size());
+  const auto at_once = std::max<std::int64_t>(1, kLogitsBytes / std::max<std::int64_t>(1, bytes));
+  for (std::int64_t model = 0; model < features.size(0); model += at_once) {
+    const auto models = std::min(at_once, features.size(0) - model);
+    for (std::int64_t first = 0; first < tokens; first += kTokensAtOnce) {
+      run(LogitsPiece{model, models, first, std::min(kTokensAtOnce, tokens - first)});
+    }
+  }
+}
+
+/// The output layers of an array, a piece at a time.
+class OutputLayers {
+ public:
+  OutputLayers(const torch::Tensor& features, const torch::Tensor& embedding, NumericalMode mode)
+      : type_(features.scalar_type()),
+        features_(mode == NumericalMode::fast ? rounded_factor(features) : features),
+        embedding_(mode == NumericalMode::fast ? rounded_factor(embedding) : embedding) {}
+
+  /// (models, rows, V), of the type that was given, whatever they are rounded to.
+  [[nodiscard]] torch::Tensor logits(const LogitsPiece& piece) const {
+    return at::bmm(piece.of(features_), piece.of_models(embedding_).transpose(1, 2)).to(type_);
+  }
+
+  /// From dL/d(logits): writes dL/d(features), adds dL/d(embedding).
+  void backward(const torch::Tensor& by_logits, const LogitsPiece& piece,
+                const torch::Tensor& by_features, const torch::Tensor& by_embedding) const {
+    const auto gradient = by_logits.to(embedding_.scalar_type());
+    piece.of(by_features).copy_(at::bmm(gradient, piece.of_models(embedding_)));
+    piece.of_models(by_embedding).add_(at::bmm(gradient.transpose(1, 2), piece.of(features_)));
+  }
+
+ private:
+  torch::ScalarType type_;
+  torch::Tensor features_, embedding_;
+};
+
+template <class Logits>
+cuda::CrossEntropy<Logits> cross_entropy_of(const torch::Tensor& logits,
+                                            const torch::Tensor& targets) {
+  return {.logits = logits.data_ptr<std::remove_const_t<Logits>>(),
+          .targets = targets.data_ptr<std::int64_t>(),
+          .models = logits.size(0),
+          .rows = logits.size(1),
+          .vocabulary = logits.size(2)};
+}
+
+class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
+                               const torch::Tensor& embedding, const torch::Tensor& targets,
+                               NumericalMode mode) {
+    const std::int64_t models = targets.size(0);
+    const std::int64_t tokens = targets.size(1);
+    const OutputLayers layers(features, embedding, mode);
+    const auto by_features = at::empty_like(features);
+    const auto by_embedding = at::zeros_like(embedding);
+    const auto weights = at::empty({models}, features.options());
+    const auto losses = at::empty_like(weights);
+    const auto nll = at::empty({models, tokens}, features.options().dtype(at::kDouble));
+    const StreamOf stream(features);
+    AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "linear_cross_entropy", [&] {
+      cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
+                         weights.data_ptr<scalar_t>(), stream);
+      for_pieces(features, embedding.size(1), [&](const LogitsPiece& piece) {
+        const auto logits = layers.logits(piece);
+        const auto wanted = piece.of(targets).contiguous();
+        const auto of_piece = at::empty_like(wanted, nll.options());
+        cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
+                                     piece.of_models(weights).template data_ptr<scalar_t>(),
+                                     of_piece.template data_ptr<double>(), stream);
+        piece.of(nll).copy_(of_piece);
+        layers.backward(logits, piece, by_features, by_embedding);
+      });
+      cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
+                          losses.data_ptr<scalar_t>(), stream);
+    });
+    context->save_for_backward({by_features, by_embedding});
+    return losses;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto factors = gradients[0].view({-1, 1, 1});
+    return {saved[0] * factors, saved[1] * factors, {}, {}};
+  }
+};
+
+}  // namespace
+
+const std::uint64_t* seeds_of(const Masks& masks) {
+  if (!masks.any_drops()) return nullptr;
+  TORCH_CHECK(masks.seeds.defined(), "dropout on a device needs the seeds of its pass there");
+  return reinterpret_cast<const std::uint64_t*>(masks.seeds.data_ptr<std::int64_t>());
+}
+
+torch::Tensor CudaOperations::dropped(const torch::Tensor& x, const Masks& masks) const {
+  return mapped(
+      [](const auto* in, auto* out, const auto&... rest) { cuda::drop(in, out, rest...); }, masks,
+      x);
+}
+
+torch::Tensor CudaOperations::add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
+                                          const Masks& masks) const {
+  return mapped([](const auto* in, const auto* stream, auto* out,
+                   const auto&... given) { cuda::add_dropped(in, stream, out, given...); },
+                masks, x, residual);
+}
+
+torch::Tensor CudaOperations::dropped_gelu(const torch::Tensor& x, const Masks& masks) const {
+  return mapped(
+      [](const auto* in, auto* out, const auto&... rest) { cuda::gelu(in, out, rest...); }, masks,
+      x);
+}
+
+torch::Tensor CudaOperations::dropped_gelu_backward(const torch::Tensor& x,
+                                                    const torch::Tensor& gradient,
+                                                    const Masks& masks) const {
+  return mapped([](const auto* in, const auto* by_out, auto* out,
+                   const auto&... rest) { cuda::gelu_backward(in, by_out, out, rest...); },
+                masks, x, gradient);
+}
+
+torch::Tensor CudaOperations::layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                                         const torch::Tensor& bias, double epsilon) const {
+  return LayerNorm::apply(x, weight, bias, epsilon);
+}
+
+torch::Tensor CudaOperations::embedded(const torch::Tensor& matrices,
+                                       const torch::Tensor& tokens) const {
+  return Embedded::apply(matrices, tokens);
+}
+
+torch::Tensor CudaOperations::linear_cross_entropy(const torch::Tensor& features,
+                                                   const torch::Tensor& embedding,
+                                                   const torch::Tensor& targets,
+                                                   NumericalMode mode) const {
+  return LinearCrossEntropy::apply(features, embedding, targets, mode);
+}
+
+TokenScores CudaOperations::score_tokens(const torch::Tensor& features,
+                                         const torch::Tensor& embedding,
+                                         const torch::Tensor& targets, NumericalMode mode) const {
+  const OutputLayers layers(features, embedding, mode);
+  const TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
+                           at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
+  const StreamOf stream(features);
+  for_pieces(features, embedding.size(1), [&](const LogitsPiece& piece) {
+    const auto logits = layers.logits(piece);
+    const auto wanted = piece.of(targets).contiguous();
+    const auto nll = at::empty(wanted.sizes(), scores.nll.options());
+    const auto correct = at::empty(wanted.sizes(), scores.correct.options());
+    AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "score_tokens", [&] {
+      cuda::cross_entropy(cross_entropy_of<const scalar_t>(logits, wanted), nll.data_ptr<double>(),
+                          correct.data_ptr<bool>(), stream);
+    });
+    piece.of(scores.nll).copy_(nll);
+    piece.of(scores.correct).copy_(correct);
+  });
+  return scores;
+}
+
+}  // namespace nas::nn

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "core/numerical_mode.hpp"
+#include "ops/device_adamw.hpp"
+#include "ops/device_batches.hpp"
+#include "ops/device_graph.hpp"
+#include "ops/dropout.hpp"
+#include "ops/fused_attention.hpp"
+#include "ops/gate.hpp"
+#include "ops/loss.hpp"
+
+namespace nas::nn {
+
+/// Operations of arrays of models on devices of one type that has kernels for them. Each computes
+/// what the function of its name does on the CPU, for the same arguments and with the same masks,
+/// up to rounding, and waits for nothing on the host. Not for second derivatives.
+class DeviceOperations {
+ public:
+  virtual ~DeviceOperations() = default;
+
+  // The maps of ops/dropout.hpp and their gradients, without a backward pass of their own. Tensors
+  // are contiguous.
+
+  /// Its own backward pass, as of add_dropped().
+  [[nodiscard]] virtual torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) const = 0;
+  [[nodiscard]] virtual torch::Tensor add_dropped(const torch::Tensor& residual,
+                                                  const torch::Tensor& x,
+                                                  const Masks& masks) const = 0;
+  [[nodiscard]] virtual torch::Tensor dropped_gelu(const torch::Tensor& x,
+                                                   const Masks& masks) const = 0;
+  [[nodiscard]] virtual torch::Tensor dropped_gelu_backward(const torch::Tensor& x,
+                                                            const torch::Tensor& gradient,
+                                                            const Masks& masks) const = 0;
+
+  [[nodiscard]] virtual torch::Tensor layer_norm(const torch::Tensor& x,
+                                                 const torch::Tensor& weight,
+                                                 const torch::Tensor& bias,
+                                                 double epsilon) const = 0;
+  /// Rows of the matrices: (R, V, D) and tokens (R, ...) in [0, V) give (R, ..., D).
+  [[nodiscard]] virtual torch::Tensor embedded(const torch::Tensor& matrices,
+                                               const torch::Tensor& tokens) const = 0;
+  /// A target that is not below the vocabulary is not detected. All arguments are contiguous.
+  [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const torch::Tensor& features,
+                                                           const torch::Tensor& embedding,
+                                                           const torch::Tensor& targets,
+                                                           NumericalMode mode) const = 0;
+  /// Likewise.
+  [[nodiscard]] virtual TokenScores score_tokens(const torch::Tensor& features,
+                                                 const torch::Tensor& embedding,
+                                                 const torch::Tensor& targets,
+                                                 NumericalMode mode) const = 0;
+
+  /// nn::gated_sum() without its gradients: writes `out`. All tensors are contiguous.
+  virtual void gated_sum(const GatedSums& sums, const GatedTensors& terms,
+                         const torch::Tensor& logits, const torch::Tensor& out) const = 0;
+  /// Writes gradients w.r.t. terms and logits where defined. @param by_sum  that w.r.t. the sum.
+  virtual void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
+                                  const torch::Tensor& logits, const torch::Tensor& by_sum,
+                                  const GatedTensors& by_terms,
+                                  const torch::Tensor& by_logits) const = 0;
+
+  /// Whether attention() takes queries of such sizes, (R, B, T, H d).
+  [[nodiscard]] virtual bool attention_fits(const torch::Tensor& q, std::int64_t heads) const = 0;
+  /// Whether attention() has a form of this normalization.
+  [[nodiscard]] virtual bool has_form_of(const kernels::RowNormalization& normalization) const = 0;
+  /// What attention() reads of the models, in a device's memory.
+  [[nodiscard]] virtual torch::Tensor described(const std::vector<ModelAttention>& models,
+                                                torch::Device device) const = 0;
+  /// fused_attention() of the models that were described, with these masks for theirs.
+  ///
+  /// @param q, k, v     (R, B, T, H d).
+  /// @param directions  as AttentionVectors has them.
+  [[nodiscard]] virtual torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
+                                                const torch::Tensor& q, const torch::Tensor& k,
+                                                const torch::Tensor& v,
+                                                const torch::Tensor& directions,
+                                                const torch::Tensor& inverse_temperature) const = 0;
+
+  /// @param parameters  at least one, where they and their moments stay.   @param models  R.
+  [[nodiscard]] virtual std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,
+                                                           std::int64_t models) const = 0;
+
+  /// Begins a step: copies the current row of the tables.
+  virtual void begin_step(const StepTables& tables, const StepNumbers& current) const = 0;
+  /// Writes the batches of the models' steps. @param input, target  (R, B, length) int64; B is at
+  /// most the number of windows.
+  virtual void read_batches(const DeviceWindows& windows, const DeviceOrders& orders,
+                            const torch::Tensor& input, const torch::Tensor& target) const = 0;
+  /// Adds 1 to each of them, int64.
+  virtual void advance(const torch::Tensor& counters) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<DeviceGraph> graph(torch::Device device) const = 0;
+};
+
+/// @return those of a device; null: it has none. Then, but for the CPU, LibTorch's operations are
+/// used.
+const DeviceOperations* device_operations(torch::Device device);
+
+/// Says what the operations of all devices of a type are, before models are computed there.
+///
+/// @param operations  outlives all models; null: none.
+void set_device_operations(torch::DeviceType type, const DeviceOperations* operations);
+
+}  // namespace nas::nn

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "kernels/dropout.hpp"
+
+namespace nas::nn {
+
+/// What one forward pass of an array draws its dropout from. Masks depend on (seed, site), never on
+/// a global generator: the trainer gives the seeds of the step, and the pass is a pure function of
+/// parameters, tokens and seeds.
+struct Pass {
+  bool training = false;             ///< false: no dropout
+  std::vector<std::uint64_t> seeds;  ///< one for each model; none are needed without training
+  /// The same in the memory of a device with kernels of its own (ops/device_operations.hpp), (R)
+  /// int64 of the same bits: read when the kernels run, and in place of `seeds`, which may then be
+  /// empty.
+  torch::Tensor device_seeds{};
+
+  /// The same pass for models on a device: its seeds are there, too, where kernels read them.
+  [[nodiscard]] Pass on(torch::Device device) const;
+};
+
+/// The dropout of one site of an array.
+struct Masks {
+  std::vector<kernels::Dropout> of_models;
+  torch::Tensor seeds{};   ///< of the pass, in the memory of a device: there, keys come from these
+  std::uint64_t site = 0;  ///< and this
+
+  [[nodiscard]] bool any_drops() const;
+};
+
+/// The masks of one dropout of a pass; they drop nothing if p = 0 or pass.training is false.
+///
+/// @param p     share that is dropped, in [0, 1).
+/// @param site  which dropout of the models this is; equal sites in a pass have equal masks.
+Masks dropout_masks(double p, const Pass& pass, std::uint64_t site, std::int64_t models);
+/// The same with a share for each model.
+Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::uint64_t site);
+
+/// Inverted dropout by a counter: y_i = x_i / (1 - p) if kept, else 0.
+///
+/// The mask is that of kernels/dropout.hpp, which depends on neither threads nor call order. On a
+/// device without kernels of its own it comes from a generator of that device, seeded by (seed,
+/// site): as reproducible, but another mask. Nothing is stored for the backward pass, which draws
+/// it again.
+///
+/// @param x  (R, ...), float32 or float64; elements are counted within each model.
+/// @return x itself if nothing is dropped.
+torch::Tensor dropout(const torch::Tensor& x, const Masks& masks);
+
+/// residual + dropout(x), both of one size: one pass over memory by the kernels.
+torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
+                          const Masks& masks);
+
+/// dropout(gelu(x)), gelu(x) = x Phi(x) (kernels/elementwise.hpp): one pass over memory by the
+/// kernels.
+torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks);
+
+}  // namespace nas::nn

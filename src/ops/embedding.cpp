@@ -1,0 +1,131 @@
+#include "ops/embedding.hpp"
+
+#include <algorithm>
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <torch/autograd.h>
+
+#include "ops/device_operations.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Where things begin: of model r, sequence b, token t, and of a row of its E and P.
+struct Layout {
+  std::int64_t models, sequences, tokens, vocabulary, context, width;
+
+  Layout(const torch::Tensor& of_tokens, const torch::Tensor& embedding,
+         const torch::Tensor& positions)
+      : models(of_tokens.size(0)),
+        sequences(of_tokens.size(1)),
+        tokens(of_tokens.size(2)),
+        vocabulary(embedding.size(1)),
+        context(positions.size(1)),
+        width(embedding.size(2)) {}
+
+  /// Calls run(token's index, row of all E, row of all P) for the tokens of models [begin, end).
+  template <class Run>
+  void for_tokens(std::int64_t begin, std::int64_t end, const std::int64_t* token,
+                  const Run& run) const {
+    const std::int64_t of_model = sequences * tokens;
+    for (std::int64_t i = begin * of_model; i < end * of_model; ++i) {
+      const std::int64_t model = i / of_model;
+      run(i, model * vocabulary + token[i], model * context + i % tokens);
+    }
+  }
+};
+
+/// LibTorch's own embedding throws likewise.
+void require_tokens_below(std::int64_t vocabulary, const torch::Tensor& tokens) {
+  const auto* first = tokens.data_ptr<std::int64_t>();
+  const auto* last = first + tokens.numel();
+  const auto* wrong = std::find_if(
+      first, last, [&](std::int64_t token) { return token < 0 || token >= vocabulary; });
+  TORCH_CHECK_INDEX(wrong == last, "token ", *wrong, " must be in [0, ", vocabulary, ")");
+}
+
+class Embedding : public torch::autograd::Function<Embedding> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given_tokens,
+                               const torch::Tensor& given_embedding,
+                               const torch::Tensor& given_positions) {
+    const auto tokens = given_tokens.contiguous();
+    const auto embedding = given_embedding.contiguous();
+    const auto positions = given_positions.contiguous();
+    const Layout layout(tokens, embedding, positions);
+    require_tokens_below(layout.vocabulary, tokens);
+    auto y = at::empty({layout.models, layout.sequences, layout.tokens, layout.width},
+                       embedding.options());
+    AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "embedding", [&] {
+      at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
+        layout.for_tokens(begin, end, tokens.data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
+          const auto* vector = embedding.data_ptr<scalar_t>() + e * layout.width;
+          const auto* position = positions.data_ptr<scalar_t>() + p * layout.width;
+          auto* sum = y.data_ptr<scalar_t>() + i * layout.width;
+          for (std::int64_t j = 0; j < layout.width; ++j) sum[j] = vector[j] + position[j];
+        });
+      });
+    });
+    context->save_for_backward({tokens, embedding, positions});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const Layout layout(saved[0], saved[1], saved[2]);
+    const auto by_y = gradients[0].contiguous();
+    const auto by_embedding = at::zeros(saved[1].sizes(), by_y.options());
+    const auto by_positions = at::zeros(saved[2].sizes(), by_y.options());
+    AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "embedding_backward", [&] {
+      const auto add = [&](const scalar_t* gradient, const torch::Tensor& to, std::int64_t row) {
+        auto* sum = to.data_ptr<scalar_t>() + row * layout.width;
+        for (std::int64_t j = 0; j < layout.width; ++j) sum[j] += gradient[j];
+      };
+      at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
+        layout.for_tokens(begin, end, saved[0].data_ptr<std::int64_t>(),
+                          [&](auto i, auto e, auto p) {
+                            const auto* gradient = by_y.data_ptr<scalar_t>() + i * layout.width;
+                            add(gradient, by_embedding, e);
+                            add(gradient, by_positions, p);
+                          });
+      });
+    });
+    return {{}, by_embedding, by_positions};
+  }
+};
+
+/// Rows of the matrices, by LibTorch's operations or those of a device.
+torch::Tensor rows_of(const torch::Tensor& embedding, const torch::Tensor& tokens,
+                      NumericalMode mode) {
+  const auto* device = device_operations(tokens.device());
+  if (device != nullptr && mode != NumericalMode::reference) {
+    return device->embedded(embedding, tokens);
+  }
+  const auto models = embedding.size(0);
+  const auto first =
+      at::arange(models, tokens.options()).mul_(embedding.size(1)).view({models, 1, 1});
+  return at::embedding(embedding.flatten(0, 1), tokens + first);
+}
+
+}  // namespace
+
+torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
+                    const torch::Tensor& positions, NumericalMode mode) {
+  TORCH_CHECK(tokens.dim() == 3 && tokens.size(0) == embedding.size(0) &&
+                  tokens.size(0) == positions.size(0) && tokens.size(2) <= positions.size(1) &&
+                  embedding.size(2) == positions.size(2),
+              "tokens ", tokens.sizes(), " do not fit embeddings ", embedding.sizes(),
+              " and positions ", positions.sizes());
+  if (mode != NumericalMode::reference && tokens.device().is_cpu() &&
+      device_operations(tokens.device()) == nullptr) {
+    return Embedding::apply(tokens, embedding, positions);
+  }
+  return rows_of(embedding, tokens, mode) + positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
+}
+
+}  // namespace nas::nn

@@ -1,0 +1,159 @@
+#include "ops/layer_norm.hpp"
+
+#include <algorithm>
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <torch/autograd.h>
+
+#include "kernels/layer_norm.hpp"
+#include "ops/device_operations.hpp"
+#include "ops/scratch.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Rows of one model that are done at once; gradients of weights are summed over each chunk first.
+constexpr std::int64_t kChunkRows = 64;
+
+/// The rows of an array of models, in chunks.
+struct Chunks {
+  explicit Chunks(const torch::Tensor& x)
+      : models(x.size(0)),
+        width(x.size(-1)),
+        model_rows(x.numel() / std::max<std::int64_t>(models * width, 1)),
+        of_model((model_rows + kChunkRows - 1) / kChunkRows) {}
+
+  /// Calls run(chunk, model, first row in the array, number of rows), on LibTorch's threads.
+  template <class Run>
+  void for_each(const Run& run) const {
+    constexpr std::int64_t kGrain = 4;
+    at::parallel_for(0, models * of_model, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+        const auto model = chunk / of_model;
+        const auto row = chunk % of_model * kChunkRows;
+        run(chunk, model, model * model_rows + row, std::min(kChunkRows, model_rows - row));
+      }
+    });
+  }
+
+  [[nodiscard]] std::int64_t rows() const { return models * model_rows; }
+
+  std::int64_t models;
+  std::int64_t width;
+  std::int64_t model_rows;
+  std::int64_t of_model;  ///< chunks
+};
+
+/// (R, D): the sums over each model's chunks, in their order.
+template <class Real>
+void add_up_chunks(const Real* by_chunk, const Chunks& chunks, Real* total) {
+  std::fill_n(total, chunks.models * chunks.width, Real{0});
+  at::parallel_for(0, chunks.models, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t chunk = begin * chunks.of_model; chunk < end * chunks.of_model; ++chunk) {
+      const auto* from = by_chunk + chunk * chunks.width;
+      auto* to = total + chunk / chunks.of_model * chunks.width;
+      for (std::int64_t i = 0; i < chunks.width; ++i) to[i] += from[i];
+    }
+  });
+}
+
+class LayerNorm : public torch::autograd::Function<LayerNorm> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
+                               const torch::Tensor& given_weight, const torch::Tensor& given_bias,
+                               double epsilon) {
+    const auto x = given.contiguous();
+    const auto weight = given_weight.contiguous();
+    const auto bias = given_bias.contiguous();
+    const Chunks chunks(x);
+    auto y = at::empty(x.sizes(), x.options());
+    const auto moments = at::empty({2, chunks.rows()}, x.options());
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
+      chunks.for_each(
+          [&](std::int64_t /*chunk*/, std::int64_t model, std::int64_t row, std::int64_t rows) {
+            kernels::layer_norm<scalar_t>(rows_of<scalar_t>(x, weight, chunks, model, row, rows),
+                                          bias.data_ptr<scalar_t>() + model * chunks.width, epsilon,
+                                          y.data_ptr<scalar_t>() + row * chunks.width,
+                                          moments_of<scalar_t>(moments, row));
+          });
+    });
+    context->save_for_backward({x, weight, moments});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto& x = saved[0];
+    const auto& weight = saved[1];
+    const auto gradient = gradients[0].contiguous();
+    const Chunks chunks(x);
+    const auto by_x = at::empty(x.sizes(), x.options());
+    const auto by_weight = at::empty(weight.sizes(), x.options());
+    const auto by_bias = at::empty(weight.sizes(), x.options());
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
+      const auto size = chunks.models * chunks.of_model * chunks.width;
+      const Scratch<scalar_t> by_chunk(2 * size);  // of weights, then of biases
+      chunks.for_each([&](std::int64_t chunk, std::int64_t model, std::int64_t row,
+                          std::int64_t rows) {
+        const auto [means, inverse_deviations] = moments_of<scalar_t>(saved[2], row);
+        kernels::layer_norm_backward<scalar_t>(
+            rows_of<scalar_t>(x, weight, chunks, model, row, rows), {means, inverse_deviations},
+            {gradient.data_ptr<scalar_t>() + row * chunks.width,
+             by_x.data_ptr<scalar_t>() + row * chunks.width, by_chunk.data() + chunk * chunks.width,
+             by_chunk.data() + size + chunk * chunks.width});
+      });
+      add_up_chunks(by_chunk.data(), chunks, by_weight.data_ptr<scalar_t>());
+      add_up_chunks(by_chunk.data() + size, chunks, by_bias.data_ptr<scalar_t>());
+    });
+    return {by_x, by_weight, by_bias, {}};
+  }
+
+ private:
+  template <class Real>
+  static kernels::LayerNormRows<Real> rows_of(const torch::Tensor& x, const torch::Tensor& weight,
+                                              const Chunks& chunks, std::int64_t model,
+                                              std::int64_t row, std::int64_t rows) {
+    return {rows, chunks.width, x.data_ptr<Real>() + row * chunks.width,
+            weight.data_ptr<Real>() + model * chunks.width};
+  }
+
+  /// From a row on. @param moments  (2, rows): means, inverse deviations.
+  template <class Real>
+  static kernels::RowMoments<Real> moments_of(const torch::Tensor& moments, std::int64_t row) {
+    auto* first = moments.data_ptr<Real>() + row;
+    return {first, first + moments.size(1)};
+  }
+};
+
+/// (R, D) as (R, 1, ..., D), to go with x.
+torch::Tensor beside(const torch::Tensor& x, const torch::Tensor& parameter) {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
+  sizes.front() = parameter.size(0);
+  sizes.back() = parameter.size(1);
+  return parameter.view(sizes);
+}
+
+}  // namespace
+
+torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                         const torch::Tensor& bias, double epsilon, NumericalMode mode) {
+  TORCH_CHECK(x.dim() >= 2 && weight.sizes() == at::IntArrayRef({x.size(0), x.size(-1)}) &&
+                  bias.sizes() == weight.sizes(),
+              "layer_norm of ", x.sizes(), " has weight ", weight.sizes(), " and bias ",
+              bias.sizes(), ", must both be (first, last) of those sizes");
+  const auto* device = device_operations(x.device());
+  if (mode != NumericalMode::reference && device != nullptr) {
+    return device->layer_norm(x, weight, bias, epsilon);
+  }
+  if (mode == NumericalMode::reference || !x.device().is_cpu()) {
+    return at::layer_norm(x, {x.size(-1)}, {}, {}, epsilon) * beside(x, weight) + beside(x, bias);
+  }
+  return LayerNorm::apply(x, weight, bias, epsilon);
+}
+
+}  // namespace nas::nn

@@ -1,0 +1,338 @@
+#include "ops/loss.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <torch/autograd.h>
+
+#include "kernels/cross_entropy.hpp"
+#include "ops/device_operations.hpp"
+#include "ops/product.hpp"
+#include "ops/scratch.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Logits at a time: they stay in the last-level cache, and the products are large enough.
+constexpr std::int64_t kLogitBytes = std::int64_t{16} << 20U;
+
+/// A multiple of what products take at once, at least that.
+std::int64_t rows_at_once(const torch::Tensor& features, const torch::Tensor& embedding) {
+  constexpr std::int64_t kMultiple = 128;
+  const auto bytes = embedding.size(1) * static_cast<std::int64_t>(features.element_size());
+  return std::max<std::int64_t>(kLogitBytes / bytes / kMultiple, 1) * kMultiple;
+}
+
+/// LibTorch's own losses throw likewise. @param targets  contiguous.
+void require_targets_below(std::int64_t vocabulary, const torch::Tensor& targets) {
+  if (targets.numel() == 0) return;
+  const auto* first = targets.data_ptr<std::int64_t>();
+  const auto largest = *std::max_element(first, first + targets.numel());
+  TORCH_CHECK_INDEX(largest < vocabulary, "target ", largest, " must be below the vocabulary of ",
+                    vocabulary);
+}
+
+/// (R, ..., D) as (R, N, D).
+torch::Tensor as_rows(const torch::Tensor& x) { return x.view({x.size(0), -1, x.size(-1)}); }
+
+/// What the output layers of an array are computed from, and where gradients go; undefined: none
+/// are asked for.
+struct OutputLayer {
+  torch::Tensor features;   ///< (R, N, D), contiguous
+  torch::Tensor embedding;  ///< (R, V, D), contiguous
+  torch::Tensor by_features{}, by_embedding{};
+
+  [[nodiscard]] std::int64_t models() const { return features.size(0); }
+  [[nodiscard]] std::int64_t tokens() const { return features.size(1); }
+  [[nodiscard]] std::int64_t width() const { return features.size(2); }
+  [[nodiscard]] std::int64_t vocabulary() const { return embedding.size(1); }
+};
+
+// The products of a few rows of logits with E, of one model after the other:
+//   take(model)            goes on with that model;
+//   logits(first, rows)    computes logits of tokens [first, first + rows), row_size() apart;
+//   backward(first, rows)  from dL/d(logits), which is where these logits were: writes
+//                          dL/d(features), adds dL/dE.
+
+/// Their memory is used by all models.
+template <class Real>
+class ExactProducts {
+ public:
+  using Logit = Real;
+
+  ExactProducts(const OutputLayer& layer, std::int64_t rows)
+      : layer_(layer),
+        row_size_(padded_row(layer.vocabulary())),
+        logits_(rows * row_size_),
+        to_logits_(kernels::packed_size(layer.width(), layer.vocabulary())) {
+    if (!layer.by_features.defined()) return;
+    from_logits_.emplace(kernels::packed_size(layer.vocabulary(), layer.width()));
+    features_.emplace(kernels::packed_size(rows, layer.width()));
+  }
+
+  void take(std::int64_t model) {
+    model_ = model;
+    const Real* e = part(layer_.embedding);
+    kernels::pack<Real>({e, 1, width()}, width(), vocabulary(), to_logits_.data());
+    if (from_logits_) {
+      kernels::pack<Real>({e, width(), 1}, vocabulary(), width(), from_logits_->data());
+    }
+  }
+
+  Real* logits(std::int64_t first, std::int64_t rows) {
+    multiply_on_threads<Real>(rows, vocabulary(), width(),
+                              {part(layer_.features) + first * width(), width(), 1},
+                              to_logits_.data(), {}, logits_.data(), row_size_);
+    return logits_.data();
+  }
+
+  void backward(std::int64_t first, std::int64_t rows) {
+    multiply_on_threads<Real>(rows, width(), vocabulary(), {logits_.data(), row_size_, 1},
+                              from_logits_->data(), {}, part(layer_.by_features) + first * width(),
+                              width());
+    kernels::pack<Real>({part(layer_.features) + first * width(), width(), 1}, rows, width(),
+                        features_->data());
+    Real* by_embedding = part(layer_.by_embedding);
+    multiply_on_threads<Real>(vocabulary(), width(), rows, {logits_.data(), 1, row_size_},
+                              features_->data(), {by_embedding, width()}, by_embedding, width());
+  }
+
+  [[nodiscard]] std::int64_t row_size() const { return row_size_; }
+
+ private:
+  /// Rows begin at cache lines, and not a power of two apart, which would crowd the cache.
+  static std::int64_t padded_row(std::int64_t vocabulary) {
+    const std::int64_t size = (vocabulary + 15) / 16 * 16;
+    return size % 1024 == 0 ? size + 16 : size;
+  }
+  [[nodiscard]] std::int64_t width() const { return layer_.width(); }
+  [[nodiscard]] std::int64_t vocabulary() const { return layer_.vocabulary(); }
+  /// Of the present model.
+  [[nodiscard]] Real* part(const torch::Tensor& tensor) const {
+    return tensor.data_ptr<Real>() + model_ * tensor.stride(0);
+  }
+
+  const OutputLayer& layer_;
+  std::int64_t model_ = 0;
+  std::int64_t row_size_;
+  Scratch<Real> logits_, to_logits_;
+  std::optional<Scratch<Real>> from_logits_, features_;  // for gradients
+};
+
+/// With factors rounded to bfloat16. @tparam Given  the type of the logits: theirs, as LibTorch and
+/// the kernels call it.
+template <class Given, class Kernel>
+class RoundedProducts {
+ public:
+  using Logit = Kernel;
+
+  RoundedProducts(const OutputLayer& layer, std::int64_t /*rows*/)
+      : layer_(layer),
+        all_embedding_(rounded_factor(layer.embedding)),
+        all_features_(rounded_factor(layer.features)) {}
+
+  void take(std::int64_t model) {
+    model_ = model;
+    embedding_ = all_embedding_[model];
+    features_ = all_features_[model];
+  }
+
+  Kernel* logits(std::int64_t first, std::int64_t rows) {
+    logits_ = at::mm(features_.narrow(0, first, rows), embedding_.t());
+    return reinterpret_cast<Kernel*>(logits_.data_ptr<Given>());
+  }
+
+  void backward(std::int64_t first, std::int64_t rows) {
+    layer_.by_features[model_].narrow(0, first, rows).copy_(at::mm(logits_, embedding_));
+    layer_.by_embedding[model_].add_(at::mm(logits_.t(), features_.narrow(0, first, rows)));
+  }
+
+  [[nodiscard]] std::int64_t row_size() const { return layer_.vocabulary(); }
+
+ private:
+  const OutputLayer& layer_;
+  std::int64_t model_ = 0;
+  torch::Tensor all_embedding_, all_features_, embedding_, features_, logits_;
+};
+
+/// Calls run(products) with those of a mode.
+template <class Run>
+void with_products(const OutputLayer& layer, NumericalMode mode, const Run& run) {
+  const std::int64_t rows = std::min(rows_at_once(layer.features, layer.embedding), layer.tokens());
+  if (layer.features.scalar_type() == at::kDouble) {
+    run(ExactProducts<double>(layer, rows));
+  } else if (mode != NumericalMode::fast) {
+    run(ExactProducts<float>(layer, rows));
+  } else if (has_bf16_products()) {
+    run(RoundedProducts<at::BFloat16, kernels::Bfloat16>(layer, rows));
+  } else {
+    run(RoundedProducts<float, float>(layer, rows));
+  }
+}
+
+/// Calls each(model, token, logits of the token) on LibTorch's threads, and then(first, rows) after
+/// each piece of a model's tokens.
+template <class Products, class Each, class Then>
+void for_tokens(const OutputLayer& layer, Products& products, const Each& each, const Then& then) {
+  const std::int64_t step = rows_at_once(layer.features, layer.embedding);
+  for (std::int64_t model = 0; model < layer.models(); ++model) {
+    products.take(model);
+    for (std::int64_t first = 0; first < layer.tokens(); first += step) {
+      const std::int64_t rows = std::min(step, layer.tokens() - first);
+      auto* logits = products.logits(first, rows);
+      at::parallel_for(0, rows, 8, [&](std::int64_t begin, std::int64_t end) {
+        for (auto i = begin; i < end; ++i) each(model, first + i, logits + i * products.row_size());
+      });
+      then(first, rows);
+    }
+  }
+}
+
+/// How many targets of each model are scored.
+std::vector<double> counts(const torch::Tensor& targets) {
+  std::vector<double> count(static_cast<std::size_t>(targets.size(0)), 0.0);
+  const auto* target = targets.data_ptr<std::int64_t>();
+  const auto per_model = targets.numel() / targets.size(0);
+  for (std::int64_t i = 0; i < targets.numel(); ++i) {
+    if (target[i] >= 0) ++count[static_cast<std::size_t>(i / per_model)];
+  }
+  return count;
+}
+
+/// @param x  (R), any stride: the gradient of a sum has 0.
+bool all_ones(const torch::Tensor& x) {
+  return AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "all_ones", [&] {
+    const auto* first = x.data_ptr<scalar_t>();
+    for (std::int64_t r = 0; r < x.size(0); ++r) {
+      if (first[r * x.stride(0)] != 1) return false;
+    }
+    return true;
+  });
+}
+
+/// The losses with their gradients, on the CPU.
+class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
+                               const torch::Tensor& embedding, const torch::Tensor& targets,
+                               NumericalMode mode) {
+    const auto by_features = at::empty(features.sizes(), features.options());
+    const OutputLayer layer{as_rows(features), embedding, as_rows(by_features),
+                            at::zeros(embedding.sizes(), embedding.options())};
+    const auto* target = targets.data_ptr<std::int64_t>();
+    auto weights = counts(targets);
+    for (auto& weight : weights) weight = 1.0 / weight;
+    std::vector<double> nll(static_cast<std::size_t>(targets.numel()));
+    with_products(layer, mode, [&](auto&& products) {
+      for_tokens(
+          layer, products,
+          [&](std::int64_t model, std::int64_t token, auto* logits) {
+            const auto i = model * layer.tokens() + token;
+            nll[static_cast<std::size_t>(i)] = kernels::cross_entropy_gradient(
+                logits, layer.vocabulary(), target[i], weights[static_cast<std::size_t>(model)]);
+          },
+          [&](std::int64_t first, std::int64_t rows) { products.backward(first, rows); });
+    });
+    context->save_for_backward({by_features, layer.by_embedding});
+    auto losses = at::empty({layer.models()}, features.options());
+    AT_DISPATCH_FLOATING_TYPES(losses.scalar_type(), "linear_cross_entropy", [&] {
+      for (std::int64_t model = 0; model < layer.models(); ++model) {
+        const auto first = nll.begin() + model * layer.tokens();
+        losses.data_ptr<scalar_t>()[model] =
+            static_cast<scalar_t>(std::accumulate(first, first + layer.tokens(), 0.0) *
+                                  weights[static_cast<std::size_t>(model)]);
+      }
+    });
+    return losses;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    // All 1 in every training run: then nothing is to be done.
+    if (all_ones(gradients[0])) return {saved[0], saved[1], {}, {}};
+    const auto times_factors = [&](const torch::Tensor& x) {
+      std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
+      sizes.front() = x.size(0);
+      return x * gradients[0].view(sizes);
+    };
+    return {times_factors(saved[0]), times_factors(saved[1]), {}, {}};
+  }
+};
+
+}  // namespace
+
+torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
+                                   const torch::Tensor& targets, NumericalMode mode) {
+  const auto* device = device_operations(features.device());
+  if (mode != NumericalMode::reference && device != nullptr) {
+    return device->linear_cross_entropy(as_rows(features.contiguous()), embedding.contiguous(),
+                                        targets.contiguous().flatten(1), mode);
+  }
+  if (mode != NumericalMode::reference && features.device().is_cpu()) {
+    const auto wanted = targets.contiguous();
+    require_targets_below(embedding.size(1), wanted);
+    return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(), wanted, mode);
+  }
+  const auto logits = linear(features.flatten(1, -2), embedding, {}, mode);
+  const auto wanted = targets.flatten(1);
+  const auto nll =
+      at::log_softmax(logits, -1).gather(2, wanted.clamp_min(0).unsqueeze(2)).squeeze(2).neg();
+  const auto scored = wanted.ge(0);
+  return nll.masked_fill(scored.logical_not(), 0.0).sum(1) / scored.sum(1);
+}
+
+TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
+                         const torch::Tensor& targets, NumericalMode mode) {
+  TORCH_CHECK(features.dim() == 3 && targets.sizes() == features.sizes().slice(0, 2),
+              "score_tokens: features ", features.sizes(), " and targets ", targets.sizes(),
+              ", must be (R, N, D) and (R, N)");
+  const at::NoGradGuard no_grad;
+  const OutputLayer layer{features.contiguous(), embedding.contiguous()};
+  const auto* device = device_operations(features.device());
+  if (mode != NumericalMode::reference && device != nullptr) {
+    return device->score_tokens(layer.features, layer.embedding, targets.contiguous(), mode);
+  }
+  TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
+                     at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
+  if (mode != NumericalMode::reference && features.device().is_cpu()) {
+    const auto wanted = targets.contiguous();
+    require_targets_below(embedding.size(1), wanted);
+    with_products(layer, mode, [&](auto&& products) {
+      for_tokens(
+          layer, products,
+          [&](std::int64_t model, std::int64_t token, const auto* logits) {
+            const auto i = model * layer.tokens() + token;
+            const auto score = kernels::cross_entropy(logits, layer.vocabulary(),
+                                                      wanted.data_ptr<std::int64_t>()[i]);
+            scores.nll.data_ptr<double>()[i] = score.nll;
+            scores.correct.data_ptr<bool>()[i] = score.correct;
+          },
+          [](std::int64_t, std::int64_t) {});
+    });
+    return scores;
+  }
+  const std::int64_t step = rows_at_once(features, embedding);
+  for (std::int64_t first = 0; first < layer.tokens(); first += step) {
+    const std::int64_t rows = std::min(step, layer.tokens() - first);
+    const auto logits = linear(features.narrow(1, first, rows), embedding, {}, mode);
+    const auto target = targets.narrow(1, first, rows);
+    scores.nll.narrow(1, first, rows)
+        .copy_(at::log_softmax(logits, -1)
+                   .gather(2, target.clamp_min(0).unsqueeze(2))
+                   .squeeze(2)
+                   .neg()
+                   .masked_fill(target.lt(0), 0.0));
+    scores.correct.narrow(1, first, rows).copy_(logits.argmax(-1) == target);
+  }
+  return scores;
+}
+
+}  // namespace nas::nn

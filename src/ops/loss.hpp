@@ -1,0 +1,35 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include "core/numerical_mode.hpp"
+
+namespace nas::nn {
+
+/// Each model's mean over its scored targets of -log softmax(H E')[target], nats.
+///
+/// By the kernels, of the CPU or of a device (ops/device_operations.hpp), that is outside numerical
+/// mode `reference`, the gradients are made in the forward pass, some rows of logits at a time, so
+/// that the (N, V) matrix never exists: its memory and the traffic to it are most of what the
+/// output layer costs besides its products. No model's loss depends on the others. Not for second
+/// derivatives.
+///
+/// @param features   H, (R, ..., D).   @param embedding  E, (R, V, D).
+/// @param targets    (R, ...) int64, below V (on a device unchecked: that would make the host
+///                   wait); below 0 where nothing is asked. At least one of each model is not.
+/// @return (R).
+torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
+                                   const torch::Tensor& targets, NumericalMode mode);
+
+/// What the logits of N tokens of R models say about their targets.
+struct TokenScores {
+  torch::Tensor nll;      ///< (R, N) float64, 0 where nothing is asked
+  torch::Tensor correct;  ///< (R, N) bool: the target is the first of the largest logits
+};
+
+/// Logits are made for a few rows at a time. Without gradients; arguments as above, features (R, N,
+/// D) and targets (R, N).
+TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& embedding,
+                         const torch::Tensor& targets, NumericalMode mode);
+
+}  // namespace nas::nn

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <torch/types.h>
+
+#include "core/numerical_mode.hpp"
+#include "kernels/product.hpp"
+#include "ops/scratch.hpp"
+
+namespace nas::nn {
+
+/// kernels::multiply on LibTorch's threads, with the same result for any number of them.
+template <class Real>
+void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
+                         kernels::MatrixView<Real> a, const Real* packed,
+                         kernels::Initial<Real> initial, Real* c, std::int64_t c_row) {
+  constexpr std::int64_t kGrain = 64;  // rows that a thread multiplies at once
+  at::parallel_for(0, m, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    kernels::multiply<Real>(end - begin, n, k, a.at(begin, 0), packed, initial.at(begin, 0),
+                            c + begin * c_row, c_row);
+  });
+}
+
+/// The same with B (k, n) as it is: packed for this product. A sum of nothing (k = 0) is 0.
+template <class Real>
+void multiply_on_threads(std::int64_t m, std::int64_t n, std::int64_t k,
+                         kernels::MatrixView<Real> a, kernels::MatrixView<Real> b,
+                         kernels::Initial<Real> initial, Real* c, std::int64_t c_row) {
+  if (k == 0) {
+    for (std::int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, Real{0});
+    return;
+  }
+  const Scratch<Real> packed(kernels::packed_size(k, n));
+  kernels::pack(b, k, n, packed.data());
+  multiply_on_threads<Real>(m, n, k, a, packed.data(), initial, c, c_row);
+}
+
+/// The sums of the columns of x (m, n), in blocks of rows, so that long sums stay accurate.
+template <class Real>
+void add_up_rows(std::int64_t m, std::int64_t n, const Real* x, Real* sums) {
+  constexpr std::int64_t kBlock = 256;
+  std::vector<Real> partial(static_cast<std::size_t>(n));
+  std::fill_n(sums, n, Real{0});
+  for (std::int64_t first = 0; first < m; first += kBlock) {
+    std::fill(partial.begin(), partial.end(), Real{0});
+    for (std::int64_t i = first; i < std::min(m, first + kBlock); ++i, x += n) {
+      for (std::int64_t j = 0; j < n; ++j) partial[static_cast<std::size_t>(j)] += x[j];
+    }
+    for (std::int64_t j = 0; j < n; ++j) sums[j] += partial[static_cast<std::size_t>(j)];
+  }
+}
+
+// Products of numerical mode `fast`: factors are rounded to bfloat16 (8 bits of significand), sums
+// are float32, and results are rounded to bfloat16 again. Processors with AVX512_BF16 and GPUs
+// compute twice as many of these at a time; on others the rounded factors are multiplied as
+// float32, results are not rounded, and nothing is gained.
+
+/// How operations compute in a mode: `tf32` differs from `exact` in set_float_products() alone.
+NumericalMode of_operations(NumericalMode mode);
+
+/// Before models compute on a CUDA device: makes LibTorch multiply float32 matrices there as the
+/// mode says, in TensorFloat-32 in `tf32` and in no other, whatever the environment says
+/// (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE). It is a setting of the process: models of different modes
+/// may take turns there, but not at the same time. Nothing for another device.
+void set_float_products(torch::Device device, NumericalMode mode);
+
+/// The mode with products of full precision: for what is small or sensitive.
+NumericalMode unrounded(NumericalMode mode);
+
+/// Whether products of bfloat16 numbers are faster than those of float32 on the CPU.
+bool has_bf16_products();
+
+/// x as products on its device take it: bfloat16 values, of type bfloat16 or float32. float64
+/// stays.
+torch::Tensor rounded_factor(const torch::Tensor& x);
+
+/// The biases of an array's models, of which some may have none.
+struct Biases {
+  torch::Tensor values;            ///< (M, n), of those that have one; undefined: none has
+  std::vector<std::int64_t> rows;  ///< of each model: which row of `values`; -1: none
+
+  /// One for each model. @param values  (R, n).
+  static Biases of_all(const torch::Tensor& values);
+};
+
+/// y_r = x_r W_r' + b_r for each model r of an array, as one operation in the way of a mode;
+/// backward likewise. On the CPU, no model's result depends on the others. Not for second
+/// derivatives.
+///
+/// @param x  (R, ..., in).   @param weight  (R, out, in), any strides.   @return (R, ..., out).
+torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,
+                     NumericalMode mode);
+
+/// The result of `one` for each model of an array, (R, ...): one after the other on the CPU, where
+/// LibTorch's batched operations may round otherwise than for a model alone.
+///
+/// @param one  one(r) is that of model r.
+template <class One>
+torch::Tensor for_each_model(std::int64_t models, const One& one) {
+  if (models == 1) return one(0).unsqueeze(0);
+  std::vector<torch::Tensor> results;
+  for (std::int64_t r = 0; r < models; ++r) results.push_back(one(r));
+  return at::stack(results);
+}
+
+}  // namespace nas::nn
