@@ -14,6 +14,7 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
+#include "nn/mixer.hpp"
 #include "ops/dropout.hpp"
 #include "ops/fused_attention.hpp"
 #include "ops/gate.hpp"
@@ -197,7 +198,7 @@ torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
 ///
 ///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),
 ///   w = dropout(normalization(similarity(q, k) / temperature)),  increment(w v W_o' + b_o, x, h)
-class AttentionLayer {
+class AttentionLayer final : public Mixer {
  public:
   /// @param mechanisms    of the R models of the scope.
   /// @param output_start  initial values of the output projection's matrix.
@@ -206,12 +207,9 @@ class AttentionLayer {
                  Semantics semantics, const ParameterScope& scope,
                  Start output_start = Start::normal());
 
-  /// @param x         (R, B, T, D), LayerNorm of the residual stream.
-  /// @param residual  (R, B, T, D), the residual stream h.
-  /// @param site      dropout site of the weights.
-  /// @return what is added to h, (R, B, T, D).
+  /// @param site  of the weights' dropout.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
-                        std::uint64_t site);
+                        std::uint64_t site) override;
 
  private:
   /// Models of the array that have one option, and its module.

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "nn/attention.hpp"
+#include "nn/mixer.hpp"
 #include "ops/embedding.hpp"
 #include "ops/layer_norm.hpp"
 #include "ops/parameter.hpp"
@@ -21,7 +22,7 @@ constexpr double kLayerNormEpsilon = 1e-5;
 
 // Dropout sites: one for the embedding sum, then a fixed number per layer, so that what two
 // mechanisms share is dropped alike.
-enum Site : std::uint64_t { kAttentionSite, kHiddenSite, kOutputSite, kSitesPerLayer };
+enum Site : std::uint64_t { kMixerSite, kHiddenSite, kOutputSite, kSitesPerLayer };
 constexpr std::uint64_t kEmbeddingSite = 0;
 
 class LayerNorm {
@@ -55,7 +56,7 @@ std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectu
   return mechanisms;
 }
 
-/// h <- h + attention(LN(h)),  h <- h + FFN(LN(h)).
+/// h <- h + mixer(LN(h), h),  h <- h + FFN(LN(h)).
 class Block {
  public:
   Block(const std::vector<Architecture>& architectures, const ParameterScope& scope,
@@ -63,13 +64,13 @@ class Block {
       : Block(architectures.front(), mechanisms_of(architectures), scope, index) {}
 
   torch::Tensor forward(const torch::Tensor& stream, const Pass& pass) {
-    const auto attended = stream + attention_.forward(attention_norm_(stream), stream, pass,
-                                                      first_site_ + kAttentionSite);
-    const auto expanded = expand_(feed_forward_norm_(attended));
+    const auto mixed =
+        stream + mixer_->forward(mixer_norm_(stream), stream, pass, first_site_ + kMixerSite);
+    const auto expanded = expand_(feed_forward_norm_(mixed));
     const auto hidden_masks = masks(pass, kHiddenSite);
     const auto output_masks = masks(pass, kOutputSite);
     if (fused_) {
-      return add_dropped(attended, contract_(dropped_gelu(expanded, hidden_masks)), output_masks);
+      return add_dropped(mixed, contract_(dropped_gelu(expanded, hidden_masks)), output_masks);
     }
     // LibTorch rounds elementary functions of most elements by vectors and of the last few
     // otherwise: by a number's place in a tensor.
@@ -78,7 +79,7 @@ class Block {
             ? for_each_model(models_, [&](auto r) { return at::gelu(expanded[r]); })
             : at::gelu(expanded);
     const auto hidden = dropout(activated, hidden_masks);
-    return attended + dropout(contract_(hidden), output_masks);
+    return mixed + dropout(contract_(hidden), output_masks);
   }
 
  private:
@@ -88,9 +89,10 @@ class Block {
         dropout_(common.dropout),
         fused_(scope.mode() != NumericalMode::reference),
         first_site_(1 + static_cast<std::uint64_t>(index) * kSitesPerLayer),
-        attention_norm_(scope.child("attention_norm"), common.width),
-        attention_(mechanisms, common.attention_shape(), common.semantics, scope.child("attention"),
-                   residual_start(common)),
+        mixer_norm_(scope.child("attention_norm"), common.width),
+        mixer_(std::make_unique<AttentionLayer>(mechanisms, common.attention_shape(),
+                                                common.semantics, scope.child("attention"),
+                                                residual_start(common))),
         feed_forward_norm_(scope.child("feed_forward_norm"), common.width),
         expand_(scope.child("feed_forward.expand"), common.width,
                 common.width * common.feed_forward),
@@ -105,8 +107,8 @@ class Block {
   double dropout_;
   bool fused_;
   std::uint64_t first_site_;
-  LayerNorm attention_norm_;
-  AttentionLayer attention_;
+  LayerNorm mixer_norm_;
+  std::unique_ptr<Mixer> mixer_;
   LayerNorm feed_forward_norm_;
   Linear expand_, contract_;
 };
