@@ -6,6 +6,7 @@
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
 #include "training/device_fed_steps.hpp"
+#include "training/step.hpp"
 
 namespace nas {
 
@@ -30,11 +31,9 @@ class HostFedSteps final : public ArraySteps {
       updates.push_back(course->update(++course->done));
     }
     const auto device = losses_.device();
-    const auto losses = models_.loss(nn::sent(torch::stack(inputs), device),
-                                     nn::sent(torch::stack(targets), device), pass);
-    losses.sum().backward();
-    optimizer_.step(updates);
-    losses_ += losses.detach();
+    take_step(models_, optimizer_,
+              {nn::sent(torch::stack(inputs), device), nn::sent(torch::stack(targets), device)},
+              pass, updates, losses_);
     return 1;
   }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/device_copy.hpp"
+#include "training/step.hpp"
 
 namespace nas {
 
@@ -148,10 +149,7 @@ void DeviceFedSteps::step() {
   operations_.advance(tables_.row);
   operations_.read_batches(windows_, orders_, input_, target_);
   const nn::Pass pass{.training = true, .seeds = {}, .device_seeds = current_.seeds};
-  const auto losses = models_.loss(input_, target_, pass);
-  losses.sum().backward();
-  optimizer_.step(updates_);
-  losses_ += losses.detach();
+  take_step(models_, optimizer_, {input_, target_}, pass, updates_, losses_);
 }
 
 void DeviceFedSteps::record() {
