@@ -328,7 +328,7 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
 }
 
 bool AttentionLayer::fuses_gates(const torch::Tensor& x) const {
-  return gates_ && (x.device().is_cpu() || device_operations(x.device()) != nullptr);
+  return gates_ && has_kernels(x.device());
 }
 
 bool AttentionLayer::has_kernel(const torch::Tensor& q) const {

@@ -48,56 +48,16 @@ torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
 
 template <class Real>
 cuda::LayerNorm<Real> layer_norm_of(const torch::Tensor& x, const torch::Tensor& weight,
-                                    const torch::Tensor& means,
-                                    const torch::Tensor& inverse_deviations) {
+                                    const torch::Tensor& moments) {
+  const auto rows = moments.size(1);
   return {.models = x.size(0),
-          .rows = means.size(1),
+          .rows = rows / x.size(0),
           .width = x.size(-1),
           .x = x.data_ptr<Real>(),
           .weight = weight.data_ptr<Real>(),
-          .means = means.data_ptr<Real>(),
-          .inverse_deviations = inverse_deviations.data_ptr<Real>()};
+          .means = moments.data_ptr<Real>(),
+          .inverse_deviations = moments.data_ptr<Real>() + rows};
 }
-
-class LayerNorm : public torch::autograd::Function<LayerNorm> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
-                               const torch::Tensor& given_weight, const torch::Tensor& given_bias,
-                               double epsilon) {
-    const auto x = given.contiguous();
-    const auto weight = given_weight.contiguous();
-    const auto bias = given_bias.contiguous();
-    const auto y = at::empty_like(x);
-    const auto means = at::empty({x.size(0), x.numel() / (x.size(0) * x.size(-1))}, x.options());
-    const auto inverse_deviations = at::empty_like(means);
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
-      cuda::layer_norm(layer_norm_of<scalar_t>(x, weight, means, inverse_deviations),
-                       bias.data_ptr<scalar_t>(), epsilon, y.data_ptr<scalar_t>(), StreamOf(x));
-    });
-    context->save_for_backward({x, weight, means, inverse_deviations});
-    return y;
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& outer) {
-    const auto saved = context->get_saved_variables();
-    const auto& x = saved[0];
-    const auto& weight = saved[1];
-    const auto by_y = outer[0].contiguous();
-    const auto by_x = at::empty_like(x);
-    const auto by_weight = at::empty_like(weight);
-    const auto by_bias = at::empty_like(weight);
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
-      const auto rows = layer_norm_of<scalar_t>(x, weight, saved[2], saved[3]);
-      const auto scratch = at::empty({cuda::layer_norm_scratch_size(rows)}, x.options());
-      cuda::layer_norm_backward<scalar_t>(
-          rows,
-          {by_y.data_ptr<scalar_t>(), by_x.data_ptr<scalar_t>(), by_weight.data_ptr<scalar_t>(),
-           by_bias.data_ptr<scalar_t>(), scratch.data_ptr<scalar_t>()},
-          StreamOf(x));
-    });
-    return {by_x, by_weight, by_bias, {}};
-  }
-};
 
 /// LibTorch's own backward pass waits for the host when there are many tokens, and adds in no fixed
 /// order when there are few.
@@ -282,9 +242,28 @@ torch::Tensor CudaOperations::dropped_gelu_backward(const torch::Tensor& x,
                 masks, x, gradient);
 }
 
-torch::Tensor CudaOperations::layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
-                                         const torch::Tensor& bias, double epsilon) const {
-  return LayerNorm::apply(x, weight, bias, epsilon);
+void CudaOperations::layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                                const torch::Tensor& bias, double epsilon, const torch::Tensor& y,
+                                const torch::Tensor& moments) const {
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm", [&] {
+    cuda::layer_norm(layer_norm_of<scalar_t>(x, weight, moments), bias.data_ptr<scalar_t>(),
+                     epsilon, y.data_ptr<scalar_t>(), StreamOf(x));
+  });
+}
+
+void CudaOperations::layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
+                                         const torch::Tensor& moments, const torch::Tensor& by_y,
+                                         const torch::Tensor& by_x, const torch::Tensor& by_weight,
+                                         const torch::Tensor& by_bias) const {
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "layer_norm_backward", [&] {
+    const auto rows = layer_norm_of<scalar_t>(x, weight, moments);
+    const auto scratch = at::empty({cuda::layer_norm_scratch_size(rows)}, x.options());
+    cuda::layer_norm_backward<scalar_t>(
+        rows,
+        {by_y.data_ptr<scalar_t>(), by_x.data_ptr<scalar_t>(), by_weight.data_ptr<scalar_t>(),
+         by_bias.data_ptr<scalar_t>(), scratch.data_ptr<scalar_t>()},
+        StreamOf(x));
+  });
 }
 
 torch::Tensor CudaOperations::embedded(const torch::Tensor& matrices,

@@ -24,8 +24,13 @@ class CudaOperations final : public DeviceOperations {
   [[nodiscard]] torch::Tensor dropped_gelu_backward(const torch::Tensor& x,
                                                     const torch::Tensor& gradient,
                                                     const Masks& masks) const override;
-  [[nodiscard]] torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
-                                         const torch::Tensor& bias, double epsilon) const override;
+  void layer_norm(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+                  double epsilon, const torch::Tensor& y,
+                  const torch::Tensor& moments) const override;
+  void layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
+                           const torch::Tensor& moments, const torch::Tensor& by_y,
+                           const torch::Tensor& by_x, const torch::Tensor& by_weight,
+                           const torch::Tensor& by_bias) const override;
   [[nodiscard]] torch::Tensor embedded(const torch::Tensor& matrices,
                                        const torch::Tensor& tokens) const override;
   [[nodiscard]] torch::Tensor linear_cross_entropy(const torch::Tensor& features,

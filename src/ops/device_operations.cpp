@@ -19,6 +19,10 @@ const DeviceOperations* device_operations(torch::Device device) {
   return table()[static_cast<std::size_t>(device.type())];
 }
 
+bool has_kernels(torch::Device device) {
+  return device.is_cpu() || device_operations(device) != nullptr;
+}
+
 void set_device_operations(torch::DeviceType type, const DeviceOperations* operations) {
   table()[static_cast<std::size_t>(type)] = operations;
 }

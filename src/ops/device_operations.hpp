@@ -37,10 +37,17 @@ class DeviceOperations {
                                                             const torch::Tensor& gradient,
                                                             const Masks& masks) const = 0;
 
-  [[nodiscard]] virtual torch::Tensor layer_norm(const torch::Tensor& x,
-                                                 const torch::Tensor& weight,
-                                                 const torch::Tensor& bias,
-                                                 double epsilon) const = 0;
+  /// Writes y and what the backward pass needs of the rows. All tensors are contiguous.
+  ///
+  /// @param moments  (2, rows of all models): means, inverse deviations.
+  virtual void layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                          const torch::Tensor& bias, double epsilon, const torch::Tensor& y,
+                          const torch::Tensor& moments) const = 0;
+  /// Writes gradients w.r.t. x, weight and bias. @param by_y  that w.r.t. y.
+  virtual void layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
+                                   const torch::Tensor& moments, const torch::Tensor& by_y,
+                                   const torch::Tensor& by_x, const torch::Tensor& by_weight,
+                                   const torch::Tensor& by_bias) const = 0;
   /// Rows of the matrices: (R, V, D) and tokens (R, ...) in [0, V) give (R, ..., D).
   [[nodiscard]] virtual torch::Tensor embedded(const torch::Tensor& matrices,
                                                const torch::Tensor& tokens) const = 0;
@@ -99,6 +106,10 @@ class DeviceOperations {
 /// @return those of a device; null: it has none. Then, but for the CPU, LibTorch's operations are
 /// used.
 const DeviceOperations* device_operations(torch::Device device);
+
+/// Whether there are kernels for all modes but `reference`: on the CPU, and on devices with
+/// operations of their own.
+bool has_kernels(torch::Device device);
 
 /// Says what the operations of all devices of a type are, before models are computed there.
 ///

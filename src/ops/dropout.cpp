@@ -146,11 +146,6 @@ class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
   }
 };
 
-/// Whether elements are mapped by kernels where x is.
-bool has_kernels(const torch::Tensor& x) {
-  return x.device().is_cpu() || device_operations(x.device()) != nullptr;
-}
-
 }  // namespace
 
 Pass Pass::on(torch::Device device) const {
@@ -195,12 +190,12 @@ torch::Tensor dropout(const torch::Tensor& x, const Masks& masks) {
 torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
                           const Masks& masks) {
   if (!masks.any_drops()) return residual + x;
-  if (!has_kernels(x)) return residual + dropout(x, masks);
+  if (!has_kernels(x.device())) return residual + dropout(x, masks);
   return AddDropped::apply(residual, x, masks);
 }
 
 torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks) {
-  if (!has_kernels(x)) return dropout(at::gelu(x), masks);
+  if (!has_kernels(x.device())) return dropout(at::gelu(x), masks);
   return DroppedGelu::apply(x, masks);
 }
 

@@ -69,10 +69,16 @@ class MetaOperations final : public DeviceOperations {
                                                     const Masks& masks) const override {
     return x * gradient * factor(masks);
   }
-  [[nodiscard]] torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
-                                         const torch::Tensor& bias,
-                                         double /*epsilon*/) const override {
-    return x * (weight + bias).view({x.size(0), 1, 1, x.size(-1)});
+  void layer_norm(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
+                  double /*epsilon*/, const torch::Tensor& y,
+                  const torch::Tensor& moments) const override {
+    expect_here({x, weight, bias, y, moments});
+  }
+  void layer_norm_backward(const torch::Tensor& x, const torch::Tensor& weight,
+                           const torch::Tensor& moments, const torch::Tensor& by_y,
+                           const torch::Tensor& by_x, const torch::Tensor& by_weight,
+                           const torch::Tensor& by_bias) const override {
+    expect_here({x, weight, moments, by_y, by_x, by_weight, by_bias});
   }
   [[nodiscard]] torch::Tensor embedded(const torch::Tensor& matrices,
                                        const torch::Tensor& tokens) const override {
@@ -96,10 +102,8 @@ class MetaOperations final : public DeviceOperations {
   }
   void gated_sum(const GatedSums& sums, const GatedTensors& terms, const torch::Tensor& logits,
                  const torch::Tensor& out) const override {
-    expect_here(sums.on_device);
-    for (const auto& term : terms) expect_here(term);
-    expect_here(logits);
-    expect_here(out);
+    expect_here({sums.on_device, logits, out});
+    expect_here(terms);
   }
   void gated_sum_backward(const GatedSums& sums, const GatedTensors& terms,
                           const torch::Tensor& logits, const torch::Tensor& by_sum,
@@ -121,9 +125,7 @@ class MetaOperations final : public DeviceOperations {
                                         const torch::Tensor& q, const torch::Tensor& k,
                                         const torch::Tensor& v, const torch::Tensor& directions,
                                         const torch::Tensor& inverse_temperature) const override {
-    for (const auto& tensor : {models, q, k, v, directions, inverse_temperature}) {
-      expect_here(tensor);
-    }
+    expect_here({models, q, k, v, directions, inverse_temperature});
     auto temperature = inverse_temperature.squeeze(-1).transpose(2, 3).sum(-1, true);
     auto scores = q * k * temperature * models.view({-1, 1, 1, 1});
     if (masks.any_drops()) scores = scores * masks.seeds.view({-1, 1, 1, 1});
@@ -144,8 +146,10 @@ class MetaOperations final : public DeviceOperations {
   }
 
  private:
-  static void expect_here(const torch::Tensor& tensor) {
-    TORCH_CHECK(!tensor.defined() || tensor.is_meta(), "a tensor of ", tensor.device());
+  static void expect_here(at::TensorList tensors) {
+    for (const auto& tensor : tensors) {
+      TORCH_CHECK(!tensor.defined() || tensor.is_meta(), "a tensor of ", tensor.device());
+    }
   }
   static torch::Tensor factor(const Masks& masks) {
     return masks.any_drops() ? masks.seeds.sum() : at::ones({}, at::kMeta);
