@@ -23,16 +23,37 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/attnasConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/attnasConfig.cmake ${PROJECT_BINARY_DIR}/attnasConfigVersion.cmake
   DESTINATION ${package_folder})
 
-# Headers keep the folders by which they include each other.
-function(nas_install_headers root pattern)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${root} ${root}/${pattern})
-  foreach(header ${headers})
-    get_filename_component(folder ${header} DIRECTORY)
-    install(FILES ${root}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnas/${folder})
+# What a program outside may include, and all that these headers include in turn: nothing else is installed, so nothing else is
+# promised. They keep the folders by which they include each other.
+set(public
+  study/study.hpp study/ask_and_tell.hpp study/worker.hpp study/comparison_study.hpp  # the front door
+  report/files.hpp table/table.hpp table/pack.hpp                                     # what comes out of it
+  search/algorithm.hpp search/variation.hpp search/problem.hpp search/synthetic.hpp   # what plug-ins are written with
+  search/objective.hpp genotype/component.hpp genotype/slots.hpp data/corpus.hpp)
+if(NAS_WITH_TORCH)
+  list(APPEND public nn/attention.hpp)
+endif()
+file(GLOB algorithms RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/algorithms/*.hpp)  # pagmo algorithms, for any program
+list(APPEND public ${algorithms})
+while(public)
+  list(POP_FRONT public header)
+  if(header IN_LIST installed)
+    continue()
+  endif()
+  list(APPEND installed ${header})
+  set(file ${PROJECT_SOURCE_DIR}/src/${header})
+  if(NOT EXISTS ${file})
+    set(file ${PROJECT_SOURCE_DIR}/${header})
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnas/${folder})
+  file(STRINGS ${file} includes REGEX "^#include \"")
+  foreach(include ${includes})
+    string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" include "${include}")
+    list(APPEND public ${include})
   endforeach()
-endfunction()
-nas_install_headers(${PROJECT_SOURCE_DIR}/src *.hpp)
-nas_install_headers(${PROJECT_SOURCE_DIR} algorithms/*.hpp)
+endwhile()
 
 # What the programs find there: the scripts that read runs, configurations, and the tables that these name.
 set(share ${CMAKE_INSTALL_DATADIR}/attnas)
