@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
+#include <limits>
 #include <numeric>
 
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
 
-#include "core/format.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
@@ -37,33 +36,17 @@ std::vector<std::size_t> ranking(const std::vector<double>& fitness) {
 
 }  // namespace
 
-EvoGa::EvoGa(const Options& options, std::uint32_t seed)
-    : options_(options), seed_(seed), engine_(seed) {
-  require(options.generations >= 1, "generations", options.generations, ">= 1");
-  require(options.elite >= 1, "elite", options.elite, ">= 1");
-  require(options.parents >= 1, "parents", options.parents, ">= 1");
-  require_probability("crossover", options.crossover);
-  require_probability("mutation", options.mutation);
-}
-
-void EvoGa::set_seed(unsigned seed) {
-  seed_ = seed;
-  engine_.seed(seed);
+void EvoGaOptions::check() const {
+  require(generations >= 1, "generations", generations, ">= 1");
+  require(elite >= 1, "elite", elite, ">= 1");
+  require(parents >= 1, "parents", parents, ">= 1");
+  require_probability("crossover", crossover);
+  require_probability("mutation", mutation);
 }
 
 double EvoGa::mutation_rate(unsigned generation) const {
   if (!options_.adaptive_mutation) return options_.mutation;
   return 0.5 * std::pow(0.5, static_cast<double>(generation) / options_.generations);
-}
-
-std::string EvoGa::get_extra_info() const {
-  return "generations: " + std::to_string(options_.generations) +
-         "\nelite: " + std::to_string(options_.elite) +
-         "\nparents: " + std::to_string(options_.parents) +
-         "\ncrossover: " + shortest(options_.crossover) +
-         "\nmutation: " + (options_.adaptive_mutation ? "adaptive" : shortest(options_.mutation)) +
-         "\nbinary genes: " + (options_.flip_binary ? "flip" : "redraw") +
-         "\nseed: " + std::to_string(seed_);
 }
 
 Vector EvoGa::offspring(const std::vector<Vector>& parents, const pagmo::problem& problem,
@@ -110,13 +93,8 @@ pagmo::population EvoGa::evolve(pagmo::population population) const {
   for (unsigned generation = 0;; ++generation) {
     const auto order = ranking(fitness);
     const double sum = std::accumulate(fitness.begin(), fitness.end(), 0.0);
-    log_.emplace_back(generation, evaluations, fitness[order.front()],
-                      sum / static_cast<double>(size));
-    if (verbosity_ > 0 && generation % verbosity_ == 0) {
-      std::cout << "evo_ga: generation " << generation << ", evaluations " << evaluations
-                << ", best " << shortest(std::get<2>(log_.back())) << ", mean "
-                << shortest(std::get<3>(log_.back())) << '\n';
-    }
+    record("evo_ga", {"generation", "evaluations", "best", "mean"},
+           {generation, evaluations, fitness[order.front()], sum / static_cast<double>(size)});
     if (generation + 1 >= options_.generations) break;
 
     std::vector<Vector> parents;
@@ -148,14 +126,11 @@ namespace {
 
 using Integer = std::int64_t;
 
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/,
                       std::uint32_t seed) {
-  EvoGa::Options options;
-  options.generations = static_cast<unsigned>(parameters.get<Integer>("generations"));
-  options.elite = static_cast<unsigned>(parameters.get<Integer>("elite"));
-  options.parents = static_cast<unsigned>(parameters.get<Integer>("parents"));
-  options.crossover = parameters.get<double>("crossover");
-  options.mutation = parameters.get<double>("mutation");
+  auto options = options_from<EvoGaOptions>(parameters);
   options.adaptive_mutation = parameters.get<std::string>("mutation_schedule") == "adaptive";
   options.flip_binary = parameters.get<std::string>("binary") == "flip";
   return pagmo::algorithm(EvoGa(options, seed));
@@ -183,35 +158,21 @@ NAS_REGISTER_ALGORITHM(
                 "crossover, redraw mutation (Mohabeer 2025)",
      .settings =
          {generations_setting(10),
-          {.name = "elite",
-           .default_value = Integer{3},
-           .help = "best individuals that survive with the fitness they have",
-           .min = 1},
-          {.name = "parents",
-           .default_value = Integer{6},
-           .help = "best individuals from which parents are drawn, with replacement",
-           .min = 1},
-          {.name = "crossover",
-           .default_value = 0.7,
-           .help = "probability that a child takes each gene from either parent",
-           .min = 0,
-           .max = 1},
-          {.name = "mutation",
-           .default_value = 0.3,
-           .help = "probability for each gene to be redrawn from its whole range",
-           .min = 0,
-           .max = 1},
-          {.name = "mutation_schedule",
-           .default_value = std::string("constant"),
-           .help =
-               "constant, or adaptive: 0.5 * 0.5^(generation / generations) instead of mutation",
-           .choices = {"constant", "adaptive"}},
-          {.name = "binary",
-           .default_value = std::string("redraw"),
-           .help =
-               "a mutated gene of two options: redraw leaves it as it is half of the time, flip "
-               "takes the other one, as the published code does",
-           .choices = {"redraw", "flip"}}},
+          integer_setting("elite", 3, 1, kNoLimit,
+                          "best individuals that survive with the fitness they have"),
+          integer_setting("parents", 6, 1, kNoLimit,
+                          "best individuals from which parents are drawn, with replacement"),
+          number_setting("crossover", 0.7, 0, 1,
+                         "probability that a child takes each gene from either parent"),
+          number_setting("mutation", 0.3, 0, 1,
+                         "probability for each gene to be redrawn from its whole range"),
+          choice_setting(
+              "mutation_schedule", {"constant", "adaptive"},
+              "constant, or adaptive: 0.5 * 0.5^(generation / generations) instead of mutation"),
+          choice_setting(
+              "binary", {"redraw", "flip"},
+              "a mutated gene of two options: redraw leaves it as it is half of the time, flip "
+              "takes the other one, as the published code does")},
      .file = __FILE__},
     evo_ga);
 

@@ -5,7 +5,6 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
 
-#include "core/format.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
@@ -43,15 +42,7 @@ std::vector<Vector> grid(const pagmo::problem& problem, unsigned levels) {
 
 }  // namespace
 
-Exhaustive::Exhaustive(const Options& options) : options_(options) {
-  require(options.levels >= 1, "levels", options.levels, ">= 1");
-}
-
-std::string Exhaustive::get_name() const { return "exhaustive: every combination"; }
-
-std::string Exhaustive::get_extra_info() const {
-  return "levels: " + std::to_string(options_.levels);
-}
+void ExhaustiveOptions::check() const { require(levels >= 1, "levels", levels, ">= 1"); }
 
 pagmo::population Exhaustive::evolve(pagmo::population population) const {
   require_suitable("exhaustive", population, /*single=*/false);
@@ -89,12 +80,9 @@ pagmo::population Exhaustive::evolve(pagmo::population population) const {
 
 namespace {
 
-using Integer = std::int64_t;
-
 pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
                       std::uint32_t /*seed*/) {
-  return pagmo::algorithm(
-      Exhaustive({.levels = static_cast<unsigned>(settings.get<Integer>("levels"))}));
+  return pagmo::algorithm(Exhaustive(options_from<ExhaustiveOptions>(settings)));
 }
 
 NAS_REGISTER_ALGORITHM(

@@ -1,12 +1,21 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include <pagmo/algorithm.hpp>
 #include <pagmo/population.hpp>
 
+#include "algorithms/user_defined.hpp"
+
 namespace nas {
+
+/// Parameters of Exhaustive.
+struct ExhaustiveOptions {
+  unsigned levels = 1;  ///< values of a real variable; >= 1
+
+  static void each(auto& options, auto&& field) { field("levels", options.levels); }
+  void check() const;
+};
 
 /// Every combination of the integers, with a grid for the real variables.
 ///
@@ -14,35 +23,15 @@ namespace nas {
 /// middle). Lexicographic, the last variable fastest; points of the initial population are not
 /// asked for again; batches as large as the population. Any number of objectives; deterministic,
 /// box-bounded problems, integers at the tail, at most 10^7 points.
-class Exhaustive {
+class Exhaustive : public Configured<ExhaustiveOptions> {
  public:
-  struct Options {
-    unsigned levels = 1;  ///< values of a real variable; >= 1
-
-    template <class Archive>
-    void serialize(Archive& archive, unsigned /*version*/) {
-      archive& levels;
-    }
-  };
-
-  Exhaustive() : Exhaustive(Options{}) {}
-  /// @throws std::invalid_argument naming the option, its value and what is allowed.
-  explicit Exhaustive(const Options& options);
+  using Configured::Configured;
 
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population is
   /// empty.
   pagmo::population evolve(pagmo::population population) const;
 
-  [[nodiscard]] std::string get_name() const;
-  [[nodiscard]] std::string get_extra_info() const;
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned /*version*/) {
-    archive& options_;
-  }
-
- private:
-  Options options_;
+  [[nodiscard]] std::string get_name() const { return "exhaustive: every combination"; }
 };
 
 }  // namespace nas

@@ -6,7 +6,6 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
 
-#include "core/format.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
@@ -45,23 +44,9 @@ std::vector<Vector> neighbours(const Vector& point, const pagmo::problem& proble
 
 }  // namespace
 
-LocalSearch::LocalSearch(const Options& options, std::uint32_t seed)
-    : options_(options), seed_(seed), engine_(seed) {
-  require(options.evaluations >= 1, "evaluations", static_cast<double>(options.evaluations),
-          ">= 1");
-  require(options.step > 0.0 && options.step <= 1.0, "step", options.step, "in (0, 1]");
-}
-
-void LocalSearch::set_seed(unsigned seed) {
-  seed_ = seed;
-  engine_.seed(seed);
-}
-
-std::string LocalSearch::get_name() const { return "local_search: steepest descent with restarts"; }
-
-std::string LocalSearch::get_extra_info() const {
-  return "evaluations: " + std::to_string(options_.evaluations) +
-         "\nstep: " + shortest(options_.step) + "\nseed: " + std::to_string(seed_);
+void LocalSearchOptions::check() const {
+  require(evaluations >= 1, "evaluations", static_cast<double>(evaluations), ">= 1");
+  require(step > 0.0 && step <= 1.0, "step", step, "in (0, 1]");
 }
 
 pagmo::population LocalSearch::evolve(pagmo::population population) const {
@@ -110,16 +95,6 @@ pagmo::population LocalSearch::evolve(pagmo::population population) const {
 
 namespace {
 
-using Integer = std::int64_t;
-
-pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
-                      std::uint32_t seed) {
-  return pagmo::algorithm(LocalSearch(
-      {.evaluations = static_cast<unsigned long long>(settings.get<Integer>("evaluations")),
-       .step = settings.get<double>("step")},
-      seed));
-}
-
 NAS_REGISTER_ALGORITHM(
     {.key = "local_search",
      .summary = "steepest descent over all neighbours, with restarts (White, Nolen & Savani 2021)",
@@ -133,7 +108,9 @@ NAS_REGISTER_ALGORITHM(
                   }()},
      .file = __FILE__},
     [] {
-      return Algorithm{.objectives = Algorithm::Objectives::one, .batches = true, .make = make};
+      return Algorithm{.objectives = Algorithm::Objectives::one,
+                       .batches = true,
+                       .make = make_seeded<LocalSearch>};
     });
 
 }  // namespace

@@ -1,14 +1,25 @@
 #pragma once
 
-#include <cstdint>
-#include <random>
 #include <string>
-#include <vector>
 
 #include <pagmo/algorithm.hpp>
 #include <pagmo/population.hpp>
 
+#include "algorithms/user_defined.hpp"
+
 namespace nas {
+
+/// Parameters of LocalSearch.
+struct LocalSearchOptions {
+  unsigned long long evaluations = 100;  ///< asks, the initial population included; >= 1
+  double step = 0.1;                     ///< of a real variable, as a share of its range; (0, 1]
+
+  static void each(auto& options, auto&& field) {
+    field("evaluations", options.evaluations);
+    field("step", options.step);
+  }
+  void check() const;
+};
 
 /// Steepest descent with restarts.
 ///
@@ -19,39 +30,17 @@ namespace nas {
 /// space. One objective; deterministic, box-bounded problems, integers at the tail.
 ///
 /// @see White, Nolen & Savani (2021), Exploring the Loss Landscape in NAS, arXiv:2005.02960.
-class LocalSearch {
+class LocalSearch : public Seeded<LocalSearchOptions> {
  public:
-  struct Options {
-    unsigned long long evaluations = 100;  ///< asks, the initial population included; >= 1
-    double step = 0.1;                     ///< of a real variable, as a share of its range; (0, 1]
-
-    template <class Archive>
-    void serialize(Archive& archive, unsigned /*version*/) {
-      archive& evaluations& step;
-    }
-  };
-
-  LocalSearch() : LocalSearch(Options{}, 42) {}
-  /// @throws std::invalid_argument naming the option, its value and what is allowed.
-  LocalSearch(const Options& options, std::uint32_t seed);
+  using Seeded::Seeded;
 
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population is
   /// empty.
   pagmo::population evolve(pagmo::population population) const;
 
-  void set_seed(unsigned seed);
-  [[nodiscard]] std::string get_name() const;
-  [[nodiscard]] std::string get_extra_info() const;
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned /*version*/) {
-    archive& options_& seed_& engine_;
+  [[nodiscard]] std::string get_name() const {
+    return "local_search: steepest descent with restarts";
   }
-
- private:
-  Options options_;
-  std::uint32_t seed_;
-  mutable std::mt19937 engine_;
 };
 
 }  // namespace nas

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -16,7 +15,6 @@
 #include <pagmo/utils/hypervolume.hpp>
 #include <pagmo/utils/multi_objective.hpp>
 
-#include "core/format.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
@@ -364,28 +362,13 @@ Vector contribution_weights(const std::vector<Vector>& fitness) {
   return weights;
 }
 
-Motpe::Motpe(const Options& options, std::uint32_t seed)
-    : options_(options), seed_(seed), engine_(seed) {
-  require(options.evaluations >= 1, "evaluations", options.evaluations, ">= 1");
-  require(options.gamma > 0 && options.gamma < 1, "gamma", options.gamma, "in (0, 1)");
-  require(options.candidates >= 1, "candidates", options.candidates, ">= 1");
-  require(options.batch >= 1, "batch", options.batch, ">= 1");
-  require(options.categorical_bandwidth >= 0 && options.categorical_bandwidth < 1,
-          "categorical_bandwidth", options.categorical_bandwidth, "in [0, 1)");
-}
-
-void Motpe::set_seed(unsigned seed) {
-  seed_ = seed;
-  engine_.seed(seed);
-}
-
-std::string Motpe::get_extra_info() const {
-  return "evaluations: " + std::to_string(options_.evaluations) +
-         "\nstartup: " + std::to_string(options_.startup) + "\ngamma: " + shortest(options_.gamma) +
-         "\ncandidates: " + std::to_string(options_.candidates) +
-         "\nbatch: " + std::to_string(options_.batch) +
-         "\ncategorical_bandwidth: " + shortest(options_.categorical_bandwidth) +
-         "\nseed: " + std::to_string(seed_);
+void MotpeOptions::check() const {
+  require(evaluations >= 1, "evaluations", evaluations, ">= 1");
+  require(gamma > 0 && gamma < 1, "gamma", gamma, "in (0, 1)");
+  require(candidates >= 1, "candidates", candidates, ">= 1");
+  require(batch >= 1, "batch", batch, ">= 1");
+  require(categorical_bandwidth >= 0 && categorical_bandwidth < 1, "categorical_bandwidth",
+          categorical_bandwidth, "in [0, 1)");
 }
 
 namespace {
@@ -415,7 +398,7 @@ struct Model {
   std::size_t num_good;
 };
 
-Model fit_model(const ParzenDomain& domain, const Observations& seen, const Motpe::Options& options,
+Model fit_model(const ParzenDomain& domain, const Observations& seen, const MotpeOptions& options,
                 std::mt19937& engine) {
   const auto share = std::ceil(options.gamma * static_cast<double>(seen.x.size()));
   const auto count = std::min(kMostGood, static_cast<std::size_t>(share));
@@ -502,11 +485,8 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
     const auto fitness = evaluate(problem, batch);
     for (std::size_t i = 0; i < batch.size(); ++i) seen.add(batch[i], fitness[i]);
     asked += batch.size();
-    log_.emplace_back(asked, model ? model->num_good : 0, num_random);
-    if (verbosity_ > 0 && log_.size() % verbosity_ == 0) {
-      std::cout << "motpe: evaluations " << asked << ", good group " << std::get<1>(log_.back())
-                << ", at random " << num_random << '\n';
-    }
+    record("motpe", {"evaluations", "good group", "at random"},
+           {asked, model ? model->num_good : 0, num_random});
   }
 
   std::vector<std::pair<Vector, Vector>> best;
@@ -519,18 +499,6 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
 namespace {
 
 using Integer = std::int64_t;
-
-pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/,
-                      std::uint32_t seed) {
-  Motpe::Options options;
-  options.evaluations = static_cast<unsigned>(parameters.get<Integer>("evaluations"));
-  options.startup = static_cast<unsigned>(parameters.get<Integer>("startup"));
-  options.gamma = parameters.get<double>("gamma");
-  options.candidates = static_cast<unsigned>(parameters.get<Integer>("candidates"));
-  options.batch = static_cast<unsigned>(parameters.get<Integer>("batch"));
-  options.categorical_bandwidth = parameters.get<double>("categorical_bandwidth");
-  return pagmo::algorithm(Motpe(options, seed));
-}
 
 std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
   const auto population = parameters.get<Integer>("population");
@@ -551,48 +519,40 @@ std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
 }
 
 Algorithm motpe() {
-  return {.objectives = Algorithm::Objectives::any, .batches = true, .fit = fit, .make = make};
+  return {.objectives = Algorithm::Objectives::any,
+          .batches = true,
+          .fit = fit,
+          .make = make_seeded<Motpe>};
 }
 
 NAS_REGISTER_ALGORITHM(
     {.key = "motpe",
      .summary = "tree-structured Parzen estimator for one or several objectives: asks where good "
                 "candidates are denser than others (Watanabe 2023, Ozaki et al. 2022)",
-     .settings = {{.name = "evaluations",
-                   .default_value = Integer{100},
-                   .help = "candidates asked for, the initial population included",
-                   .min = 1,
-                   .max = 1e9},
-                  {.name = "startup",
-                   .default_value = Integer{0},
-                   .help = "candidates before the model is used, the initial population included; "
-                           "0 = the larger of the population and twice the number of genes",
-                   .min = 0,
-                   .max = 1e9},
-                  {.name = "gamma",
-                   .default_value = 0.1,
-                   .help = "share of the candidates that counts as good, of which 25 at most",
-                   .min = 0,
-                   .max = 1,
-                   .min_exclusive = true,
-                   .max_exclusive = true},
-                  {.name = "candidates",
-                   .default_value = Integer{24},
-                   .help = "draws from the density of the good ones, of which the best is asked",
-                   .min = 1,
-                   .max = 1e6},
-                  {.name = "batch",
-                   .default_value = Integer{1},
-                   .help = "candidates asked for at once: as many as there are workers",
-                   .min = 1,
-                   .max = 1e6},
-                  {.name = "categorical_bandwidth",
-                   .default_value = 0.0,
-                   .help = "probability of another option than the observed one in a kernel; 0 = "
-                           "(options - 1) / (observations + 1 + options)",
-                   .min = 0,
-                   .max = 1,
-                   .max_exclusive = true}},
+     .settings =
+         {integer_setting("evaluations", 100, 1, 1e9,
+                          "candidates asked for, the initial population included"),
+          integer_setting("startup", 0, 0, 1e9,
+                          "candidates before the model is used, the initial population included; "
+                          "0 = the larger of the population and twice the number of genes"),
+          {.name = "gamma",
+           .default_value = 0.1,
+           .help = "share of the candidates that counts as good, of which 25 at most",
+           .min = 0,
+           .max = 1,
+           .min_exclusive = true,
+           .max_exclusive = true},
+          integer_setting("candidates", 24, 1, 1e6,
+                          "draws from the density of the good ones, of which the best is asked"),
+          integer_setting("batch", 1, 1, 1e6,
+                          "candidates asked for at once: as many as there are workers"),
+          {.name = "categorical_bandwidth",
+           .default_value = 0.0,
+           .help = "probability of another option than the observed one in a kernel; 0 = "
+                   "(options - 1) / (observations + 1 + options)",
+           .min = 0,
+           .max = 1,
+           .max_exclusive = true}},
      .file = __FILE__},
     motpe);
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <random>
 #include <string>
 #include <tuple>
@@ -9,6 +8,8 @@
 
 #include <pagmo/algorithm.hpp>
 #include <pagmo/population.hpp>
+
+#include "algorithms/user_defined.hpp"
 
 namespace nas {
 
@@ -71,6 +72,31 @@ std::vector<std::size_t> best_first(const std::vector<std::vector<double>>& fitn
 /// the worst by a tenth of the range of each objective.
 std::vector<double> contribution_weights(const std::vector<std::vector<double>>& fitness);
 
+/// Parameters of Motpe.
+struct MotpeOptions {
+  unsigned evaluations = 100;  ///< all of them, the initial population included; >= 1
+  /// Candidates before the model is used, the initial population included; 0 = the larger of the
+  /// population and twice the genes that vary.
+  unsigned startup = 0;
+  double gamma = 0.1;                ///< share of the observations that is good, (0, 1)
+  unsigned candidates = 24;          ///< draws of which the best is asked, >= 1
+  unsigned batch = 1;                ///< asked at once, all of the same model; >= 1
+  double categorical_bandwidth = 0;  ///< [0, 1); 0 = fitted, see ParzenEstimator
+
+  static void each(auto& options, auto&& field) {
+    field("evaluations", options.evaluations);
+    field("startup", options.startup);
+    field("gamma", options.gamma);
+    field("candidates", options.candidates);
+    field("batch", options.batch);
+    field("categorical_bandwidth", options.categorical_bandwidth);
+  }
+  void check() const;
+};
+
+/// Evaluations so far, observations in the good group (0 = no model), random points of the batch.
+using MotpeLogLine = std::tuple<unsigned long long, std::size_t, std::size_t>;
+
 /// Tree-structured Parzen estimator for one or several objectives (MOTPE).
 ///
 /// First random candidates, none twice, until `startup` are known. Then of N distinct observations
@@ -84,55 +110,18 @@ std::vector<double> contribution_weights(const std::vector<std::vector<double>>&
 ///
 /// @see Watanabe (2023), arXiv:2304.11127; Ozaki, Tanigaki, Watanabe, Nomura & Onishi (2022),
 /// JAIR 73, doi:10.1613/jair.1.13188.
-class Motpe {
+class Motpe : public Logged<MotpeOptions, MotpeLogLine> {
  public:
-  struct Options {
-    unsigned evaluations = 100;  ///< all of them, the initial population included; >= 1
-    /// Candidates before the model is used, the initial population included; 0 = the larger of the
-    /// population and twice the genes that vary.
-    unsigned startup = 0;
-    double gamma = 0.1;                ///< share of the observations that is good, (0, 1)
-    unsigned candidates = 24;          ///< draws of which the best is asked, >= 1
-    unsigned batch = 1;                ///< asked at once, all of the same model; >= 1
-    double categorical_bandwidth = 0;  ///< [0, 1); 0 = fitted, see ParzenEstimator
-
-    template <class Archive>
-    void serialize(Archive& archive, unsigned /*version*/) {
-      archive& evaluations& startup& gamma& candidates& batch& categorical_bandwidth;
-    }
-  };
-  /// Evaluations so far, observations in the good group (0 = no model), random points of the batch.
-  using LogLine = std::tuple<unsigned long long, std::size_t, std::size_t>;
-
-  Motpe() : Motpe(Options{}, 42) {}
-  /// @throws std::invalid_argument naming the option, its value and what is allowed.
-  Motpe(const Options& options, std::uint32_t seed);
+  using Logged::Logged;
 
   /// @return the best points seen, best first, each once as far as there are enough.
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population is
   /// empty or larger than `evaluations`.
   pagmo::population evolve(pagmo::population population) const;
 
-  void set_seed(unsigned seed);
-  void set_verbosity(unsigned verbosity) { verbosity_ = verbosity; }
   [[nodiscard]] std::string get_name() const {
     return "motpe: tree-structured Parzen estimator, one or several objectives";
   }
-  [[nodiscard]] std::string get_extra_info() const;
-  [[nodiscard]] const std::vector<LogLine>& log() const { return log_; }
-  [[nodiscard]] const Options& options() const { return options_; }
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned /*version*/) {
-    archive& options_& seed_& engine_& verbosity_& log_;
-  }
-
- private:
-  Options options_;
-  std::uint32_t seed_;
-  mutable std::mt19937 engine_;
-  unsigned verbosity_ = 0;
-  mutable std::vector<LogLine> log_;
 };
 
 }  // namespace nas

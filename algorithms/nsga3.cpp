@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -218,7 +217,7 @@ Indices select(const std::vector<Individual>& individuals, const Ranking& rankin
 /// Crossover and mutation within the bounds of a problem.
 class Variation {
  public:
-  Variation(const pagmo::problem& problem, const Nsga3::Options& options, std::mt19937& engine)
+  Variation(const pagmo::problem& problem, const Nsga3Options& options, std::mt19937& engine)
       : options_(options), engine_(engine), num_reals_(problem.get_nx() - problem.get_nix()) {
     std::tie(lower_, upper_) = problem.get_bounds();
     for (std::size_t gene = 0; gene < lower_.size(); ++gene) {
@@ -297,7 +296,7 @@ class Variation {
     value = std::clamp(value + step * range, lower_[gene], upper_[gene]);
   }
 
-  const Nsga3::Options& options_;
+  const Nsga3Options& options_;
   std::mt19937& engine_;
   std::size_t num_reals_;
   Vector lower_;
@@ -409,27 +408,12 @@ Vector axis_intercepts(std::vector<Vector> points, const Vector& fallback) {
   return cuts;
 }
 
-Nsga3::Nsga3(const Options& options, std::uint32_t seed)
-    : options_(options), seed_(seed), engine_(seed) {
-  require(options.generations >= 1, "generations", options.generations, ">= 1");
-  require(options.crossover >= 0 && options.crossover <= 1, "crossover", options.crossover,
-          "in [0, 1]");
-  require(options.eta_c >= 0 && std::isfinite(options.eta_c), "eta_c", options.eta_c, ">= 0");
-  require(options.mutation >= 0 && options.mutation <= 1, "mutation", options.mutation,
-          "in [0, 1]");
-  require(options.eta_m >= 0 && std::isfinite(options.eta_m), "eta_m", options.eta_m, ">= 0");
-}
-
-void Nsga3::set_seed(unsigned seed) {
-  seed_ = seed;
-  engine_.seed(seed);
-}
-
-std::string Nsga3::get_extra_info() const {
-  return "generations: " + std::to_string(options_.generations) +
-         "\ncrossover: " + shortest(options_.crossover) + "\neta_c: " + shortest(options_.eta_c) +
-         "\nmutation: " + shortest(options_.mutation) + "\neta_m: " + shortest(options_.eta_m) +
-         "\ndivisions: " + std::to_string(options_.divisions) + "\nseed: " + std::to_string(seed_);
+void Nsga3Options::check() const {
+  require(generations >= 1, "generations", generations, ">= 1");
+  require(crossover >= 0 && crossover <= 1, "crossover", crossover, "in [0, 1]");
+  require(eta_c >= 0 && std::isfinite(eta_c), "eta_c", eta_c, ">= 0");
+  require(mutation >= 0 && mutation <= 1, "mutation", mutation, "in [0, 1]");
+  require(eta_m >= 0 && std::isfinite(eta_m), "eta_m", eta_m, ">= 0");
 }
 
 pagmo::population Nsga3::evolve(pagmo::population population) const {
@@ -470,13 +454,8 @@ pagmo::population Nsga3::evolve(pagmo::population population) const {
     individuals = std::move(survivors);
     const std::size_t num_first =
         ranking.fronts.empty() ? 0 : std::min(size, ranking.fronts.front().size());
-    log_.emplace_back(generation, evaluations, num_first, ideal);
-    if (verbosity_ > 0 && generation % verbosity_ == 0) {
-      std::cout << "nsga3: generation " << generation << ", evaluations " << evaluations
-                << ", first front " << num_first << ", best";
-      for (const double value : ideal) std::cout << ' ' << shortest(value);
-      std::cout << '\n';
-    }
+    record("nsga3", {"generation", "evaluations", "first front", "best"},
+           {generation, evaluations, num_first, ideal});
     if (generation + 1 >= options_.generations) break;
 
     const auto children = offspring(individuals, variation, known, engine_);
@@ -495,18 +474,6 @@ pagmo::population Nsga3::evolve(pagmo::population population) const {
 namespace {
 
 using Integer = std::int64_t;
-
-pagmo::algorithm make(const Parameters& parameters, const SearchFacts& /*facts*/,
-                      std::uint32_t seed) {
-  Nsga3::Options options;
-  options.generations = static_cast<unsigned>(parameters.get<Integer>("generations"));
-  options.crossover = parameters.get<double>("crossover");
-  options.eta_c = parameters.get<double>("eta_c");
-  options.mutation = parameters.get<double>("mutation");
-  options.eta_m = parameters.get<double>("eta_m");
-  options.divisions = static_cast<unsigned>(parameters.get<Integer>("divisions"));
-  return pagmo::algorithm(Nsga3(options, seed));
-}
 
 std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
   fit_mutation(parameters, facts);
@@ -537,42 +504,27 @@ Algorithm nsga3() {
           .batches = true,
           .min_population = 4,
           .fit = fit,
-          .make = make};
+          .make = make_seeded<Nsga3>};
 }
 
 NAS_REGISTER_ALGORITHM(
     {.key = "nsga3",
      .summary = "NSGA-III: genetic algorithm whose survivors spread over reference directions "
                 "(Deb & Jain 2014)",
-     .settings = {generations_setting(50),
-                  {.name = "crossover",
-                   .default_value = 0.9,
-                   .help = "probability that a pair is crossed",
-                   .min = 0,
-                   .max = 1},
-                  {.name = "eta_c",
-                   .default_value = 30.0,
-                   .help = "distribution index of the crossover of real genes: larger, nearer to "
-                           "the parents",
-                   .min = 0,
-                   .max = 1e6},
-                  {.name = "mutation",
-                   .default_value = 0.0,
-                   .help = "probability for each gene to be mutated; 0 = 1 / number of genes",
-                   .min = 0,
-                   .max = 1},
-                  {.name = "eta_m",
-                   .default_value = 20.0,
-                   .help = "distribution index of the mutation of real genes: larger, nearer to "
-                           "the parent",
-                   .min = 0,
-                   .max = 1e6},
-                  {.name = "divisions",
-                   .default_value = Integer{0},
-                   .help = "divisions of each objective between the reference points; 0 = the most "
-                           "that give no more points than the population",
-                   .min = 0,
-                   .max = 1e6}},
+     .settings =
+         {generations_setting(50),
+          number_setting("crossover", 0.9, 0, 1, "probability that a pair is crossed"),
+          number_setting("eta_c", 30.0, 0, 1e6,
+                         "distribution index of the crossover of real genes: larger, nearer to "
+                         "the parents"),
+          number_setting("mutation", 0.0, 0, 1,
+                         "probability for each gene to be mutated; 0 = 1 / number of genes"),
+          number_setting("eta_m", 20.0, 0, 1e6,
+                         "distribution index of the mutation of real genes: larger, nearer to "
+                         "the parent"),
+          integer_setting("divisions", 0, 0, 1e6,
+                          "divisions of each objective between the reference points; 0 = the most "
+                          "that give no more points than the population")},
      .file = __FILE__},
     nsga3);
 

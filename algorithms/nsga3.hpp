@@ -1,14 +1,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <pagmo/algorithm.hpp>
 #include <pagmo/population.hpp>
+
+#include "algorithms/user_defined.hpp"
 
 namespace nas {
 
@@ -32,6 +32,31 @@ std::vector<std::vector<double>> das_dennis_points(std::size_t num_objectives,
 /// there is no such hyperplane or it cuts an axis at or below 0. See Nsga3.
 std::vector<double> axis_intercepts(std::vector<std::vector<double>> points,
                                     const std::vector<double>& fallback);
+
+/// Parameters of Nsga3.
+struct Nsga3Options {
+  unsigned generations = 50;  ///< >= 1, the initial population included
+  double crossover = 0.9;     ///< probability for a pair, [0, 1]
+  double eta_c = 30;          ///< distribution index of the crossover of reals, >= 0
+  double mutation = 0;        ///< probability for each gene, [0, 1]; 0 = 1 / genes that vary
+  double eta_m = 20;          ///< distribution index of the mutation of reals, >= 0
+  /// Of the simplex of reference points; 0 = the most that give no more points than individuals.
+  unsigned divisions = 0;
+
+  static void each(auto& options, auto&& field) {
+    field("generations", options.generations);
+    field("crossover", options.crossover);
+    field("eta_c", options.eta_c);
+    field("mutation", options.mutation);
+    field("eta_m", options.eta_m);
+    field("divisions", options.divisions);
+  }
+  void check() const;
+};
+
+/// Generation, evaluations so far, individuals in the first front, best value of each objective
+/// so far.
+using Nsga3LogLine = std::tuple<unsigned, unsigned long long, std::size_t, std::vector<double>>;
 
 /// NSGA-III: non-dominated sorting, and in the front that fits only in part a choice that serves
 /// evenly spread reference directions.
@@ -59,55 +84,18 @@ std::vector<double> axis_intercepts(std::vector<std::vector<double>> points,
 /// another.
 ///
 /// @see Deb & Jain (2014), IEEE Trans. Evol. Comput. 18(4), doi:10.1109/TEVC.2013.2281535.
-class Nsga3 {
+class Nsga3 : public Logged<Nsga3Options, Nsga3LogLine> {
  public:
-  struct Options {
-    unsigned generations = 50;  ///< >= 1, the initial population included
-    double crossover = 0.9;     ///< probability for a pair, [0, 1]
-    double eta_c = 30;          ///< distribution index of the crossover of reals, >= 0
-    double mutation = 0;        ///< probability for each gene, [0, 1]; 0 = 1 / genes that vary
-    double eta_m = 20;          ///< distribution index of the mutation of reals, >= 0
-    /// Of the simplex of reference points; 0 = the most that give no more points than individuals.
-    unsigned divisions = 0;
-
-    template <class Archive>
-    void serialize(Archive& archive, unsigned /*version*/) {
-      archive& generations& crossover& eta_c& mutation& eta_m& divisions;
-    }
-  };
-  /// Generation, evaluations so far, individuals in the first front, best value of each objective
-  /// so far.
-  using LogLine = std::tuple<unsigned, unsigned long long, std::size_t, std::vector<double>>;
-
-  Nsga3() : Nsga3(Options{}, 42) {}
-  /// @throws std::invalid_argument naming the option, its value and what is allowed.
-  Nsga3(const Options& options, std::uint32_t seed);
+  using Logged::Logged;
 
   /// @return the last generation, in the order in which it was selected.
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population has
   /// fewer than 4 individuals or fewer than there are reference points.
   pagmo::population evolve(pagmo::population population) const;
 
-  void set_seed(unsigned seed);
-  void set_verbosity(unsigned verbosity) { verbosity_ = verbosity; }
   [[nodiscard]] std::string get_name() const {
     return "nsga3: many-objective genetic algorithm with reference points";
   }
-  [[nodiscard]] std::string get_extra_info() const;
-  [[nodiscard]] const std::vector<LogLine>& log() const { return log_; }
-  [[nodiscard]] const Options& options() const { return options_; }
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned /*version*/) {
-    archive& options_& seed_& engine_& verbosity_& log_;
-  }
-
- private:
-  Options options_;
-  std::uint32_t seed_;
-  mutable std::mt19937 engine_;
-  unsigned verbosity_ = 0;
-  mutable std::vector<LogLine> log_;
 };
 
 }  // namespace nas

@@ -3,7 +3,6 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
 
-#include "core/format.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
@@ -17,22 +16,8 @@ const Requirement require{"random_search"};
 
 }  // namespace
 
-RandomSearch::RandomSearch(const Options& options, std::uint32_t seed)
-    : options_(options), seed_(seed), engine_(seed) {
-  require(options.evaluations >= 1, "evaluations", static_cast<double>(options.evaluations),
-          ">= 1");
-}
-
-void RandomSearch::set_seed(unsigned seed) {
-  seed_ = seed;
-  engine_.seed(seed);
-}
-
-std::string RandomSearch::get_name() const { return "random_search: uniform random search"; }
-
-std::string RandomSearch::get_extra_info() const {
-  return "evaluations: " + std::to_string(options_.evaluations) +
-         "\nseed: " + std::to_string(seed_);
+void RandomSearchOptions::check() const {
+  require(evaluations >= 1, "evaluations", static_cast<double>(evaluations), ">= 1");
 }
 
 pagmo::population RandomSearch::evolve(pagmo::population population) const {
@@ -54,15 +39,6 @@ pagmo::population RandomSearch::evolve(pagmo::population population) const {
 
 namespace {
 
-using Integer = std::int64_t;
-
-pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
-                      std::uint32_t seed) {
-  return pagmo::algorithm(RandomSearch(
-      {.evaluations = static_cast<unsigned long long>(settings.get<Integer>("evaluations"))},
-      seed));
-}
-
 NAS_REGISTER_ALGORITHM({.key = "random_search",
                         .summary = "uniform random search, without replacement where all genes are "
                                    "categorical (Bergstra & Bengio 2012; Li & Talwalkar 2019)",
@@ -72,7 +48,7 @@ NAS_REGISTER_ALGORITHM({.key = "random_search",
                        [] {
                          return Algorithm{.objectives = Algorithm::Objectives::any,
                                           .batches = true,
-                                          .make = make};
+                                          .make = make_seeded<RandomSearch>};
                        });
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
 
-#include "core/format.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
 
@@ -19,27 +18,10 @@ const Requirement require{"regularized_evolution"};
 
 }  // namespace
 
-RegularizedEvolution::RegularizedEvolution(const Options& options, std::uint32_t seed)
-    : options_(options), seed_(seed), engine_(seed) {
-  require(options.evaluations >= 1, "evaluations", static_cast<double>(options.evaluations),
-          ">= 1");
-  require(options.sample >= 1, "sample", options.sample, ">= 1");
-  require(options.batch >= 1, "batch", options.batch, ">= 1");
-}
-
-void RegularizedEvolution::set_seed(unsigned seed) {
-  seed_ = seed;
-  engine_.seed(seed);
-}
-
-std::string RegularizedEvolution::get_name() const {
-  return "regularized_evolution: ageing evolution";
-}
-
-std::string RegularizedEvolution::get_extra_info() const {
-  return "evaluations: " + std::to_string(options_.evaluations) +
-         "\nsample: " + std::to_string(options_.sample) +
-         "\nbatch: " + std::to_string(options_.batch) + "\nseed: " + std::to_string(seed_);
+void RegularizedEvolutionOptions::check() const {
+  require(evaluations >= 1, "evaluations", static_cast<double>(evaluations), ">= 1");
+  require(sample >= 1, "sample", sample, ">= 1");
+  require(batch >= 1, "batch", batch, ">= 1");
 }
 
 pagmo::population RegularizedEvolution::evolve(pagmo::population population) const {
@@ -75,15 +57,6 @@ namespace {
 
 using Integer = std::int64_t;
 
-pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
-                      std::uint32_t seed) {
-  return pagmo::algorithm(RegularizedEvolution(
-      {.evaluations = static_cast<unsigned long long>(settings.get<Integer>("evaluations")),
-       .sample = static_cast<unsigned>(settings.get<Integer>("sample")),
-       .batch = static_cast<unsigned>(settings.get<Integer>("batch"))},
-      seed));
-}
-
 std::vector<Misfit> fit(Parameters& settings, const SearchFacts& /*facts*/) {
   const auto population = settings.get<Integer>("population");
   if (settings.get<Integer>("sample") == 0) {
@@ -107,8 +80,10 @@ NAS_REGISTER_ALGORITHM(
                                   "children of one state of the population, for several workers")},
      .file = __FILE__},
     [] {
-      return Algorithm{
-          .objectives = Algorithm::Objectives::one, .batches = true, .fit = fit, .make = make};
+      return Algorithm{.objectives = Algorithm::Objectives::one,
+                       .batches = true,
+                       .fit = fit,
+                       .make = make_seeded<RegularizedEvolution>};
     });
 
 }  // namespace

@@ -1,14 +1,27 @@
 #pragma once
 
-#include <cstdint>
-#include <random>
 #include <string>
-#include <vector>
 
 #include <pagmo/algorithm.hpp>
 #include <pagmo/population.hpp>
 
+#include "algorithms/user_defined.hpp"
+
 namespace nas {
+
+/// Parameters of RegularizedEvolution.
+struct RegularizedEvolutionOptions {
+  unsigned long long evaluations = 100;  ///< asks, the initial population included; >= 1
+  unsigned sample = 3;  ///< individuals that compete to be the parent; 1 .. population
+  unsigned batch = 1;   ///< children asked for together; >= 1
+
+  static void each(auto& options, auto&& field) {
+    field("evaluations", options.evaluations);
+    field("sample", options.sample);
+    field("batch", options.batch);
+  }
+  void check() const;
+};
 
 /// Ageing evolution: a queue in which the oldest dies, so that a lucky value does not live for
 /// ever.
@@ -22,40 +35,15 @@ namespace nas {
 ///
 /// @see Real, Aggarwal, Huang & Le (2019), Regularized Evolution for Image Classifier Architecture
 /// Search, arXiv:1802.01548, algorithm 1.
-class RegularizedEvolution {
+class RegularizedEvolution : public Seeded<RegularizedEvolutionOptions> {
  public:
-  struct Options {
-    unsigned long long evaluations = 100;  ///< asks, the initial population included; >= 1
-    unsigned sample = 3;  ///< individuals that compete to be the parent; 1 .. population
-    unsigned batch = 1;   ///< children asked for together; >= 1
-
-    template <class Archive>
-    void serialize(Archive& archive, unsigned /*version*/) {
-      archive& evaluations& sample& batch;
-    }
-  };
-
-  RegularizedEvolution() : RegularizedEvolution(Options{}, 42) {}
-  /// @throws std::invalid_argument naming the option, its value and what is allowed.
-  RegularizedEvolution(const Options& options, std::uint32_t seed);
+  using Seeded::Seeded;
 
   /// @throws std::invalid_argument if the problem is not of the kind above, or the population is
   /// empty.
   pagmo::population evolve(pagmo::population population) const;
 
-  void set_seed(unsigned seed);
-  [[nodiscard]] std::string get_name() const;
-  [[nodiscard]] std::string get_extra_info() const;
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned /*version*/) {
-    archive& options_& seed_& engine_;
-  }
-
- private:
-  Options options_;
-  std::uint32_t seed_;
-  mutable std::mt19937 engine_;
+  [[nodiscard]] std::string get_name() const { return "regularized_evolution: ageing evolution"; }
 };
 
 }  // namespace nas

@@ -16,6 +16,7 @@
 #include <pagmo/problems/zdt.hpp>
 #include <pagmo/s11n.hpp>
 
+#include "core/format.hpp"
 #include "core/seed.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
@@ -207,6 +208,20 @@ TEST(EvoGa, SameSeedSameLogOtherSeedOtherLog) {
   EXPECT_NE(a.log(), c.log());
 }
 
+TEST(EvoGa, PrintsEverySoManyThLineOfItsLog) {
+  EvoGa ga(options(4), 1);
+  ga.set_verbosity(2);
+  const auto begin = start(pagmo::problem(pagmo::ackley(3)), 12, 1);
+  testing::internal::CaptureStdout();
+  ga.evolve(begin);
+  const auto printed = testing::internal::GetCapturedStdout();
+  ASSERT_EQ(ga.log().size(), 4U);
+  EXPECT_THAT(printed, HasSubstr("evo_ga: generation 0, evaluations 12, best " +
+                                 shortest(std::get<2>(ga.log()[0])) + ", mean "));
+  EXPECT_THAT(printed, HasSubstr("\nevo_ga: generation 2, evaluations 30, best "));
+  EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 2);
+}
+
 TEST(EvoGa, RandomStreamStaysAsItIs) {
   // Runs in stores are resumed by asking again from the seed: another stream would orphan them.
   const Landscape landscape;
@@ -310,7 +325,8 @@ TEST(EvoGa, RegistryBuildsItFromSettings) {
   parameters.set("binary", std::string("flip"));
   const auto algorithm = entry.make().make(parameters, SearchFacts{}, 3);
   EXPECT_TRUE(algorithm.extract<EvoGa>()->mutation_rate(0) == 0.5);
-  EXPECT_THAT(algorithm.get_extra_info(), HasSubstr("binary genes: flip"));
+  EXPECT_THAT(algorithm.get_extra_info(),
+              HasSubstr("adaptive_mutation: true\nflip_binary: true\nseed: 3"));
 }
 
 }  // namespace
