@@ -130,11 +130,29 @@ void assign(const Slot& slot, const GeneValue& value, Semantics semantics, Mecha
   }
 }
 
+namespace {
+
+bool voids(const Component& component, const Slot& slot) {
+  return std::find(component.voids.begin(), component.voids.end(), slot.name) !=
+         component.voids.end();
+}
+
+}  // namespace
+
 bool is_active(const Slot& slot, const Mechanism& mechanism) {
   return std::none_of(component_genes().begin(), component_genes().end(), [&](const auto& gene) {
-    const auto& voids = components().at(gene, mechanism.component(gene)).voids;
-    return std::find(voids.begin(), voids.end(), slot.name) != voids.end();
+    return voids(components().at(gene, mechanism.component(gene)), slot);
   });
+}
+
+std::map<std::string, std::vector<std::string>> voided_by(const Slot& slot) {
+  std::map<std::string, std::vector<std::string>> voiding;
+  for (const auto& gene : component_genes()) {
+    for (const auto& key : components().keys(gene)) {
+      if (voids(components().at(gene, key), slot)) voiding[gene].push_back(key);
+    }
+  }
+  return voiding;
 }
 
 SearchSpace paper_space() {

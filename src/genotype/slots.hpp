@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,6 +67,10 @@ void assign(const Slot& slot, const GeneValue& value, Semantics semantics, Mecha
 
 /// Whether a mechanism's choice has an effect: no component of it voids the slot.
 bool is_active(const Slot& slot, const Mechanism& mechanism);
+
+/// The condition of a slot: the component keys beside which it has no effect, by the gene of the
+/// component. Genes that never void it are left out.
+std::map<std::string, std::vector<std::string>> voided_by(const Slot& slot);
 
 /// The paper's space: what is searched where a configuration says nothing.
 SearchSpace paper_space();

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <variant>
 
 #include "genotype/component.hpp"
 #include "genotype/slots.hpp"
@@ -31,11 +32,27 @@ Json options_json(const Slot& slot, Semantics semantics) {
   return options;
 }
 
+/// What the vanilla transformer has: a component key, a word or a number.
+Json default_json(const Slot& slot, Semantics semantics) {
+  if (slot.is_number()) return std::get<double>(slot.vanilla);
+  return text(slot, vanilla_mechanism(semantics));
+}
+
 Json genes_json(Semantics semantics) {
   auto genes = Json::array();
   for (const auto& slot : slots()) {
-    auto& gene = genes.emplace_back(Json{{"name", slot.name}, {"summary", slot.summary}});
-    if (slot.is_number()) continue;
+    auto& gene = genes.emplace_back(Json{{"name", slot.name},
+                                         {"summary", slot.summary},
+                                         {"kind", slot.is_component() ? "component"
+                                                  : slot.is_number()  ? "number"
+                                                                      : "word"},
+                                         {"default", default_json(slot, semantics)},
+                                         {"voided_by", Json(voided_by(slot))}});
+    if (slot.is_number()) {
+      gene["bounds"] = {{"min", 0.0}, {"max", slot.upper}, {"max_exclusive", true}};
+      gene["scale"] = "linear";
+      continue;
+    }
     gene["options"] = options_json(slot, semantics);
     std::set<std::string> vanilla;
     for (const auto either : {Semantics::corrected, Semantics::published}) {

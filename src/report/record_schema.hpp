@@ -8,10 +8,14 @@ namespace nas {
 
 /// What a record needs to say of the things in it, so that a reader needs no list of its own:
 ///
-///   genes            of a mechanism, in the order of its name: "name", "summary", and of a
-///                    categorical one "options" ("key", the paper's "label", and the genes that it
-///                    "voids") and "vanilla", the keys that the vanilla transformer has under
-///                    either semantics
+///   genes            of a mechanism, in the order of its name: "name", "summary", "kind"
+///                    (component, word or number), "default", which is what the vanilla transformer
+///                    has under these semantics, and "voided_by", the options by gene beside which
+///                    it has no effect. A categorical one has "options" ("key", the paper's "label",
+///                    and the genes that it "voids") and "vanilla", the keys that the vanilla
+///                    transformer has under either semantics. A number has "bounds" ("min", "max"
+///                    and whether that is excluded, "max_exclusive"), within which a configuration
+///                    searches, and "scale": linear
 ///   objectives       all that are registered, by key: "source" (analytic, measured or trained),
 ///                    "unit" and "maximise"
 ///   statuses         "name" and whether an evaluation with it is "usable"

@@ -50,6 +50,35 @@ TEST(RecordSchema, SaysWhatAnAddedComponentVoids) {
   EXPECT_EQ(named(options, "key", "softmax").at("voids"), nlohmann::json::array());
 }
 
+TEST(RecordSchema, SaysOfWhichKindAGeneIsAndWhatItIsByDefault) {
+  const auto genes = record_schema(Semantics::corrected).at("genes");
+  std::vector<std::string> kinds;
+  for (const auto& gene : genes) kinds.push_back(gene.at("kind"));
+  EXPECT_EQ(kinds, (std::vector<std::string>{"component", "component", "component", "component",
+                                             "word", "number"}));
+  EXPECT_EQ(named(genes, "name", "similarity").at("default"), "dot");
+  EXPECT_EQ(named(genes, "name", "temperature").at("default"), "fixed");
+  EXPECT_EQ(named(genes, "name", "bias").at("default"), "bias");
+  EXPECT_EQ(named(genes, "name", "attention_dropout").at("default"), 0.1);
+  const auto published = record_schema(Semantics::published).at("genes");
+  EXPECT_EQ(named(published, "name", "temperature").at("default"), "sqrt_d");
+}
+
+TEST(RecordSchema, SaysBesideWhichOptionsAGeneHasNoEffect) {
+  const auto genes = record_schema(Semantics::corrected).at("genes");
+  EXPECT_EQ(named(genes, "name", "temperature").at("voided_by"),
+            (nlohmann::json{{"normalization", {"relu_norm", "squared_relu_norm"}}}));
+  EXPECT_EQ(named(genes, "name", "gating").at("voided_by"), nlohmann::json::object());
+}
+
+TEST(RecordSchema, SaysWhereANumberLies) {
+  const auto number = record_schema(Semantics::corrected).at("genes").back();
+  EXPECT_EQ(number.at("bounds"),
+            (nlohmann::json{{"min", 0.0}, {"max", 1.0}, {"max_exclusive", true}}));
+  EXPECT_EQ(number.at("scale"), "linear");
+  EXPECT_FALSE(record_schema(Semantics::corrected).at("genes").front().contains("bounds"));
+}
+
 TEST(RecordSchema, LabelsAreThoseOfTheSemantics) {
   const auto label_of_topk = [](Semantics semantics) {
     const auto genes = record_schema(semantics).at("genes");
