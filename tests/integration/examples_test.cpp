@@ -1,0 +1,165 @@
+// The examples of CONTRIBUTING.md, extracted from it and compiled: what they add is offered,
+// described, searched, reported and recorded without a line anywhere else.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/describe.hpp"
+#include "cli/schema.hpp"
+#include "core/error.hpp"
+#include "core/temporary_folder.hpp"
+#include "genotype/slots.hpp"
+#include "report/files.hpp"
+#include "study/study.hpp"
+#include "unit/message_of.hpp"
+
+namespace nas::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using Texts = std::vector<std::string>;
+
+/// Searches for little, with all that the examples add.
+constexpr const char* kConfiguration =
+    "objectives: [perplexity, {name: cache_megabytes, batch: 4, range: [0, 1]}]\n"
+    "algorithm: {name: simple_evolution, population: 4, children: 6, decomposition: weighted}\n"
+    "space:\n"
+    "  similarity: [dot, additive]\n"
+    "  normalization: [squared_relu_norm]\n"
+    "  gating: [none]\n"
+    "  temperature: [fixed, learned]\n"
+    "  bias: [true]\n"
+    "  attention_dropout: 0\n"
+    "baseline: dot|softmax|none|fixed|bias|0\n"
+    "model: {layers: 1, width: 8, heads: 2, context: 8}\n"
+    "data: {corpus: counting}\n"
+    "training: {steps: 2, batch_size: 4}\n"
+    "evaluation: {device: cpu, workers: 1}\n";
+
+/// One search for all cases.
+class ExamplesTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    const auto configuration = folder_->write("added.yaml", kConfiguration);
+    run_ = std::make_unique<RunSummary>(Study(configuration, {}, folder_->path() / "run").run());
+  }
+  static void TearDownTestSuite() {
+    run_.reset();
+    folder_.reset();
+  }
+
+  void SetUp() override { ASSERT_NE(run_, nullptr) << "the search failed"; }
+
+  inline static std::unique_ptr<TemporaryFolder> folder_;
+  inline static std::unique_ptr<RunSummary> run_;
+};
+
+const nlohmann::json& named(const nlohmann::json& list, const char* key, const std::string& name) {
+  return *std::find_if(list.begin(), list.end(),
+                       [&](const auto& item) { return item.at(key) == name; });
+}
+
+Texts fields(const std::string& line) {
+  std::istringstream stream(line);
+  Texts texts;
+  for (std::string field; std::getline(stream, field, ',');) texts.push_back(field);
+  return texts;
+}
+
+TEST_F(ExamplesTest, AreListedAndDescribed) {
+  EXPECT_THAT(list_text("components"),
+              ContainsRegex("  normalization +squared_relu_norm +max\\(s, 0\\)"));
+  EXPECT_THAT(list_text("algorithms"), HasSubstr("  simple_evolution "));
+  EXPECT_THAT(list_text("objectives"), HasSubstr("  cache_megabytes "));
+  EXPECT_THAT(list_text("data"), HasSubstr("  counting "));
+  EXPECT_THAT(describe_text("squared_relu_norm"), HasSubstr("voids          temperature\n"));
+  EXPECT_THAT(describe_text("squared_relu_norm"), HasSubstr("none: not in the paper"));
+  EXPECT_THAT(describe_text("simple_evolution"),
+              ContainsRegex("  children +integer +100 +.*candidates after the initial population"));
+  EXPECT_THAT(describe_text("cache_megabytes"), ContainsRegex("  batch +integer +1 +"));
+  const auto schema = schema_json().dump();
+  for (const auto* key : {"squared_relu_norm", "simple_evolution", "cache_megabytes", "counting"}) {
+    EXPECT_THAT(schema, HasSubstr("\"" + std::string(key) + "\"")) << key;
+  }
+}
+
+TEST_F(ExamplesTest, AreReadAndCorrectedLikeAllOthers) {
+  const Study study(folder_->path() / "added.yaml");
+  const auto& space = study.experiment().space;
+  EXPECT_EQ(space.gene("normalization").options, Texts{"squared_relu_norm"});
+  const auto mistake = [](const char* override_) {
+    return message_of<InputError>(
+        [&] { (void)Study(folder_->path() / "added.yaml", {override_}); });
+  };
+  EXPECT_THAT(mistake("space.normalization=[squared_relu_nrm]"),
+              HasSubstr("did you mean squared_relu_norm?"));
+  EXPECT_THAT(mistake("algorithm.children=0"), HasSubstr("algorithm.children = 0, must be "));
+}
+
+TEST_F(ExamplesTest, AVoidedGeneMakesNoCandidateOfItsOwn) {
+  const auto candidate = [](const char* name) {
+    return candidate_of(parse_mechanism(name, Semantics::corrected), Semantics::corrected).name;
+  };
+  EXPECT_EQ(candidate("dot|squared_relu_norm|none|learned|bias|0"),
+            "dot|squared_relu_norm|none|fixed|bias|0");
+  EXPECT_EQ(run_->asks.size(), 10U) << "4 individuals and 6 children";
+  const std::set<std::string> possible{"dot|squared_relu_norm|none|fixed|bias|0",
+                                       "additive|squared_relu_norm|none|fixed|bias|0",
+                                       "dot|softmax|none|fixed|bias|0"};
+  for (const auto& evaluation : run_->evaluations) {
+    EXPECT_EQ(evaluation.status, Status::ok) << evaluation.candidate << ": " << evaluation.reason;
+    EXPECT_TRUE(possible.contains(evaluation.candidate)) << evaluation.candidate;
+  }
+}
+
+TEST_F(ExamplesTest, AreShownInTheClosingTable) {
+  const auto table = closing_table(*run_);
+  EXPECT_THAT(table, HasSubstr("cache_megabytes (MB)"));
+  EXPECT_THAT(table, HasSubstr("squared_relu_norm|none|fixed|bias|0"));
+}
+
+TEST_F(ExamplesTest, AreColumnsAndFieldsOfTheCsv) {
+  std::istringstream lines(evaluations_csv(*run_));
+  std::string line;
+  std::getline(lines, line);
+  const auto header = fields(line);
+  for (const auto* column : {"normalization", "cache_megabytes", "cache_megabytes_mean"}) {
+    EXPECT_THAT(header, ::testing::Contains(column));
+  }
+  int added = 0;
+  while (std::getline(lines, line)) {
+    const auto values = fields(line);
+    ASSERT_EQ(values.size(), header.size()) << line;
+    std::map<std::string, std::string> row;
+    for (std::size_t i = 0; i < header.size(); ++i) row[header[i]] = values[i];
+    added += row["normalization"] == "squared_relu_norm" ? 1 : 0;
+    // 4 sequences of 8 tokens, keys and values of width 8 in float32.
+    EXPECT_EQ(row["cache_megabytes"], "0.002048") << line;
+  }
+  EXPECT_GE(added, 1);
+}
+
+TEST_F(ExamplesTest, AreInTheRecord) {
+  const auto& genes = run_->schema.at("genes");
+  const auto& normalizations = named(genes, "name", "normalization").at("options");
+  EXPECT_EQ(named(normalizations, "key", "squared_relu_norm").at("voids"),
+            nlohmann::json{"temperature"});
+  EXPECT_THAT(named(genes, "name", "temperature").at("voided_by").at("normalization").get<Texts>(),
+              ::testing::Contains("squared_relu_norm"));
+  EXPECT_EQ(run_->schema.at("objectives").at("cache_megabytes"),
+            (nlohmann::json{{"source", "analytic"}, {"unit", "MB"}, {"maximise", false}}));
+  EXPECT_EQ(run_->config.at("algorithm").at("name"), "simple_evolution");
+  EXPECT_EQ(run_->config.at("data").at("corpus"), "counting");
+  EXPECT_EQ(results_json(*run_).at("record_schema"), run_->schema);
+}
+
+}  // namespace
+}  // namespace nas::testing
