@@ -59,40 +59,6 @@ cuda::LayerNorm<Real> layer_norm_of(const torch::Tensor& x, const torch::Tensor&
           .inverse_deviations = moments.data_ptr<Real>() + rows};
 }
 
-/// LibTorch's own backward pass waits for the host when there are many tokens, and adds in no fixed
-/// order when there are few.
-class Embedded : public torch::autograd::Function<Embedded> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& matrices,
-                               const torch::Tensor& tokens) {
-    context->save_for_backward({tokens.contiguous()});
-    context->saved_data["vocabulary"] = matrices.size(1);
-    const auto models = matrices.size(0);
-    std::vector<std::int64_t> by_model(static_cast<std::size_t>(tokens.dim()), 1);
-    by_model.front() = models;
-    const auto first = at::arange(models, tokens.options()).mul_(matrices.size(1)).view(by_model);
-    return at::embedding(matrices.flatten(0, 1), tokens + first);
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto tokens = context->get_saved_variables()[0];
-    const auto by_rows = gradients[0].contiguous();
-    const auto by_matrix =
-        at::zeros({tokens.size(0), context->saved_data["vocabulary"].toInt(), by_rows.size(-1)},
-                  by_rows.options());
-    AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
-      cuda::embedding_backward({.tokens = tokens.data_ptr<std::int64_t>(),
-                                .models = tokens.size(0),
-                                .num_tokens = tokens.numel() / tokens.size(0),
-                                .vocabulary = by_matrix.size(1),
-                                .width = by_matrix.size(2)},
-                               by_rows.data_ptr<scalar_t>(), by_matrix.data_ptr<scalar_t>(),
-                               StreamOf(by_rows));
-    });
-    return {by_matrix, {}};
-  }
-};
-
 /// Tokens of a model whose logits exist at once. It depends on nothing, since sums over tokens are
 /// in the order of the pieces.
 constexpr std::int64_t kTokensAtOnce = 512;
@@ -266,9 +232,17 @@ void CudaOperations::layer_norm_backward(const torch::Tensor& x, const torch::Te
   });
 }
 
-torch::Tensor CudaOperations::embedded(const torch::Tensor& matrices,
-                                       const torch::Tensor& tokens) const {
-  return Embedded::apply(matrices, tokens);
+void CudaOperations::embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
+                                        const torch::Tensor& by_matrices) const {
+  AT_DISPATCH_FLOATING_TYPES(by_rows.scalar_type(), "embedding_backward", [&] {
+    cuda::embedding_backward({.tokens = tokens.data_ptr<std::int64_t>(),
+                              .models = tokens.size(0),
+                              .num_tokens = tokens.numel() / tokens.size(0),
+                              .vocabulary = by_matrices.size(1),
+                              .width = by_matrices.size(2)},
+                             by_rows.data_ptr<scalar_t>(), by_matrices.data_ptr<scalar_t>(),
+                             StreamOf(by_rows));
+  });
 }
 
 torch::Tensor CudaOperations::linear_cross_entropy(const torch::Tensor& features,

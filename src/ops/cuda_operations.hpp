@@ -31,8 +31,8 @@ class CudaOperations final : public DeviceOperations {
                            const torch::Tensor& moments, const torch::Tensor& by_y,
                            const torch::Tensor& by_x, const torch::Tensor& by_weight,
                            const torch::Tensor& by_bias) const override;
-  [[nodiscard]] torch::Tensor embedded(const torch::Tensor& matrices,
-                                       const torch::Tensor& tokens) const override;
+  void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
+                          const torch::Tensor& by_matrices) const override;
   [[nodiscard]] torch::Tensor linear_cross_entropy(const torch::Tensor& features,
                                                    const torch::Tensor& embedding,
                                                    const torch::Tensor& targets,

@@ -48,9 +48,13 @@ class DeviceOperations {
                                    const torch::Tensor& moments, const torch::Tensor& by_y,
                                    const torch::Tensor& by_x, const torch::Tensor& by_weight,
                                    const torch::Tensor& by_bias) const = 0;
-  /// Rows of the matrices: (R, V, D) and tokens (R, ...) in [0, V) give (R, ..., D).
-  [[nodiscard]] virtual torch::Tensor embedded(const torch::Tensor& matrices,
-                                               const torch::Tensor& tokens) const = 0;
+  /// Writes gradients w.r.t. the rows of matrices that tokens are of: sums of those w.r.t. the
+  /// vectors of tokens, in a fixed order. Other rows stay. All tensors are contiguous.
+  ///
+  /// @param tokens  (R, ...) int64, in [0, V).   @param by_rows  (R, ..., D), of the tokens.
+  /// @param by_matrices  (R, V, D).
+  virtual void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
+                                  const torch::Tensor& by_matrices) const = 0;
   /// A target that is not below the vocabulary is not detected. All arguments are contiguous.
   [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const torch::Tensor& features,
                                                            const torch::Tensor& embedding,

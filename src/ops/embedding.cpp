@@ -49,6 +49,60 @@ void require_tokens_below(std::int64_t vocabulary, const torch::Tensor& tokens) 
   TORCH_CHECK_INDEX(wrong == last, "token ", *wrong, " must be in [0, ", vocabulary, ")");
 }
 
+torch::Tensor by_kernels(const torch::Tensor& tokens, const torch::Tensor& embedding,
+                         const torch::Tensor& positions) {
+  const Layout layout(tokens, embedding, positions);
+  require_tokens_below(layout.vocabulary, tokens);
+  auto y = at::empty({layout.models, layout.sequences, layout.tokens, layout.width},
+                     embedding.options());
+  AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "embedding", [&] {
+    at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
+      layout.for_tokens(begin, end, tokens.data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
+        const auto* vector = embedding.data_ptr<scalar_t>() + e * layout.width;
+        const auto* position = positions.data_ptr<scalar_t>() + p * layout.width;
+        auto* sum = y.data_ptr<scalar_t>() + i * layout.width;
+        for (std::int64_t j = 0; j < layout.width; ++j) sum[j] = vector[j] + position[j];
+      });
+    });
+  });
+  return y;
+}
+
+torch::Tensor by_operations(const torch::Tensor& tokens, const torch::Tensor& embedding,
+                            const torch::Tensor& positions) {
+  const auto models = embedding.size(0);
+  const auto first =
+      at::arange(models, tokens.options()).mul_(embedding.size(1)).view({models, 1, 1});
+  return at::embedding(embedding.flatten(0, 1), tokens + first) +
+         positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
+}
+
+/// Writes the gradients, given as zeros.
+void write_gradients(const torch::Tensor& tokens, const torch::Tensor& by_y,
+                     const torch::Tensor& by_embedding, const torch::Tensor& by_positions) {
+  // On a device LibTorch's own backward pass of at::embedding() waits for the host when there are
+  // many tokens, and adds in no fixed order when there are few.
+  if (const auto* device = device_operations(tokens.device())) {
+    device->embedding_backward(tokens, by_y, by_embedding);
+    by_positions.slice(1, 0, tokens.size(2)).copy_(by_y.sum(1));
+    return;
+  }
+  const Layout layout(tokens, by_embedding, by_positions);
+  AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "embedding_backward", [&] {
+    const auto add = [&](const scalar_t* gradient, const torch::Tensor& to, std::int64_t row) {
+      auto* sum = to.data_ptr<scalar_t>() + row * layout.width;
+      for (std::int64_t j = 0; j < layout.width; ++j) sum[j] += gradient[j];
+    };
+    at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
+      layout.for_tokens(begin, end, tokens.data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
+        const auto* gradient = by_y.data_ptr<scalar_t>() + i * layout.width;
+        add(gradient, by_embedding, e);
+        add(gradient, by_positions, p);
+      });
+    });
+  });
+}
+
 class Embedding : public torch::autograd::Function<Embedding> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given_tokens,
@@ -57,60 +111,21 @@ class Embedding : public torch::autograd::Function<Embedding> {
     const auto tokens = given_tokens.contiguous();
     const auto embedding = given_embedding.contiguous();
     const auto positions = given_positions.contiguous();
-    const Layout layout(tokens, embedding, positions);
-    require_tokens_below(layout.vocabulary, tokens);
-    auto y = at::empty({layout.models, layout.sequences, layout.tokens, layout.width},
-                       embedding.options());
-    AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "embedding", [&] {
-      at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
-        layout.for_tokens(begin, end, tokens.data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
-          const auto* vector = embedding.data_ptr<scalar_t>() + e * layout.width;
-          const auto* position = positions.data_ptr<scalar_t>() + p * layout.width;
-          auto* sum = y.data_ptr<scalar_t>() + i * layout.width;
-          for (std::int64_t j = 0; j < layout.width; ++j) sum[j] = vector[j] + position[j];
-        });
-      });
-    });
     context->save_for_backward({tokens, embedding, positions});
-    return y;
+    return device_operations(tokens.device()) == nullptr
+               ? by_kernels(tokens, embedding, positions)
+               : by_operations(tokens, embedding, positions);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const Layout layout(saved[0], saved[1], saved[2]);
     const auto by_y = gradients[0].contiguous();
     const auto by_embedding = at::zeros(saved[1].sizes(), by_y.options());
     const auto by_positions = at::zeros(saved[2].sizes(), by_y.options());
-    AT_DISPATCH_FLOATING_TYPES(by_y.scalar_type(), "embedding_backward", [&] {
-      const auto add = [&](const scalar_t* gradient, const torch::Tensor& to, std::int64_t row) {
-        auto* sum = to.data_ptr<scalar_t>() + row * layout.width;
-        for (std::int64_t j = 0; j < layout.width; ++j) sum[j] += gradient[j];
-      };
-      at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
-        layout.for_tokens(begin, end, saved[0].data_ptr<std::int64_t>(),
-                          [&](auto i, auto e, auto p) {
-                            const auto* gradient = by_y.data_ptr<scalar_t>() + i * layout.width;
-                            add(gradient, by_embedding, e);
-                            add(gradient, by_positions, p);
-                          });
-      });
-    });
+    write_gradients(saved[0], by_y, by_embedding, by_positions);
     return {{}, by_embedding, by_positions};
   }
 };
-
-/// Rows of the matrices, by LibTorch's operations or those of a device.
-torch::Tensor rows_of(const torch::Tensor& embedding, const torch::Tensor& tokens,
-                      NumericalMode mode) {
-  const auto* device = device_operations(tokens.device());
-  if (device != nullptr && mode != NumericalMode::reference) {
-    return device->embedded(embedding, tokens);
-  }
-  const auto models = embedding.size(0);
-  const auto first =
-      at::arange(models, tokens.options()).mul_(embedding.size(1)).view({models, 1, 1});
-  return at::embedding(embedding.flatten(0, 1), tokens + first);
-}
 
 }  // namespace
 
@@ -121,11 +136,10 @@ torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
                   embedding.size(2) == positions.size(2),
               "tokens ", tokens.sizes(), " do not fit embeddings ", embedding.sizes(),
               " and positions ", positions.sizes());
-  if (mode != NumericalMode::reference && tokens.device().is_cpu() &&
-      device_operations(tokens.device()) == nullptr) {
+  if (mode != NumericalMode::reference && has_kernels(tokens.device())) {
     return Embedding::apply(tokens, embedding, positions);
   }
-  return rows_of(embedding, tokens, mode) + positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
+  return by_operations(tokens, embedding, positions);
 }
 
 }  // namespace nas::nn

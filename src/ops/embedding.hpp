@@ -10,8 +10,8 @@ namespace nas::nn {
 ///
 ///   y_rbt = E_r[token_rbt] + P_r[t]
 ///
-/// One operation on the CPU, outside mode `reference`, with gradients summed in the order of the
-/// tokens; not for second derivatives.
+/// Outside mode `reference`, one operation on the CPU and on devices with kernels of their own
+/// (ops/device_operations.hpp), with gradients summed in a fixed order; not for second derivatives.
 ///
 /// @param tokens     (R, B, T) int64, in [0, V) (on a device unchecked).
 /// @param embedding  E, (R, V, D).   @param positions  P, (R, L, D), T <= L.

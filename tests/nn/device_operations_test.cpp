@@ -17,6 +17,7 @@
 #include "gradients.hpp"
 #include "nn/attention.hpp"
 #include "ops/cuda_operations.hpp"
+#include "ops/embedding.hpp"
 #include "ops/layer_norm.hpp"
 #include "ops/memory.hpp"
 #include "ops/torch_compat.hpp"
@@ -127,12 +128,9 @@ TEST_P(DeviceOperationsOf, LayerNorm) {
 TEST_P(DeviceOperationsOf, Embedding) {
   const auto tokens =
       at::randint(11, {2, 3, 50}, make_generator(at::kCPU, 4), at::TensorOptions(at::kLong));
-  const auto rows = [&](const auto& in) {
-    const auto* device = device_operations(at::kCPU);
-    if (device != nullptr) return device->embedded(in[0], tokens);
-    return at::stack({at::embedding(in[0][0], tokens[0]), at::embedding(in[0][1], tokens[1])});
-  };
-  expect_same(rows, {random({2, 11, 6}, GetParam(), 1)}, "embedded");
+  // More positions than there are tokens.
+  expect_same([&](const auto& in) { return embed(tokens, in[0], in[1], NumericalMode::exact); },
+              {random({2, 11, 6}, GetParam(), 1), random({2, 60, 6}, GetParam(), 2)}, "embed");
 }
 
 torch::Tensor some_targets(std::int64_t models, std::int64_t tokens, std::int64_t vocabulary) {
