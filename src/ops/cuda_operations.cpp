@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <ATen/Dispatch.h>
-#include <torch/autograd.h>
 
 #include "cuda/cross_entropy.hpp"
 #include "cuda/elementwise.hpp"
@@ -14,9 +13,6 @@
 namespace nas::nn {
 
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 /// A map of contiguous tensors (R, ...), of the models with one share of dropout at a time:
 /// map(in..., out, models, elements of a model, dropout, stream).
@@ -81,44 +77,46 @@ struct LogitsPiece {
   }
 };
 
-/// Calls run(piece) for all pieces of features (R, N, D), those of a model in the order of tokens.
+/// Calls run(piece) for all pieces, those of a model in the order of tokens.
 template <class Run>
-void for_pieces(const torch::Tensor& features, std::int64_t vocabulary, const Run& run) {
-  const auto tokens = features.size(1);
-  const auto bytes = std::min(kTokensAtOnce, tokens) * vocabulary *
-                     static_cast<std::int64_t>(features.element_size());
+void for_pieces(const OutputLayer& layer, const Run& run) {
+  const auto tokens = layer.tokens();
+  const auto bytes = std::min(kTokensAtOnce, tokens) * layer.vocabulary() *
+                     static_cast<std::int64_t>(layer.features.element_size());
   const auto at_once = std::max<std::int64_t>(1, kLogitsBytes / std::max<std::int64_t>(1, bytes));
-  for (std::int64_t model = 0; model < features.size(0); model += at_once) {
-    const auto models = std::min(at_once, features.size(0) - model);
+  for (std::int64_t model = 0; model < layer.models(); model += at_once) {
+    const auto models = std::min(at_once, layer.models() - model);
     for (std::int64_t first = 0; first < tokens; first += kTokensAtOnce) {
       run(LogitsPiece{model, models, first, std::min(kTokensAtOnce, tokens - first)});
     }
   }
 }
 
-/// The output layers of an array, a piece at a time.
-class OutputLayers {
+/// The products of output layers, a piece at a time.
+class PieceProducts {
  public:
-  OutputLayers(const torch::Tensor& features, const torch::Tensor& embedding, NumericalMode mode)
-      : type_(features.scalar_type()),
-        features_(mode == NumericalMode::fast ? rounded_factor(features) : features),
-        embedding_(mode == NumericalMode::fast ? rounded_factor(embedding) : embedding) {}
+  PieceProducts(const OutputLayer& layer, NumericalMode mode)
+      : layer_(layer),
+        features_(mode == NumericalMode::fast ? rounded_factor(layer.features) : layer.features),
+        embedding_(mode == NumericalMode::fast ? rounded_factor(layer.embedding)
+                                               : layer.embedding) {}
 
   /// (models, rows, V), of the type that was given, whatever they are rounded to.
   [[nodiscard]] torch::Tensor logits(const LogitsPiece& piece) const {
-    return at::bmm(piece.of(features_), piece.of_models(embedding_).transpose(1, 2)).to(type_);
+    return at::bmm(piece.of(features_), piece.of_models(embedding_).transpose(1, 2))
+        .to(layer_.features.scalar_type());
   }
 
   /// From dL/d(logits): writes dL/d(features), adds dL/d(embedding).
-  void backward(const torch::Tensor& by_logits, const LogitsPiece& piece,
-                const torch::Tensor& by_features, const torch::Tensor& by_embedding) const {
+  void backward(const torch::Tensor& by_logits, const LogitsPiece& piece) const {
     const auto gradient = by_logits.to(embedding_.scalar_type());
-    piece.of(by_features).copy_(at::bmm(gradient, piece.of_models(embedding_)));
-    piece.of_models(by_embedding).add_(at::bmm(gradient.transpose(1, 2), piece.of(features_)));
+    piece.of(layer_.by_features).copy_(at::bmm(gradient, piece.of_models(embedding_)));
+    piece.of_models(layer_.by_embedding)
+        .add_(at::bmm(gradient.transpose(1, 2), piece.of(features_)));
   }
 
  private:
-  torch::ScalarType type_;
+  const OutputLayer& layer_;
   torch::Tensor features_, embedding_;
 };
 
@@ -131,47 +129,6 @@ cuda::CrossEntropy<Logits> cross_entropy_of(const torch::Tensor& logits,
           .rows = logits.size(1),
           .vocabulary = logits.size(2)};
 }
-
-class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
-                               const torch::Tensor& embedding, const torch::Tensor& targets,
-                               NumericalMode mode) {
-    const std::int64_t models = targets.size(0);
-    const std::int64_t tokens = targets.size(1);
-    const OutputLayers layers(features, embedding, mode);
-    const auto by_features = at::empty_like(features);
-    const auto by_embedding = at::zeros_like(embedding);
-    const auto weights = at::empty({models}, features.options());
-    const auto losses = at::empty_like(weights);
-    const auto nll = at::empty({models, tokens}, features.options().dtype(at::kDouble));
-    const StreamOf stream(features);
-    AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "linear_cross_entropy", [&] {
-      cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
-                         weights.data_ptr<scalar_t>(), stream);
-      for_pieces(features, embedding.size(1), [&](const LogitsPiece& piece) {
-        const auto logits = layers.logits(piece);
-        const auto wanted = piece.of(targets).contiguous();
-        const auto of_piece = at::empty_like(wanted, nll.options());
-        cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
-                                     piece.of_models(weights).template data_ptr<scalar_t>(),
-                                     of_piece.template data_ptr<double>(), stream);
-        piece.of(nll).copy_(of_piece);
-        layers.backward(logits, piece, by_features, by_embedding);
-      });
-      cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
-                          losses.data_ptr<scalar_t>(), stream);
-    });
-    context->save_for_backward({by_features, by_embedding});
-    return losses;
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto saved = context->get_saved_variables();
-    const auto factors = gradients[0].view({-1, 1, 1});
-    return {saved[0] * factors, saved[1] * factors, {}, {}};
-  }
-};
 
 }  // namespace
 
@@ -245,26 +202,47 @@ void CudaOperations::embedding_backward(const torch::Tensor& tokens, const torch
   });
 }
 
-torch::Tensor CudaOperations::linear_cross_entropy(const torch::Tensor& features,
-                                                   const torch::Tensor& embedding,
+torch::Tensor CudaOperations::linear_cross_entropy(const OutputLayer& layer,
                                                    const torch::Tensor& targets,
                                                    NumericalMode mode) const {
-  return LinearCrossEntropy::apply(features, embedding, targets, mode);
+  const auto models = layer.models();
+  const auto tokens = layer.tokens();
+  const PieceProducts products(layer, mode);
+  const auto weights = at::empty({models}, layer.features.options());
+  const auto losses = at::empty_like(weights);
+  const auto nll = at::empty({models, tokens}, layer.features.options().dtype(at::kDouble));
+  const StreamOf stream(layer.features);
+  AT_DISPATCH_FLOATING_TYPES(weights.scalar_type(), "linear_cross_entropy", [&] {
+    cuda::mean_weights(targets.data_ptr<std::int64_t>(), models, tokens,
+                       weights.data_ptr<scalar_t>(), stream);
+    for_pieces(layer, [&](const LogitsPiece& piece) {
+      const auto logits = products.logits(piece);
+      const auto wanted = piece.of(targets).contiguous();
+      const auto of_piece = at::empty_like(wanted, nll.options());
+      cuda::cross_entropy_gradient(cross_entropy_of<scalar_t>(logits, wanted),
+                                   piece.of_models(weights).template data_ptr<scalar_t>(),
+                                   of_piece.template data_ptr<double>(), stream);
+      piece.of(nll).copy_(of_piece);
+      products.backward(logits, piece);
+    });
+    cuda::weighted_sums(nll.data_ptr<double>(), models, tokens, weights.data_ptr<scalar_t>(),
+                        losses.data_ptr<scalar_t>(), stream);
+  });
+  return losses;
 }
 
-TokenScores CudaOperations::score_tokens(const torch::Tensor& features,
-                                         const torch::Tensor& embedding,
-                                         const torch::Tensor& targets, NumericalMode mode) const {
-  const OutputLayers layers(features, embedding, mode);
+TokenScores CudaOperations::score_tokens(const OutputLayer& layer, const torch::Tensor& targets,
+                                         NumericalMode mode) const {
+  const PieceProducts products(layer, mode);
   const TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
                            at::empty(targets.sizes(), targets.options().dtype(at::kBool))};
-  const StreamOf stream(features);
-  for_pieces(features, embedding.size(1), [&](const LogitsPiece& piece) {
-    const auto logits = layers.logits(piece);
+  const StreamOf stream(layer.features);
+  for_pieces(layer, [&](const LogitsPiece& piece) {
+    const auto logits = products.logits(piece);
     const auto wanted = piece.of(targets).contiguous();
     const auto nll = at::empty(wanted.sizes(), scores.nll.options());
     const auto correct = at::empty(wanted.sizes(), scores.correct.options());
-    AT_DISPATCH_FLOATING_TYPES(features.scalar_type(), "score_tokens", [&] {
+    AT_DISPATCH_FLOATING_TYPES(layer.features.scalar_type(), "score_tokens", [&] {
       cuda::cross_entropy(cross_entropy_of<const scalar_t>(logits, wanted), nll.data_ptr<double>(),
                           correct.data_ptr<bool>(), stream);
     });

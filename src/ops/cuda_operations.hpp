@@ -33,13 +33,10 @@ class CudaOperations final : public DeviceOperations {
                            const torch::Tensor& by_bias) const override;
   void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
                           const torch::Tensor& by_matrices) const override;
-  [[nodiscard]] torch::Tensor linear_cross_entropy(const torch::Tensor& features,
-                                                   const torch::Tensor& embedding,
+  [[nodiscard]] torch::Tensor linear_cross_entropy(const OutputLayer& layer,
                                                    const torch::Tensor& targets,
                                                    NumericalMode mode) const override;
-  [[nodiscard]] TokenScores score_tokens(const torch::Tensor& features,
-                                         const torch::Tensor& embedding,
-                                         const torch::Tensor& targets,
+  [[nodiscard]] TokenScores score_tokens(const OutputLayer& layer, const torch::Tensor& targets,
                                          NumericalMode mode) const override;
   void gated_sum(const GatedSums& sums, const GatedTensors& terms, const torch::Tensor& logits,
                  const torch::Tensor& out) const override;

@@ -55,14 +55,15 @@ class DeviceOperations {
   /// @param by_matrices  (R, V, D).
   virtual void embedding_backward(const torch::Tensor& tokens, const torch::Tensor& by_rows,
                                   const torch::Tensor& by_matrices) const = 0;
-  /// A target that is not below the vocabulary is not detected. All arguments are contiguous.
-  [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const torch::Tensor& features,
-                                                           const torch::Tensor& embedding,
+  /// Writes gradients w.r.t. features and adds those w.r.t. embeddings. A target that is not below
+  /// the vocabulary is not detected.
+  ///
+  /// @param targets  (R, N), contiguous.   @return the losses (R).
+  [[nodiscard]] virtual torch::Tensor linear_cross_entropy(const OutputLayer& layer,
                                                            const torch::Tensor& targets,
                                                            NumericalMode mode) const = 0;
-  /// Likewise.
-  [[nodiscard]] virtual TokenScores score_tokens(const torch::Tensor& features,
-                                                 const torch::Tensor& embedding,
+  /// Likewise, without gradients.
+  [[nodiscard]] virtual TokenScores score_tokens(const OutputLayer& layer,
                                                  const torch::Tensor& targets,
                                                  NumericalMode mode) const = 0;
 

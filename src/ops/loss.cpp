@@ -43,19 +43,6 @@ void require_targets_below(std::int64_t vocabulary, const torch::Tensor& targets
 /// (R, ..., D) as (R, N, D).
 torch::Tensor as_rows(const torch::Tensor& x) { return x.view({x.size(0), -1, x.size(-1)}); }
 
-/// What the output layers of an array are computed from, and where gradients go; undefined: none
-/// are asked for.
-struct OutputLayer {
-  torch::Tensor features;   ///< (R, N, D), contiguous
-  torch::Tensor embedding;  ///< (R, V, D), contiguous
-  torch::Tensor by_features{}, by_embedding{};
-
-  [[nodiscard]] std::int64_t models() const { return features.size(0); }
-  [[nodiscard]] std::int64_t tokens() const { return features.size(1); }
-  [[nodiscard]] std::int64_t width() const { return features.size(2); }
-  [[nodiscard]] std::int64_t vocabulary() const { return embedding.size(1); }
-};
-
 // The products of a few rows of logits with E, of one model after the other:
 //   take(model)            goes on with that model;
 //   logits(first, rows)    computes logits of tokens [first, first + rows), row_size() apart;
@@ -218,7 +205,36 @@ bool all_ones(const torch::Tensor& x) {
   });
 }
 
-/// The losses with their gradients, on the CPU.
+/// The losses (R) with their gradients, on the CPU.
+torch::Tensor with_gradients(const OutputLayer& layer, const torch::Tensor& targets,
+                             NumericalMode mode) {
+  require_targets_below(layer.vocabulary(), targets);
+  const auto* target = targets.data_ptr<std::int64_t>();
+  auto weights = counts(targets);
+  for (auto& weight : weights) weight = 1.0 / weight;
+  std::vector<double> nll(static_cast<std::size_t>(targets.numel()));
+  with_products(layer, mode, [&](auto&& products) {
+    for_tokens(
+        layer, products,
+        [&](std::int64_t model, std::int64_t token, auto* logits) {
+          const auto i = model * layer.tokens() + token;
+          nll[static_cast<std::size_t>(i)] = kernels::cross_entropy_gradient(
+              logits, layer.vocabulary(), target[i], weights[static_cast<std::size_t>(model)]);
+        },
+        [&](std::int64_t first, std::int64_t rows) { products.backward(first, rows); });
+  });
+  auto losses = at::empty({layer.models()}, layer.features.options());
+  AT_DISPATCH_FLOATING_TYPES(losses.scalar_type(), "linear_cross_entropy", [&] {
+    for (std::int64_t model = 0; model < layer.models(); ++model) {
+      const auto first = nll.begin() + model * layer.tokens();
+      losses.data_ptr<scalar_t>()[model] =
+          static_cast<scalar_t>(std::accumulate(first, first + layer.tokens(), 0.0) *
+                                weights[static_cast<std::size_t>(model)]);
+    }
+  });
+  return losses;
+}
+
 class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& features,
@@ -227,41 +243,23 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
     const auto by_features = at::empty(features.sizes(), features.options());
     const OutputLayer layer{as_rows(features), embedding, as_rows(by_features),
                             at::zeros(embedding.sizes(), embedding.options())};
-    const auto* target = targets.data_ptr<std::int64_t>();
-    auto weights = counts(targets);
-    for (auto& weight : weights) weight = 1.0 / weight;
-    std::vector<double> nll(static_cast<std::size_t>(targets.numel()));
-    with_products(layer, mode, [&](auto&& products) {
-      for_tokens(
-          layer, products,
-          [&](std::int64_t model, std::int64_t token, auto* logits) {
-            const auto i = model * layer.tokens() + token;
-            nll[static_cast<std::size_t>(i)] = kernels::cross_entropy_gradient(
-                logits, layer.vocabulary(), target[i], weights[static_cast<std::size_t>(model)]);
-          },
-          [&](std::int64_t first, std::int64_t rows) { products.backward(first, rows); });
-    });
+    const auto* device = device_operations(features.device());
+    auto losses = device == nullptr ? with_gradients(layer, targets, mode)
+                                    : device->linear_cross_entropy(layer, targets.flatten(1), mode);
     context->save_for_backward({by_features, layer.by_embedding});
-    auto losses = at::empty({layer.models()}, features.options());
-    AT_DISPATCH_FLOATING_TYPES(losses.scalar_type(), "linear_cross_entropy", [&] {
-      for (std::int64_t model = 0; model < layer.models(); ++model) {
-        const auto first = nll.begin() + model * layer.tokens();
-        losses.data_ptr<scalar_t>()[model] =
-            static_cast<scalar_t>(std::accumulate(first, first + layer.tokens(), 0.0) *
-                                  weights[static_cast<std::size_t>(model)]);
-      }
-    });
     return losses;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    // All 1 in every training run: then nothing is to be done.
-    if (all_ones(gradients[0])) return {saved[0], saved[1], {}, {}};
+    const auto& factors = gradients[0];
+    // All 1 in every training run: then nothing is to be done. To see it on a device would take
+    // longer.
+    if (factors.device().is_cpu() && all_ones(factors)) return {saved[0], saved[1], {}, {}};
     const auto times_factors = [&](const torch::Tensor& x) {
       std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.dim()), 1);
       sizes.front() = x.size(0);
-      return x * gradients[0].view(sizes);
+      return x * factors.view(sizes);
     };
     return {times_factors(saved[0]), times_factors(saved[1]), {}, {}};
   }
@@ -271,15 +269,9 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
 
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
                                    const torch::Tensor& targets, NumericalMode mode) {
-  const auto* device = device_operations(features.device());
-  if (mode != NumericalMode::reference && device != nullptr) {
-    return device->linear_cross_entropy(as_rows(features.contiguous()), embedding.contiguous(),
-                                        targets.contiguous().flatten(1), mode);
-  }
-  if (mode != NumericalMode::reference && features.device().is_cpu()) {
-    const auto wanted = targets.contiguous();
-    require_targets_below(embedding.size(1), wanted);
-    return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(), wanted, mode);
+  if (mode != NumericalMode::reference && has_kernels(features.device())) {
+    return LinearCrossEntropy::apply(features.contiguous(), embedding.contiguous(),
+                                     targets.contiguous(), mode);
   }
   const auto logits = linear(features.flatten(1, -2), embedding, {}, mode);
   const auto wanted = targets.flatten(1);
@@ -298,7 +290,7 @@ TokenScores score_tokens(const torch::Tensor& features, const torch::Tensor& emb
   const OutputLayer layer{features.contiguous(), embedding.contiguous()};
   const auto* device = device_operations(features.device());
   if (mode != NumericalMode::reference && device != nullptr) {
-    return device->score_tokens(layer.features, layer.embedding, targets.contiguous(), mode);
+    return device->score_tokens(layer, targets.contiguous(), mode);
   }
   TokenScores scores{at::empty(targets.sizes(), targets.options().dtype(at::kDouble)),
                      at::empty(targets.sizes(), targets.options().dtype(at::kBool))};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
@@ -20,6 +22,19 @@ namespace nas::nn {
 /// @return (R).
 torch::Tensor linear_cross_entropy(const torch::Tensor& features, const torch::Tensor& embedding,
                                    const torch::Tensor& targets, NumericalMode mode);
+
+/// What the output layers of an array are computed from, and where gradients go; undefined: none
+/// are asked for.
+struct OutputLayer {
+  torch::Tensor features;   ///< (R, N, D), contiguous
+  torch::Tensor embedding;  ///< (R, V, D), contiguous
+  torch::Tensor by_features{}, by_embedding{};
+
+  [[nodiscard]] std::int64_t models() const { return features.size(0); }
+  [[nodiscard]] std::int64_t tokens() const { return features.size(1); }
+  [[nodiscard]] std::int64_t width() const { return features.size(2); }
+  [[nodiscard]] std::int64_t vocabulary() const { return embedding.size(1); }
+};
 
 /// What the logits of N tokens of R models say about their targets.
 struct TokenScores {

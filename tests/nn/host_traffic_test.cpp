@@ -84,15 +84,13 @@ class MetaOperations final : public DeviceOperations {
                           const torch::Tensor& by_matrices) const override {
     expect_here({tokens, by_rows, by_matrices});
   }
-  [[nodiscard]] torch::Tensor linear_cross_entropy(const torch::Tensor& features,
-                                                   const torch::Tensor& embedding,
+  [[nodiscard]] torch::Tensor linear_cross_entropy(const OutputLayer& layer,
                                                    const torch::Tensor& targets,
                                                    NumericalMode /*mode*/) const override {
-    return (features.bmm(embedding.transpose(1, 2)) * targets.unsqueeze(-1)).sum({1, 2});
+    expect_here({layer.features, layer.embedding, layer.by_features, layer.by_embedding, targets});
+    return at::empty({layer.models()}, layer.features.options());
   }
-  [[nodiscard]] TokenScores score_tokens(const torch::Tensor& /*features*/,
-                                         const torch::Tensor& /*embedding*/,
-                                         const torch::Tensor& targets,
+  [[nodiscard]] TokenScores score_tokens(const OutputLayer& /*layer*/, const torch::Tensor& targets,
                                          NumericalMode /*mode*/) const override {
     return {targets, targets};
   }
