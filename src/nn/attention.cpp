@@ -341,11 +341,10 @@ bool AttentionLayer::has_kernel(const torch::Tensor& q) const {
          });
 }
 
-const torch::Tensor& AttentionLayer::described(const std::vector<ModelAttention>& models,
-                                               bool with_dropout, torch::Device device) {
-  auto& described = described_[with_dropout ? 1 : 0];
+const torch::Tensor& AttentionLayer::described(const Masks& masks, torch::Device device) {
+  auto& described = described_[masks.any_drops() ? 1 : 0];
   if (!described.defined() || described.device() != device) {
-    described = device_operations(device)->described(models, device);
+    described = device_operations(device)->described(attention_, masks, device);
   }
   return described;
 }
@@ -355,17 +354,13 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
                                           const torch::Tensor& inverse_temperature,
                                           const Masks& masks) {
   auto [mapped_q, mapped_k] = score_vectors(q, k, maps_, v.size(3) / num_heads_);
-  AttentionVectors vectors{std::move(mapped_q), std::move(mapped_k), v};
+  AttentionTensors tensors{std::move(mapped_q), std::move(mapped_k), v, inverse_temperature};
   if (!directions_.empty()) {
-    vectors.directions = directions_.size() == 1 ? directions_.front() : at::cat(directions_);
+    tensors.directions = directions_.size() == 1 ? directions_.front() : at::cat(directions_);
   }
-  auto models = attention_;
-  for (std::size_t r = 0; r < models.size(); ++r) models[r].dropout = masks.of_models[r];
-  if (const auto* device = device_operations(q.device())) {
-    return device->attention(described(models, masks.any_drops(), q.device()), masks, vectors.q,
-                             vectors.k, v, vectors.directions, inverse_temperature);
-  }
-  return fused_attention(models, vectors, inverse_temperature);
+  ArrayAttention models{attention_, masks};
+  if (device_operations(q.device()) != nullptr) models.on_device = described(masks, q.device());
+  return fused_attention(std::move(models), tensors);
 }
 
 }  // namespace nas::nn

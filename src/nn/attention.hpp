@@ -246,9 +246,8 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] bool fuses_gates(const torch::Tensor& x) const;
   /// Whether there is a fused kernel for all models where q is.
   [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
-  /// The models as the kernels of q's device read them.
-  const torch::Tensor& described(const std::vector<ModelAttention>& models, bool with_dropout,
-                                 torch::Device device);
+  /// The models as the kernels of a device read them.
+  const torch::Tensor& described(const Masks& masks, torch::Device device);
   const torch::Tensor& visible(std::int64_t tokens, torch::Device device);
 
   std::int64_t num_models_;
@@ -259,7 +258,7 @@ class AttentionLayer final : public Mixer {
   bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   Groups<Similarity> similarities_;
-  std::vector<ModelAttention> attention_;  ///< in the fused kernel, without dropout
+  std::vector<ModelAttention> attention_;  ///< in the fused kernel
   std::vector<MappedModels> maps_;         ///< of q and k there
   std::vector<torch::Tensor> directions_;  ///< of similarities that have some
   Groups<Normalization> normalizations_;

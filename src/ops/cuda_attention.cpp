@@ -1,117 +1,50 @@
 #include <ATen/Dispatch.h>
-#include <torch/autograd.h>
-#include <torch/custom_class.h>
 
 #include "cuda/attention.hpp"
 #include "ops/cuda_operations.hpp"
-#include "ops/head_layout.hpp"
 
 namespace nas::nn {
 
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-/// What does not change between the passes and is not saved as a tensor.
-struct Call : torch::CustomClassHolder {
-  torch::Tensor models;  ///< described()
-  Masks masks;
-
-  Call(torch::Tensor given, Masks given_masks)
-      : models(std::move(given)), masks(std::move(given_masks)) {}
-};
-using CallPointer = c10::intrusive_ptr<Call>;
-
-/// The tensors of a call.
-struct Inputs {
-  torch::Tensor q, k, v, directions, inverse_temperature;
-  torch::Tensor weights{}, statistics{};  ///< undefined, or where the backward pass finds them
-};
-
+/// Those of (R, B, T, H d), contiguous: heads lie side by side.
 template <class Real>
-cuda::HeadVectors<Real> vectors(const torch::Tensor& x) {
-  return {x.data_ptr<std::remove_const_t<Real>>(), x.stride(0), x.stride(1), x.stride(2),
-          x.stride(3)};
+cuda::HeadVectors<Real> vectors(const torch::Tensor& x, std::int64_t heads) {
+  return {x.data_ptr<std::remove_const_t<Real>>(), x.stride(0), x.stride(1), x.size(3) / heads,
+          x.stride(2)};
 }
 
+/// @param kept  weights, then statistics; undefined: nothing is kept.
 template <class Real>
-cuda::Attention<Real> attention_of(const Call& call, const Inputs& inputs) {
-  const auto& q = inputs.q;
-  return {.models = q.size(0),
-          .sequences = q.size(1),
-          .heads = q.size(2),
-          .tokens = q.size(3),
-          .width = q.size(4),
-          .mechanisms = static_cast<const cuda::Mechanism*>(call.models.data_ptr()),
-          .seeds = seeds_of(call.masks),
-          .site = call.masks.site,
-          .q = vectors<const Real>(q),
-          .k = vectors<const Real>(inputs.k),
-          .v = vectors<const Real>(inputs.v),
-          .inverse_temperature = vectors<const Real>(inputs.inverse_temperature),
-          .directions = inputs.directions.data_ptr<Real>(),
-          .num_directions = inputs.directions.numel() / q.size(4),
-          .weights = data_or_null<Real>(inputs.weights),
-          .statistics = data_or_null<Real>(inputs.statistics)};
-}
-
-torch::Tensor run_forward(const Call& call, const Inputs& inputs) {
-  const auto output = empty_heads(inputs.v);
-  AT_DISPATCH_FLOATING_TYPES(inputs.q.scalar_type(), "attention", [&] {
-    cuda::attention_forward(attention_of<scalar_t>(call, inputs), vectors<scalar_t>(output),
-                            StreamOf(inputs.q));
-  });
-  return output.transpose(2, 3).flatten(3);
-}
-
-class Attention : public torch::autograd::Function<Attention> {
- public:
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& q,
-                               const torch::Tensor& k, const torch::Tensor& v,
-                               const torch::Tensor& directions,
-                               const torch::Tensor& inverse_temperature, const CallPointer& call) {
-    Inputs inputs{q, k, v, directions, inverse_temperature};
-    AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "attention", [&] {
-      inputs.weights = at::empty(
-          {cuda::attention_weights_size(attention_of<scalar_t>(*call, inputs))}, q.options());
-    });
-    inputs.statistics = at::empty({q.size(0), q.size(1), q.size(2), q.size(3)}, q.options());
-    context->save_for_backward(
-        {q, k, v, directions, inverse_temperature, inputs.weights, inputs.statistics});
-    context->saved_data["call"] = at::IValue::make_capsule(call);
-    return run_forward(*call, inputs);
+cuda::Attention<Real> attention_of(const ArrayAttention& models, const AttentionTensors& tensors,
+                                   const torch::Tensor& kept) {
+  const auto& q = tensors.q;
+  const auto& u = tensors.inverse_temperature;
+  const auto heads = u.size(2);
+  cuda::Attention<Real> attention{
+      .models = q.size(0),
+      .sequences = q.size(1),
+      .heads = heads,
+      .tokens = q.size(2),
+      .width = q.size(3) / heads,
+      .mechanisms = static_cast<const cuda::Mechanism*>(models.on_device.data_ptr()),
+      .seeds = seeds_of(models.masks),
+      .site = models.masks.site,
+      .q = vectors<const Real>(q, heads),
+      .k = vectors<const Real>(tensors.k, heads),
+      .v = vectors<const Real>(tensors.v, heads),
+      .inverse_temperature = {u.data_ptr<Real>(), u.stride(0), u.stride(1), u.stride(2),
+                              u.stride(3)},
+      .directions = data_or_null<Real>(tensors.directions)};
+  if (tensors.directions.defined()) {
+    attention.num_directions = tensors.directions.numel() / attention.width;
   }
-
-  static variable_list backward(AutogradContext* context, const variable_list& outer) {
-    const auto saved = context->get_saved_variables();
-    const Inputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5], saved[6]};
-    const auto capsule = context->saved_data["call"].toCapsule();
-    const auto& call = static_cast<const Call&>(*capsule);
-    const auto& q = inputs.q;
-    const auto by_output = as_heads(outer[0], q.size(2));
-    const auto dq = empty_heads(q);
-    const auto dk = empty_heads(q);
-    const auto dv = empty_heads(q);
-    const auto dtemperature =
-        at::empty({q.size(0), q.size(1), q.size(2), q.size(3), 1}, q.options());
-    const auto ddirections = at::empty_like(inputs.directions);
-    AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "attention_backward", [&] {
-      const auto attention = attention_of<scalar_t>(call, inputs);
-      const auto scratch = at::empty({cuda::attention_scratch_size(attention)}, q.options());
-      cuda::attention_backward<scalar_t>(attention,
-                                         {.output = vectors<const scalar_t>(by_output),
-                                          .q = vectors<scalar_t>(dq),
-                                          .k = vectors<scalar_t>(dk),
-                                          .v = vectors<scalar_t>(dv),
-                                          .inverse_temperature = dtemperature.data_ptr<scalar_t>(),
-                                          .directions = ddirections.data_ptr<scalar_t>(),
-                                          .scratch = scratch.data_ptr<scalar_t>()},
-                                         StreamOf(q));
-    });
-    return {dq, dk, dv, ddirections, dtemperature, {}};
+  if (kept.defined()) {
+    attention.weights = kept.data_ptr<Real>();
+    attention.statistics = attention.weights + cuda::attention_weights_size(attention);
   }
-};
+  return attention;
+}
 
 }  // namespace
 
@@ -127,35 +60,55 @@ bool CudaOperations::has_form_of(const kernels::RowNormalization& normalization)
 }
 
 torch::Tensor CudaOperations::described(const std::vector<ModelAttention>& models,
-                                        torch::Device device) const {
+                                        const Masks& masks, torch::Device device) const {
   std::vector<cuda::Mechanism> mechanisms;
-  for (const auto& model : models) {
-    mechanisms.push_back({.score = model.score,
-                          .normalization = model.normalization.kind(),
-                          .direction = static_cast<std::int32_t>(model.direction),
-                          .dropout_threshold = model.dropout.threshold,
-                          .dropout_scale = model.dropout.scale});
+  for (std::size_t r = 0; r < models.size(); ++r) {
+    mechanisms.push_back({.score = models[r].score,
+                          .normalization = models[r].normalization.kind(),
+                          .direction = static_cast<std::int32_t>(models[r].direction),
+                          .dropout_threshold = masks.of_models[r].threshold,
+                          .dropout_scale = masks.of_models[r].scale});
   }
   return on_device(mechanisms, device);
 }
 
-torch::Tensor CudaOperations::attention(const torch::Tensor& models, const Masks& masks,
-                                        const torch::Tensor& q, const torch::Tensor& k,
-                                        const torch::Tensor& v, const torch::Tensor& directions,
-                                        const torch::Tensor& inverse_temperature) const {
-  const auto heads = inverse_temperature.size(2);
-  const Inputs inputs{as_heads(q, heads), as_heads(k, heads), as_heads(v, heads),
-                      // Functions of autograd take no undefined tensors.
-                      directions.defined() ? directions.contiguous() : at::empty({0}, q.options()),
-                      inverse_temperature};
-  const auto call = c10::make_intrusive<Call>(models, masks);
-  if (at::GradMode::is_enabled() &&
-      (inputs.q.requires_grad() || inputs.k.requires_grad() || inputs.v.requires_grad() ||
-       inputs.directions.requires_grad() || inputs.inverse_temperature.requires_grad())) {
-    return Attention::apply(inputs.q, inputs.k, inputs.v, inputs.directions,
-                            inputs.inverse_temperature, call);
-  }
-  return run_forward(*call, inputs);
+torch::Tensor CudaOperations::attention(const ArrayAttention& models,
+                                        const AttentionTensors& tensors,
+                                        torch::Tensor* kept) const {
+  auto output = at::empty(tensors.v.sizes(), tensors.v.options());
+  AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "attention", [&] {
+    auto attention = attention_of<scalar_t>(models, tensors, {});
+    if (kept != nullptr) {
+      const auto statistics = attention.num_heads() * attention.tokens;
+      *kept =
+          at::empty({cuda::attention_weights_size(attention) + statistics}, tensors.v.options());
+      attention = attention_of<scalar_t>(models, tensors, *kept);
+    }
+    cuda::attention_forward(attention, vectors<scalar_t>(output, attention.heads),
+                            StreamOf(output));
+  });
+  return output;
+}
+
+void CudaOperations::attention_backward(const ArrayAttention& models,
+                                        const AttentionTensors& tensors, const torch::Tensor& kept,
+                                        const torch::Tensor& by_output,
+                                        const AttentionTensors& by) const {
+  AT_DISPATCH_FLOATING_TYPES(by_output.scalar_type(), "attention_backward", [&] {
+    const auto attention = attention_of<scalar_t>(models, tensors, kept);
+    const auto heads = attention.heads;
+    const auto scratch = at::empty({cuda::attention_scratch_size(attention)}, by_output.options());
+    cuda::attention_backward<scalar_t>(
+        attention,
+        {.output = vectors<const scalar_t>(by_output, heads),
+         .q = vectors<scalar_t>(by.q, heads),
+         .k = vectors<scalar_t>(by.k, heads),
+         .v = vectors<scalar_t>(by.v, heads),
+         .inverse_temperature = by.inverse_temperature.data_ptr<scalar_t>(),
+         .directions = data_or_null<scalar_t>(by.directions),
+         .scratch = scratch.data_ptr<scalar_t>()},
+        StreamOf(by_output));
+  });
 }
 
 }  // namespace nas::nn

@@ -47,11 +47,13 @@ class CudaOperations final : public DeviceOperations {
   [[nodiscard]] bool attention_fits(const torch::Tensor& q, std::int64_t heads) const override;
   [[nodiscard]] bool has_form_of(const kernels::RowNormalization& normalization) const override;
   [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
-                                        torch::Device device) const override;
-  [[nodiscard]] torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
-                                        const torch::Tensor& q, const torch::Tensor& k,
-                                        const torch::Tensor& v, const torch::Tensor& directions,
-                                        const torch::Tensor& inverse_temperature) const override;
+                                        const Masks& masks, torch::Device device) const override;
+  [[nodiscard]] torch::Tensor attention(const ArrayAttention& models,
+                                        const AttentionTensors& tensors,
+                                        torch::Tensor* kept) const override;
+  void attention_backward(const ArrayAttention& models, const AttentionTensors& tensors,
+                          const torch::Tensor& kept, const torch::Tensor& by_output,
+                          const AttentionTensors& by) const override;
   [[nodiscard]] std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,
                                                    std::int64_t models) const override;
   void begin_step(const StepTables& tables, const StepNumbers& current) const override;

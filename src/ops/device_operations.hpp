@@ -17,14 +17,14 @@
 namespace nas::nn {
 
 /// Operations of arrays of models on devices of one type that has kernels for them. Each computes
-/// what the function of its name does on the CPU, for the same arguments and with the same masks,
-/// up to rounding, and waits for nothing on the host. Not for second derivatives.
+/// what the operation of its name does on the CPU, for the same arguments and with the same masks,
+/// up to rounding, and waits for nothing on the host. They are plain maps: the functions of
+/// autograd that call them are in the operations' files, and save what the backward pass needs.
 class DeviceOperations {
  public:
   virtual ~DeviceOperations() = default;
 
-  // The maps of ops/dropout.hpp and their gradients, without a backward pass of their own. Tensors
-  // are contiguous.
+  // The maps of ops/dropout.hpp and their gradients. Tensors are contiguous.
 
   /// Its own backward pass, as of add_dropped().
   [[nodiscard]] virtual torch::Tensor dropped(const torch::Tensor& x, const Masks& masks) const = 0;
@@ -67,7 +67,7 @@ class DeviceOperations {
                                                  const torch::Tensor& targets,
                                                  NumericalMode mode) const = 0;
 
-  /// nn::gated_sum() without its gradients: writes `out`. All tensors are contiguous.
+  /// nn::gated_sum(): writes `out`. All tensors are contiguous.
   virtual void gated_sum(const GatedSums& sums, const GatedTensors& terms,
                          const torch::Tensor& logits, const torch::Tensor& out) const = 0;
   /// Writes gradients w.r.t. terms and logits where defined. @param by_sum  that w.r.t. the sum.
@@ -80,18 +80,20 @@ class DeviceOperations {
   [[nodiscard]] virtual bool attention_fits(const torch::Tensor& q, std::int64_t heads) const = 0;
   /// Whether attention() has a form of this normalization.
   [[nodiscard]] virtual bool has_form_of(const kernels::RowNormalization& normalization) const = 0;
-  /// What attention() reads of the models, in a device's memory.
+  /// What attention() reads of the models and of the shares that their masks drop, in a device's
+  /// memory.
   [[nodiscard]] virtual torch::Tensor described(const std::vector<ModelAttention>& models,
-                                                torch::Device device) const = 0;
-  /// fused_attention() of the models that were described, with these masks for theirs.
+                                                const Masks& masks, torch::Device device) const = 0;
+  /// nn::fused_attention(). All tensors but the temperatures are contiguous.
   ///
-  /// @param q, k, v     (R, B, T, H d).
-  /// @param directions  as AttentionVectors has them.
-  [[nodiscard]] virtual torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
-                                                const torch::Tensor& q, const torch::Tensor& k,
-                                                const torch::Tensor& v,
-                                                const torch::Tensor& directions,
-                                                const torch::Tensor& inverse_temperature) const = 0;
+  /// @param kept  where to put what the backward pass needs; null: nowhere.
+  [[nodiscard]] virtual torch::Tensor attention(const ArrayAttention& models,
+                                                const AttentionTensors& tensors,
+                                                torch::Tensor* kept) const = 0;
+  /// Writes the gradients, contiguous ones. @param by_output  that w.r.t. the output.
+  virtual void attention_backward(const ArrayAttention& models, const AttentionTensors& tensors,
+                                  const torch::Tensor& kept, const torch::Tensor& by_output,
+                                  const AttentionTensors& by) const = 0;
 
   /// @param parameters  at least one, where they and their moments stay.   @param models  R.
   [[nodiscard]] virtual std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> parameters,

@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include "kernels/attention.hpp"
+#include "ops/dropout.hpp"
 #include "ops/score_vectors.hpp"
 
 namespace nas::nn {
@@ -21,25 +22,31 @@ struct FusedSimilarity {
 struct ModelAttention {
   kernels::Score score = kernels::Score::product;
   kernels::RowNormalization normalization{};
-  kernels::Dropout dropout{};
   std::int64_t direction = -1;  ///< its row of the directions; -1: it has none
 };
 
-/// The vectors of an array, (R, B, T, H d) each.
-struct AttentionVectors {
-  torch::Tensor q, k, v;
+/// The same for an array of R models.
+struct ArrayAttention {
+  std::vector<ModelAttention> of_models;
+  Masks masks;  ///< of the weights
+  /// What kernels of a device read of both (DeviceOperations::described()), in its memory.
+  torch::Tensor on_device{};
+};
+
+/// What attention is computed from, or the gradients w.r.t. these.
+struct AttentionTensors {
+  torch::Tensor q, k, v;              ///< (R, B, T, H d)
+  torch::Tensor inverse_temperature;  ///< (R, B, H, T, 1), what scores are multiplied by
   torch::Tensor directions{};  ///< (N, ..., d), of models with additive scores; undefined: none has
 };
 
 /// Causal attention by blocks of queries, forward and backward (kernels/attention.hpp), of all
 /// models of an array: no matrix of all scores, no mask and no random number is stored, only the
-/// weights, for the backward pass. On the CPU, float32 and float64; as many threads as LibTorch
-/// has, with the same result for any number and in any array. Not for second derivatives.
+/// weights, for the backward pass. float32 and float64, on the CPU and on devices with kernels of
+/// their own (ops/device_operations.hpp); on the CPU by as many threads as LibTorch has, with the
+/// same result for any number and in any array. Not for second derivatives.
 ///
-/// @param inverse_temperature  (R, B, H, T, 1), what scores are multiplied by.
 /// @return (R, B, T, H d), the weighted values.
-torch::Tensor fused_attention(const std::vector<ModelAttention>& models,
-                              const AttentionVectors& vectors,
-                              const torch::Tensor& inverse_temperature);
+torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& tensors);
 
 }  // namespace nas::nn

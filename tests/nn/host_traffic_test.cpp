@@ -115,20 +115,24 @@ class MetaOperations final : public DeviceOperations {
     return true;
   }
   [[nodiscard]] torch::Tensor described(const std::vector<ModelAttention>& models,
+                                        const Masks& /*masks*/,
                                         torch::Device device) const override {
     return at::empty({static_cast<std::int64_t>(models.size())},
                      at::TensorOptions(at::kFloat).device(device));
   }
-  [[nodiscard]] torch::Tensor attention(const torch::Tensor& models, const Masks& masks,
-                                        const torch::Tensor& q, const torch::Tensor& k,
-                                        const torch::Tensor& v, const torch::Tensor& directions,
-                                        const torch::Tensor& inverse_temperature) const override {
-    expect_here({models, q, k, v, directions, inverse_temperature});
-    auto temperature = inverse_temperature.squeeze(-1).transpose(2, 3).sum(-1, true);
-    auto scores = q * k * temperature * models.view({-1, 1, 1, 1});
-    if (masks.any_drops()) scores = scores * masks.seeds.view({-1, 1, 1, 1});
-    if (directions.defined() && directions.numel() > 0) scores = scores * directions.sum();
-    return scores * v;
+  [[nodiscard]] torch::Tensor attention(const ArrayAttention& models,
+                                        const AttentionTensors& tensors,
+                                        torch::Tensor* kept) const override {
+    expect_here(models, tensors);
+    if (kept != nullptr) *kept = at::empty({1}, tensors.v.options());
+    return at::empty(tensors.v.sizes(), tensors.v.options());
+  }
+  void attention_backward(const ArrayAttention& models, const AttentionTensors& tensors,
+                          const torch::Tensor& kept, const torch::Tensor& by_output,
+                          const AttentionTensors& by) const override {
+    expect_here(models, tensors);
+    expect_here(models, by);
+    expect_here({kept, by_output});
   }
   [[nodiscard]] std::unique_ptr<DeviceAdamW> adamw(std::vector<TrainedParameter> /*parameters*/,
                                                    std::int64_t /*models*/) const override {
@@ -148,6 +152,11 @@ class MetaOperations final : public DeviceOperations {
     for (const auto& tensor : tensors) {
       TORCH_CHECK(!tensor.defined() || tensor.is_meta(), "a tensor of ", tensor.device());
     }
+  }
+  static void expect_here(const ArrayAttention& models, const AttentionTensors& tensors) {
+    expect_here({models.on_device, tensors.q, tensors.k, tensors.v, tensors.inverse_temperature,
+                 tensors.directions});
+    if (models.masks.any_drops()) expect_here({models.masks.seeds});
   }
   static torch::Tensor factor(const Masks& masks) {
     return masks.any_drops() ? masks.seeds.sum() : at::ones({}, at::kMeta);

@@ -274,6 +274,9 @@ torch::Tensor side_by_side(const torch::Tensor& x) {
   return x.transpose(1, 2).flatten(2).unsqueeze(0);
 }
 
+/// Of one model.
+Masks no_masks() { return dropout_masks(0.0, Pass{}, 0, 1); }
+
 /// Arguments of e^(2 q) e^(2 k) beyond the range of numbers.
 TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
   for (const double size : {1.0, 15.0, 40.0, 300.0}) {
@@ -282,10 +285,10 @@ TEST(FusedAttention, AdditiveScoresOfLargeVectorsAreExact) {
     const auto k = q.flip(2) * -0.9;
     const auto v = at::linspace(-1, 1, 8, options);
     const auto values = at::eye(40, options).expand({1, 2, 40, 40});
-    const auto weights = fused_attention(
-        {{kernels::Score::additive, kernels::softmax(), {}, 0}},
-        {side_by_side(q), side_by_side(k), side_by_side(values.narrow(3, 0, 8)), v.unsqueeze(0)},
-        at::ones({1, 1, 2, 40, 1}, options))[0];
+    const auto weights =
+        fused_attention({{{kernels::Score::additive, kernels::softmax(), 0}}, no_masks()},
+                        {side_by_side(q), side_by_side(k), side_by_side(values.narrow(3, 0, 8)),
+                         at::ones({1, 1, 2, 40, 1}, options), v.unsqueeze(0)})[0];
     const auto raw = (q.unsqueeze(3) + k.unsqueeze(2)).tanh().matmul(v);
     const auto expected = softmax_over(raw, at::ones({40, 40}, at::TensorOptions(at::kBool)).tril())
                               .matmul(values.narrow(3, 0, 8))
@@ -314,7 +317,8 @@ TEST(FusedAttention, UsesTheThreadsThatItIsGiven) {
   at::set_num_threads(2);
   const auto x = at::ones({1, 4, 40, 16});
   const kernels::RowNormalization rows({.forward = &remember_thread, .backward = nullptr}, {});
-  fused_attention({{kernels::Score::product, rows}}, {{x}, {x}, x}, at::ones({1, 4, 2, 40, 1}));
+  fused_attention({{{kernels::Score::product, rows}}, no_masks()},
+                  {x, x, x, at::ones({1, 4, 2, 40, 1})});
   at::set_num_threads(before);
   EXPECT_EQ(threads_of_rows.size(), 2U);
 #else
