@@ -11,7 +11,7 @@ namespace nas::cuda {
 /// Elements are counted within a model: masks equal those of the CPU for equal seeds.
 struct Dropout {
   const std::uint64_t* seeds = nullptr;  ///< (R); unused where nothing is dropped
-  std::uint64_t site = 0;                ///< the key is mix64(mix64(seed) ^ site)
+  std::uint64_t site = 0;                ///< the key is kernels::dropout_key(seed, site)
   std::uint32_t threshold = 0;           ///< as kernels::Dropout, and the scale
   double scale = 1.0;
 

@@ -20,16 +20,15 @@ HWY_BEFORE_NAMESPACE();
 namespace nas::kernels {
 namespace HWY_NAMESPACE {
 
-/// Two rounds of a 32-bit mixer with half of the block's word added before each, so that blocks are
-/// not shifts of each other.
+/// dropout_hash() of kernels/dropout.hpp.
 template <class D32>
 HWY_INLINE Vector<D32> dropout_hash(D32 d32, Vector<D32> offset, std::uint64_t word) {
   auto hash = hn::Add(offset, hn::Set(d32, static_cast<std::uint32_t>(word)));
   hash = hn::Xor(hash, hn::ShiftRight<16>(hash));
-  hash = hn::Mul(hash, hn::Set(d32, 0x7feb352dU));
+  hash = hn::Mul(hash, hn::Set(d32, kDropoutFirstFactor));
   hash = hn::Xor(hash, hn::Set(d32, static_cast<std::uint32_t>(word >> 32U)));
   hash = hn::Xor(hash, hn::ShiftRight<15>(hash));
-  hash = hn::Mul(hash, hn::Set(d32, 0x846ca68bU));
+  hash = hn::Mul(hash, hn::Set(d32, kDropoutSecondFactor));
   return hn::Xor(hash, hn::ShiftRight<16>(hash));
 }
 
@@ -65,7 +64,7 @@ HWY_INLINE void for_each_kept(D d, const Dropout& dropout, std::int64_t first, s
   for (std::int64_t begin = 0; begin < size;) {
     const std::int64_t offset = (first + begin) % kDropoutBlock;
     const std::int64_t end = std::min(size, begin + kDropoutBlock - offset);
-    const auto word = dropout_word(dropout, first + begin);
+    const auto word = dropout_word(dropout.key, first + begin);
     for (std::int64_t i = begin; i < end; i += lanes) {
       run(i, std::min(lanes, end - i),
           kept(d, dropout, word, static_cast<std::uint32_t>(offset + i - begin)));

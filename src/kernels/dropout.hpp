@@ -20,12 +20,30 @@ struct Dropout {
   [[nodiscard]] bool drops() const { return threshold > 0; }
 };
 
-// Elements are hashed in blocks: a 64-bit word per block, then 32-bit arithmetic only, which
-// vectors have.
+// What a mask is drawn by: a key per model and site, a 64-bit word per block of elements, and a
+// 32-bit hash of an element's offset in its block, by 32-bit arithmetic only, which vectors have.
+
+constexpr std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t site) {
+  return mix64(mix64(seed) ^ site);
+}
+
 inline constexpr std::int64_t kDropoutBlock = std::int64_t{1} << 16U;
 
-inline std::uint64_t dropout_word(const Dropout& dropout, std::int64_t element) {
-  return mix64(dropout.key + static_cast<std::uint64_t>(element / kDropoutBlock));
+constexpr std::uint64_t dropout_word(std::uint64_t key, std::int64_t element) {
+  return mix64(key + static_cast<std::uint64_t>(element / kDropoutBlock));
+}
+
+inline constexpr std::uint32_t kDropoutFirstFactor = 0x7feb352dU;
+inline constexpr std::uint32_t kDropoutSecondFactor = 0x846ca68bU;
+
+/// Two rounds of a 32-bit mixer with half of the block's word added before each, so that blocks are
+/// not shifts of each other. kernels/dropout-inl.h has it on vectors.
+constexpr std::uint32_t dropout_hash(std::uint32_t offset, std::uint64_t word) {
+  std::uint32_t hash = offset + static_cast<std::uint32_t>(word);
+  hash = (hash ^ (hash >> 16U)) * kDropoutFirstFactor;
+  hash ^= static_cast<std::uint32_t>(word >> 32U);
+  hash = (hash ^ (hash >> 15U)) * kDropoutSecondFactor;
+  return hash ^ (hash >> 16U);
 }
 
 }  // namespace nas::kernels

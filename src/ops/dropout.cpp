@@ -7,7 +7,6 @@
 #include <torch/autograd.h>
 #include <torch/custom_class.h>
 
-#include "core/seed.hpp"
 #include "kernels/elementwise.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
@@ -172,7 +171,7 @@ Masks dropout_masks(const std::vector<double>& shares, const Pass& pass, std::ui
               " models has ", seeds, " seeds");
   for (std::size_t r = 0; r < shares.size(); ++r) {
     if (shares[r] == 0.0) continue;
-    const auto key = on_device ? 0 : mix64(mix64(pass.seeds[r]) ^ site);
+    const auto key = on_device ? 0 : kernels::dropout_key(pass.seeds[r], site);
     masks.of_models[r] = kernels::Dropout::of(key, shares[r]);
   }
   return masks;
