@@ -18,11 +18,12 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
 
 NAS_REGISTER_ALGORITHM(
     {.key = "bee_colony",
-     .summary = "artificial bee colony (Karaboga & Basturk 2007); two candidates an individual and "
-                "generation",
+     .summary = "artificial bee colony (Karaboga & Basturk 2007); two candidates per individual "
+                "and generation",
      .settings = {generations_setting(20),
                   integer_setting("limit", 20, 1, 1e9,
-                                  "tries without success after which a source is left")},
+                                  "attempts without improvement after which an individual (a food "
+                                  "source) is replaced")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

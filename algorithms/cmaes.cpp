@@ -16,7 +16,7 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
 
 NAS_REGISTER_ALGORITHM(
     {.key = "cmaes",
-     .summary = "CMA-ES (Hansen 2006): adapts a normal distribution over one score an option",
+     .summary = "CMA-ES (Hansen 2006): adapts a normal distribution over scores, one per option",
      .settings = evolution_strategy_settings(),
      .file = __FILE__},
     [] {

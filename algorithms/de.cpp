@@ -22,8 +22,8 @@ NAS_REGISTER_ALGORITHM(
     {.key = "de",
      .summary = "differential evolution (Storn & Price 1997)",
      .settings = {generations_setting(20),
-                  number_setting("scale", 0.8, 0, 1, "factor F of the difference"),
-                  number_setting("crossover", 0.9, 0, 1, "probability CR"),
+                  number_setting("scale", 0.8, 0, 1, "factor F by which differences are scaled"),
+                  number_setting("crossover", 0.9, 0, 1, "crossover probability CR"),
                   integer_setting("variant", 2, 1, 10,
                                   "variant of mutation and crossover, in the order of pagmo: 1 "
                                   "best/1/exp, 2 rand/1/exp, ... 7 rand/1/bin")},

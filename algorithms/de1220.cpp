@@ -22,7 +22,7 @@ NAS_REGISTER_ALGORITHM(
     {.key = "de1220",
      .summary = "self-adaptive differential evolution that adapts its variant too (pagmo)",
      .settings = {generations_setting(20),
-                  integer_setting("adaptation", 1, 1, 2, "of F and CR: 1 jDE, 2 iDE")},
+                  integer_setting("adaptation", 1, 1, 2, "how F and CR adapt: 1 jDE, 2 iDE")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

@@ -156,23 +156,23 @@ NAS_REGISTER_ALGORITHM(
     {.key = "evo_ga",
      .summary = "the EvoAttention paper's genetic algorithm: elites, truncation selection, uniform "
                 "crossover, redraw mutation (Mohabeer 2025)",
-     .settings =
-         {generations_setting(10),
-          integer_setting("elite", 3, 1, kNoLimit,
-                          "best individuals that survive with the fitness they have"),
-          integer_setting("parents", 6, 1, kNoLimit,
-                          "best individuals from which parents are drawn, with replacement"),
-          number_setting("crossover", 0.7, 0, 1,
-                         "probability that a child takes each gene from either parent"),
-          number_setting("mutation", 0.3, 0, 1,
-                         "probability for each gene to be redrawn from its whole range"),
-          choice_setting(
-              "mutation_schedule", {"constant", "adaptive"},
-              "constant, or adaptive: 0.5 * 0.5^(generation / generations) instead of mutation"),
-          choice_setting(
-              "binary", {"redraw", "flip"},
-              "a mutated gene of two options: redraw leaves it as it is half of the time, flip "
-              "takes the other one, as the published code does")},
+     .settings = {generations_setting(10),
+                  integer_setting("elite", 3, 1, kNoLimit,
+                                  "best individuals that survive and are not evaluated again"),
+                  integer_setting(
+                      "parents", 6, 1, kNoLimit,
+                      "best individuals from which parents are drawn, with replacement"),
+                  number_setting("crossover", 0.7, 0, 1,
+                                 "probability that a child takes each gene from either parent"),
+                  number_setting("mutation", 0.3, 0, 1,
+                                 "probability per gene to be redrawn from its whole range"),
+                  choice_setting("mutation_schedule", {"constant", "adaptive"},
+                                 "constant: the rate is `mutation`; adaptive: it is 0.5 * "
+                                 "0.5^(generation / generations)"),
+                  choice_setting("binary", {"redraw", "flip"},
+                                 "a mutated gene of two options: redraw leaves it as it is half of "
+                                 "the time; flip takes "
+                                 "the other option, as the published code does")},
      .file = __FILE__},
     evo_ga);
 

@@ -88,8 +88,9 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
 NAS_REGISTER_ALGORITHM(
     {.key = "exhaustive",
      .summary = "every combination of the categorical genes, with a grid for the real ones",
-     .settings = {integer_setting("levels", 1, 1, 1e6,
-                                  "values of a real gene, its bounds included; 1 = the middle")},
+     .settings = {integer_setting(
+         "levels", 1, 1, 1e6,
+         "number of values of a real gene, bounds included; 1 = the middle alone")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::any, .batches = true, .make = make};

@@ -24,8 +24,8 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
 
 NAS_REGISTER_ALGORITHM(
     {.key = "gaco",
-     .summary = "extended ant colony (Schlueter, Egea & Banga 2009); categories by rounding, which "
-                "orders them",
+     .summary = "extended ant colony (Schlueter, Egea & Banga 2009); categorical genes by "
+                "rounding, which puts their options in an order",
      .settings = ant_colony_settings(),
      .file = __FILE__},
     [] {

@@ -32,9 +32,9 @@ NAS_REGISTER_ALGORITHM(
      .summary = "improved harmony search (Mahdavi, Fesanghary & Damangir 2007): one new candidate "
                 "after the other",
      .settings = {integer_setting("evaluations", 100, 1, 1e9,
-                                  "candidates, the initial population included"),
+                                  "candidates asked for, the initial population included"),
                   number_setting("memory", 0.85, 1e-6, 0.999999,
-                                 "probability of taking a gene from the population")},
+                                 "probability that a gene is taken from the population")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

@@ -99,10 +99,11 @@ NAS_REGISTER_ALGORITHM(
     {.key = "local_search",
      .summary = "steepest descent over all neighbours, with restarts (White, Nolen & Savani 2021)",
      .settings = {integer_setting("evaluations", 100, 1, 1e9,
-                                  "asks, the initial population included"),
+                                  "candidates asked for, the initial population included"),
                   [] {
-                    auto setting = number_setting("step", 0.1, 0, 1,
-                                                  "of a real gene, as a share of its range");
+                    auto setting = number_setting(
+                        "step", 0.1, 0, 1,
+                        "distance to a neighbour in a real gene, as a share of its range");
                     setting.min_exclusive = true;
                     return setting;
                   }()},

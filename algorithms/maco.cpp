@@ -24,8 +24,8 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
 
 NAS_REGISTER_ALGORITHM(
     {.key = "maco",
-     .summary = "multi-objective ant colony (MHACO, Acciarini, Izzo & Mooij 2020); categories by "
-                "rounding, which orders them",
+     .summary = "multi-objective ant colony (MHACO, Acciarini, Izzo & Mooij 2020); categorical "
+                "genes by rounding, which puts their options in an order",
      .settings = ant_colony_settings(),
      .file = __FILE__},
     [] {

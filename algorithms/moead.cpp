@@ -67,18 +67,18 @@ std::vector<Misfit> fit(Parameters& settings, const SearchFacts& facts) {
 
 NAS_REGISTER_ALGORITHM(
     {.key = "moead",
-     .summary = "MOEA/D (Zhang & Li 2007; Li & Zhang 2009): one scalar subproblem an individual, "
+     .summary = "MOEA/D (Zhang & Li 2007; Li & Zhang 2009): one scalar subproblem per individual, "
                 "solved with its neighbours",
      .settings =
          {generations_setting(20),
           choice_setting(
               "weight_generation", {"fitted", "grid", "low discrepancy", "random"},
-              "of the weight vectors; fitted: grid for two objectives, else low discrepancy"),
+              "how weight vectors are made; fitted: grid for two objectives, else low discrepancy"),
           choice_setting("scalarisation", {"tchebycheff", "weighted", "bi"},
-                         "of the objectives, scaled by their ranges, in a subproblem"),
-          integer_setting(
-              "neighbours", 0, 0, 1e6,
-              "subproblems from which parents come (T); 0 = fitted: 20, or population - 1 if less"),
+                         "how a subproblem combines the objectives, scaled by their ranges"),
+          integer_setting("neighbours", 0, 0, 1e6,
+                          "subproblems (T) from which parents come; 0 = 20, or population - 1 "
+                          "where that is smaller"),
           number_setting("crossover", 1.0, 0, 1,
                          "crossover probability CR of differential evolution"),
           number_setting("scale", 0.5, 0, 2, "scale factor F of differential evolution"),

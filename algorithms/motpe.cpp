@@ -542,13 +542,14 @@ NAS_REGISTER_ALGORITHM(
            .max = 1,
            .min_exclusive = true,
            .max_exclusive = true},
-          integer_setting("candidates", 24, 1, 1e6,
-                          "draws from the density of the good ones, of which the best is asked"),
+          integer_setting(
+              "candidates", 24, 1, 1e6,
+              "draws from the density of the good ones, of which the most promising is asked for"),
           integer_setting("batch", 1, 1, 1e6,
                           "candidates asked for at once: as many as there are workers"),
           {.name = "categorical_bandwidth",
            .default_value = 0.0,
-           .help = "probability of another option than the observed one in a kernel; 0 = "
+           .help = "probability that a kernel gives to options other than the observed one; 0 = "
                    "(options - 1) / (observations + 1 + options)",
            .min = 0,
            .max = 1,

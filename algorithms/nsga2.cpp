@@ -35,9 +35,9 @@ NAS_REGISTER_ALGORITHM(
             return setting;
           }(),
           number_setting("eta_c", 10.0, 1, 99, "distribution index of the crossover of real genes"),
-          number_setting(
-              "mutation", 0.0, 0, 1,
-              "probability for each gene; 0 = fitted: 1 / genes, so that a child differs"),
+          number_setting("mutation", 0.0, 0, 1,
+                         "mutation probability per gene; 0 = 1 / number of genes, one gene of a "
+                         "child on average"),
           number_setting("eta_m", 50.0, 1, 99, "distribution index of the mutation of real genes")},
      .file = __FILE__},
     [] {

@@ -518,13 +518,14 @@ NAS_REGISTER_ALGORITHM(
                          "distribution index of the crossover of real genes: larger, nearer to "
                          "the parents"),
           number_setting("mutation", 0.0, 0, 1,
-                         "probability for each gene to be mutated; 0 = 1 / number of genes"),
+                         "mutation probability per gene; 0 = 1 / number of genes"),
           number_setting("eta_m", 20.0, 0, 1e6,
                          "distribution index of the mutation of real genes: larger, nearer to "
                          "the parent"),
-          integer_setting("divisions", 0, 0, 1e6,
-                          "divisions of each objective between the reference points; 0 = the most "
-                          "that give no more points than the population")},
+          integer_setting(
+              "divisions", 0, 0, 1e6,
+              "divisions of each objective, which place the reference points; 0 = the most "
+              "that give no more points than the population")},
      .file = __FILE__},
     nsga3);
 

@@ -28,19 +28,24 @@ NAS_REGISTER_ALGORITHM(
     {.key = "pso",
      .summary = "particle swarm (Kennedy & Eberhart 1995; Clerc 2002), all particles of a "
                 "generation moved at once",
-     .settings = {generations_setting(20),
-                  number_setting("inertia", 0.7298, 0, 1, "omega, or the constriction factor"),
-                  number_setting("own_pull", 2.05, 0, 4, "towards a particle's own best"),
-                  number_setting("group_pull", 2.05, 0, 4, "towards its neighbours' best"),
-                  number_setting("largest_velocity", 0.5, 1e-6, 1,
-                                 "share of the range that a particle may move at once"),
-                  integer_setting("variant", 5, 1, 6,
-                                  "1 canonical, 2-4 other distributions of the pulls, 5 "
-                                  "constriction, 6 fully informed"),
-                  integer_setting("neighbourhood", 2, 1, 4,
-                                  "1 all, 2 ring, 3 von Neumann, 4 adaptive random"),
-                  integer_setting("neighbours", 4, 1, 1e6,
-                                  "of the ring or the adaptive random neighbourhood")},
+     .settings =
+         {generations_setting(20),
+          number_setting("inertia", 0.7298, 0, 1,
+                         "inertia weight omega, or the constriction factor"),
+          number_setting("own_pull", 2.05, 0, 4,
+                         "weight of the pull towards a particle's own best"),
+          number_setting("group_pull", 2.05, 0, 4,
+                         "weight of the pull towards its neighbours' best"),
+          number_setting("largest_velocity", 0.5, 1e-6, 1,
+                         "largest step of a particle, as a share of the range"),
+          integer_setting(
+              "variant", 5, 1, 6,
+              "of the velocity update: 1 canonical, 2-4 other distributions of the pulls, 5 "
+              "constriction, 6 fully informed"),
+          integer_setting("neighbourhood", 2, 1, 4,
+                          "topology: 1 all, 2 ring, 3 von Neumann, 4 adaptive random"),
+          integer_setting("neighbours", 4, 1, 1e6,
+                          "neighbours of a particle in a ring or an adaptive random topology")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

@@ -71,13 +71,15 @@ std::vector<Misfit> fit(Parameters& settings, const SearchFacts& /*facts*/) {
 NAS_REGISTER_ALGORITHM(
     {.key = "regularized_evolution",
      .summary = "ageing evolution: tournament, one mutation, the oldest dies (Real et al. 2019)",
-     .settings = {integer_setting("evaluations", 100, 1, 1e9,
-                                  "asks, the initial population included"),
-                  integer_setting("sample", 0, 0, 1e6,
-                                  "individuals that compete to be the parent; 0 = fitted: a "
-                                  "quarter of the population, at least 2"),
-                  integer_setting("batch", 1, 1, 1e6,
-                                  "children of one state of the population, for several workers")},
+     .settings =
+         {integer_setting("evaluations", 100, 1, 1e9,
+                          "candidates asked for, the initial population included"),
+          integer_setting("sample", 0, 0, 1e6,
+                          "individuals that compete to be the parent; 0 = a "
+                          "quarter of the population, at least 2"),
+          integer_setting(
+              "batch", 1, 1, 1e6,
+              "children of the same population that are asked for together, for several workers")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

@@ -24,7 +24,7 @@ NAS_REGISTER_ALGORITHM(
      .settings = {generations_setting(20),
                   integer_setting("variant", 2, 1, 18,
                                   "variant of mutation and crossover, in the order of pagmo"),
-                  integer_setting("adaptation", 1, 1, 2, "of F and CR: 1 jDE, 2 iDE")},
+                  integer_setting("adaptation", 1, 1, 2, "how F and CR adapt: 1 jDE, 2 iDE")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

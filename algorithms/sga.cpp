@@ -51,18 +51,19 @@ NAS_REGISTER_ALGORITHM(
           number_setting("crossover_rate", 0.9, 0, 1, "probability of crossover"),
           choice_setting("crossover", {"exponential", "binomial", "single", "sbx"},
                          "kind of crossover"),
-          number_setting("eta_c", 1.0, 1, 100, "distribution index of sbx"),
-          number_setting(
-              "mutation", 0.0, 0, 1,
-              "probability for each gene; 0 = fitted: 1 / genes, so that a child differs"),
+          number_setting("eta_c", 1.0, 1, 100,
+                         "distribution index of simulated binary crossover (sbx)"),
+          number_setting("mutation", 0.0, 0, 1,
+                         "mutation probability per gene; 0 = 1 / number of genes, one gene of a "
+                         "child on average"),
           choice_setting(
               "mutation_kind", {"uniform", "gaussian", "polynomial"},
               "uniform and polynomial redraw categories, gaussian moves them to neighbours"),
           number_setting("mutation_parameter", 1.0, 1e-6, 100,
-                         "width of a gaussian or index of a polynomial mutation"),
-          choice_setting("selection", {"tournament", "truncated"}, "of parents"),
+                         "width of a gaussian mutation, or distribution index of a polynomial one"),
+          choice_setting("selection", {"tournament", "truncated"}, "how parents are selected"),
           integer_setting("selection_parameter", 2, 1, 1e6,
-                          "size of a tournament, or number of best to choose from")},
+                          "size of a tournament, or number of best individuals to draw from")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

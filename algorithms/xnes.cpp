@@ -16,8 +16,8 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
 
 NAS_REGISTER_ALGORITHM(
     {.key = "xnes",
-     .summary = "exponential natural evolution strategy (Glasmachers et al. 2010) over one score "
-                "an option",
+     .summary = "exponential natural evolution strategy (Glasmachers et al. 2010) over scores, "
+                "one per option",
      .settings = evolution_strategy_settings(),
      .file = __FILE__},
     [] {

@@ -74,7 +74,7 @@ class Tabular final : public Problem {
         bytes_per_token_(table_.facts().value("bytes_per_token", 0.0)),
         test_bytes_per_token_(table_.facts().value("test_bytes_per_token", 0.0)) {
     const auto& steps = table_.steps();
-    if (steps.empty()) throw InputError("problem.table: none of its trainings has a curve");
+    if (steps.empty()) throw InputError("problem.table: none of its training runs has a curve");
     if (step_ == 0) step_ = steps.back();
     if (!std::binary_search(steps.begin(), steps.end(), step_)) {
       Texts known{"0"};
@@ -389,24 +389,25 @@ Table table_of(const Parameters& settings) { return Table(settings.get<std::stri
 
 NAS_REGISTER_PROBLEM(
     {.key = "tabular",
-     .summary = "attention mechanisms without attention dropout, whose finished trainings a table "
-                "holds: nothing is trained, the recorded seconds are charged",
-     .settings = {{.name = "table",
-                   .default_value = std::string(),
-                   .help = "file made by nas-data table pack: beside the configuration, in the "
-                           "current folder, or installed",
-                   .required = true},
-                  {.name = "mode",
-                   .default_value = std::string("noisy"),
-                   .help = "what answers: a recorded training, drawn without replacement for each "
-                           "mechanism; the mean of an objective's values over all; or the same "
-                           "replicate for all mechanisms",
-                   .choices = {"noisy", "mean", "paired"}},
-                  {.name = "step",
-                   .default_value = std::int64_t{0},
-                   .help = "training steps after which a training answers, a step of the table's "
-                           "curves; 0 = the whole training",
-                   .min = 0}},
+     .summary = "attention mechanisms without attention dropout, answered from a table of finished "
+                "training runs: nothing is trained, the recorded seconds are charged",
+     .settings =
+         {{.name = "table",
+           .default_value = std::string(),
+           .help = "file made by nas-data table pack: beside the configuration, in the "
+                   "current folder, or installed",
+           .required = true},
+          {.name = "mode",
+           .default_value = std::string("noisy"),
+           .help = "what answers: noisy, a recorded training run, drawn without replacement "
+                   "for each mechanism; mean, the mean of an objective's values over all "
+                   "runs; paired, the same replicate for all mechanisms",
+           .choices = {"noisy", "mean", "paired"}},
+          {.name = "step",
+           .default_value = std::int64_t{0},
+           .help = "training step whose scores answer, one of the steps of the table's curves; "
+                   "0 = the last",
+           .min = 0}},
      .file = __FILE__},
     [] {
       return ProblemKind{

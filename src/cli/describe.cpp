@@ -118,7 +118,7 @@ std::string capabilities_text(const Algorithm& algorithm) {
   if (algorithm.encoding == Encoding::relaxed) {
     encoding = "relaxed: a categorical gene is a real, which puts its options in an order";
   } else if (algorithm.encoding == Encoding::scores) {
-    encoding = "scores: a categorical gene is one real an option, the largest chooses";
+    encoding = "scores: a categorical gene is one real per option, the largest of which decides";
   }
   auto population = "at least " + std::to_string(algorithm.min_population);
   if (algorithm.population_multiple > 1) {
@@ -132,11 +132,11 @@ std::string capabilities_text(const Algorithm& algorithm) {
       row("encoding", encoding),
       row("population", population),
       row("asks", algorithm.batches ? "whole generations, which several workers share"
-                                    : "one candidate after the other: one worker, after the "
+                                    : "one candidate at a time: a single worker is busy after the "
                                       "initial population"),
-      row("noise",
-          algorithm.reevaluates ? "asks again for what it keeps" : "keeps what it was told first"),
-      row("constraints", "what breaks one is rejected before training"),
+      row("noise", algorithm.reevaluates ? "evaluates survivors again"
+                                         : "keeps the first value of a candidate"),
+      row("constraints", "a candidate that violates one is rejected before training"),
       row("resume", "by replay, identical"),
   });
 }
@@ -169,23 +169,26 @@ std::vector<Section> sections() {
       {"model", "the language model around the attention mechanism", model_settings()},
       {"training", "how one candidate is trained", training_settings()},
       {"evaluation", "where and how candidates are evaluated", evaluation_settings()},
-      {"budget", "where the search ends, whatever its algorithm would do", budget_settings()},
+      {"budget", "limits at which a search ends, whatever its algorithm would do",
+       budget_settings()},
       {"retest", "trains the search's result again, on fresh seeds and with the test split scored",
        retest_settings()},
-      {"baseline", "a mechanism, or a map with this setting and baseline.tune: false or a map",
+      {"baseline",
+       "a mechanism, or a map of this setting and `tune`, which is false or a map (baseline.tune)",
        baseline_settings()},
-      {"baseline.tune", "trials that the baseline gets beside the search", tuning_settings()},
+      {"baseline.tune",
+       "other settings of training that are tried for the baseline, beside the search",
+       tuning_settings()},
       {"objectives",
        "a list of what is searched for, each a name or a map with its name, settings and these",
        objective_settings()},
       {"algorithm", "the search: algorithm.name" + of(algorithms().keys()), population_settings()},
-      {"space", "what is searched of each gene\n" + space_table()},
+      {"space", "the options of each gene that are searched, or its range\n" + space_table()},
       {"constraints",
-       "a list of conditions, each NAME <= NUMBER or NAME >= NUMBER of an objective; what breaks "
-       "one "
-       "is rejected, before training where that can be known"},
+       "a list of conditions, each NAME <= NUMBER or NAME >= NUMBER of an objective; a "
+       "candidate that violates one is rejected, before training where that can be known"},
       {"problem", "what is searched: problem.type" + of(problems().keys())},
-      {"data", "what is learned from: data.corpus" + of(corpora().keys())},
+      {"data", "what models are trained on: data.corpus" + of(corpora().keys())},
   };
 }
 
@@ -212,10 +215,11 @@ std::string component_text(const Component& component) {
          table({
              row("paper's label", labels_text(component)),
              row("voids", component.voids.empty() ? "nothing" : join(component.voids)),
-             row("parameters", std::to_string(component.parameters(shape)) + " a layer" + at.str()),
-             row("cost", human_count(component.flops(shape)) + " FLOP a layer and sequence"),
+             row("parameters",
+                 std::to_string(component.parameters(shape)) + " per layer" + at.str()),
+             row("cost", human_count(component.flops(shape)) + " FLOPs per layer and sequence"),
              row("state", std::to_string(component.state_bytes(shape)) +
-                              " bytes a layer and token, beside keys and values"),
+                              " bytes per layer and token, beside keys and values"),
              row("fused", component.gene == "gating" || component.gene == "temperature"
                               ? "computed outside the attention kernel"
                           : component.fused
@@ -256,7 +260,7 @@ std::string list_text(const std::string& kind) {
 
 namespace {
 
-/// Settings that bear a name or begin with it, with what they belong to, a line each.
+/// Settings that bear a name or begin with it, with what they belong to, one line each.
 std::string settings_named(const std::string& name) {
   std::vector<Texts> rows;
   const auto search = [&](const std::string& owner, const std::vector<Setting>& settings) {

@@ -29,7 +29,7 @@ namespace po = boost::program_options;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "nas-compare: compares search algorithms on a table of finished trainings\n"
+    "nas-compare: compares search algorithms on a table of finished training runs\n"
     "\n"
     "  nas-compare CONFIG [key.path=value ...] [options]   run, or continue, a comparison\n"
     "\n";
@@ -56,12 +56,12 @@ po::options_description options(Arguments& arguments) {
   po::options_description visible("options");
   visible.add_options()  //
       ("output,o", po::value(&arguments.output),
-       "the comparison's folder (default: runs/NAME)")                                  //
-      ("seeds", po::value(&arguments.seeds), "searches of each algorithm, as seeds=N")  //
+       "the comparison's folder (default: runs/NAME)")                              //
+      ("seeds", po::value(&arguments.seeds), "searches per algorithm, as seeds=N")  //
       ("algorithms", po::value(&arguments.algorithms),
        "only these, by name: a,b,...")  //
       ("threads", po::value(&arguments.threads)->notifier(require_positive_threads),
-       "searches at once (default: the cores)")  //
+       "concurrent searches (default: one per core)")  //
       ("no-report", po::bool_switch(&arguments.no_report),
        "do not write compare.html, the page with statistics and pictures")     //
       ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")  //
@@ -80,8 +80,8 @@ std::vector<std::string> split(const std::string& names) {
   return result;
 }
 
-/// One line that says how far the searches are: rewritten on a terminal, else a line each time that
-/// another algorithm is reached.
+/// One line that says how far the searches are: rewritten on a terminal, else one line per algorithm
+/// that is reached.
 class ProgressLine {
  public:
   explicit ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1) {}
@@ -115,7 +115,7 @@ class ProgressLine {
   Clock::time_point started_ = Clock::now();
 };
 
-/// What each algorithm came to, a line each.
+/// The outcome of each algorithm, one line each.
 std::string closing_table(const nas::ComparisonResult& result) {
   nas::Column names{.header = "algorithm", .left = true};
   nas::Column searches{.header = "searches"};
@@ -147,8 +147,8 @@ std::string closing_table(const nas::ComparisonResult& result) {
   text += nas::aligned({names, searches, outcome, everything, asks, rate});
   if (result.recycled > 0) {
     text += "\n" + std::to_string(result.recycled) +
-            " evaluations met a recorded training again: the table has " +
-            std::to_string(result.replicates) + " of each mechanism\n";
+            " evaluations met a recorded training run again: the table has " +
+            std::to_string(result.replicates) + " per mechanism\n";
   }
   return text;
 }

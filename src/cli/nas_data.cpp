@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUsage =
-    "nas-data: the text that models are trained on, and tables of finished trainings\n"
+    "nas-data: the text that models are trained on, and tables of finished training runs\n"
     "\n"
     "  nas-data list                           corpora that are known, and where they are\n"
     "  nas-data get NAME [--from PATH]         download a corpus, or take it from a folder or "
@@ -35,8 +35,8 @@ constexpr const char* kUsage =
     "  nas-data info NAME [--context L] [SETTING=VALUE ...]\n"
     "                                          sizes, windows, hashes, source and licence\n"
     "  nas-data table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]\n"
-    "                                          pack the trainings of runs into one table;\n"
-    "                                          --measured: latency and energy from another run\n"
+    "                                          pack the training runs of searches into one table;\n"
+    "                                          --measured: latency and energy from another search\n"
     "  nas-data table verify FILE [STORE|FOLDER ...]\n"
     "                                          checksum; whether every cell is what the runs say\n"
     "  nas-data table info FILE                what is in a table, and how noisy it is\n"

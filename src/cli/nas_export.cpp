@@ -54,10 +54,10 @@ const std::vector<Format>& formats() {
        .text = [](Runs runs,
                   const Options&) { return nas::results_json(runs.front()).dump(2) + "\n"; }},
       {.name = "evaluations",
-       .help = "CSV, one line an evaluation, as evaluations.csv",
+       .help = "CSV, one line per evaluation, as evaluations.csv",
        .text = [](Runs runs, const Options&) { return nas::evaluations_csv(runs.front()); }},
       {.name = "csv",
-       .help = "CSV, one line an ask",
+       .help = "CSV, one line per ask",
        .text = [](Runs runs, const Options&) { return nas::asks_csv(runs.front()); }},
       {.name = "ioh",
        .help = "IOHprofiler's folder, for IOHanalyzer and iohinspector; several runs",
@@ -104,7 +104,7 @@ po::options_description visible_options(Options& options) {
        "write to PATH instead of standard output; a folder needs it")        //
       ("force", po::bool_switch(&options.force), "replace what is at PATH")  //
       ("trainings", po::value(&options.trainings),
-       "points: as the run stood after so many trainings")  //
+       "points: as the run stood after so many training runs")  //
       ("all-points", po::bool_switch(&options.all_points),
        "points: all candidates, not the non-dominated ones alone")  //
       ("help,h", po::bool_switch(&options.help), "print this text");

@@ -38,11 +38,11 @@ constexpr const char* kUsage =
     "  nas-run schema                                  JSON Schema of configurations, for editors\n"
     "  nas-run verify RUN [--remove]                   checks the records of a run\n"
     "\n"
-    "A run is continued by its own command. It is refused before anything is trained where its\n"
-    "records do not answer for this program: after a change of the configuration, of the\n"
-    "corpus, or of the results version (an attnas that computes otherwise). Then give another\n"
-    "folder with --output, or go on with the attnas that began, which the message names.\n"
-    "Another LibTorch, BLAS or instruction set is a warning: last digits may differ.\n"
+    "The same command continues a run. It is refused, before anything is trained, where this\n"
+    "program would not reproduce the run's records: after a change of the configuration, of the\n"
+    "corpus, or of the results version (an attnas whose results differ). Then give another\n"
+    "folder with --output, or continue with the attnas that began the run, which the message\n"
+    "names. Another LibTorch, BLAS or instruction set causes a warning: last digits may differ.\n"
     "\n";
 
 struct Arguments {
@@ -87,7 +87,7 @@ po::options_description options(Arguments& arguments) {
 void require_file(const std::string& word) {
   if (std::filesystem::exists(word)) return;
   const auto guess = nas::nearest(word, {"list", "describe", "schema", "verify"});
-  if (guess.empty()) return;  // who reads the file says what is wrong with it
+  if (guess.empty()) return;  // its reader says what is wrong with it
   throw nas::InputError("command line: " + word +
                         " is neither a command nor a file; did you mean " + guess + "?");
 }

@@ -9,11 +9,11 @@ namespace nas {
 using EnvironmentVariable = std::function<const char*(const char* name)>;
 
 /// Whether a process should let its OpenMP threads sleep while they wait for each other: where a
-/// training has several threads and the user said nothing (OMP_WAIT_POLICY, GOMP_SPINCOUNT). By
+/// training run has several threads and the user said nothing (OMP_WAIT_POLICY, GOMP_SPINCOUNT). By
 /// default they spin, which beside a busy neighbour keeps the thread that they wait for off its
 /// core.
 ///
-/// @param threads  of one training.
+/// @param threads  of one training run.
 bool should_wait_passively(std::int64_t threads, const EnvironmentVariable& variable);
 
 /// Starts this program anew with OMP_WAIT_POLICY=PASSIVE if it should wait passively, since OpenMP

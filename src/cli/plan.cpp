@@ -14,7 +14,7 @@ namespace nas {
 
 namespace {
 
-/// What the problem's facts say of its corpus, model and training, a line each; nothing for a
+/// What the problem's facts say of its corpus, model and training, one line each; nothing for a
 /// problem that trains nothing.
 void training_lines(const Experiment& experiment, const nlohmann::json& facts,
                     const std::function<void(std::string_view, const std::string&)>& line) {
@@ -25,14 +25,14 @@ void training_lines(const Experiment& experiment, const nlohmann::json& facts,
   line("model", std::string(to_string(experiment.semantics)) + " semantics, " +
                     count(facts.value("vanilla_parameters", 0.0)) + " parameters, " +
                     count(facts.value("vanilla_flops", 0.0)) +
-                    " FLOPs a forward pass (vanilla mechanism)");
+                    " FLOPs per forward pass (vanilla mechanism)");
   line("training", std::to_string(experiment.training.get<std::int64_t>("steps")) + " steps of " +
                        std::to_string(experiment.training.get<std::int64_t>("batch_size")) +
                        " windows: " + shortest(std::round(facts.value("epochs", 0.0) * 100) / 100) +
                        " epochs");
 }
 
-/// Every setting with its effective value, "training.steps = 5000", one a line.
+/// Every setting with its effective value, "training.steps = 5000", one per line.
 void settings_lines(const nlohmann::json& value, const std::string& path, std::ostream& out) {
   if (value.is_object()) {
     for (const auto& [key, item] : value.items()) {
@@ -106,14 +106,14 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
              (algorithm.batches || plan.workers == 1
                   ? ""
                   : "; " + experiment.algorithm +
-                        " asks for one candidate after the other, so that after the "
-                        "initial population one works"));
+                        " asks for one candidate at a time, so that after the "
+                        "initial population a single worker is busy"));
     if (!plan.tuning.text.empty()) line("tuning", plan.tuning.text);
     if (!plan.retest.text.empty()) line("re-test", plan.retest.text);
     if (plan.training_seconds > 0.0) {
-      line("time", "about " + human_duration(plan.training_seconds) + " a training, " +
+      line("time", "about " + human_duration(plan.training_seconds) + " per training run, " +
                        human_duration(plan.seconds) + " in all" +
-                       (evaluator_options(experiment).racing ? ", races apart" : ""));
+                       (evaluator_options(experiment).racing ? ", without races" : ""));
     }
   }
   line("folder", study.folder().string() + (plan.continues ? " (continues)" : ""));

@@ -77,8 +77,8 @@ void RunningTrainings::finish(const Evaluation& evaluation, double now) {
   const auto found = running_.find(evaluation.id);
   seconds_.reset();
   if (found == running_.end()) return;
-  const auto mates = evaluation.measured.find("array");
-  const double size = mates != evaluation.measured.end() ? mates->get<double>() : 1.0;
+  const auto array_size = evaluation.measured.find("array");
+  const double size = array_size != evaluation.measured.end() ? array_size->get<double>() : 1.0;
   seconds_ = (now - found->second.began) / size;
   durations_.push_back(*seconds_);
   if (durations_.size() > kRecent) durations_.pop_front();

@@ -154,7 +154,7 @@ Json baseline_schema() {
   auto properties = properties_of(baseline_settings());
   properties["tune"] =
       described(any_of({{{"const", false}}, map_of(properties_of(tuning_settings()))}),
-                "trials that the baseline gets beside the search");
+                "other settings of training that are tried for the baseline, beside the search");
   return any_of({{{"type", "string"}}, map_of(std::move(properties))});
 }
 

@@ -12,15 +12,15 @@
 
 namespace nas {
 
-/// Shows a known number of trainings while they run: on a terminal two lines that are rewritten,
-/// else a line for each finished one.
+/// Shows a known number of training runs while they advance: on a terminal two lines that are
+/// rewritten, else one line per finished run.
 class StageDisplay {
  public:
   struct Options {
     bool terminal = false;
     std::function<int()> width = terminal_width;  ///< columns of the terminal
-    std::string stage;                            ///< what the trainings are for: "re-test"
-    std::int64_t total = 0;                       ///< trainings, known ones included
+    std::string stage;                            ///< what the training runs are for: "re-test"
+    std::int64_t total = 0;                       ///< training runs, known ones included
     int workers = 1;
     std::function<std::string(const std::string&)> label;  ///< of a candidate
     std::function<double()> now{};                         ///< seconds; default: the steady clock

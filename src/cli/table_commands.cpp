@@ -65,7 +65,7 @@ int pack_command(Words words) {
 int verify_command(const Words& words) {
   if (words.empty()) throw InputError("table verify: no table is given");
   const Table table(words.front());
-  std::cout << words.front() << ": checksum " << table.sha256() << " fits\n";
+  std::cout << words.front() << ": checksum " << table.sha256() << " matches\n";
   bool same = true;
   for (auto store = words.begin() + 1; store != words.end(); ++store) {
     const auto checked = check_table(table, *store);
@@ -78,7 +78,7 @@ int verify_command(const Words& words) {
   return same ? kDone : kBadInput;
 }
 
-/// What the whole trainings came to on the validation split.
+/// The scores of whole training runs on the validation split.
 struct Finals {
   explicit Finals(const Table& table)
       : by_mechanism(static_cast<std::size_t>(table.num_mechanisms())) {
@@ -216,7 +216,7 @@ std::optional<ChanceLevel> chance_level(const nlohmann::json& facts) {
   return std::nullopt;
 }
 
-/// What the mechanisms come to, and whether that is more than chance.
+/// How good the mechanisms are, and whether that is more than chance.
 void print_quality(const Table& table, const Finals& finals) {
   const auto nll = sorted_means(finals.groups(&Finals::Final::nll));
   const auto accuracy = sorted_means(finals.groups(&Finals::Final::accuracy));

@@ -5,7 +5,7 @@
 
 namespace nas {
 
-/// `nas-data table COMMAND ...`: packs finished trainings into a table, checks one, says what is in
+/// `nas-data table COMMAND ...`: packs finished training runs into a table, checks one, says what is in
 /// one.
 /// @param words  what follows "table".
 /// @return the exit code: 0, or 1 where `verify` found a difference.

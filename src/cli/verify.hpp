@@ -6,7 +6,7 @@
 namespace nas {
 
 /// Checks the record of a run as a whole: the file's structure, and every record against its
-/// SHA-256. What it finds goes to `out`, a line each.
+/// SHA-256. What it finds goes to `out`, one line each.
 /// @param run     the run's folder, or its store.
 /// @param remove  whether to remove damaged records, which the command of the run makes again.
 /// @return whether nothing is damaged, or nothing is any longer.

@@ -4,7 +4,7 @@
 
 namespace nas {
 
-/// Program, compiler and library versions, a line each.
+/// Program, compiler and library versions, one line each.
 std::string version_text();
 
 }  // namespace nas

@@ -61,15 +61,16 @@ void fit_mutation(Parameters& settings, const SearchFacts& facts) {
 }
 
 std::vector<Setting> ant_colony_settings() {
-  return {generations_setting(20),
-          integer_setting("kernel", 0, 0, 1e6,
-                          "solutions in the archive that guides the ants; 0 = fitted: 63, or the "
-                          "population if less"),
-          number_setting("convergence", 1.0, 0, 100,
-                         "q: the smaller, the more the best solutions weigh"),
-          integer_setting("threshold", 1, 1, 1e9,
-                          "generation from which the convergence speed q is 0.01"),
-          number_setting("focus", 0.0, 0, 1e6, "0 = none; else pulls the ants towards the best")};
+  return {
+      generations_setting(20),
+      integer_setting("kernel", 0, 0, 1e6,
+                      "solutions in the archive that guides the ants; 0 = 63, or the population "
+                      "where that is smaller"),
+      number_setting("convergence", 1.0, 0, 100,
+                     "convergence speed q: the smaller, the more weight the best solutions have"),
+      integer_setting("threshold", 1, 1, 1e9,
+                      "generation from which the convergence speed q is 0.01"),
+      number_setting("focus", 0.0, 0, 1e6, "pull of the ants towards the best solution; 0 = none")};
 }
 
 std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& /*facts*/) {
@@ -88,14 +89,15 @@ std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& /*facts*
 std::vector<Setting> evolution_strategy_settings() {
   return {
       generations_setting(20),
-      number_setting("sigma0", 0.5, 1e-6, 1, "first standard deviation, as a share of the range"),
-      number_setting("ftol", 0.0, 0, 1, "ends when the population's values differ by less"),
-      number_setting("xtol", 0.0, 0, 1, "ends when steps are smaller"),
+      number_setting("sigma0", 0.5, 1e-6, 1,
+                     "initial standard deviation, as a share of each variable's range"),
+      number_setting("ftol", 0.0, 0, 1,
+                     "the search ends when the values of a generation differ by less; 0 = never"),
+      number_setting("xtol", 0.0, 0, 1, "the search ends when its steps are smaller; 0 = never"),
       {.name = "force_bounds",
        .default_value = true,
-       .help =
-           "keep candidates within the bounds; else they are clamped when decoded, and what was "
-           "adapted is not what was evaluated"}};
+       .help = "keep candidates within the bounds; else they are clamped when decoded, and the "
+               "algorithm adapts to points other than those evaluated"}};
 }
 
 std::int64_t evolution_strategy_population(const SearchFacts& facts) {

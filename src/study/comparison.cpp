@@ -47,7 +47,7 @@ Texts names(const std::vector<Setting>& settings) {
 Setting seeds_setting() {
   return {.name = "seeds",
           .default_value = Integer{1000},
-          .help = "searches of each algorithm; their seeds begin with `seed`",
+          .help = "searches per algorithm; their seeds count from `seed` on",
           .min = 1,
           .max = 1e6};
 }
@@ -60,13 +60,14 @@ std::vector<Setting> contender_settings() {
        .help = "name in the comparison; empty: the algorithm's"},
       {.name = "seeds",
        .default_value = Integer{0},
-       .help = "most searches of this algorithm; 0 = as many as of the others",
+       .help = "largest number of searches of this algorithm; 0 = as many as of the others",
        .min = 0,
        .max = 1e6},
       {.name = "belief",
        .default_value = std::string("record"),
-       .help = "what its searches believe of a candidate: what their records say, as a run does, "
-               "or its best answer alone, as the published search reports",
+       .help =
+           "by what its searches rank a candidate: record, all of its evaluations, as a run does; "
+           "best_answer, the best one alone, as the published search reports",
        .choices = {"record", "best_answer"}}};
 }
 
@@ -167,7 +168,7 @@ class Reader {
     }
     if (evaluations == 0) {
       diagnostics_.add(origin_of("budget"),
-                       "budget.evaluations = 0, must be at least 1: trainings of a search");
+                       "budget.evaluations = 0, must be at least 1: the training runs of a search");
     }
     for (const auto* clock : {"seconds", "gpu_seconds"}) {
       if (experiment.budget.get<double>(clock) == 0.0) continue;

@@ -352,7 +352,7 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
-/// What each algorithm of the store came to.
+/// The outcome of each algorithm of the store.
 ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
   Points points;
   for (const auto& candidate : setup.candidates) points.push_back(candidate.truth);

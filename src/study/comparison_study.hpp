@@ -10,7 +10,7 @@
 
 namespace nas {
 
-/// What one algorithm of a comparison came to: medians over its searches, see Truth.
+/// The outcome of one algorithm of a comparison: medians over its searches, see Truth.
 struct AlgorithmOutcome {
   std::string name;
   std::int64_t searches = 0;
@@ -20,7 +20,7 @@ struct AlgorithmOutcome {
   double asks_per_second = 0.0;  ///< of a search's own processor time
 };
 
-/// What a comparison came to.
+/// The outcome of a comparison.
 struct ComparisonResult {
   std::vector<AlgorithmOutcome> algorithms{};  ///< those that have searched
   bool several = false;                        ///< objectives

@@ -42,11 +42,12 @@ void check_identities(const Store& store, const Measurement& measurement,
     maker = " (attnas " + environment.value("attnas", "of an unknown version") + ", revision " +
             environment.value("revision", "unknown") + ")";
   }
-  throw InputError(folder.string() + " holds evaluations that would now be made otherwise:\n  " +
-                   join({found.begin(), found.end()}, "\n  ") +
-                   "\nwhich they do not answer for: give another folder with --output, or continue "
-                   "with the program and the data that made them" +
-                   maker);
+  throw InputError(
+      folder.string() + " holds evaluations that would now be made otherwise:\n  " +
+      join({found.begin(), found.end()}, "\n  ") +
+      "\nso that they cannot be reused: give another folder with --output, or continue "
+      "with the program and the data that made them" +
+      maker);
 }
 
 /// Refuses a search whose asks were answered under other rules, where that makes a difference: its
@@ -64,11 +65,11 @@ void check_answering(const Store& store, const std::filesystem::path& folder) {
     const auto used = count([](Status status) { return is_usable(status); });
     std::string why;
     if (count([](Status status) { return status == Status::rejected; }) > 0) {
-      why = "charged candidates that constraints reject to the budget";
+      why = "charged the budget for candidates that constraints reject";
     } else if (count([](Status status) { return status == Status::stopped_early; }) > 0) {
-      why = "took what was stopped early for as good as trained";
+      why = "treated candidates that were stopped early like fully trained ones";
     } else if (used > 0 && used < std::ssize(ids)) {
-      why = "ranked candidates by those of their replicates that had not failed";
+      why = "ranked candidates by their successful replicates alone";
     }
     if (why.empty()) continue;
     throw InputError(

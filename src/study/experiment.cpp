@@ -33,7 +33,7 @@ using Integer = std::int64_t;
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-/// The baseline of who names none.
+/// The baseline of a configuration that names none.
 std::string vanilla() {
   return label(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
 }
@@ -316,8 +316,8 @@ class Reader {
     experiment_.training.set("checkpoints", checkpoints);
   }
 
-  /// A warm-up that is longer than the training is a mistake where both are written in one place.
-  /// Where the steps of a longer training were overridden, it becomes a tenth of them.
+  /// A warm-up that is longer than the training run is a mistake where both are written in one
+  /// place. Where the steps of a longer run were overridden, it becomes a tenth of them.
   void fit_warmup(Integer steps) {
     const auto warmup = experiment_.training.get<Integer>("warmup_steps");
     if (warmup <= steps) return;
@@ -442,7 +442,7 @@ class Reader {
     if (array == "auto" || array == "1") return;
     if (const auto* lone = experiment_.objectives.needs_lone_trainings()) {
       refuse("evaluation.array", array,
-             "must be auto or 1 for " + lone->name + ", which only a training alone has");
+             "must be auto or 1 for " + lone->name + ", which only a training run by itself has");
     }
   }
 
@@ -561,14 +561,16 @@ std::vector<Setting> experiment_settings() {
   return {
       {.name = "name",
        .default_value = std::string(),
-       .help = "of the run and its folder; empty: the name of the file"},
+       .help = "name of the run and of its folder; empty: that of the file"},
       {.name = "seed",
        .default_value = Integer{42},
-       .help = "from which every other seed is derived",
+       .help = "seed of the run, from which all others are derived",
        .min = 0},
       {.name = "semantics",
        .default_value = std::string("corrected"),
-       .help = "what the paper's labels compute: the published code's defects repaired, or kept",
+       .help =
+           "what the paper's labels compute: what they say (corrected), or what the published code "
+           "does, defects included (published)",
        .choices = {"corrected", "published"}},
   };
 }
@@ -583,7 +585,7 @@ std::vector<Setting> population_settings() {
   return {
       {.name = "population",
        .default_value = Integer{0},
-       .help = "individuals of a generation, the first ones of the search; 0 = what suits the "
+       .help = "individuals of the initial population and of every generation; 0 = what suits the "
                "algorithm",
        .min = 0,
        .max = 1e6},
@@ -592,17 +594,17 @@ std::vector<Setting> population_settings() {
        .help = "known-good mechanisms of the space, by name, for the initial population"},
       {.name = "informed_share",
        .default_value = 0.0,
-       .help = "share of the initial population that is taken from informed, in turn",
+       .help = "share of the initial population that is taken from `informed`, in turn",
        .min = 0,
        .max = 1},
       {.name = "decomposition",
        .default_value = std::string("none"),
        .help = "how several objectives, scaled by their ranges, become one for an algorithm that "
-               "knows one: weighted sum, Tchebycheff or boundary intersection",
+               "takes one: weighted sum, Tchebycheff or boundary intersection (bi)",
        .choices = {"none", "weighted", "tchebycheff", "bi"}},
       {.name = "weights",
        .default_value = Numbers{},
-       .help = "of the objectives under decomposition, scaled to sum 1; empty: equal",
+       .help = "weights of the objectives under decomposition, scaled to a sum of 1; empty: equal",
        .min = 0},
   };
 }

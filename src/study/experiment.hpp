@@ -54,8 +54,8 @@ std::vector<Setting> population_settings();
 
 /// Reads a configuration: `extends:` chains (relative to the file), then overrides `key.path=value`
 /// in order. Validation steps after the last training step are dropped and a warm-up that exceeds
-/// an override of the steps is shortened, so that a shorter training is one override.
-/// @throws InputError with every mistake of the file, one a line: "file:line:column: key = value,
+/// an override of the steps is shortened, so that a shorter training run is one override.
+/// @throws InputError with every mistake of the file, one per line: "file:line:column: key = value,
 /// must be ...; did you mean ...?" (overrides: "command line: key.path = ...").
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides);

@@ -63,7 +63,7 @@ void decompose(const Algorithm& algorithm, Experiment& experiment, std::vector<M
   for (const double weight : weights) sum += weight;
   if (weights.size() != number || sum <= 0.0) {
     misfits.push_back({"weights", "must be " + std::to_string(number) +
-                                      " numbers >= 0, one an objective, not all 0"});
+                                      " numbers >= 0, one per objective, not all 0"});
     return;
   }
   for (auto& weight : weights) weight /= sum;

@@ -33,7 +33,7 @@ void check_free_space(const std::filesystem::path& folder, std::uintmax_t availa
   const auto free = static_cast<std::int64_t>(std::min<std::uintmax_t>(available, INT64_MAX));
   if (free < need.to_begin()) {
     throw MachineError("no space left in " + folder.string() + ": " + human_bytes(free) +
-                       " are free, a training needs " + human_bytes(need.to_begin()) +
+                       " are free, a training run needs " + human_bytes(need.to_begin()) +
                        " for its checkpoint");
   }
   if (free < need.in_all()) {

@@ -38,7 +38,7 @@ class ObjectivesReader {
       if (!objective) continue;
       if (!names.insert(objective->name).second) {
         diagnostics_.add(item.origin, "objectives: " + objective->name +
-                                          " is given twice, must be told apart by `as`");
+                                          " is given twice, must be distinguished by `as`");
         continue;
       }
       set.objectives.push_back(std::move(*objective));
@@ -175,13 +175,12 @@ std::vector<Setting> objective_settings() {
        .help = "name within the experiment; empty: the objective's"},
       {.name = "goal",
        .default_value = std::string("natural"),
-       .help = "its natural sense, or the one given",
+       .help = "natural: the objective's own sense; else the sense that it has here",
        .choices = {"natural", "minimise", "maximise"}},
       {.name = "range",
        .default_value = Numbers{},
-       .help =
-           "[best, worst] that is expected: scales it for hypervolume and decomposition; empty: "
-           "the objective's own"},
+       .help = "[best, worst] value to expect, which scales it for hypervolume and decomposition; "
+               "empty: the objective's own"},
   };
 }
 

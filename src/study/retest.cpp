@@ -87,19 +87,20 @@ std::vector<Setting> retest_settings() {
   return {
       {.name = "replicates",
        .default_value = Integer{5},
-       .help = "fresh seeds on which the search's result is trained again; 0 = none, as without "
+       .help = "fresh seeds on which each candidate is trained again; 0 = no re-test, as without "
                "this section",
        .min = 0,
        .max = 1e6},
       {.name = "top",
        .default_value = Integer{3},
-       .help = "best mechanisms that are re-tested where there is one objective; of several it is "
-               "the front",
+       .help =
+           "number of best mechanisms that are re-tested under one objective; under several the "
+           "front is",
        .min = 1,
        .max = 1e6},
       {.name = "confidence",
        .default_value = 0.95,
-       .help = "of the intervals and the verdict",
+       .help = "confidence level of the intervals and of the verdict",
        .min = 0,
        .max = 1,
        .min_exclusive = true,
@@ -150,12 +151,12 @@ RetestPlan retest_plan(const Experiment& experiment) {
   const auto tuned = experiment.tuning ? 1 + experiment.tuning->get<Integer>("winners") : 0;
   const auto top = several ? 0 : experiment.retest.get<Integer>("top");
   const auto known = top + (experiment.baseline.empty() ? 0 : 1) + tuned;
-  std::vector<std::string> who;
-  who.push_back(several ? "the front" : "the best " + std::to_string(top));
-  if (!experiment.baseline.empty()) who.emplace_back("the baseline");
-  if (tuned > 0) who.push_back(std::to_string(tuned) + " tuned");
-  return {.text = join(who) + " on " + std::to_string(replicates) +
-                  " fresh seeds each: " + std::to_string(known * replicates) + " trainings" +
+  std::vector<std::string> retested;
+  retested.push_back(several ? "the front" : "the best " + std::to_string(top));
+  if (!experiment.baseline.empty()) retested.emplace_back("the baseline");
+  if (tuned > 0) retested.push_back(std::to_string(tuned) + " tuned");
+  return {.text = join(retested) + " on " + std::to_string(replicates) +
+                  " fresh seeds each: " + std::to_string(known * replicates) + " training runs" +
                   (several ? ", and " + std::to_string(replicates) + " for each of the front" : ""),
           .trainings = known * replicates};
 }

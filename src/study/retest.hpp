@@ -22,7 +22,7 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned);
 /// For the plan: what is trained again.
 struct RetestPlan {
   std::string text;            ///< empty: nothing
-  std::int64_t trainings = 0;  ///< the front's, whose size nobody knows, left out
+  std::int64_t trainings = 0;  ///< without the front's, whose size is unknown
 };
 RetestPlan retest_plan(const Experiment& experiment);
 

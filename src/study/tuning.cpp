@@ -26,7 +26,7 @@ double three_digits(double value) {
 
 double fraction(double value) { return value - std::floor(value); }
 
-/// As many trials as the search had trainings, unless the configuration says how many.
+/// As many trials as the search had training runs, unless the configuration says how many.
 Integer num_trials(const Experiment& experiment, Integer trained) {
   const auto trials = experiment.tuning->get<Integer>("trials");
   if (trials > 0) return trials;
@@ -101,23 +101,24 @@ std::vector<Setting> tuning_settings() {
   return {
       {.name = "trials",
        .default_value = Integer{0},
-       .help = "settings tried for a mechanism, the configuration's own among them; 0 = as many as "
-               "the search had trainings",
+       .help =
+           "settings tried per mechanism, the configuration's own among them; 0 = as many as the "
+           "search had training runs",
        .min = 0,
        .max = 1e6},
       {.name = "learning_rate",
        .default_value = Numbers{1e-4, 1e-2},
-       .help = "[lowest, highest], between which the logarithm is uniform",
+       .help = "[lowest, highest] learning rate; what is tried is uniform in the logarithm",
        .min = 0,
        .min_exclusive = true},
       {.name = "weight_decay",
        .default_value = Numbers{0.0, 0.01, 0.1},
-       .help = "choices",
+       .help = "weight decays to choose from",
        .min = 0,
        .max = kLargestDecay},
       {.name = "winners",
        .default_value = Integer{0},
-       .help = "of the search's best mechanisms that get as many trials each",
+       .help = "number of the search's best mechanisms that get as many trials each",
        .min = 0,
        .max = 1e6},
   };
@@ -230,7 +231,7 @@ TuningPlan tuning_plan(const Experiment& experiment, std::int64_t trained) {
   const auto replicates = experiment.evaluation.get<Integer>("replicates");
   return {.text = std::to_string(trials) + " trials for the baseline" +
                   (winners > 0 ? " and each of the best " + std::to_string(winners) : "") + ": " +
-                  std::to_string(trials * (1 + winners) * replicates) + " trainings",
+                  std::to_string(trials * (1 + winners) * replicates) + " training runs",
           .trainings = trials * (1 + winners) * replicates};
 }
 

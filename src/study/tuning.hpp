@@ -36,10 +36,10 @@ struct TuningPoint {
 std::vector<TuningPoint> tuning_points(const Parameters& tuning, const Parameters& training,
                                        std::uint64_t seed, std::int64_t trials);
 
-/// One training of a mechanism (all its replicates) under settings of its own.
+/// One training run of a mechanism (all its replicates) under settings of its own.
 struct TuningTrial {
   TuningPoint point;
-  std::vector<Evaluation> evaluations{};  ///< one a replicate
+  std::vector<Evaluation> evaluations{};  ///< one per replicate
   /// Of the first objective that training determines, in its own sense; nothing where a replicate
   /// failed.
   std::optional<double> value{};
@@ -61,8 +61,8 @@ Parameters tuned_training(const Parameters& training, const TuningPoint& point);
 /// @return the mechanisms in this order; none where nothing is to be tuned.
 std::vector<TunedMechanism> tune(const FurtherWork& work);
 
-/// For the plan: what is tuned, and by how many trainings.
-/// @param trained  trainings of the search.
+/// For the plan: what is tuned, and by how many training runs.
+/// @param trained  training runs of the search.
 struct TuningPlan {
   std::string text;  ///< empty: nothing
   std::int64_t trainings = 0;

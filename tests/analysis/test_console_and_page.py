@@ -54,7 +54,7 @@ class ConsoleAndPage(unittest.TestCase):
     def test_one_objective(self):
         said, page = self.check("compare_mini.yaml", "random_search,evo_ga (paper),"
                                 "evo_ga (published),evo_ga (best score),motpe", 3, several=False)
-        met = re.search(r"^(\d+) evaluations met a recorded training again", said, re.MULTILINE)
+        met = re.search(r"^(\d+) evaluations met a recorded training run again", said, re.MULTILINE)
         self.assertIn(f"- {met.group(1)} evaluations met a recorded training of their mechanism "
                       "again", page)
 

@@ -67,7 +67,7 @@ class TrainedObjective : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(TrainedObjective, HasAValueOfTrainingsThatEndedAndOfThoseStoppedEarly) {
+TEST_P(TrainedObjective, HasAValueOfFinishedTrainingRunsAndOfThoseStoppedEarly) {
   for (const auto status : {Status::ok, Status::stopped_early}) {
     const auto one = training(status);
     EXPECT_TRUE(std::isfinite(value({one, training(status, 0.1)}))) << to_string(status);
@@ -86,7 +86,7 @@ TEST_P(TrainedObjective, IsTheMeanOverUsableReplicates) {
   EXPECT_DOUBLE_EQ(value({a, unfinished(), b}), (objective.value(a) + objective.value(b)) / 2.0);
 }
 
-TEST_P(TrainedObjective, IsTheSameOfTheMeanOfSeveralTrainings) {
+TEST_P(TrainedObjective, IsTheSameOfTheMeanOfSeveralTrainingRuns) {
   const auto objective = chosen();
   if (objective.objective.across) return;
   const std::vector<Evaluation> replicates{training(Status::ok), training(Status::ok, 0.7),

@@ -182,7 +182,7 @@ TEST_F(CommandTest, DryRunWritesNothing) {
   expect_text("--settings belongs to --dry-run");
 }
 
-TEST_F(CommandTest, AMistypedCommandIsToldTheNearest) {
+TEST_F(CommandTest, AMistypedCommandNamesTheNearest) {
   EXPECT_EQ(run("nas-run", {"lst"}), 2);
   expect_text("lst is neither a command nor a file; did you mean list?");
   EXPECT_EQ(run("nas-run", {"verfy", folder_.string()}), 2);
@@ -202,7 +202,7 @@ TEST_F(CommandTest, AnOverrideOfTheStepsShortensTheWarmUpWithANote) {
   expect_text("note: training.warmup_steps = 30 is shortened to 2, a tenth of training.steps = 20");
 }
 
-TEST_F(CommandTest, ThreadsOfATrainingWaitPassivelyUnlessTheUserSaysOtherwise) {
+TEST_F(CommandTest, ThreadsOfATrainingRunWaitPassivelyUnlessTheUserSaysOtherwise) {
   const auto out = folder_ / "run";
   const auto threads = [&](const std::string& number) {
     fs::remove_all(out);
@@ -397,7 +397,7 @@ TEST_F(CommandTest, NoModelOfTheFrontIsLost) {
   EXPECT_GT(members, 1) << "or nothing was tested";
 }
 
-TEST_F(CommandTest, ModelsThatNoTrainingCanSaveAnyMoreAreSpokenOf) {
+TEST_F(CommandTest, WarnsOfModelsThatCanNoLongerBeSaved) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string()}), 0) << text();
   EXPECT_EQ(text().find("keep_models"), std::string::npos);

@@ -123,7 +123,7 @@ TEST_F(ComparisonRunTest, ASearchIsTheOneThatNasRunMakes) {
 
 /// Of the last batch nas-run answers what is there: its baseline, which it knew before, and what
 /// is rejected untrained, wherever the time of training ends.
-TEST_F(ComparisonRunTest, SoItIsWhereTheTimeOfTrainingEndsIt) {
+TEST_F(ComparisonRunTest, ASearchEndedByItsTrainingTimeIsTheOneThatNasRunMakes) {
   const std::string algorithm = "{name: evo_ga, population: 8}";
   const std::string baseline = "baseline: dot|softmax|none|learned|bias|0\n";
   expect_as_nas_run(algorithm, "[perplexity]", "{}", "evaluations: 100, train_seconds: 1",

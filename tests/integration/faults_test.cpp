@@ -95,7 +95,7 @@ TEST_F(FaultsTest, AResultThatCannotBeWrittenIsNoBadInputOfARunThatIsDone) {
       << "nothing was done before: " << text();
 }
 
-TEST_F(FaultsTest, AFullDiskIsSaidAndTheSameCommandContinues) {
+TEST_F(FaultsTest, AFullDiskIsReportedAndTheSameCommandContinues) {
   const std::vector<std::string> more{"evaluation.keep_models=3", "model.width=128"};
   const auto expected = undisturbed(more);
   const auto folder = folder_ / "run";
@@ -106,7 +106,7 @@ TEST_F(FaultsTest, AFullDiskIsSaidAndTheSameCommandContinues) {
   EXPECT_EQ(canonical_export(folder), expected);
 }
 
-TEST_F(FaultsTest, AFullDiskIsSaidByASearchOfAFunction) {
+TEST_F(FaultsTest, AFullDiskIsReportedByASearchOfAFunction) {
   const std::vector<std::string> arguments{config("nsga2_zdt.yaml"), "--no-report",
                                            "algorithm.generations=10", "--output"};
   const auto to = [&](const std::string& name) {

@@ -124,7 +124,7 @@ void change(const fs::path& folder, const std::string& sql) {
   SQLite::Database((folder / "store.sqlite").string(), SQLite::OPEN_READWRITE).exec(sql);
 }
 
-TEST_F(ResumeTest, ARemovedFolderEndsTheRunWithTheTruth) {
+TEST_F(ResumeTest, ARemovedFolderEndsTheRunAndIsNamed) {
   const auto folder = folder_ / "gone";
   Program program("nas-run", small_search(folder.string(), 500), folder_ / "gone.txt");
   while (read_file(folder_ / "gone.txt").find("trained ") == std::string::npos) {
@@ -137,7 +137,7 @@ TEST_F(ResumeTest, ARemovedFolderEndsTheRunWithTheTruth) {
   EXPECT_EQ(text.find("is kept in"), std::string::npos) << text;
 }
 
-TEST_F(ResumeTest, AFolderRemovedOrMovedAmidATrainingDoesNotComeBack) {
+TEST_F(ResumeTest, AFolderRemovedOrMovedDuringATrainingRunDoesNotComeBack) {
   for (const bool moved : {false, true}) {
     const auto folder = folder_ / (moved ? "moved" : "removed");
     const auto output = folder_ / (folder.filename().string() + ".txt");

@@ -134,8 +134,8 @@ TEST_F(RetestTest, APlanListsTuningAndRetest) {
   auto search = small_search(folder_ / "run");
   search.emplace_back("--dry-run");
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  expect_text("3 trials for the baseline and each of the best 1: 6 trainings");
-  expect_text("the best 2, the baseline, 2 tuned on 3 fresh seeds each: 15 trainings");
+  expect_text("3 trials for the baseline and each of the best 1: 6 training runs");
+  expect_text("the best 2, the baseline, 2 tuned on 3 fresh seeds each: 15 training runs");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }
 

@@ -31,7 +31,7 @@ class BusyTest : public ::testing::Test {
   SQLite::Database waiting_{file_.string(), SQLite::OPEN_READWRITE};
 };
 
-TEST_F(BusyTest, IsWaitedForAndSaid) {
+TEST_F(BusyTest, ABusyFileIsWaitedForWithAWarning) {
   std::thread releases([this] {
     std::this_thread::sleep_for(300ms);
     holder_.exec("COMMIT");

@@ -34,7 +34,7 @@ class ComparisonStoreTest : public ::testing::Test {
   std::filesystem::path file_ = folder_.path() / "comparison.sqlite";
 };
 
-TEST_F(ComparisonStoreTest, KeepsSearchesBitByBit) {
+TEST_F(ComparisonStoreTest, KeepsSearchesBitwise) {
   {
     ComparisonStore store(file_);
     EXPECT_EQ(store.number_of({.name = "a", .key = "nsga2", .settings = {{"eta", 1}}}), 0);

@@ -107,7 +107,7 @@ TEST_F(ComparisonTest, OverridesReachEveryAlgorithm) {
   }
 }
 
-TEST_F(ComparisonTest, AllMistakesAreToldAtOnceAndOnce) {
+TEST_F(ComparisonTest, AllMistakesAreReportedTogetherAndOnce) {
   const auto text = mistakes(
       "problem: tabular\n"
       "objectives: [perplexity, nothing]\n"
@@ -149,8 +149,9 @@ TEST_F(ComparisonTest, WhatIsMissingIsSaid) {
               HasSubstr("algorithms: is missing, must be a list"));
   EXPECT_THAT(mistakes(head_ + budget_ + "algorithms: [sga]\nalgorithm: sga\n"),
               HasSubstr("algorithm: must be an item of algorithms"));
-  EXPECT_THAT(mistakes(head_ + "algorithms: [sga]\n"),
-              HasSubstr("budget.evaluations = 0, must be at least 1: trainings of a search"));
+  EXPECT_THAT(
+      mistakes(head_ + "algorithms: [sga]\n"),
+      HasSubstr("budget.evaluations = 0, must be at least 1: the training runs of a search"));
   EXPECT_THAT(mistakes(head_ + "algorithms: [sga]\nbudget: {evaluations: 9, seconds: 60}\n"),
               HasSubstr("budget.seconds = 60, must be 0: a comparison limits evaluations, asks and "
                         "train_seconds"));

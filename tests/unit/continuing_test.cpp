@@ -82,12 +82,12 @@ TEST_F(ContinuingTest, ASearchUnderOtherRulesContinuesOnlyWhereTheyAgree) {
   EXPECT_EQ(refusal_of({Status::ok, Status::ok}, true), kFine);
   EXPECT_EQ(refusal_of({Status::diverged, Status::failed}, true), kFine) << "failed then and now";
   EXPECT_THAT(refusal_of({Status::rejected}, true),
-              AllOf(HasSubstr("charged candidates that constraints reject to the budget"),
+              AllOf(HasSubstr("charged the budget for candidates that constraints reject"),
                     HasSubstr(folder_.string()), HasSubstr("another folder with --output")));
   EXPECT_THAT(refusal_of({Status::ok, Status::diverged}, true),
-              HasSubstr("by those of their replicates that had not failed"));
+              HasSubstr("by their successful replicates alone"));
   EXPECT_THAT(refusal_of({Status::stopped_early}, true),
-              HasSubstr("took what was stopped early for as good as trained"));
+              HasSubstr("treated candidates that were stopped early like fully trained ones"));
   for (const auto status : {Status::rejected, Status::stopped_early}) {
     EXPECT_EQ(refusal_of({status}, false), kFine);
   }

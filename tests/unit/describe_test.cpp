@@ -60,19 +60,19 @@ TEST(ListText, AnUnknownKindNamesTheNearest) {
 }
 
 TEST(DescribeText, APlugInHasATableOfSettings) {
-  EXPECT_EQ(
-      describe_text("stand_in_search"),
-      "algorithm stand_in_search: an algorithm with a rate\n"
-      "  objectives   any number\n"
-      "  encoding     integers: a categorical gene is an integer\n"
-      "  population   at least 1; by default 12\n"
-      "  asks         one candidate after the other: one worker, after the initial population\n"
-      "  noise        keeps what it was told first\n"
-      "  constraints  what breaks one is rejected before training\n"
-      "  resume       by replay, identical\n"
-      "  setting   type    default   allowed                   meaning\n"
-      "  rate      number  0.25      in [0, 1)                 of change\n"
-      "  schedule  text    constant  one of constant, falling  of the rate\n");
+  EXPECT_EQ(describe_text("stand_in_search"),
+            "algorithm stand_in_search: an algorithm with a rate\n"
+            "  objectives   any number\n"
+            "  encoding     integers: a categorical gene is an integer\n"
+            "  population   at least 1; by default 12\n"
+            "  asks         one candidate at a time: a single worker is busy after the initial "
+            "population\n"
+            "  noise        keeps the first value of a candidate\n"
+            "  constraints  a candidate that violates one is rejected before training\n"
+            "  resume       by replay, identical\n"
+            "  setting   type    default   allowed                   meaning\n"
+            "  rate      number  0.25      in [0, 1)                 of change\n"
+            "  schedule  text    constant  one of constant, falling  of the rate\n");
   EXPECT_THAT(describe_text("stand_in_corpus"), HasSubstr("  path     text     required  any "));
   EXPECT_THAT(describe_text("attention_search"), HasSubstr("problem attention_search: "));
 }
@@ -82,9 +82,9 @@ TEST(DescribeText, AComponentHasFormulaCostAndLabels) {
             "similarity additive: s = v.tanh(W_q q + W_k k + b)\n"
             "  paper's label  additive (corrected), additive (published)\n"
             "  voids          nothing\n"
-            "  parameters     2112 a layer (width 128, 4 heads, 128 tokens)\n"
-            "  cost           8.39 M FLOP a layer and sequence\n"
-            "  state          512 bytes a layer and token, beside keys and values\n"
+            "  parameters     2112 per layer (width 128, 4 heads, 128 tokens)\n"
+            "  cost           8.39 M FLOPs per layer and sequence\n"
+            "  state          512 bytes per layer and token, beside keys and values\n"
             "  fused          no: attention with it is computed by LibTorch's operations in every "
             "numerical mode\n"
             "  causal         yes\n"
@@ -132,7 +132,9 @@ TEST(DescribeText, SettingsByName) {
   EXPECT_THAT(describe_text("informed"), HasSubstr("informed_share"));
   EXPECT_THAT(describe_text("keep_models"), HasSubstr("section evaluation"));
   const auto space = describe_text("space");
-  EXPECT_THAT(space, HasSubstr("section space: what is searched of each gene\n"));
+  EXPECT_THAT(
+      space,
+      HasSubstr("section space: the options of each gene that are searched, or its range\n"));
   for (const auto& slot : slots()) EXPECT_THAT(space, HasSubstr("\n  " + slot.name + " "));
   EXPECT_THAT(space, HasSubstr("a list of fixed, learned, adaptive, "));
   EXPECT_THAT(describe_text("constraints"), HasSubstr("NAME <= NUMBER"));

@@ -175,7 +175,7 @@ TEST_F(DocumentTest, RequiredSettingsMustBeGiven) {
             "a.yaml:2:4: s.path: is missing, must be text (folder of the text)");
 }
 
-TEST_F(DocumentTest, AllMistakesAreToldInTheOrderOfTheFile) {
+TEST_F(DocumentTest, AllMistakesAreReportedInTheOrderOfTheFile) {
   EXPECT_EQ(mistakes("s:\n  word: [a]\n  stepps: 5\n  rate: 7\n"),
             "a.yaml:2:9: s.word = [a], must be text, got a list\n"
             "a.yaml:3:3: s.stepps: unknown key, known: steps, rate, flag, word, at, tags; "
@@ -290,7 +290,7 @@ TEST_F(DocumentTest, AnEmptySectionChangesNothing) {
   EXPECT_EQ(parameters("extends: base.yaml\ns:\n").get<Integer>("steps"), 3);
 }
 
-TEST_F(DocumentTest, MistakesAreToldWhereTheyWereWritten) {
+TEST_F(DocumentTest, MistakesAreReportedWhereTheyWereWritten) {
   write("base.yaml", "s:\n  steps: 0\n  rate: 0.25\n");
   EXPECT_EQ(mistakes("extends: base.yaml\ns:\n  rate: 2\n"),
             "a.yaml:3:9: s.rate = 2, must be in [0, 1)\n"

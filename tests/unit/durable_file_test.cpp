@@ -80,7 +80,7 @@ TEST_F(DurableFile, WhatStandsInTheWayIsNamed) {
   EXPECT_THAT(fault_of([&] { remove_file(folder_ / "full"); }), HasSubstr("full"));
 }
 
-TEST(Fault, IsToldInWordsOfTheDisk) {
+TEST(Fault, NamesTheDiskInWords) {
   EXPECT_EQ(io_failure("runs/x/store.sqlite", ENOSPC), "no space left in runs/x");
   EXPECT_EQ(io_failure("file", ENOSPC), "no space left in .");
   EXPECT_THAT(io_failure("runs/x/a", EDQUOT), HasSubstr("no space left in runs/x: the user's"));

@@ -37,7 +37,7 @@ class ExperimentTest : public ConfigTest {
 /// An algorithm that takes any number of objectives.
 const std::string kAny = "algorithm: stand_in_search\n";
 
-TEST_F(ExperimentTest, AWarmUpIsShortenedWhereAnOverrideShortensTheTraining) {
+TEST_F(ExperimentTest, AWarmUpIsShortenedWhereAnOverrideShortensTheTrainingRun) {
   const std::string file = "training: {steps: 1000, warmup_steps: 100}\n";
   const auto shortened = load(file, {"training.steps=50"});
   EXPECT_EQ(shortened.training.get<Integer>("warmup_steps"), 5);
@@ -53,7 +53,7 @@ TEST_F(ExperimentTest, AWarmUpIsShortenedWhereAnOverrideShortensTheTraining) {
 
 // A text of the user's own.
 
-TEST_F(ExperimentTest, ATextInPlaceOfACorpusIsToldHow) {
+TEST_F(ExperimentTest, ATextInPlaceOfACorpusIsRefusedWithTheRightForm) {
   EXPECT_THAT(mistakes("data: {corpus: mytext.txt}\n"),
               testing::EndsWith("; for a text of your own: data: {corpus: text_file, path: "
                                 "mytext.txt}"));
@@ -231,7 +231,7 @@ TEST_F(ExperimentTest, MistakesOfDropout) {
 
 // Mistakes.
 
-TEST_F(ExperimentTest, EveryMistakeIsToldWithItsPlace) {
+TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
   EXPECT_EQ(mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
                      "training:\n  learning_rate: 0\n  schedule: cosin\n"
                      "algorithm:\n  crossover: 1.4\n  population: -1\n",
@@ -315,7 +315,7 @@ TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
   EXPECT_EQ(mistakes("objectives: []\n").substr(0, 60),
             "a.yaml:1:13: objectives = [], must be a list of at least one");
   EXPECT_EQ(mistakes("objectives:\n  - flops\n  - {name: flops, context: 64}\n" + kAny),
-            "a.yaml:3:5: objectives: flops is given twice, must be told apart by `as`");
+            "a.yaml:3:5: objectives: flops is given twice, must be distinguished by `as`");
   EXPECT_EQ(mistakes("objectives: [[flops]]\n").substr(0, 76),
             "a.yaml:1:14: objectives = [flops], every item must be a name or a map with a");
   EXPECT_EQ(mistakes("objectives: [{context: 5}]\n").substr(0, 36),
@@ -511,7 +511,7 @@ TEST_F(ExperimentTest, HeadsDivideTheWidth) {
             "command line: model.width = 128, must be a multiple of model.heads");
 }
 
-TEST_F(ExperimentTest, TheWarmUpEndsWithinTheTraining) {
+TEST_F(ExperimentTest, TheWarmUpEndsWithinTheTrainingRun) {
   EXPECT_EQ(mistakes("training: {steps: 10, warmup_steps: 11}\n"),
             "a.yaml:1:37: training.warmup_steps = 11, must be <= training.steps = 10");
   EXPECT_EQ(mistakes("training: {steps: 10, warmup_steps: 10}\n"), "");
@@ -535,7 +535,7 @@ TEST_F(ExperimentTest, WorkersAndArrayAreAutoOrANumber) {
   }
 }
 
-TEST_F(ExperimentTest, WhatOnlyALoneTrainingHasRefusesArrays) {
+TEST_F(ExperimentTest, WhatOnlyALoneTrainingRunHasRefusesArrays) {
   const std::string memory = kAny + "objectives: [perplexity, peak_memory]\n";
   const std::string seconds = "constraints: [train_seconds <= 9]\n";
   for (const auto& wanted : {memory, seconds}) {
@@ -544,10 +544,10 @@ TEST_F(ExperimentTest, WhatOnlyALoneTrainingHasRefusesArrays) {
   }
   EXPECT_EQ(mistakes(memory + "evaluation: {array: 4}\n"),
             "a.yaml:3:21: evaluation.array = 4, must be auto or 1 for peak_memory, which only a "
-            "training alone has");
+            "training run by itself has");
   EXPECT_EQ(mistakes(seconds + "evaluation: {array: 4}\n"),
             "a.yaml:2:21: evaluation.array = 4, must be auto or 1 for train_seconds, which only a "
-            "training alone has");
+            "training run by itself has");
 }
 
 TEST_F(ExperimentTest, DevicesHaveAForm) {
@@ -798,7 +798,7 @@ TEST_F(Configuration, PublishedDiffersOnlyInWhatThePublishedCodeDoes) {
           "space.attention_dropout.decimals: 2 -> -1"}));
 }
 
-TEST_F(Configuration, AShorterTrainingIsOneOverride) {
+TEST_F(Configuration, AShorterTrainingRunIsOneOverride) {
   const auto experiment = load("ga_baseline", {"training.steps=500", "algorithm.generations=4"});
   EXPECT_EQ(experiment.training.get<Integers>("checkpoints"), (Integers{50, 100, 200, 350}));
 }

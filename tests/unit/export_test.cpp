@@ -159,7 +159,7 @@ TEST_F(ExportTest, CsvLineQuotesWhatNeedsIt) {
   EXPECT_EQ(csv_line({"a b", "a,b", "a\"b", "a\nb", ""}), "a b,\"a,b\",\"a\"\"b\",\"a\nb\",\r\n");
 }
 
-TEST_F(ExportTest, CsvHasALineAnAsk) {
+TEST_F(ExportTest, CsvHasOneLinePerAsk) {
   EXPECT_EQ(asks_csv(run(true)),
             "number,batch,candidate,label,similarity,normalization,gating,temperature,bias,"
             "attention_dropout,replicates,status,perplexity,accuracy,fitness_perplexity,"
@@ -174,7 +174,7 @@ TEST_F(ExportTest, CsvHasALineAnAsk) {
             "none,learned,bias,0.2,1,diverged,,,1e+09,4,3,3.75,false\r\n");
 }
 
-TEST_F(ExportTest, PointSetsAreMinimisedAndParted) {
+TEST_F(ExportTest, PointSetsAreMinimisedAndSeparated) {
   const auto both = runs(true);
   EXPECT_EQ(point_sets(both, false),
             "# small, seed 7: non-dominated 2 of 2 candidates after 3 evaluations\n"
@@ -197,7 +197,7 @@ TEST_F(ExportTest, PointSetsHoldTheFrontOrAllPoints) {
                                        columns + "-0.5\n-0.25\n");
 }
 
-TEST_F(ExportTest, TrainingsCutARunShort) {
+TEST_F(ExportTest, ANumberOfTrainingRunsCutsARunShort) {
   EXPECT_EQ(run(true, 7, "0", 3).asks.size(), 4U);
   EXPECT_EQ(run(true, 7, "1", 2).asks.size(), 3U);  // the reused one is free
   const auto cut = run(true, 7, "2", 1);
@@ -283,7 +283,7 @@ TEST_F(ExportTest, OtherSettingsOfAnAlgorithmAreAnotherFolder) {
   EXPECT_EQ(meta["algorithm"]["info"], "population=4");
 }
 
-TEST_F(ExportTest, OptunaJournalHasALineAnAsk) {
+TEST_F(ExportTest, OptunaJournalHasOneLinePerAsk) {
   auto one = run(false);
   one.asks.erase(one.asks.begin() + 1);
   for (auto& evaluation : one.evaluations) {
@@ -344,7 +344,7 @@ TEST_F(ExportTest, OptunaJournalHasALineAnAsk) {
                        ""));
 }
 
-TEST_F(ExportTest, OptunaJournalHasAStudyARun) {
+TEST_F(ExportTest, OptunaJournalHasOneStudyPerRun) {
   std::vector<RunSummary> both;
   both.push_back(run(true, 7, "one"));
   both.push_back(run(true, 7, "two"));

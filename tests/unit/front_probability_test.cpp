@@ -29,7 +29,7 @@ TEST(FrontProbability, EqualOnesShareBeingTheBestAndAreAllOnTheFront) {
   EXPECT_THAT(*front_probability({both, both}), ElementsAre(1.0, 1.0));
 }
 
-TEST(FrontProbability, OneSeedOrNoneTellsNothing) {
+TEST(FrontProbability, OneSeedOrNoneAllowsNoConclusion) {
   EXPECT_FALSE(front_probability({{{1.0}}, {{2.0}}}));
   EXPECT_FALSE(front_probability({}));
 }

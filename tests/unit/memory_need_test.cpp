@@ -24,7 +24,7 @@ TEST(MemoryNeed, WhatFitsIsAllowedAndWhatDoesNotIsRefusedWithBothFigures) {
   EXPECT_THROW(require_memory("this", 1e300), InputError);
 }
 
-TEST(MemoryNeed, OfATrainingFollowsFromItsSizes) {
+TEST(MemoryNeed, OfATrainingRunFollowsFromItsSizes) {
   Architecture small;
   small.layers = 2;
   small.width = 4;
@@ -39,7 +39,7 @@ TEST(MemoryNeed, OfATrainingFollowsFromItsSizes) {
   EXPECT_LE(least_training_bytes(small, 0), 16.0 * static_cast<double>(num_parameters(small)));
 }
 
-TEST(MemoryNeed, OfATrainingIsRightWhereIntegersWouldOverflow) {
+TEST(MemoryNeed, OfATrainingRunIsRightWhereIntegersWouldOverflow) {
   Architecture large;
   large.layers = 1'000'000;
   large.width = 1'048'576;

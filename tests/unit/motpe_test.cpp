@@ -310,7 +310,7 @@ TEST(Motpe, BeatsRandomSearchInHypervolume) {
   EXPECT_GT(median(found), median(by_chance) + 3);
 }
 
-TEST(Motpe, ComesNearTheOptimumOfReals) {
+TEST(Motpe, GetsNearTheOptimumOfReals) {
   Landscape landscape;
   landscape.lower = {-5, -5, 0};
   landscape.upper = {5, 5, 3};

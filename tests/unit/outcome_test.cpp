@@ -35,7 +35,7 @@ TEST(Truth, TheLatestAnswerCounts) {
             0.0);
 }
 
-TEST(Truth, SoDoesTheMeanWhereEachAnswerIsATrainingOfItsOwn) {
+TEST(Truth, TheMeanCountsWhereEachAnswerIsATrainingRunOfItsOwn) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
   const Trajectory lucky_at_last{.candidates = {0, 1, 0}, .fitness = {9.0, 2.0, 1.0}};
@@ -43,7 +43,7 @@ TEST(Truth, SoDoesTheMeanWhereEachAnswerIsATrainingOfItsOwn) {
   EXPECT_EQ(truth.handed_over(lucky_at_last, Trust::mean), 0.0);
 }
 
-TEST(Truth, OrTheBestAnswerWhereThatIsReported) {
+TEST(Truth, TheBestAnswerCountsWhereThatIsReported) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}});
   const Trajectory lucky_at_first{.candidates = {0, 1, 0}, .fitness = {1.0, 2.0, 9.0}};

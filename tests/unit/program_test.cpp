@@ -43,7 +43,7 @@ TEST_F(ProgramMain, ReturnsWhatTheBodyReturns) {
   EXPECT_EQ(words, "");
 }
 
-TEST_F(ProgramMain, TellsWhoIsToBlameByItsCode) {
+TEST_F(ProgramMain, SaysByItsCodeWhatIsToBlame) {
   EXPECT_EQ(end_by(InputError("x = 1")).code, 2);
   EXPECT_EQ(end_by(InputError("x = 1")).words, "nas-x: x = 1\n");
   EXPECT_EQ(end_by(StopRequested()).code, 130);

@@ -133,7 +133,7 @@ TEST_F(DisplayTest, AMemberOfAnArrayTakesItsShareOfTheTime) {
   EXPECT_THAT(out.str(), HasSubstr("perplexity 81.23 (2 s)\n"));
 }
 
-TEST_F(DisplayTest, PipedLinesTellEachEvaluationAndGeneration) {
+TEST_F(DisplayTest, PipedLinesReportEachEvaluationAndGeneration) {
   std::ostringstream out;
   {
     ProgressDisplay display(out, options(false));
@@ -217,7 +217,7 @@ TEST_F(DisplayTest, BestIsNothingThatWasStoppedOrBreaksAConstraint) {
   EXPECT_THAT(out.str(), HasSubstr("best 81.23 label of x"));
 }
 
-TEST_F(DisplayTest, WhatIsLookedAtIsShown) {
+TEST_F(DisplayTest, ScreenedCandidatesAreShown) {
   std::ostringstream out;
   {
     ProgressDisplay display(out, options(true));
@@ -227,7 +227,7 @@ TEST_F(DisplayTest, WhatIsLookedAtIsShown) {
   EXPECT_EQ(shown(out.str()).at(1), "looking at candidate 3/384");
 }
 
-TEST_F(DisplayTest, WhatIsRejectedHasNoClock) {
+TEST_F(DisplayTest, RejectedCandidatesHaveNoTime) {
   for (const bool terminal : {false, true}) {
     std::ostringstream out;
     {

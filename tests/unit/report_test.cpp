@@ -282,7 +282,7 @@ TEST_F(ReportTest, BaselineTuningAndRetestCountApart) {
   EXPECT_THAT(progress_svg(run), HasSubstr("1 failed"));
 }
 
-TEST_F(ReportTest, ATablesMeanIsNotCalledOneTraining) {
+TEST_F(ReportTest, ATablesMeanIsNotCalledOneTrainingRun) {
   store_->set_meta("facts", {{"table", {{"mode", "mean"}, {"replicates", 5}}}});
   const auto text = closing_table(RunSummary(*store_));
   EXPECT_THAT(text, HasSubstr("\nn = 1: the mean over all trainings of a mechanism that the table "
@@ -357,7 +357,7 @@ TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
   EXPECT_EQ(results_json(run)["tuning"][0]["best"], 1);
 }
 
-TEST_F(ReportTest, CsvQuotesAndHasOneLineAnEvaluation) {
+TEST_F(ReportTest, CsvQuotesAndHasOneLinePerEvaluation) {
   const auto csv = evaluations_csv(RunSummary(*store_));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 6);
   EXPECT_THAT(csv, HasSubstr("\"the <best>, \"\"b\"\"\",candidate b,"));
@@ -448,7 +448,7 @@ TEST_F(ReportTest, RetrainedCandidateCountsWithItsMean) {
   EXPECT_EQ(replicated.ranking[0].candidate, "candidate b");
 }
 
-TEST_F(ReportTest, AccuracyIsAMeanOverTheTrainingsToo) {
+TEST_F(ReportTest, AccuracyIsAMeanOverTheTrainingRunsToo) {
   Store store(folder_ / "replicates.sqlite");
   std::vector<Evaluation> trained{evaluation("a", 90), evaluation("a2", 70), evaluation("a3", 0)};
   for (auto& one : trained) one.candidate = "candidate a";
@@ -746,7 +746,7 @@ TEST_F(FrontReportTest, CsvHasAColumnForEachFurtherObjective) {
   EXPECT_THAT(csv, HasSubstr(",1600000,,2,d\r\n"));
 }
 
-TEST_F(FrontReportTest, CanaryTellsHowSteadyTheMachineWas) {
+TEST_F(FrontReportTest, CanaryShowsHowSteadyTheMachineWas) {
   const auto store = make(2);
   store->set_meta("objectives",
                   {objective("latency", "ms", 0, 10), objective("flops", "FLOP", 0, 1e7)});

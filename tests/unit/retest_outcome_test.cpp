@@ -72,7 +72,7 @@ Numbers times(double factor, Numbers values, double noise = 0.0) {
   return values;
 }
 
-TEST(RetestOutcome, TellsBetterFromWorseAndFromNoise) {
+TEST(RetestOutcome, DistinguishesBetterWorseAndNoise) {
   const auto outcome = judge({retested(Role::top, "good", {94}, times(0.95, kBaseline, 0.002)),
                               retested(Role::top, "like", {95}, times(1.0, kBaseline, 0.03)),
                               retested(Role::top, "bad", {96}, times(1.1, kBaseline, 0.002)),
@@ -125,7 +125,7 @@ TEST(RetestOutcome, SaysByHowMuchTheSearchFlattered) {
             "accuracy on average (1.0 %).");
 }
 
-TEST(RetestOutcome, OneSeedTellsNothing) {
+TEST(RetestOutcome, OneSeedAllowsNoConclusion) {
   const auto outcome = judge(
       {retested(Role::top, "good", {50}, {50}), retested(Role::baseline, "plain", {100}, {100})},
       objectives(), 0.95);
@@ -268,7 +268,7 @@ TEST(RetestOutcome, TunedOnesAreComparedWithTheTunedBaselineToo) {
   EXPECT_THAT(text, HasSubstr("the good is worse than the tuned baseline by 5.6 %"));
 }
 
-TEST(RetestOutcome, TuningThatChangesNothingIsSaidSo) {
+TEST(RetestOutcome, SaysWhereTuningChangesNothing) {
   const auto outcome = judge({retested(Role::baseline, "plain", {100}, kBaseline),
                               retested(Role::tuned, "plain", {100}, kBaseline)},
                              objectives(), 0.95);

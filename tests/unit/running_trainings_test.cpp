@@ -31,7 +31,7 @@ class RunningTrainingsTest : public ::testing::Test {
   int trained_ = 0;
 };
 
-TEST_F(RunningTrainingsTest, TheTimeLeftFollowsWhatTrainingsTakeOfLate) {
+TEST_F(RunningTrainingsTest, TheTimeLeftFollowsRecentTrainingRuns) {
   EXPECT_FALSE(trainings_.left(10, 1, now_).has_value());
   for (int i = 0; i < 30; ++i) train(1.0);
   EXPECT_EQ(left_text(trainings_.left(10, 1, now_).value()), "10 s left");
@@ -42,7 +42,7 @@ TEST_F(RunningTrainingsTest, TheTimeLeftFollowsWhatTrainingsTakeOfLate) {
   EXPECT_EQ(left_text(trainings_.left(10, 2, now_).value()), "15 s left");
 }
 
-TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownFromWithinATraining) {
+TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownDuringATrainingRun) {
   Evaluation evaluation;
   evaluation.id = "1";
   update(Progress::Kind::evaluation_started, evaluation);

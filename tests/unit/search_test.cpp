@@ -62,7 +62,7 @@ TEST_F(SearchTest, OneObjectiveIsSeenInItsOwnUnit) {
   EXPECT_THAT(*repeater.seen, ElementsAre(ElementsAre(FakeMeasurement::value("a|a|a|0.5", 0))));
 }
 
-TEST_F(SearchTest, SeveralAreScaledAndClonesAreAHairWorse) {
+TEST_F(SearchTest, SeveralObjectivesAreScaledAndClonesAreSlightlyWorse) {
   objectives_ = fake_objectives(/*several=*/true);
   const Repeater repeater{.batch = {0.5, 1, 1, 1}, .times = 3};
   search(pagmo::algorithm(repeater), {.population = 1});
@@ -139,13 +139,13 @@ TEST_F(SearchTest, IndicatorsComeOnceAPopulation) {
   EXPECT_LT(indicators_[4].value, 1.21);
 }
 
-TEST_F(SearchTest, TheLastIndicatorIsTheEnds) {
+TEST_F(SearchTest, TheLastIndicatorIsThatOfTheEnd) {
   search(pagmo::algorithm(EvoGa({}, 1)), {.population = 12, .seed = 1, .indicator_interval = 12},
          {.budget = {.asks = 30}});
   EXPECT_EQ(indicators_.back().asked, 30);
 }
 
-TEST_F(SearchTest, TheBudgetsEndIsTold) {
+TEST_F(SearchTest, ReportsTheBudgetThatEndedIt) {
   const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}, .times = 100};
   const auto result =
       search(pagmo::algorithm(repeater), {.population = 3}, {.budget = {.evaluations = 4}});

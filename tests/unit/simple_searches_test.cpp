@@ -176,7 +176,7 @@ TEST(RandomSearch, AsksForEachPointOnceUntilTheSpaceEnds) {
   EXPECT_EQ(recorder.batches->front().size(), 7U);
 }
 
-TEST(RandomSearch, AsksExactlyAsOftenAsTold) {
+TEST(RandomSearch, AsksExactlyAsOftenAsItsSettingSays) {
   for (const unsigned long long evaluations : {1ULL, 7ULL, 8ULL, 23ULL}) {
     const auto recorder = mixed();
     RandomSearch({.evaluations = evaluations}, 5).evolve(start(recorder, 7));

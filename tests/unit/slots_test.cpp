@@ -80,7 +80,7 @@ TEST(Slots, GenotypesAndMechanismsAreInverse) {
   }
 }
 
-TEST(Slots, WhatAGenotypeHasNoGeneOfStaysAsAMechanismBegins) {
+TEST(Slots, GenesThatAGenotypeLacksKeepTheirDefaults) {
   const Genotype genotype({{"bias", std::string("no_bias")}});
   Mechanism expected;
   expected.bias = false;

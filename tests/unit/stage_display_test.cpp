@@ -28,7 +28,7 @@ Evaluation evaluation(Status status = Status::ok) {
   return made;
 }
 
-TEST(StageDisplay, WritesALineForEachFinishedTraining) {
+TEST(StageDisplay, WritesALineForEachFinishedTrainingRun) {
   std::ostringstream out;
   double now = 0.0;
   const auto ok = evaluation();

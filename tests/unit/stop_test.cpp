@@ -19,7 +19,7 @@
 namespace nas {
 namespace {
 
-TEST(Stop, ADeadlineAsksForOneAndTakesItBack) {
+TEST(Stop, ADeadlineRequestsAStopAndWithdrawsIt) {
   EXPECT_FALSE(stop_requested());
   {
     const StopDeadline deadline(0.02);
@@ -40,7 +40,7 @@ TEST(Stop, AFarDeadlineIsNone) {
   EXPECT_FALSE(stop_requested());
 }
 
-TEST(Stop, OfOthersEndsWithItself) {
+TEST(Stop, AStopOnBehalfOfOthersEndsWithItsObject) {
   {
     StopOfOthers failure;
     EXPECT_FALSE(stop_requested());
@@ -52,7 +52,7 @@ TEST(Stop, OfOthersEndsWithItself) {
   EXPECT_FALSE(stop_requested());
 }
 
-TEST(Stop, SignalsThatAnnounceTheEndAskForAStop) {
+TEST(Stop, SignalsThatAnnounceTheEndRequestAStop) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU}) {
     const int code = testing::in_child([number] {
       install_stop_handlers();
@@ -64,7 +64,7 @@ TEST(Stop, SignalsThatAnnounceTheEndAskForAStop) {
   }
 }
 
-TEST(Stop, OnlyPeopleMeanNowByASecondSignal) {
+TEST(Stop, ASecondSignalEndsAtOnceOnlyWhereAPersonSendsIt) {
   const auto after = [](std::vector<int> signals) {
     return testing::in_child([&] {
       install_stop_handlers();

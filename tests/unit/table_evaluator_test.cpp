@@ -88,7 +88,7 @@ TEST_F(TableEvaluatorTest, AnswersAsTheRecordingEvaluatorDoes) {
   expect_equal(small_study(ReplayMode::noisy, true), {}, "the algorithm's end");
 }
 
-TEST_F(TableEvaluatorTest, SoItDoesUnderEveryPolicy) {
+TEST_F(TableEvaluatorTest, AnswersAlikeUnderEveryPolicy) {
   for (const auto repeated : {Repeated::retrain, Repeated::replicate}) {
     expect_equal(small_study(), {.repeated = repeated}, "the algorithm's end");
     expect_equal(small_study(ReplayMode::noisy, true), {.repeated = repeated, .replicates = 2},
@@ -97,7 +97,7 @@ TEST_F(TableEvaluatorTest, SoItDoesUnderEveryPolicy) {
   expect_equal(small_study(), {.replicates = 2}, "the algorithm's end");
 }
 
-TEST_F(TableEvaluatorTest, SoItDoesUnderEveryBudget) {
+TEST_F(TableEvaluatorTest, AnswersAlikeUnderEveryBudget) {
   expect_equal(small_study(), {.budget = {.evaluations = 9}}, "9 evaluations");
   expect_equal(small_study(), {.budget = {.asks = 30}}, "30 asks");
   expect_equal(small_study(), {.repeated = Repeated::retrain, .budget = {.train_seconds = 1000.0}},
@@ -110,7 +110,7 @@ TEST_F(TableEvaluatorTest, SoItDoesUnderEveryBudget) {
 }
 
 /// What the baseline trained before the search is there wherever the time of training ends.
-TEST_F(TableEvaluatorTest, SoItDoesWithABaselineAndATimeOfTraining) {
+TEST_F(TableEvaluatorTest, AnswersAlikeWithABaselineAndABudgetOfTrainingTime) {
   for (std::int64_t baseline = 0; baseline < 12; ++baseline) {
     SCOPED_TRACE(baseline);
     expect_equal(small_study(), {.budget = {.train_seconds = 100.0}, .baseline = baseline},
@@ -125,7 +125,7 @@ TEST_F(TableEvaluatorTest, SoItDoesWithABaselineAndATimeOfTraining) {
 }
 
 /// A rejection is there, too, and an ask before the first training that is not is answered.
-TEST_F(TableEvaluatorTest, SoItDoesWhereCandidatesAreRejectedUntrained) {
+TEST_F(TableEvaluatorTest, AnswersAlikeWhereCandidatesAreRejectedUntrained) {
   const auto table = small_table();
   const StudyTable study(
       table, {.space = small_space(),

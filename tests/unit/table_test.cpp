@@ -73,7 +73,7 @@ TEST_F(TableTest, GivesBackEveryEvaluation) {
   EXPECT_FALSE(table.find("dot"));
 }
 
-TEST_F(TableTest, FailedTrainingsKeepWhatTheyHave) {
+TEST_F(TableTest, FailedTrainingRunsKeepWhatTheyHave) {
   auto cells = small_cells();
   auto& diverged = cells[4];
   diverged.status = Status::diverged;
@@ -146,7 +146,7 @@ TEST_F(TableTest, EqualContentGivesEqualBytes) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
-TEST_F(TableTest, AThousandTrainingsAreBelowAMegabyte) {
+TEST_F(TableTest, AThousandTrainingRunsTakeLessThanAMegabyte) {
   std::vector<Evaluation> cells;
   for (int i = 0; i < 320; ++i) {
     for (std::int64_t replicate = 0; replicate < 3; ++replicate) {

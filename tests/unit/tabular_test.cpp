@@ -152,7 +152,7 @@ TEST_F(TabularTest, NamesAreTakenWithoutDropout) {
   EXPECT_EQ(problem->label(kDot), kDot);
 }
 
-TEST_F(TabularTest, AnswersAreTheRecordedTrainings) {
+TEST_F(TabularTest, AnswersAreTheRecordedTrainingRuns) {
   const auto problem = make("noisy", 0, 7);
   const Table table(file_);
   const Replay replay(table, ReplayMode::noisy, 7);
@@ -292,7 +292,7 @@ TEST_F(TabularTest, WhatAMechanismLacksIsSaid) {
               ::testing::ThrowsMessage<InputError>("the table has no latency of " + kDot));
 }
 
-TEST_F(TabularTest, FailedTrainingsAnswerAsRecorded) {
+TEST_F(TabularTest, FailedTrainingRunsAnswerAsRecorded) {
   auto cells = testing::small_cells();
   for (auto& cell : cells) {
     if (cell.candidate != kDot) continue;
@@ -465,7 +465,7 @@ TEST_F(TabularTest, UnknownWordsOfATableRefuseBitsPerByte) {
                             "targets are <unk> (10)")));
 }
 
-TEST_F(TabularTest, FactsAreThoseOfTheTrainings) {
+TEST_F(TabularTest, FactsAreThoseOfTheTrainingRuns) {
   const auto facts = make()->facts();
   EXPECT_EQ(facts.at("unigram_perplexity"), 40.0);
   EXPECT_EQ(facts.at("device"), "cpu");

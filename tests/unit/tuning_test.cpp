@@ -73,7 +73,7 @@ TEST(Tuning, RatesHaveThreeDigitsAndStayInTheRange) {
   }
 }
 
-TEST(Tuning, ChangesNothingElseOfATraining) {
+TEST(Tuning, ChangesNothingElseOfATrainingRun) {
   const Parameters training(training_settings());
   const auto tuned = tuned_training(training, {.learning_rate = 0.5, .weight_decay = 0.25});
   EXPECT_EQ(tuned.get<double>("learning_rate"), 0.5);

@@ -36,17 +36,17 @@ NAS_REGISTER_OBJECTIVE(
      .summary =
          "energy of a forward pass of the untrained model beyond idling, from the counters of the "
          "CPU's packages (RAPL) or of the GPU (NVML); passes are repeated, since A100 and H100 "
-         "look a quarter of the time only (Yang et al. 2023, arXiv:2312.02741); it depends on the "
-         "machine: a run replays from its records, but is not reproducible",
+         "sample a quarter of the time only (Yang et al. 2023, arXiv:2312.02741); it depends on "
+         "the machine: a run replays from its records, but is not reproducible",
      .settings = {{.name = "batch",
                    .default_value = std::int64_t{1},
-                   .help = "sequences a pass",
+                   .help = "sequences per pass",
                    .min = 1,
                    .max = 65536},
                   context_setting(),
                   {.name = "seconds",
                    .default_value = 3.0,
-                   .help = "least duration of the repeated passes, s",
+                   .help = "shortest total duration of the repeated passes, s",
                    .min = 0.1,
                    .max = 60},
                   {.name = "idle_seconds",

@@ -37,7 +37,7 @@ Objective bits_per_byte(const Parameters& /*settings*/) {
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "bits_per_byte",
-                        .summary = "validation nll in bits over the bytes of the text, nll / (ln 2 "
+                        .summary = "validation nll in bits per byte of the text, nll / (ln 2 "
                                    "bytes): comparable across vocabularies that have every word "
                                    "of the validation text, refused for others",
                         .settings = {},

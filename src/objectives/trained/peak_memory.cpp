@@ -12,12 +12,13 @@ Objective peak_memory(const Parameters& /*settings*/) {
           .alone = true};
 }
 
-NAS_REGISTER_OBJECTIVE({.key = "peak_memory",
-                        .summary = "largest memory of tensors at once during training, counted by "
-                                   "the device's allocator; bytes",
-                        .settings = {},
-                        .file = __FILE__},
-                       peak_memory);
+NAS_REGISTER_OBJECTIVE(
+    {.key = "peak_memory",
+     .summary = "peak memory of tensors during training, in bytes, as counted by "
+                "the device's allocator",
+     .settings = {},
+     .file = __FILE__},
+    peak_memory);
 
 }  // namespace
 }  // namespace nas
