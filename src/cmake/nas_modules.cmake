@@ -91,8 +91,11 @@ function(nas_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} ${ARG_LINK} GTest::gmock GTest::gtest_main nas_flags)
   target_link_options(${name} PRIVATE -Wl,--no-as-needed)
-  # Tests take longer to optimise than they run.
+  # Tests take longer to optimise, and to be watched for undefined behaviour, than they run.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(NAS_SANITIZE MATCHES "undefined")
+    target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
+  endif()
   target_compile_definitions(${name} PRIVATE NAS_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"
     NAS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" NAS_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   nas_precompile(${name} ${ARG_LIBRARY} <gmock/gmock.h> <gtest/gtest.h>)
