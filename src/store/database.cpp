@@ -90,14 +90,15 @@ Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
   if (fs::exists(file_) && !fs::is_regular_file(file_)) {
     throw InputError(file_.string() + ": not a readable " + kind_.name + ": it is no file");
   }
+  const bool reads = mode == Mode::read_only || mode == Mode::immutable;
   guarded([&] {
-    if (mode == Mode::read_only) {
-      open_for_reading();
+    if (reads) {
+      open_for_reading(mode);
     } else {
       open_for_writing();
     }
     require_kind();
-    if (mode == Mode::read_only) return;
+    if (reads) return;
     sqlite_->exec("PRAGMA journal_mode = WAL");
     sqlite_->exec(mode == Mode::write ? "PRAGMA synchronous = FULL"
                                       : "PRAGMA synchronous = NORMAL");
@@ -125,13 +126,15 @@ void Database::open_for_writing() {
   open();
 }
 
-void Database::open_for_reading() {
-  if (!fs::exists(file_)) throw InputError(file_.string() + ": no such store");
+void Database::open_for_reading(Mode mode) {
+  if (!fs::exists(file_)) throw InputError(file_.string() + ": no such " + kind_.name);
   const auto open = [this](const std::string& name, int flags) {
     sqlite_ =
         std::make_unique<SQLite::Database>(name, SQLite::OPEN_READONLY | flags, kBusyMilliseconds);
     (void)number("PRAGMA schema_version");
   };
+  const auto open_immutable = [&] { open(uri(file_) + "?immutable=1", SQLite::OPEN_URI); };
+  if (mode == Mode::immutable) return open_immutable();
   try {
     open(file_.string(), 0);
   } catch (const SQLite::Exception& error) {
@@ -145,7 +148,7 @@ void Database::open_for_reading() {
                        error.what() + ")");
     }
     // Even a reader writes beside the file, unless it may take for granted that nobody changes it.
-    open(uri(file_) + "?immutable=1", SQLite::OPEN_URI);
+    open_immutable();
   }
 }
 

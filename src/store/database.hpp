@@ -32,7 +32,8 @@ std::string row_digest(std::span<const std::string> columns);
 /// A new file is made whole under another name before it takes its own. For writing, what a killed
 /// writer left half done is rolled back, an empty file is begun anew, and one of an earlier version
 /// becomes one of this version with the first transaction. For reading, a file that
-/// nobody writes may lie where nothing can be written.
+/// nobody writes may lie where nothing can be written; of one that is only ever replaced as a whole,
+/// what lies beside it does not count.
 ///
 /// Where another program holds the file, a writer waits for it (BusyWait).
 ///
@@ -44,8 +45,9 @@ class Database {
     write,          ///< a commit survives a power cut
     write_relaxed,  ///< a power cut may undo the last commits
     read_only,
+    immutable,  ///< read_only, of a file that is only ever replaced as a whole
   };
-  /// @throws InputError if the file is missing (read_only), is damaged or of another kind or
+  /// @throws InputError if the file is missing (for reading), is damaged or of another kind or
   /// version, or if another process writes to it.
   Database(std::filesystem::path file, const DatabaseKind& kind, Mode mode);
   ~Database();
@@ -102,7 +104,7 @@ class Database {
 
  private:
   void open_for_writing();
-  void open_for_reading();
+  void open_for_reading(Mode mode);
   void create() const;
   [[nodiscard]] bool is_blank() const;
   [[nodiscard]] int number(const std::string& sql) const;

@@ -94,7 +94,7 @@ TEST_F(ComparisonStoreTest, RefusesOtherFiles) {
   EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "run.sqlite"); }),
             (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 1");
   EXPECT_EQ(error_of([&] { ComparisonStore store(file_, ComparisonStore::Mode::read_only); }),
-            file_.string() + ": no such store");
+            file_.string() + ": no such comparison store");
   EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "none" / "x"); }),
             (folder_.path() / "none").string() + ": no such folder");
 }

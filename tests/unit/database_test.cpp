@@ -202,14 +202,14 @@ TEST_F(DatabaseTest, NothingIsCommittedToAFileThatIsNoLongerThere) {
 TEST_F(DatabaseTest, AFinishedFileIsReadWhereNothingCanBeWritten) {
   add("a");
   fs::remove(folder_ / "store.sqlite.lock");
-  const auto read_in_child = [this] {
+  const auto read_in_child = [this](Mode mode) {
     const pid_t child = fork();
     if (child == 0) {
       constexpr uid_t kNobody = 65534;  // permissions do not bind root
       if (geteuid() == 0 && setuid(kNobody) != 0) _exit(99);
       int result = 98;
       try {
-        result = count(open(Mode::read_only));
+        result = count(open(mode));
       } catch (const InputError& error) {
         result = std::string(error.what()).find("left a journal") != std::string::npos ? 50 : 97;
       } catch (const std::exception&) {
@@ -223,12 +223,13 @@ TEST_F(DatabaseTest, AFinishedFileIsReadWhereNothingCanBeWritten) {
   };
   fs::permissions(temporary_.path(), fs::perms(0755));
   fs::permissions(folder_, fs::perms(0555));
-  EXPECT_EQ(read_in_child(), 1);
+  EXPECT_EQ(read_in_child(Mode::read_only), 1);
   fs::permissions(folder_, fs::perms(0755));
   // What lies in a journal belongs to the file: without it, the file alone may tell a lie.
   std::ofstream(folder_ / "store.sqlite-wal") << "anything";
   fs::permissions(folder_, fs::perms(0555));
-  EXPECT_EQ(read_in_child(), 50);
+  EXPECT_EQ(read_in_child(Mode::read_only), 50);
+  EXPECT_EQ(read_in_child(Mode::immutable), 1) << "of a file that is replaced it does not";
   fs::permissions(folder_, fs::perms(0755));
 }
 
