@@ -21,7 +21,7 @@ def _has_journal(file: pathlib.Path) -> bool:
     return any(journal.exists() and journal.stat().st_size > 0 for journal in journals)
 
 
-def open_read_only(file: str | pathlib.Path) -> sqlite3.Connection:
+def open_read_only(file: str | pathlib.Path, finished=False) -> sqlite3.Connection:
     """A store as it is.
 
     One that nobody writes has no journal beside it: it is opened as immutable, which leaves no file
@@ -29,11 +29,13 @@ def open_read_only(file: str | pathlib.Path) -> sqlite3.Connection:
     does not tell what was recorded. Of one that is being written, all queries see the
     same moment.
 
+    @param finished  of a file that is only ever replaced as a whole: what lies beside it does not
+                     count.
     @throws sqlite3.DatabaseError  where the file is none of SQLite's, or a killed writer's journal
                                    must be rolled back first.
     """
     file = pathlib.Path(file)
-    journal = _has_journal(file)
+    journal = not finished and _has_journal(file)
     mode = "mode=ro" if journal else "immutable=1"
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?{mode}", uri=True)
     try:

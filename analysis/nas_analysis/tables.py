@@ -1,16 +1,18 @@
 """Reads recorded training runs of many mechanisms, each with several seeds: a table that was packed
-(`*.table`, laid out in src/table/format.hpp), or the same collected from the stores of runs.
+(`*.table`, an SQLite file, see docs/files.md), or the same collected from the stores of runs.
 Nothing is written.
 
 A cell is a mechanism trained with one replicate's seeds. Arrays are (mechanism, replicate), curves
 (mechanism, replicate, step); what is missing is NaN.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import pathlib
 import sqlite3
+import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,9 +23,11 @@ from .schema import Schema, schema
 
 MISSING = -1  # status of a cell that was never trained
 
-_MAGIC = b"NASTABLE"
-_VERSION = 1
-_DIGEST, _LENGTH, _HEADER = 16, 80, 88  # offsets in bytes
+APPLICATION_ID = 0x6e617374  # "nast"
+VERSION = 2
+_VERSION_1 = b"NASTABLE"  # what a file of version 1 begins with: none of SQLite's
+_KEYS = {"meta": "key", "mechanisms": "mechanism", "trainings": "mechanism, replicate",
+         "curves": "mechanism, replicate, step"}
 
 
 class TableError(Exception):
@@ -74,7 +78,7 @@ def load(paths: Sequence[str]) -> Table:
     @throws TableError
     """
     files = [_file(path) for path in paths]
-    packed = [file for file in files if _begins_with(file, _MAGIC)]
+    packed = [file for file in files if _is_packed(file)]
     if not packed:
         return collect(files)
     if len(files) > 1:
@@ -84,59 +88,87 @@ def load(paths: Sequence[str]) -> Table:
 
 
 def read(path: str) -> Table:
-    """A packed table, memory-mapped; its checksum is verified.
+    """A packed table; its checksum is verified.
 
     @throws TableError  where the file is no table, of another version, or damaged.
     """
-    data = np.memmap(path, dtype=np.uint8, mode="r")
-    if len(data) < _HEADER or data[:len(_MAGIC)].tobytes() != _MAGIC:
+    if _beginning(path).startswith(_VERSION_1):
+        raise TableError(f"{path}: a table of version 1, must be of version {VERSION}: pack its "
+                         "runs again (nas-data table pack)")
+    try:
+        with contextlib.closing(sqlite_files.open_read_only(path, finished=True)) as database:
+            return _read(path, database)
+    except sqlite3.DatabaseError as error:
+        raise TableError(f"{path}: not a readable table: {error}") from None
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise TableError(f"{path}: damaged: {type(error).__name__}: {error}") from None
+
+
+def _read(path: str, database: sqlite3.Connection) -> Table:
+    kind, version = (database.execute(f"PRAGMA {name}").fetchone()[0]
+                     for name in ("application_id", "user_version"))
+    if kind != APPLICATION_ID:
         raise TableError(f"{path}: not a table")
-    version = int(data[8:_DIGEST].view("<i8")[0])
-    if version != _VERSION:
-        raise TableError(f"{path}: a table of version {version}, must be of version {_VERSION}")
-    sha256 = data[_DIGEST:_LENGTH].tobytes().decode("ascii", "replace")
-    if hashlib.sha256(data[_LENGTH:]).hexdigest() != sha256:
-        raise TableError(f"{path}: its content does not fit its checksum: cut short or altered")
-    end = _HEADER + int(data[_LENGTH:_HEADER].view("<i8")[0])
-    header = json.loads(data[_HEADER:end].tobytes())
-    columns = _columns(header, data[end:])
-    facts = {**header["facts"], **header["identity"], "name": header["name"],
-             "sources": header["sources"]}
-    points = columns["points"][..., None] > np.arange(len(header["steps"]))
+    if version != VERSION:
+        raise TableError(f"{path}: a table of version {version}, must be of version {VERSION}")
+    meta = sqlite_files.meta(database)
+    if meta["sha256"] != digest(database):
+        raise TableError(f"{path}: its content does not fit its checksum: it was altered")
+    mechanisms, trainings, curves = (
+        pd.read_sql_query(f"SELECT * FROM {name} ORDER BY {_KEYS[name]}", database)
+        for name in ("mechanisms", "trainings", "curves"))
+    facts = {**meta["facts"], **meta["identity"], "name": meta["name"], "sources": meta["sources"]}
+    recorded = schema(facts.get("schema"))
+    names = mechanisms["name"].tolist()
+    replicates = int(trainings["replicate"].max()) + 1
+    steps = np.unique(curves["step"].to_numpy(np.int64))
+    shape = (len(names), replicates)
 
-    def curve(values):
-        return np.where(points, values, np.nan)
+    def cells(values, missing=np.nan) -> np.ndarray:
+        array = np.full(shape, missing)
+        array[trainings["mechanism"], trainings["replicate"]] = values
+        return array
 
-    cpu, clock = columns["cpu_seconds"], columns["train_seconds"]
-    tokens = curve(columns["valid.tokens"])
-    values = {name.removeprefix("values."): column for name, column in columns.items()
-              if name.startswith("values.")}
-    with np.errstate(invalid="ignore", divide="ignore"):
-        nll, accuracy = (curve(columns[f"valid.{what}"]) / tokens for what in ("nll", "correct"))
-    return Table(path, sha256, facts, header["mechanisms"],
-                 genes(header["mechanisms"], schema(facts.get("schema"))),
-                 header["replicates"], np.array(header["steps"]), columns["status"], nll, accuracy,
-                 curve(columns["seconds"]), values.get("test_nll", np.full(cpu.shape, np.nan)),
-                 np.where(np.isnan(cpu), clock, cpu), values,
-                 _measured(header["measured"]))
+    def points(values) -> np.ndarray:
+        array = np.full((*shape, len(steps)), np.nan)
+        array[curves["mechanism"], curves["replicate"], np.searchsorted(steps, curves["step"])] = values
+        return array
 
-
-def _columns(header: dict, data: np.ndarray) -> dict[str, np.ndarray]:
-    """Every column by name as (m, r) or (m, r, s), without copying."""
-    cells = (len(header["mechanisms"]), header["replicates"])
-    columns = {}
-    for column in header["columns"]:
-        shape = (*cells, len(header["steps"])) if _is_curve(column["name"]) else cells
-        count = 1 if column["per"] == "table" else int(np.prod(shape))
-        begin = 8 * column["offset"]
-        words = data[begin:begin + 8 * count].view("<f8" if column["type"] == "f64" else "<i8")
-        columns[column["name"]] = (np.broadcast_to(words, shape) if count == 1
-                                   else words.reshape(shape))
-    return columns
+    status = cells([recorded.statuses.index(status) for status in trainings["status"]], MISSING)
+    numbers = {name: cells(column.astype(float)) for name, column in trainings.items()
+               if name not in ("mechanism", "replicate", "status", "reason")}
+    clock, cpu, _ = (numbers.pop(name) for name in ("train_seconds", "cpu_seconds", "peak_bytes"))
+    tokens = curves["tokens"].astype(float).replace(0.0, np.nan)
+    nll, accuracy, seconds = (points(column.astype(float)) for column in (
+        curves["nll"] / tokens, curves["correct"] / tokens, curves["seconds"]))
+    return Table(path, meta["sha256"], facts, names, genes(names, recorded), replicates, steps,
+                 status, nll, accuracy, seconds,
+                 numbers.get("test_nll", np.full(shape, np.nan)),
+                 np.where(np.isnan(cpu), clock, cpu), numbers,
+                 _measured([json.loads(text) for text in mechanisms["measured"]]))
 
 
-def _is_curve(name: str) -> bool:
-    return name in ("train_nll", "seconds") or name.startswith("valid.")
+def digest(database: sqlite3.Connection) -> str:
+    """SHA-256 of a table's content, as docs/files.md says."""
+    checksum = hashlib.sha256()
+    for table, key in _KEYS.items():
+        where = "WHERE key <> 'sha256'" if table == "meta" else ""
+        rows = database.execute(f"SELECT * FROM {table} {where} ORDER BY {key}")
+        for row in ([table, *(column[0] for column in rows.description)], *rows):
+            checksum.update(b"".join(map(_hashed, row)) + b"\n")
+        checksum.update(b"\n")
+    return checksum.hexdigest()
+
+
+def _hashed(value: int | float | str | None) -> bytes:
+    if value is None:
+        return b"n"
+    if isinstance(value, int):
+        return b"i" + struct.pack("<q", value)
+    if isinstance(value, float):
+        return b"r" + struct.pack("<d", value)
+    text = value.encode()
+    return b"t" + struct.pack("<q", len(text)) + text
 
 
 def collect(files: Sequence[str]) -> Table:
@@ -254,6 +286,13 @@ def _file(path: str) -> str:
     return str(file)
 
 
-def _begins_with(file: str, magic: bytes) -> bool:
+def _is_packed(file: str) -> bool:
+    """By its beginning: SQLite's header holds the application id from byte 68 on."""
+    beginning = _beginning(file)
+    return (beginning.startswith(_VERSION_1)
+            or beginning[68:] == APPLICATION_ID.to_bytes(4, "big"))
+
+
+def _beginning(file: str) -> bytes:
     with open(file, "rb") as stream:
-        return stream.read(len(magic)) == magic
+        return stream.read(72)

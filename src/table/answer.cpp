@@ -116,7 +116,7 @@ Evaluation mean_evaluation(const std::vector<Evaluation>& evaluations, double by
     auto one = *evaluation;
     set_quality_values(one, bytes_per_token);  // whatever was recorded of them at the time
     for (const auto& [name, value] : one.values) values.add(name, value);
-    table_format::visit_measured([&](const char* name, const char* /*unit*/) {
+    table_format::visit_measured([&](const char* name) {
       const auto found = evaluation->measured.find(name);
       if (found != evaluation->measured.end()) measured.add(name, found->get<double>());
     });

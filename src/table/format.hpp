@@ -1,54 +1,55 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "store/database.hpp"
 #include "store/evaluation.hpp"
 
-/// The file of a table, little-endian, every part at a multiple of 8 bytes:
-///
-///   8 bytes   kTableMagic
-///   8 bytes   kTableVersion, an integer
-///   64 bytes  SHA-256 of all that follows, in hexadecimal digits
-///   8 bytes   length of the header
-///   header    JSON, filled up with blanks: name, identity, facts, sources, mechanisms, replicates,
-///             steps, reasons, measured, columns
-///   columns   arrays of 64-bit words, integers ("i64") or IEEE 754 doubles ("f64")
-///
-/// A cell is a mechanism (a function, at attention dropout 0) trained with one replicate's seeds.
-/// A column has a word for each cell ("cell": mechanism by mechanism, the replicates of one beside
-/// each other), for each point of a cell's curve ("point": cell by cell, the steps of one beside
-/// each other), or one word for all of them where they agree ("table"). Its "offset" counts words
-/// from the first column.
+/// The file of a table: SQLite, as docs/files.md describes it. A cell is a mechanism (a function, at
+/// attention dropout 0) trained with one replicate's seeds.
 namespace nas::table_format {
 
-inline constexpr std::string_view kTableMagic = "NASTABLE";
-inline constexpr std::int64_t kTableVersion = 1;
-inline constexpr std::size_t kDigestOffset = 16;
-inline constexpr std::size_t kLengthOffset = 80;  ///< where the part under the checksum begins
-inline constexpr std::size_t kHeaderOffset = 88;
+inline constexpr DatabaseKind kKind{.name = "table",
+                                    .application_id = 0x6e617374,  // "nast"
+                                    .version = 2,
+                                    .oldest = 2,
+                                    .schema = ""};  // depends on the values, see schema()
 
-/// Column `status` of a cell that was never trained; Status otherwise.
-inline constexpr std::int64_t kMissing = -1;
+/// The statements that make the tables of an empty file.
+/// @param values  names in Evaluation::values: columns of `trainings`.
+std::string schema(const std::set<std::string>& values);
 
-/// Prefix of the columns of Evaluation::values; NaN where a cell has no such value.
-inline constexpr std::string_view kValuePrefix = "values.";
+/// A column's name as SQL takes any.
+std::string quoted(const std::string& column);
 
-/// Calls visit(column name, unit, number) for every number of a curve point but its step; real ones
-/// are doubles.
+/// Calls visit(column of `curves`, number) for every number of a curve point but its step; real
+/// ones are doubles.
 template <class Point, class Visit>
 void visit_numbers(Point& point, Visit visit) {
-  visit("train_nll", "nat", point.train_nll);
-  visit("valid.nll", "nat", point.valid.nll);
-  visit("valid.tokens", "1", point.valid.tokens);
-  visit("valid.correct", "1", point.valid.correct);
-  visit("valid.pad_nll", "nat", point.valid.pad_nll);
-  visit("valid.pad_tokens", "1", point.valid.pad_tokens);
-  visit("valid.unknown_nll", "nat", point.valid.unknown_nll);
-  visit("valid.unknown_tokens", "1", point.valid.unknown_tokens);
-  visit("valid.batch_mean_nll", "nat", point.valid.batch_mean_nll);
-  visit("valid.batches", "1", point.valid.batches);
-  visit("seconds", "s", point.seconds);
+  visit("train_nll", point.train_nll);
+  visit("nll", point.valid.nll);
+  visit("tokens", point.valid.tokens);
+  visit("correct", point.valid.correct);
+  visit("pad_nll", point.valid.pad_nll);
+  visit("pad_tokens", point.valid.pad_tokens);
+  visit("unknown_nll", point.valid.unknown_nll);
+  visit("unknown_tokens", point.valid.unknown_tokens);
+  visit("batch_mean_nll", point.valid.batch_mean_nll);
+  visit("batches", point.valid.batches);
+  visit("seconds", point.seconds);
+}
+
+/// Calls visit(name in Evaluation::measured) for the measured numbers that a table keeps: columns
+/// of `trainings`.
+template <class Visit>
+void visit_measured(Visit visit) {
+  visit("train_seconds");
+  visit("cpu_seconds");
+  visit("peak_bytes");
 }
 
 /// Whether a part of Evaluation::measured is an objective that was measured without training.
@@ -56,13 +57,14 @@ inline bool is_measured_objective(const nlohmann::json& part) {
   return part.is_object() && part.contains("value");
 }
 
-/// Calls visit(name in Evaluation::measured, unit) for the measured numbers that a table keeps, NaN
-/// where a cell has none.
-template <class Visit>
-void visit_measured(Visit visit) {
-  visit("train_seconds", "s");
-  visit("cpu_seconds", "s");
-  visit("peak_bytes", "B");
-}
+/// SHA-256 over all rows of a table's file but that of this number itself, which does not depend on
+/// how SQLite lays them out.
+/// @param query  makes statements on the file.
+/// @throws SQLite::Exception
+std::string content_digest(const std::function<SQLite::Statement(const std::string&)>& query);
+
+/// Steps of the longest curve, which those of the other cells begin with.
+/// @throws InputError naming a cell with other steps, or with steps that do not ascend.
+std::vector<std::int64_t> common_steps(const std::vector<const Evaluation*>& cells);
 
 }  // namespace nas::table_format

@@ -250,7 +250,7 @@ class Packer {
 /// Keys in which a cell differs from the evaluation that it was made from.
 Texts differing_keys(const Evaluation& recorded, const Evaluation& cell) {
   auto keys = differing_keys(canonical_json(recorded), canonical_json(cell));
-  table_format::visit_measured([&](const char* name, const char* /*unit*/) {
+  table_format::visit_measured([&](const char* name) {
     const auto number = [name](const Evaluation& evaluation) {
       return evaluation.measured.contains(name) ? evaluation.measured.at(name).get<double>() : -1.0;
     };

@@ -2,22 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
+#include <fstream>
+#include <limits>
 #include <map>
 #include <stdexcept>
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/hash.hpp"
 #include "table/format.hpp"
-#include "table/header.hpp"
+#include "table/meta.hpp"
 
 namespace nas {
 
@@ -26,153 +22,132 @@ namespace {
 namespace fs = std::filesystem;
 namespace format = table_format;
 
-static_assert(std::endian::native == std::endian::little, "tables are read in place");
+/// More cells than any table has: looking at all of them takes seconds.
+constexpr std::size_t kMostCells = 10'000'000;
 
 /// Measured seconds, those that are charged first.
 constexpr std::array kCharged{"cpu_seconds", "train_seconds"};
 
-/// A whole file in memory, read-only.
-class MappedFile {
+/// Tables were no SQLite files once.
+void refuse_version_1(const fs::path& file) {
+  constexpr std::string_view kMagic = "NASTABLE";
+  std::string beginning(kMagic.size(), ' ');
+  std::ifstream(file, std::ios::binary).read(beginning.data(), std::ssize(kMagic));
+  if (beginning != kMagic) return;
+  throw InputError(file.string() +
+                   ": a table of version 1, must be of version 2: pack its runs again (nas-data "
+                   "table pack)");
+}
+
+/// Whether readers can make JSON of it.
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+}
+
+/// The rows of one table of a file, column by column, each value of the type that it is asked for
+/// as.
+class Rows {
  public:
-  explicit MappedFile(const fs::path& file) {
-    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) throw InputError(file.string() + ": no such table");
-    struct stat status {};
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-      size_ = static_cast<std::size_t>(status.st_size);
-      memory_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    close(fd);
-    if (memory_ == MAP_FAILED) throw InputError(file.string() + ": cannot be read as a table");
-  }
-  ~MappedFile() { munmap(memory_, size_); }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
+  Rows(const Database& database, std::string table, const std::string& columns,
+       const std::string& order)
+      : table_(std::move(table)),
+        select_(
+            database.statement("SELECT " + columns + " FROM " + table_ + " ORDER BY " + order)) {}
 
-  [[nodiscard]] std::string_view bytes() const {
-    return {static_cast<const char*>(memory_), size_};
+  bool next() {
+    column_ = 0;
+    return select_.executeStep();
+  }
+
+  std::int64_t integer(std::int64_t least, std::int64_t most) {
+    const auto column = take();
+    if (column.isInteger() && column.getInt64() >= least && column.getInt64() <= most) {
+      return column.getInt64();
+    }
+    refuse("an integer in [" + std::to_string(least) + ", " + std::to_string(most) + "]");
+  }
+  /// NaN for NULL.
+  double real() {
+    const auto column = take();
+    if (column.isNull()) return std::numeric_limits<double>::quiet_NaN();
+    if (column.isFloat()) return column.getDouble();
+    refuse("a real number or NULL");
+  }
+  std::string text() {
+    const auto column = take();
+    if (!column.isText() || !is_utf8(column.getString())) refuse("a text in UTF-8");
+    return column.getString();
+  }
+  void get(std::int64_t& number) {
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max() / 16;  // sums of which fit
+    number = integer(kNotCounted, kMost);
+  }
+  void get(double& number) { number = real(); }
+
+  /// Complains about the value that was read last.
+  [[noreturn]] void refuse(const std::string& allowed) const {
+    const auto column = select_.getColumn(column_ - 1);
+    const auto value = column.isInteger() ? nlohmann::json(column.getInt64())
+                       : column.isFloat() ? nlohmann::json(column.getDouble())
+                       : column.isNull()  ? nlohmann::json()
+                                          : nlohmann::json(column.getString());
+    throw InputError(table_ + "." + column.getName() + " = " + shown(value) + ", must be " +
+                     allowed);
   }
 
  private:
-  void* memory_ = MAP_FAILED;
-  std::size_t size_ = 0;
+  SQLite::Column take() { return select_.getColumn(column_++); }
+
+  std::string table_;
+  SQLite::Statement select_;
+  int column_ = 0;
 };
 
-std::int64_t integer_at(std::string_view bytes, std::size_t offset) {
-  std::int64_t value = 0;
-  std::memcpy(&value, bytes.data() + offset, sizeof(value));
-  return value;
+nlohmann::json meta_of(const Database& database) {
+  auto meta = nlohmann::json::object();
+  Rows rows(database, "meta", "key, value", "key");
+  while (rows.next()) {
+    const auto key = rows.text();
+    meta[key] = parse_at("meta: " + key, rows.text());
+  }
+  return meta;
 }
 
-/// Words of one column and how far apart those of two cells and of two points are; 0 where they
-/// agree.
-struct Column {
-  const char* words = nullptr;
-  std::size_t cell_stride = 0;
-  std::size_t point_stride = 0;
-
-  template <class Number>
-  [[nodiscard]] Number at(std::size_t cell, std::size_t point = 0) const {
-    static_assert(sizeof(Number) == 8);
-    Number value{};
-    std::memcpy(&value, words + 8 * (cell * cell_stride + point * point_stride), sizeof(value));
-    return value;
-  }
-};
-
-}  // namespace
-
-struct Table::Content {
-  explicit Content(const fs::path& file);
-
-  [[nodiscard]] const Column& column(const std::string& name) const { return columns.at(name); }
-  [[nodiscard]] std::size_t cell(std::int64_t mechanism, std::int64_t replicate) const {
-    if (mechanism < 0 || mechanism >= static_cast<std::int64_t>(header.mechanisms.size()) ||
-        replicate < 0 || replicate >= header.replicates) {
-      throw std::logic_error("table: no cell (" + std::to_string(mechanism) + ", " +
-                             std::to_string(replicate) + ")");
-    }
-    return static_cast<std::size_t>(mechanism * header.replicates + replicate);
-  }
-  /// The same; @throws InputError if the cell is missing.
-  [[nodiscard]] std::size_t present_cell(std::int64_t mechanism, std::int64_t replicate) const;
-  [[nodiscard]] std::vector<CurvePoint> curve(std::size_t cell) const;
-
-  MappedFile mapped;
-  std::string sha256;
-  TableHeader header;
-  nlohmann::json facts;
-  std::map<std::string, Column> columns;
-
- private:
-  [[nodiscard]] std::string_view header_bytes() const;
-  void check_cell(std::size_t cell) const;
-  void check_usable(std::size_t cell, std::size_t points) const;
-  [[nodiscard]] std::string name_of(std::size_t cell) const;
-};
-
-/// Checks everything that stands before the header.
-std::string_view Table::Content::header_bytes() const {
-  const auto bytes = mapped.bytes();
-  if (bytes.size() < format::kHeaderOffset || !bytes.starts_with(format::kTableMagic)) {
-    throw InputError("not a table");
-  }
-  const auto version = integer_at(bytes, format::kTableMagic.size());
-  if (version != format::kTableVersion) {
-    throw InputError("a table of version " + std::to_string(version) + ", must be of version " +
-                     std::to_string(format::kTableVersion));
-  }
-  if (nas::sha256(bytes.substr(format::kLengthOffset)) !=
-      bytes.substr(format::kDigestOffset, format::kLengthOffset - format::kDigestOffset)) {
-    throw InputError("its content does not fit its checksum: cut short or altered");
-  }
-  const auto length = integer_at(bytes, format::kLengthOffset);
-  const auto most = static_cast<std::int64_t>(bytes.size() - format::kHeaderOffset);
-  if (length < 0 || length > most || (most - length) % 8 != 0) {
-    throw InputError("length of the header = " + std::to_string(length) +
-                     ", must leave whole words of the " + std::to_string(most) +
-                     " bytes that follow it");
-  }
-  return bytes.substr(format::kHeaderOffset, static_cast<std::size_t>(length));
+/// The columns of `trainings` that are values of evaluations: all that are nothing else.
+std::vector<std::string> value_columns(const Database& database) {
+  std::string others = "'mechanism', 'replicate', 'status', 'reason'";
+  format::visit_measured([&others](const std::string& name) { others += ", '" + name + "'"; });
+  Rows rows(database, "pragma_table_info('trainings') WHERE name NOT IN (" + others + ")", "name",
+            "cid");
+  std::vector<std::string> columns;
+  while (rows.next()) columns.push_back(rows.text());
+  return columns;
 }
 
-std::string Table::Content::name_of(std::size_t cell) const {
-  const auto replicates = static_cast<std::size_t>(header.replicates);
-  return header.mechanisms[cell / replicates] + ", replicate " + std::to_string(cell % replicates);
+std::string name_of(const Evaluation& cell) {
+  return cell.candidate + ", replicate " + std::to_string(cell.replicate);
 }
 
-void Table::Content::check_cell(std::size_t cell) const {
-  const auto in_range = [&](const char* name, std::int64_t least, std::size_t most) {
-    const auto value = column(name).at<std::int64_t>(cell);
-    if (value >= least && value <= static_cast<std::int64_t>(most)) return value;
-    throw InputError(name_of(cell) + ": " + name + " = " + std::to_string(value) +
-                     ", must be in [" + std::to_string(least) + ", " + std::to_string(most) + "]");
-  };
-  const auto status =
-      in_range("status", format::kMissing, static_cast<std::size_t>(Status::failed));
-  (void)in_range("reason", 0, header.reasons.size() - 1);
-  const auto points = in_range("points", 0, header.steps.size());
-  format::visit_measured([&](const char* name, const char* /*unit*/) {
-    const auto value = column(name).at<double>(cell);
-    if (std::isnan(value) || (std::isfinite(value) && value >= 0.0)) return;
-    throw InputError(name_of(cell) + ": " + name + " = " + shortest(value) +
-                     ", must be finite and at least 0");
-  });
-  if (status == static_cast<std::int64_t>(Status::ok) ||
-      status == static_cast<std::int64_t>(Status::stopped_early)) {
-    check_usable(cell, static_cast<std::size_t>(points));
-  }
-}
-
-/// What readers take for granted of a training run that has a quality.
-void Table::Content::check_usable(std::size_t cell, std::size_t points) const {
-  const auto require = [&](bool holds, const std::string& what) {
+/// What readers take for granted of a cell.
+void check_cell(const Evaluation& cell) {
+  const auto require = [&cell](bool holds, const std::string& what) {
     if (!holds) throw InputError(name_of(cell) + ": " + what);
   };
-  require(points > 0, "it was finished, but its curve has no point");
-  require(!std::isnan(column("train_seconds").at<double>(cell)),
+  for (const auto& [name, value] : cell.measured.items()) {
+    const auto number = value.get<double>();
+    require(std::isfinite(number) && number >= 0.0,
+            name + " = " + shortest(number) + ", must be finite and at least 0");
+  }
+  if (!is_usable(cell)) return;
+  require(!cell.curve.empty(), "it was finished, but its curve has no point");
+  require(cell.measured.contains("train_seconds"),
           "it was finished, but its train_seconds are missing");
-  for (const auto& point : curve(cell)) {
+  for (const auto& point : cell.curve) {
     const auto at_step = " at step " + std::to_string(point.step);
     for (const double sum : {point.train_nll, point.valid.nll, point.valid.batch_mean_nll}) {
       require(std::isfinite(sum), "a loss" + at_step + " = " + shortest(sum) + ", must be finite");
@@ -187,110 +162,182 @@ void Table::Content::check_usable(std::size_t cell, std::size_t points) const {
   }
 }
 
-Table::Content::Content(const fs::path& file) : mapped(file) {
-  try {
-    const auto text = header_bytes();
-    const auto begin = format::kHeaderOffset + text.size();
-    sha256 =
-        mapped.bytes().substr(format::kDigestOffset, format::kLengthOffset - format::kDigestOffset);
-    header = read_table_header(text, (mapped.bytes().size() - begin) / 8);
-    for (const auto& column : header.columns) {
-      const bool point = column.per == TableColumn::Per::point;
-      const auto stride = point ? header.steps.size() : std::size_t{1};
-      columns[column.name] = {
-          .words = mapped.bytes().data() + begin + 8 * column.offset,
-          .cell_stride = column.per == TableColumn::Per::table ? std::size_t{0} : stride,
-          .point_stride = point ? 1U : 0U};
+}  // namespace
+
+struct Table::Content {
+  explicit Content(const fs::path& file);
+
+  using Place = std::pair<std::int64_t, std::int64_t>;  ///< mechanism, replicate
+
+  /// @throws std::logic_error where no cell can be.
+  void require_place(std::int64_t mechanism, std::int64_t replicate) const {
+    if (mechanism >= 0 && mechanism < std::ssize(mechanisms) && replicate >= 0 &&
+        replicate < replicates) {
+      return;
     }
-    for (std::size_t cell = 0; cell < header.num_cells(); ++cell) check_cell(cell);
-  } catch (const InputError& error) {
-    throw InputError(file.string() + ": " + error.what());
+    throw std::logic_error("table: no cell (" + std::to_string(mechanism) + ", " +
+                           std::to_string(replicate) + ")");
   }
-  facts = header.facts;
-  facts.update(header.identity);
-  facts["name"] = header.name;
-  facts["sources"] = header.sources;
+  /// @throws InputError if the cell is missing.
+  [[nodiscard]] const Evaluation& cell(std::int64_t mechanism, std::int64_t replicate) const;
+
+  std::string sha256;
+  TableMeta meta;
+  std::vector<std::string> mechanisms;   ///< ascending
+  std::vector<nlohmann::json> measured;  ///< objectives by name, of each mechanism
+  std::int64_t replicates = 0;
+  std::vector<std::int64_t> steps;    ///< ascending
+  std::map<Place, Evaluation> cells;  ///< without identity; `measured`: the numbers that each has
+
+ private:
+  void read(const Database& database);
+  void read_mechanisms(const Database& database);
+  void read_trainings(const Database& database);
+  void read_curves(const Database& database);
+  Place read_place(Rows& rows) const;
+};
+
+Table::Content::Content(const fs::path& file) {
+  refuse_version_1(file);
+  const Database database(file, format::kKind, Database::Mode::immutable);
+  database.guarded([&] {
+    try {
+      read(database);
+    } catch (const InputError& error) {
+      throw InputError(file.string() + ": " + error.what());
+    }
+  });
 }
 
-std::size_t Table::Content::present_cell(std::int64_t mechanism, std::int64_t replicate) const {
-  const auto index = cell(mechanism, replicate);
-  if (column("status").at<std::int64_t>(index) != format::kMissing) return index;
-  throw InputError("the table has no replicate " + std::to_string(replicate) + " of " +
-                   header.mechanisms[static_cast<std::size_t>(mechanism)]);
+void Table::Content::read(const Database& database) {
+  const auto given = meta_of(database);
+  sha256 = format::content_digest([&database](const auto& sql) { return database.statement(sql); });
+  if (given.value("sha256", nlohmann::json()) != sha256) {
+    throw InputError("its content does not fit its checksum: it was altered");
+  }
+  meta = read_table_meta(given);
+  read_mechanisms(database);
+  read_trainings(database);
+  read_curves(database);
+  std::vector<const Evaluation*> all;
+  for (const auto& [place, cell] : cells) all.push_back(&cell);
+  steps = format::common_steps(all);
+  for (const auto* cell : all) check_cell(*cell);
 }
 
-std::vector<CurvePoint> Table::Content::curve(std::size_t cell) const {
-  std::vector<CurvePoint> curve(static_cast<std::size_t>(column("points").at<std::int64_t>(cell)));
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    curve[i].step = header.steps[i];
-    format::visit_numbers(curve[i], [&](const char* name, const char* /*unit*/, auto& number) {
-      number = column(name).at<std::remove_reference_t<decltype(number)>>(cell, i);
+void Table::Content::read_mechanisms(const Database& database) {
+  Rows rows(database, "mechanisms", "mechanism, name, measured", "mechanism");
+  while (rows.next()) {
+    const auto next = std::ssize(mechanisms);
+    (void)rows.integer(next, next);
+    auto name = rows.text();
+    if (!mechanisms.empty() && name <= mechanisms.back()) {
+      rows.refuse("greater than the one before it");
+    }
+    measured.push_back(read_measured(name, rows.text()));
+    mechanisms.push_back(std::move(name));
+  }
+}
+
+Table::Content::Place Table::Content::read_place(Rows& rows) const {
+  const auto mechanism = rows.integer(0, std::ssize(mechanisms) - 1);
+  return {mechanism, rows.integer(0, kFirstHeldOutReplicate - 1)};
+}
+
+void Table::Content::read_trainings(const Database& database) {
+  const auto values = value_columns(database);
+  std::string columns = "mechanism, replicate, status, reason";
+  format::visit_measured([&columns](const std::string& name) { columns += ", " + name; });
+  for (const auto& name : values) columns += ", " + format::quoted(name);
+  Rows rows(database, "trainings", columns, "mechanism, replicate");
+  while (rows.next()) {
+    const auto place = read_place(rows);
+    replicates = std::max(replicates, place.second + 1);
+    if (mechanisms.size() * static_cast<std::size_t>(replicates) > kMostCells) {
+      rows.refuse("so small that there are at most " + std::to_string(kMostCells) +
+                  " cells, with " + std::to_string(mechanisms.size()) + " mechanisms");
+    }
+    const auto added = cells.try_emplace(place);
+    auto& cell = added.first->second;
+    if (!added.second) throw InputError("trainings: two rows of " + name_of(cell));
+    cell.candidate = mechanisms[static_cast<std::size_t>(place.first)];
+    cell.replicate = place.second;
+    cell.status = parse_status(rows.text());
+    cell.reason = rows.text();
+    cell.measured = nlohmann::json::object();
+    format::visit_measured([&](const char* name) {
+      if (const auto number = rows.real(); !std::isnan(number)) cell.measured[name] = number;
     });
+    for (const auto& name : values) {
+      if (const auto number = rows.real(); !std::isnan(number)) cell.values[name] = number;
+    }
   }
-  return curve;
+  if (cells.empty()) throw InputError("trainings: no row, must have at least one");
+}
+
+void Table::Content::read_curves(const Database& database) {
+  std::string columns = "mechanism, replicate, step";
+  CurvePoint point;
+  format::visit_numbers(point,
+                        [&columns](const std::string& name, auto&) { columns += ", " + name; });
+  Rows rows(database, "curves", columns, "mechanism, replicate, step");
+  while (rows.next()) {
+    const auto place = read_place(rows);
+    const auto cell = cells.find(place);
+    if (cell == cells.end()) rows.refuse("that of a row in trainings with the same mechanism");
+    rows.get(point.step);
+    format::visit_numbers(point, [&rows](const char*, auto& number) { rows.get(number); });
+    cell->second.curve.push_back(point);
+  }
+}
+
+const Evaluation& Table::Content::cell(std::int64_t mechanism, std::int64_t replicate) const {
+  require_place(mechanism, replicate);
+  const auto found = cells.find({mechanism, replicate});
+  if (found != cells.end()) return found->second;
+  throw InputError("the table has no replicate " + std::to_string(replicate) + " of " +
+                   mechanisms[static_cast<std::size_t>(mechanism)]);
 }
 
 Table::Table(const fs::path& file) : content_(std::make_shared<const Content>(file)) {}
 
-const nlohmann::json& Table::facts() const { return content_->facts; }
+const nlohmann::json& Table::facts() const { return content_->meta.facts; }
 const std::string& Table::sha256() const { return content_->sha256; }
-std::int64_t Table::num_mechanisms() const {
-  return static_cast<std::int64_t>(content_->header.mechanisms.size());
-}
+std::int64_t Table::num_mechanisms() const { return std::ssize(content_->mechanisms); }
 const std::string& Table::mechanism(std::int64_t mechanism) const {
-  return content_->header.mechanisms.at(static_cast<std::size_t>(mechanism));
+  return content_->mechanisms.at(static_cast<std::size_t>(mechanism));
 }
 std::optional<std::int64_t> Table::find(const std::string& mechanism) const {
-  const auto& names = content_->header.mechanisms;
+  const auto& names = content_->mechanisms;
   const auto found = std::lower_bound(names.begin(), names.end(), mechanism);
   if (found == names.end() || *found != mechanism) return std::nullopt;
   return found - names.begin();
 }
-std::int64_t Table::num_replicates() const { return content_->header.replicates; }
-const std::vector<std::int64_t>& Table::steps() const { return content_->header.steps; }
+std::int64_t Table::num_replicates() const { return content_->replicates; }
+const std::vector<std::int64_t>& Table::steps() const { return content_->steps; }
 
 bool Table::has(std::int64_t mechanism, std::int64_t replicate) const {
-  const auto cell = content_->cell(mechanism, replicate);
-  return content_->column("status").at<std::int64_t>(cell) != format::kMissing;
+  content_->require_place(mechanism, replicate);
+  return content_->cells.contains({mechanism, replicate});
 }
 
 Evaluation Table::evaluation(std::int64_t mechanism, std::int64_t replicate) const {
-  const auto cell = content_->present_cell(mechanism, replicate);
-  Evaluation evaluation;
-  evaluation.candidate = this->mechanism(mechanism);
-  evaluation.replicate = replicate;
-  evaluation.identity = content_->header.identity;
+  auto evaluation = content_->cell(mechanism, replicate);
+  evaluation.identity = content_->meta.identity;
   evaluation.identity["candidate"] = evaluation.candidate;
   evaluation.identity["replicate"] = replicate;
   evaluation.id = nas::sha256(evaluation.identity.dump());
-  evaluation.status = static_cast<Status>(content_->column("status").at<std::int64_t>(cell));
-  evaluation.reason = content_->header.reasons.at(
-      static_cast<std::size_t>(content_->column("reason").at<std::int64_t>(cell)));
-  evaluation.curve = content_->curve(cell);
-  for (const auto& [name, column] : content_->columns) {
-    if (!name.starts_with(format::kValuePrefix)) continue;
-    const auto value = column.at<double>(cell);
-    if (!std::isnan(value)) evaluation.values[name.substr(format::kValuePrefix.size())] = value;
-  }
-  evaluation.measured = measured(mechanism);
-  format::visit_measured([&](const char* name, const char* /*unit*/) {
-    const auto value = content_->column(name).at<double>(cell);
-    if (!std::isnan(value)) evaluation.measured[name] = value;
-  });
+  const auto numbers = std::exchange(evaluation.measured, measured(mechanism));
+  evaluation.measured.update(numbers);
   return evaluation;
 }
 
 const nlohmann::json& Table::measured(std::int64_t mechanism) const {
-  return content_->header.measured.at(static_cast<std::size_t>(mechanism));
+  return content_->measured.at(static_cast<std::size_t>(mechanism));
 }
 
 double Table::seconds(std::int64_t mechanism, std::int64_t replicate) const {
-  const auto cell = content_->present_cell(mechanism, replicate);
-  for (const auto* name : kCharged) {
-    const auto value = content_->column(name).at<double>(cell);
-    if (!std::isnan(value)) return value;
-  }
-  return 0.0;
+  return charged_seconds(content_->cell(mechanism, replicate));
 }
 
 double charged_seconds(const Evaluation& recorded) {

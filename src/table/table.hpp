@@ -19,15 +19,15 @@ namespace nas {
 double charged_seconds(const Evaluation& recorded);
 
 /// Recorded training runs of many mechanisms, each with several seeds: a file that answers in place
-/// of training. Its cells are (mechanism, replicate); both are numbered from 0. Read-only,
-/// memory-mapped, cheap to copy, thread-safe. The file's form: table/format.hpp.
+/// of training. Its cells are (mechanism, replicate); both are numbered from 0. Read-only, held in
+/// memory, cheap to copy, thread-safe. The file is an SQLite file that docs/files.md describes.
 /// @see Ying et al. (2019), NAS-Bench-101, arXiv:1902.09635.
 class Table {
  public:
-  /// Checks once what everything else relies upon: header, columns, every cell. Cost: one pass over
-  /// the file.
+  /// Checks once what everything else relies upon: tables, columns, every cell. Nothing is written,
+  /// and no file beside it is looked at. Cost: reads the file twice.
   /// @throws InputError naming the file and what is wrong with it: no table, another version, a
-  /// checksum that does not fit, a header that lacks something or does not fit the file, a cell
+  /// checksum that does not fit, a table or column that is missing, a value of another type, a cell
   /// that cannot be.
   explicit Table(const std::filesystem::path& file);
 
@@ -36,7 +36,8 @@ class Table {
   /// "unigram_perplexity", "bytes_per_token", "context", "device", "sources", "chance" (see
   /// ChanceLevel), ...
   [[nodiscard]] const nlohmann::json& facts() const;
-  /// The checksum of the file's content, 64 hexadecimal digits: the table's identity.
+  /// The checksum of its content, 64 hexadecimal digits: the table's identity, whatever version of
+  /// SQLite wrote the file.
   [[nodiscard]] const std::string& sha256() const;
 
   /// Number of functions: canonical names at attention dropout 0, in the order of the names.

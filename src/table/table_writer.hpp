@@ -19,10 +19,12 @@ struct TableContent {
   std::vector<Evaluation> cells;  ///< in any order, no two of one mechanism and replicate
 };
 
-/// Writes a table: a temporary file beside it, renamed when it is whole. Equal content gives equal
-/// bytes, whatever the order of the cells.
+/// Writes a table: a temporary file beside it, renamed when it is whole. Equal content gives an
+/// equal checksum, and with the same version of SQLite equal bytes, whatever the order of the cells.
+/// Of what is not finite, NaN reads back as absent; -0 reads back as 0.
 /// @throws InputError if there is no cell, a cell's curve has other steps than the longest one's
-/// first ones, or the file cannot be written.
+/// first ones, steps that do not ascend, a value has the name of another column of `trainings`, or
+/// the file cannot be written.
 void write_table(const TableContent& content, const std::filesystem::path& file);
 
 }  // namespace nas

@@ -1,10 +1,8 @@
 """Packed tables and stores of runs as the programs write them, from cells that are made up."""
 
-import hashlib
 import itertools
 import json
 import sqlite3
-import struct
 
 import numpy as np
 from nas_analysis import tables
@@ -85,60 +83,47 @@ def write_store(path, cells: dict[tuple[str, int], dict], asks=(), identity=None
     database.close()
 
 
-def write_table(path, cells: dict[tuple[str, int], dict], magic=b"NASTABLE", version=1,
-                facts=None):
-    """Packs cells as src/table/format.hpp says."""
+def write_table(path, cells: dict[tuple[str, int], dict], application_id=tables.APPLICATION_ID,
+                version=tables.VERSION, facts=None):
+    """Packs cells as docs/files.md says."""
     mechanisms = sorted({mechanism for mechanism, _ in cells})
-    replicates = max(replicate for _, replicate in cells) + 1
     values = sorted({name for own in cells.values() for name in own["values"]})
-    columns: dict[str, list] = {}
-    for mechanism, replicate in itertools.product(mechanisms, range(replicates)):
-        for name, value in _numbers(cells.get((mechanism, replicate)), values):
-            columns.setdefault(name, []).append(value)
-    words, described = [], []
-    for name, column in sorted(columns.items()):
-        kind = "<i8" if isinstance(column[0], int) else "<f8"
-        data = np.array(column, kind).view("<i8")
-        alike = (data == data[0]).all()
-        described.append({"name": name, "type": "i64" if kind == "<i8" else "f64", "unit": "1",
-                          "per": "table" if alike else
-                          "point" if len(data) > len(mechanisms) * replicates else "cell",
-                          "offset": sum(map(len, words))})
-        words.append(data[:1] if alike else data)
-    latencies = [[own["measured"]["latency"] for (name, _), own in cells.items()
-                  if name == mechanism and "latency" in own["measured"]]
-                 for mechanism in mechanisms]
-    header = json.dumps({
-        "name": "fake", "identity": IDENTITY, "facts": {"device": "cpu", **(facts or {})}, "sources": [],
-        "mechanisms": mechanisms, "replicates": replicates, "steps": STEPS, "reasons": [""],
-        "measured": [{"latency": sorted(own, key=lambda one: one["value"])[(len(own) - 1) // 2]}
-                     if own else {} for own in latencies],
-        "columns": described}).encode()
-    header += b" " * (-len(header) % 8)
-    checked = struct.pack("<q", len(header)) + header + np.concatenate(words).tobytes()
-    path.write_bytes(magic + struct.pack("<q", version)
-                     + hashlib.sha256(checked).hexdigest().encode() + checked)
+    path.unlink(missing_ok=True)
+    database = sqlite3.connect(path)
+    database.executescript(f"""
+        PRAGMA application_id = {application_id}; PRAGMA user_version = {version};
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        CREATE TABLE mechanisms (mechanism INTEGER PRIMARY KEY, name TEXT, measured TEXT);
+        CREATE TABLE trainings (mechanism INTEGER, replicate INTEGER, status TEXT, reason TEXT,
+            {"".join(f'"{name}" REAL, ' for name in (*MEASURED, *values))}
+            PRIMARY KEY (mechanism, replicate)) WITHOUT ROWID;
+        CREATE TABLE curves (mechanism INTEGER, replicate INTEGER, step INTEGER, train_nll REAL,
+            nll REAL, tokens INTEGER, correct INTEGER, pad_nll REAL, pad_tokens INTEGER,
+            unknown_nll REAL, unknown_tokens INTEGER, batch_mean_nll REAL, batches INTEGER,
+            seconds REAL, PRIMARY KEY (mechanism, replicate, step)) WITHOUT ROWID;""")
+    meta = {"name": "fake", "identity": IDENTITY, "facts": {"device": "cpu", **(facts or {})},
+            "sources": []}
+    insert(database, "meta", [(key, json.dumps(value)) for key, value in meta.items()])
+    for number, mechanism in enumerate(mechanisms):
+        latencies = sorted((own["measured"]["latency"] for (name, _), own in cells.items()
+                            if name == mechanism and "latency" in own["measured"]),
+                           key=lambda one: one["value"])
+        measured = {"latency": latencies[(len(latencies) - 1) // 2]} if latencies else {}
+        insert(database, "mechanisms", [(number, mechanism, json.dumps(measured))])
+    for (mechanism, replicate), own in cells.items():
+        place = (mechanisms.index(mechanism), replicate)
+        insert(database, "trainings", [(*place, own["status"], "",
+                                        *(own["measured"][name] for name in MEASURED),
+                                        *(own["values"].get(name) for name in values))])
+        insert(database, "curves", [
+            (*place, point["step"], point["train_nll"], point["valid"]["nll"],
+             point["valid"]["tokens"], point["valid"]["correct"], 0.0, 0, 0.0, 0, 0.0, 1,
+             point["seconds"]) for point in own["curve"]])
+    insert(database, "meta", [("sha256", json.dumps(tables.digest(database)))])
+    database.commit()
+    database.close()
 
 
-def _numbers(own: dict | None, values: list[str]):
-    """All columns of a cell, those of its curve point by point."""
-    curve = own["curve"] if own else []
-    yield "status", schema(None).statuses.index(own["status"]) if own else tables.MISSING
-    yield "reason", 0
-    yield "points", len(curve)
-    for i in range(len(STEPS)):
-        point = curve[i] if i < len(curve) else None
-        yield "train_nll", point["train_nll"] if point else 0.0
-        yield "seconds", point["seconds"] if point else 0.0
-        yield "valid.nll", point["valid"]["nll"] if point else 0.0
-        yield "valid.tokens", point["valid"]["tokens"] if point else 0
-        yield "valid.correct", point["valid"]["correct"] if point else 0
-        for name in ("pad_nll", "unknown_nll", "batch_mean_nll"):
-            yield f"valid.{name}", 0.0
-        yield "valid.batches", 1 if point else 0
-        for name in ("pad_tokens", "unknown_tokens"):
-            yield f"valid.{name}", 0
-    for name in values:
-        yield f"values.{name}", own["values"].get(name, np.nan) if own else np.nan
-    for name in MEASURED:
-        yield name, float(own["measured"][name]) if own else np.nan
+def insert(database: sqlite3.Connection, table: str, rows: list[tuple]):
+    for row in rows:
+        database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)

@@ -1,7 +1,10 @@
 """Reading packed tables and stores as tables: what arrives, and what is refused in which words."""
 
+import json
 import os
 import pathlib
+import re
+import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -11,6 +14,7 @@ from fake_tables import IDENTITY, cell, functions, write_store, write_table
 from nas_analysis import tables
 from nas_analysis.schema import schema
 
+ROOT = pathlib.Path(__file__).parents[2]
 A, B, C = functions()[:3]
 CELLS = {(A, 0): cell(10.0, latency=3.0), (A, 1): cell(12.0, latency=5.0),
          (B, 0): cell(20.0), (B, 1): cell(0.0, status="diverged"), (C, 1): cell(30.0)}
@@ -96,19 +100,69 @@ class Tables(unittest.TestCase):
     def test_refusals(self):
         path = pathlib.Path(self.packed())
         whole = path.read_bytes()
-        path.write_bytes(whole[:-8])
-        self.assertEqual(self.refusal(str(path)), f"{path}: its content does not fit its checksum: "
-                         "cut short or altered")
-        path.write_bytes(whole[:50])
-        self.assertEqual(self.refusal(str(path)), f"{path}: not a table")
-        self.assertEqual(self.refusal(self.packed(version=2)),
-                         f"{path}: a table of version 2, must be of version 1")
-        self.assertIn("neither a table nor the store of a run", self.refusal(
-            self.packed(magic=b"SOMEBODY")))
+        path.write_bytes(whole[:-4096])
+        self.assertIn(f"{path}: not a readable table: ", self.refusal(str(path)))
+        path.write_bytes(b"NASTABLE" + whole)
+        self.assertEqual(self.refusal(str(path)),
+                         f"{path}: a table of version 1, must be of version 2: pack its runs again "
+                         "(nas-data table pack)")
+        self.assertEqual(self.refusal(self.packed(version=3)),
+                         f"{path}: a table of version 3, must be of version 2")
+        other = self.packed(application_id=7)
+        self.assertIn("neither a table nor the store of a run", self.refusal(other))
+        with self.assertRaisesRegex(tables.TableError, "x.table: not a table$"):
+            tables.read(other)
         self.assertIn("no such file; give a table, a run's folder",
                       self.refusal(str(self.folder / "absent")))
         self.assertIn("stands for itself, but 2 files are given",
                       self.refusal(self.packed(), self.stored()))
+
+    def change(self, sql, fitting=True):
+        """A table after a change, with a checksum that fits or the one from before."""
+        path = self.packed()
+        database = sqlite3.connect(path)
+        database.executescript(sql)
+        if fitting:
+            database.execute("UPDATE meta SET value = ? WHERE key = 'sha256'",
+                             (json.dumps(tables.digest(database)),))
+        database.commit()
+        database.close()
+        return path
+
+    def test_what_was_altered(self):
+        more = "UPDATE curves SET tokens = tokens + 1 WHERE step = 50"
+        path = self.change(more, fitting=False)
+        self.assertEqual(self.refusal(path),
+                         f"{path}: its content does not fit its checksum: it was altered")
+        tables.load([self.change(more)])
+        for sql, words in (
+                ("DELETE FROM meta WHERE key = 'facts'", "damaged: KeyError: 'facts'"),
+                ("UPDATE meta SET value = '{' WHERE key = 'facts'", "damaged: JSONDecodeError"),
+                ("UPDATE trainings SET status = 'fine'", "damaged: ValueError"),
+                ("UPDATE trainings SET cpu_seconds = 'x'", "damaged: ValueError"),
+                ("UPDATE trainings SET mechanism = 9 WHERE mechanism = 2", "damaged: IndexError"),
+                ("DELETE FROM trainings", "damaged: ValueError"),
+                ("ALTER TABLE curves RENAME COLUMN nll TO x", "damaged: KeyError: 'nll'")):
+            self.assertIn(f"{path}: {words}", self.refusal(self.change(sql)), sql)
+        self.assertEqual(self.refusal(self.change("DROP TABLE curves", fitting=False)),
+                         f"{path}: not a readable table: no such table: curves")
+
+    def test_only_the_file_is_looked_at(self):
+        path = self.packed()
+        pathlib.Path(path + "-wal").write_text("left by another file")
+        self.assertEqual(tables.load([path]).mechanisms, [A, B, C])
+        self.assertEqual(len(list(self.folder.iterdir())), 2)
+
+    def test_the_checksum_is_of_the_content_alone(self):
+        before = tables.read(self.packed()).sha256
+        after = tables.read(self.change("CREATE INDEX i ON trainings (perplexity); VACUUM"))
+        self.assertEqual(after.sha256, before)
+
+    def test_results_name_the_table_that_is_there(self):
+        sha256 = tables.read(str(ROOT / "problems/tables/mini.table")).sha256
+        pages = [page.read_text() for page in (ROOT / "analysis/results").glob("*/*.md")]
+        named = [found for page in pages for found in re.findall(r"SHA-256 ([0-9a-f]{64})", page)]
+        self.assertEqual(set(named), {sha256})
 
     def test_runs_that_do_not_fit(self):
         other = self.stored(name="other.sqlite", identity={**IDENTITY, "corpus": "b", "steps": 3})

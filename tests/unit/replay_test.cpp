@@ -20,7 +20,7 @@ class ReplayTest : public ::testing::Test {
   static Table make() {
     const TemporaryFolder folder;
     write_table(small_content(), folder.path() / "small.table");
-    return Table(folder.path() / "small.table");  // mapped, hence readable without its name
+    return Table(folder.path() / "small.table");  // in memory, hence readable without its name
   }
   /// Replicates that answer the first evaluations of a mechanism.
   static std::vector<std::int64_t> first(const Replay& replay, std::int64_t mechanism,

@@ -1,0 +1,137 @@
+#include "table/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+
+namespace nas::table_format {
+
+namespace {
+
+// What is not finite: NaN is NULL, as SQLite stores it.
+constexpr const char* kSchemaBeforeValues = R"sql(
+CREATE TABLE meta (
+  key   TEXT PRIMARY KEY,
+  value TEXT NOT NULL               -- JSON
+) WITHOUT ROWID;
+CREATE TABLE mechanisms (
+  mechanism INTEGER PRIMARY KEY,    -- 0, 1, ... in the order of their names
+  name      TEXT NOT NULL UNIQUE,   -- canonical
+  measured  TEXT NOT NULL           -- JSON: objectives measured without training, by name
+);
+CREATE TABLE trainings (
+  mechanism     INTEGER NOT NULL REFERENCES mechanisms,
+  replicate     INTEGER NOT NULL,   -- number of the seed, from 0
+  status        TEXT NOT NULL,      -- ok, stopped_early, diverged, ...
+  reason        TEXT NOT NULL,      -- why it is not ok
+  train_seconds REAL,               -- of the clock
+  cpu_seconds   REAL,               -- of the processor
+  peak_bytes    REAL,
+)sql";
+constexpr const char* kSchemaAfterValues = R"sql(  PRIMARY KEY (mechanism, replicate)
+) WITHOUT ROWID;
+CREATE TABLE curves (               -- the validations of a training run
+  mechanism      INTEGER NOT NULL REFERENCES mechanisms,
+  replicate      INTEGER NOT NULL,
+  step           INTEGER NOT NULL,
+  train_nll      REAL,              -- nats per token, mean since the step before
+  nll            REAL,              -- nats, sum over tokens
+  tokens         INTEGER NOT NULL,
+  correct        INTEGER NOT NULL,  -- of tokens
+  pad_nll        REAL,
+  pad_tokens     INTEGER NOT NULL,
+  unknown_nll    REAL,
+  unknown_tokens INTEGER NOT NULL,
+  batch_mean_nll REAL,              -- nats, sum over batches
+  batches        INTEGER NOT NULL,
+  seconds        REAL,              -- since the run began
+  PRIMARY KEY (mechanism, replicate, step)
+) WITHOUT ROWID;
+)sql";
+
+static_assert(std::endian::native == std::endian::little, "numbers are hashed as they lie here");
+
+template <class Number>
+void append(std::string& line, char type, Number number) {
+  const auto bytes = std::bit_cast<std::array<char, 8>>(number);
+  line += type;
+  line.append(bytes.data(), bytes.size());
+}
+
+void append(std::string& line, std::string_view text) {
+  append(line, 't', text.size());
+  line += text;
+}
+
+void append(std::string& line, const SQLite::Column& column) {
+  if (column.isNull()) {
+    line += 'n';
+  } else if (column.isInteger()) {
+    append(line, 'i', column.getInt64());
+  } else if (column.isFloat()) {
+    append(line, 'r', column.getDouble());
+  } else {
+    append(line, column.getString());
+  }
+}
+
+}  // namespace
+
+std::string schema(const std::set<std::string>& values) {
+  std::string text = kSchemaBeforeValues;
+  for (const auto& value : values) text += "  " + quoted(value) + " REAL,\n";
+  return text + kSchemaAfterValues;
+}
+
+std::string quoted(const std::string& column) {
+  std::string text = "\"";
+  for (const char c : column) text.append(c == '"' ? 2 : 1, c);
+  return text + "\"";
+}
+
+std::string content_digest(const std::function<SQLite::Statement(const std::string&)>& query) {
+  Sha256 hash;
+  for (const std::string_view rows :
+       {"meta WHERE key <> 'sha256' ORDER BY key", "mechanisms ORDER BY mechanism",
+        "trainings ORDER BY mechanism, replicate", "curves ORDER BY mechanism, replicate, step"}) {
+    auto select = query("SELECT * FROM " + std::string(rows));
+    std::string line;
+    append(line, rows.substr(0, rows.find(' ')));
+    for (int i = 0; i < select.getColumnCount(); ++i) append(line, select.getColumnName(i));
+    hash.update(line + "\n");
+    while (select.executeStep()) {
+      line.clear();
+      for (int i = 0; i < select.getColumnCount(); ++i) append(line, select.getColumn(i));
+      hash.update(line + "\n");
+    }
+    hash.update("\n");
+  }
+  return hash.hex();
+}
+
+std::vector<std::int64_t> common_steps(const std::vector<const Evaluation*>& cells) {
+  const auto longest = std::max_element(
+      cells.begin(), cells.end(),
+      [](const auto* a, const auto* b) { return a->curve.size() < b->curve.size(); });
+  std::vector<std::int64_t> steps;
+  if (longest == cells.end()) return steps;
+  for (const auto& point : (*longest)->curve) steps.push_back(point.step);
+  for (const auto* cell : cells) {
+    for (std::size_t i = 0; i < cell->curve.size(); ++i) {
+      const auto step = cell->curve[i].step;
+      const auto refuse = [&](const std::string& allowed) {
+        throw InputError(cell->candidate + ", replicate " + std::to_string(cell->replicate) +
+                         ": its curve has step " + std::to_string(step) + ", must have " + allowed);
+      };
+      if (step != steps[i]) refuse("step " + std::to_string(steps[i]) + " there, as others have");
+      if (i > 0 && step <= steps[i - 1]) refuse("one after step " + std::to_string(steps[i - 1]));
+    }
+  }
+  return steps;
+}
+
+}  // namespace nas::table_format

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace nas {
+
+/// What a table says of itself beside its cells.
+struct TableMeta {
+  nlohmann::json identity;  ///< of every cell, without candidate and replicate
+  nlohmann::json facts;     ///< those of the file, identity, "name" and "sources"
+};
+
+/// Reads the rows of `meta`, which somebody else may have written: what it returns can be relied
+/// upon, so that no reader checks again. Keys of `facts` and `identity` that readers interpret have
+/// their types.
+/// @param given  values by key.
+/// @throws InputError saying what was given and what is allowed, without the file's name.
+TableMeta read_table_meta(const nlohmann::json& given);
+
+/// Reads the column `measured` of a mechanism, likewise: measured objectives by name.
+nlohmann::json read_measured(const std::string& mechanism, const std::string& text);
+
+/// JSON of a place in a file. @throws InputError "PLACE: it is no JSON: ...".
+nlohmann::json parse_at(const std::string& place, const std::string& text);
+
+/// A value for a message, the beginning of a long one.
+std::string shown(const nlohmann::json& value);
+
+}  // namespace nas
