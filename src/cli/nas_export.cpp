@@ -9,6 +9,7 @@
 
 #include "cli/program.hpp"
 #include "core/error.hpp"
+#include "report/digest.hpp"
 #include "report/exports.hpp"
 #include "report/files.hpp"
 #include "report/recorded_asks.hpp"
@@ -52,7 +53,7 @@ const std::vector<Format>& formats() {
       {.name = "json",
        .help = "the result, as results.json",
        .text = [](Runs runs,
-                  const Options&) { return nas::results_json(runs.front()).dump(2) + "\n"; }},
+                  const Options&) { return nas::digest_text(nas::results_json(runs.front())); }},
       {.name = "evaluations",
        .help = "CSV, one line per evaluation, as evaluations.csv",
        .text = [](Runs runs, const Options&) { return nas::evaluations_csv(runs.front()); }},

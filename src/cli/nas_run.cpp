@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <set>
 
 #include <boost/program_options.hpp>
@@ -21,6 +22,7 @@
 #include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
+#include "report/digest.hpp"
 #include "report/files.hpp"
 #include "report/svg.hpp"
 #include "study/study.hpp"
@@ -92,11 +94,26 @@ void require_file(const std::string& word) {
                         " is neither a command nor a file; did you mean " + guess + "?");
 }
 
+/// Writes a result for programs.
+void write_results(const std::filesystem::path& folder, const nas::RunSummary& run) {
+  nas::write_file(folder / "results.json", nas::digest_text(nas::results_json(run)));
+  nas::write_file(folder / "evaluations.csv", nas::evaluations_csv(run));
+}
+
+/// What is there of a run that was stopped.
+void write_results(const std::filesystem::path& folder) {
+  const auto file = folder / "store.sqlite";
+  if (!std::filesystem::exists(file)) return;
+  auto store = std::make_unique<nas::Store>(file);  // as its writer: a reader would leave journals
+  const nas::RunSummary run(*store);
+  store.reset();  // the result is to be newer than the store
+  write_results(folder, run);
+}
+
 /// Writes the files of a result and prints its closing table.
 void present(const nas::Study& study, const nas::RunSummary& run) {
   const auto& folder = study.folder();
-  nas::write_file(folder / "results.json", nas::results_json(run).dump(2) + "\n");
-  nas::write_file(folder / "evaluations.csv", nas::evaluations_csv(run));
+  write_results(folder, run);
   nas::write_file(folder / "progress.svg", nas::progress_svg(run));
   if (run.several()) nas::write_file(folder / "front.svg", nas::front_svg(run));
   std::cout << '\n'
@@ -172,6 +189,7 @@ int run(int argc, char** argv, std::string& kept) {
                                            .retry_failed = !arguments.retry.empty()};
     present(study, study.run(display, settings));
   } catch (const nas::StopRequested&) {
+    write_results(study.folder());
     std::cout << "\nStopped. Everything finished is kept in " << kept
               << "; the same command continues.\n";
     return nas::kStopped;

@@ -14,9 +14,6 @@ namespace nas {
 /// non-dominated front) beside the baseline, failures, and what the numbers can and cannot say.
 std::string closing_table(const RunSummary& run);
 
-/// Everything about a run's result, for programs. Schema: "schema" = 2.
-nlohmann::json results_json(const RunSummary& run);
-
 /// One line per evaluation, RFC 4180. At its end the candidate's means over all its evaluations
 /// with their standard errors (empty for n = 1), and n; empty where none was usable.
 std::string evaluations_csv(const RunSummary& run);

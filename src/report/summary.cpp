@@ -10,6 +10,7 @@
 #include "core/format.hpp"
 #include "indicators/archive.hpp"
 #include "search/belief.hpp"
+#include "search/objective.hpp"
 #include "search/search.hpp"
 #include "statistics/statistics.hpp"
 #include "store/replicates.hpp"
@@ -57,7 +58,20 @@ void Effort::add(const Evaluation& evaluation) {
 
 namespace {
 
-std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>& recorded) {
+/// Where an objective comes from: as recorded, and as it is now where the record is older than that.
+std::string source_of(const std::string& key, const nlohmann::json& schema) {
+  if (schema.is_object() && schema.contains("objectives")) {
+    const auto& known = schema.at("objectives");
+    return known.contains(key) ? known.at(key).value("source", "") : "";
+  }
+  if (!objectives().contains(key)) return "";
+  const auto& entry = objectives().at(key);
+  const auto objective = entry.make(Parameters(entry.description.settings));
+  return objective.analytic ? "analytic" : objective.measured ? "measured" : "trained";
+}
+
+std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>& recorded,
+                                             const nlohmann::json& schema) {
   std::vector<ObjectiveRecord> objectives;
   const auto number = [](const nlohmann::json& json, const char* name, double otherwise) {
     const auto found = json.find(name);
@@ -65,9 +79,11 @@ std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>
   };
   for (const auto& json : recorded.value_or(nlohmann::json::array())) {
     const auto name = json.at("name").get<std::string>();
+    const auto key = json.value("key", name);
     objectives.push_back({.name = name,
-                          .key = json.value("key", name),
+                          .key = key,
                           .unit = json.value("unit", "1"),
+                          .source = source_of(key, schema),
                           .maximise = json.value("maximise", false),
                           .best = number(json, "best", 0.0),
                           .worst = number(json, "worst", 1.0)});
@@ -108,11 +124,15 @@ void RunSummary::read_meta(const Store& store) {
   facts = store.meta("facts").value_or(nlohmann::json::object());
   schema = store.meta("schema").value_or(nlohmann::json());
   sessions = store.sessions();
-  labels_ = store.meta("labels").value_or(nlohmann::json::object());
+  labels = store.meta("labels").value_or(nlohmann::json::object());
   if (const auto found = config.find("constraints"); found != config.end() && found->is_array()) {
     constraints_ = found->get<std::vector<std::string>>();
   }
-  objectives = read_objectives(store.meta("objectives"));
+  objectives = read_objectives(store.meta("objectives"), schema);
+  for (const auto* key :
+       {"elapsed_seconds", "planned_asks", "reference_point", "truth", "truth_splits"}) {
+    further[key] = store.meta(key).value_or(nlohmann::json());
+  }
   const auto ended = store.meta("ended_by").value_or(nlohmann::json());
   if (ended.is_string()) ended_by = ended.get<std::string>();
   const auto population = store.meta("last_population").value_or(nlohmann::json());
@@ -122,7 +142,7 @@ void RunSummary::read_meta(const Store& store) {
 }
 
 std::string RunSummary::label(const std::string& candidate) const {
-  return labels_.is_object() ? labels_.value(candidate, candidate) : candidate;
+  return labels.is_object() ? labels.value(candidate, candidate) : candidate;
 }
 
 bool RunSummary::answered_by_means() const {
@@ -256,13 +276,15 @@ void RunSummary::digest_asks() {
       candidate.evaluations.push_back(by_id.at(id));
       candidate.n += is_usable(*by_id.at(id)) ? 1 : 0;
     }
-    auto& believed = beliefs[this->candidate(ask)];
-    if (!mean) believed = {};  // the latest answer is the mean over all that is known
-    believed.last = &ask;
+    auto& known = beliefs[this->candidate(ask)];
+    if (!mean) known = {};  // the latest answer is the mean over all that is known
+    known.last = &ask;
     const auto status = this->status(ask);
-    if (!is_usable(status)) continue;
-    if (ask.evaluations.size() == 1) answered_alone_[ask.evaluations[0]] = &ask;
-    (status == Status::ok ? believed.whole : believed.stopped).add(ask.fitness, mean);
+    if (is_usable(status)) {
+      if (ask.evaluations.size() == 1) answered_alone_[ask.evaluations[0]] = &ask;
+      (status == Status::ok ? known.whole : known.stopped).add(ask.fitness, mean);
+    }
+    believed.push_back(known.whole.point);
   }
   for (auto& [name, candidate] : candidates) {
     const auto& [whole, stopped, last] = beliefs.at(name);

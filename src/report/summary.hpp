@@ -19,6 +19,7 @@ struct ObjectiveRecord {
   std::string name;
   std::string key;
   std::string unit;
+  std::string source{};  ///< analytic, measured or trained; empty where the record does not say
   bool maximise = false;
   double best = 0.0;  ///< the fixed range's ends, in the objective's own unit and sense
   double worst = 1.0;
@@ -103,11 +104,15 @@ struct RunSummary {
   std::vector<nlohmann::json> sessions;     ///< see Store::sessions
   std::vector<ObjectiveRecord> objectives;  ///< at least one
   std::string ended_by;                     ///< what ended the search; empty where unknown
-  Points last_population;                   ///< scaled objectives; empty where unknown
-  nlohmann::json retest;                    ///< see to_record(RetestOutcome); null: there was none
-  nlohmann::json tuning;                    ///< see tune(); null: there was none
-  std::vector<Ask> asks;                    ///< read before the evaluations that answer them
-  std::vector<Evaluation> evaluations;      ///< while somebody writes, there may be more by then
+  nlohmann::json labels;                    ///< names for people, by canonical name
+  /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, reference_point,
+  /// truth, truth_splits; null where unknown.
+  nlohmann::json further;
+  Points last_population;               ///< scaled objectives; empty where unknown
+  nlohmann::json retest;                ///< see to_record(RetestOutcome); null: there was none
+  nlohmann::json tuning;                ///< see tune(); null: there was none
+  std::vector<Ask> asks;                ///< read before the evaluations that answer them
+  std::vector<Evaluation> evaluations;  ///< while somebody writes, there may be more by then
   std::vector<Indicator> indicators;
   std::map<std::string, const Evaluation*> by_id;
   /// Usable candidates that the search asked for. One objective: the best first. Several: the
@@ -121,6 +126,9 @@ struct RunSummary {
   std::optional<RankedCandidate> baseline;  ///< if it has a usable evaluation
   std::vector<RejectedCandidate> rejected;  ///< in order of their first ask
   std::vector<BatchSummary> batches;
+  /// What the search believed, after each ask, of the candidate asked for: of what was trained to
+  /// its end; empty where it believed nothing, see Belief.
+  std::vector<Point> believed;
   Effort search;            ///< evaluations that asks caused
   Effort outside;           ///< the others: of the baseline, its tuning and the re-test
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
@@ -161,7 +169,6 @@ struct RunSummary {
                                                      std::size_t objective) const;
   void complete(RankedCandidate& candidate) const;
 
-  nlohmann::json labels_;
   std::vector<std::string> constraints_;              ///< "flops <= 4e+06"
   std::map<std::string, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one
 };

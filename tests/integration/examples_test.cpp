@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "genotype/slots.hpp"
+#include "report/digest.hpp"
 #include "report/files.hpp"
 #include "study/study.hpp"
 #include "unit/message_of.hpp"

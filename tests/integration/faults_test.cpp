@@ -154,6 +154,7 @@ TEST_F(FaultsTest, SignalsThatAnnounceTheEndStopAsControlCDoes) {
     ASSERT_TRUE(program.wait_for(10s, code)) << strsignal(number);
     EXPECT_EQ(code, 130) << strsignal(number);
     EXPECT_THAT(read_file(output), HasSubstr("same command continues")) << strsignal(number);
+    EXPECT_TRUE(fs::exists(folder / "results.json")) << strsignal(number);
   }
 }
 

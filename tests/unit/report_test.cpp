@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "report/digest.hpp"
 #include "report/files.hpp"
 #include "report/svg.hpp"
 
@@ -366,7 +367,7 @@ TEST_F(ReportTest, CsvQuotesAndHasOneLinePerEvaluation) {
 
 TEST_F(ReportTest, ResultsAreJsonWithCounts) {
   const auto json = results_json(RunSummary(*store_));
-  EXPECT_EQ(json["schema"], 2);
+  EXPECT_EQ(json["schema"], 3);
   EXPECT_EQ(json["counts"]["asked"], 5);
   EXPECT_EQ(json["counts"]["evaluated"], 4);
   EXPECT_EQ(json["best"]["value"], 80);
@@ -377,6 +378,85 @@ TEST_F(ReportTest, ResultsAreJsonWithCounts) {
   EXPECT_EQ(json["baseline"]["candidate"], "candidate v");
   EXPECT_EQ(json["failures"][0]["status"], "diverged");
   EXPECT_EQ(nlohmann::json::parse(json.dump()), json);
+}
+
+TEST_F(ReportTest, ResultsHoldTheWholeRecordAndWhatFollowsFromIt) {
+  store_->set_meta("truth", {{"candidate b", {81.0}}});
+  store_->set_meta("schema",
+                   {{"objectives", {{"perplexity", {{"source", "trained"}, {"unit", "1"}}}}}});
+  const auto json = results_json(RunSummary(*store_));
+  EXPECT_EQ(json["objectives"][0]["source"], "trained");
+  EXPECT_EQ(json["objectives"][0]["penalty"], 1 + 10 * (400.0 - 1));
+  EXPECT_EQ(json["truth"]["candidate b"][0], 81);
+  EXPECT_TRUE(json["planned_asks"].is_null());
+  EXPECT_EQ(json["labels"]["candidate b"], "the <best>, \"b\"");
+  EXPECT_EQ(json["genes"], nlohmann::json::parse(R"([{"name": "x1", "options":
+      ["ga", "gb", "gc", "gd"]}])"));
+  ASSERT_EQ(json["asks"].size(), 5U);
+  const auto& asks = json["asks"];
+  EXPECT_EQ(asks[2], nlohmann::json::parse(R"({"number": 2, "batch": 1, "genotype": "ga",
+      "candidate": "candidate a", "evaluations": ["a"], "reused": true, "fitness": [90.0],
+      "status": "ok", "usable": true, "reason": "", "believed": [90.0], "trained": 2,
+      "seconds": 5.0})"));
+  EXPECT_EQ(asks[3]["status"], "diverged");
+  EXPECT_FALSE(asks[3]["usable"]);
+  EXPECT_TRUE(asks[3]["believed"].is_null());
+  EXPECT_EQ(asks[4]["trained"], 4);
+  ASSERT_EQ(json["evaluations"].size(), 5U);
+  const auto& first = json["evaluations"][0];
+  EXPECT_EQ(first["id"], "a");
+  EXPECT_EQ(first["objectives"]["perplexity"], 90);
+  EXPECT_EQ(first["values"]["flops"], 2e6);
+  EXPECT_EQ(first["measured"]["pid"], 1234);
+  EXPECT_EQ(first["curve"][0]["valid"]["correct"], 4);
+  EXPECT_TRUE(first["stopped_at"].is_null());
+  EXPECT_EQ(json["identities"], nlohmann::json::parse("[{}]")) << "all but the candidates' names";
+  EXPECT_EQ(first["identity"], 0);
+}
+
+TEST_F(ReportTest, WhatIsNotFiniteIsNullInResults) {
+  auto odd = evaluation("o", 70);
+  odd.curve[0].train_nll = std::nan("");
+  odd.curve[0].valid.pad_nll = std::nan("");
+  odd.values["parameters"] = HUGE_VAL;
+  store_->add({odd});
+  const auto results = results_json(RunSummary(*store_));
+  const auto& read = results["evaluations"][4];
+  EXPECT_EQ(read["id"], "o");
+  EXPECT_TRUE(read["curve"][0]["train_nll"].is_null());
+  EXPECT_TRUE(read["curve"][0]["valid"]["pad_nll"].is_null());
+  EXPECT_TRUE(read["values"]["parameters"].is_null());
+}
+
+TEST_F(ReportTest, BeliefInARetrainedCandidateIsTheMeanOfItsAnswersSoFar) {
+  Store store(folder_ / "retrained.sqlite");
+  std::vector<Evaluation> all{evaluation("a", 90), evaluation("a2", 70), evaluation("a3", 0)};
+  for (auto& one : all) one.candidate = "candidate a";
+  all[1].status = Status::stopped_early;
+  all.push_back(evaluation("a4", 80));
+  all.back().candidate = "candidate a";
+  store.add(all);
+  store.add_asks(
+      {ask(0, 0, "a", 90), ask(1, 0, "a2", 70), ask(2, 0, "a3", 4000), ask(3, 0, "a4", 80)});
+  store.set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
+  const auto believed = [&store](const char* repeated) {
+    store.set_meta("config", {{"evaluation", {{"repeated", repeated}}}});
+    std::vector<Point> points = RunSummary(store).believed;
+    return points;
+  };
+  EXPECT_EQ(believed("retrain"), (std::vector<Point>{{90}, {90}, {90}, {85}}));
+  EXPECT_EQ(believed("reuse"), (std::vector<Point>{{90}, {}, {}, {80}}));
+}
+
+TEST_F(ReportTest, TextOfADigestHasALineARecord) {
+  const auto json = results_json(RunSummary(*store_));
+  const auto text = digest_text(json);
+  EXPECT_EQ(nlohmann::json::parse(text), json);
+  EXPECT_THAT(text, HasSubstr("\n\"schema\": 3,\n"));
+  EXPECT_THAT(text,
+              ::testing::ContainsRegex("\n\"asks\": \\[\n.\"batch\":0,[^\n]*},\n.\"batch\":0,"));
+  EXPECT_LT(text.find("\"schema\""), text.find("\"asks\"")) << "short ones first";
+  EXPECT_EQ(digest_text(nlohmann::json::object()), "{\n}\n");
 }
 
 TEST_F(ReportTest, CanonicalExportHoldsNothingMeasured) {

@@ -1,0 +1,331 @@
+#include "report/digest.hpp"
+
+#include <cmath>
+#include <map>
+
+#include "indicators/indicators.hpp"
+#include "report/recorded_asks.hpp"
+#include "search/search.hpp"
+
+namespace nas {
+
+namespace {
+
+/// JSON has no infinity and no NaN.
+nlohmann::json finite(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return value;
+}
+
+nlohmann::json values_json(const RunSummary& run, const std::vector<double>& values) {
+  auto json = nlohmann::json::object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    json[run.objectives[i].name] = finite(values[i]);
+  }
+  return json;
+}
+
+nlohmann::json standard_errors_json(const RunSummary& run, const RankedCandidate& candidate) {
+  auto json = nlohmann::json::object();
+  for (std::size_t i = 0; i < candidate.standard_errors.size(); ++i) {
+    const auto& error = candidate.standard_errors[i];
+    json[run.objectives[i].name] = error ? finite(*error) : nullptr;
+  }
+  return json;
+}
+
+nlohmann::json step_json(const std::optional<std::int64_t>& step) {
+  return step ? nlohmann::json(*step) : nlohmann::json();
+}
+
+nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
+  nlohmann::json ids = nlohmann::json::array();
+  for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
+  auto facts = nlohmann::json::object();
+  if (const auto* evaluation = candidate.usable_evaluation()) {
+    for (const auto& [name, value] : evaluation->values) facts[name] = finite(value);
+  }
+  return {{"mechanism", candidate.label},
+          {"candidate", candidate.candidate},
+          {"values", values_json(run, candidate.values)},
+          {"standard_errors", standard_errors_json(run, candidate)},
+          {"on_front", candidate.on_front},
+          {"n", candidate.n},
+          {"replicates", candidate.wanted},
+          {"stopped_at", step_json(candidate.stopped_at)},
+          {"first_ask", candidate.first_ask},
+          {"times_asked", candidate.times_asked},
+          {"facts", facts},
+          {"evaluations", ids}};
+}
+
+nlohmann::json front_json(const RunSummary& run) {
+  auto front = nlohmann::json::array();
+  for (const auto i : run.front) {
+    const auto& candidate = run.ranking[i];
+    nlohmann::json ids = nlohmann::json::array();
+    for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
+    front.push_back({{"mechanism", candidate.label},
+                     {"candidate", candidate.candidate},
+                     {"values", values_json(run, candidate.values)},
+                     {"standard_errors", standard_errors_json(run, candidate)},
+                     {"n", candidate.n},
+                     {"stopped_at", step_json(candidate.stopped_at)},
+                     {"evaluations", ids},
+                     {"knee", run.knee == i}});
+  }
+  return front;
+}
+
+nlohmann::json batches_json(const RunSummary& run) {
+  auto batches = nlohmann::json::array();
+  for (const auto& batch : run.batches) {
+    batches.push_back({{"batch", batch.batch},
+                       {"asked", batch.asked},
+                       {"failures", batch.failures},
+                       {"rejected", batch.rejected},
+                       {"best", finite(batch.best)},
+                       {"mean", batch.usable() > 0 ? finite(batch.mean) : nullptr},
+                       {"best_so_far", finite(batch.best_so_far)}});
+  }
+  return batches;
+}
+
+nlohmann::json failures_json(const RunSummary& run, const Effort& effort) {
+  auto failures = nlohmann::json::array();
+  for (const auto* evaluation : effort.failures) {
+    failures.push_back({{"mechanism", run.label(evaluation->candidate)},
+                        {"status", to_string(evaluation->status)},
+                        {"reason", evaluation->reason},
+                        {"evaluation", evaluation->id}});
+  }
+  return failures;
+}
+
+nlohmann::json rejected_json(const RunSummary& run) {
+  auto rejected = nlohmann::json::array();
+  for (const auto& one : run.rejected) {
+    rejected.push_back({{"mechanism", one.label},
+                        {"candidate", one.candidate},
+                        {"reason", one.reason},
+                        {"trained", one.trained}});
+  }
+  return rejected;
+}
+
+/// How the search came on: the hypervolume, or the best value of the only objective.
+nlohmann::json trace_json(const RunSummary& run) {
+  auto trace = nlohmann::json::array();
+  for (const auto& indicator : run.indicators) {
+    trace.push_back({{"asked", indicator.asked},
+                     {"evaluated", indicator.evaluated},
+                     {"value", finite(indicator.value)}});
+    if (run.several()) trace.back()["front"] = indicator.front;
+  }
+  nlohmann::json json{
+      {"value", run.indicators.empty() ? nullptr : finite(run.indicators.back().value)},
+      {"trace", trace}};
+  if (run.several()) json["reference"] = kReferencePoint;
+  return json;
+}
+
+nlohmann::json number_or_null(const std::optional<double>& value) {
+  return value ? finite(*value) : nlohmann::json();
+}
+
+nlohmann::json objectives_json(const RunSummary& run) {
+  auto objectives = nlohmann::json::array();
+  for (const auto& objective : run.objectives) {
+    objectives.push_back(
+        {{"name", objective.name},
+         {"key", objective.key},
+         {"unit", objective.unit},
+         {"maximise", objective.maximise},
+         {"source", objective.source.empty() ? nlohmann::json() : nlohmann::json(objective.source)},
+         {"best", finite(objective.best)},
+         {"worst", finite(objective.worst)},
+         {"penalty", finite(objective.penalty())}});
+  }
+  return objectives;
+}
+
+nlohmann::json point_json(const std::vector<double>& point) {
+  auto json = nlohmann::json::array();
+  for (const double value : point) json.push_back(finite(value));
+  return json;
+}
+
+/// A curve in the store's form, but for the texts that stand for what is not finite.
+nlohmann::json curve_json(const Evaluation& evaluation) {
+  nlohmann::json curve = evaluation.curve;
+  for (auto& point : curve) {
+    for (auto& value : point) {
+      if (value.is_string()) value = nullptr;
+    }
+    for (auto& value : point.at("valid")) {
+      if (value.is_string()) value = nullptr;
+    }
+  }
+  return curve;
+}
+
+/// Identities without what every evaluation has of its own, each once.
+class Identities {
+ public:
+  /// @return the place of an evaluation's identity among them.
+  std::size_t place(const Evaluation& evaluation) {
+    auto identity = evaluation.identity;
+    if (identity.is_object()) {
+      for (const auto* own : {"candidate", "replicate"}) identity.erase(own);
+    }
+    const auto [found, added] = places_.try_emplace(identity.dump(), all_.size());
+    if (added) all_.push_back(std::move(identity));
+    return found->second;
+  }
+  [[nodiscard]] const nlohmann::json& all() const { return all_; }
+
+ private:
+  nlohmann::json all_ = nlohmann::json::array();
+  std::map<std::string, std::size_t> places_;
+};
+
+nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluation,
+                               std::size_t identity) {
+  auto objectives = nlohmann::json::object();
+  for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+    objectives[run.objectives[i].name] = number_or_null(run.value(evaluation, i));
+  }
+  auto values = nlohmann::json::object();
+  for (const auto& [name, value] : evaluation.values) values[name] = finite(value);
+  const bool stopped = evaluation.status == Status::stopped_early && !evaluation.curve.empty();
+  return {{"id", evaluation.id},
+          {"candidate", evaluation.candidate},
+          {"replicate", evaluation.replicate},
+          {"status", to_string(evaluation.status)},
+          {"usable", is_usable(evaluation)},
+          {"reason", evaluation.reason},
+          {"identity", identity},
+          {"stopped_at", stopped ? nlohmann::json(evaluation.curve.back().step) : nullptr},
+          {"objectives", objectives},
+          {"values", values},
+          {"measured", evaluation.measured},
+          {"curve", curve_json(evaluation)}};
+}
+
+nlohmann::json asks_json(const RunSummary& run) {
+  auto asks = nlohmann::json::array();
+  const auto records = recorded_asks(run);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto& record = records[i];
+    const auto& ask = *record.ask;
+    const auto& believed = run.believed[i];
+    asks.push_back({{"number", ask.number},
+                    {"batch", ask.batch},
+                    {"genotype", ask.genotype},
+                    {"candidate", run.candidate(ask)},
+                    {"evaluations", ask.evaluations},
+                    {"reused", ask.reused},
+                    {"fitness", point_json(ask.fitness)},
+                    {"status", to_string(record.status)},
+                    {"usable", record.usable},
+                    {"reason", record.reason},
+                    {"believed", believed.empty() ? nlohmann::json() : point_json(believed)},
+                    {"trained", record.trained},
+                    {"seconds", record.seconds}});
+  }
+  return asks;
+}
+
+nlohmann::json genes_json(const RunSummary& run) {
+  auto genes = nlohmann::json::array();
+  for (const auto& gene : recorded_genes(run)) {
+    auto& json = genes.emplace_back(nlohmann::json{{"name", gene.name}});
+    if (gene.categorical()) {
+      json["options"] = gene.options;
+    } else {
+      json["min"] = gene.min;
+      json["max"] = gene.max;
+    }
+  }
+  return genes;
+}
+
+}  // namespace
+
+nlohmann::json results_json(const RunSummary& run) {
+  auto ranking = nlohmann::json::array();
+  for (const auto& candidate : run.ranking) ranking.push_back(candidate_json(run, candidate));
+  Identities identities;
+  auto evaluations = nlohmann::json::array();
+  for (const auto& evaluation : run.evaluations) {
+    evaluations.push_back(evaluation_json(run, evaluation, identities.place(evaluation)));
+  }
+  nlohmann::json json{
+      {"schema", 3},
+      {"objectives", objectives_json(run)},
+      {"counts",
+       {{"asked", run.asks.size()},
+        {"evaluated", run.search.evaluations},
+        {"reused", run.reused},
+        {"rejected", run.search.rejected},
+        {"stopped_early", run.search.stopped_early},
+        {"failures", run.search.failures.size()}}},
+      {"train_seconds", run.search.train_seconds},
+      {"outside_the_search",
+       {{"evaluated", run.outside.evaluations},
+        {"rejected", run.outside.rejected},
+        {"failures", failures_json(run, run.outside)},
+        {"train_seconds", run.outside.train_seconds}}},
+      {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
+      {"baseline", run.baseline ? candidate_json(run, *run.baseline) : nlohmann::json()},
+      {"front", front_json(run)},
+      {"ranking", ranking},
+      {"batches", batches_json(run)},
+      {"failures", failures_json(run, run.search)},
+      {"rejected", rejected_json(run)},
+      {"retest", run.retest},
+      {"tuning", run.tuning},
+      {"config", run.config},
+      {"facts", run.facts},
+      {"environment",
+       run.sessions.empty() ? nlohmann::json::object() : run.sessions.back().at("environment")},
+      {"sessions", run.sessions},
+      {"record_schema", run.schema},
+      {"genes", genes_json(run)},
+      {"labels", run.labels},
+      {"identities", identities.all()},
+      {"evaluations", evaluations},
+      {"asks", asks_json(run)}};
+  json.update(run.further);
+  json[run.several() ? "hypervolume" : "best"] = trace_json(run);
+  if (run.several() && !run.last_population.empty()) {
+    auto points = nlohmann::json::array();
+    for (const auto& point : run.last_population) points.push_back(point_json(point));
+    json["last_population"] = points;
+    json["last_population_hypervolume"] =
+        hypervolume(run.last_population, Point(run.objectives.size(), kReferencePoint));
+  }
+  return json;
+}
+
+std::string digest_text(const nlohmann::json& digest) {
+  const auto lines = [](const nlohmann::json& value) {
+    return value.is_array() && !value.empty() && value.front().is_structured();
+  };
+  std::string text = "{";
+  const auto add = [&text](const std::string& key, const std::string& value) {
+    text += (text.size() > 1 ? ",\n" : "\n") + nlohmann::json(key).dump() + ": " + value;
+  };
+  for (const auto& [key, value] : digest.items()) {
+    if (!lines(value)) add(key, value.dump());
+  }
+  for (const auto& [key, value] : digest.items()) {
+    if (!lines(value)) continue;
+    std::string records;
+    for (const auto& record : value) records += (records.empty() ? "" : ",\n") + record.dump();
+    add(key, "[\n" + records + "]");
+  }
+  return text + "\n}\n";
+}
+
+}  // namespace nas

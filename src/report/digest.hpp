@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "report/summary.hpp"
+
+namespace nas {
+
+/// The complete digest of a run, for programs: its record and what follows from it, so that no
+/// reader of a result needs the store. docs/files.md says what each key is. Schema: "schema" = 3.
+nlohmann::json results_json(const RunSummary& run);
+
+/// The text of a digest: a line for each key, and for each record of a list.
+std::string digest_text(const nlohmann::json& digest);
+
+}  // namespace nas
