@@ -4,8 +4,8 @@
     analysis/compare.py STORE... [-o FOLDER] [--reference ALGORITHM] [--show ALGORITHM]...
                                  [--budget N] [--resamples N] [--force]
 
-STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder or its
-store.sqlite. FOLDER receives compare.html, compare.md, summary.csv and the pictures as .svg.
+STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder, its
+store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the pictures as .svg.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import numpy as np
 from nas_analysis import comparison, figures, pages, statistics, stores
 from nas_analysis.arguments import positive
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
+from nas_analysis.digest import BadInput
 from nas_analysis.figures import number
 
 
@@ -41,9 +42,9 @@ class Words:
             self.whole = ("of the front that a search hands over, 1 = the whole true front"
                           if result.true else "1 = the front of all searches together")
         else:
-            self.gap = (f"regret in {goal.title}" if result.true
-                        else f"{goal.title} above the best seen")
-            self.believed = f"believed {goal.title}"
+            self.gap = (f"regret in {goal.quantity}" if result.true
+                        else f"{goal.quantity} above the best seen")
+            self.believed = f"believed {goal.quantity}"
             self.whole = ("true value of what a search hands over minus the best in the table"
                           if result.true else "best measured value minus the best of any search")
         self.reference = (None if result.reference is None
@@ -248,7 +249,7 @@ def _unseen_verdict(result: Comparison, words: Words) -> str:
     means = {algorithm.name: _unseen(algorithm)[0] for algorithm in result.algorithms
              if _unseen(algorithm)[1]}
     least, most = min(means, key=means.get), max(means, key=means.get)
-    text += (f"winners have a mean {words.goal.title} from {number(means[least])} ({least}) to "
+    text += (f"winners have a mean {words.goal.quantity} from {number(means[least])} ({least}) to "
              f"{number(means[most])} ({most})")
     if result.reference is None:
         return text + "."
@@ -267,7 +268,7 @@ def _bias(result: Comparison, words: Words) -> str:
         return "No search has measured anything."
     least, most = min(means, key=means.get), max(means, key=means.get)
     what = "front looks" if result.several else "winner looks"
-    unit = "of the whole hypervolume" if result.several else words.goal.title
+    unit = "of the whole hypervolume" if result.several else words.goal.quantity
     text = f"Selection bias: the {what} better than it is by {number(means[least])} ({least})"
     if most != least:
         text += f" to {number(means[most])} ({most})"
@@ -523,7 +524,7 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
     """What searchers believe of their results, and what is so."""
     if not result.true:
         return pages.Section("Believed against true", [])
-    what = "front's hypervolume" if result.several else f"winner's {words.goal.title}"
+    what = "front's hypervolume" if result.several else f"winner's {words.goal.quantity}"
     known = result.searches.candidates.believed is not None
     unseen = _knows_unseen(result)
     rows, bars = [], []
@@ -551,7 +552,7 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
     svg = figures.intervals(
         "Optimism", f"By how much the {'front' if result.several else 'winner'} looks better to "
         "the searcher than it is; mean and 95 % interval over searches.",
-        "relative hypervolume" if result.several else words.goal.title, bars, [(0.0, "none")])
+        "relative hypervolume" if result.several else words.goal.quantity, bars, [(0.0, "none")])
     return pages.Section("Believed against true", [
         pages.Paragraph(
             f"Optimism is how much better the result looked than {against}: the best of many "
@@ -604,7 +605,7 @@ def making(result: Comparison, resamples: int, command: str) -> pages.Section:
               "variance for probabilities, Student's t for means; none is corrected for their "
               "number."]
     if result.several:
-        ranges = ", ".join(f"{goal.title} {number(goal.best)} to {number(goal.worst)}"
+        ranges = ", ".join(f"{goal.quantity} {number(goal.best)} to {number(goal.worst)}"
                            for goal in searches.objectives)
         items.append(f"Hypervolume over objectives scaled by the ranges {ranges}; reference point "
                      f"{searches.reference_point} in each.")
@@ -692,7 +693,7 @@ def main(arguments: list[str]) -> int:
         shown = [comparison.find(name, names) for name in options.show]
         result = comparison.compare(searches, options.budget or searches.budget,
                                     options.reference, options.resamples)
-    except stores.StoreError as error:
+    except BadInput as error:
         print(f"compare.py: {error}", file=sys.stderr)
         return 2
     words = Words(result, shown)

@@ -4,8 +4,8 @@
     analysis/components.py TABLE|STORE... [-o FOLDER] [--objective NAME] [--split test|valid]
                            [--baseline MECHANISM] [--run RUN]
 
-TABLE is a packed table of trainings; STOREs are runs (folders, or their store.sqlite), whose
-trainings are put together. FOLDER receives components.html, components.md, components.csv and the
+TABLE is a packed table of trainings; STOREs are runs (folders, their store.sqlite or results.json),
+whose trainings are put together. FOLDER receives components.html, components.md, components.csv and the
 pictures as .svg. RUN is a run whose winner's line of descent is shown.
 """
 
@@ -13,10 +13,8 @@ import argparse
 import csv
 import dataclasses
 import io
-import json
 import pathlib
 import shlex
-import sqlite3
 import sys
 
 from nas_analysis import packages
@@ -26,8 +24,9 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import (component_figures, factorial, figures, noise, pages, sqlite_files,
-                          statistics, tables)
+from nas_analysis import (component_figures, digest, factorial, figures, noise, pages, statistics,
+                          tables)
+from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial, Term
 from nas_analysis.figures import number
 from nas_analysis.tables import Table, TableError
@@ -659,20 +658,19 @@ def descent(path: str, study: Study) -> pages.Section:
             words = ", ".join(f"{options.columns[gene]} {genes[line[i - 1]][gene]} -> "
                               f"{genes[ask][gene]}" for gene in changed) or "the same again"
         ancestors.append(component_figures.Ancestor(
-            int(asks[ask]), int(batches[ask]), -values[ask] if goal["maximise"] else values[ask],
-            words))
-    shown = -values if goal["maximise"] else values
+            int(asks[ask]), int(batches[ask]), goal.natural(values[ask]), words))
+    shown = goal.natural(values)
     svg = component_figures.lineage(
         "Inferred line of the winner", f"Dots: all asks. The line: from the best ask back to its "
         f"nearest genotype among the {parents} best of earlier generations, and so on.", asks,
-        shown, goal["name"], ancestors)
+        shown, goal.name, ancestors)
     text = (f"{path}: an inferred lineage. A store does not say who was whose parent; the parent "
             f"shown is the genotype of smallest Hamming distance among the {parents} best that "
             "were known before its generation, the better of equals. The winner is the best that "
             "the run itself saw, noise and luck included.")
     known = {name: i for i, name in enumerate(study.names)}
     last = names[line[-1]]
-    if last in known and study.goal.name == goal["name"]:
+    if last in known and study.goal.name == goal.name:
         mean = study.goal.natural(study.estimate.mean[known[last]])
         text += (f" It saw {number(shown[line[-1]])}; the mean over all replicates here is "
                  f"{study.goal.title} {number(mean)}.")
@@ -691,25 +689,15 @@ def _parent(at: int, batches, genes, values, parents: int) -> int:
 
 def _asks(path: str) -> tuple:
     """Asks of a run by its first objective, in minimisation form; how many may be parents."""
-    file = pathlib.Path(path)
-    file = file / "store.sqlite" if file.is_dir() else file
-    if not file.is_file():
-        raise TableError(f"--run {file}: no such file; give a run's folder or its store.sqlite")
-    try:
-        database = sqlite_files.open_read_only(file)
-        rows = [(number, batch, genotype, fitness) for number, batch, genotype, _, _, fitness in
-                sqlite_files.records(database, "asks")]
-        meta = sqlite_files.meta(database)
-        database.close()
-    except sqlite3.DatabaseError as error:
-        raise TableError(f"--run {file}: not the store of a run: {error}") from None
-    if not rows or "objectives" not in meta:
-        raise TableError(f"--run {file}: a run that has asked for nothing yet")
-    values = [json.loads(row[3])[0] for row in rows]
+    own = digest.read(path)
+    asks, goal = own["asks"], digest.objectives(own)[0]
+    if not asks:
+        raise TableError(f"--run {path}: a run that has asked for nothing yet")
+    values = [ask["fitness"][0] for ask in asks]
     values = np.array([np.inf if value is None else value for value in values], dtype=float)
-    parents = max(int(meta["config"].get("algorithm", {}).get("population", 12)) // 2, 1)
-    return (np.array([row[0] for row in rows]), np.array([row[1] for row in rows]),
-            [row[2] for row in rows], values, parents, meta["objectives"][0])
+    parents = max(int(own["config"].get("algorithm", {}).get("population", 12)) // 2, 1)
+    return (np.array([ask["number"] for ask in asks]), np.array([ask["batch"] for ask in asks]),
+            [ask["genotype"] for ask in asks], values, parents, goal)
 
 
 def making(study: Study, command: str) -> pages.Section:
@@ -800,7 +788,7 @@ def main(arguments: list[str]) -> int:
         table = tables.load(options.tables)
         study = Study(table, objective(table, options.objective, options.split), options.baseline)
         line = [descent(options.run, study)] if options.run else []
-    except TableError as error:
+    except BadInput as error:
         print(f"components.py: {error}", file=sys.stderr)
         return 2
     page = pages.Page(f"Components: {table.facts.get('name') or table.path}", [

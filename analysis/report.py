@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes one self-contained page about a run from its store.
+"""Writes one self-contained page about a run.
 
-    report.py RUN_FOLDER|store.sqlite [-o report.html]
+    report.py RUN [-o report.html]
 
-Needs numpy and scipy. Exit code 2 where the store cannot be read or the page not written.
+RUN is a run's folder, its store.sqlite or its results.json.
+
+Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not written.
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ from nas_analysis import packages
 if __name__ == "__main__":
     packages.require(__doc__, "numpy", "scipy")
 
+from nas_analysis import digest
+from nas_analysis.digest import BadInput
 from nas_analysis.page import page
-from nas_analysis.run import BadInput, Run
+from nas_analysis.run import Run
 from nas_analysis.sections import (components, distribution, diversity, effort, failures, front,
                                    health, progress, replicates, reproducibility, retest, tuning,
                                    verdict)
@@ -56,10 +60,10 @@ def write(path: Path, text: str) -> None:
 
 def main() -> int:
     """Reads the command line, writes the page, says where."""
-    parser = argparse.ArgumentParser(description="writes one page about a run from its store")
-    parser.add_argument("run", type=Path, help="a run's folder, or its store.sqlite")
+    parser = argparse.ArgumentParser(description="writes one page about a run")
+    parser.add_argument("run", type=Path, help=digest.RUN)
     parser.add_argument("-o", "--output", type=Path,
-                        help="the page (default: report.html beside the store)")
+                        help="the page (default: report.html beside these)")
     arguments = parser.parse_args()
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"

@@ -40,6 +40,7 @@ import numpy as np
 
 from nas_analysis import sqlite_files, tables
 from nas_analysis.arguments import positive
+from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
 from nas_analysis.replay import replay_order
 from nas_analysis.tables import MISSING, Table, TableError
@@ -458,7 +459,7 @@ def main(arguments: list[str]) -> int:
         study = Study(table, [goal(table, record) for record in records], trainings,
                       options.asks or ASKS_PER_TRAINING * trainings, mode)
         chosen = _chosen(options.only, len(records) > 1)
-    except TableError as error:
+    except BadInput as error:
         print(f"rivals.py: {error}", file=sys.stderr)
         return 2
     first = options.first_seed if options.first_seed is not None else like.get("first_seed", 42)

@@ -1,4 +1,5 @@
-"""What a search believes of its candidates, as src/search/belief.hpp has it, and what it hands over.
+"""What a search of a comparison believes of its candidates, as src/search/belief.hpp has it (of a
+run its digest says so), and what a search hands over.
 
 Of each candidate it believes the latest answer, which is the mean over all that is known, and
 nothing where that is a failure; where every ask trained it afresh and answered by that alone

@@ -161,7 +161,7 @@ class Comparison:
     def fruitless(self) -> dict[str, int]:
         """Searches without a usable answer, by algorithm; they hand over a failure."""
         names = [search.algorithm for search in self.searches.searches
-                 if not np.isfinite(search.fitness).all(axis=1).any()]
+                 if not np.isfinite(search.believed).all(axis=1).any()]
         return {name: names.count(name) for name in names}
 
     def improvement(self, i: int, of: str) -> statistics.Interval:
@@ -204,7 +204,7 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
     """
     searches = dataclasses.replace(searches, searches=[_cut(search, budget)
                                                        for search in searches.searches])
-    if not any(np.isfinite(search.fitness).any() for search in searches.searches):
+    if not any(np.isfinite(search.believed).any() for search in searches.searches):
         raise stores.StoreError("no search has a usable answer: all failed or were stopped early")
     by_name: dict[str, list[stores.Search]] = {}
     for search in searches.searches:
@@ -279,7 +279,7 @@ def _cut(search: stores.Search, budget: int) -> stores.Search:
                                 f"{search.trained[0]} trainings, the budget is {budget}")
     return dataclasses.replace(
         search, candidates=search.candidates[:kept], trained=search.trained[:kept],
-        seconds=search.seconds[:kept], fitness=search.fitness[:kept],
+        seconds=search.seconds[:kept], believed=search.believed[:kept],
         truth=None if search.truth is None else search.truth[:kept],
         search_seconds=search.search_seconds * kept / len(search.trained))
 
@@ -303,12 +303,12 @@ def _judge_of_values(searches: stores.Searches):
     unseen = None if truth is None else replay.unseen(searches)
     penalty = searches.objectives[0].penalty
     if truth is None:
-        optimum = min(float(search.believed().min()) for search in searches.searches)
+        optimum = min(float(search.believed.min()) for search in searches.searches)
     else:
         optimum = float(truth.min())
 
     def judge(search: stores.Search) -> Trace:
-        seen = search.believed()[:, 0]
+        seen = search.believed[:, 0]
         leaders = belief.incumbents(search.candidates, seen)
         believed = np.where(leaders < 0, np.inf, seen[leaders])
         values = believed if truth is None else search.truth[leaders, 0]
@@ -339,7 +339,7 @@ def _judge_of_fronts(searches: stores.Searches):
         return indicators.hypervolume(searches.scaled(points), reference)
 
     if truth is None:
-        seen = np.concatenate([search.believed() for search in searches.searches])
+        seen = np.concatenate([search.believed for search in searches.searches])
         whole = whole_believed = volume(seen)
     else:
         whole = volume(truth)
@@ -356,7 +356,7 @@ def _judge_of_fronts(searches: stores.Searches):
         return known[front]
 
     def judge(search: stores.Search) -> Trace:
-        after_asks = search.believed()
+        after_asks = search.believed
         believed = belief.hypervolumes(search.candidates, searches.scaled(after_asks), reference)
         fronts = list(belief.fronts(search.candidates, after_asks))
         chosen = list(fronts[-1])

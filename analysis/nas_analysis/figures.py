@@ -419,7 +419,7 @@ def matrix(title: str, below: str, names: list[str], values: np.ndarray, clear: 
 class Plane:
     """Two objectives as axes: points are in minimisation form, axes in the objectives' senses."""
 
-    objectives: list  # two of stores.Objective
+    objectives: list  # two of digest.Objective
     ends: list[tuple[float, float]]  # of the axes, in the objectives' senses
     logarithmic: list[bool]
 
@@ -480,7 +480,7 @@ def surfaces(title: str, below: str, on: Plane, panels: list[Panel],
     top = _top(below) + 24
     num_rows = -(-len(panels) // across)
     picture = Picture(top + num_rows * (high + 30) + 24, title, below)
-    picture.text(10, top - 20, f"{on.objectives[1].title}, over {on.objectives[0].title}", "ink")
+    picture.text(10, top - 20, f"{on.objectives[1].quantity}, over {on.objectives[0].quantity}", "ink")
     for i, panel in enumerate(panels):
         row, column = divmod(i, across)
         x, y = left + column * (wide + gap), top + row * (high + 30) + 14
@@ -534,8 +534,8 @@ def difference(title: str, below: str, on: Plane, names: tuple[str, str], low: n
         picture.rectangle(x, frame.top - 40, x + 14, frame.top - 28, f"fill {style}")
         picture.text(x + 20, frame.top - 30, f"{shortened(name)} more often", f"fill {style}")
         x += 44 + LETTER * (len(shortened(name)) + 11)
-    picture.left_axis(frame, up, on.objectives[1].title)
-    picture.bottom_axis(frame, across, on.objectives[0].title)
+    picture.left_axis(frame, up, on.objectives[1].quantity)
+    picture.bottom_axis(frame, across, on.objectives[0].quantity)
     steps = np.round(share * 5).astype(int)
     corners = zip(on.place(frame, low), on.place(frame, high), steps)
     for (x1, y1, x2, y2, step) in _joined([(*a, *b, step) for a, b, step in corners if step]):

@@ -42,23 +42,17 @@ class Gene:
 
 def genes(run: Run) -> list[Gene]:
     """The genes that vary; empty where candidates are no mechanisms of one layer kind."""
-    space = run.config.get("space") or {}
     labels = [run.label(evaluation.candidate) for evaluation in run.evaluations]
     if not labels or any(label.count("|") + 1 != len(run.schema.genes) for label in labels):
         return []
+    recorded = {own["name"]: own for own in run.digest["genes"]}
     found = []
     for place, name in enumerate(run.schema.genes):
-        given = space.get(name)
-        if isinstance(given, dict):
-            gene = Gene(name, place, float(given.get("min", 0)), float(given.get("max", 0)))
-            varies = gene.numeric and all(_is_number(gene.raw(label)) for label in labels)
-        else:
-            options = tuple(str(option) for option in given or ())
-            if name == "bias":
-                options = tuple({"True": "bias", "False": "no_bias"}.get(o, o) for o in options)
-            gene = Gene(name, place, options=options)
-            varies = len({gene.raw(label) for label in labels}) > 1
-        if varies:
+        own = recorded.get(name, {})
+        gene = Gene(name, place, own.get("min", 0.0), own.get("max", 0.0),
+                    tuple(own.get("options", ())))
+        raw = {gene.raw(label) for label in labels}
+        if all(map(_is_number, raw)) if gene.numeric else len(raw) > 1:
             found.append(gene)
     return found
 

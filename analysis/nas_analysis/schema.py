@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Scaled value of what has no quality, see ObjectiveSet in src/search/objective_set.hpp.
+# Scaled value of what has no quality, see ObjectiveSet in src/search/objective_set.hpp: of
+# comparisons, whose stores do not say it.
 PENALTY = 10.0
 
 OLD: dict[str, Any] = {
@@ -29,11 +30,8 @@ OLD: dict[str, Any] = {
             "attention_flops", "flops", "non_embedding_parameters", "parameters", "state_bytes")},
         "accuracy": {"source": "trained", "maximise": True},
     },
-    "statuses": [
-        {"name": "ok", "usable": True}, {"name": "stopped_early", "usable": True},
-        {"name": "diverged", "usable": False}, {"name": "out_of_memory", "usable": False},
-        {"name": "rejected", "usable": False}, {"name": "failed", "usable": False},
-    ],
+    "statuses": [{"name": name} for name in (
+        "ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed")],
     "reference_point": 1.1,
 }
 
@@ -48,7 +46,6 @@ class Schema:
     sources: Mapping[str, str]  # objective: "analytic", "measured" or "trained"
     maximised: frozenset[str]  # objectives of which more is better
     statuses: tuple[str, ...]
-    usable: frozenset[str]  # statuses with a measured quality
     reference_point: float  # of hypervolumes, in scaled objectives
 
     def is_analytic(self, objective: str) -> bool:
@@ -79,6 +76,5 @@ def schema(record: Mapping[str, Any] | None) -> Schema:
         sources={key: own["source"] for key, own in record["objectives"].items()},
         maximised=frozenset(key for key, own in record["objectives"].items() if own["maximise"]),
         statuses=tuple(status["name"] for status in record["statuses"]),
-        usable=frozenset(status["name"] for status in record["statuses"] if status["usable"]),
         reference_point=float(record["reference_point"]),
     )

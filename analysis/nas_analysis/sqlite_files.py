@@ -1,18 +1,8 @@
-"""SQLite files that others write: opened without a trace, and what they say of themselves."""
+"""Files of comparisons: opened without a trace, and what they say of themselves."""
 
-import hashlib
 import json
 import pathlib
 import sqlite3
-from collections.abc import Iterator
-
-# Tables of a run's store whose rows have a digest, with what a row is called; the key comes first.
-RECORDS = {
-    "meta": ("fact", ("key", "value")),
-    "evaluations": ("evaluation", ("id", "candidate", "replicate", "status", "reason", "identity",
-                                   "curve", "values", "measured")),
-    "asks": ("ask", ("number", "batch", "genotype", "evaluations", "reused", "fitness")),
-}
 
 
 def _has_journal(file: pathlib.Path) -> bool:
@@ -50,33 +40,6 @@ def open_read_only(file: str | pathlib.Path, finished=False) -> sqlite3.Connecti
             f"first: continue what wrote it, or copy its folder to where files can be written "
             f"({error})") from error
     return connection
-
-
-def records(connection: sqlite3.Connection, table: str) -> Iterator[tuple]:
-    """Rows of a run's store in order of their keys, checked against their digests where they have
-    some.
-
-    @throws sqlite3.DatabaseError  naming the first row that is not as it was written.
-    """
-    name, columns = RECORDS[table]
-    there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-    digest = "digest" if "digest" in there else "NULL"
-    listed = ", ".join(f"[{column}]" for column in columns)
-    for *row, recorded in connection.execute(
-            f"SELECT {listed}, {digest} FROM {table} ORDER BY [{columns[0]}]"):
-        if recorded is not None and recorded != row_digest(row):
-            raise sqlite3.DatabaseError(
-                f"the record of {name} {row[0]} is damaged: its SHA-256 does not fit")
-        yield tuple(row)
-
-
-def row_digest(row: list | tuple) -> str:
-    """SHA-256 of a row: of its columns' texts, each with its length in bytes before it."""
-    digest = hashlib.sha256()
-    for column in row:
-        text = str(column).encode()
-        digest.update(b"%d:" % len(text) + text)
-    return digest.hexdigest()
 
 
 def meta(connection: sqlite3.Connection) -> dict:

@@ -5,49 +5,22 @@ Values are in minimisation form: an objective that is maximised has its sign tur
 Candidates of all stores share one numbering, by name.
 """
 
+import contextlib
 import dataclasses
 import json
 import pathlib
 import sqlite3
+from collections.abc import Iterable
 
 import numpy as np
 
-from . import belief, sqlite_files
+from . import belief, digest, sqlite_files
+from .digest import BadInput, Objective
 from .schema import PENALTY, schema
 
 
-class StoreError(Exception):
+class StoreError(BadInput):
     """A store that cannot be read, or that cannot stand beside the others. Names the file."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Objective:
-    """What is optimised, with the range that scales it for the hypervolume."""
-
-    name: str
-    unit: str
-    maximise: bool
-    best: float
-    worst: float
-
-    @property
-    def title(self) -> str:
-        """Name with its unit, for axes and headings."""
-        return self.name if self.unit in ("1", "") else f"{self.name} ({self.unit})"
-
-    def natural(self, values):
-        """Values in the objective's own sense, from minimisation form; and back."""
-        return -values if self.maximise else values
-
-    def scaled(self, values):
-        """Values over the range: 0 = best, 1 = worst."""
-        return (self.natural(values) - self.best) / (self.worst - self.best)
-
-    @property
-    def penalty(self) -> float:
-        """What a candidate without a usable answer has."""
-        best, worst = self.natural(self.best), self.natural(self.worst)
-        return best + PENALTY * (worst - best)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,17 +42,11 @@ class Search:
     candidates: np.ndarray  # numbers into Searches.candidates
     trained: np.ndarray  # training runs charged so far, this ask included
     seconds: np.ndarray  # seconds of training charged so far
-    # (asked, m): what the algorithm saw; inf where that was a penalty, or a run stopped it early
-    fitness: np.ndarray
+    believed: np.ndarray  # (asked, m): of the candidate, after each ask; inf while nothing is
     truth: np.ndarray | None  # (asked, m): what is true of the candidates asked for
     labels: list[str]  # of all candidates, by number
     search_seconds: float  # the algorithm's own time; nan = not recorded
-    belief: str  # what it believes of a candidate: belief.LATEST, MEAN or BEST
     replicates: int  # that a table has of each candidate, drawn one by one; 0 = it met none twice
-
-    def believed(self) -> np.ndarray:
-        """(asked, m): what the searcher believed of the candidate after each ask."""
-        return belief.beliefs(self.candidates.tolist(), self.fitness, self.belief)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,42 +131,31 @@ class _Store:
 
 
 def _read(path: pathlib.Path) -> _Store:
-    file = path / "store.sqlite" if path.is_dir() else path
-    if not file.is_file():
-        raise StoreError(f"{file}: no such file; give a run's folder, its store.sqlite, or a "
-                         "comparison.sqlite")
     try:
-        database = sqlite_files.open_read_only(file)
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"{file}: cannot be read as a store: {error}") from None
-    try:
-        tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+        if path.is_dir():
+            return _read_run(str(path / "store.sqlite"), digest.read(path))
+        if path.suffix == ".json":
+            return _read_run(str(path), digest.read(path))
+        if not path.is_file():
+            raise StoreError(f"{path}: no such file; give a run's folder, its store.sqlite or "
+                             "results.json, or a comparison.sqlite")
+        with contextlib.closing(sqlite_files.open_read_only(path)) as database:
+            tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
+            if {"meta", "algorithms", "candidates", "searches"} <= tables:
+                return _read_comparison(str(path), database)
         if {"meta", "asks", "evaluations"} <= tables:
-            return _read_run(str(file), database)
-        if {"meta", "algorithms", "candidates", "searches"} <= tables:
-            return _read_comparison(str(file), database)
+            return _read_run(str(path), digest.read(path))
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"{file}: cannot be read as a store: {error}") from None
+        raise StoreError(f"{path}: cannot be read as a store: {error}") from None
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{file}: damaged: {type(error).__name__}: {error}") from None
-    finally:
-        database.close()
-    raise StoreError(f"{file}: neither the store of a run nor a comparison: it holds the tables "
+        raise StoreError(f"{path}: damaged: {type(error).__name__}: {error}") from None
+    raise StoreError(f"{path}: neither the store of a run nor a comparison: it holds the tables "
                      f"{', '.join(sorted(tables)) or '(none)'}")
 
 
-def _objectives(meta: dict) -> list[Objective]:
-    def number(record, name, otherwise):
-        value = record.get(name)
-        return otherwise if value is None else float(value)
-
-    return [Objective(record["name"], record.get("unit", "1"), bool(record.get("maximise", False)),
-                      number(record, "best", 0.0), number(record, "worst", 1.0))
-            for record in meta["objectives"]]
-
-
-def _points(rows: list, objectives: int) -> np.ndarray:
+def _points(rows: Iterable, objectives: int) -> np.ndarray:
     """Rows of numbers as an array (n, objectives); what is null or missing is inf."""
+    rows = list(rows)
     points = np.full((len(rows), objectives), np.inf)
     for point, row in zip(points, rows):
         if row is not None:
@@ -207,60 +163,25 @@ def _points(rows: list, objectives: int) -> np.ndarray:
     return np.where(np.isnan(points), np.inf, points)
 
 
-def _usable(fitness: np.ndarray, objectives: list[Objective]) -> np.ndarray:
-    """Answers (n, m) as a search may believe them: a penalty says only that the candidate failed or
-    broke a constraint, and becomes inf."""
-    penalty = [objective.penalty for objective in objectives]
-    penalised = np.isclose(fitness, penalty, rtol=1e-12, atol=0.0).all(axis=1)
-    return np.where(penalised[:, None], np.inf, fitness)
-
-
-def _read_run(file: str, database: sqlite3.Connection) -> _Store:
-    meta = sqlite_files.meta(database)
-    if "objectives" not in meta:
+def _read_run(file: str, own: dict) -> _Store:
+    if not own["objectives"][0]["key"]:
         raise StoreError(f"{file}: the run ended before its first evaluation")
-    objectives = _objectives(meta)
-    recorded = schema(meta.get("schema"))
-    evaluations = {key: (candidate, status, json.loads(measured),
-                         status == "rejected" and curve == "[]") for
-                   key, candidate, _, status, _, _, curve, _, measured in
-                   sqlite_files.records(database, "evaluations")}
-    numbers: dict[str, int] = {}
-    charged: set[str] = set()
-    seconds = 0.0
-    asked, trained, spent, fitness = [], [], [], []
-    for *_, ids, _, values in sqlite_files.records(database, "asks"):
-        ids = json.loads(ids)
-        asked.append(numbers.setdefault(evaluations[ids[0]][0], len(numbers)))
-        for key in ids:
-            # What constraints reject before training costs none.
-            if key not in charged and not evaluations[key][3]:
-                charged.add(key)
-                seconds += evaluations[key][2].get("train_seconds", 0.0)
-        trained.append(len(charged))
-        spent.append(seconds)
-        statuses = {evaluations[key][1] for key in ids}
-        believed = statuses & recorded.usable and "stopped_early" not in statuses
-        fitness.append(json.loads(values) if believed else None)
-    truth = meta.get("truth", {})
-    for name in truth:
-        numbers.setdefault(name, len(numbers))
-    names = list(numbers)
-    labels = meta.get("labels", {})
-    config = meta.get("config", {})
+    objectives, asks = digest.objectives(own), own["asks"]
+    truth, labels, table = own["truth"] or {}, own["labels"], own["facts"].get("table") or {}
+    names = list(dict.fromkeys([*(ask["candidate"] for ask in asks), *truth]))
+    numbers = {name: number for number, name in enumerate(names)}
+    config = own["config"]
     search = {"algorithm": dict(config.get("algorithm", {"name": "unknown"})),
-              "seed": int(config.get("seed", 0)), "candidates": np.array(asked, dtype=np.int64),
-              "trained": np.array(trained, dtype=np.int64), "seconds": np.array(spent),
-              "fitness": _usable(_points(fitness, len(objectives)), objectives),
-              "search_seconds": np.nan,
-              "belief": belief.rule(config.get("evaluation") or {}),
-              "replicates": _drawn((meta.get("facts") or {}).get("table") or {})}
-    return _Store(Source(file, "run", None, config), objectives,
-                  float(meta.get("reference_point", recorded.reference_point)), names,
-                  [labels.get(name, name) for name in names],
-                  _points([truth.get(name) for name in names], len(objectives)) if truth else None,
-                  meta.get("truth_splits") or {}, None, (meta.get("facts") or {}).get("table") or {},
-                  meta.get("facts") or {},
+              "seed": int(config.get("seed", 0)),
+              "candidates": np.array([numbers[ask["candidate"]] for ask in asks], dtype=np.int64),
+              "trained": np.array([ask["trained"] for ask in asks], dtype=np.int64),
+              "seconds": np.array([ask["seconds"] for ask in asks]),
+              "believed": _points((ask["believed"] for ask in asks), len(objectives)),
+              "search_seconds": np.nan, "replicates": _drawn(table)}
+    return _Store(Source(file, "run", None, config), objectives, float(own["reference_point"]),
+                  names, [labels.get(name, name) for name in names],
+                  _points(map(truth.get, names), len(objectives)) if truth else None,
+                  own["truth_splits"] or {}, None, table, own["facts"],
                   int(config.get("budget", {}).get("evaluations", 0)), [search])
 
 
@@ -269,7 +190,7 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
     if meta.get("kind") != "comparison" or meta.get("version") != 1:
         raise StoreError(f"{file}: kind {meta.get('kind')!r}, version {meta.get('version')!r}; "
                          "this reads kind 'comparison', version 1")
-    objectives = _objectives(meta)
+    objectives = [_objective(own) for own in meta["objectives"]]
     rows = list(database.execute(
         "SELECT number, name, label, truth, believed FROM candidates ORDER BY number"))
     if [row[0] for row in rows] != list(range(len(rows))):
@@ -291,12 +212,12 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
             raise ValueError(f"search {number}, seed {seed}: asks for a candidate that is not "
                              "there")
         name, settings = algorithms[number]
+        answers = _usable(fitness.reshape(asked, len(objectives)), objectives)
+        rule = belief.rule(settings.get("evaluation") or {}, settings.get("belief", ""))
         searches.append({"algorithm": name, "seed": seed, "candidates": candidates,
                          "trained": trained, "seconds": seconds,
-                         "fitness": _usable(fitness.reshape(asked, len(objectives)), objectives),
+                         "believed": belief.beliefs(candidates.tolist(), answers, rule),
                          "search_seconds": np.nan if own is None else own,
-                         "belief": belief.rule(settings.get("evaluation") or {},
-                                               settings.get("belief", "")),
                          "replicates": _drawn(meta.get("table", {}))})
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
@@ -305,6 +226,23 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                   [row[2] or row[1] for row in rows], truth, meta.get("truth_splits") or {},
                   believed,
                   meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches)
+
+
+def _objective(record: dict) -> Objective:
+    """Of a comparison."""
+    maximise = bool(record.get("maximise", False))
+    best, worst = float(record["best"]), float(record["worst"])
+    penalty = best + PENALTY * (worst - best)
+    return Objective(record["name"], record.get("unit", "1"), maximise, best, worst,
+                     -penalty if maximise else penalty)
+
+
+def _usable(fitness: np.ndarray, objectives: list[Objective]) -> np.ndarray:
+    """Answers (n, m) as a search may believe them: a penalty says only that the candidate failed or
+    broke a constraint, and becomes inf."""
+    penalty = [objective.penalty for objective in objectives]
+    penalised = np.isclose(fitness, penalty, rtol=1e-12, atol=0.0).all(axis=1)
+    return np.where(penalised[:, None], np.inf, fitness)
 
 
 def _drawn(table: dict) -> int:
@@ -323,7 +261,7 @@ def _require_comparable(first: _Store, other: _Store) -> None:
         return [(goal.name, goal.unit, goal.maximise) for goal in store.objectives]
 
     def names(store):
-        return ", ".join(f"{goal.title}, max" if goal.maximise else goal.title
+        return ", ".join(f"{goal.quantity}, max" if goal.maximise else goal.quantity
                          for goal in store.objectives)
 
     if senses(first) != senses(other):

@@ -1,5 +1,5 @@
 """Reads recorded training runs of many mechanisms, each with several seeds: a table that was packed
-(`*.table`, an SQLite file, see docs/files.md), or the same collected from the stores of runs.
+(`*.table`, an SQLite file, see docs/files.md), or the same collected from the digests of runs.
 Nothing is written.
 
 A cell is a mechanism trained with one replicate's seeds. Arrays are (mechanism, replicate), curves
@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import pathlib
+import os
 import sqlite3
 import struct
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from . import sqlite_files
+from . import digest, sqlite_files
+from .digest import BadInput
 from .schema import Schema, schema
 
 MISSING = -1  # status of a cell that was never trained
@@ -30,7 +31,7 @@ _KEYS = {"meta": "key", "mechanisms": "mechanism", "trainings": "mechanism, repl
          "curves": "mechanism, replicate, step"}
 
 
-class TableError(Exception):
+class TableError(BadInput):
     """A file that cannot be read as a table, or runs that make none. Names the file."""
 
 
@@ -73,16 +74,15 @@ class Table:
 
 
 def load(paths: Sequence[str]) -> Table:
-    """A packed table, or the evaluations of one or several runs (folders or their store.sqlite).
+    """A packed table, or the evaluations of one or several runs, as digest.read() takes them.
 
-    @throws TableError
+    @throws BadInput
     """
-    files = [_file(path) for path in paths]
-    packed = [file for file in files if _is_packed(file)]
+    packed = [path for path in paths if _is_packed(path)]
     if not packed:
-        return collect(files)
-    if len(files) > 1:
-        raise TableError(f"{packed[0]}: a packed table stands for itself, but {len(files)} files "
+        return collect(paths)
+    if len(paths) > 1:
+        raise TableError(f"{packed[0]}: a packed table stands for itself, but {len(paths)} files "
                          "are given")
     return read(packed[0])
 
@@ -112,7 +112,7 @@ def _read(path: str, database: sqlite3.Connection) -> Table:
     if version != VERSION:
         raise TableError(f"{path}: a table of version {version}, must be of version {VERSION}")
     meta = sqlite_files.meta(database)
-    if meta["sha256"] != digest(database):
+    if meta["sha256"] != content_hash(database):
         raise TableError(f"{path}: its content does not fit its checksum: it was altered")
     mechanisms, trainings, curves = (
         pd.read_sql_query(f"SELECT * FROM {name} ORDER BY {_KEYS[name]}", database)
@@ -148,7 +148,7 @@ def _read(path: str, database: sqlite3.Connection) -> Table:
                  _measured([json.loads(text) for text in mechanisms["measured"]]))
 
 
-def digest(database: sqlite3.Connection) -> str:
+def content_hash(database: sqlite3.Connection) -> str:
     """SHA-256 of a table's content, as docs/files.md says."""
     checksum = hashlib.sha256()
     for table, key in _KEYS.items():
@@ -171,80 +171,64 @@ def _hashed(value: int | float | str | None) -> bytes:
     return b"t" + struct.pack("<q", len(text)) + text
 
 
-def collect(files: Sequence[str]) -> Table:
+def collect(runs: Sequence[str]) -> Table:
     """The evaluations of runs as a table; a cell that several runs have is taken from the first.
 
-    @throws TableError  where a file is no run's store, where runs differ in what determines their
-        results, or where nothing has been evaluated.
+    @throws BadInput  where something is no run, where runs differ in what determines their results,
+        or where nothing has been evaluated.
     """
-    cells: dict[tuple[str, int], tuple] = {}
+    cells: dict[tuple[str, int], dict] = {}
     facts: dict = {}
     identity: dict | None = None
-    path = ", ".join(files)
+    path = ", ".join(runs)
     try:
-        for file in files:
-            for candidate, replicate, own, *cell in _evaluations(file, facts):
-                identity = own if identity is None else identity
-                if own != identity:
-                    keys = sorted(key for key in {*own, *identity}
-                                  if own.get(key) != identity.get(key))
-                    raise TableError(f"{file}: differs from {files[0]} in {', '.join(keys)}; only "
+        for run in runs:
+            own = digest.read(run)
+            facts.update({**own["facts"], "name": own["config"].get("name", ""),
+                          "sources": [*facts.get("sources", []), run]})
+            if own["record_schema"]:
+                facts.setdefault("schema", own["record_schema"])
+            for evaluation in own["evaluations"]:
+                given = own["identities"][evaluation["identity"]]
+                identity = given if identity is None else identity
+                if given != identity:
+                    keys = sorted(key for key in {*given, *identity}
+                                  if given.get(key) != identity.get(key))
+                    raise TableError(f"{run}: differs from {runs[0]} in {', '.join(keys)}; only "
                                      "trainings of the same kind can be put together")
-                cells.setdefault((candidate, replicate), tuple(cell))
+                cells.setdefault((evaluation["candidate"], evaluation["replicate"]), evaluation)
         if not cells:
-            raise TableError(f"{files[0]}: holds no evaluation yet")
+            raise TableError(f"{runs[0]}: holds no evaluation yet")
         return _collected(cells, {**facts, **identity}, path)
     except (KeyError, TypeError, ValueError) as error:
         raise TableError(f"{path}: damaged: {type(error).__name__}: {error}") from None
 
 
-def _evaluations(file: str, facts: dict) -> list[tuple]:
-    """(candidate, replicate, what it has in common with others, status, curve, values, measured) of
-    each evaluation; facts receives what the run says of itself."""
-    try:
-        database = sqlite_files.open_read_only(file)
-        rows = [(candidate, replicate, status, *results) for
-                _, candidate, replicate, status, _, *results in
-                sqlite_files.records(database, "evaluations")]
-        meta = sqlite_files.meta(database)
-        database.close()
-    except sqlite3.DatabaseError as error:
-        raise TableError(f"{file}: neither a table nor the store of a run: {error}") from None
-    facts.update({**meta.get("facts", {}), "name": meta.get("config", {}).get("name", ""),
-                  "sources": [*facts.get("sources", []), file]})
-    if "schema" in meta:
-        facts.setdefault("schema", meta["schema"])
-    return [(candidate, replicate, {key: value for key, value in json.loads(own).items()
-                                    if key not in ("candidate", "replicate")},
-             status, *map(json.loads, texts))
-            for candidate, replicate, status, own, *texts in rows]
-
-
-def _collected(cells: dict, facts: dict, path: str) -> Table:
+def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str) -> Table:
     mechanisms = sorted({candidate for candidate, _ in cells})
     replicates = max(replicate for _, replicate in cells) + 1
-    longest = max((curve for _, curve, _, _ in cells.values()), key=len)
+    longest = max((cell["curve"] for cell in cells.values()), key=len)
     steps = np.array([point["step"] for point in longest], dtype=np.int64)
     shape = (len(mechanisms), replicates)
     status = np.full(shape, MISSING)
     nll, accuracy, at = (np.full((*shape, len(steps)), np.nan) for _ in range(3))
     seconds = np.full(shape, np.nan)
-    names = sorted({name for _, _, values, _ in cells.values() for name in values})
+    names = sorted({name for cell in cells.values() for name in cell["values"]})
     values = {name: np.full(shape, np.nan) for name in names}
     objectives: list[dict[str, list]] = [{} for _ in mechanisms]
     number = {name: i for i, name in enumerate(mechanisms)}
     recorded = schema(facts.get("schema"))
     statuses = recorded.statuses
-    for (candidate, replicate), (state, curve, own, measured) in cells.items():
-        cell = (number[candidate], replicate)
-        status[cell] = statuses.index(state)
-        for i, point in enumerate(curve):
+    for (candidate, replicate), own in cells.items():
+        cell, measured = (number[candidate], replicate), own["measured"]
+        status[cell] = statuses.index(own["status"])
+        for i, point in enumerate(own["curve"]):
             valid = point["valid"]
-            if valid["tokens"]:
+            if valid["tokens"] and valid["nll"] is not None:
                 nll[cell][i] = valid["nll"] / valid["tokens"]
                 accuracy[cell][i] = valid["correct"] / valid["tokens"]
             at[cell][i] = point["seconds"]
-        for name, value in own.items():
+        for name, value in own["values"].items():
             values[name][cell] = np.nan if value is None else value
         seconds[cell] = measured.get("cpu_seconds", measured.get("train_seconds", np.nan))
         for name, value in measured.items():
@@ -278,21 +262,18 @@ def genes(mechanisms: Sequence[str], recorded: Schema) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(names), index=list(mechanisms))
 
 
-def _file(path: str) -> str:
-    file = pathlib.Path(path)
-    file = file / "store.sqlite" if file.is_dir() else file
-    if not file.is_file():
-        raise TableError(f"{file}: no such file; give a table, a run's folder or its store.sqlite")
-    return str(file)
-
-
-def _is_packed(file: str) -> bool:
+def _is_packed(path: str) -> bool:
     """By its beginning: SQLite's header holds the application id from byte 68 on."""
-    beginning = _beginning(file)
+    if os.path.isdir(path):
+        return False
+    beginning = _beginning(path)
     return (beginning.startswith(_VERSION_1)
             or beginning[68:] == APPLICATION_ID.to_bytes(4, "big"))
 
 
-def _beginning(file: str) -> bytes:
-    with open(file, "rb") as stream:
-        return stream.read(72)
+def _beginning(path: str) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(72)
+    except FileNotFoundError:
+        raise TableError(f"{path}: no such file; give a table, {digest.RUN}") from None

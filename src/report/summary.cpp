@@ -133,6 +133,7 @@ void RunSummary::read_meta(const Store& store) {
        {"elapsed_seconds", "planned_asks", "reference_point", "truth", "truth_splits"}) {
     further[key] = store.meta(key).value_or(nlohmann::json());
   }
+  if (further["reference_point"].is_null()) further["reference_point"] = kReferencePoint;
   const auto ended = store.meta("ended_by").value_or(nlohmann::json());
   if (ended.is_string()) ended_by = ended.get<std::string>();
   const auto population = store.meta("last_population").value_or(nlohmann::json());

@@ -1,6 +1,7 @@
-"""Stores as nas-run and nas-compare write them, of searches whose skills are known."""
+"""Digests of runs and stores of comparisons, of searches whose skills are known."""
 
 import json
+import pathlib
 import sqlite3
 
 import numpy as np
@@ -116,34 +117,24 @@ def write_fake(path, skills: dict[str, float], num_searches: int, several: bool 
 
 def write_run(path, algorithm: dict, seed: int, asks: list, truth: dict | None = None,
               objectives=(PERPLEXITY,), config: dict | None = None, facts: dict | None = None):
-    """Writes a run's store.
+    """Writes a run's digest.
 
-    @param asks  (candidate, evaluation ids, fitness, seconds of a training, status) each.
+    @param asks  (candidate, evaluation ids, fitness, seconds of a training, status) each: believed
+        is the latest answer that is ok.
     """
-    database = sqlite3.connect(path)
-    database.executescript("""
-        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-        CREATE TABLE evaluations (id TEXT PRIMARY KEY, candidate TEXT, replicate INTEGER,
-            status TEXT, reason TEXT, identity TEXT, curve TEXT, "values" TEXT, measured TEXT);
-        CREATE TABLE asks (number INTEGER PRIMARY KEY, batch INTEGER, genotype TEXT,
-            evaluations TEXT, reused INTEGER, fitness TEXT);
-        CREATE TABLE indicators (asked INTEGER PRIMARY KEY, batch INTEGER, evaluated INTEGER,
-            front INTEGER, value REAL);""")
-    meta = {"config": {"algorithm": algorithm, "seed": seed, "budget": {"evaluations": 0},
-                       **(config or {})},
-            "objectives": list(objectives), "reference_point": 1.1,
-            "labels": {candidate: f"label of {candidate}" for candidate, *_ in asks}}
-    if truth is not None:
-        meta["truth"] = truth
-    if facts is not None:
-        meta["facts"] = facts
-    database.executemany("INSERT INTO meta VALUES (?, ?)",
-                         [(key, json.dumps(value)) for key, value in meta.items()])
+    records, charged, spent = [], set(), 0.0
     for number, (candidate, ids, fitness, seconds, status) in enumerate(asks):
-        database.executemany(
-            "INSERT OR IGNORE INTO evaluations VALUES (?, ?, 0, ?, '', '{}', '[]', '{}', ?)",
-            [(key, candidate, status, json.dumps({"train_seconds": seconds})) for key in ids])
-        database.execute("INSERT INTO asks VALUES (?, 0, '', ?, 0, ?)",
-                         (number, json.dumps(ids), json.dumps(fitness)))
-    database.commit()
-    database.close()
+        spent += seconds * len({*ids} - charged)
+        charged |= {*ids}
+        records.append({"number": number, "batch": 0, "genotype": candidate,
+                        "candidate": candidate, "evaluations": ids, "fitness": fitness,
+                        "believed": fitness if status == "ok" else None, "trained": len(charged),
+                        "seconds": spent})
+    digest = {"schema": 3, "asks": records, "facts": facts or {}, "truth": truth,
+              "truth_splits": None, "reference_point": 1.1, "record_schema": None,
+              "config": {"algorithm": algorithm, "seed": seed, "budget": {"evaluations": 0},
+                         **(config or {})},
+              "objectives": [{**own, "penalty": own["best"] + 10 * (own["worst"] - own["best"]),
+                              "source": None} for own in objectives],
+              "labels": {candidate: f"label of {candidate}" for candidate, *_ in asks}}
+    pathlib.Path(path).write_text(json.dumps(digest), encoding="utf-8")

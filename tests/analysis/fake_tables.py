@@ -1,4 +1,4 @@
-"""Packed tables and stores of runs as the programs write them, from cells that are made up."""
+"""Packed tables and digests of runs as the programs write them, from cells that are made up."""
 
 import itertools
 import json
@@ -51,36 +51,24 @@ def cell(test: float, early: float | None = None, status="ok", seconds=40.0, lat
     return {"status": status, "curve": curve, "values": values, "measured": measured}
 
 
-def write_store(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, population=4):
-    """Writes a run's store.
+def write_run(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, population=4,
+              record_schema=None):
+    """Writes a run's digest.
 
     @param cells  (mechanism, replicate): cell(...).
     @param asks   (batch, genotype, fitness) each.
     """
-    database = sqlite3.connect(path)
-    database.executescript("""
-        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-        CREATE TABLE evaluations (id TEXT PRIMARY KEY, candidate TEXT, replicate INTEGER,
-            status TEXT, reason TEXT, identity TEXT, curve TEXT, "values" TEXT, measured TEXT);
-        CREATE TABLE asks (number INTEGER PRIMARY KEY, batch INTEGER, genotype TEXT,
-            evaluations TEXT, reused INTEGER, fitness TEXT);""")
-    meta = {"config": {"name": "fake", "algorithm": {"name": "x", "population": population}},
-            "facts": {"device": "cpu"},
-            "objectives": [{"name": "perplexity", "maximise": False}]}
-    database.executemany("INSERT INTO meta VALUES (?, ?)",
-                         [(key, json.dumps(value)) for key, value in meta.items()])
-    for (mechanism, replicate), own in cells.items():
-        known = {**(identity or IDENTITY), "candidate": mechanism, "replicate": replicate}
-        database.execute("INSERT INTO evaluations VALUES (?, ?, ?, ?, '', ?, ?, ?, ?)",
-                         (f"{mechanism} {replicate}", mechanism, replicate, own["status"],
-                          *(json.dumps(part) for part in (known, own["curve"], own["values"],
-                                                          own["measured"]))))
-    database.executemany(
-        "INSERT INTO asks VALUES (?, ?, ?, '[]', 0, ?)",
-        [(i, batch, genotype, json.dumps([fitness]))
-         for i, (batch, genotype, fitness) in enumerate(asks)])
-    database.commit()
-    database.close()
+    digest = {
+        "schema": 3, "facts": {"device": "cpu"}, "record_schema": record_schema,
+        "config": {"name": "fake", "algorithm": {"name": "x", "population": population}},
+        "objectives": [{"name": "perplexity", "unit": "1", "maximise": False, "best": 0.0,
+                        "worst": 1.0, "penalty": 10.0, "source": "trained"}],
+        "identities": [identity or IDENTITY],
+        "evaluations": [{"candidate": mechanism, "replicate": replicate, "identity": 0, **own}
+                        for (mechanism, replicate), own in cells.items()],
+        "asks": [{"number": i, "batch": batch, "genotype": genotype, "fitness": [fitness]}
+                 for i, (batch, genotype, fitness) in enumerate(asks)]}
+    path.write_text(json.dumps(digest), encoding="utf-8")
 
 
 def write_table(path, cells: dict[tuple[str, int], dict], application_id=tables.APPLICATION_ID,
@@ -119,7 +107,7 @@ def write_table(path, cells: dict[tuple[str, int], dict], application_id=tables.
             (*place, point["step"], point["train_nll"], point["valid"]["nll"],
              point["valid"]["tokens"], point["valid"]["correct"], 0.0, 0, 0.0, 0, 0.0, 1,
              point["seconds"]) for point in own["curve"]])
-    insert(database, "meta", [("sha256", json.dumps(tables.digest(database)))])
+    insert(database, "meta", [("sha256", json.dumps(tables.content_hash(database)))])
     database.commit()
     database.close()
 

@@ -1,93 +1,81 @@
-"""Stores of runs that never were, with everything in them that a page can show."""
+"""Digests of runs that never were, with everything in them that a page can show."""
 
 from __future__ import annotations
 
 import json
 import random
-import re
-import sqlite3
 from pathlib import Path
 
-from nas_analysis.sqlite_files import row_digest
+import numpy as np
+from nas_analysis.indicators import non_dominated
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>document.title = 'broken'</script> & \"quoted\""
 
 OBJECTIVES = [
     {"name": "perplexity", "key": "perplexity", "unit": "1", "maximise": False, "best": 50.0,
-     "worst": 120.0},
+     "worst": 120.0, "penalty": 750.0, "source": "trained"},
     {"name": "attention_flops", "key": "attention_flops", "unit": "FLOP", "maximise": False,
-     "best": 1.5e6, "worst": 2.5e6},
+     "best": 1.5e6, "worst": 2.5e6, "penalty": 11.5e6, "source": "analytic"},
     {"name": "accuracy", "key": "accuracy", "unit": "1", "maximise": True, "best": 0.4,
-     "worst": 0.1},
+     "worst": 0.1, "penalty": 2.6, "source": "trained"},
 ]
 SPACE = {
     "similarity": ["dot", "multiplicative", "additive", "cosine"],
     "normalization": ["softmax", "sparsemax", "relu_norm", "sigmoid"],
     "gating": ["none", "input_gate", "output_gate", "highway"],
     "temperature": ["fixed", "learned", "adaptive"],
-    "bias": [True, False],
-    "attention_dropout": {"min": 0.0, "max": 0.3, "decimals": 2},
+    "bias": ["bias", "no_bias"],
+    "attention_dropout": {"min": 0.0, "max": 0.3},
 }
 BASELINE = "dot|softmax|none|fixed|bias|0.1"
-
-
-def schema() -> str:
-    """The tables as the store itself creates them."""
-    source = (ROOT / "src" / "store" / "store.cpp").read_text(encoding="utf-8")
-    return re.search(r'R"sql\((.*?)\)sql"', source, re.DOTALL).group(1)
+BAD = ["diverged", "out_of_memory", "failed"]  # from less bad to worst
 
 
 class RunFixture:
-    """Writes a store: `asked` mechanisms in batches of 8, some failed, some asked twice."""
+    """Writes a digest: `asked` mechanisms in batches of 8, some failed, some asked twice. What it
+    says of candidates follows from the asks, the latest of which counts."""
 
     def __init__(self, folder: Path, objectives: int = 2, replicates: int = 2, asked: int = 40,
                  noise: float = 2.0, failures: bool = True):
         folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / "results.json"
         self.random = random.Random(7)
         self.objectives = OBJECTIVES[:objectives]
         self.replicates, self.noise, self.failures = replicates, noise, failures
         self.shared = [self.random.gauss(0, 3) for _ in range(20)]  # what a seed does to all
-        self.database = sqlite3.connect(folder / "store.sqlite")
-        self.database.executescript(schema())
-        self.database.execute("PRAGMA user_version = 3")
         self.candidates: list[str] = []
-        self.meta("config", {
-            "name": "fixture", "seed": 42, "space": SPACE, "baseline": BASELINE,
-            "algorithm": {"name": "nsga2", "population": 8},
-            "evaluation": {"repeated": "reuse", "replicates": replicates}})
-        self.meta("facts", {"corpus": "brown", "corpus_hash": "ab" * 32})
-        self.meta("sessions", [{"environment": {"attnas": "0.1.0", "torch": "1.13.0",
-                                                "processor": "any"}}])
-        self.meta("objectives", self.objectives)
-        self.meta("reference_point", 1.1)
-        self.meta("elapsed_seconds", 400.0)
-        self.meta("ended_by", "40 asks")
-        ids, fitness = self.evaluate(BASELINE)
-        self.meta("baseline", {"evaluations": ids, "fitness": fitness})
+        self.evaluations: dict[str, dict] = {}  # by id
+        self.asks: list[dict] = []
+        self.further: dict = {
+            "config": {"name": "fixture", "seed": 42, "space": {}, "baseline": BASELINE,
+                       "algorithm": {"name": "nsga2", "population": 8},
+                       "evaluation": {"repeated": "reuse", "replicates": replicates}},
+            "facts": {"corpus": "brown", "corpus_hash": "ab" * 32},
+            "sessions": [{"environment": {"attnas": "0.1.0", "torch": "1.13.0",
+                                          "processor": "any"}}],
+            "objectives": self.objectives, "record_schema": None, "reference_point": 1.1,
+            "labels": {}, "elapsed_seconds": 400.0, "ended_by": "40 asks", "planned_asks": None,
+            "retest": None, "tuning": None, "truth": None, "truth_splits": None}
+        self.baseline, fitness = self.evaluate(BASELINE)
+        self.baseline_fitness = fitness
         for number in range(asked):
             self.ask(number)
-        self.database.commit()
+        self.write()
 
-    def meta(self, key: str, value: object) -> None:
-        """Sets a key of the table meta."""
-        self.insert("meta", (key, json.dumps(value)), "REPLACE")
-        self.database.commit()
+    def set(self, key: str, value: object) -> None:
+        """Sets a key that nothing follows from."""
+        self.further[key] = value
+        self.write()
 
-    def insert(self, table: str, row: tuple, conflict: str = "ABORT") -> None:
-        """Inserts a row with its digest."""
-        places = ", ".join("?" * (len(row) + 1))
-        self.database.execute(f"INSERT OR {conflict} INTO {table} VALUES ({places})",
-                              (*row, row_digest(row)))
-
-    def evaluate(self, candidate: str, status: str = "ok", reason: str = "",
-                 first: int = 0) -> tuple[list[str], list[float]]:
+    def evaluate(self, candidate: str, status: str = "ok",
+                 reason: str = "") -> tuple[list[str], list[float]]:
         """Trains a mechanism: ids of its evaluations and its fitness."""
         genes = candidate.split("|")
         mean = 90 + 30 * float(genes[5])
         mean -= 12 * (genes[2] == "highway") + 4 * (genes[1] == "softmax")
         ids, sums = [], [0.0] * len(self.objectives)
-        for replicate in range(first, first + self.replicates):
+        for replicate in range(self.replicates):
             perplexity = mean + self.shared[replicate] + self.random.gauss(0, self.noise)
             values = {"perplexity": perplexity, "parameters": 154000.0,
                       "attention_flops": 1.6e6 + 3e5 * (genes[2] != "none")
@@ -95,25 +83,30 @@ class RunFixture:
                       "accuracy": 0.4 - perplexity / 500}
             ids.append(f"{len(self.candidates):04}{replicate:02}" + "f" * 58)
             usable = status == "ok"
-            self.insert(
-                "evaluations",
-                (ids[-1], candidate, replicate, status, reason,
-                 json.dumps({"results_version": 3, "replicate": replicate}),
-                 '[{"step": 60}]' if usable else "[]", json.dumps(values if usable else {}),
-                 json.dumps({"train_seconds": 3 + self.random.random(), "host": "one",
-                             "started": "2026-01-01T10:00:00Z"})), "IGNORE")
+            self.add(ids[-1], candidate, replicate, status, reason, values if usable else {},
+                     [{"step": 60}] if usable else [],
+                     {"train_seconds": 3 + self.random.random(), "host": "one",
+                      "started": "2026-01-01T10:00:00Z"})
             for i, objective in enumerate(self.objectives):
                 sign = -1 if objective["maximise"] else 1
                 sums[i] += sign * values[objective["name"]] / self.replicates
         self.candidates.append(candidate)
         return ids, sums
 
+    def add(self, id_: str, candidate: str, replicate: int, status: str, reason: str, values: dict,
+            curve: list, measured: dict) -> None:
+        """An evaluation, unless it is there."""
+        self.evaluations.setdefault(id_, {
+            "id": id_, "candidate": candidate, "replicate": replicate, "status": status,
+            "usable": status == "ok", "reason": reason, "identity": 0, "values": values,
+            "objectives": {o["name"]: values.get(o["name"]) for o in self.objectives},
+            "measured": measured, "curve": curve, "stopped_at": None})
+
     def ask(self, number: int) -> None:
         """One ask of the algorithm."""
         if number % 9 == 8:  # a mechanism that it has asked for before
-            row = self.database.execute("SELECT genotype, evaluations, fitness FROM asks WHERE "
-                                        "number = ?", (number - 5,)).fetchone()
-            self.insert("asks", (number, number // 8, row[0], row[1], 1, row[2]))
+            before = self.asks[number - 5]
+            self.answer(before["candidate"], before["evaluations"], before["fitness"], reused=True)
             return
         options = [self.random.choice(SPACE[gene]) for gene in list(SPACE)[:4]]
         bias = self.random.choice(["bias", "no_bias"])
@@ -123,39 +116,95 @@ class RunFixture:
             status, reason = ("diverged", "the loss is nan") if number % 2 else (
                 "out_of_memory", HOSTILE)
         ids, fitness = self.evaluate(candidate, status, reason)
-        if status != "ok":
-            fitness = [1e6] * len(self.objectives)
-        self.insert("asks", (number, number // 8, candidate, json.dumps(ids), 0,
-                             json.dumps(fitness)))
+        self.answer(candidate, ids, fitness if status == "ok" else self.penalty())
 
     def penalty(self) -> list[float]:
         """The fitness of what has no quality."""
-        ends = [(-o["best"], -o["worst"]) if o["maximise"] else (o["best"], o["worst"])
-                for o in self.objectives]
-        return [best + 10 * (worst - best) for best, worst in ends]
+        return [objective["penalty"] for objective in self.objectives]
 
-    def answer(self, candidate: str, ids: list[str], fitness: list[float]) -> None:
+    def answer(self, candidate: str, ids: list[str], fitness: list[float],
+               reused: bool = False) -> None:
         """One more ask, answered by evaluations that are there."""
-        number = self.database.execute("SELECT max(number) + 1 FROM asks").fetchone()[0]
-        self.insert("asks", (number, number // 8, candidate, json.dumps(ids), 0,
-                             json.dumps(fitness)))
-        self.database.commit()
+        number = len(self.asks)
+        self.asks.append({"number": number, "batch": number // 8, "genotype": candidate,
+                          "candidate": candidate, "evaluations": ids, "reused": reused,
+                          "fitness": fitness, "reason": ""})
 
     def reject(self, candidate: str, reason: str) -> None:
         """A mechanism that a constraint rejected before training."""
         id_ = f"rejected {candidate}"
-        self.insert("evaluations",
-                    (id_, candidate, 0, "rejected", reason, "{}", "[]", "{}", "{}"))
+        self.add(id_, candidate, 0, "rejected", reason, {}, [], {})
         self.answer(candidate, [id_], self.penalty())
+        self.write()
+
+    def stop(self, ids: list[str]) -> None:
+        """Makes evaluations such that were stopped early."""
+        for id_ in ids:
+            self.evaluations[id_].update(status="stopped_early", stopped_at=20,
+                                         curve=[{"step": 20}])
+        self.write()
+
+    def write(self) -> None:
+        """Writes all that is known, and what follows from it."""
+        trained: set[str] = set()
+        for ask in self.asks:
+            own = [self.evaluations[id_] for id_ in ask["evaluations"]]
+            trained |= {each["id"] for each in own if each["status"] != "rejected"}
+            statuses = {each["status"] for each in own}
+            bad = [status for status in ("rejected", *BAD) if status in statuses]
+            failed = bad and ask["fitness"] == self.penalty()
+            ask["status"] = bad[-1] if failed else (
+                "stopped_early" if "stopped_early" in statuses else "ok")
+            ask["usable"] = not failed
+            ask["believed"] = ask["fitness"] if ask["status"] == "ok" else None
+            ask["trained"] = len(trained)
+            ask["seconds"] = sum(self.evaluations[id_]["measured"]["train_seconds"]
+                                 for id_ in trained)
+        latest = {ask["candidate"]: ask for ask in self.asks}
+        ranking = [self._candidate(ask["candidate"], ask["fitness"], ask["evaluations"])
+                   for ask in latest.values() if ask["usable"]]
+        whole = [own for own in ranking if own["stopped_at"] is None] or ranking
+        if whole:
+            points = np.array([latest[own["candidate"]]["fitness"] for own in whole])
+            for own, member in zip(whole, non_dominated(points)):
+                own["on_front"] = bool(member)
+        ranking.sort(key=lambda own: (not own["on_front"], own["stopped_at"] is not None,
+                                      latest[own["candidate"]]["fitness"][0], own["first_ask"]))
+        states = [self.evaluations[id_]["status"] for id_ in trained]
+        digest = {
+            "schema": 3, **self.further, "asks": self.asks,
+            "genes": [{"name": name, **({"options": own} if isinstance(own, list) else own)}
+                      for name, own in SPACE.items()],
+            "counts": {"evaluated": len(trained), "stopped_early": states.count("stopped_early")},
+            "identities": [{"results_version": 3}],
+            "evaluations": [self.evaluations[id_] for id_ in sorted(self.evaluations)],
+            "ranking": ranking, "rejected": [
+                {"candidate": name, "reason": self.evaluations[ask["evaluations"][0]]["reason"]}
+                for name, ask in latest.items() if ask["status"] == "rejected"]}
+        usable = any(self.evaluations[id_]["usable"] for id_ in self.baseline)
+        digest["baseline"] = self._candidate(BASELINE, self.baseline_fitness,
+                                             self.baseline) if usable else None
+        trace = [{"asked": ask["number"] + 1, "value": 0.987} for ask in self.asks[-1:]]
+        digest["hypervolume" if len(self.objectives) > 1 else "best"] = {"trace": trace}
+        self.file.write_text(json.dumps(digest), encoding="utf-8")
+
+    def _candidate(self, name: str, fitness: list[float], ids: list[str]) -> dict:
+        asks = [ask["number"] for ask in self.asks if ask["candidate"] == name]
+        own = [self.evaluations[id_] for id_ in ids]
+        values = {o["name"]: -value if o["maximise"] else value
+                  for o, value in zip(self.objectives, fitness)}
+        return {"candidate": name, "mechanism": self.further["labels"].get(name, name),
+                "values": values, "evaluations": ids, "on_front": False,
+                "n": sum(each["usable"] for each in own), "replicates": self.replicates,
+                "first_ask": min(asks, default=-1), "times_asked": len(asks),
+                "stopped_at": min((each["stopped_at"] for each in own if each["stopped_at"]),
+                                  default=None)}
 
     def retest(self, replicates: int = 5) -> None:
         """A re-test of four mechanisms and the baseline."""
         records = []
-        rows = self.database.execute("SELECT genotype, fitness FROM asks").fetchall()
-        best = sorted(((json.loads(f), g) for g, f in rows))[:4]
-        baseline = json.loads(self.database.execute(
-            "SELECT value FROM meta WHERE key = 'baseline'").fetchone()[0])
-        for i, (fitness, candidate) in enumerate([*best, (baseline["fitness"], BASELINE)]):
+        best = sorted((ask["fitness"], ask["genotype"]) for ask in self.asks)[:4]
+        for i, (fitness, candidate) in enumerate([*best, (self.baseline_fitness, BASELINE)]):
             role = "baseline" if candidate == BASELINE else "tuned" if i == 3 else "front"
             found = [{"mean": f + 1.5, "standard_error": 0.5, "n": replicates, "low": f + 0.2,
                       "high": f + 2.8} for f in fitness]
@@ -169,9 +218,9 @@ class RunFixture:
                          "low": fitness[0], "high": fitness[0] + 4},
                 "non_dominated_probability": None if role == "baseline" else 0.8,
                 "against_baseline": against})
-        self.meta("retest", {"replicates": replicates, "objective": "perplexity",
-                             "candidates": records,
-                             "verdict": "The best mechanism beats the baseline on unseen seeds."})
+        self.set("retest", {"replicates": replicates, "objective": "perplexity",
+                            "candidates": records,
+                            "verdict": "The best mechanism beats the baseline on unseen seeds."})
 
     def tuning(self) -> None:
         """A map of three learning rates and three weight decays, one trial failed."""
@@ -181,5 +230,5 @@ class RunFixture:
              "value": None if (rate, decay) == (1e-2, 0.1) else 80 + 3 * i + j}
             for i, rate in enumerate(rates) for j, decay in enumerate(decays)
         ]
-        self.meta("tuning", [{"candidate": BASELINE, "label": BASELINE, "trials": trials,
-                              "best": 0}])
+        self.set("tuning", [{"candidate": BASELINE, "label": BASELINE, "trials": trials,
+                             "best": 0}])

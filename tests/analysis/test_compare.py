@@ -341,7 +341,7 @@ class OnATable(Comparing):
 
 class RealRuns(Comparing):
     def write(self, algorithm, seed, values, **options):
-        path = self.folder / f"{algorithm}_{seed}.sqlite"
+        path = self.folder / f"{algorithm}_{seed}.json"
         path.unlink(missing_ok=True)
         write_run(path, {"name": algorithm}, seed,
                   [(f"c{value}", [f"{value}"], [value], 2.0, "ok") for value in values], **options)
@@ -359,7 +359,7 @@ class RealRuns(Comparing):
                 ({"config": {"data": {"corpus": "brown"}, "objectives": [
                     {"name": "perplexity", "of": "x"}]}}, "objectives")):
             paths = runs(brown, other)
-            words = f"de_1.sqlite: {what} other than those of "
+            words = f"de_1.json: {what} other than those of "
             self.assertIn(words, self.compare(*paths, exit_code=2))
             self.assertFalse((self.folder / "out").exists())
             self.compare(*paths, "--force")
@@ -396,9 +396,9 @@ class RealRuns(Comparing):
         found = self.write("de", 1, [104.0, 101.0])
         self.compare(found)
         self.assertNotIn("nothing usable", self.read("compare.md"))
-        write_run(self.folder / "failed.sqlite", {"name": "random_search"}, 1,
+        write_run(self.folder / "failed.json", {"name": "random_search"}, 1,
                   [("a", ["1"], [1e9], 1.0, "diverged")])
-        self.compare(found, self.folder / "failed.sqlite")
+        self.compare(found, self.folder / "failed.json")
         self.assertIn("- Searches that found nothing usable: 1 of random_search. They count as "
                       "if they had handed over a failure.", self.read("compare.md"))
 
@@ -407,9 +407,9 @@ class RealRuns(Comparing):
         self.assertEqual(float(self.summary()["de"]["gap_median"]), 0.0)
 
     def test_no_search_has_a_usable_answer(self):
-        write_run(self.folder / "x.sqlite", {"name": "de"}, 1,
+        write_run(self.folder / "x.json", {"name": "de"}, 1,
                   [("a", ["1"], [1e9], 1.0, "diverged")])
-        self.assertEqual(self.compare(self.folder / "x.sqlite", exit_code=2),
+        self.assertEqual(self.compare(self.folder / "x.json", exit_code=2),
                          "compare.py: no search has a usable answer: all failed or were stopped "
                          "early\n")
 

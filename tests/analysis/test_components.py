@@ -4,9 +4,7 @@ import contextlib
 import csv
 import io
 import itertools
-import json
 import pathlib
-import sqlite3
 import tempfile
 import unittest
 import warnings
@@ -14,7 +12,7 @@ import warnings
 import components
 import numpy as np
 import pandas as pd
-from fake_tables import OPTIONS, cell, functions, write_store, write_table
+from fake_tables import OPTIONS, cell, functions, write_run, write_table
 from nas_analysis import factorial, noise, tables
 from nas_analysis.schema import OLD, schema
 
@@ -78,15 +76,11 @@ class AddedComponents(unittest.TestCase):
 
     def test_its_sense_is_the_recorded_one(self):
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "small.table"
+            path = pathlib.Path(folder) / "small.json"
             made = {(name, 0): cell(10.0) for name in functions(self.SPACE, self.SCHEMA)}
             for own in made.values():
                 own["measured"]["throughput"] = {"value": 3.0}
-            write_store(path, made)
-            database = sqlite3.connect(path)
-            database.execute("INSERT INTO meta VALUES ('schema', ?)", [json.dumps(self.SCHEMA)])
-            database.commit()
-            database.close()
+            write_run(path, made, record_schema=self.SCHEMA)
             table = tables.load([str(path)])
         self.assertTrue(components.objective(table, "throughput", None).maximise)
         self.assertTrue(components.objective(table, "accuracy", None).maximise)
@@ -405,7 +399,7 @@ class Program(unittest.TestCase):
                             "normalization": ["softmax", "relu_norm", "sparsemax"]})
         gone = [name for name in names if name.startswith("cosine|relu_norm|none")]
         cells = {key: own for key, own in cells.items() if key[0] not in gone}
-        self.assertEqual(self.run_program(self.table(cells, write_store, "s.sqlite")), (0, ""))
+        self.assertEqual(self.run_program(self.table(cells, write_run, "s.json")), (0, ""))
         text = self.written()
         self.assertIn(f"Of {len(names)} functions that these options make, {len(gone)} have not "
                       "been recorded", text)
@@ -465,9 +459,9 @@ class Program(unittest.TestCase):
                 (1, "dot|softmax|output_gate|fixed|bias|0", 18.0),
                 (1, "cosine|softmax|none|fixed|no_bias|0", 24.0),
                 (2, "dot|softmax|output_gate|fixed|no_bias|0", 17.0)]
-        write_store(self.folder / "run.sqlite", self.cells(), asks)
+        write_run(self.folder / "run.json", self.cells(), asks)
         path = self.table(self.cells())
-        self.assertEqual(self.run_program(path, "--run", self.folder / "run.sqlite"), (0, ""))
+        self.assertEqual(self.run_program(path, "--run", self.folder / "run.json"), (0, ""))
         picture = self.written("lineage.svg")
         self.assertIn("1. generation 0, 20.0: dot|softmax|none|fixed|bias|0", picture)
         self.assertIn("2. generation 1, 18.0: gating none -&gt; output_gate", picture)
@@ -482,7 +476,7 @@ class Program(unittest.TestCase):
                 ([path, "--objective", "accuracy", "--split", "test"],
                  "no accuracy on the test split"),
                 ([path, "--baseline", "x"], "--baseline x: not among the 8 mechanisms"),
-                ([path, "--run", self.folder / "no"], "no such file; give a run's folder"),
+                ([path, "--run", self.folder / "no"], "no such run; give a run's folder"),
                 ([self.folder / "no"], "no such file; give a table")):
             code, error = self.run_program(*arguments)
             self.assertEqual(code, 2, arguments)

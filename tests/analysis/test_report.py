@@ -4,7 +4,6 @@ import html
 import itertools
 import json
 import re
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -15,10 +14,10 @@ from unittest import mock
 import numpy as np
 import page_fixture
 from nas_analysis.differences import among, difference, from_baseline, noise
+from nas_analysis.digest import BadInput
 from nas_analysis.effects import effects
 from nas_analysis.genes import genes
-from nas_analysis.run import BadInput, Run
-from nas_analysis.schema import OLD
+from nas_analysis.run import Run
 from nas_analysis.sections import components, diversity, health
 from nas_analysis.words import duration, number
 from page_fixture import BASELINE, HOSTILE, ROOT, RunFixture
@@ -35,14 +34,6 @@ def words_of(page: str) -> str:
                                                     flags=re.DOTALL)))
 
 
-def stop(fixture: RunFixture, ids: list[str]) -> None:
-    """Makes evaluations such that were stopped early."""
-    fixture.database.executemany(
-        "UPDATE evaluations SET digest = NULL, status = 'stopped_early', curve = '[{\"step\": 20}]' "
-        "WHERE id = ?", [(id_,) for id_ in ids])
-    fixture.database.commit()
-
-
 class PageTest(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -50,9 +41,7 @@ class PageTest(unittest.TestCase):
         self.folder = Path(temporary.name) / "run"
 
     def fixture(self, **settings) -> RunFixture:
-        fixture = RunFixture(self.folder, **settings)
-        self.addCleanup(fixture.database.close)
-        return fixture
+        return RunFixture(self.folder, **settings)
 
     def words(self) -> str:
         return words_of(report(Run(self.folder)))
@@ -101,11 +90,9 @@ class Verdicts(PageTest):
         self.assertIn("p = 0.012", words)
 
     def test_ranges_that_hold_no_value_are_named(self):
-        self.fixture().meta("objectives", [
-            {"name": "perplexity", "key": "perplexity", "unit": "1", "maximise": False, "best": 1.0,
-             "worst": 49.0 + 1 / 3},
-            {"name": "attention_flops", "key": "attention_flops", "unit": "FLOP",
-             "maximise": False, "best": 1.5e6, "worst": 2.5e6}])
+        perplexity, flops = page_fixture.OBJECTIVES[:2]
+        self.fixture().set("objectives", [{**perplexity, "best": 1.0, "worst": 49.0 + 1 / 3},
+                                          flops])
         self.assertIn("Every value of perplexity is worse than its range, 1.00 to 49.33, so that "
                       "the hypervolume stays near 0 whatever is found", self.words())
 
@@ -114,36 +101,25 @@ class Verdicts(PageTest):
         before = Run(self.folder)
         fixture.reject("cosine|relu_norm|highway|fixed|bias|0.29", "flops = 5e+06, must be <= 4e+06")
         run = Run(self.folder)
-        self.assertEqual(len(run.searched), len(before.searched))
+        self.assertEqual(run.num_searched, before.num_searched)
         self.assertEqual(run.failures, before.failures)
         self.assertEqual(list(run.rejected.values()), ["flops = 5e+06, must be <= 4e+06"])
         words = self.words()
         self.assertIn("1 mechanism rejected by constraints", words)
         self.assertRegex(words, r"1 ?rejected by constraints")
 
-    def test_a_constraint_on_training_judges_the_mean_over_replicates(self):
-        fixture = self.fixture(objectives=1, replicates=2)
-        fixture.meta("config", {**Run(self.folder).config, "constraints": ["accuracy >= 0.9"]})
-        name = "cosine|relu_norm|highway|fixed|bias|0.29"
-        ids, _ = fixture.evaluate(name)
-        fixture.answer(name, ids, fixture.penalty())
-        run = Run(self.folder)
-        self.assertNotIn(name, [candidate.name for candidate in run.ranking])
-        self.assertRegex(run.rejected[name], r"accuracy = 0\.\d+, must be >= 0.9 "
-                                             r"\(over 2 replicates\)")
-
     def test_a_failed_replicate_fails_the_mechanism_where_the_record_says_so(self):
         fixture = self.fixture(objectives=1, replicates=2)
         name = "cosine|relu_norm|highway|fixed|bias|0.29"
         ids, fitness = fixture.evaluate(name)
-        fixture.database.execute("UPDATE evaluations SET digest = NULL, "
-                                 "status = 'diverged' WHERE id = ?",
-                                 (ids[0],))
+        fixture.evaluations[ids[0]].update(status="diverged", usable=False)
         fixture.answer(name, ids, fixture.penalty())
+        fixture.write()
         run = Run(self.folder)
         self.assertNotIn(name, [candidate.name for candidate in run.ranking])
         self.assertEqual(run.asks[-1].status, "diverged")
         fixture.answer(name, ids, fitness)  # as an objective that judges failures lets it stand
+        fixture.write()
         found = next(c for c in Run(self.folder).ranking if c.name == name)
         self.assertEqual(found.n_text, "1/2")
 
@@ -151,8 +127,8 @@ class Verdicts(PageTest):
         fixture = self.fixture(objectives=1, replicates=1)
         name = "cosine|relu_norm|highway|fixed|bias|0.29"
         ids, _ = fixture.evaluate(name)
-        stop(fixture, ids)
         fixture.answer(name, ids, [1.5])
+        fixture.stop(ids)
         run = Run(self.folder)
         self.assertEqual(run.ranking[-1].name, name)
         self.assertEqual(run.ranking[-1].stopped_at, 20)
@@ -175,8 +151,8 @@ class Verdicts(PageTest):
             for i in range(12):
                 name = f"dot|softmax|none|fixed|bias|{0.3 - i / 100:g}"
                 ids, fitness = fixture.evaluate(name)
-                stop(fixture, ids)
                 fixture.answer(name, ids, [1.5, *fitness[1:]])  # by far the best
+                fixture.stop(ids)
             run = Run(self.folder)
             self.assertEqual(len(run.ranking), len(before.ranking) + 12)
             self.assertEqual([c.name for c in run.comparable], [c.name for c in before.ranking])
@@ -196,15 +172,16 @@ class Verdicts(PageTest):
         name = "cosine|relu_norm|highway|fixed|bias|0.29"
         ids, fitness = fixture.evaluate(name)
         fixture.answer(name, ids, fitness)
+        fixture.write()
         self.assertIn(name, [d.a.name for d in from_baseline(Run(self.folder), 0)])
-        stop(fixture, ids[:1])
+        fixture.stop(ids[:1])
         run = Run(self.folder)
         self.assertEqual(run.ranking[-1].name, name)
         self.assertNotIn(name, [d.a.name for d in from_baseline(run, 0)])
 
     def test_a_run_of_which_all_was_stopped_early_has_a_page(self):
         fixture = self.fixture(objectives=1, replicates=2, asked=12, failures=False)
-        stop(fixture, [id_ for id_, in fixture.database.execute("SELECT id FROM evaluations")])
+        fixture.stop(list(fixture.evaluations))
         words = self.words()
         self.assertIn("What was stopped early allows no comparison", words)
         self.assertIn("The best. No mechanism was trained to the end.", words)
@@ -213,26 +190,26 @@ class Verdicts(PageTest):
 
     def test_nothing_evaluated_is_said(self):
         fixture = self.fixture(asked=0)
-        fixture.database.execute("UPDATE evaluations SET digest = NULL, status = 'failed', "
-                                 "\"values\" = '{}'")
-        fixture.database.commit()
+        for evaluation in fixture.evaluations.values():
+            evaluation.update(status="failed", usable=False)
+        fixture.write()
         self.assertIn("No mechanism could be evaluated: 2 evaluations failed.", self.words())
 
     def test_a_search_that_has_not_ended_says_how_far_it_is(self):
         fixture = self.fixture(replicates=1)
         self.assertNotIn("Running", self.words())
-        fixture.meta("ended_by", None)
+        fixture.set("ended_by", None)
         self.assertIn("Running, 40 asks so far; or interrupted, and the same command continues.",
                       self.words())
-        fixture.meta("config", {"budget": {"evaluations": 93}})
+        fixture.set("config", {"budget": {"evaluations": 93}})
         self.assertIn("Running, 36 of 93 trainings so far", self.words())
-        fixture.meta("planned_asks", 1200)
+        fixture.set("planned_asks", 1200)
         self.assertIn("Running, 40 of 1,200 asks so far", self.words())
 
     def test_of_one_that_has_just_begun_nothing_has_failed(self):
         fixture = self.fixture(asked=0)
-        fixture.meta("ended_by", None)
-        fixture.meta("planned_asks", 93)
+        fixture.set("ended_by", None)
+        fixture.set("planned_asks", 93)
         words = self.words()
         self.assertIn("Running, 0 of 93 asks so far", words)
         self.assertIn("No mechanism has been evaluated yet.", words)
@@ -240,8 +217,9 @@ class Verdicts(PageTest):
 
     def test_computed_objectives_have_no_noise(self):
         fixture = self.fixture(replicates=1)
-        fixture.database.execute("UPDATE evaluations SET digest = NULL, curve = '[]'")
-        fixture.database.commit()
+        for evaluation in fixture.evaluations.values():
+            evaluation["curve"] = []
+        fixture.write()
         self.assertIn("computed, not measured: there is no noise between seeds", self.words())
 
 
@@ -282,16 +260,18 @@ class AddedObjectives(PageTest):
 
     def setUp(self):
         super().setUp()
-        cache = {**page_fixture.OBJECTIVES[1], "key": "cache_megabytes", "unit": "MB"}
-        patch = mock.patch.object(page_fixture, "OBJECTIVES", [cache, page_fixture.OBJECTIVES[0]])
+        self.cache = {**page_fixture.OBJECTIVES[1], "key": "cache_megabytes", "unit": "MB",
+                      "source": None}
+        patch = mock.patch.object(page_fixture, "OBJECTIVES",
+                                  [self.cache, page_fixture.OBJECTIVES[0]])
         patch.start()
         self.addCleanup(patch.stop)
 
     def test_seeds_do_not_differ_in_it(self):
         fixture = self.fixture(replicates=3)
         self.assertEqual(Run(self.folder).noisy, 0, "taken for one that is trained")
-        fixture.meta("schema", {"objectives": {
-            **OLD["objectives"], "cache_megabytes": {"source": "analytic", "maximise": False}}})
+        self.cache["source"] = "analytic"
+        fixture.write()
         run = Run(self.folder)
         self.assertEqual(run.noisy, 1)
         self.assertRegex(words_of(report(run)), r"standard deviations \S+ and \S+ perplexity;")
@@ -300,17 +280,17 @@ class AddedObjectives(PageTest):
 class Running(PageTest):
     def test_the_record_says_whether_the_search_has_ended(self):
         fixture = self.fixture()
-        self.assertTrue(Run(self.folder).ended)
-        fixture.meta("ended_by", None)
-        fixture.meta("planned_asks", 93)
+        self.assertEqual(Run(self.folder).ended_by, "40 asks")
+        fixture.set("ended_by", None)
+        fixture.set("planned_asks", 93)
         run = Run(self.folder)
-        self.assertFalse(run.ended)
+        self.assertEqual(run.ended_by, "")
         self.assertEqual(run.planned_asks, 93)
 
 
 class Learning(PageTest):
     def health(self, fixture, unigram) -> str:
-        fixture.meta("facts", {"corpus": "text_file", "unigram_perplexity": unigram})
+        fixture.set("facts", {"corpus": "text_file", "unigram_perplexity": unigram})
         return self.words()
 
     def test_a_baseline_worse_than_counting_words_is_said(self):
@@ -326,12 +306,12 @@ class Learning(PageTest):
 class Pages(PageTest):
     def test_nothing_of_a_store_becomes_markup(self):
         fixture = self.fixture()
-        fixture.meta("config", {"name": HOSTILE, "algorithm": {"name": HOSTILE}, "space": {}})
-        fixture.meta("labels", {BASELINE: HOSTILE, fixture.candidates[1]: "</title>" + HOSTILE})
-        fixture.meta("ended_by", HOSTILE)
-        fixture.meta("sessions", [{"environment": {"processor": HOSTILE}}])
+        fixture.set("config", {"name": HOSTILE, "algorithm": {"name": HOSTILE}, "space": {}})
+        fixture.set("labels", {BASELINE: HOSTILE, fixture.candidates[1]: "</title>" + HOSTILE})
+        fixture.set("ended_by", HOSTILE)
+        fixture.set("sessions", [{"environment": {"processor": HOSTILE}}])
         fixture.retest()
-        fixture.meta("tuning", [{"label": HOSTILE, "best": 0, "trials": [
+        fixture.set("tuning", [{"label": HOSTILE, "best": 0, "trials": [
             {"learning_rate": 1.0, "weight_decay": 0.0, "evaluations": [], "value": 1.0}]}])
         page = report(Run(self.folder))
         self.assertEqual(page.count("<script>"), 1)
@@ -374,23 +354,20 @@ class Pages(PageTest):
 
     def test_hypervolumes_of_many_objectives_are_those_recorded(self):
         fixture = self.fixture(objectives=3, replicates=1, asked=400)
-        fixture.database.execute("INSERT INTO indicators VALUES (400, 49, 400, 9, 0.987)")
-        fixture.database.commit()
+        self.assertEqual(len(fixture.asks), 400)
         self.assertIn("0.987", self.words())
 
     def test_failures_are_counted_by_reason(self):
         fixture = self.fixture()
         words = self.words()
-        rows = fixture.database.execute("SELECT status, count(*) FROM evaluations WHERE status "
-                                        "NOT IN ('ok') GROUP BY status").fetchall()
-        self.assertEqual(dict(rows), {"diverged": 4, "out_of_memory": 2})
+        states = [evaluation["status"] for evaluation in fixture.evaluations.values()]
+        self.assertEqual([states.count(one) for one in ("diverged", "out_of_memory")], [4, 2])
         self.assertIn("6 of 74 evaluations failed.", words)
         self.assertRegex(words, r"diverged\s*the loss is nan.{0,120}4\s*out of memory")
 
     def test_the_configuration_is_a_file_to_run(self):
         fixture = self.fixture()
-        config = json.loads(fixture.database.execute(
-            "SELECT value FROM meta WHERE key = 'config'").fetchone()[0])
+        config = fixture.further["config"]
         page = report(Run(self.folder))
         texts = [html.unescape(t) for t in re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)]
         self.assertIn("nas-run fixture.yaml --output runs/fixture", texts)
@@ -399,108 +376,22 @@ class Pages(PageTest):
 
 
 class Digest(PageTest):
-    def test_ranking_front_and_baseline_are_those_of_the_asks(self):
+    def test_fitness_is_minimised_and_values_are_in_their_own_sense(self):
         fixture = self.fixture(objectives=3)
         run = Run(self.folder)
-        points = {json.loads(e)[0]: tuple(json.loads(f)) for e, f in fixture.database.execute(
-            "SELECT evaluations, fitness FROM asks") if json.loads(f)[0] < 1e6}
-        self.assertEqual(len(run.ranking), len({run.by_id[i].candidate for i in points}))
-        front = {p for p in points.values() if not any(
-            all(a <= b for a, b in zip(q, p)) and q != p for q in points.values())}
-        self.assertEqual({tuple(c.fitness) for c in run.front}, front)
+        first = run.front[0]
+        ask = next(ask for ask in fixture.asks if ask["number"] == first.first_ask)
+        self.assertEqual(first.fitness, ask["fitness"])
+        self.assertEqual(first.values, [*first.fitness[:2], -first.fitness[2]])
         self.assertEqual(run.baseline.name, BASELINE)
-        self.assertLess(run.front[0].values[2], 1, "accuracy in its own sense")
-        self.assertGreater(run.front[0].values[2], 0)
-        self.assertEqual([c.fitness[0] for c in run.front],
-                         sorted(c.fitness[0] for c in run.front))
+        self.assertEqual(run.baseline.rank, -1)
+        self.assertEqual([c.rank for c in run.ranking], list(range(len(run.ranking))))
 
-    def test_answers_of_retrained_mechanisms_are_averaged(self):
-        fixture = self.fixture(objectives=1, replicates=1, asked=3, failures=False)
-        fixture.database.execute("INSERT INTO asks SELECT 3, 0, genotype, evaluations, 1, "
-                                 "'[100.0]', NULL FROM asks WHERE number = 0")
-        first = json.loads(fixture.database.execute(
-            "SELECT fitness FROM asks WHERE number = 0").fetchone()[0])[0]
-
-        def fitness():
-            return next(c.fitness[0] for c in Run(self.folder).ranking if c.first_ask == 0)
-
-        fixture.database.commit()
-        self.assertEqual(fitness(), 100.0, "the last answer")
-        fixture.meta("config", {"evaluation": {"repeated": "retrain"}})
-        self.assertAlmostEqual(fitness(), (first + 100.0) / 2)
-
-    def test_a_value_is_what_was_recorded_under_the_objectives_own_name(self):
-        """An objective may be called by the name of another quantity (`as`)."""
-        fixture = self.fixture(objectives=1, replicates=1, asked=1, failures=False)
-
-        def value(measured: dict) -> float:
-            fixture.database.execute("UPDATE evaluations SET digest = NULL, measured = ?, "
-                                     "\"values\" = '{\"perplexity\": 80.0}'",
-                                     (json.dumps(measured),))
-            fixture.database.commit()
-            run = Run(self.folder)
-            return run.value(run.searched[0], 0)
-
-        self.assertEqual(value({"perplexity": {"value": 1.25}}), 1.25)
-        self.assertEqual(value({"perplexity": {"value": None}}), 80.0)
-        self.assertEqual(value({"perplexity": 7.0}), 80.0)
-        self.assertEqual(value({}), 80.0)
-
-    def test_statuses_are_those_of_the_record(self):
-        fixture = self.fixture(objectives=1, replicates=2, asked=3, failures=False)
-        fixture.meta("schema", {"statuses": [
-            {"name": "ok", "usable": True}, {"name": "truncated", "usable": True},
-            {"name": "diverged", "usable": False}, {"name": "lost", "usable": False}]})
-        name = "cosine|relu_norm|highway|fixed|bias|0.29"
-        ids, _ = fixture.evaluate(name)
-        for id_, status in zip(ids, ("lost", "diverged")):
-            fixture.database.execute("UPDATE evaluations SET digest = NULL, status = ? "
-                                     "WHERE id = ?", (status, id_))
-        fixture.answer(name, ids, fixture.penalty())
-        run = Run(self.folder)
-        self.assertEqual(run.asks[-1].status, "lost", "the worse of two")
-        self.assertFalse(run.asks[-1].usable)
-        self.assertEqual(len(run.failures), 2)
-
-    def test_a_bad_store_is_named(self):
-        with self.assertRaisesRegex(BadInput, r"absent: no such store; give a run's folder"):
-            Run(Path("absent"))
-        self.folder.mkdir(parents=True)
-        file = self.folder / "store.sqlite"
-        file.write_text("no store at all, but long enough to be read as one" * 30)
-        with self.assertRaisesRegex(BadInput, "not a readable store"):
-            Run(self.folder)
-        file.unlink()
-        sqlite3.connect(file).execute("PRAGMA user_version = 7").connection.close()
-        with self.assertRaisesRegex(BadInput, r"not a store of version 3 \(its version is 7\)"):
-            Run(file)
-
-    def test_a_changed_digit_is_found(self):
-        for table, column, name in (
-                ("evaluations", "[values]", r"evaluation 0{6}f+"), ("asks", "fitness", "ask 0"),
-                ("meta", "value", "fact baseline")):
-            fixture = RunFixture(self.folder / table)
-            fixture.database.execute(
-                f"UPDATE {table} SET {column} = replace({column}, '1', '2')")
-            fixture.database.commit()
-            fixture.database.close()
-            with self.assertRaisesRegex(BadInput, f"the record of {name} is damaged: its SHA-256"):
-                Run(self.folder / table)
-
-    def test_records_without_digests_are_read(self):
-        fixture = self.fixture(asked=4)
-        whole = Run(self.folder).ranking
-        for table in ("meta", "evaluations", "asks"):
-            fixture.database.execute(f"UPDATE {table} SET digest = NULL")
-        fixture.database.commit()
-        self.assertEqual([candidate.name for candidate in Run(self.folder).ranking],
-                         [candidate.name for candidate in whole])
-
-    def test_deeply_nested_json_is_refused(self):
-        fixture = self.fixture(asked=1)
-        fixture.insert("meta", ("labels", "[" * 200000 + "]" * 200000), "REPLACE")
-        fixture.database.commit()
-        with self.assertRaisesRegex(BadInput, "not a readable store"):
+    def test_a_digest_that_lacks_something_is_refused(self):
+        fixture = self.fixture(asked=3)
+        text = fixture.file.read_text(encoding="utf-8").replace('"fitness"', '"fit"', 1)
+        fixture.file.write_text(text, encoding="utf-8")
+        with self.assertRaisesRegex(BadInput, "run: damaged: KeyError: 'fitness'"):
             Run(self.folder)
 
 
@@ -508,25 +399,15 @@ class Environments(PageTest):
     def test_several_are_told_apart(self):
         fixture = self.fixture(asked=3, failures=False, replicates=1)
         one = {"attnas": "0.1.0", "torch": "1.13.0", "instruction_set": "AVX2"}
-        fixture.meta("sessions", [{"environment": one}])
+        fixture.set("sessions", [{"environment": one}])
         self.assertNotIn("1.13.0 (", self.words())
-        fixture.meta("sessions", [{"environment": one}, {"environment": {**one, "torch": "2.0.0"}},
+        fixture.set("sessions", [{"environment": one}, {"environment": {**one, "torch": "2.0.0"}},
                                   {"environment": one}])
-        row = fixture.database.execute(
-            "SELECT id, candidate, replicate, status, reason, identity, curve, [values], measured "
-            "FROM evaluations ORDER BY id").fetchone()
-        measured = {**json.loads(row[-1]), "session": 1}
-        fixture.insert("evaluations", (*row[:-1], json.dumps(measured)), "REPLACE")
-        fixture.database.commit()
+        next(iter(fixture.evaluations.values()))["measured"]["session"] = 1
+        fixture.write()
         words = self.words()
         self.assertIn("1.13.0 (3 evaluations); 2.0.0 (1 evaluation)", words)
         self.assertNotIn("AVX2 (", words)
-
-    def test_the_one_environment_of_an_older_record(self):
-        fixture = self.fixture(asked=1)
-        fixture.database.execute("DELETE FROM meta WHERE key = 'sessions'")
-        fixture.meta("environment", {"torch": "1.12.0"})
-        self.assertIn("1.12.0", self.words())
 
 
 class Statistics(PageTest):
@@ -549,10 +430,9 @@ class Statistics(PageTest):
 
     def test_other_seeds_are_compared_by_welch(self):
         fixture = self.fixture(objectives=1, replicates=3, asked=4, failures=False)
-        fixture.database.execute("UPDATE evaluations SET digest = NULL, "
-                                 "replicate = replicate + 10 WHERE "
-                                 "candidate = ?", (BASELINE,))
-        fixture.database.commit()
+        for id_ in fixture.baseline:
+            fixture.evaluations[id_]["replicate"] += 10
+        fixture.write()
         run = Run(self.folder)
         a = run.ranking[0]
         found = difference(run, a, run.baseline, 0)
@@ -581,7 +461,7 @@ class Statistics(PageTest):
         found = genes(run)
         self.assertEqual(len(found), 6)
         asks = run.asks[8:16]
-        members = [[g.option(run.label(run.candidate_of(a))) for g in found] for a in asks]
+        members = [[g.option(run.label(a.candidate)) for g in found] for a in asks]
         pairs = [sum(x != y for x, y in zip(a, b)) / 6
                  for a, b in itertools.combinations(members, 2)]
         each = diversity.measure(run, "batch 1", asks, found)
@@ -596,18 +476,18 @@ class Program(PageTest):
                               capture_output=True, text=True, check=False)
 
     def test_writes_beside_the_store_or_where_told(self):
-        self.fixture(asked=10).database.close()
+        self.fixture(asked=10)
         done = self.run_script(self.folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, f"written to {self.folder / 'report.html'}\n")
         there = self.folder.parent / "there.html"
-        self.assertEqual(self.run_script(self.folder / "store.sqlite", "-o", there).returncode, 0)
+        self.assertEqual(self.run_script(self.folder / "results.json", "-o", there).returncode, 0)
         self.assertEqual(there.read_text(), (self.folder / "report.html").read_text())
 
     def test_bad_input_exits_with_2_and_writes_nothing(self):
         done = self.run_script(self.folder)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no such store", done.stderr)
+        self.assertIn("no such run; give a run's folder, its store.sqlite or its results.json", done.stderr)
         self.fixture(asked=10)
         done = self.run_script(self.folder, "-o", self.folder / "absent" / "page.html")
         self.assertEqual(done.returncode, 2)

@@ -55,7 +55,6 @@ class Browser(unittest.TestCase):
             fixture = RunFixture(folder / "run", **settings)
             fixture.retest()
             fixture.tuning()
-            fixture.database.close()
             page = report(Run(folder / "run"))
             (folder / "page.html").write_text(page.replace("</body>", VISIT + "</body>"))
             done = subprocess.run(

@@ -233,7 +233,7 @@ class Program(Rivals):
             self.assertLessEqual(len(search.candidates), 40)
             self.assertEqual(search.trained[-1], len(set(search.candidates)))
             self.assertGreaterEqual(search.search_seconds, 0.0)
-            for candidate, fitness in zip(search.candidates, search.fitness[:, 0]):
+            for candidate, fitness in zip(search.candidates, search.believed[:, 0]):
                 key = (search.seed, candidate)
                 self.assertEqual(seen.setdefault(key, fitness), fitness)
 
@@ -251,7 +251,7 @@ class Program(Rivals):
         self.assertEqual(code, 0, error)
         found = self.searches()
         self.assertEqual([goal.name for goal in found.objectives], ["perplexity", "latency"])
-        self.assertEqual(found.searches[0].fitness.shape[1], 2)
+        self.assertEqual(found.searches[0].believed.shape[1], 2)
 
     def test_like_another_comparison(self):
         self.assertEqual(self.run_program(self.table(), "--budget", 5, "--seeds", 1, "--first-seed",

@@ -1,6 +1,7 @@
 """Reading runs and comparisons: what arrives, and what is refused with which words."""
 
 import pathlib
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -8,8 +9,9 @@ import unittest
 
 import numpy as np
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_run
-from nas_analysis import sqlite_files, stores
-from page_fixture import ROOT, schema
+from nas_analysis import stores
+from nas_analysis.digest import BadInput
+from page_fixture import ROOT
 
 TRUTH = [[100.0], [101.0], [103.0]]
 ACCURACY = {"name": "accuracy", "key": "accuracy", "unit": "1", "maximise": True, "best": 1.0,
@@ -34,13 +36,13 @@ class Stores(unittest.TestCase):
         write_comparison(self.path(name), **{**arguments, **options})
         return self.path(name)
 
-    def run_store(self, name="run.sqlite", algorithm=None, seed=42, asks=ASKS, **options):
+    def run_store(self, name="run.json", algorithm=None, seed=42, asks=ASKS, **options):
         write_run(self.path(name), algorithm or {"name": "nsga2", "population": 12}, seed, asks,
                   **options)
         return self.path(name)
 
     def refusal(self, *paths):
-        with self.assertRaises(stores.StoreError) as caught:
+        with self.assertRaises(BadInput) as caught:
             stores.load(list(paths))
         return str(caught.exception)
 
@@ -55,7 +57,7 @@ class Comparisons(Stores):
         self.assertEqual(search.candidates.tolist(), [2, 0])
         self.assertEqual(search.trained.tolist(), [1, 2])
         self.assertEqual(search.seconds.tolist(), [3.0, 4.5])
-        self.assertEqual(search.fitness.tolist(), [[106.0], [103.0]])
+        self.assertEqual(search.believed.tolist(), [[106.0], [103.0]])
         self.assertEqual(search.truth.tolist(), [[103.0], [100.0]])
         self.assertEqual(search.labels[search.candidates[0]], "mechanism 2")
 
@@ -70,7 +72,7 @@ class Comparisons(Stores):
         read = stores.load([self.comparison(
             objectives=[PERPLEXITY, ACCURACY], truth=[[90.0, -1.0]] * 3, believed=None,
             searches=[(0, 1, 0.1, [0], [1], [1.0], [[105.0, -0.75]])])])
-        np.testing.assert_allclose(read.scaled(read.searches[0].fitness), [[0.5, 0.5]])
+        np.testing.assert_allclose(read.scaled(read.searches[0].believed), [[0.5, 0.5]])
         self.assertIsNone(read.candidates.believed)
 
     def test_a_penalty_is_no_answer(self):
@@ -80,14 +82,13 @@ class Comparisons(Stores):
             (0, 1, 0.1, [0, 0, 1, 0], [1, 2, 3, 4], [1.0] * 4, [390.0, 104.0, 390.0, 106.0])])])
         search, = read.searches
         self.assertEqual(read.objectives[0].penalty, 390.0)
-        self.assertEqual(search.fitness[:, 0].tolist(), [np.inf, 104.0, np.inf, 106.0])
-        self.assertEqual(search.believed()[:, 0].tolist(), [np.inf, 104.0, np.inf, 105.0])
+        self.assertEqual(search.believed[:, 0].tolist(), [np.inf, 104.0, np.inf, 105.0])
 
     def test_an_answer_that_is_as_bad_in_one_objective_is_one(self):
         read = stores.load([self.comparison(
             objectives=[PERPLEXITY, ACCURACY], truth=[[90.0, -1.0]] * 3, believed=None,
             searches=[(0, 1, 0.1, [0, 1], [1, 2], [1.0] * 2, [[390.0, -0.9], [390.0, 4.0]])])])
-        self.assertEqual(read.searches[0].fitness.tolist(), [[390.0, -0.9], [np.inf, np.inf]])
+        self.assertEqual(read.searches[0].believed.tolist(), [[390.0, -0.9], [np.inf, np.inf]])
 
     def test_other_version(self):
         self.assertIn("kind 'comparison', version 2; this reads kind 'comparison', version 1",
@@ -125,7 +126,7 @@ class Comparisons(Stores):
 
     def test_a_run_on_another_table(self):
         run = self.run_store(facts={"table": {"sha256": "c" * 64, "mode": "noisy"}})
-        self.assertIn("run.sqlite: another table (SHA-256 cccccccccccc) than that of",
+        self.assertIn("run.json: another table (SHA-256 cccccccccccc) than that of",
                       self.refusal(self.comparison(), run))
 
     def test_other_modes_and_budgets_are_remarked(self):
@@ -154,21 +155,10 @@ class Runs(Stores):
         self.assertEqual(search.labels[search.candidates[1]], "label of b")
         self.assertEqual(search.trained.tolist(), [1, 3, 3, 4])
         self.assertEqual(search.seconds.tolist(), [5.0, 17.0, 17.0, 18.0])
-        self.assertEqual(search.fitness[:, 0].tolist(), [101.0, 99.0, 101.0, np.inf])
+        self.assertEqual(search.believed[:, 0].tolist(), [101.0, 99.0, 101.0, np.inf])
         self.assertIsNone(search.truth)
         self.assertEqual(read.budget, 4)
         self.assertIn("No store holds ground truth", read.remarks[0])
-
-    def test_what_failed_broke_a_constraint_or_was_stopped_early_is_no_answer(self):
-        asks = [("a", ["1"], [104.0], 1.0, "ok"), ("a", ["2"], [390.0], 1.0, "diverged"),
-                ("a", ["3"], [390.0], 1.0, "ok"), ("a", ["4"], [1.0], 1.0, "stopped_early"),
-                ("a", ["5"], [106.0], 1.0, "ok")]
-        for repeated, believed in (("retrain", [104.0, 104.0, 104.0, 104.0, 105.0]),
-                                   ("reuse", [104.0, np.inf, np.inf, np.inf, 106.0])):
-            path = self.run_store(f"{repeated}.sqlite", asks=asks,
-                                  config={"evaluation": {"repeated": repeated}})
-            search, = stores.load([path]).searches
-            self.assertEqual(search.believed()[:, 0].tolist(), believed)
 
     def test_ground_truth(self):
         read = stores.load([self.run_store(truth={"a": [100.0], "b": [98.0], "d": [97.0]})])
@@ -178,37 +168,37 @@ class Runs(Stores):
 
     def test_a_folder(self):
         (self.folder / "run").mkdir()
-        self.run_store("run/store.sqlite")
+        self.run_store("run/results.json")
         self.assertEqual(len(stores.load([self.path("run")]).searches), 1)
 
     def test_candidates_of_several_stores_share_numbers(self):
-        other = self.run_store("2.sqlite", seed=43, asks=[("b", ["9"], [98.0], 1.0, "ok")])
+        other = self.run_store("2.json", seed=43, asks=[("b", ["9"], [98.0], 1.0, "ok")])
         read = stores.load([self.run_store(), other])
         self.assertEqual([search.candidates.tolist() for search in read.searches],
                          [[0, 1, 0, 2], [1]])
 
     def test_settings_that_differ_name_the_algorithm(self):
-        paths = [self.run_store("1.sqlite"), self.run_store("2.sqlite", {"name": "random_search"}),
-                 self.run_store("3.sqlite", {"name": "nsga2", "population": 24})]
+        paths = [self.run_store("1.json"), self.run_store("2.json", {"name": "random_search"}),
+                 self.run_store("3.json", {"name": "nsga2", "population": 24})]
         self.assertEqual([search.algorithm for search in stores.load(paths).searches],
                          ["nsga2, population 12", "random_search", "nsga2, population 24"])
 
     def test_other_differences_are_remarked(self):
-        other = self.run_store("2.sqlite", seed=43, config={"training": {"steps": 5}},
+        other = self.run_store("2.json", seed=43, config={"training": {"steps": 5}},
                                objectives=[{**PERPLEXITY, "worst": 200.0}])
         remarks = stores.load([self.run_store(), other]).remarks
         self.assertIn("by different ranges", remarks[1])
         self.assertIn("not only in their algorithms, but also in training", remarks[2])
 
     def test_other_objectives(self):
-        other = self.run_store("2.sqlite", seed=43, objectives=[FLOPS])
-        self.assertIn("2.sqlite: objectives attention_flops (FLOP), but",
+        other = self.run_store("2.json", seed=43, objectives=[FLOPS])
+        self.assertIn("2.json: objectives attention_flops (FLOP), but",
                       self.refusal(self.run_store(),
                                                                                 other))
 
     def test_other_units(self):
-        other = self.run_store("2.sqlite", seed=43, objectives=[{**PERPLEXITY, "unit": "nat"}])
-        self.assertIn("2.sqlite: objectives perplexity (nat), but",
+        other = self.run_store("2.json", seed=43, objectives=[{**PERPLEXITY, "unit": "nat"}])
+        self.assertIn("2.json: objectives perplexity (nat), but",
                       self.refusal(self.run_store(), other))
 
     def test_run_without_asks(self):
@@ -216,30 +206,12 @@ class Runs(Stores):
                       self.refusal(self.run_store(asks=[])))
 
 
-class Running(Stores):
-    def test_all_queries_see_the_same_moment(self):
-        path = self.run_store()
-        writer = sqlite3.connect(path)
-        writer.execute("PRAGMA journal_mode = WAL")
-        writer.execute("INSERT INTO meta VALUES ('first', '1')")
-        writer.commit()
-        reader = sqlite_files.open_read_only(path)
-        asks = reader.execute("SELECT count(*) FROM asks").fetchone()
-        writer.execute("DELETE FROM asks")
-        writer.execute("INSERT INTO meta VALUES ('second', '2')")
-        writer.commit()
-        self.assertEqual(reader.execute("SELECT count(*) FROM asks").fetchone(), asks)
-        self.assertIn("first", sqlite_files.meta(reader))
-        self.assertNotIn("second", sqlite_files.meta(reader))
-        reader.close()
-        writer.close()
-
-
 class Documented(unittest.TestCase):
     def test_every_table_and_column_is(self):
         text = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+        source = (ROOT / "src" / "store" / "store.cpp").read_text(encoding="utf-8")
         database = sqlite3.connect(":memory:")
-        database.executescript(schema())
+        database.executescript(re.search(r'R"sql\((.*?)\)sql"', source, re.DOTALL).group(1))
         names = []
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
             names += [table, *(row[1] for row in database.execute(f"PRAGMA table_info({table})"))]
@@ -270,20 +242,20 @@ class Refused(Stores):
         self.assertIn("cut: cannot be read as a store", self.refusal(self.path("cut")))
 
     def test_broken_json(self):
-        path = self.run_store()
-        database = sqlite3.connect(path)
-        database.execute("UPDATE asks SET fitness = '[1,' WHERE number = 1")
+        database = sqlite3.connect(self.comparison())
+        database.execute("UPDATE algorithms SET settings = '[1,' WHERE number = 1")
         database.commit()
         database.close()
-        self.assertIn("run.sqlite: damaged: JSONDecodeError", self.refusal(path))
+        path = self.path("comparison.sqlite")
+        self.assertIn("comparison.sqlite: damaged: JSONDecodeError", self.refusal(path))
 
     def test_run_that_never_began(self):
-        path = self.run_store()
-        database = sqlite3.connect(path)
-        database.execute("DELETE FROM meta WHERE key = 'objectives'")
-        database.commit()
-        database.close()
+        path = self.run_store(objectives=[{**PERPLEXITY, "key": ""}])
         self.assertIn("the run ended before its first evaluation", self.refusal(path))
+
+    def test_a_digest_that_lacks_something(self):
+        (self.folder / "x.json").write_text('{"schema": 3}', encoding="utf-8")
+        self.assertIn("x.json: damaged: KeyError: 'objectives'", self.refusal(self.path("x.json")))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import tempfile
 import unittest
 
 import numpy as np
-from fake_tables import IDENTITY, cell, functions, write_store, write_table
+from fake_tables import IDENTITY, cell, functions, write_run, write_table
 from nas_analysis import tables
+from nas_analysis.digest import BadInput
 from nas_analysis.schema import schema
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -30,12 +31,12 @@ class Tables(unittest.TestCase):
         write_table(self.folder / "x.table", CELLS, **options)
         return str(self.folder / "x.table")
 
-    def stored(self, cells=None, name="store.sqlite", **options):
-        write_store(self.folder / name, cells or CELLS, **options)
+    def stored(self, cells=None, name="run.json", **options):
+        write_run(self.folder / name, cells or CELLS, **options)
         return str(self.folder / name)
 
     def refusal(self, *paths):
-        with self.assertRaises(tables.TableError) as caught:
+        with self.assertRaises(BadInput) as caught:
             tables.load(list(paths))
         return str(caught.exception)
 
@@ -68,7 +69,7 @@ class Tables(unittest.TestCase):
 
     def test_stores_are_put_together(self):
         first = self.stored({(A, 0): CELLS[A, 0]})
-        second = self.stored({(A, 0): cell(99.0), (A, 1): CELLS[A, 1]}, "other.sqlite")
+        second = self.stored({(A, 0): cell(99.0), (A, 1): CELLS[A, 1]}, "other.json")
         table = tables.load([first, second])
         np.testing.assert_allclose(np.exp(table.test_nll), [[10.0, 12.0]])
 
@@ -109,7 +110,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(self.refusal(self.packed(version=3)),
                          f"{path}: a table of version 3, must be of version 2")
         other = self.packed(application_id=7)
-        self.assertIn("neither a table nor the store of a run", self.refusal(other))
+        self.assertRegex(self.refusal(other), "not a store of version|nas-export")
         with self.assertRaisesRegex(tables.TableError, "x.table: not a table$"):
             tables.read(other)
         self.assertIn("no such file; give a table, a run's folder",
@@ -124,7 +125,7 @@ class Tables(unittest.TestCase):
         database.executescript(sql)
         if fitting:
             database.execute("UPDATE meta SET value = ? WHERE key = 'sha256'",
-                             (json.dumps(tables.digest(database)),))
+                             (json.dumps(tables.content_hash(database)),))
         database.commit()
         database.close()
         return path
@@ -165,16 +166,16 @@ class Tables(unittest.TestCase):
         self.assertEqual(set(named), {sha256})
 
     def test_runs_that_do_not_fit(self):
-        other = self.stored(name="other.sqlite", identity={**IDENTITY, "corpus": "b", "steps": 3})
+        other = self.stored(name="other.json", identity={**IDENTITY, "corpus": "b", "steps": 3})
         self.assertIn("differs from", self.refusal(self.stored(), other))
-        self.assertIn("in corpus, steps; only", self.refusal(self.stored(name="3"), other))
+        self.assertIn("in corpus, steps; only", self.refusal(self.stored(name="3.json"), other))
 
     def test_a_damaged_store(self):
         broken = {**cell(1.0), "curve": [{"step": 1}]}
         path = self.stored({(A, 0): broken})
         self.assertEqual(self.refusal(path), f"{path}: damaged: KeyError: 'valid'")
-        empty = self.folder / "empty.sqlite"
-        write_store(empty, {})
+        empty = self.folder / "empty.json"
+        write_run(empty, {})
         self.assertEqual(self.refusal(str(empty)), f"{empty}: holds no evaluation yet")
 
     def test_names_that_are_no_mechanisms(self):

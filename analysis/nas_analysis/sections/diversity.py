@@ -68,7 +68,7 @@ def _groups(run: Run) -> list[tuple[str, list[Ask]]]:
 
 
 def measure(run: Run, name: str, asks: list[Ask], found: list[Gene]) -> Diversity:
-    labels = [run.label(run.candidate_of(ask)) for ask in asks]
+    labels = [run.label(ask.candidate) for ask in asks]
     members = [tuple(gene.option(label) for gene in found) for label in labels]
     n = len(members)
     entropy, distance = [], 0.0

@@ -37,7 +37,7 @@ def _totals(run: Run, trained: list[Evaluation]) -> Html:
     if all(processor):
         rows.append(("processor", f"{duration(sum(processor))}, {percent(sum(processor) / total)} "
                                   "of the training time"))
-    elapsed = finite_or(run.meta.get("elapsed_seconds"), 0.0)
+    elapsed = run.elapsed
     if elapsed > 0:
         rows.append(("wall clock", f"{duration(elapsed)}; on average {total / elapsed:.2f} "
                                    "trainings at once"))

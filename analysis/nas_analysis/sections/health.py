@@ -143,7 +143,7 @@ def _repeats(run: Run) -> _Check:
 
 def _reach(run: Run) -> _Check:
     beyond = [candidate for candidate in run.comparable
-              if any(value >= run.schema.reference_point for value in run.scaled(candidate.fitness))]
+              if any(value >= run.reference_point for value in run.scaled(candidate.fitness))]
     share = len(beyond) / len(run.comparable)
     lost = sum(candidate.on_front for candidate in beyond)
     words = (f"{percent(share)} of the mechanisms lie beyond the reference point, {lost} of them "

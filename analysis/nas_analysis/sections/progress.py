@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from nas_analysis.anytime import best_so_far
@@ -16,82 +14,60 @@ from nas_analysis.svg import Axis, Frame, Picture, figure, thinned, tip, value_a
 from nas_analysis.words import counted, duration, number
 
 
-@dataclass
-class _Point:
-    """An ask, and what had been spent when it was answered."""
-
-    ask: Ask
-    trainings: int
-    seconds: float
-
-
 def section(run: Run) -> Section | None:
     """The best value, the hypervolume with several objectives, every evaluation as a dot."""
     if not run.ranking:
         return None
-    points = _points(run)
     figures = []
-    trace = _hypervolumes(run, points) if run.several else []
+    trace = _hypervolumes(run) if run.several else []
     if trace:
         figures.append(figure(
-            lambda width: _hypervolume(run, points, trace, width),
+            lambda width: _hypervolume(run, trace, width),
             "Hypervolume of what the search believed of everything evaluated so far, over the "
-            f"recorded ranges of the objectives; reference point {run.schema.reference_point}."))
+            f"recorded ranges of the objectives; reference point {run.reference_point}."))
     kind = "trainings" if run.trained else "evaluations"
     figures.append(figure(
-        lambda width: _values(run, points, width, by_time=False),
+        lambda width: _values(run, width, by_time=False),
         f"Every answer to the algorithm, by {kind} spent. Green: the best so far. Hollow: answered "
         "by an earlier evaluation. \u00d7: failed or rejected by constraints; arrows: beyond the "
         "axis."))
-    if points[-1].seconds > 0:
+    if run.asks[-1].seconds > 0:
         figures.append(figure(
-            lambda width: _values(run, points, width, by_time=True),
+            lambda width: _values(run, width, by_time=True),
             "The same by training time, summed over all trainings."))
-    return Section("progress", "Search progress", join(*figures, _ended(run, points)))
+    return Section("progress", "Search progress", join(*figures, _ended(run)))
 
 
-def _points(run: Run) -> list[_Point]:
-    points = []
-    seen: set[str] = set()
-    seconds = 0.0
-    for ask in run.asks:
-        for id_ in ask.evaluations:
-            if id_ not in seen and not run.by_id[id_].screened_out:
-                seen.add(id_)
-                seconds += run.by_id[id_].seconds
-        points.append(_Point(ask, len(seen), seconds))
-    return points
-
-
-def _ended(run: Run, points: list[_Point]) -> object:
+def _ended(run: Run) -> object:
     first = run.objectives[0]
-    whole = [p for p in points if p.ask.status == "ok"] or [p for p in points if p.ask.usable]
-    best = min(whole, key=lambda p: p.ask.fitness[0])
+    whole = ([ask for ask in run.asks if ask.status == "ok"]
+             or [ask for ask in run.asks if ask.usable])
+    best = min(whole, key=lambda ask: ask.fitness[0])
     kind = "training" if run.trained else "evaluation"
-    words = (f"The best {first.name}, {number(first.natural(best.ask.fitness[0]))}, came at "
-             f"{kind} {best.trainings:,} of {points[-1].trainings:,}.")
-    if run.meta.get("ended_by"):
-        words += f" Ended by: {run.meta['ended_by']}."
+    words = (f"The best {first.name}, {number(first.natural(best.fitness[0]))}, came at "
+             f"{kind} {best.trained:,} of {run.asks[-1].trained:,}.")
+    if run.ended_by:
+        words += f" Ended by: {run.ended_by}."
     return note(words)
 
 
-def _trainings_axis(points: list[_Point]) -> Axis:
-    return Axis(0.0, points[-1].trainings * 1.02 + 0.5, whole=True)
+def _trainings_axis(run: Run) -> Axis:
+    return Axis(0.0, run.asks[-1].trained * 1.02 + 0.5, whole=True)
 
 
-def _time_axis(points: list[_Point]) -> tuple[Axis, str]:
-    end = points[-1].seconds
+def _time_axis(run: Run) -> tuple[Axis, str]:
+    end = run.asks[-1].seconds
     for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if end >= 3 * size:
             return Axis(0.0, end / size * 1.02), unit
     return Axis(0.0, end * 1.02), "seconds"
 
 
-def _batch_bands(picture: Picture, frame: Frame, points: list[_Point], x: Axis) -> None:
+def _batch_bands(picture: Picture, frame: Frame, run: Run, x: Axis) -> None:
     most = 40  # narrower bands are noise
     ends: dict[int, int] = {}
-    for point in points:
-        ends[point.ask.batch] = point.trainings
+    for ask in run.asks:
+        ends[ask.batch] = ask.trained
     if not 1 < len(ends) <= most:
         return
     begin = 0
@@ -102,104 +78,103 @@ def _batch_bands(picture: Picture, frame: Frame, points: list[_Point], x: Axis) 
         begin = end
 
 
-def _hypervolumes(run: Run, points: list[_Point]) -> list[tuple[_Point, float]]:
+def _hypervolumes(run: Run) -> list[tuple[Ask, float]]:
     """After every ask; as recorded, after every batch, where that would take long."""
-    usable = [point for point in points if point.ask.status == "ok"]
+    usable = [ask for ask in run.asks if ask.status == "ok"]
     if not usable:
         return []
     if len(run.objectives) > 2 and len(usable) > 300 and run.indicators:
-        return [(points[each.asked - 1], each.value) for each in run.indicators
-                if 0 < each.asked <= len(points)]
-    reference = [run.schema.reference_point] * len(run.objectives)
-    names = [run.candidate_of(point.ask) for point in usable]
-    values = hypervolumes(names, np.array([run.scaled(p.ask.believed) for p in usable]), reference)
+        return [(run.asks[each.asked - 1], each.value) for each in run.indicators
+                if 0 < each.asked <= len(run.asks)]
+    reference = [run.reference_point] * len(run.objectives)
+    names = [ask.candidate for ask in usable]
+    values = hypervolumes(names, np.array([run.scaled(ask.believed) for ask in usable]), reference)
     return list(zip(usable, map(float, values)))
 
 
-def _hypervolume(run: Run, points: list[_Point], trace: list[tuple[_Point, float]],
-                 width: float) -> Picture:
+def _hypervolume(run: Run, trace: list[tuple[Ask, float]], width: float) -> Picture:
     picture = Picture(width, 300, "hypervolume by trainings")
     frame = Frame(52, 30, width - 14, 254)
     values = [value for _, value in trace]
     alone = 0.0
     if run.baseline:
         alone = hypervolume([run.scaled(run.baseline.fitness)],
-                            [run.schema.reference_point] * len(run.objectives))
+                            [run.reference_point] * len(run.objectives))
     y = value_axis(values, True, [*values, *([alone] if alone > 0 else [])])
-    x = _trainings_axis(points)
+    x = _trainings_axis(run)
     x.start, x.end = frame.left, frame.right
-    _batch_bands(picture, frame, points, x)
+    _batch_bands(picture, frame, run, x)
     picture.left_axis(frame, y, "hypervolume")
     picture.bottom_axis(frame, x, "trainings" if run.trained else "evaluations")
     if alone > 0:
         picture.line(frame.left, y(alone), frame.right, y(alone), "dashed")
         picture.text(frame.right - 4, y(alone) - 6, "the baseline alone", "baseline-text label",
                      "end")
-    steps = thinned([(x(p.trainings), y(v)) for p, v in trace])
-    picture.steps([*steps, (x(points[-1].trainings), y(values[-1]))], "line")
+    steps = thinned([(x(ask.trained), y(v)) for ask, v in trace])
+    picture.steps([*steps, (x(run.asks[-1].trained), y(values[-1]))], "line")
     grown = [each for before, each in zip([0.0, *values], trace) if each[1] > before]
-    for point, value in thinned(grown, 300):
-        picture.dot(x(point.trainings), y(value), 3.5, "front",
-                    tip(run.label(run.candidate_of(point.ask)), f"hypervolume {number(value)}",
-                        f"after {counted(point.trainings, 'training')}"))
+    for ask, value in thinned(grown, 300):
+        picture.dot(x(ask.trained), y(value), 3.5, "front",
+                    tip(run.label(ask.candidate), f"hypervolume {number(value)}",
+                        f"after {counted(ask.trained, 'training')}"))
     picture.text(frame.right - 4, y(values[-1]) + 18, number(values[-1]),
                  "best-text label head", "end")
     return picture
 
 
-def _values(run: Run, points: list[_Point], width: float, by_time: bool) -> Picture:
+def _values(run: Run, width: float, by_time: bool) -> Picture:
     objective = run.objectives[0]
     picture = Picture(width, 330, f"{objective.name} of every evaluation")
     frame = Frame(52, 30, width - 14, 284)
     ranks = {candidate.name: candidate.rank for candidate in run.ranking}
-    usable = [point for point in points if point.ask.usable]
-    natural = [objective.natural(point.ask.fitness[0]) for point in usable]
+    usable = [ask for ask in run.asks if ask.usable]
+    natural = [objective.natural(ask.fitness[0]) for ask in usable]
     y = value_axis(natural, objective.maximise, [run.baseline.values[0]] if run.baseline else [])
     if by_time:
-        x, unit = _time_axis(points)
+        x, unit = _time_axis(run)
         name = f"training time ({unit})"
         factor = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}[unit]
     else:
-        x, factor = _trainings_axis(points), 1.0
+        x, factor = _trainings_axis(run), 1.0
         name = "trainings" if run.trained else "evaluations"
     x.start, x.end = frame.left, frame.right
     if not by_time:
-        _batch_bands(picture, frame, points, x)
+        _batch_bands(picture, frame, run, x)
     picture.left_axis(frame, y, objective.title)
     picture.bottom_axis(frame, x, name)
 
-    def place(point: _Point) -> float:
-        return x(point.seconds / factor if by_time else point.trainings)
+    def place(ask: Ask) -> float:
+        return x(ask.seconds / factor if by_time else ask.trained)
 
     if run.baseline:
         level = y(run.baseline.values[0])
         picture.line(frame.left, level, frame.right, level, "dashed")
-    for point in thinned(points):
-        name = run.candidate_of(point.ask)
-        lines = [f"ask {point.ask.number + 1}, batch {point.ask.batch}",
-                 f"after {counted(point.trainings, 'training')}" if run.trained else "",
-                 duration(point.seconds) + " of training" if point.seconds else ""]
+    for ask in thinned(run.asks):
+        name = ask.candidate
+        lines = [f"ask {ask.number + 1}, batch {ask.batch}",
+                 f"after {counted(ask.trained, 'training')}" if run.trained else "",
+                 duration(ask.seconds) + " of training" if ask.seconds else ""]
         rank = ranks.get(name)
-        if not point.ask.usable:
-            words = ("rejected by constraints" if point.ask.status == "rejected"
-                     else "failed: " + point.ask.status.replace("_", " "))
-            picture.sign(place(point), frame.top + 4, "\u00d7", "baseline-text",
+        if not ask.usable:
+            words = ("rejected by constraints" if ask.status == "rejected"
+                     else "failed: " + ask.status.replace("_", " "))
+            picture.sign(place(ask), frame.top + 4, "\u00d7", "baseline-text",
                          tip(run.label(name), words, *lines), rank)
             continue
-        value = objective.natural(point.ask.fitness[0])
-        stopped = "stopped early" if point.ask.status == "stopped_early" else ""
+        value = objective.natural(ask.fitness[0])
+        stopped = "stopped early" if ask.status == "stopped_early" else ""
         words = tip(run.label(name), f"{objective.name} {number(value)}", stopped, *lines)
         if y.holds(value):
-            picture.dot(place(point), y(value), 4, "hollow" if point.ask.reused else "point",
+            picture.dot(place(ask), y(value), 4, "hollow" if ask.reused else "point",
                         words, rank)
         else:
-            picture.sign(place(point), y(value), "\u2191" if value > y.high else "\u2193",
+            picture.sign(place(ask), y(value), "\u2191" if value > y.high else "\u2193",
                          "edge-text", words, rank)
-    whole = [point for point in usable if point.ask.status == "ok"] or usable
+    whole = [ask for ask in usable if ask.status == "ok"] or usable
     best = [-v if objective.maximise else v for v in best_so_far(
-        [point.ask.fitness[0] for point in whole])]
-    steps = [(place(p), y(v)) for p, v in zip(whole, best)]
-    picture.steps([*thinned(steps), (place(points[-1]), steps[-1][1])], "line")
+        [ask.fitness[0] for ask in whole])]
+    steps = [(place(ask), y(v)) for ask, v in zip(whole, best)]
+    picture.steps([*thinned(steps), (place(run.asks[-1]), steps[-1][1])], "line")
     if run.baseline:
         picture.text(frame.right - 4, y(run.baseline.values[0]) - 6,
                      f"baseline {number(run.baseline.values[0])}", "baseline-text label", "end")

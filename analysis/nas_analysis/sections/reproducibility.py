@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from nas_analysis.html import Html, element, join
 from nas_analysis.page import Section, copyable, folded, note, paragraph
-from nas_analysis.run import Run, finite_or
+from nas_analysis.run import Run
 from nas_analysis.words import duration
 
 
@@ -59,8 +59,7 @@ def _facts(run: Run) -> Html:
     starts = [e.measured["started"] for e in run.evaluations if "started" in e.measured]
     if starts:
         rows.append(("trained", f"{min(starts)} to {max(starts)}"))
-    elapsed = finite_or(run.meta.get("elapsed_seconds"), 0.0)
-    rows.append(("elapsed", duration(elapsed) if elapsed else None))
+    rows.append(("elapsed", duration(run.elapsed) if run.elapsed else None))
     return element("dl", *(
         join(element("dt", name), element("dd", value))
         for name, value in rows if value not in (None, "")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from nas_analysis.digest import Objective
 from nas_analysis.html import Html, join, mechanism, prose
 from nas_analysis.page import Cell, Section, note, paragraph, table
-from nas_analysis.run import Objective, Run, finite_or
+from nas_analysis.run import Run, finite_or
 from nas_analysis.svg import Frame, Picture, figure, tip, value_axis
 from nas_analysis.words import (NOTHING, number, p_value, percent, range_text, shortened, signed)
 
@@ -15,10 +16,10 @@ NAN = float("nan")
 
 def section(run: Run) -> Section | None:
     """Search score beside re-test score, and the differences from the baseline."""
-    retest = run.meta.get("retest")
+    retest = run.retest
     if run.noisy is None:
         return None
-    if not retest or not retest.get("candidates"):
+    if not retest.get("candidates"):
         return Section("retest", "Re-test", paragraph(prose(
             "No re-test was made. `retest:` in the configuration trains the best mechanisms and "
             "the baseline again on held-out seeds, scores the test split, and shows here how much "
@@ -109,8 +110,8 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 
 
 def _table(run: Run, records: list[dict]) -> Html:
-    header = ["mechanism", "role", "search", "re-test", "test perplexity", f"P(non-dominated), {_split(run.meta['retest'])}",
-              "difference (95 % interval)", "p (Holm)", "effect size", "n"]
+    header = ["mechanism", "role", "search", "re-test", "test perplexity",
+              f"P(non-dominated), {_split(run.retest)}", "difference (95 % interval)", "p (Holm)", "effect size", "n"]
     rows = []
     for record in records:
         seen, mean, *_ = _scores(run, record)

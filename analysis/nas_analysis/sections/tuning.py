@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from nas_analysis.digest import Objective
 from nas_analysis.html import Html, join, mechanism
 from nas_analysis.page import Section, heading, paragraph
-from nas_analysis.run import Objective, Run, finite_or
+from nas_analysis.run import Run, finite_or
 from nas_analysis.svg import Picture, figure, tip
 from nas_analysis.words import number
 
@@ -15,14 +16,13 @@ NAN = float("nan")
 
 def section(run: Run) -> Section | None:
     """A map of learning rate x weight decay for each tuned mechanism; nothing without tuning."""
-    records = run.meta.get("tuning")
-    if not records:
+    if not run.tuning:
         return None
     objective = run.objectives[0]
     parts: list[Html] = [paragraph(
         f"{objective.title} by learning rate and weight decay: the greener, the better; "
         "framed: the best; \u00d7: failed. A best at the edge of the map asks for a wider one.")]
-    for record in records:
+    for record in run.tuning:
         trials = record.get("trials") or []
         if not trials:
             continue

@@ -23,13 +23,12 @@ def section(run: Run) -> Section:
             why.append(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints")
         body = paragraph("No mechanism could be evaluated: ", ", ".join(why), ".")
         return Section("verdict", "Verdict", join(body, _tiles(run)))
-    retest = run.meta.get("retest") or {}
     found = _several(run) if run.several else _one(run)
     parts = [paragraph(running) if running else None, paragraph(found)]
-    if retest.get("verdict"):
-        parts.insert(1, paragraph(retest["verdict"]))
+    if run.retest.get("verdict"):
+        parts.insert(1, paragraph(run.retest["verdict"]))
         parts.append(note(
-            f"The first paragraph is the re-test's, on {retest.get('replicates', '?')} held-out "
+            f"The first paragraph is the re-test's, on {run.retest.get('replicates', '?')} held-out "
             "seeds each; the second is the search's own, whose scores flatter what it selected."))
     else:
         parts.append(paragraph(prose(_certainty(run))))
@@ -38,14 +37,14 @@ def section(run: Run) -> Section:
 
 def _running(run: Run) -> str:
     """How far a search has come that has not ended; an empty text for one that has."""
-    if run.ended:
+    if run.ended_by:
         return ""
     planned = run.planned_asks
     trainings = int((run.config.get("budget") or {}).get("evaluations") or 0)
     if planned:
         done = f"{len(run.asks):,} of {planned:,} asks"
     elif trainings:
-        done = f"{len(run.searched):,} of {trainings:,} trainings"
+        done = f"{run.num_searched:,} of {trainings:,} trainings"
     else:
         done = counted(len(run.asks), "ask")
     return f"Running, {done} so far; or interrupted, and the same command continues."
@@ -53,7 +52,7 @@ def _running(run: Run) -> str:
 
 def _spent(run: Run) -> str:
     kind = "training" if run.trained else "evaluation"
-    return f"After {counted(len(run.searched), kind)} "
+    return f"After {counted(run.num_searched, kind)} "
 
 
 def _seeds(candidate: Candidate) -> str:
@@ -178,7 +177,7 @@ def _tiles(run: Run) -> Html:
     if run.several:
         tiles.append((str(len(run.front)), "mechanisms on the front"))
     kind = "trainings" if run.trained else "evaluations"
-    tiles.append((f"{len(run.searched):,}", f"{kind}; {len(run.ranking):,} mechanisms scored"))
+    tiles.append((f"{run.num_searched:,}", f"{kind}; {len(run.ranking):,} mechanisms scored"))
     if run.trained and run.ranking:
         seeds = sorted({candidate.n for candidate in run.ranking})
         words = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]}\u2013{seeds[-1]}"
@@ -186,11 +185,10 @@ def _tiles(run: Run) -> Html:
     tiles.append((str(len(run.failures)), "failed"))
     if run.rejected:
         tiles.append((f"{len(run.rejected):,}", "rejected by constraints"))
-    stopped = sum(evaluation.status == "stopped_early" for evaluation in run.searched)
-    if stopped:
-        tiles.append((f"{stopped:,}", "stopped early"))
-    if run.meta.get("elapsed_seconds"):
-        tiles.append((duration(run.meta["elapsed_seconds"]), "of wall-clock time"))
+    if run.num_stopped:
+        tiles.append((f"{run.num_stopped:,}", "stopped early"))
+    if run.elapsed:
+        tiles.append((duration(run.elapsed), "of wall-clock time"))
     return element("div", *(
         element("div", element("b", value), element("span", words)) for value, words in tiles
     ), class_="tiles")

@@ -1,0 +1,143 @@
+"""The digest of a run, results.json: what nas-run says of it, to the last ask and evaluation.
+
+docs/files.md says what each key is. Everything that is said of runs is made from it; the store is
+not looked into here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+from typing import Any
+
+SCHEMA = 3  # of the digests that are read
+
+
+class BadInput(Exception):
+    """What was given cannot be read or used; the text says what is wrong and what is allowed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """What is optimised; `best` and `worst` are the ends of the range that scales it."""
+
+    name: str
+    unit: str
+    maximise: bool
+    best: float
+    worst: float
+    penalty: float  # what a candidate without a usable answer has, in minimisation form
+    source: str = ""  # analytic, measured or trained, where that is recorded
+
+    def natural(self, fitness):
+        """From the minimisation form to the objective's own sense, and back."""
+        return -fitness if self.maximise else fitness
+
+    def scaled(self, fitness):
+        """0 = best, 1 = worst end of the range."""
+        return (self.natural(fitness) - self.best) / (self.worst - self.best)
+
+    def is_better(self, a: float, b: float) -> bool:
+        """Whether value a is better than value b."""
+        return a > b if self.maximise else a < b
+
+    @property
+    def quantity(self) -> str:
+        """Name with its unit."""
+        return self.name if self.unit in ("1", "") else f"{self.name} ({self.unit})"
+
+    @property
+    def title(self) -> str:
+        """Name, unit, and "max" where it is maximised."""
+        inside = [] if self.unit == "1" else [self.unit]
+        if self.maximise:
+            inside.append("max")
+        return f"{self.name} ({', '.join(inside)})" if inside else self.name
+
+
+def objectives(digest: dict[str, Any]) -> list[Objective]:
+    """Those of a run."""
+    return [Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
+                      own["penalty"], own["source"] or "") for own in digest["objectives"]]
+
+
+def read(given: str | os.PathLike) -> dict[str, Any]:
+    """The digest of a run.
+
+    @param given  a run's folder, its store.sqlite, or a digest as a file of JSON. Where a store
+        knows more than the digest beside it, nas-export makes a new one, which is kept nowhere.
+    @throws BadInput  where there is no run, or no digest and no nas-export.
+    """
+    path = pathlib.Path(given)
+    store = path / "store.sqlite" if path.is_dir() else path
+    file = path if path.suffix == ".json" else store.with_name("results.json")
+    if file == path or path.is_dir() and not store.exists():
+        if not file.is_file():
+            raise BadInput(f"{path}: no such run; give {RUN}")
+        return _checked(_parsed(file.read_bytes(), file), file)
+    if not store.is_file():
+        raise BadInput(f"{path}: no such run; give {RUN}")
+    if store.name == "store.sqlite" and _is_current(file, store):
+        found = _parsed(file.read_bytes(), file)
+        if found.get("schema") == SCHEMA:
+            return found
+    with open(store, "rb") as stream:
+        if stream.read(len(_SQLITE)) != _SQLITE:
+            raise BadInput(f"{store}: neither the store of a run nor a digest; give {RUN}")
+    return _checked(_parsed(_exported(store, file), store), store)
+
+
+_SQLITE = b"SQLite format 3\0"
+RUN = "a run's folder, its store.sqlite or its results.json"
+
+
+def _is_current(file: pathlib.Path, store: pathlib.Path) -> bool:
+    """Whether a digest is as new as a store and what has not reached that yet."""
+    journals = (store.with_name(store.name + suffix) for suffix in ("-wal", "-journal"))
+    written = [one.stat().st_mtime_ns for one in (store, *journals)
+               if one.exists() and one.stat().st_size > 0]
+    return file.is_file() and file.stat().st_mtime_ns >= max(written, default=0)
+
+
+def _exported(store: pathlib.Path, file: pathlib.Path) -> bytes:
+    command = ["nas-export", str(store), "--format", "json"]
+    program = _nas_export()
+    if program is None:
+        raise BadInput(f"{store}: there is no digest of all that it holds, and no nas-export on "
+                       "PATH that could make one; where there is one: "
+                       f"{shlex.join([*command, '--force', '--output', str(file)])}")
+    done = subprocess.run([program, *command[1:]], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise BadInput(done.stderr.decode(errors="replace").strip().removeprefix("nas-export: "))
+    return done.stdout
+
+
+def _nas_export() -> str | None:
+    """The program: on PATH, of the installation that this file belongs to, or of a build here."""
+    here = pathlib.Path(__file__).resolve()
+    builds = sorted(here.parents[2].glob("build/*/bin"), key=lambda folder: folder.stat().st_mtime)
+    folders = [os.environ.get("PATH", ""), *(str(prefix / "bin") for prefix in here.parents[4:5]),
+               *map(str, reversed(builds))]
+    return shutil.which("nas-export", path=os.pathsep.join(folders))
+
+
+def _parsed(text: bytes, path: pathlib.Path) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: not a digest of a run: {error}") from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: not a digest of a run")
+    return found
+
+
+def _checked(found: dict[str, Any], path: pathlib.Path) -> dict[str, Any]:
+    if found.get("schema") == SCHEMA:
+        return found
+    raise BadInput(f"{path}: not a digest of version {SCHEMA} (its version is "
+                   f"{found.get('schema')}); nas-export RUN --format json writes one")

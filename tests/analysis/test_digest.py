@@ -1,0 +1,103 @@
+"""Reading digests: which one counts, and what is said where there is none."""
+
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from nas_analysis import digest
+
+
+class Digests(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name) / "a run"
+        self.folder.mkdir()
+        self.programs = pathlib.Path(temporary.name) / "programs"
+        self.programs.mkdir()
+        for patch in (mock.patch.dict(os.environ, {"PATH": str(self.programs)}),
+                      mock.patch.object(digest, "__file__", str(self.programs / "a/b/digest.py"))):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def write(self, name: str, seconds: float, text: str = "") -> pathlib.Path:
+        """A file that was written at a time."""
+        file = self.folder / name
+        file.write_text(text or json.dumps({"schema": digest.SCHEMA, "asks": [name]}))
+        os.utime(file, (seconds, seconds))
+        return file
+
+    def program(self, lines: str) -> None:
+        """nas-export, as a few lines for the shell."""
+        file = self.programs / "nas-export"
+        file.write_text(f"#!/bin/sh\n{lines}\n")
+        file.chmod(0o755)
+
+    def refusal(self, path: pathlib.Path) -> str:
+        with self.assertRaises(digest.BadInput) as caught:
+            digest.read(path)
+        return str(caught.exception)
+
+    def store(self, seconds: float, name: str = "store.sqlite") -> pathlib.Path:
+        """What begins as a store does."""
+        return self.write(name, seconds, "SQLite format 3\0")
+
+    def test_the_one_beside_a_store_counts_where_nothing_was_written_since(self):
+        self.write("results.json", 100)
+        self.assertEqual(digest.read(self.folder)["asks"], ["results.json"])
+        store = self.store(100)
+        for given in (self.folder, store, self.folder / "results.json"):
+            self.assertEqual(digest.read(given)["asks"], ["results.json"])
+        self.write("store.sqlite-wal", 200).write_text("")
+        self.assertEqual(digest.read(self.folder)["asks"], ["results.json"])
+
+    def test_else_nas_export_makes_one(self):
+        self.program(f"""echo '{{"schema": {digest.SCHEMA}, "asks": "'"$@"'"}}'""")
+        store = self.store(100)
+        fresh = f"{store} --format json"
+        self.assertEqual(digest.read(self.folder)["asks"], fresh, "there is none")
+        self.write("results.json", 99)
+        self.assertEqual(digest.read(self.folder)["asks"], fresh, "older than the store")
+        self.write("results.json", 101)
+        self.assertEqual(digest.read(self.folder)["asks"], ["results.json"])
+        self.write("store.sqlite-wal", 102)
+        self.assertEqual(digest.read(self.folder)["asks"], fresh, "the store is being written")
+        (self.folder / "store.sqlite-wal").unlink()
+        self.write("results.json", 101, '{"schema": 2}')
+        self.assertEqual(digest.read(self.folder)["asks"], fresh, "of an older version")
+        other = self.store(90, "other.sqlite")
+        self.assertEqual(digest.read(other)["asks"], f"{other} --format json")
+
+    def test_what_nas_export_complains_about_is_passed_on(self):
+        self.program("echo 'nas-export: x is damaged' >&2; exit 2")
+        self.assertEqual(self.refusal(self.store(100)), "x is damaged")
+
+    def test_without_nas_export_its_command_is_named(self):
+        store = self.store(100)
+        self.assertEqual(
+            self.refusal(self.folder),
+            f"{store}: there is no digest of all that it holds, and no nas-export on PATH that "
+            f"could make one; where there is one: nas-export '{store}' --format json --force "
+            f"--output '{self.folder}/results.json'")
+
+    def test_what_is_no_digest_is_refused(self):
+        given = "; give a run's folder, its store.sqlite or its results.json"
+        for path in (self.folder, self.folder / "absent", self.folder / "absent.json"):
+            self.assertEqual(self.refusal(path), f"{path}: no such run{given}")
+        text = self.write("notes.txt", 1, "no store")
+        self.assertEqual(self.refusal(text), f"{text}: neither the store of a run nor a digest"
+                         + given)
+        for text, complaint in (
+                ("[1]", "not a digest of a run"), ("{", "not a digest of a run: Expecting"),
+                ("[" * 200000 + "]" * 200000, "not a digest of a run: maximum recursion"),
+                ('{"schema": 2}', "not a digest of version 3 (its version is 2); nas-export RUN "
+                 "--format json writes one")):
+            path = self.write("x.json", 1, text)
+            self.assertIn(f"{path}: {complaint}", self.refusal(path))
+
+
+if __name__ == "__main__":
+    unittest.main()
