@@ -5,7 +5,8 @@
                                  [--budget N] [--resamples N] [--force]
 
 STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder, its
-store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the pictures as .svg.
+store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the
+pictures as .svg.
 """
 
 import argparse
@@ -22,11 +23,14 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import comparison, figures, pages, statistics, stores
+from nas_analysis import comparison, figures, statistics, stores
 from nas_analysis.arguments import positive
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.digest import BadInput
-from nas_analysis.figures import number
+from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
+                               Report)
+from nas_analysis.svg import Figure
+from nas_analysis.words import digits
 
 
 class Words:
@@ -107,7 +111,7 @@ def _styles(names: list[str], reference: str | None, shown: list[str]) -> dict[s
 
 def _interval(interval) -> str:
     """ "0.5 [0.4, 0.6]", without brackets where no bounds are known."""
-    point, low, high = map(number, interval)
+    point, low, high = map(digits, interval)
     return f"{point} [{low}, {high}]" if np.isfinite(interval[1]) else point
 
 
@@ -123,13 +127,13 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-def beware(result: Comparison) -> pages.Section:
+def beware(result: Comparison) -> Chapter:
     """What the stores differ in besides their algorithms, above all findings."""
     remarks = [remark for remark in result.searches.remarks if remark.startswith("Beware")]
-    return pages.Section("Before anything else", [pages.Bullets(remarks)] if remarks else [])
+    return Chapter("beware", "Before anything else", [Bullets(remarks)] if remarks else [])
 
 
-def verdict(result: Comparison, words: Words) -> pages.Section:
+def verdict(result: Comparison, words: Words) -> Chapter:
     """The findings in sentences."""
     best, algorithms = result.algorithms[0], result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
@@ -161,12 +165,12 @@ def verdict(result: Comparison, words: Words) -> pages.Section:
                      "since the table has no more of it.")
     if _knows_unseen(result):
         items.append(_unseen_verdict(result, words))
-    return pages.Section("Verdict", [pages.Bullets(items + [
+    return Chapter("verdict", "Verdict", [Bullets(items + [
         remark for remark in result.searches.remarks if not remark.startswith("Beware")])])
 
 
 def _spending_less(result: Comparison) -> str:
-    less = [f"{algorithm.name} {number(algorithm.trainings.mean())}"
+    less = [f"{algorithm.name} {digits(algorithm.trainings.mean())}"
             for algorithm in result.algorithms
             if algorithm.trainings.mean() < 0.95 * result.budget]
     return f"; on average less: {_listed(less)}" if less else ""
@@ -205,7 +209,7 @@ def _of_everything(result: Comparison, words: Words) -> list[str]:
     least, most = min(found, key=found.get), max(found, key=found.get)
     return ["Of everything evaluated, from which only someone who knows the truth could choose, a "
             f"search has something better than one of {words.reference} with probability "
-            f"{number(found[least])} ({least}) to {number(found[most])} ({most})."]
+            f"{digits(found[least])} ({least}) to {digits(found[most])} ({most})."]
 
 
 def _limits(result: Comparison, words: Words) -> list[str]:
@@ -249,8 +253,8 @@ def _unseen_verdict(result: Comparison, words: Words) -> str:
     means = {algorithm.name: _unseen(algorithm)[0] for algorithm in result.algorithms
              if _unseen(algorithm)[1]}
     least, most = min(means, key=means.get), max(means, key=means.get)
-    text += (f"winners have a mean {words.goal.quantity} from {number(means[least])} ({least}) to "
-             f"{number(means[most])} ({most})")
+    text += (f"winners have a mean {words.goal.quantity} from {digits(means[least])} ({least}) to "
+             f"{digits(means[most])} ({most})")
     if result.reference is None:
         return text + "."
     groups = _grouped({a.name: words.finding(_unseen_improvement(result, i))
@@ -269,23 +273,23 @@ def _bias(result: Comparison, words: Words) -> str:
     least, most = min(means, key=means.get), max(means, key=means.get)
     what = "front looks" if result.several else "winner looks"
     unit = "of the whole hypervolume" if result.several else words.goal.quantity
-    text = f"Selection bias: the {what} better than it is by {number(means[least])} ({least})"
+    text = f"Selection bias: the {what} better than it is by {digits(means[least])} ({least})"
     if most != least:
-        text += f" to {number(means[most])} ({most})"
+        text += f" to {digits(means[most])} ({most})"
     return f"{text} {unit} on average, since noisy values were compared."
 
 
-def quality(result: Comparison, words: Words) -> pages.Section:
+def quality(result: Comparison, words: Words) -> Chapter:
     """What the searches have reached when the budget is spent."""
     parts = _ranking(result, words)
     algorithms, styles = result.algorithms, words.styles
-    svgs = {"final_quality.svg": figures.intervals(
+    pictures = {"final_quality.svg": figures.intervals(
         "Final quality", f"Interquartile mean and 95 % interval over searches of {words.gap} "
         f"({words.whole}).", words.gap,
         [figures.Row(a.name, styles[a.name], *words.interval(a.iqm)) for a in algorithms])}
     if result.reference is not None and len(algorithms) > 1:
         j = result.reference
-        svgs["improvement.svg"] = figures.intervals(
+        pictures["improvement.svg"] = figures.intervals(
             f"Better than {words.reference}?",
             f"Probability that a search is better than one of {words.reference}, ties half, with "
             "95 % interval" + (", the table's noise in it." if result.against else "."),
@@ -295,16 +299,16 @@ def quality(result: Comparison, words: Words) -> pages.Section:
             [(0.5, "as good"), (MEANINGFUL, "meaningful")], (0.0, 1.0))
     names = [algorithm.name for algorithm in algorithms]
     if result.friedman:
-        svgs["critical_difference.svg"] = figures.critical_difference(
+        pictures["critical_difference.svg"] = figures.critical_difference(
             "Mean ranks", "Bars on the right join algorithms that pairwise tests (Holm, "
             f"{_share(ALPHA)}) do not distinguish.", names, [styles[name] for name in names],
             result.friedman.mean_ranks, result.friedman.groups)
     if len(algorithms) > 1:
-        svgs["pairs.svg"] = figures.matrix(
+        pictures["pairs.svg"] = figures.matrix(
             "Every pair", "Probability that a search of the row is better than one of the column "
             "(A12): blue where the row is better, orange where it is worse; a dot: not distinguished.",
             names, result.pairs.probability, ~(result.pairs.p > ALPHA))
-    return pages.Section("Final quality", [*parts, pages.Pictures(svgs), *_tests(result, words)])
+    return Chapter("quality", "Final quality", [*parts, Pictures(pictures), *_tests(result, words)])
 
 
 def _improvement(result: Comparison, i: int) -> statistics.Interval:
@@ -333,7 +337,7 @@ def _ranking(result: Comparison, words: Words) -> list:
     rows = []
     for i, algorithm in enumerate(result.algorithms):
         row = [algorithm.name, *([str(counts[i])] if counted else []),
-               number(words.quality(np.median(algorithm.final))),
+               digits(words.quality(np.median(algorithm.final))),
                _interval(words.interval(algorithm.iqm))]
         if against:
             row += ["", "reference"] if i == j else [
@@ -346,13 +350,13 @@ def _ranking(result: Comparison, words: Words) -> list:
                 row.append("" if i == j else _interval(result.improvement(i, "everything")))
         rows.append(row)
     if not against:
-        return [pages.Table(head, rows)]
-    return [pages.Table(head, rows),
-            pages.Paragraph("On this very table, its means taken as exact, so that intervals are "
+        return [Columns(head, rows)]
+    return [Columns(head, rows),
+            Paragraph("On this very table, its means taken as exact, so that intervals are "
                             "over searches alone:"), alone]
 
 
-def _on_this_table(result: Comparison, words: Words) -> pages.Table:
+def _on_this_table(result: Comparison, words: Words) -> Columns:
     """Ranks and tests over searches."""
     j, pairs = result.reference, result.pairs
     head = ["algorithm"] + (["mean rank"] if result.friedman else [])
@@ -368,13 +372,13 @@ def _on_this_table(result: Comparison, words: Words) -> pages.Table:
                 _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
                 _p(pairs.p[i, j]), words.verdict(i, j)]
         rows.append(row)
-    return pages.Table(head, rows)
+    return Columns(head, rows)
 
 
 def _tests(result: Comparison, words: Words) -> list:
     pairs, names = result.pairs, [algorithm.name for algorithm in result.algorithms]
     if not pairs.tests:
-        return [pages.Paragraph("With one search an algorithm nothing can be tested; differences "
+        return [Paragraph("With one search an algorithm nothing can be tested; differences "
                                 "may be luck.")] if len(names) > 1 else []
     text = (f"Two algorithms are distinguished where {' and '.join(sorted(pairs.tests))}, gives "
             f"p <= {ALPHA} after Holm's correction over all {len(names) * (len(names) - 1) // 2} "
@@ -384,26 +388,26 @@ def _tests(result: Comparison, words: Words) -> list:
             "itself.")
     if result.friedman:
         text += (f" Friedman's test over {len(result.algorithms[0].traces)} common seeds: "
-                 f"chi-squared {number(result.friedman.statistic)}, p {_p(result.friedman.p)}. "
+                 f"chi-squared {digits(result.friedman.statistic)}, p {_p(result.friedman.p)}. "
                  f"Nemenyi's critical difference of mean ranks would be "
-                 f"{number(result.friedman.nemenyi)}; it is not used, since its verdict on two "
+                 f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
                  "algorithms depends on the others.")
     rows = [[f"{names[i]} against {names[j]}",
              _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
              _p(pairs.p[i, j]), words.verdict(i, j)]
             for i in range(len(names)) for j in range(i + 1, len(names))]
-    return [pages.Paragraph(text),
-            pages.Table(["pair", "A12 [95 %]", "p (Holm)", "finding"], rows, "All pairs")]
+    return [Paragraph(text),
+            Columns(["pair", "A12 [95 %]", "p (Holm)", "finding"], rows, "All pairs")]
 
 
-def anytime(result: Comparison, words: Words) -> pages.Section:
+def anytime(result: Comparison, words: Words) -> Chapter:
     """Performance over what was spent."""
-    svgs = {}
+    pictures = {}
     for spent, name in (("trained", "trainings"), ("seconds", "charged training seconds")):
         if (spent, "gap") not in result.algorithms[0].curves:
             continue
         for what in ("gap", "believed") if result.true or not result.several else ("gap",):
-            svgs[f"{what}_by_{spent}.svg"] = _curves(result, words, spent, name, what)
+            pictures[f"{what}_by_{spent}.svg"] = _curves(result, words, spent, name, what)
     shares = [share for share in (0.25, 0.5, 1.0) if int(share * result.budget) >= 1]
     budgets = [max(int(share * result.budget), 1) for share in shares]
     rows = []
@@ -414,13 +418,13 @@ def anytime(result: Comparison, words: Words) -> pages.Section:
             _interval(words.interval(statistics.Interval(curve.middle[i], curve.low[i],
                                                          curve.high[i]))) for i in places)])
     head = ["algorithm", *(f"after {budget} trainings" for budget in budgets)]
-    return pages.Section("While the search goes on", [
-        pages.Pictures(svgs),
-        pages.Paragraph(f"{words.gap}, {words.whole}: median [quartiles] over searches."),
-        pages.Table(head, rows)])
+    return Chapter("progress", "While the search goes on", [
+        Pictures(pictures),
+        Paragraph(f"{words.gap}, {words.whole}: median [quartiles] over searches."),
+        Columns(head, rows)])
 
 
-def _curves(result: Comparison, words: Words, spent: str, name: str, what: str) -> str:
+def _curves(result: Comparison, words: Words, spent: str, name: str, what: str) -> Figure:
     def shown(values):
         return words.quality(values) if what == "gap" else words.value(values)
 
@@ -451,12 +455,12 @@ def _floor(result: Comparison, lines: list) -> tuple[float, str]:
     return floor, f"\u2264{floor:.2g}" if (values < floor).any() else ""
 
 
-def targets(result: Comparison, words: Words) -> pages.Section:
+def targets(result: Comparison, words: Words) -> Chapter:
     """When searches reach what."""
     optimum = "optimum" if result.true else "best seen"
     start = "the start of " + (words.reference or "all searches")
     lines = [figures.Line(a.name, words.styles[a.name], a.ecdf) for a in result.algorithms]
-    svg = figures.curves(
+    picture = figures.curves(
         "Targets reached", f"Share of all pairs of a search and one of {len(result.targets)} "
         f"targets, from {start} to the {optimum}.", result.trainings, "trainings", "share reached",
         lines, y_range=(0.0, 1.0))
@@ -464,23 +468,23 @@ def targets(result: Comparison, words: Words) -> pages.Section:
     for share in comparison.ERT_SHARES:
         head += [f"trainings to {_share(1 - share)}", "reached"]
     rows = [[a.name, *(text for time, success in zip(a.running_times, a.successes)
-                       for text in (number(time), _share(success)))] for a in result.algorithms]
-    gap = number(result.start)
-    return pages.Section("Targets", [
-        pages.Pictures({"targets.svg": svg}),
-        pages.Paragraph(
+                       for text in (digits(time), _share(success)))] for a in result.algorithms]
+    gap = digits(result.start)
+    return Chapter("targets", "Targets", [
+        Pictures({"targets.svg": picture}),
+        Paragraph(
             f"Expected trainings until {_listed([_share(1 - s) for s in comparison.ERT_SHARES])} "
             f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
             "searches that miss were begun anew; and the share of searches that get there. A "
             "target counts as reached when the gap stays at or below it for the rest of the "
             "search: an incumbent that is given up for a worse one has reached nothing."),
-        pages.Table(head, rows)])
+        Columns(head, rows)])
 
 
-def attainment(result: Comparison, words: Words) -> pages.Section:
+def attainment(result: Comparison, words: Words) -> Chapter:
     """Where in the plane of two objectives searches arrive."""
     if len(result.searches.objectives) != 2:
-        return pages.Section("Attainment", [])
+        return Chapter("attainment", "Attainment", [])
     algorithms = result.algorithms
     of_each = [comparison.surfaces(algorithm) for algorithm in algorithms]
     front = np.empty((0, 2))
@@ -492,7 +496,7 @@ def attainment(result: Comparison, words: Words) -> pages.Section:
     dots = "; dots: the true front" if result.true else ""
     reference = None if result.reference is None else of_each[result.reference][1]
     dashed = "" if reference is None else f"; dashed: the median of {words.reference}"
-    svgs = {"attainment.svg": figures.surfaces(
+    pictures = {"attainment.svg": figures.surfaces(
         "Attainment", f"Line: what half of the searches attain; band: from a quarter to three "
         f"quarters{dashed}{dots}.", on,
         [figures.Panel(a.name, words.styles[a.name], *each)
@@ -503,27 +507,28 @@ def attainment(result: Comparison, words: Words) -> pages.Section:
                 continue
             low, high, share = comparison.surface_difference(algorithm,
                                                              algorithms[result.reference])
-            svgs[f"attainment_difference_{_file_name(algorithm.name)}.svg"] = figures.difference(
+            name = f"attainment_difference_{_file_name(algorithm.name)}.svg"
+            pictures[name] = figures.difference(
                 f"{algorithm.name} against {words.reference}",
                 "Where one attains points more often: the deeper, the larger the difference of "
                 f"shares (largest {_share(np.max(np.abs(share), initial=0))}, white below "
                 f"{_share(0.1)}){dots}.", on, (algorithm.name, words.reference), low, high, share,
                 front)
     values = "true" if result.true else "measured"
-    return pages.Section("Attainment", [
-        pages.Paragraph(f"A search attains a point if something on the front that it hands over is "
+    return Chapter("attainment", "Attainment", [
+        Paragraph(f"A search attains a point if something on the front that it hands over is "
                         f"at least as good in both objectives, by {values} values."),
-        pages.Pictures(svgs)])
+        Pictures(pictures)])
 
 
 def _file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in name)
 
 
-def believed_against_true(result: Comparison, words: Words) -> pages.Section:
+def believed_against_true(result: Comparison, words: Words) -> Chapter:
     """What searchers believe of their results, and what is so."""
     if not result.true:
-        return pages.Section("Believed against true", [])
+        return Chapter("beliefs", "Believed against true", [])
     what = "front's hypervolume" if result.several else f"winner's {words.goal.quantity}"
     known = result.searches.candidates.believed is not None
     unseen = _knows_unseen(result)
@@ -532,8 +537,8 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
         interval = statistics.mean_interval(result.optimism(algorithm))
         means = [words.value(algorithm.each(name).mean())
                  for name in ("end_believed", "end_expected", "end_true")]
-        rows.append([algorithm.name, _interval(interval), number(means[0]),
-                     *([number(means[1])] if known else []), number(means[2])])
+        rows.append([algorithm.name, _interval(interval), digits(means[0]),
+                     *([digits(means[1])] if known else []), digits(means[2])])
         if unseen:
             mean, count = _unseen(algorithm)
             rows[-1].append(f"{mean:.4g} (n = {count})" if count else "(n = 0)")
@@ -549,44 +554,44 @@ def believed_against_true(result: Comparison, words: Words) -> pages.Section:
               if unseen and result.reference is not None else [])]
     against = ("the mean of all replicates of the same candidates on the same split" if known
                else "their true values")
-    svg = figures.intervals(
+    picture = figures.intervals(
         "Optimism", f"By how much the {'front' if result.several else 'winner'} looks better to "
         "the searcher than it is; mean and 95 % interval over searches.",
         "relative hypervolume" if result.several else words.goal.quantity, bars, [(0.0, "none")])
-    return pages.Section("Believed against true", [
-        pages.Paragraph(
+    return Chapter("beliefs", "Believed against true", [
+        Paragraph(
             f"Optimism is how much better the result looked than {against}: the best of many "
             f"noisy values is partly the luckiest. Means over searches. Between the means "
             "of the replicates and what is true lies the step from one split of the data to "
             "another." if known else
             f"Optimism is how much better the result looked than {against}: the best of many "
             f"noisy values is partly the luckiest. Means over searches."),
-        pages.Paragraph(
+        Paragraph(
             "The mean contains the training that answered, so that optimism is understated; of r "
             "replicates of which a search sees one, by a factor of (r - 1) / r."
             + (" Unseen replicates are the others of the winner, on the test split; searches that "
                "have seen all of them are left out there." if unseen else "")),
-        pages.Pictures({"optimism.svg": svg}), pages.Table(head, rows)])
+        Pictures({"optimism.svg": picture}), Columns(head, rows)])
 
 
-def effort(result: Comparison) -> pages.Section:
+def effort(result: Comparison) -> Chapter:
     """What the searches cost besides their training runs."""
     rows = []
     for algorithm in result.algorithms:
         asked = algorithm.each("asked")
         own = algorithm.each("search_seconds").sum() / asked.sum() * 1000
-        rows.append([algorithm.name, number(asked.mean()), number(algorithm.trainings.mean()),
+        rows.append([algorithm.name, digits(asked.mean()), digits(algorithm.trainings.mean()),
                      f"{algorithm.trainings.sum() / asked.sum():.2f}",
                      _share(algorithm.each("repeated").mean()),
-                     number(np.mean([trace.seconds[-1] for trace in algorithm.traces])),
-                     "-" if np.isnan(own) else number(own),
+                     digits(np.mean([trace.seconds[-1] for trace in algorithm.traces])),
+                     "-" if np.isnan(own) else digits(own),
                      str(algorithm.each("recycled").sum())])
-    return pages.Section("Effort", [pages.Table(
+    return Chapter("effort", "Effort", [Columns(
         ["algorithm", "asks", "trainings", "trainings an ask", "repeated asks",
          "charged seconds", "own time an ask, ms", "trainings met again"], rows)])
 
 
-def making(result: Comparison, resamples: int, command: str) -> pages.Section:
+def making(result: Comparison, resamples: int, command: str) -> Chapter:
     """What all this was made from, and how to make it again."""
     searches = result.searches
     seeds = sorted({search.seed for search in searches.searches})
@@ -605,11 +610,11 @@ def making(result: Comparison, resamples: int, command: str) -> pages.Section:
               "variance for probabilities, Student's t for means; none is corrected for their "
               "number."]
     if result.several:
-        ranges = ", ".join(f"{goal.quantity} {number(goal.best)} to {number(goal.worst)}"
+        ranges = ", ".join(f"{goal.quantity} {digits(goal.best)} to {digits(goal.worst)}"
                            for goal in searches.objectives)
         items.append(f"Hypervolume over objectives scaled by the ranges {ranges}; reference point "
                      f"{searches.reference_point} in each.")
-    return pages.Section("How this was made", [pages.Bullets(items), pages.Code(command)])
+    return Chapter("making", "How this was made", [Bullets(items), Code(command)])
 
 
 def summary(result: Comparison, words: Words) -> str:
@@ -698,7 +703,7 @@ def main(arguments: list[str]) -> int:
         return 2
     words = Words(result, shown)
     command = f"analysis/compare.py {shlex.join(arguments)}"
-    page = pages.Page("Comparison of search algorithms", [
+    page = Report("Comparison of search algorithms", [
         beware(result), verdict(result, words), quality(result, words), anytime(result, words),
         targets(result, words), attainment(result, words),
         believed_against_true(result, words), effort(result),

@@ -5,8 +5,8 @@
                            [--baseline MECHANISM] [--run RUN]
 
 TABLE is a packed table of trainings; STOREs are runs (folders, their store.sqlite or results.json),
-whose trainings are put together. FOLDER receives components.html, components.md, components.csv and the
-pictures as .svg. RUN is a run whose winner's line of descent is shown.
+whose trainings are put together. FOLDER receives components.html, components.md, components.csv and
+the pictures as .svg. RUN is a run whose winner's line of descent is shown.
 """
 
 import argparse
@@ -24,12 +24,14 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import (component_figures, digest, factorial, figures, noise, pages, statistics,
-                          tables)
+from nas_analysis import digest, factorial, figures, noise, statistics, tables
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial, Term
-from nas_analysis.figures import number
+from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
+                               Report)
+from nas_analysis.svg import Figure
 from nas_analysis.tables import Table, TableError
+from nas_analysis.words import digits
 
 ALPHA = 0.05
 WINNERS = 5
@@ -272,7 +274,7 @@ def _name(term: Term) -> str:
     return " x ".join(term)
 
 
-def _interval(interval, form=number) -> str:
+def _interval(interval, form=digits) -> str:
     if interval is None:
         return "not recorded"
     point, low, high = (form(value) for value in interval)
@@ -291,7 +293,7 @@ def _told_apart(interval) -> bool:
     return interval.low > 0 or interval.high < 0
 
 
-def verdict(study: Study) -> pages.Section:
+def verdict(study: Study) -> Chapter:
     """The findings in sentences."""
     items = [_what_decides(study)]
     if study.winners[0].against is not None:
@@ -319,7 +321,7 @@ def verdict(study: Study) -> pages.Section:
     if troubles:
         items.append(f"Cells without a value: {len(troubles)} of {study.table.status.size}; a "
                      "mechanism is judged by those that it has. They are listed at the end.")
-    return pages.Section("Verdict", [pages.Bullets(items)])
+    return Chapter("verdict", "Verdict", [Bullets(items)])
 
 
 def _what_decides(study: Study) -> str:
@@ -347,14 +349,14 @@ def _what_decides(study: Study) -> str:
 def _best(study: Study) -> str:
     winner = study.winners[0]
     text = (f"Best mean: {study.names[winner.row]} with {study.goal.title} "
-            f"{number(study.goal.natural(winner.mean))}, better than the baseline by "
+            f"{digits(study.goal.natural(winner.mean))}, better than the baseline by "
             f"{_interval(winner.against)}")
     known = np.isfinite(winner.against.low)
     text += ("." if not known or _told_apart(winner.against) else
              ", which is not distinguished from nothing.")
     if study.held_out:
         text += (" Being chosen may flatter it: the best of all seeds but one gains "
-                 f"{number(study.held_out.point)} in the seed left out, on average.")
+                 f"{digits(study.held_out.point)} in the seed left out, on average.")
     return text
 
 
@@ -377,15 +379,15 @@ def _what_carries(study: Study) -> str:
 
 
 def _how_noisy(found: noise.Noise, goal: Objective) -> str:
-    gain = (f"Pairing by seeds is worth {number(found.gain)} times as many trainings"
+    gain = (f"Pairing by seeds is worth {digits(found.gain)} times as many trainings"
             if found.gain >= 1.1 else "Pairing by seeds buys next to nothing")
     scale = ""
     if found.growth > UNEVEN:
         scale = (f" Noise grows with {goal.name} (rank correlation {found.growth:.2f}), which "
                  "tests with one noise for all do not know")
         scale += ": look at --objective nll, too." if goal.name == "perplexity" else "."
-    return (f"A single training's {goal.title} has a standard deviation of {number(found.within)} "
-            f"between seeds and {number(found.between)} between mechanisms: "
+    return (f"A single training's {goal.title} has a standard deviation of {digits(found.within)} "
+            f"between seeds and {digits(found.between)} between mechanisms: "
             f"{_share(found.one_way.point)} of its variance is the mechanism's (ICC). {gain}; the "
             f"rank correlation of two seeds is {found.spearman[0]:.2f}.{scale}")
 
@@ -394,12 +396,12 @@ def _how_early(study: Study) -> str:
     last = study.rungs[-1]
     half = next((rung for rung in study.rungs if rung.tau >= 0.9 * last.tau), last)
     return (f"At the end one training ranks mechanisms with Kendall's tau {last.tau:.2f} to the "
-            f"mean of its other seeds, and its best has a regret of {number(last.regret)}; nine "
+            f"mean of its other seeds, and its best has a regret of {digits(last.regret)}; nine "
             f"tenths of that tau are reached at step {half.step}, after {_share(half.cost)} of the "
             "time.")
 
 
-def importance(study: Study) -> pages.Section:
+def importance(study: Study) -> Chapter:
     """Main effects and interactions."""
     parts = [_least_squares_table(study)] if not study.exact else _exact_tables(study)
     pictures = {"main_effects.svg": _main_effects(study)}
@@ -414,7 +416,7 @@ def importance(study: Study) -> pages.Section:
              for effect in shown], [(0.0, "")]), **pictures}
     for term in _strongest_pairs(study):
         pictures[f"{'_'.join(term)}.svg"] = _heat_map(study, term)
-    return pages.Section("Which components decide", [pages.Pictures(pictures), *parts])
+    return Chapter("components", "Which components decide", [Pictures(pictures), *parts])
 
 
 def _short(term: Term) -> str:
@@ -436,7 +438,7 @@ def _exact_tables(study: Study) -> list:
     head = ["term", "share of variance [95 %]", "degrees of freedom", "F", "p (Holm)",
             "p against seeds"]
     rows = [[_name(effect.term), _interval(effect.share, _share), str(effect.freedom),
-             number(effect.f), _p(effect.p_holm), _p(effect.p_seeds)]
+             digits(effect.f), _p(effect.p_holm), _p(effect.p_seeds)]
             for effect in sorted(study.effects, key=lambda effect: -effect.share.point)]
     voided = study.factorial.combinations - len(study.names)
     text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
@@ -457,20 +459,20 @@ def _exact_tables(study: Study) -> list:
                 "modelled. There is one value of each mechanism: no test, and nothing that noise "
                 "adds is subtracted.")
     shown = [row for row in rows if row[0].count(" x ") < 2]
-    return [pages.Paragraph(text), pages.Table(head, shown),
-            pages.Table(head, rows, "All terms")]
+    return [Paragraph(text), Columns(head, shown),
+            Columns(head, rows, "All terms")]
 
 
-def _least_squares_table(study: Study) -> pages.Table:
-    rows = [[_name(term.term), _share(term.share), str(term.freedom), number(term.f),
+def _least_squares_table(study: Study) -> Columns:
+    rows = [[_name(term.term), _share(term.share), str(term.freedom), digits(term.f),
              _p(term.p_holm)] for term in study.squares.terms]
     rows.append(["residual", _share(study.squares.residual_share),
                  str(study.squares.residual_freedom), "", ""])
-    return pages.Table(["term (type II)", "share of sum of squares", "degrees of freedom", "F",
+    return Columns(["term (type II)", "share of sum of squares", "degrees of freedom", "F",
                         "p (Holm)"], rows)
 
 
-def _main_effects(study: Study) -> str:
+def _main_effects(study: Study) -> Figure:
     rows = []
     for i, (gene, options) in enumerate(study.factorial.options.items()):
         each = [figures.Row(option if option not in ("none",) else f"{option} ({gene})",
@@ -486,7 +488,7 @@ def _main_effects(study: Study) -> str:
                              study.goal.title, rows, [(study.goal.natural(overall), "all")])
 
 
-def _heat_map(study: Study, term: Term) -> str:
+def _heat_map(study: Study, term: Term) -> Figure:
     rows, columns = (study.factorial.options[gene] for gene in term)
     of_rows, of_columns = term
     if len(columns) > len(rows):
@@ -501,14 +503,14 @@ def _heat_map(study: Study, term: Term) -> str:
             + np.array([mean(**{of_columns: column}) for column in columns])[None]
             - mean())
     what = "" if study.exact else " that was recorded, other genes as they came"
-    return component_figures.interaction(
+    return figures.interaction(
         f"{of_rows} x {of_columns}", f"Mean {study.goal.title} of each pair{what}; blue: better "
         f"than the two effects add up to, orange: worse (at most by "
-        f"{number(np.abs(means - sums).max())}).", rows, columns, study.goal.natural(means),
+        f"{digits(np.abs(means - sums).max())}).", rows, columns, study.goal.natural(means),
         sums - means)
 
 
-def winners(study: Study) -> pages.Section:
+def winners(study: Study) -> Chapter:
     """The best mechanisms, and what each of their components is worth."""
     against = study.baseline is not None
     head = ["mechanism", study.goal.title, *(["better than the baseline by [95 %]"] if against
@@ -516,14 +518,14 @@ def winners(study: Study) -> pages.Section:
     rows = []
     for winner in study.winners:
         gain = "the baseline" if winner.row == study.baseline else _interval(winner.against)
-        rows.append([study.names[winner.row], number(study.goal.natural(winner.mean)),
+        rows.append([study.names[winner.row], digits(study.goal.natural(winner.mean)),
                      *([gain] if against else [])])
-    parts: list = [pages.Table(head, rows)]
+    parts: list = [Columns(head, rows)]
     if not against:
-        parts.append(pages.Paragraph("The baseline (dot, softmax, none, fixed, bias) has not been "
+        parts.append(Paragraph("The baseline (dot, softmax, none, fixed, bias) has not been "
                                      "recorded, so nothing can be left out for it; --baseline "
                                      "names another."))
-        return pages.Section("The best mechanisms", parts)
+        return Chapter("best", "The best mechanisms", parts)
     bars = [figures.Row(f"{i + 1}: {each.gene}", f"c{i % figures.NUM_COLOURS}", *each.difference)
             for i, winner in enumerate(study.winners) for each in winner.ablations
             if each.difference is not None]
@@ -540,9 +542,9 @@ def winners(study: Study) -> pages.Section:
             "first; 95 % interval over paired seeds.", f"gain in {study.goal.title}",
             [figures.Row(f"+ {step.option}", "c0" if step.gain.low > 0 else "plain", *step.gain)
              for step in study.path], [(0.0, "no gain")])
-    parts.append(pages.Pictures(pictures))
+    parts.append(Pictures(pictures))
     parts += _ablation_tables(study)
-    return pages.Section("The best mechanisms", parts)
+    return Chapter("best", "The best mechanisms", parts)
 
 
 def _ablation_tables(study: Study) -> list:
@@ -551,76 +553,76 @@ def _ablation_tables(study: Study) -> list:
             for i, winner in enumerate(study.winners) for each in winner.ablations]
     parts: list = []
     if rows:
-        parts.append(pages.Table(["mechanism", "component", "its option", "the baseline's",
+        parts.append(Columns(["mechanism", "component", "its option", "the baseline's",
                                   "worse with that by [95 %]"], rows))
     if study.path:
         rows = [[study.names[study.baseline], "",
-                 number(study.goal.natural(study.estimate.mean[study.baseline]))]]
+                 digits(study.goal.natural(study.estimate.mean[study.baseline]))]]
         rows += [[f"+ {step.gene} {step.option}", _interval(step.gain),
-                  number(study.goal.natural(step.mean))] for step in study.path]
-        parts.append(pages.Table(["step", "gain [95 %]", study.goal.title], rows))
+                  digits(study.goal.natural(step.mean))] for step in study.path]
+        parts.append(Columns(["step", "gain [95 %]", study.goal.title], rows))
     if study.path_note:
-        parts.append(pages.Paragraph(study.path_note))
+        parts.append(Paragraph(study.path_note))
     text = ("Intervals are Student's over paired seeds, each for itself. The best mechanisms were "
             "chosen by the same seeds, so their advantages look larger than they are; the verdict "
             "says what is left of the first one's in a seed that did not choose it.")
     if study.noise:
         least = 1.96 * study.noise.paired * np.sqrt(2 / study.noise.seeds)
         text += (f" Few seeds make such intervals long. If all mechanisms were equally noisy, one "
-                 f"difference beyond {number(least)} would stand out of the noise.")
-    parts.append(pages.Paragraph(text))
+                 f"difference beyond {digits(least)} would stand out of the noise.")
+    parts.append(Paragraph(text))
     return parts
 
 
-def noise_section(study: Study) -> pages.Section:
+def noise_section(study: Study) -> Chapter:
     """How noisy values are."""
     found, parts = study.noise, []
     if found:
-        rows = [["between mechanisms, standard deviation", number(found.between)],
-                ["between seeds of one mechanism", number(found.within)],
-                ["the same without the seeds' common effect", number(found.paired)],
+        rows = [["between mechanisms, standard deviation", digits(found.between)],
+                ["between seeds of one mechanism", digits(found.within)],
+                ["the same without the seeds' common effect", digits(found.paired)],
                 ["ICC, one-way [95 %]", _interval(found.one_way, "{:.3f}".format)],
                 ["ICC, two-way, seeds a common effect [95 %]",
                  _interval(found.two_way, "{:.3f}".format)],
-                ["seeds' common effect: F, p", f"{number(found.seed_f)}, {_p(found.seed_p)}"],
-                ["unpaired trainings that a paired one is worth", number(found.gain)],
+                ["seeds' common effect: F, p", f"{digits(found.seed_f)}, {_p(found.seed_p)}"],
+                ["unpaired trainings that a paired one is worth", digits(found.gain)],
                 ["Spearman between seeds: mean, least, most",
                  ", ".join(f"{value:.3f}" for value in found.spearman)],
                 ["rank correlation of a mechanism's noise with its value",
                  f"{found.growth:.2f}"],
                 [f"difference of two means of {found.seeds} paired seeds: standard error",
-                 number(found.paired * np.sqrt(2 / found.seeds))]]
+                 digits(found.paired * np.sqrt(2 / found.seeds))]]
         rows.append(["the best single training",
                      f"{study.goal.natural(float(np.nanmin(study.values))):.3f}"])
         if agreement := noise.agreement_among_best(study.values):
             rows.append(["Spearman of the other seeds among the 20 mechanisms best by one, for each",
                          ", ".join(f"{value:.2f}" for value in agreement)])
-        parts.append(pages.Table([f"{found.mechanisms} mechanisms, {found.seeds} seeds",
+        parts.append(Columns([f"{found.mechanisms} mechanisms, {found.seeds} seeds",
                                   study.goal.title], rows))
     if study.splits:
         luck = "" if np.isnan(study.splits.luck) else (
             f" What is luck in one training's validation value is luck in its test value to a "
             f"correlation of {study.splits.luck:.2f}.")
         same = "is" if study.splits.best_is_best else "is not"
-        parts.append(pages.Paragraph(
+        parts.append(Paragraph(
             f"Means on the validation split rank mechanisms as those on the test split do to "
             f"Spearman's {study.splits.mechanisms:.3f}; the best of the one {same} the best of the "
             f"other.{luck}"))
-    return pages.Section("How noisy trainings are", parts)
+    return Chapter("noise", "How noisy trainings are", parts)
 
 
-def early(study: Study) -> pages.Section:
+def early(study: Study) -> Chapter:
     """What is known before the end."""
     if not study.rungs:
-        return pages.Section("How early mechanisms can be judged", [])
-    rows = [[str(rung.step), _share(rung.cost), f"{rung.tau:.3f}", number(rung.regret)]
+        return Chapter("early", "How early mechanisms can be judged", [])
+    rows = [[str(rung.step), _share(rung.cost), f"{rung.tau:.3f}", digits(rung.regret)]
             for rung in study.rungs]
     end = ("the mean of the other seeds' end" if study.values.shape[1] > 1 else
            "its own end (there is one seed, whose luck counts as agreement)")
     steps = np.array([rung.step for rung in study.rungs], dtype=float)
     parts: list = []
     if len(steps) > 1:
-        parts.append(pages.Pictures({
+        parts.append(Pictures({
             "fidelity.svg": figures.curves(
                 "Rank correlation with the end", "Kendall's tau of one training's validation value "
                 f"at a step with {end}.", steps, "step", "tau",
@@ -632,13 +634,13 @@ def early(study: Study) -> pages.Section:
                 f"regret in {study.goal.title}",
                 [figures.Line("regret", "c1", np.array([rung.regret for rung in study.rungs]))],
                 y_range=(0.0, 1.05 * max(rung.regret for rung in study.rungs) or 1.0))}))
-    parts.append(pages.Table(["step", "share of the time", "tau", "regret"], rows))
-    parts.append(pages.Paragraph("Each rung is a checkpoint of the whole training: a shorter "
+    parts.append(Columns(["step", "share of the time", "tau", "regret"], rows))
+    parts.append(Paragraph("Each rung is a checkpoint of the whole training: a shorter "
                                  "training with its own schedule may rank differently."))
-    return pages.Section("How early mechanisms can be judged", parts)
+    return Chapter("early", "How early mechanisms can be judged", parts)
 
 
-def descent(path: str, study: Study) -> pages.Section:
+def descent(path: str, study: Study) -> Chapter:
     """A winner's inferred line through a run's generations."""
     asks, batches, names, values, parents, goal = _asks(path)
     options = tables.genes(names, study.table.schema)
@@ -657,10 +659,10 @@ def descent(path: str, study: Study) -> pages.Section:
             changed = np.flatnonzero(genes[ask] != genes[line[i - 1]])
             words = ", ".join(f"{options.columns[gene]} {genes[line[i - 1]][gene]} -> "
                               f"{genes[ask][gene]}" for gene in changed) or "the same again"
-        ancestors.append(component_figures.Ancestor(
+        ancestors.append(figures.Ancestor(
             int(asks[ask]), int(batches[ask]), goal.natural(values[ask]), words))
     shown = goal.natural(values)
-    svg = component_figures.lineage(
+    picture = figures.lineage(
         "Inferred line of the winner", f"Dots: all asks. The line: from the best ask back to its "
         f"nearest genotype among the {parents} best of earlier generations, and so on.", asks,
         shown, goal.name, ancestors)
@@ -672,10 +674,10 @@ def descent(path: str, study: Study) -> pages.Section:
     last = names[line[-1]]
     if last in known and study.goal.name == goal.name:
         mean = study.goal.natural(study.estimate.mean[known[last]])
-        text += (f" It saw {number(shown[line[-1]])}; the mean over all replicates here is "
-                 f"{study.goal.title} {number(mean)}.")
-    return pages.Section("Where a winner came from", [
-        pages.Pictures({"lineage.svg": svg}), pages.Paragraph(text)])
+        text += (f" It saw {digits(shown[line[-1]])}; the mean over all replicates here is "
+                 f"{study.goal.title} {digits(mean)}.")
+    return Chapter("lineage", "Where a winner came from", [
+        Pictures({"lineage.svg": picture}), Paragraph(text)])
 
 
 def _parent(at: int, batches, genes, values, parents: int) -> int:
@@ -700,7 +702,7 @@ def _asks(path: str) -> tuple:
             [ask["genotype"] for ask in asks], values, parents, goal)
 
 
-def making(study: Study, command: str) -> pages.Section:
+def making(study: Study, command: str) -> Chapter:
     """What all this was made from, and how to make it again."""
     table = study.table
     items = [f"{table.path}: {len(table.mechanisms)} mechanisms, {table.replicates} replicates"
@@ -711,14 +713,14 @@ def making(study: Study, command: str) -> pages.Section:
     troubles = table.troubles()
     missing = [] if study.exact else [
         "|".join(option or "*" for option in function) for function in study.factorial.missing()]
-    parts = [pages.Bullets(items), pages.Code(command)]
+    parts = [Bullets(items), Code(command)]
     if troubles:
-        parts.append(pages.Table(["cells without a value"], [[text] for text in troubles],
+        parts.append(Columns(["cells without a value"], [[text] for text in troubles],
                                  f"{len(troubles)} cells without a value"))
     if missing:
-        parts.append(pages.Table(["functions that are not recorded"], [[text] for text in missing],
+        parts.append(Columns(["functions that are not recorded"], [[text] for text in missing],
                                  f"{len(missing)} functions that are not recorded"))
-    return pages.Section("How this was made", parts)
+    return Chapter("making", "How this was made", parts)
 
 
 def summary(study: Study) -> str:
@@ -791,7 +793,7 @@ def main(arguments: list[str]) -> int:
     except BadInput as error:
         print(f"components.py: {error}", file=sys.stderr)
         return 2
-    page = pages.Page(f"Components: {table.facts.get('name') or table.path}", [
+    page = Report(f"Components: {table.facts.get('name') or table.path}", [
         verdict(study), importance(study), winners(study), *line, noise_section(study),
         early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
     folder = pathlib.Path(options.output)

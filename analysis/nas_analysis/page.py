@@ -1,4 +1,8 @@
-"""One self-contained page: its frame, its sections and its tables."""
+"""Pages and reports.
+
+A page is one self-contained file: its frame, its sections and its tables. A report is written once,
+in parts, and rendered as such a page and as Markdown with its pictures beside it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nas_analysis import svg
 from nas_analysis.html import Html, element, join
 
 _HERE = Path(__file__).parent
@@ -84,15 +89,18 @@ def copyable(words: str) -> Html:
                    element("pre", words), class_="copyable")
 
 
-def page(title: str, below: str, sections: Sequence[Section]) -> str:
-    """The whole page. Nothing in it is loaded from elsewhere."""
+def page(title: str, below: str, sections: Sequence[Section], broad: bool = False) -> str:
+    """The whole page. Nothing in it is loaded from elsewhere.
+
+    broad: with room for two pictures side by side.
+    """
     links = [element("a", section.key, href="#" + section.key) for section in sections]
     parts = [
         element("section", element("h2", section.title), section.body, id=section.key)
         for section in sections
     ]
     script = (_HERE / "page.js").read_text(encoding="utf-8")
-    style = (_HERE / "page.css").read_text(encoding="utf-8")
+    style = "".join(file.read_text(encoding="utf-8") for file in (svg.STYLE, _HERE / "page.css"))
     head = element(
         "head", element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -103,13 +111,140 @@ def page(title: str, below: str, sections: Sequence[Section]) -> str:
     )
     body = element(
         "body",
-        element("header", element("h1", title), paragraph(below, class_="below"),
+        element("header", element("h1", title),
+                paragraph(below, class_="below") if below else None,
                 note("Point at, tap or (with the arrow keys) step through the marks of a picture: "
-                     "they say what they are, and a mechanism lights up wherever it is drawn.",
+                     "they say what they are"
+                     + ("." if broad else ", and a mechanism lights up wherever it is drawn."),
                      screen=True)),
         element("nav", *links, aria_label="sections"),
         element("main", join(*parts, separator="\n")),
         element("div", id="tip", role="status", hidden=True),
         element("script", Html(script)),
+        class_="broad" if broad else None,
     )
     return "<!DOCTYPE html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+class Part:
+    """A part of a report."""
+
+    def html(self) -> Html:
+        """As a part of a page."""
+        raise NotImplementedError
+
+    def markdown(self) -> str:
+        """The same in Markdown; empty where it is left out there."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Paragraph(Part):
+    """Words."""
+
+    text: str
+
+    def html(self) -> Html:
+        return paragraph(self.text)
+
+    def markdown(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Bullets(Part):
+    """A list of sentences."""
+
+    items: list[str]
+
+    def html(self) -> Html:
+        return element("ul", *(element("li", item) for item in self.items))
+
+    def markdown(self) -> str:
+        return "\n".join(f"- {item}" for item in self.items)
+
+
+@dataclass(frozen=True)
+class Code(Part):
+    """A command or another text that is meant literally."""
+
+    text: str
+
+    def html(self) -> Html:
+        return copyable(self.text)
+
+    def markdown(self) -> str:
+        return f"```\n{self.text}\n```"
+
+
+@dataclass(frozen=True)
+class Columns(Part):
+    """Texts in columns; the first column names the rows. With a title it is one to look things up
+    in: folded away on the page, left out of Markdown."""
+
+    head: list[str]
+    rows: list[list[str]]
+    title: str = ""
+
+    def html(self) -> Html:
+        found = table(self.head, [[Cell(text, left=i == 0) for i, text in enumerate(row)]
+                                  for row in self.rows])
+        return folded(self.title, found) if self.title else found
+
+    def markdown(self) -> str:
+        def row(cells):
+            return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+        rule = "|" + "---|" + "---:|" * (len(self.head) - 1)
+        return "" if self.title else "\n".join([row(self.head), rule, *map(row, self.rows)])
+
+
+@dataclass(frozen=True)
+class Pictures(Part):
+    """Pictures side by side, each with the name of its file."""
+
+    figures: dict[str, svg.Figure]
+
+    def html(self) -> Html:
+        return element("div", *(each.html() for each in self.figures.values()), class_="pictures")
+
+    def markdown(self) -> str:
+        return "\n".join(f"![{name.removesuffix('.svg').replace('_', ' ')}]({name})"
+                         for name in self.figures)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A heading and what stands below it, found under #key."""
+
+    key: str
+    title: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page and Markdown are made from. Chapters without parts are left out."""
+
+    title: str
+    chapters: Sequence[Chapter]
+
+    def html(self) -> str:
+        """The page."""
+        return page(self.title, "", [
+            Section(each.key, each.title, join(*(part.html() for part in each.parts)))
+            for each in self.chapters if each.parts], broad=True)
+
+    def markdown(self) -> str:
+        """The text with links to the pictures' files, which must lie beside it."""
+        body = [f"# {self.title}"]
+        for each in self.chapters:
+            if each.parts:
+                body += [f"## {each.title}",
+                         *filter(None, (part.markdown() for part in each.parts))]
+        return "\n\n".join(body) + "\n"
+
+    def pictures(self) -> dict[str, str]:
+        """All pictures: file name -> SVG."""
+        return {name: each.file() for chapter in self.chapters for part in chapter.parts
+                if isinstance(part, Pictures) for name, each in part.figures.items()}

@@ -36,6 +36,21 @@ def number(value: float | None) -> str:
     return written.replace("-", MINUS)
 
 
+def digits(value: float) -> str:
+    """Three digits or one decimal; a letter from ten thousand on; of a share near the whole, two
+    digits of what is missing."""
+    if not math.isfinite(value):
+        return "never" if value > 0 else "-"
+    if 0.99 < value < 1.0:
+        return f"{value:.{min(1 - math.floor(math.log10(1.0 - value)), 8)}f}"
+    for least, size, letter in ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"),
+                                (1e4, 1e3, "k"), (0.0, 1.0, "")):
+        if abs(value) >= least:
+            value /= size
+            break
+    return f"{value:.1f}{letter}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".") + letter
+
+
 def signed(value: float) -> str:
     """A difference, with its sign."""
     return ("+" if value > 0 else "") + number(value)

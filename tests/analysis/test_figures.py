@@ -1,26 +1,48 @@
-"""Axes of pictures."""
+"""Axes of pictures, and pictures as files."""
 
 import unittest
+import xml.etree.ElementTree
 
-from nas_analysis.figures import linear
+from nas_analysis.svg import Axis, Figure, Picture, linear
 
 
 class Axes(unittest.TestCase):
     def test_ticks_lie_within_the_axis(self):
         for values in ([1.0, 2.0], [0.0, 1e-7], [-3.0, 5.0, float("nan")]):
-            axis = linear(values, 0.0, 100.0)
+            axis = linear(values)
             ticks = axis.ticks()
             self.assertGreaterEqual(len(ticks), 2, values)
-            self.assertTrue(all(axis.low <= tick <= axis.high for tick in ticks), values)
+            self.assertTrue(all(axis.holds(tick) for tick, _ in ticks), values)
 
     def test_values_equal_but_for_rounding_have_an_axis(self):
         for values in ([0.1 + 0.2, 0.3], [7.0, 7.0], [0.0], []):
-            axis = linear(values, 0.0, 100.0)
+            axis = linear(values)
             self.assertGreater(axis.high - axis.low, 0.1, values)
             self.assertLessEqual(len(axis.ticks()), 12, values)
-        axis = linear([0.0, 0.0], 0.0, 100.0, include=[0.0])
+        axis = linear([0.0, 0.0], include=[0.0])
         self.assertLess(axis.low, 0.0)
-        self.assertIn(0.0, axis.ticks())
+        self.assertIn((0.0, "0.0"), axis.ticks())
+
+    def test_a_logarithmic_axis_over_many_powers_shows_these_alone(self):
+        axis = Axis(2e-4, 50.0, logarithmic=True)
+        self.assertEqual([words for _, words in axis.ticks()],
+                         ["0.001", "0.01", "0.1", "1", "10"])
+
+
+class Files(unittest.TestCase):
+    def test_a_picture_that_is_a_file_says_what_it_is_in_its_own_colours(self):
+        def draw(width: float) -> Picture:
+            picture = Picture(width, 50, "label")
+            picture.dot(1, 2, 3, "fill c0", "name\nmore")
+            return picture
+
+        text = Figure(draw, "words & more", "Title", 520).file()
+        root = xml.etree.ElementTree.fromstring(text)
+        self.assertEqual((root.get("width"), root.get("height")), ("520", "100"))
+        self.assertNotIn("var(", text)
+        self.assertEqual(text.count(".fill.c0"), 4, "light and dark, each with texts")
+        for words in ("#0072b2", "#56b4e9", "Title", "words &amp; more", "<title>name\nmore"):
+            self.assertIn(words, text)
 
 
 if __name__ == "__main__":

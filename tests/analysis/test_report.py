@@ -487,7 +487,8 @@ class Program(PageTest):
     def test_bad_input_exits_with_2_and_writes_nothing(self):
         done = self.run_script(self.folder)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no such run; give a run's folder, its store.sqlite or its results.json", done.stderr)
+        self.assertIn("no such run; give a run's folder, its store.sqlite or its results.json",
+                      done.stderr)
         self.fixture(asked=10)
         done = self.run_script(self.folder, "-o", self.folder / "absent" / "page.html")
         self.assertEqual(done.returncode, 2)

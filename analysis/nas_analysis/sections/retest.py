@@ -111,7 +111,8 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 
 def _table(run: Run, records: list[dict]) -> Html:
     header = ["mechanism", "role", "search", "re-test", "test perplexity",
-              f"P(non-dominated), {_split(run.retest)}", "difference (95 % interval)", "p (Holm)", "effect size", "n"]
+              f"P(non-dominated), {_split(run.retest)}", "difference (95 % interval)", "p (Holm)",
+              "effect size", "n"]
     rows = []
     for record in records:
         seen, mean, *_ = _scores(run, record)
