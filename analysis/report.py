@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes one self-contained page about a run.
 
-    report.py RUN [-o report.html]
+    report.py RUN [-o report.html] [--svg FOLDER]
 
-RUN is a run's folder, its store.sqlite or its results.json.
+RUN is a run's folder, its store.sqlite or its results.json. FOLDER receives the pictures of its
+progress and its front, each as a file.
 
 Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not written.
 """
@@ -58,17 +59,32 @@ def write(path: Path, text: str) -> None:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
 
 
+def write_pictures(folder: Path, run: Run) -> None:
+    """Writes the pictures of progress and front, each as a file. Raises BadInput."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be made: {error.strerror}") from error
+    for name, each in {**progress.pictures(run), **front.pictures(run)}.items():
+        write(folder / f"{name}.svg", each.file(run.name))
+
+
 def main() -> int:
     """Reads the command line, writes the page, says where."""
     parser = argparse.ArgumentParser(description="writes one page about a run")
     parser.add_argument("run", type=Path, help=digest.RUN)
     parser.add_argument("-o", "--output", type=Path,
                         help="the page (default: report.html beside these)")
+    parser.add_argument("--svg", type=Path, metavar="FOLDER",
+                        help="write the pictures of progress and front there, too")
     arguments = parser.parse_args()
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"
     try:
-        write(output, report(Run(arguments.run)))
+        run = Run(arguments.run)
+        write(output, report(run))
+        if arguments.svg:
+            write_pictures(arguments.svg, run)
     except BadInput as error:
         print(f"report.py: {error}", file=sys.stderr)
         return 2

@@ -158,6 +158,7 @@ class Run:
         self.rejected = {one["candidate"]: one["reason"] for one in own["rejected"]}
         self.ranking = [self._candidate(record, rank) for rank, record in enumerate(own["ranking"])]
         self.front = [candidate for candidate in self.ranking if candidate.on_front]
+        self.knee = next((one["candidate"] for one in own["front"] if one["knee"]), None)
         ranks = {candidate.name: candidate.rank for candidate in self.ranking}
         baseline = own["baseline"]
         self.baseline = baseline and self._candidate(baseline, ranks.get(baseline["candidate"], -1))

@@ -24,7 +24,6 @@
 #include "core/stop.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
-#include "report/svg.hpp"
 #include "study/study.hpp"
 
 namespace {
@@ -114,12 +113,9 @@ void write_results(const std::filesystem::path& folder) {
 void present(const nas::Study& study, const nas::RunSummary& run) {
   const auto& folder = study.folder();
   write_results(folder, run);
-  nas::write_file(folder / "progress.svg", nas::progress_svg(run));
-  if (run.several()) nas::write_file(folder / "front.svg", nas::front_svg(run));
   std::cout << '\n'
             << nas::closing_table(run) << "\nwritten to " << folder.string()
-            << ": results.json, evaluations.csv, progress.svg, "
-            << (run.several() ? "front.svg, " : "") << "store.sqlite\n";
+            << ": results.json, evaluations.csv, store.sqlite\n";
 }
 
 /// @param kept  receives the folder that keeps what is finished.

@@ -437,15 +437,4 @@ std::optional<double> RunSummary::value(const Evaluation& evaluation, std::size_
   return std::nullopt;
 }
 
-double RunSummary::scaled_hypervolume(const Points& fitness) const {
-  Points scaled;
-  for (const auto& point : fitness) {
-    scaled.emplace_back();
-    for (std::size_t i = 0; i < objectives.size(); ++i) {
-      scaled.back().push_back(objectives[i].scaled(point.at(i)));
-    }
-  }
-  return hypervolume(scaled, Point(objectives.size(), kReferencePoint));
-}
-
 }  // namespace nas

@@ -89,7 +89,7 @@ struct Effort {
   void add(const Evaluation& evaluation);
 };
 
-/// A run, digested: what tables, files and pictures are made from. Needs nothing but the store.
+/// A run, digested: what tables and files are made from. Needs nothing but the store.
 /// Move-only, since ranking points into evaluations.
 struct RunSummary {
   /// @param trainings  asks are read as long as they need no more evaluations than so many.
@@ -150,8 +150,6 @@ struct RunSummary {
   /// An objective's value in one evaluation, in its own sense, as far as it is recorded.
   [[nodiscard]] std::optional<double> value(const Evaluation& evaluation,
                                             std::size_t objective) const;
-  /// Hypervolume of points in minimisation form, each objective scaled by its range.
-  [[nodiscard]] double scaled_hypervolume(const Points& fitness) const;
 
  private:
   void read_meta(const Store& store);

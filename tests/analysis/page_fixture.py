@@ -178,7 +178,8 @@ class RunFixture:
             "counts": {"evaluated": len(trained), "stopped_early": states.count("stopped_early")},
             "identities": [{"results_version": 3}],
             "evaluations": [self.evaluations[id_] for id_ in sorted(self.evaluations)],
-            "ranking": ranking, "rejected": [
+            "ranking": ranking, "front": [{**own, "knee": i == 1} for i, own in enumerate(
+                own for own in ranking if own["on_front"])], "rejected": [
                 {"candidate": name, "reason": self.evaluations[ask["evaluations"][0]]["reason"]}
                 for name, ask in latest.items() if ask["status"] == "rejected"]}
         usable = any(self.evaluations[id_]["usable"] for id_ in self.baseline)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
 from unittest import mock
 
@@ -483,6 +484,21 @@ class Program(PageTest):
         there = self.folder.parent / "there.html"
         self.assertEqual(self.run_script(self.folder / "results.json", "-o", there).returncode, 0)
         self.assertEqual(there.read_text(), (self.folder / "report.html").read_text())
+
+    def test_pictures_are_files_where_they_are_wanted(self):
+        self.fixture(asked=30)
+        pictures = self.folder / "new" / "pictures"
+        self.assertEqual(self.run_script(self.folder, "--svg", pictures).returncode, 0)
+        self.assertEqual(sorted(file.name for file in pictures.iterdir()), [
+            "front.svg", "hypervolume.svg", "progress.svg", "progress_by_time.svg"])
+        for file in pictures.iterdir():
+            xml.etree.ElementTree.parse(file)
+        front = Run(self.folder).front
+        text = (pictures / "front.svg").read_text(encoding="utf-8")
+        self.assertIn("1\u00a0" + front[0].label, re.sub(r"</text><text[^>]*>", " ", text))
+        done = self.run_script(self.folder, "--svg", self.folder / "report.html")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("report.html: cannot be made: File exists", done.stderr)
 
     def test_bad_input_exits_with_2_and_writes_nothing(self):
         done = self.run_script(self.folder)

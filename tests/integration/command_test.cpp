@@ -31,7 +31,7 @@ TEST_F(CommandTest, SmokeSearchLeavesItsResults) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string()}), 0) << text();
   expect_text("baseline");
-  for (const auto* name : {"store.sqlite", "results.json", "evaluations.csv", "progress.svg"}) {
+  for (const auto* name : {"store.sqlite", "results.json", "evaluations.csv"}) {
     EXPECT_TRUE(fs::exists(out / name)) << name;
   }
   // The page, or how to get it where no Python has what it needs.
@@ -117,7 +117,6 @@ TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
   EXPECT_FALSE(results["front"].empty());
   EXPECT_TRUE(results["front"][0]["values"].contains("hits"));
   EXPECT_GT(results["hypervolume"]["value"].get<double>(), 0.0);
-  EXPECT_TRUE(fs::exists(out / "front.svg"));
 }
 
 TEST_F(CommandTest, WhatBreaksAConstraintIsRejectedWithoutTraining) {

@@ -11,7 +11,6 @@
 #include "core/temporary_folder.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
-#include "report/svg.hpp"
 
 namespace nas {
 namespace {
@@ -187,8 +186,6 @@ TEST_F(ReportTest, WhatConstraintsRejectIsNoFailureAndCostsNothing) {
   EXPECT_EQ(json["rejected"].size(), 2U);
   EXPECT_EQ(json["rejected"][0]["reason"], "parameters = 2000, must be <= 1500");
   EXPECT_EQ(json["batches"][1]["rejected"], 2);
-  EXPECT_THAT(progress_svg(run), HasSubstr("1 failed, 2 rejected by constraints"));
-  EXPECT_THAT(progress_svg(run), HasSubstr("candidate e: rejected by constraints"));
   EXPECT_EQ(RunSummary(*store_, 4).asks.size(), 6U) << "a rejected one needs no training";
 }
 
@@ -280,7 +277,6 @@ TEST_F(ReportTest, BaselineTuningAndRetestCountApart) {
   EXPECT_EQ(json["outside_the_search"]["evaluated"], 3);
   EXPECT_EQ(json["outside_the_search"]["train_seconds"], 7.5);
   EXPECT_EQ(json["outside_the_search"]["failures"][0]["evaluation"], "trial");
-  EXPECT_THAT(progress_svg(run), HasSubstr("1 failed"));
 }
 
 TEST_F(ReportTest, ATablesMeanIsNotCalledOneTrainingRun) {
@@ -289,8 +285,6 @@ TEST_F(ReportTest, ATablesMeanIsNotCalledOneTrainingRun) {
   EXPECT_THAT(text, HasSubstr("\nn = 1: the mean over all trainings of a mechanism that the table "
                               "holds, up to 5. Only one is charged.\n"));
   EXPECT_THAT(text, Not(HasSubstr("one training each")));
-  EXPECT_THAT(progress_svg(RunSummary(*store_)),
-              HasSubstr("1 failed; means over a table's trainings"));
   store_->set_meta("facts", {{"table", {{"mode", "noisy"}, {"replicates", 5}}}});
   EXPECT_THAT(closing_table(RunSummary(*store_)), HasSubstr("n = 1: one training each"));
 }
@@ -494,15 +488,6 @@ TEST_F(ReportTest, EveryColumnIsDocumented) {
   for (const auto& [key, value] : results.items()) expect_named(key);
 }
 
-TEST_F(ReportTest, PictureEscapesItsTextsAndDrawsEveryAsk) {
-  const auto svg = progress_svg(RunSummary(*store_));
-  EXPECT_THAT(svg, HasSubstr("the &lt;best&gt;, &quot;b&quot;"));
-  EXPECT_THAT(svg, Not(HasSubstr("<best>")));
-  EXPECT_THAT(svg, HasSubstr("baseline 100.00"));
-  EXPECT_EQ(count_of(svg, "<circle"), 5U);  // four usable asks and the mark of the best
-  EXPECT_THAT(svg, Not(HasSubstr("nan")));
-}
-
 TEST_F(ReportTest, RetrainedCandidateCountsWithItsMean) {
   Store store(folder_ / "retrain.sqlite");
   auto again = evaluation("a2", 70);
@@ -563,7 +548,6 @@ TEST_F(ReportTest, MaximisedObjectiveIsShownInItsOwnSense) {
   const auto text = closing_table(run);
   EXPECT_THAT(text, HasSubstr("accuracy (max)"));
   EXPECT_THAT(text, HasSubstr("+150.0 %"));
-  EXPECT_THAT(progress_svg(run), HasSubstr("candidate b: 0.5"));
 }
 
 TEST_F(ReportTest, SyntheticRunHasNoBaselineNoSpaceNoTraining) {
@@ -592,7 +576,6 @@ TEST_F(ReportTest, SyntheticRunHasNoBaselineNoSpaceNoTraining) {
   EXPECT_THAT(csv, Not(HasSubstr("similarity")));
   EXPECT_THAT(csv, HasSubstr("peak_bytes,f1,f1_mean,f1_standard_error,n,id\r\n"));
   EXPECT_TRUE(results_json(run)["baseline"].is_null());
-  EXPECT_THAT(progress_svg(run), HasSubstr("log scale"));
   EXPECT_THAT(canonical_export(run), HasSubstr("\"repeated\""));
 }
 
@@ -607,18 +590,10 @@ TEST_F(ReportTest, GenesHaveColumnsWhereCandidatesAreMechanisms) {
   EXPECT_THAT(csv, HasSubstr(",dot,softmax,none,learned,bias,0.1,0,"));
 }
 
-TEST_F(ReportTest, PictureOfARunOfFailuresSaysSo) {
-  Store store(folder_ / "failed.sqlite");
-  store.add({evaluation("c", 0)});
-  store.add_asks({ask(0, 0, "c", 1e9)});
-  EXPECT_THAT(progress_svg(RunSummary(store)), HasSubstr("no candidate could be evaluated"));
-}
-
 TEST_F(ReportTest, EmptyStoreIsNoError) {
   const RunSummary run(Store(folder_ / "empty.sqlite"));
   EXPECT_THAT(closing_table(run), HasSubstr("0 candidates asked for"));
   EXPECT_EQ(results_json(run)["counts"]["asked"], 0);
-  EXPECT_THAT(front_svg(run), HasSubstr("one objective"));
 }
 
 TEST_F(ReportTest, FilesAreWrittenWholeOrNotAtAll) {
@@ -713,12 +688,6 @@ class FrontReportTest : public ReportTest {
     store->set_meta("last_population", {cut({0.2, 0.2, 0.5}), cut({9, 9, 9})});
     return store;
   }
-  static void expect_sound(const std::string& svg) {
-    EXPECT_THAT(svg, Not(HasSubstr("nan")));
-    EXPECT_THAT(svg, Not(HasSubstr("inf")));
-    EXPECT_THAT(svg, Not(HasSubstr("<goals>")));
-    EXPECT_TRUE(svg.ends_with("</svg>\n"));
-  }
 };
 
 TEST_F(FrontReportTest, FrontComesFirstAndHasAKnee) {
@@ -785,7 +754,6 @@ TEST_F(FrontReportTest, MeansHaveTheirStandardErrorsAndN) {
   EXPECT_THAT(csv, HasSubstr(",76,1,1600000,0,0.36,,2,d2\r\n"));
   EXPECT_THAT(csv, HasSubstr(",68,,4e+06,,0.4,,1,c\r\n"));
   EXPECT_THAT(csv, HasSubstr(",,,,,,,,z\r\n")) << "a failure has no mean";
-  EXPECT_THAT(front_svg(run), HasSubstr("perplexity 76 (s.e. 1.00), flops"));
   const auto text = closing_table(run);
   EXPECT_THAT(text, HasSubstr("means over n trainings, s.e. their standard errors"));
   EXPECT_THAT(text, HasSubstr("one training each, hence no standard error"));
@@ -854,46 +822,12 @@ TEST_F(FrontReportTest, LongFrontIsShownInPart) {
   EXPECT_EQ(count_of(text, "  candidate e"), 20U);
   EXPECT_EQ(count_of(text, "knee\n"), 1U);
   EXPECT_THAT(text, HasSubstr("candidate e49"));
-  const auto svg = front_svg(run);
-  expect_sound(svg);
-  const std::string label = "fill=\"#0b6e4f\" >";
-  EXPECT_EQ(count_of(svg, label + "knee: "), 1U);
-  EXPECT_LE(count_of(svg, label), 6U);
-}
-
-TEST_F(FrontReportTest, PictureOfTwoObjectivesHasAStaircase) {
-  const RunSummary run(*make(2));
-  const auto svg = front_svg(run);
-  expect_sound(svg);
-  EXPECT_EQ(count_of(svg, "r=\"5.0\""), 5U);
-  EXPECT_EQ(count_of(svg, "r=\"3.5\""), 3U);  // i lies beyond the picture
-  EXPECT_EQ(count_of(svg, "\u2191") + count_of(svg, "\u2192"), 1U);
-  EXPECT_THAT(
-      svg, ::testing::ContainsRegex("<path d=\"M[0-9. ]+V[0-9.]+(H[0-9.]+V[0-9.]+){4}H[0-9.]+\""));
-  for (const auto* words : {"knee: similarity_d", ">baseline<", "flops (FLOP), log scale",
-                            "best: lower left", "two &lt;goals&gt;"}) {
-    EXPECT_THAT(svg, HasSubstr(words));
-  }
-  const auto progress = progress_svg(run);
-  expect_sound(progress);
-  EXPECT_THAT(progress, HasSubstr(">hypervolume<"));
-  EXPECT_THAT(progress, HasSubstr("0.812, front of 5"));
-}
-
-TEST_F(FrontReportTest, PictureOfThreeObjectivesHasTwoPanels) {
-  const auto svg = front_svg(RunSummary(*make(3)));
-  expect_sound(svg);
-  EXPECT_EQ(count_of(svg, "r=\"5.0\""), 10U);
-  EXPECT_THAT(svg, HasSubstr(">accuracy (max)"));
-  EXPECT_THAT(svg, Not(::testing::ContainsRegex("<path d=\"M[0-9. ]+V")));
 }
 
 TEST_F(FrontReportTest, FrontOfFailuresIsEmpty) {
   const RunSummary run(*make(2, /*failed=*/true));
   EXPECT_TRUE(run.front.empty());
   EXPECT_FALSE(run.knee);
-  EXPECT_THAT(front_svg(run), HasSubstr("no candidate could be evaluated"));
-  EXPECT_THAT(progress_svg(run), HasSubstr("no candidate could be evaluated"));
   EXPECT_THAT(closing_table(run), HasSubstr("non-dominated front, 0 of 0 candidates"));
   EXPECT_TRUE(results_json(run)["hypervolume"]["value"].is_null());
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from nas_analysis.html import Html, join, mechanism
 from nas_analysis.page import Cell, Section, note, table
 from nas_analysis.run import Candidate, Run
-from nas_analysis.svg import Frame, Picture, figure, thinned, tip, value_axis
+from nas_analysis.svg import Figure, Frame, Picture, thinned, tip, value_axis
 from nas_analysis.words import count, counted, duration, number, percent, shortened
 
 MOST_NUMBERED = 15
@@ -19,23 +20,45 @@ def section(run: Run) -> Section | None:
     """Pictures and the table of the front."""
     if not run.ranking:
         return None
+    drawn = join(*(each.html() for each in _figures(run).values()))
     if not run.several:
-        return Section("ranking", "Ranking", join(
-            figure(lambda width: _ranking(run, width),
-                   f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} "
-                   "mechanisms. Small dots: single trainings. Dashed: the baseline."),
-        ))
+        return Section("ranking", "Ranking", drawn)
+    return Section("front", "Pareto front", join(drawn, note(_reading(run)), _table(run)))
+
+
+def pictures(run: Run) -> dict[str, Figure]:
+    """The pictures alone, by the names of their files."""
+    if not run.ranking or not run.several:
+        return _figures(run) if run.ranking else {}
+    words = _reading(run)
+    if _numbered(run):
+        key = "; ".join(f"{i + 1}\u00a0{one.label}" + (" (knee)" if one.name == run.knee else "")
+                        for i, one in enumerate(run.front))
+        words = words.replace(" as in the table", "") + f" {key}."
+    return {name: replace(each, caption=words) for name, each in _figures(run).items()}
+
+
+def _figures(run: Run) -> dict[str, Figure]:
+    if not run.several:
+        return {"ranking": Figure(
+            lambda width: _ranking(run, width),
+            f"The best {min(MOST_RANKED, len(run.ranking))} of {len(run.ranking)} mechanisms. Small "
+            "dots: single trainings. Dashed: the baseline.")}
     pairs = list(combinations(range(len(run.objectives)), 2))
-    figures = [figure(lambda width, p=pair: _scatter(run, *p, width)) for pair in pairs]
-    return Section("front", "Pareto front", join(
-        *figures,
-        note("Green: not dominated", ", numbered as in the table" if _numbered(run) else "",
-             ". Pale: everything else that was evaluated; arrows lie beyond an axis. ",
-             "Red: the baseline. " if run.baseline else "", "The steps bound what the front attains."
-             if len(pairs) == 1 else "With more than two objectives a mechanism can be on the "
-             "front without looking so in any one pair."),
-        _table(run),
-    ))
+    names = (["front"] if len(pairs) == 1 else
+             [f"front_{i + 1}_{j + 1}" for i, j in pairs])
+    return {name: Figure(lambda width, p=pair: _scatter(run, *p, width))
+            for name, pair in zip(names, pairs)}
+
+
+def _reading(run: Run) -> str:
+    """How to read them."""
+    return ("Green: not dominated" + (", numbered as in the table" if _numbered(run) else "")
+            + ". Pale: everything else that was evaluated; arrows lie beyond an axis. "
+            + ("Red: the baseline. " if run.baseline else "")
+            + ("The steps bound what the front attains." if len(run.objectives) == 2 else
+               "With more than two objectives a mechanism can be on the front without looking so in "
+               "any one pair."))
 
 
 def describe(run: Run, candidate: Candidate) -> str:
@@ -116,7 +139,8 @@ def _table(run: Run) -> Html:
     shown = run.front[:MOST_LISTED]
     for i, candidate in enumerate([*shown, *([baseline] if baseline else [])]):
         is_baseline = i == len(shown)
-        row = [Cell("baseline" if is_baseline else i + 1, left=True),
+        place = f"{i + 1}, knee" if candidate.name == run.knee else i + 1
+        row = [Cell("baseline" if is_baseline else place, left=True),
                Cell(mechanism(candidate.label), left=True)]
         row += [Cell(number(value)) for value in candidate.values]
         if baseline:

@@ -10,7 +10,7 @@ from nas_analysis.belief import hypervolumes
 from nas_analysis.indicators import hypervolume
 from nas_analysis.page import Section, note
 from nas_analysis.run import Ask, Run
-from nas_analysis.svg import Axis, Frame, Picture, figure, thinned, tip, value_axis
+from nas_analysis.svg import Axis, Figure, Frame, Picture, thinned, tip, value_axis
 from nas_analysis.words import counted, duration, number
 
 
@@ -18,24 +18,32 @@ def section(run: Run) -> Section | None:
     """The best value, the hypervolume with several objectives, every evaluation as a dot."""
     if not run.ranking:
         return None
-    figures = []
+    return Section("progress", "Search progress", join(
+        *(each.html() for each in pictures(run).values()), _ended(run)))
+
+
+def pictures(run: Run) -> dict[str, Figure]:
+    """The pictures, by the names of their files."""
+    if not run.ranking:
+        return {}
+    found = {}
     trace = _hypervolumes(run) if run.several else []
     if trace:
-        figures.append(figure(
+        found["hypervolume"] = Figure(
             lambda width: _hypervolume(run, trace, width),
             "Hypervolume of what the search believed of everything evaluated so far, over the "
-            f"recorded ranges of the objectives; reference point {run.reference_point}."))
+            f"recorded ranges of the objectives; reference point {run.reference_point}.")
     kind = "trainings" if run.trained else "evaluations"
-    figures.append(figure(
+    found["progress"] = Figure(
         lambda width: _values(run, width, by_time=False),
         f"Every answer to the algorithm, by {kind} spent. Green: the best so far. Hollow: answered "
         "by an earlier evaluation. \u00d7: failed or rejected by constraints; arrows: beyond the "
-        "axis."))
+        "axis.")
     if run.asks[-1].seconds > 0:
-        figures.append(figure(
+        found["progress_by_time"] = Figure(
             lambda width: _values(run, width, by_time=True),
-            "The same by training time, summed over all trainings."))
-    return Section("progress", "Search progress", join(*figures, _ended(run)))
+            "The same by training time, summed over all trainings.")
+    return found
 
 
 def _ended(run: Run) -> object:
