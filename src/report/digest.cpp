@@ -2,9 +2,10 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "indicators/indicators.hpp"
-#include "report/recorded_asks.hpp"
+#include "report/recorded_genes.hpp"
 #include "search/search.hpp"
 
 namespace nas {
@@ -214,11 +215,17 @@ nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluati
 
 nlohmann::json asks_json(const RunSummary& run) {
   auto asks = nlohmann::json::array();
-  const auto records = recorded_asks(run);
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto& record = records[i];
-    const auto& ask = *record.ask;
+  std::set<std::string> trained;
+  double seconds = 0.0;
+  for (std::size_t i = 0; i < run.asks.size(); ++i) {
+    const auto& ask = run.asks[i];
     const auto& believed = run.believed[i];
+    const auto status = run.status(ask);
+    for (const auto& id : ask.evaluations) {
+      const auto* evaluation = run.by_id.at(id);
+      if (is_screened_out(*evaluation) || !trained.insert(id).second) continue;
+      seconds += measured_number(*evaluation, "train_seconds");
+    }
     asks.push_back({{"number", ask.number},
                     {"batch", ask.batch},
                     {"genotype", ask.genotype},
@@ -226,12 +233,12 @@ nlohmann::json asks_json(const RunSummary& run) {
                     {"evaluations", ask.evaluations},
                     {"reused", ask.reused},
                     {"fitness", point_json(ask.fitness)},
-                    {"status", to_string(record.status)},
-                    {"usable", record.usable},
-                    {"reason", record.reason},
+                    {"status", to_string(status)},
+                    {"usable", is_usable(status)},
+                    {"reason", run.reason(ask)},
                     {"believed", believed.empty() ? nlohmann::json() : point_json(believed)},
-                    {"trained", record.trained},
-                    {"seconds", record.seconds}});
+                    {"trained", trained.size()},
+                    {"seconds", seconds}});
   }
   return asks;
 }

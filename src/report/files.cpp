@@ -8,7 +8,6 @@
 #include <sstream>
 #include <system_error>
 
-#include "core/error.hpp"
 #include "core/format.hpp"
 #include "genotype/slots.hpp"
 #include "report/csv.hpp"
@@ -213,47 +212,6 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
   throw std::filesystem::filesystem_error("cannot be written", file, failed);
-}
-
-namespace {
-
-/// @throws InputError if something else than these files stands where a folder of them is to be.
-void refuse_to_lose(const std::filesystem::path& folder,
-                    const std::map<std::filesystem::path, std::string>& files) {
-  if (!std::filesystem::exists(folder)) return;
-  if (!std::filesystem::is_directory(folder)) {
-    throw InputError(folder.string() + " is a file, must be a folder");
-  }
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    const auto name = entry.path().lexically_relative(folder);
-    if (entry.is_directory() || files.contains(name)) continue;
-    throw InputError(folder.string() + " holds " + name.string() +
-                     ", which would be lost; remove the folder or give another");
-  }
-}
-
-}  // namespace
-
-void write_folder(const std::filesystem::path& folder,
-                  const std::map<std::filesystem::path, std::string>& files) {
-  namespace fs = std::filesystem;
-  const auto target = (folder / "").parent_path();  // without a slash at its end
-  refuse_to_lose(target, files);
-  const fs::path temporary = target.string() + ".tmp";
-  try {
-    fs::remove_all(temporary);
-    for (const auto& [name, text] : files) {
-      fs::create_directories((temporary / name).parent_path());
-      write_file(temporary / name, text);
-    }
-    fs::remove_all(target);
-    fs::rename(temporary, target);
-  } catch (const fs::filesystem_error& error) {
-    std::error_code ignored;
-    fs::remove_all(temporary, ignored);
-    // Of the folder, not of the one beside it that nobody asked for.
-    throw fs::filesystem_error("cannot be written", target, error.code());
-  }
 }
 
 }  // namespace nas

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -30,12 +29,5 @@ std::string canonical_export(const RunSummary& run);
 /// @throws std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's
 /// path or the machine is to blame depends on whether work was done before: run_main() decides.
 void write_file(const std::filesystem::path& file, const std::string& text);
-
-/// Writes a folder of files whole or not at all. A folder that is there is replaced.
-/// @param files  texts by path in the folder.
-/// @throws InputError if the folder is a file, or holds anything but these files: that would be
-/// lost. std::filesystem::filesystem_error naming it if it cannot be written, as write_file().
-void write_folder(const std::filesystem::path& folder,
-                  const std::map<std::filesystem::path, std::string>& files);
 
 }  // namespace nas

@@ -117,6 +117,8 @@ void RunSummary::keep_asks_within(std::int64_t trainings) {
     return std::ssize(trained) > trainings;
   });
   asks.erase(beyond, asks.end());
+  std::erase_if(indicators,
+                [this](const Indicator& indicator) { return indicator.asked > std::ssize(asks); });
 }
 
 void RunSummary::read_meta(const Store& store) {

@@ -1,4 +1,4 @@
-"""nas-export's files, read back by the programs that they are for.
+"""export.py's files, read back by the programs that they are for, and nas-export.
 
 NAS_BIN, or the first argument, is the folder of nas-run and nas-export.
 """
@@ -57,16 +57,27 @@ class Exports(unittest.TestCase):
                             "--quiet", "--output", cls.folder / name],
                            check=True, capture_output=True)
 
-    def export(self, *arguments: str, names: tuple[str, ...] = ("two",), code: int = 0) -> str:
-        """What nas-export prints; its complaint where it is to end with another code than 0."""
-        done = subprocess.run([PROGRAMS / "nas-export", *(self.folder / name for name in names),
-                               *arguments], capture_output=True, text=True)
+    def run_program(self, program: list, arguments: tuple[str, ...], names: tuple[str, ...],
+                    code: int) -> str:
+        """What a program prints about runs; its complaint where it is to end with another code
+        than 0."""
+        done = subprocess.run([*program, *(self.folder / name for name in names), *arguments],
+                              capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
+    def export(self, *arguments: str, names: tuple[str, ...] = ("two",)) -> str:
+        """What export.py prints."""
+        return self.run_program([sys.executable, SOURCES / "analysis" / "export.py"], arguments,
+                                names, 0)
+
+    def record(self, *arguments: str, names: tuple[str, ...] = ("two",), code: int = 0) -> str:
+        """What nas-export prints."""
+        return self.run_program([PROGRAMS / "nas-export"], arguments, names, code)
+
     def asks(self, name: str) -> list[dict]:
         """The asks of a run, from the canonical form."""
-        lines = map(json.loads, self.export("--canonical", names=(name,)).splitlines())
+        lines = map(json.loads, self.record("--canonical", names=(name,)).splitlines())
         return [line for line in lines if "ask" in line]
 
     def results(self, name: str) -> dict:
@@ -75,7 +86,7 @@ class Exports(unittest.TestCase):
 
     def rejected(self, name: str) -> set[str]:
         """Ids of the evaluations that a constraint rejected, from the canonical form."""
-        lines = map(json.loads, self.export("--canonical", names=(name,)).splitlines())
+        lines = map(json.loads, self.record("--canonical", names=(name,)).splitlines())
         return {line["id"] for line in lines if line.get("status") == "rejected"}
 
     # CSV
@@ -126,7 +137,9 @@ class Exports(unittest.TestCase):
                 numpy.testing.assert_allclose(found, expected, rtol=1e-14)
 
     def test_points_after_some_trainings(self) -> None:
-        text = self.export("--format", "points", "--trainings", "10", "--all-points")
+        cut = self.folder / "ten.json"
+        self.record("--format", "json", "--trainings", "10", "-o", str(cut), "--force")
+        text = self.export("--format", "points", "--all-points", names=("ten.json",))
         points = [[float(number) for number in line.split()] for line in text.splitlines()
                   if line and line[0] != "#"]
         expected = {tuple(ask["fitness"]) for ask in self.asks("two")[:10]}
@@ -247,37 +260,38 @@ class Exports(unittest.TestCase):
 
     # The program
 
+    def test_the_digest_of_a_store_is_that_of_the_run(self) -> None:
+        for name in SEARCHES:
+            written = (self.folder / name / "results.json").read_text()
+            self.assertEqual(self.record("--format", "json", names=(name,)), written)
+
     def test_mistakes_are_named_and_write_nothing(self) -> None:
         taken = self.folder / "taken"
-        taken.mkdir(exist_ok=True)
-        (taken / "mine.txt").write_text("mine")
+        taken.write_text("mine")
         before = sorted(self.folder.iterdir())
         for arguments, names, complaint in (
-                (["--format", "cvs"], ("two",), "--format cvs, must be one of canonical, json, "
-                                                "evaluations, csv, ioh, points, optuna"),
-                ([], ("two",), "give a run and one format"),
-                (["--format", "csv"], (), "give a run and one format"),
-                (["--canonical", "--format", "csv"], ("two",), "give a run and one format"),
-                (["--format", "csv"], ("two", "other"), "--format csv takes one run, not 2"),
-                (["--format", "ioh"], ("two",), "is a folder: give --output PATH"),
-                (["--format", "csv", "--all-points"], ("two",), "belong to --format points"),
-                (["--format", "points", "--trainings", "0"], ("two",), "0, must be >= 1"),
-                (["--format", "csv", "-o", str(taken)], ("two",), "exists already; --force"),
-                (["--format", "ioh", "-o", str(taken), "--force"], ("two",), "holds mine.txt"),
-                (["--format", "points"], ("two", "attention"), "must agree"),
-                (["--format", "points"], ("two", "nowhere"), "no such store")):
+                (["--format", "cvs"], ("two",),
+                 "--format cvs, must be one of canonical, json, evaluations"),
+                ([], ("two",), "give one run and one format"),
+                (["--format", "json"], (), "give one run and one format"),
+                (["--format", "json"], ("two", "other"), "give one run and one format"),
+                (["--canonical", "--format", "json"], ("two",), "give one run and one format"),
+                (["--canonical", "--trainings", "5"], ("two",), "belongs to --format json"),
+                (["--format", "json", "--trainings", "0"], ("two",), "0, must be >= 1"),
+                (["--format", "json", "-o", str(taken)], ("two",), "exists already; --force"),
+                (["--format", "json"], ("nowhere",), "no such store")):
             with self.subTest(arguments=arguments, names=names):
-                self.assertIn(complaint, self.export(*arguments, names=names, code=2))
+                self.assertIn(complaint, self.record(*arguments, names=names, code=2))
         self.assertEqual(sorted(self.folder.iterdir()), before)
-        self.assertEqual([file.name for file in taken.iterdir()], ["mine.txt"])
+        self.assertEqual(taken.read_text(), "mine")
 
     def test_force_replaces(self) -> None:
-        file = self.folder / "forced.csv"
-        file.write_text("old")
-        self.export("--format", "csv", "-o", str(file), code=2)
-        self.assertEqual(file.read_text(), "old")
-        self.export("--format", "csv", "-o", str(file), "--force")
-        self.assertTrue(file.read_text().startswith("number,"))
+        file = self.folder / "forced"
+        for write, begin in ((self.record, "{"), (self.export, "number,")):
+            file.write_text("old")
+            form = "json" if write == self.record else "csv"
+            write("--format", form, "-o", str(file), "--force")
+            self.assertTrue(file.read_text().startswith(begin))
 
 
 if __name__ == "__main__":

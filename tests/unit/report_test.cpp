@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 
@@ -406,6 +407,56 @@ TEST_F(ReportTest, ResultsHoldTheWholeRecordAndWhatFollowsFromIt) {
   EXPECT_TRUE(first["stopped_at"].is_null());
   EXPECT_EQ(json["identities"], nlohmann::json::parse("[{}]")) << "all but the candidates' names";
   EXPECT_EQ(first["identity"], 0);
+}
+
+TEST_F(ReportTest, GenesComeFromTheConfigurationAndElseFromTheAsks) {
+  Store store(folder_ / "genes.sqlite");
+  store.add({evaluation("a", 64), evaluation("b", 32)});
+  auto first = ask(0, 0, "a", 64);
+  first.genotype = "dot|softmax|none|fixed|bias|0.1";
+  auto second = ask(1, 0, "b", 32);
+  second.genotype = "cosine|softmax|none|learned|bias|0.2";
+  store.add_asks({first, second});
+  store.set_meta("config", {{"space",
+                             {{"similarity", {"cosine", "dot"}},
+                              {"bias", {true, false}},
+                              {"attention_dropout", {{"min", 0}, {"max", 0.3}}}}}});
+  EXPECT_EQ(results_json(RunSummary(store))["genes"], nlohmann::json::parse(R"([
+      {"name": "similarity", "options": ["cosine", "dot"]},
+      {"name": "normalization", "options": ["softmax"]},
+      {"name": "gating", "options": ["none"]},
+      {"name": "temperature", "options": ["fixed", "learned"]},
+      {"name": "bias", "options": ["bias", "no_bias"]},
+      {"name": "attention_dropout", "min": 0.0, "max": 0.3}])"));
+}
+
+TEST_F(ReportTest, NumbersWithoutASpaceAreRealGenes) {
+  Store store(folder_ / "numbers.sqlite");
+  store.add({evaluation("a", 1)});
+  auto first = ask(0, 0, "a", 1);
+  first.genotype = "0.5|-2";
+  auto second = ask(1, 0, "a", 1);
+  second.genotype = "0.25|3e+06";
+  store.add_asks({first, second});
+  EXPECT_EQ(results_json(RunSummary(store))["genes"],
+            nlohmann::json::parse(R"([{"name": "x1", "min": 0.25, "max": 0.5},
+                                      {"name": "x2", "min": -2.0, "max": 3e6}])"));
+}
+
+TEST_F(ReportTest, ANumberOfTrainingRunsCutsARunShort) {
+  const auto cut = [this](std::int64_t trainings) {
+    return results_json(RunSummary(*store_, trainings));
+  };
+  EXPECT_EQ(cut(4)["asks"].size(), 5U);
+  EXPECT_EQ(cut(2)["asks"].size(), 3U) << "the reused one is free";
+  EXPECT_EQ(cut(2)["best"]["trace"].size(), 1U);
+  EXPECT_EQ(cut(1)["asks"].size(), 1U);
+  EXPECT_EQ(cut(1)["ranking"][0]["candidate"], "candidate a");
+  EXPECT_TRUE(cut(1)["best"]["trace"].empty());
+}
+
+TEST_F(ReportTest, CsvLineQuotesWhatNeedsIt) {
+  EXPECT_EQ(csv_line({"a b", "a,b", "a\"b", "a\nb", ""}), "a b,\"a,b\",\"a\"\"b\",\"a\nb\",\r\n");
 }
 
 TEST_F(ReportTest, WhatIsNotFiniteIsNullInResults) {

@@ -1,9 +1,8 @@
-#include "report/recorded_asks.hpp"
+#include "report/recorded_genes.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <set>
 #include <sstream>
 
 #include "genotype/slots.hpp"
@@ -86,57 +85,6 @@ std::vector<Gene> recorded_genes(const RunSummary& run) {
     extend(genes.back(), columns[i], space.contains(name));
   }
   return genes;
-}
-
-double gene_number(const Gene& gene, const std::string& value) {
-  if (!gene.categorical()) return number_in(value).value();
-  const auto found = std::find(gene.options.begin(), gene.options.end(), value);
-  return static_cast<double>(found - gene.options.begin());
-}
-
-std::vector<RecordedAsk> recorded_asks(const RunSummary& run) {
-  const bool with_genes = !recorded_genes(run).empty();
-  std::vector<RecordedAsk> records;
-  std::set<std::string> trained;
-  double seconds = 0.0;
-  for (const auto& ask : run.asks) {
-    RecordedAsk record;
-    record.ask = &ask;
-    for (const auto& id : ask.evaluations) {
-      const auto* evaluation = run.by_id.at(id);
-      if (!is_screened_out(*evaluation) && trained.insert(id).second)
-        seconds += measured_number(*evaluation, "train_seconds");
-      if (record.evaluation == nullptr ||
-          (is_usable(*evaluation) && !is_usable(*record.evaluation))) {
-        record.evaluation = evaluation;
-      }
-    }
-    if (with_genes) record.genes = fields_of(ask.genotype);
-    for (std::size_t i = 0; i < ask.fitness.size(); ++i) {
-      record.fitness.push_back(run.objectives.at(i).natural(ask.fitness[i]));
-    }
-    record.status = run.status(ask);
-    record.reason = run.reason(ask);
-    record.usable = is_usable(record.status);
-    record.trained = static_cast<std::int64_t>(trained.size());
-    record.seconds = seconds;
-    records.push_back(std::move(record));
-  }
-  return records;
-}
-
-std::string run_title(const RunSummary& run) {
-  const auto name = run.config.value("name", "run");
-  const auto seed = run.config.find("seed");
-  return seed == run.config.end() ? name : name + ", seed " + seed->dump();
-}
-
-std::string function_title(const RunSummary& run) {
-  if (run.facts.contains("function")) return run.facts.at("function").get<std::string>();
-  const auto problem = run.config.value("problem", nlohmann::json::object());
-  const auto corpus = run.facts.value("corpus", "");
-  const auto name = problem.value("type", "problem");
-  return corpus.empty() ? name : name + " " + corpus;
 }
 
 }  // namespace nas

@@ -1,0 +1,264 @@
+"""What export.py writes of made-up runs, to the letter."""
+
+import contextlib
+import copy
+import importlib.util
+import io
+import json
+import math
+import pathlib
+import tempfile
+import unittest
+
+import export
+from nas_analysis import exports
+from nas_analysis.digest import BadInput
+
+A, B, C = ("dot|softmax|none|fixed|bias|0.1", "cosine|softmax|none|fixed|bias|0",
+           "dot|softmax|none|learned|bias|0.2")
+PERPLEXITY = {"name": "perplexity", "key": "perplexity", "unit": "1", "maximise": False,
+              "best": 0.0, "worst": 1.0, "penalty": 1e9, "source": "trained"}
+ACCURACY = {"name": "accuracy", "key": "accuracy", "unit": "share", "maximise": True,
+            "best": 1.0, "worst": 0.0, "penalty": 4.0, "source": "trained"}
+GENES = [{"name": "similarity", "options": ["cosine", "dot"]},
+         {"name": "normalization", "options": ["softmax"]}, {"name": "gating", "options": ["none"]},
+         {"name": "temperature", "options": ["fixed", "learned"]},
+         {"name": "bias", "options": ["bias", "no_bias"]},
+         {"name": "attention_dropout", "min": 0.0, "max": 0.3}]
+
+
+def evaluation(name: str, started: str, seconds: float, perplexity: float) -> dict:
+    curve = [{"step": 5, "valid": {"tokens": 1, "nll": math.log(perplexity)}}] if perplexity else []
+    return {"id": name, "usable": bool(perplexity), "curve": curve,
+            "measured": {"started": started, "train_seconds": seconds}}
+
+
+def run(several: bool, seed: int = 7, rejected: bool = False) -> dict:
+    """A small search of attention mechanisms: a and b are usable, c diverged, or was rejected by a
+    constraint, and the third ask was answered by the evaluation of a.
+
+    @param several  perplexity and accuracy, else accuracy alone.
+    """
+    def ask(number, batch, candidate, name, perplexity, accuracy, trained, seconds, **own):
+        fitness = [perplexity, -accuracy] if several else [-accuracy]
+        return {"number": number, "batch": batch, "genotype": candidate, "candidate": candidate,
+                "evaluations": [name], "reused": False, "fitness": fitness, "status": "ok",
+                "usable": True, "reason": "", "trained": trained, "seconds": seconds, **own}
+
+    def ranked(candidate, perplexity, accuracy):
+        values = {"perplexity": perplexity, "accuracy": accuracy}
+        return {"candidate": candidate, "values": values if several else {"accuracy": accuracy}}
+
+    failure = {"status": "diverged", "usable": False, "reason": "not finite"}
+    if rejected:
+        failure.update(status="rejected", reason="flops = 5e+06, must be <= 4e+06")
+    ranking = [ranked(B, 32.0, 0.25), ranked(A, 64.0, 0.5)]
+    return {
+        "schema": 3, "objectives": [PERPLEXITY, ACCURACY] if several else [ACCURACY],
+        "config": {"name": "small", "seed": seed, "problem": {"type": "attention_search"},
+                   "algorithm": {"name": "nsga2", "population": 2},
+                   "constraints": ["flops <= 4e+06"] if rejected else []},
+        "facts": {"corpus": "brown"}, "labels": {A: 'the "usual", a'}, "genes": GENES,
+        "counts": {"evaluated": 3}, "ranking": ranking if several else ranking[::-1],
+        "front": ranking if several else ranking[1:],
+        "evaluations": [evaluation("a", "2026-01-31T23:59:59Z", 1.25, 64.0),
+                        evaluation("b", "2026-02-01T00:00:10Z", 2.0, 32.0),
+                        evaluation("c", "2026-02-01T00:00:20Z", 0.5, 0.0)],
+        "asks": [ask(0, 0, A, "a", 64.0, 0.5, 1, 1.25), ask(1, 0, B, "b", 32.0, 0.25, 2, 3.25),
+                 ask(2, 1, A, "a", 64.0, 0.5, 2, 3.25, reused=True),
+                 ask(3, 1, C, "c", 1e9, -4.0, 3, 3.75, **failure)]}
+
+
+class Csv(unittest.TestCase):
+    def test_has_a_line_per_ask(self):
+        self.assertEqual(exports.asks_csv(run(True)), (
+            "number,batch,candidate,label,similarity,normalization,gating,temperature,bias,"
+            "attention_dropout,replicates,status,perplexity,accuracy,fitness_perplexity,"
+            "fitness_accuracy,trained,train_seconds,reused\r\n"
+            f'1,0,{A},"the ""usual"", a",dot,softmax,none,fixed,bias,0.1,1,ok,64,0.5,64,-0.5,1,'
+            "1.25,false\r\n"
+            f"2,0,{B},{B},cosine,softmax,none,fixed,bias,0,1,ok,32,0.25,32,-0.25,2,3.25,false\r\n"
+            f'3,1,{A},"the ""usual"", a",dot,softmax,none,fixed,bias,0.1,1,ok,64,0.5,64,-0.5,2,'
+            "3.25,true\r\n"
+            f"4,1,{C},{C},dot,softmax,none,learned,bias,0.2,1,diverged,,,1000000000,4,3,3.75,"
+            "false\r\n"))
+
+
+class Points(unittest.TestCase):
+    def test_are_minimised_and_parted(self):
+        self.assertEqual(exports.point_sets([run(True, 7), run(True, 8)], False), (
+            "# small, seed 7: non-dominated 2 of 2 candidates after 3 evaluations\n"
+            "# small, seed 8: non-dominated 2 of 2 candidates after 3 evaluations\n"
+            "# all minimised: perplexity, -accuracy (share)\n"
+            "32 -0.25\n64 -0.5\n\n32 -0.25\n64 -0.5\n"))
+
+    def test_are_the_front_or_all(self):
+        columns = "# all minimised: -accuracy (share)\n"
+        self.assertEqual(
+            exports.point_sets([run(False)], False),
+            "# small, seed 7: non-dominated 1 of 2 candidates after 3 evaluations\n" + columns
+            + "-0.5\n")
+        self.assertEqual(
+            exports.point_sets([run(False)], True),
+            "# small, seed 7: all 2 of 2 candidates after 3 evaluations\n" + columns
+            + "-0.5\n-0.25\n")
+
+    def test_empty_sets_are_refused(self):
+        with self.assertRaisesRegex(BadInput, "small, seed 7: no candidate could be evaluated"):
+            exports.point_sets([{**run(True), "front": []}], False)
+
+
+class Ioh(unittest.TestCase):
+    DATA = "nsga2/data_f1_attention_search_brown/IOHprofiler_f1_DIM6.dat"
+    META = "nsga2/IOHprofiler_f1_attention_search_brown.json"
+
+    def test_several_objectives_are_minimised(self):
+        files = exports.ioh_files([run(True, 7), run(True, 8)])
+        self.assertEqual(sorted(files), sorted([self.DATA, self.META]))
+        lines = ("evaluations raw_y F2 trained seconds\n1 64 -0.5 1 1.25\n2 32 -0.25 2 3.25\n"
+                 "3 64 -0.5 2 3.25\n4 1000000000 4 3 3.75\n")
+        self.assertEqual(files[self.DATA], 2 * lines)
+        best = {"evals": 2, "y": 32, "x": [0, 0, 0, 0, 0, 0]}
+        self.assertEqual(json.loads(files[self.META]), {
+            "version": "0.3.17", "suite": "attnas", "function_id": 1,
+            "function_name": "attention_search_brown", "maximization": False,
+            "algorithm": {"name": "nsga2", "info": "population=2"}, "run_attributes": ["seed"],
+            "attributes": ["evaluations", "raw_y", "F2", "trained", "seconds"],
+            "scenarios": [{"dimension": 6,
+                           "path": "data_f1_attention_search_brown/IOHprofiler_f1_DIM6.dat",
+                           "runs": [{"instance": 1, "evals": 4, "seed": seed, "best": best}
+                                    for seed in (7, 8)]}]})
+
+    def test_one_objective_keeps_its_sense(self):
+        files = exports.ioh_files([run(False)])
+        self.assertEqual(files[self.DATA],
+                         "evaluations raw_y raw_y_best trained seconds\n1 0.5 0.5 1 1.25\n"
+                         "2 0.25 0.5 2 3.25\n3 0.5 0.5 2 3.25\n4 -4 0.5 3 3.75\n")
+        meta = json.loads(files[self.META])
+        self.assertTrue(meta["maximization"])
+        self.assertEqual(meta["scenarios"][0]["runs"][0]["best"],
+                         {"evals": 1, "y": 0.5, "x": [1, 0, 0, 0, 0, 0.1]})
+
+    def test_what_constraints_rejected_has_no_line(self):
+        files = exports.ioh_files([run(False, rejected=True)])
+        self.assertEqual(files[self.DATA],
+                         "evaluations raw_y raw_y_best trained seconds\n1 0.5 0.5 1 1.25\n"
+                         "2 0.25 0.5 2 3.25\n3 0.5 0.5 2 3.25\n")
+
+    def test_other_settings_of_an_algorithm_are_another_folder(self):
+        other = run(True, 8)
+        other["config"]["algorithm"]["population"] = 4
+        files = exports.ioh_files([run(True), other])
+        self.assertEqual(len(files), 4)
+        meta = json.loads(files["nsga2-2/IOHprofiler_f1_attention_search_brown.json"])
+        self.assertEqual(meta["algorithm"], {"name": "nsga2-2", "info": "population=4"})
+
+    def test_nothing_asked_is_refused(self):
+        with self.assertRaisesRegex(BadInput, "small, seed 7: nothing was asked for"):
+            exports.ioh_files([{**run(True), "asks": []}])
+
+
+@unittest.skipIf(importlib.util.find_spec("optuna") is None, "no optuna")
+class Journal(unittest.TestCase):
+    @staticmethod
+    def trials(*runs: dict) -> list[dict]:
+        lines = map(json.loads, exports.optuna_journal(list(runs)).splitlines())
+        return [line for line in lines if "state" in line]
+
+    def test_has_a_trial_per_ask(self):
+        first, _, again, failed = self.trials(run(False))
+        self.assertEqual((first["state"], first["value"], first["values"]), (1, 0.5, None))
+        self.assertEqual(first["datetime_start"], "2026-01-31T23:59:59.000000")
+        self.assertEqual(first["datetime_complete"], "2026-02-01T00:00:00.250000")
+        self.assertEqual(again["datetime_start"], again["datetime_complete"])
+        self.assertEqual(first["params"], {
+            "similarity": 1, "normalization": 0, "gating": 0, "temperature": 0, "bias": 0,
+            "attention_dropout": 0.1})
+        self.assertEqual(json.loads(first["distributions"]["similarity"])["attributes"]["choices"],
+                         ["cosine", "dot"])
+        self.assertEqual(first["user_attrs"], {
+            "candidate": A, "label": 'the "usual", a', "status": "ok", "reason": "", "batch": 0,
+            "replicates": 1, "reused": False})
+        self.assertEqual(first["system_attrs"], {})
+        self.assertAlmostEqual(first["intermediate_values"]["5"], 64.0)
+        self.assertEqual((failed["state"], failed["value"]), (3, None))
+        self.assertEqual(failed["user_attrs"]["reason"], "not finite")
+        self.assertEqual(failed["intermediate_values"], {})
+
+    def test_what_constraints_rejected_is_an_infeasible_trial(self):
+        trials = self.trials(run(False, rejected=True))
+        self.assertEqual((trials[3]["state"], trials[3]["value"]), (1, -4.0))
+        self.assertEqual([trial["system_attrs"]["constraints"] for trial in trials],
+                         [[0.0], [0.0], [0.0], [1.0]])
+
+    def test_has_a_study_per_run(self):
+        other = copy.deepcopy(run(True))
+        del other["evaluations"][0]["measured"]["started"]
+        lines = list(map(json.loads, exports.optuna_journal([run(True), other]).splitlines()))
+        self.assertEqual([(line["study_name"], line["directions"]) for line in lines
+                          if "study_name" in line],
+                         [("small, seed 7", [1, 2]), ("small, seed 7 (2)", [1, 2])])
+        trials = [line for line in lines if "state" in line]
+        self.assertEqual(trials[1]["values"], [32.0, 0.25])
+        self.assertIsNone(trials[4]["datetime_start"])
+        self.assertEqual([line["user_attr"] for line in lines if "user_attr" in line][:2],
+                         [{"function": "attention_search brown"},
+                          {"algorithm": {"name": "nsga2", "population": 2}}])
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name, own in (("two", run(True)), ("one", run(False))):
+            (self.folder / f"{name}.json").write_text(json.dumps(own), encoding="utf-8")
+
+    def export(self, *arguments, names=("two",)) -> tuple[int, str]:
+        """Its exit code, and what it complained about."""
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            code = export.main([*(str(self.folder / f"{name}.json") for name in names),
+                                *map(str, arguments)])
+        return code, err.getvalue()
+
+    def test_a_folder_is_replaced_whole_or_refused(self):
+        target = self.folder / "ioh"
+        self.assertEqual(self.export("--format", "ioh", "-o", target), (0, ""))
+        data = next(target.rglob("*.dat"))
+        data.write_text("old")
+        self.assertEqual(self.export("--format", "ioh", "-o", target, "--force"), (0, ""))
+        self.assertNotEqual(data.read_text(), "old")
+        (target / "mine.txt").write_text("mine")
+        code, error = self.export("--format", "ioh", "-o", target, "--force")
+        self.assertEqual((code, error), (2, f"export.py: {target} holds mine.txt, which would be "
+                                            "lost; remove the folder or give another\n"))
+        self.assertEqual((target / "mine.txt").read_text(), "mine")
+        self.assertFalse(target.with_name("ioh.tmp").exists())
+
+    def test_mistakes_are_named_and_write_nothing(self):
+        taken = self.folder / "taken"
+        taken.write_text("mine")
+        before = sorted(self.folder.iterdir())
+        for arguments, names, complaint in (
+                (["--format", "csv"], ("two", "one"), "--format csv takes one run, not 2"),
+                (["--format", "ioh"], ("two",), "is a folder: give --output PATH"),
+                (["--format", "csv", "--all-points"], ("two",), "belongs to --format points"),
+                (["--format", "csv", "-o", taken], ("two",), "exists already; --force"),
+                (["--format", "ioh", "-o", taken, "--force"], ("two",), "is a file, must be a"),
+                (["--format", "csv", "-o", taken / "x"], ("two",), "cannot be written: Not a dir"),
+                (["--format", "points"], ("two", "one"), "must agree"),
+                (["--format", "points"], ("two", "nowhere"), "no such run")):
+            with self.subTest(arguments=arguments, names=names):
+                code, error = self.export(*arguments, names=names)
+                self.assertEqual(code, 2)
+                self.assertIn(complaint, error)
+        with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()):
+            export.main(["x", "--format", "cvs"])
+        self.assertEqual(ended.exception.code, 2)
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        self.assertEqual(taken.read_text(), "mine")
+
+
+if __name__ == "__main__":
+    unittest.main()
