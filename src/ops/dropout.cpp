@@ -5,11 +5,11 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
 
 #include "kernels/elementwise.hpp"
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
+#include "ops/kept.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {
@@ -21,21 +21,6 @@ using torch::autograd::variable_list;
 
 /// Elements that a thread takes at once.
 constexpr std::int64_t kGrain = std::int64_t{1} << 15U;
-
-/// What the backward pass needs to draw the masks again.
-struct KeptMasks : torch::CustomClassHolder {
-  Masks masks;
-  explicit KeptMasks(Masks given) : masks(std::move(given)) {}
-};
-
-void keep_masks(AutogradContext* context, const Masks& masks) {
-  context->saved_data["masks"] = at::IValue::make_capsule(c10::make_intrusive<KeptMasks>(masks));
-}
-
-const Masks& kept_masks(AutogradContext* context) {
-  const auto capsule = context->saved_data["masks"].toCapsule();
-  return static_cast<const KeptMasks&>(*capsule).masks;
-}
 
 /// A map of one or two tensors of one shape (R, ...) on the CPU, element by element:
 /// map(in..., out, first, size, mask), elements counted within a model.
@@ -86,12 +71,12 @@ class Dropout : public torch::autograd::Function<Dropout> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
                                const Masks& masks) {
-    keep_masks(context, masks);
+    keep(context, make_kept(masks));
     return dropped(x, masks);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {dropped(gradients[0], kept_masks(context)), {}};
+    return {dropped(gradients[0], kept<Masks>(context)), {}};
   }
 };
 
@@ -101,7 +86,7 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
                                const torch::Tensor& x, const Masks& masks) {
     TORCH_CHECK(residual.sizes() == x.sizes(), "dropout of ", x.sizes(), " cannot be added to ",
                 residual.sizes());
-    keep_masks(context, masks);
+    keep(context, make_kept(masks));
     if (const auto* device = device_operations(x.device())) {
       return device->add_dropped(residual.contiguous(), x.contiguous(), masks);
     }
@@ -112,7 +97,7 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return {gradients[0], dropped(gradients[0], kept_masks(context)), {}};
+    return {gradients[0], dropped(gradients[0], kept<Masks>(context)), {}};
   }
 };
 
@@ -121,7 +106,7 @@ class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
                                const Masks& masks) {
     const auto x = given.contiguous();
-    keep_masks(context, masks);
+    keep(context, make_kept(masks));
     context->save_for_backward({x});
     if (const auto* device = device_operations(x.device())) return device->dropped_gelu(x, masks);
     return mapped([](const auto* in, auto* out, std::int64_t first, std::int64_t size,
@@ -130,7 +115,7 @@ class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& masks = kept_masks(context);
+    const auto& masks = kept<Masks>(context);
     const auto x = context->get_saved_variables()[0];
     const auto gradient = gradients[0].contiguous();
     if (const auto* device = device_operations(x.device())) {

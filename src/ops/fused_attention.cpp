@@ -6,9 +6,9 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
 
 #include "ops/device_operations.hpp"
+#include "ops/kept.hpp"
 #include "ops/scratch.hpp"
 
 namespace nas::nn {
@@ -158,11 +158,6 @@ void attend_backward(const ArrayAttention& attention, const AttentionTensors& te
   });
 }
 
-struct KeptAttention : torch::CustomClassHolder {
-  ArrayAttention attention;
-  explicit KeptAttention(ArrayAttention given) : attention(std::move(given)) {}
-};
-
 /// Functions of autograd take no undefined tensors: directions may be missing at the end.
 variable_list as_list(const AttentionTensors& tensors) {
   variable_list list{tensors.q.contiguous(), tensors.k.contiguous(), tensors.v.contiguous(),
@@ -178,25 +173,24 @@ AttentionTensors in_places(at::TensorList list) {
 class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
   static torch::Tensor forward(AutogradContext* context, at::TensorList list,
-                               const c10::intrusive_ptr<KeptAttention>& call) {
-    torch::Tensor kept;
-    auto output = attend(call->attention, in_places(list), &kept);
+                               const KeptPointer<ArrayAttention>& attention) {
+    torch::Tensor factors;
+    auto output = attend(attention->value, in_places(list), &factors);
     auto saved = list.vec();
-    saved.push_back(kept);
+    saved.push_back(factors);
     context->save_for_backward(std::move(saved));
-    context->saved_data["call"] = at::IValue::make_capsule(call);
+    keep(context, attention);
     return output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& outer) {
     const auto saved = context->get_saved_variables();
     const auto list = at::TensorList(saved).slice(0, saved.size() - 1);
-    const auto capsule = context->saved_data["call"].toCapsule();
-    const auto& call = static_cast<const KeptAttention&>(*capsule);
+    const auto& attention = kept<ArrayAttention>(context);
     const auto by_output = outer[0].contiguous();
     variable_list by_inputs;
     for (const auto& input : list) by_inputs.push_back(at::empty(input.sizes(), input.options()));
-    attend_backward(call.attention, in_places(list), saved.back(), by_output, in_places(by_inputs));
+    attend_backward(attention, in_places(list), saved.back(), by_output, in_places(by_inputs));
     by_inputs.emplace_back();
     return by_inputs;
   }
@@ -235,8 +229,7 @@ torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& 
       at::GradMode::is_enabled() &&
       std::any_of(list.begin(), list.end(), [](const auto& x) { return x.requires_grad(); });
   if (!differentiated) return attend(attention, in_places(list), nullptr);
-  return FusedAttention::apply(at::TensorList(list),
-                               c10::make_intrusive<KeptAttention>(std::move(attention)));
+  return FusedAttention::apply(at::TensorList(list), make_kept(std::move(attention)));
 }
 
 }  // namespace nas::nn

@@ -5,10 +5,10 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
 
 #include "ops/device_copy.hpp"
 #include "ops/device_operations.hpp"
+#include "ops/kept.hpp"
 
 namespace nas::nn {
 
@@ -16,11 +16,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-struct KeptSums : torch::CustomClassHolder {
-  GatedSums sums;
-  explicit KeptSums(GatedSums given) : sums(std::move(given)) {}
-};
 
 /// Pointers to an element of each tensor; null where there is none.
 template <class Pointer>
@@ -100,13 +95,12 @@ class GatedSum : public torch::autograd::Function<GatedSum> {
     const auto [terms, logits] = in_places(sums, inputs);
     sum_terms(sums, terms, logits, out);
     context->save_for_backward(std::move(inputs));
-    context->saved_data["sums"] = at::IValue::make_capsule(c10::make_intrusive<KeptSums>(sums));
+    keep(context, make_kept(sums));
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto capsule = context->saved_data["sums"].toCapsule();
-    const auto& sums = static_cast<const KeptSums&>(*capsule).sums;
+    const auto& sums = kept<GatedSums>(context);
     const auto inputs = context->get_saved_variables();
     variable_list by_inputs;
     for (const auto& input : inputs) by_inputs.push_back(at::empty(input.sizes(), input.options()));

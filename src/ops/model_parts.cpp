@@ -9,7 +9,8 @@
 #include <utility>
 
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
+
+#include "ops/kept.hpp"
 
 namespace nas::nn {
 
@@ -18,20 +19,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Groups = std::vector<std::vector<std::int64_t>>;
-
-struct KeptGroups : torch::CustomClassHolder {
-  Groups groups;
-  explicit KeptGroups(Groups given) : groups(std::move(given)) {}
-};
-
-void keep(AutogradContext* context, const Groups& groups) {
-  context->saved_data["groups"] = at::IValue::make_capsule(c10::make_intrusive<KeptGroups>(groups));
-}
-
-const Groups& kept(AutogradContext* context) {
-  const auto capsule = context->saved_data["groups"].toCapsule();
-  return static_cast<const KeptGroups&>(*capsule).groups;
-}
 
 std::int64_t num_models(const Groups& groups) {
   std::int64_t models = 0;
@@ -97,7 +84,7 @@ torch::Tensor join(at::TensorList parts, const Groups& groups) {
 class SplitModels : public torch::autograd::Function<SplitModels> {
  public:
   static variable_list forward(AutogradContext* context, at::TensorList all, const Groups& groups) {
-    keep(context, groups);
+    keep(context, make_kept(groups));
     context->set_materialize_grads(false);
     variable_list parts;
     for (const auto& x : all) split(x, groups, parts);
@@ -105,7 +92,7 @@ class SplitModels : public torch::autograd::Function<SplitModels> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto& groups = kept(context);
+    const auto& groups = kept<Groups>(context);
     const at::TensorList by_parts(gradients);
     variable_list by_all;
     for (std::size_t first = 0; first < gradients.size(); first += groups.size()) {
@@ -123,13 +110,13 @@ class JoinModels : public torch::autograd::Function<JoinModels> {
  public:
   static torch::Tensor forward(AutogradContext* context, at::TensorList parts,
                                const Groups& groups) {
-    keep(context, groups);
+    keep(context, make_kept(groups));
     return join(parts, groups);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list parts;
-    split(gradients[0], kept(context), parts);
+    split(gradients[0], kept<Groups>(context), parts);
     parts.emplace_back();
     return parts;
   }

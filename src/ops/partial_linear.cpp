@@ -4,8 +4,8 @@
 
 #include <ATen/Dispatch.h>
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
 
+#include "ops/kept.hpp"
 #include "ops/model_parts.hpp"
 #include "ops/product.hpp"
 
@@ -15,12 +15,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Which models the maps have, map by map.
-struct KeptModels : torch::CustomClassHolder {
-  std::vector<Models> of_maps;
-  explicit KeptModels(std::vector<Models> given) : of_maps(std::move(given)) {}
-};
 
 /// The sizes of what is multiplied for each model.
 struct Sizes {
@@ -60,6 +54,7 @@ void clear_others(const std::vector<Models>& of_maps, std::int64_t models, std::
 class PartialLinear : public torch::autograd::Function<PartialLinear> {
  public:
   /// @param parameters  weight and bias of each map.
+  /// @param of_maps     which models the maps have, map by map.
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
                                at::TensorList parameters, const std::vector<Models>& of_maps) {
     const auto x = given.contiguous();
@@ -87,15 +82,13 @@ class PartialLinear : public torch::autograd::Function<PartialLinear> {
       });
     });
     context->save_for_backward(std::move(saved));
-    context->saved_data["models"] =
-        at::IValue::make_capsule(c10::make_intrusive<KeptModels>(of_maps));
+    keep(context, make_kept(of_maps));
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto capsule = context->saved_data["models"].toCapsule();
-    const auto& of_maps = static_cast<const KeptModels&>(*capsule).of_maps;
+    const auto& of_maps = kept<std::vector<Models>>(context);
     const auto& x = saved[0];
     const auto by_y = gradients[0].contiguous();
     const Sizes sizes(x, saved[1]);

@@ -6,9 +6,9 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
 
 #include "kernels/unit_vectors.hpp"
+#include "ops/kept.hpp"
 #include "ops/model_parts.hpp"
 #include "ops/product.hpp"
 
@@ -22,7 +22,7 @@ using Kind = VectorMap::Kind;
 
 /// What does not change between the passes and is no tensor. Weights and biases are in a list, in
 /// the order of the maps that have them.
-struct Call : torch::CustomClassHolder {
+struct Call {
   std::vector<MappedModels> maps;  ///< their tensors are not read
   std::int64_t width;
 
@@ -53,7 +53,6 @@ struct Call : torch::CustomClassHolder {
     }
   }
 };
-using CallPointer = c10::intrusive_ptr<Call>;
 
 /// The vectors of a model.
 struct Sizes {
@@ -101,17 +100,17 @@ class Mapped : public torch::autograd::Function<Mapped> {
   /// @param parameters  weight and bias of every map that has them.
   static variable_list forward(AutogradContext* context, const torch::Tensor& given_q,
                                const torch::Tensor& given_k, at::TensorList parameters,
-                               const CallPointer& call) {
+                               const KeptPointer<Call>& call) {
     const auto q = given_q.contiguous();
     const auto k = given_k.contiguous();
-    const auto size = sizes_of(q, call->width);
+    const auto size = sizes_of(q, call->value.width);
     variable_list out{at::empty(q.sizes(), q.options()), at::empty(k.sizes(), k.options())};
     const auto given_vectors =
-        at::empty({call->num_models(Kind::pair), 2, size.elements()}, q.options());
+        at::empty({call->value.num_models(Kind::pair), 2, size.elements()}, q.options());
     const auto inverse_lengths =
-        at::empty({call->num_models(Kind::unit), 2, size.rows}, q.options());
+        at::empty({call->value.num_models(Kind::unit), 2, size.rows}, q.options());
     AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "score_vectors", [&] {
-      call->for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
+      call->value.for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
         const auto at = model * size.elements();
         for (std::int64_t i = 0; i < 2; ++i) {
           const auto* x = (i == 0 ? q : k).template data_ptr<scalar_t>() + at;
@@ -140,20 +139,19 @@ class Mapped : public torch::autograd::Function<Mapped> {
     });
     // Pairs need their inputs, unit vectors their results.
     variable_list saved{given_vectors, torch::Tensor(), torch::Tensor()};
-    if (call->num_models(Kind::unit) > 0) {
+    if (call->value.num_models(Kind::unit) > 0) {
       saved[1] = out[0];
       saved[2] = out[1];
     }
     saved.push_back(inverse_lengths);
     for (std::size_t i = 0; i < parameters.size(); i += 2) saved.push_back(parameters[i]);
     context->save_for_backward(std::move(saved));
-    context->saved_data["call"] = at::IValue::make_capsule(call);
+    keep(context, call);
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& outer) {
-    const auto capsule = context->saved_data["call"].toCapsule();
-    const auto& call = static_cast<const Call&>(*capsule);
+    const auto& call = kept<Call>(context);
     const auto saved = context->get_saved_variables();
     const std::array<torch::Tensor, 2> by_out{outer[0].contiguous(), outer[1].contiguous()};
     const auto size = sizes_of(by_out[0], call.width);
@@ -249,8 +247,7 @@ std::array<torch::Tensor, 2> mapped_at_once(const torch::Tensor& q, const torch:
     parameters.push_back(map.weight);
     parameters.push_back(map.bias);
   }
-  auto mapped =
-      Mapped::apply(q, k, at::TensorList(parameters), c10::make_intrusive<Call>(maps, width));
+  auto mapped = Mapped::apply(q, k, at::TensorList(parameters), make_kept(Call(maps, width)));
   return {std::move(mapped[0]), std::move(mapped[1])};
 }
 

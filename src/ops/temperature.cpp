@@ -7,7 +7,8 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
-#include <torch/custom_class.h>
+
+#include "ops/kept.hpp"
 
 namespace nas::nn {
 
@@ -26,12 +27,9 @@ struct Queries {
 };
 
 /// What does not change between the passes and is no tensor.
-struct Call : torch::CustomClassHolder {
+struct Call {
   std::vector<Model> models;
   Queries queries;
-
-  Call(std::vector<Model> given, const Queries& given_queries)
-      : models(std::move(given)), queries(given_queries) {}
 };
 
 double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
@@ -166,29 +164,28 @@ void write_logit_gradients(const Model& model, const variable_list& sources, con
 class InverseTemperatures : public torch::autograd::Function<InverseTemperatures> {
  public:
   static torch::Tensor forward(AutogradContext* context, at::TensorList given,
-                               const c10::intrusive_ptr<Call>& call) {
+                               const KeptPointer<Call>& call) {
     variable_list sources;
     for (const auto& source : given) sources.push_back(source.contiguous());
-    const auto& queries = call->queries;
+    const auto& queries = call->value.queries;
     const std::int64_t count = queries.sequences * queries.heads * queries.tokens;
     auto out = at::empty({queries.models, queries.sequences, queries.heads, queries.tokens, 1},
                          sources.front().options());
     AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "inverse_temperatures", [&] {
       at::parallel_for(0, queries.models, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {
-          write_inverses(call->models[static_cast<std::size_t>(r)], sources, queries,
+          write_inverses(call->value.models[static_cast<std::size_t>(r)], sources, queries,
                          out.data_ptr<scalar_t>() + r * count);
         }
       });
     });
     context->save_for_backward(std::move(sources));
-    context->saved_data["call"] = at::IValue::make_capsule(call);
+    keep(context, call);
     return out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto capsule = context->saved_data["call"].toCapsule();
-    const auto& call = static_cast<const Call&>(*capsule);
+    const auto& call = kept<Call>(context);
     const auto& queries = call.queries;
     const std::int64_t count = queries.sequences * queries.heads * queries.tokens;
     const auto sources = context->get_saved_variables();
@@ -265,8 +262,7 @@ torch::Tensor FusedTemperatures::inverses(const torch::Tensor& x) {
     logits.push_back(source.maps.empty() ? source.parameter
                                          : partial_linear(x, source.maps, mode_));
   }
-  return InverseTemperatures::apply(at::TensorList(logits),
-                                    c10::make_intrusive<Call>(models_, queries));
+  return InverseTemperatures::apply(at::TensorList(logits), make_kept(Call{models_, queries}));
 }
 
 }  // namespace nas::nn
