@@ -31,8 +31,7 @@ NAS_REGISTER_ALGORITHM(
     {.key = "ihs",
      .summary = "improved harmony search (Mahdavi, Fesanghary & Damangir 2007): one new candidate "
                 "after the other",
-     .settings = {integer_setting("evaluations", 100, 1, 1e9,
-                                  "candidates asked for, the initial population included"),
+     .settings = {evaluations_setting(),
                   number_setting("memory", 0.85, 1e-6, 0.999999,
                                  "probability that a gene is taken from the population")},
      .file = __FILE__},

@@ -98,8 +98,7 @@ namespace {
 NAS_REGISTER_ALGORITHM(
     {.key = "local_search",
      .summary = "steepest descent over all neighbours, with restarts (White, Nolen & Savani 2021)",
-     .settings = {integer_setting("evaluations", 100, 1, 1e9,
-                                  "candidates asked for, the initial population included"),
+     .settings = {evaluations_setting(),
                   [] {
                     auto setting = number_setting(
                         "step", 0.1, 0, 1,

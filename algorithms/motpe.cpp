@@ -530,8 +530,7 @@ NAS_REGISTER_ALGORITHM(
      .summary = "tree-structured Parzen estimator for one or several objectives: asks where good "
                 "candidates are denser than others (Watanabe 2023, Ozaki et al. 2022)",
      .settings =
-         {integer_setting("evaluations", 100, 1, 1e9,
-                          "candidates asked for, the initial population included"),
+         {evaluations_setting(),
           integer_setting("startup", 0, 0, 1e9,
                           "candidates before the model is used, the initial population included; "
                           "0 = the larger of the population and twice the number of genes"),

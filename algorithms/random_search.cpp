@@ -39,18 +39,16 @@ pagmo::population RandomSearch::evolve(pagmo::population population) const {
 
 namespace {
 
-NAS_REGISTER_ALGORITHM(
-    {.key = "random_search",
-     .summary = "uniform random search, without replacement where all genes are "
-                "categorical (Bergstra & Bengio 2012; Li & Talwalkar 2019)",
-     .settings = {integer_setting("evaluations", 100, 1, 1e9,
-                                  "candidates asked for, the initial population included")},
-     .file = __FILE__},
-    [] {
-      return Algorithm{.objectives = Algorithm::Objectives::any,
-                       .batches = true,
-                       .make = make_seeded<RandomSearch>};
-    });
+NAS_REGISTER_ALGORITHM({.key = "random_search",
+                        .summary = "uniform random search, without replacement where all genes are "
+                                   "categorical (Bergstra & Bengio 2012; Li & Talwalkar 2019)",
+                        .settings = {evaluations_setting()},
+                        .file = __FILE__},
+                       [] {
+                         return Algorithm{.objectives = Algorithm::Objectives::any,
+                                          .batches = true,
+                                          .make = make_seeded<RandomSearch>};
+                       });
 
 }  // namespace
 

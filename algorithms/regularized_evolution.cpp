@@ -72,8 +72,7 @@ NAS_REGISTER_ALGORITHM(
     {.key = "regularized_evolution",
      .summary = "ageing evolution: tournament, one mutation, the oldest dies (Real et al. 2019)",
      .settings =
-         {integer_setting("evaluations", 100, 1, 1e9,
-                          "candidates asked for, the initial population included"),
+         {evaluations_setting(),
           integer_setting("sample", 0, 0, 1e6,
                           "individuals that compete to be the parent; 0 = a "
                           "quarter of the population, at least 2"),

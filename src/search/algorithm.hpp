@@ -69,6 +69,8 @@ AlgorithmRegistry& algorithms();
 /// The setting `generations` of an algorithm that works in generations, the initial population
 /// being the first.
 Setting generations_setting(std::int64_t default_value, double min = 1);
+/// The setting `evaluations` of an algorithm that counts candidates.
+Setting evaluations_setting();
 /// @return what a pagmo algorithm counts: generations after the initial population.
 unsigned further_generations(const Parameters& settings);
 

@@ -51,6 +51,11 @@ Setting generations_setting(std::int64_t default_value, double min) {
                          "generations, the initial population included");
 }
 
+Setting evaluations_setting() {
+  return integer_setting("evaluations", 100, 1, 1e9,
+                         "candidates asked for, the initial population included");
+}
+
 unsigned further_generations(const Parameters& settings) {
   return static_cast<unsigned>(settings.get<std::int64_t>("generations") - 1);
 }
