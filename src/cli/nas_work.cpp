@@ -30,14 +30,17 @@ constexpr const char* kUsage =
     "  {\"kind\": \"refused\", \"order\": N, \"reason\": R}    it would be measured otherwise "
     "here\n\n";
 
+[[noreturn]] void refuse(std::int64_t number, const std::string& what) {
+  throw nas::InputError("standard input, line " + std::to_string(number) + ": " + what);
+}
+
 Json read_line(const std::string& line, std::int64_t number) {
   try {
     auto json = Json::parse(line);
     if (json.is_object() && json.value("kind", Json()).is_string()) return json;
   } catch (const Json::exception&) {  // NOLINT(bugprone-empty-catch): said below
   }
-  throw nas::InputError("standard input, line " + std::to_string(number) +
-                        ": must be a JSON object with the text \"kind\"");
+  refuse(number, "must be a JSON object with the text \"kind\"");
 }
 
 Json answer(nas::Worker& worker, const Json& order) {
@@ -58,17 +61,14 @@ int run(const std::vector<std::string>& overrides) {
   for (std::int64_t number = 1; std::getline(std::cin, line); ++number) {
     const auto json = read_line(line, number);
     const auto kind = json.at("kind").get<std::string>();
-    const auto refuse = [&](const std::string& what) {
-      throw nas::InputError("standard input, line " + std::to_string(number) + ": " + what);
-    };
     if (kind == "run") {
-      if (!json.contains("config")) refuse("a run must have its \"config\"");
+      if (!json.contains("config")) refuse(number, "a run must have its \"config\"");
       worker.emplace(nas::recorded_experiment(json.at("config"), overrides));
     } else if (kind == "order") {
-      if (!worker) refuse("an order before the run that it belongs to");
+      if (!worker) refuse(number, "an order before the run that it belongs to");
       std::cout << answer(*worker, json).dump() << std::endl;  // at once: somebody waits for it
     } else {
-      refuse("kind = " + kind + ", must be run or order");
+      refuse(number, "kind = " + kind + ", must be run or order");
     }
   }
   return nas::kDone;

@@ -1,6 +1,5 @@
 #include "study/ask_and_tell.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -20,25 +19,30 @@ nlohmann::json order_json(const Order& order) {
   return {{"task", task_json(order.task)}, {"evaluation", order.evaluation}};
 }
 
+namespace {
+
+/// Hears nothing, so that any number of studies can share it.
+Observer& nobody() {
+  static Observer observer;
+  return observer;
+}
+
+}  // namespace
+
 /// Where the study's thread lays down orders and waits, and the others take and answer them.
 class AskAndTell::Desk final : public Executor {
  public:
-  explicit Desk(Study study) : study_(std::move(study)) {}
-
-  /// @param self  this object, which the study's evaluators share.
-  void start(const std::shared_ptr<Desk>& self, Observer* observer, Study::RunSettings settings) {
-    settings.executor = self;
-    thread_ = std::thread([this, observer, settings = std::move(settings)]() mutable {
+  Desk(Study study, Observer& observer, Study::RunSettings settings) : study_(std::move(study)) {
+    // The study's thread ends before this object does.
+    settings.executor = std::shared_ptr<Executor>(std::shared_ptr<Executor>(), this);
+    thread_ = std::thread([this, &observer, settings = std::move(settings)] {
       std::unique_ptr<const RunSummary> result;
       std::exception_ptr error;
       try {
-        Observer nobody;
-        result = std::make_unique<const RunSummary>(
-            study_.run(observer != nullptr ? *observer : nobody, settings));
+        result = std::make_unique<const RunSummary>(study_.run(observer, settings));
       } catch (...) {
         error = std::current_exception();
       }
-      settings.executor.reset();
       const std::lock_guard lock(mutex_);
       result_ = std::move(result);
       ended_by_ = error;
@@ -47,7 +51,7 @@ class AskAndTell::Desk final : public Executor {
     });
   }
 
-  void leave() {
+  ~Desk() override {
     {
       const std::lock_guard lock(mutex_);
       left_ = true;
@@ -55,6 +59,8 @@ class AskAndTell::Desk final : public Executor {
     }
     thread_.join();
   }
+  Desk(const Desk&) = delete;
+  Desk& operator=(const Desk&) = delete;
 
   // What the study's thread does.
 
@@ -169,7 +175,6 @@ class AskAndTell::Desk final : public Executor {
   }
 
   const Study study_;
-  std::thread thread_{};
 
   std::mutex mutex_{};  ///< of what follows
   std::condition_variable changed_{};
@@ -181,19 +186,17 @@ class AskAndTell::Desk final : public Executor {
   bool ended_ = false;
   std::exception_ptr ended_by_{};
   std::unique_ptr<const RunSummary> result_{};
+
+  std::thread thread_{};
 };
 
 AskAndTell::AskAndTell(Study study, const Study::RunSettings& settings)
-    : desk_(std::make_shared<Desk>(std::move(study))) {
-  desk_->start(desk_, nullptr, settings);
-}
+    : AskAndTell(std::move(study), nobody(), settings) {}
 
 AskAndTell::AskAndTell(Study study, Observer& observer, const Study::RunSettings& settings)
-    : desk_(std::make_shared<Desk>(std::move(study))) {
-  desk_->start(desk_, &observer, settings);
-}
+    : desk_(std::make_unique<Desk>(std::move(study), observer, settings)) {}
 
-AskAndTell::~AskAndTell() { desk_->leave(); }
+AskAndTell::~AskAndTell() = default;
 
 std::optional<Order> AskAndTell::ask() { return desk_->ask(); }
 void AskAndTell::tell(Evaluation evaluation) { desk_->tell(std::move(evaluation)); }

@@ -40,7 +40,7 @@ nlohmann::json order_json(const Order& order);
 /// All functions may be called from several threads.
 class AskAndTell {
  public:
-  /// Starts the study.
+  /// Starts the study. What measures is this object, whatever the settings say.
   explicit AskAndTell(Study study, const Study::RunSettings& settings = {});
   /// @param observer  hears what happens, from the study's thread; outlives this object.
   AskAndTell(Study study, Observer& observer, const Study::RunSettings& settings = {});
@@ -70,7 +70,7 @@ class AskAndTell {
 
  private:
   class Desk;
-  std::shared_ptr<Desk> desk_;
+  std::unique_ptr<Desk> desk_;
 };
 
 }  // namespace nas
