@@ -18,6 +18,22 @@ nlohmann::json finite(double value) {
   return value;
 }
 
+nlohmann::json number_or_null(const std::optional<double>& value) {
+  return value ? finite(*value) : nlohmann::json();
+}
+
+nlohmann::json quantities_json(const Evaluation& evaluation) {
+  auto json = nlohmann::json::object();
+  for (const auto& [name, value] : evaluation.values) json[name] = finite(value);
+  return json;
+}
+
+nlohmann::json ids_json(const RankedCandidate& candidate) {
+  auto ids = nlohmann::json::array();
+  for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
+  return ids;
+}
+
 nlohmann::json values_json(const RunSummary& run, const std::vector<double>& values) {
   auto json = nlohmann::json::object();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -30,7 +46,7 @@ nlohmann::json standard_errors_json(const RunSummary& run, const RankedCandidate
   auto json = nlohmann::json::object();
   for (std::size_t i = 0; i < candidate.standard_errors.size(); ++i) {
     const auto& error = candidate.standard_errors[i];
-    json[run.objectives[i].name] = error ? finite(*error) : nullptr;
+    json[run.objectives[i].name] = number_or_null(error);
   }
   return json;
 }
@@ -40,12 +56,7 @@ nlohmann::json step_json(const std::optional<std::int64_t>& step) {
 }
 
 nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& candidate) {
-  nlohmann::json ids = nlohmann::json::array();
-  for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
-  auto facts = nlohmann::json::object();
-  if (const auto* evaluation = candidate.usable_evaluation()) {
-    for (const auto& [name, value] : evaluation->values) facts[name] = finite(value);
-  }
+  const auto* usable = candidate.usable_evaluation();
   return {{"mechanism", candidate.label},
           {"candidate", candidate.candidate},
           {"values", values_json(run, candidate.values)},
@@ -56,23 +67,21 @@ nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& cand
           {"stopped_at", step_json(candidate.stopped_at)},
           {"first_ask", candidate.first_ask},
           {"times_asked", candidate.times_asked},
-          {"facts", facts},
-          {"evaluations", ids}};
+          {"facts", usable != nullptr ? quantities_json(*usable) : nlohmann::json::object()},
+          {"evaluations", ids_json(candidate)}};
 }
 
 nlohmann::json front_json(const RunSummary& run) {
   auto front = nlohmann::json::array();
   for (const auto i : run.front) {
     const auto& candidate = run.ranking[i];
-    nlohmann::json ids = nlohmann::json::array();
-    for (const auto* evaluation : candidate.evaluations) ids.push_back(evaluation->id);
     front.push_back({{"mechanism", candidate.label},
                      {"candidate", candidate.candidate},
                      {"values", values_json(run, candidate.values)},
                      {"standard_errors", standard_errors_json(run, candidate)},
                      {"n", candidate.n},
                      {"stopped_at", step_json(candidate.stopped_at)},
-                     {"evaluations", ids},
+                     {"evaluations", ids_json(candidate)},
                      {"knee", run.knee == i}});
   }
   return front;
@@ -128,10 +137,6 @@ nlohmann::json trace_json(const RunSummary& run) {
       {"trace", trace}};
   if (run.several()) json["reference"] = kReferencePoint;
   return json;
-}
-
-nlohmann::json number_or_null(const std::optional<double>& value) {
-  return value ? finite(*value) : nlohmann::json();
 }
 
 nlohmann::json objectives_json(const RunSummary& run) {
@@ -196,8 +201,6 @@ nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluati
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
     objectives[run.objectives[i].name] = number_or_null(run.value(evaluation, i));
   }
-  auto values = nlohmann::json::object();
-  for (const auto& [name, value] : evaluation.values) values[name] = finite(value);
   const bool stopped = evaluation.status == Status::stopped_early && !evaluation.curve.empty();
   return {{"id", evaluation.id},
           {"candidate", evaluation.candidate},
@@ -208,7 +211,7 @@ nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluati
           {"identity", identity},
           {"stopped_at", stopped ? nlohmann::json(evaluation.curve.back().step) : nullptr},
           {"objectives", objectives},
-          {"values", values},
+          {"values", quantities_json(evaluation)},
           {"measured", evaluation.measured},
           {"curve", curve_json(evaluation)}};
 }
