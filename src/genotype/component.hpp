@@ -6,28 +6,53 @@
 #include <string_view>
 #include <vector>
 
+#include "genotype/sizes.hpp"
+
 namespace nas {
 
-/// Sizes of one attention layer. Letters: T = context tokens, D = width, H = heads, d = D / H.
+/// Sizes of one attention layer. Letters: T = tokens of a sequence, D = width, H = heads, d = D / H,
+/// G = heads of keys and values, P = pairs of a query and a key that a head computes.
 struct AttentionShape {
   std::int64_t width = 128;    ///< D
   std::int64_t heads = 4;      ///< H, divides D
-  std::int64_t context = 128;  ///< T, the longest sequence in tokens
+  std::int64_t context = 128;  ///< T
+  std::int64_t kv_heads = 0;   ///< G, divides H; 0: H
+  double seen = 0.0;           ///< keys that a head scores for a query at most; 0: T
+  bool repeats = false;        ///< a key may be scored several times, so that `seen` may exceed T
+  std::int64_t cap = 0;        ///< tokens whose keys and values are kept at most; 0: all
+  std::int64_t maps = 1;       ///< maps of weights in a head: 2 for maps difference
+  std::int64_t hidden = 0;     ///< F, width of the feed-forward layer; 0: by its ratio
+  Sizes sizes{};               ///< of the layer's options
 
   [[nodiscard]] std::int64_t head_width() const { return width / heads; }
+  [[nodiscard]] std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
+  /// G d, the width of all keys.
+  [[nodiscard]] std::int64_t key_width() const { return key_heads() * head_width(); }
+  /// P = T min(T, keys seen).
+  [[nodiscard]] double pairs() const {
+    const auto tokens = static_cast<double>(context);
+    return tokens * (seen > 0.0 && (repeats || seen < tokens) ? seen : tokens);
+  }
+  /// Q = P H M, scores of all heads and M maps.
+  [[nodiscard]] double scores() const {
+    return pairs() * static_cast<double>(heads) * static_cast<double>(maps);
+  }
+  /// Tokens whose keys and values are kept after T: min(T, cap).
+  [[nodiscard]] std::int64_t kept() const { return cap > 0 && cap < context ? cap : context; }
 };
 
 /// Torch-free description of one option of an attention gene: what the search, the plan and the
 /// documentation need to know. The module that computes it is registered beside it, in the same
 /// file, in nn/attention.hpp's registries.
 struct Component {
-  std::string gene;     ///< "similarity", "normalization", "gating" or "temperature"
+  std::string gene;     ///< "similarity", "position", "ffn", ...: a slot that is_component()
   std::string key;      ///< what it computes; unique within the gene; = file stem
   std::string summary;  ///< formula and source, one line
   /// Genes that have no effect beside this option (relu_norm voids the temperature: it cancels).
   /// The canonical form sets them to their first option, so that equal functions have equal names.
   std::vector<std::string> voids{};
-  /// Parameters that it adds to one layer, beyond q, k, v and output projections.
+  /// Parameters that it adds to one layer, beyond q, k, v and output projections. Of a norm of the
+  /// residual stream: those of one norm. Of a feed-forward layer: all, hidden width shape.hidden.
   std::function<std::int64_t(const AttentionShape&)> parameters = [](const AttentionShape&) {
     return std::int64_t{0};
   };
@@ -35,8 +60,8 @@ struct Component {
   /// tokens; a multiply-add counts 2, elementary functions 1, comparisons (maximum, sorting,
   /// selecting) nothing. For a similarity: all of the score computation.
   std::function<double(const AttentionShape&)> flops = [](const AttentionShape&) { return 0.0; };
-  /// Bytes of inference state per token and layer that it adds to the key/value cache of 2 D
-  /// floats.
+  /// Bytes of inference state after T tokens, summed over them, that it adds to one layer's keys
+  /// and values, which are 8 G d kept().
   std::function<std::int64_t(const AttentionShape&)> state_bytes = [](const AttentionShape&) {
     return std::int64_t{0};
   };

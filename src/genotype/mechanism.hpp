@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "genotype/sizes.hpp"
 
 namespace nas {
 
@@ -24,15 +27,34 @@ std::string component_label(Semantics semantics, std::string_view gene, std::str
 /// @return the paper's labels of a gene, in the paper's order.
 const std::vector<std::string>& paper_labels(std::string_view gene);
 
-/// One attention mechanism: component keys, not labels. What it is made of, and how each choice is
-/// read and written, is listed in genotype/slots.hpp.
-struct Mechanism {
+/// How one layer works: what mixes its positions, and the feed-forward layer behind that. Choices are
+/// component keys, not labels, words or numbers; genotype/slots.hpp lists them: options, bounds,
+/// conditions, and how each is read and written. What is initialised here is the paper's model.
+struct Mechanism : Sizes {
   std::string similarity;
   std::string normalization;
   std::string gating;
   std::string temperature;
-  bool bias = true;                ///< of the q, k and v projections
+  std::string bias = "bias";  ///< bias: q, k, v and output projections have one; no_bias: only the
+                              ///< output projection; none: none has
   double attention_dropout = 0.0;  ///< on the weights after normalization, in [0, 1)
+
+  std::string mixer = "attn";     ///< attn, recurrent, conv, none
+  std::int64_t heads = 0;         ///< 0: the model's
+  std::int64_t kv_heads = 0;      ///< heads of keys and values; 0: as many as heads
+  std::int64_t kv_rank = 0;       ///< of a latent that keys and values come from; 0: there is none
+  std::string qk_norm = "none";   ///< of queries and keys, before they are rotated
+  std::string pattern = "full";   ///< which keys a query sees
+  std::string position = "none";  ///< how scores know of distance
+  std::string decay = "none";     ///< of what lies back
+  std::string maps = "single";
+  std::int64_t conv = 0;  ///< taps of a short convolution of q, k and v, or of mixer conv; 0: none
+  std::string head_norm = "none";  ///< of each head's output
+  std::string update = "add";
+  std::string feature = "identity";
+  std::int64_t key_width = 0;
+  std::int64_t neg_eigen = 0;
+  std::string ffn = "gelu";  ///< feed-forward layer
 
   /// The component key of a slot that components fill. @throws std::logic_error for another one.
   [[nodiscard]] const std::string& component(std::string_view gene) const;
@@ -41,9 +63,22 @@ struct Mechanism {
   friend bool operator==(const Mechanism&, const Mechanism&) = default;
 };
 
-/// The mechanism's name in component keys, e.g.
+/// What is chosen for the whole model.
+struct ModelGenes {
+  std::string position_embedding = "learned";  ///< learned, sinusoidal, none
+  std::string norm = "layer";                  ///< of the residual stream: layer, rms
+  std::string norm_place = "pre";              ///< pre, post, sandwich
+  std::string block = "sequential";            ///< sequential, parallel
+  std::string tied = "1";     ///< 1: the output matrix is the embedding; 0: its own
+  std::string bias = "bias";  ///< what layers have unless they say otherwise
+
+  friend bool operator==(const ModelGenes&, const ModelGenes&) = default;
+};
+
+/// The paper's six choices in component keys, e.g.
 /// "dot|topk_quarter|output_gate|shifted_abs|bias|0.1"; dropout is the shortest decimal that reads
-/// back equal. Nothing that distinguishes two mechanisms is left out, so it is their identity.
+/// back equal. It is the identity of mechanisms that have the default of every other gene; others
+/// are written by genotype/architecture_name.hpp.
 std::string to_string(const Mechanism& mechanism);
 /// The same in the paper's labels, e.g. "dot|sparsemax|output_gate|learned|bias|0.1": for people.
 std::string label(const Mechanism& mechanism, Semantics semantics);
@@ -52,8 +87,9 @@ std::string label(const Mechanism& mechanism, Semantics semantics);
 /// @throws InputError naming the field, what was given and what is allowed (component registry).
 Mechanism parse_mechanism(std::string_view text, Semantics semantics);
 
-/// The canonical form (function identity): slots that a component voids get what the vanilla
-/// transformer has, so that mechanisms that compute the same function are equal. Idempotent.
+/// The canonical form of the paper's six choices (function identity): slots that a component voids
+/// get what the vanilla transformer has, so that mechanisms that compute the same function are
+/// equal. Idempotent.
 Mechanism canonical(Mechanism mechanism, Semantics semantics);
 
 /// @return whether every component is causal (never so for sequence_mean with a normalization that
@@ -64,7 +100,7 @@ bool is_causal(const Mechanism& mechanism);
 /// exact and fast.
 bool has_fused_form(const Mechanism& mechanism);
 
-/// The vanilla transformer: dot, softmax, none, fixed, bias, 0.1.
+/// The vanilla transformer: dot, softmax, none, fixed, bias, 0.1; every other gene's default.
 Mechanism vanilla_mechanism(Semantics semantics);
 
 }  // namespace nas

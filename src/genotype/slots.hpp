@@ -1,10 +1,11 @@
 #pragma once
 
-#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,70 +17,101 @@
 
 namespace nas {
 
-/// One choice that an attention mechanism is made of. slots() is the one list of them: the reader
-/// of the section `space`, decision vectors, names, columns of files, `nas-run describe` and
-/// records follow from it. A Gene is what a search space offers of a slot, under the slot's name.
+/// One choice that a model is made of, of a layer or of the whole model. slots() is the one list of
+/// them: the reader of the section `space`, decision vectors, names, columns of files, `nas-run
+/// describe` and records follow from it. A Gene is what a search space offers of a slot, under the
+/// slot's name.
 struct Slot {
-  /// Where a mechanism has the choice: the key of a component, yes or no, or a number.
-  using Member = std::variant<std::string Mechanism::*, bool Mechanism::*, double Mechanism::*>;
+  enum class Kind { component, word, integer, real };
+  /// Where a mechanism or the model genes have the choice.
+  using Member = std::variant<std::string Mechanism::*, std::int64_t Mechanism::*,
+                              double Mechanism::*, std::string ModelGenes::*>;
 
-  std::string name;     ///< "similarity"
+  std::string name;     ///< "similarity"; unique
   std::string summary;  ///< what is chosen, for people
+  Kind kind = Kind::component;
   Member member;
-  std::array<std::string, 2> words{};  ///< of yes and no, as names say them: "bias", "no_bias"
-  double upper = 0.0;                  ///< a number is in [0, upper)
-  /// What is searched unless a configuration says otherwise; of components and of yes and no, all
-  /// options: the paper's labels in the paper's order, or the words.
-  Gene searched{};
-  GeneValue vanilla{};  ///< what the vanilla transformer has: a label of the paper, word or number
+  /// Of a word all options, of a component those that science offers, whether or not a module
+  /// computes them: the default first. Of the paper's component genes the keys, not the labels.
+  std::vector<std::string> words{};
+  double lower = 0.0;  ///< a number is in [lower, upper)
+  double upper = 0.0;
+  Gene searched{};        ///< what is searched unless a configuration says otherwise
+  GeneValue vanilla{};    ///< the default: a label of the paper, a word or a number
+  bool model = false;     ///< a gene of the whole model: its member is one of ModelGenes
+  std::string written{};  ///< what layered names call it: "dropout" for attention_dropout
+  /// Mixers that have the gene, each with the options that it has: none named means all.
+  std::vector<std::pair<std::string, std::vector<std::string>>> mixers{};
+  /// Of a size: the slot and its options beside which alone it has an effect.
+  std::string owner{};
+  std::vector<std::string> owner_options{};
+  std::vector<std::string> unbuilt{};  ///< words that no module computes
+  bool paper = false;                  ///< one of the paper's six
 
-  [[nodiscard]] bool is_component() const { return member.index() == 0; }
-  [[nodiscard]] bool is_flag() const { return member.index() == 1; }
-  [[nodiscard]] bool is_number() const { return member.index() == 2; }
+  [[nodiscard]] bool is_component() const { return kind == Kind::component; }
+  [[nodiscard]] bool is_word() const { return kind == Kind::word; }
+  [[nodiscard]] bool is_integer() const { return kind == Kind::integer; }
+  [[nodiscard]] bool is_number() const { return kind == Kind::real; }
+  /// Bias, which configurations may say as true or false.
+  [[nodiscard]] bool is_flag() const { return paper && is_word(); }
 };
 
-/// All slots, in the order of a mechanism's name.
+/// All slots: the paper's six in the order of their name, then the other genes of models and of
+/// layers.
 const std::vector<Slot>& slots();
+/// The first six.
+const std::vector<Slot>& paper_slots();
 /// @throws std::logic_error if there is no such slot.
 const Slot& slot(std::string_view name);
-/// Names of the slots that components fill, in their order.
+/// Names of the paper's slots that components fill, in their order.
 const std::vector<std::string>& component_genes();
+/// The genes of layers in the order in which names write them.
+const std::vector<const Slot*>& layer_slots();
+/// The genes of models in the order in which names write them.
+const std::vector<const Slot*>& model_slots();
 
-/// What a configuration may list of a slot: the paper's labels, then the component keys that are
-/// none; the words of yes and no; nothing of a number.
+/// What a configuration may list of a slot: of the paper's component genes the paper's labels, then
+/// the component keys that are none; of others the default, then what a module computes; the words
+/// but those that no module computes; nothing of a number.
 std::vector<std::string> options(const Slot& slot);
 
-/// An option as the section `space` of a configuration has it: a text; of yes and no true and
-/// false.
+/// An option as the section `space` of a configuration has it: a text; of bias true and false, but
+/// for "none"; of an integer an integer.
 nlohmann::json option_json(const Slot& slot, const std::string& option);
-/// The inverse. What is of neither kind is returned as it is written.
+/// The inverse. What is of no such kind is returned as it is written.
 std::string option_text(const Slot& slot, const nlohmann::json& option);
 
 /// A mechanism's choice as its name says it: "topk_quarter", "bias", "0.1", which is the shortest
 /// decimal that reads back equal.
 std::string text(const Slot& slot, const Mechanism& mechanism);
 /// Takes a label, a component key, a word or a number for a choice. @throws InputError naming the
-/// slot, what was given and what is allowed.
+/// slot, what was given and what is allowed. A key that is known, but that no module computes, is
+/// taken (require_built refuses it).
 void choose(const Slot& slot, std::string_view text, Semantics semantics, Mechanism& mechanism);
+
+/// The same of a gene of the whole model.
+std::string text(const Slot& slot, const ModelGenes& genes);
+void choose(const Slot& slot, std::string_view text, ModelGenes& genes);
+void assign(const Slot& slot, const GeneValue& value, ModelGenes& genes);
 
 /// The same of what is known to be right: an option of a space, or a number.
 void assign(const Slot& slot, const GeneValue& value, Semantics semantics, Mechanism& mechanism);
 
-/// Whether a mechanism's choice has an effect: no component of it voids the slot.
+/// Whether a mechanism's choice has an effect: no other choice of the layer voids the slot.
 bool is_active(const Slot& slot, const Mechanism& mechanism);
 
-/// The condition of a slot: the component keys beside which it has no effect, by the gene of the
-/// component. Genes that never void it are left out.
+/// The condition of a slot: the component keys that say that it has no effect beside them, by the
+/// gene of the component. Genes that never void it are left out.
 std::map<std::string, std::vector<std::string>> voided_by(const Slot& slot);
 
 /// The paper's space: what is searched where a configuration says nothing.
 SearchSpace paper_space();
 
-/// The mechanism that a genotype means, not canonical. What the genotype has no gene of is as a
-/// Mechanism begins.
+/// The mechanism that a genotype of layer genes means, not canonical. What the genotype has no gene
+/// of is as a Mechanism begins.
 Mechanism mechanism_of(const Genotype& genotype, Semantics semantics);
 
-/// A mechanism gene by gene, components by their keys.
+/// A mechanism's choice of the paper's six genes, components by their keys.
 Genotype genotype_of(const Mechanism& mechanism);
 /// A mechanism in its canonical form as a candidate.
 Candidate candidate_of(const Mechanism& mechanism, Semantics semantics);

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "genotype/architecture.hpp"
+#include "genotype/candidate.hpp"
+#include "genotype/search_space.hpp"
+
+/// Names of models, which are their identity. A model of which all layers are the same attention
+/// with defaults besides the paper's six choices has the name of those six,
+/// "dot|softmax|none|fixed|bias|0.1", and its number of layers is a setting. Any other is written
+///
+///   genotype := [ "model{" genes "}/" ] item ( "/" item )*      item := [ count "*" ] layer
+///   layer    := mixer [ "{" genes "}" ] [ "+" ffn [ "{" genes "}" ] ]
+///   genes    := gene "=" value ( "," gene "=" value )*          mixer := attn|recurrent|conv|none
+///
+/// e.g. "model{norm=rms}/3*attn{pattern=window}+swiglu/attn{kv_heads=1}+swiglu". What is not written
+/// is as in the paper's model. Besides mixers, `linear`, `performer`, `retnet`, `ssd`, `gla`,
+/// `deltanet`, `gdn`, `kda`, `swa` and `mqa` are read, each for a mixer with some genes.
+
+namespace nas {
+
+/// The name. Identity if the architecture is canonical.
+std::string to_string(const Architecture& architecture);
+/// The name for people: the paper's labels where it has six fields.
+std::string label(const Architecture& architecture);
+
+/// Parses a name of either form; fields of six may be surrounded by blanks. Not canonical, but of
+/// layers that repeat only one period is held. Model genes and layers are the text's, but for the
+/// number of layers of a six-field name; everything else is the frame's.
+/// @throws InputError naming the place, what was given and what is allowed.
+Architecture parse_model(std::string_view name, const Architecture& frame);
+
+/// The canonical form (function identity): what has no effect is set to its default. Idempotent.
+/// @throws InputError naming the gene, its value and the rule if there is no such model.
+Architecture canonical(Architecture architecture);
+
+/// The frame with the vanilla transformer's choice of the paper's six genes; biases as the frame's
+/// model genes say.
+Architecture vanilla_architecture(const Architecture& frame);
+
+/// The architecture that a genotype means, not canonical. What the genotype has no gene of is the
+/// frame's. "slot1.position" is the gene of layers 1, 1 + p, 1 + 2 p, ... of a stack of p slots;
+/// "position" that of all layers.
+Architecture architecture_of(const Genotype& genotype, const Architecture& frame);
+/// An architecture gene by gene, components by their keys: of a model with a six-field name exactly
+/// these six; else the model genes that are not default, then of each slot of the stack the genes
+/// that are not default, and the paper's six where attention is the mixer.
+Genotype genotype_of(const Architecture& architecture);
+/// An architecture in its canonical form as a candidate. @throws InputError as canonical.
+Candidate candidate_of(const Architecture& architecture);
+
+/// @return whether all components of all layers are causal.
+bool is_causal(const Architecture& architecture);
+
+/// Names of the genes whose value has an effect, in the genotype's order: those that the rules of
+/// the canonical form do not void.
+std::vector<std::string> active(const Genotype& genotype, const Architecture& frame);
+
+/// @throws InputError naming an option that no module computes, if there is one.
+void require_built(const Architecture& architecture);
+
+/// An architecture's choice as a gene offers it: the option, as the space spells it, or the number.
+/// Of a gene without slot it is that of the first layer. Nothing where the gene does not offer it.
+std::optional<GeneValue> offered(const Gene& gene, const Architecture& architecture);
+
+}  // namespace nas
