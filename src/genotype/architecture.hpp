@@ -75,9 +75,9 @@ double forward_flops(const Architecture& architecture);
 /// The mixers' part of it: all but feed-forward and output layers.
 double attention_flops(const Architecture& architecture);
 
-/// The least memory in bytes that training the model takes, whatever its attention: float32
+/// The least memory in bytes that training the model takes, whatever its scores: float32
 /// parameters with their gradients and AdamW's two moments, and what each layer keeps of each token
-/// for the backward pass, its q, k, v, output and hidden feed-forward values.
+/// for the backward pass, its q, k, v, output and hidden feed-forward values. Of the paper's models
 ///
 ///   16 (N (4 + 2 r) D^2 + (V + L) D) + 4 N B L D (4 + r)
 ///

@@ -25,6 +25,8 @@ struct AttentionShape {
   Sizes sizes{};               ///< of the layer's options
 
   [[nodiscard]] std::int64_t head_width() const { return width / heads; }
+  /// d / M, entries of a query or a key in each of M maps.
+  [[nodiscard]] std::int64_t score_width() const { return head_width() / maps; }
   [[nodiscard]] std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   /// G d, the width of all keys.
   [[nodiscard]] std::int64_t key_width() const { return key_heads() * head_width(); }

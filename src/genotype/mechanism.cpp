@@ -1,6 +1,7 @@
 #include "genotype/mechanism.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <stdexcept>
 
@@ -56,7 +57,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 template <class TextOf>
 std::string joined(TextOf text_of) {
   std::string name;
-  for (const auto& slot : slots()) name += (name.empty() ? "" : "|") + text_of(slot);
+  for (const auto& slot : paper_slots()) name += (name.empty() ? "" : "|") + text_of(slot);
   return name;
 }
 
@@ -100,7 +101,9 @@ const std::vector<std::string>& paper_labels(std::string_view gene) {
 
 std::string& Mechanism::component(std::string_view gene) {
   const auto& slot = nas::slot(gene);
-  if (!slot.is_component()) throw std::logic_error("no component fills " + slot.name);
+  if (!slot.is_component() || slot.model) {
+    throw std::logic_error("no component of a layer fills " + slot.name);
+  }
   return this->*std::get<std::string Mechanism::*>(slot.member);
 }
 
@@ -122,15 +125,15 @@ std::string label(const Mechanism& mechanism, Semantics semantics) {
 Mechanism parse_mechanism(std::string_view text, Semantics semantics) {
   const auto where = "mechanism '" + std::string(text) + "': ";
   const auto fields = split(text, '|');
-  if (fields.size() != slots().size()) {
+  if (fields.size() != paper_slots().size()) {
     throw InputError(where + std::to_string(fields.size()) + " fields, must be " +
-                     std::to_string(slots().size()) + ": " +
+                     std::to_string(paper_slots().size()) + ": " +
                      joined([](const Slot& slot) { return slot.name; }));
   }
-  Mechanism mechanism;
+  auto mechanism = vanilla_mechanism(semantics);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     try {
-      choose(slots()[i], fields[i], semantics, mechanism);
+      choose(paper_slots()[i], fields[i], semantics, mechanism);
     } catch (const InputError& error) {
       throw InputError(where + error.what());
     }
@@ -140,21 +143,21 @@ Mechanism parse_mechanism(std::string_view text, Semantics semantics) {
 
 Mechanism canonical(Mechanism mechanism, Semantics semantics) {
   for (const auto& gene : component_genes()) {
-    for (const auto& voided : components().at(gene, mechanism.component(gene)).voids) {
+    const auto& key = mechanism.component(gene);
+    if (!components().contains(gene, key)) continue;  // known, but without a module
+    for (const auto& voided : components().at(gene, key).voids) {
       assign(slot(voided), slot(voided).vanilla, semantics, mechanism);
     }
   }
-  for (const auto& slot : slots()) {
-    const auto* number = std::get_if<double Mechanism::*>(&slot.member);
-    if (number != nullptr) mechanism.*(*number) += 0.0;  // -0.0, which reads "-0", becomes 0.0
-  }
+  mechanism.attention_dropout += 0.0;  // -0.0, which reads "-0", becomes 0.0
   return mechanism;
 }
 
 bool is_causal(const Mechanism& mechanism) {
   return std::all_of(slots().begin(), slots().end(), [&](const Slot& slot) {
-    return !slot.is_component() || !is_active(slot, mechanism) ||
-           components().at(slot.name, mechanism.component(slot.name)).causal;
+    if (!slot.is_component() || slot.model || !is_active(slot, mechanism)) return true;
+    const auto& key = mechanism.component(slot.name);
+    return !components().contains(slot.name, key) || components().at(slot.name, key).causal;
   });
 }
 
@@ -164,8 +167,8 @@ bool has_fused_form(const Mechanism& mechanism) {
 }
 
 Mechanism vanilla_mechanism(Semantics semantics) {
-  Mechanism mechanism;
-  for (const auto& slot : slots()) assign(slot, slot.vanilla, semantics, mechanism);
+  Mechanism mechanism;  // other genes begin as their default
+  for (const auto& slot : paper_slots()) assign(slot, slot.vanilla, semantics, mechanism);
   return mechanism;
 }
 

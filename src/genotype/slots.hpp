@@ -45,6 +45,9 @@ struct Slot {
   /// Of a size: the slot and its options beside which alone it has an effect.
   std::string owner{};
   std::vector<std::string> owner_options{};
+  /// Of an integer, where not all of [lower, upper) will do; and that in words.
+  bool (*allows)(std::int64_t) = nullptr;
+  std::string allowed{};
   std::vector<std::string> unbuilt{};  ///< words that no module computes
   bool paper = false;                  ///< one of the paper's six
 
@@ -75,6 +78,10 @@ const std::vector<const Slot*>& model_slots();
 /// but those that no module computes; nothing of a number.
 std::vector<std::string> options(const Slot& slot);
 
+/// Whether a choice needs no module that is not there: its component is registered, or it is none or
+/// the default.
+bool is_built(const Slot& slot, const std::string& option);
+
 /// An option as the section `space` of a configuration has it: a text; of bias true and false, but
 /// for "none"; of an integer an integer.
 nlohmann::json option_json(const Slot& slot, const std::string& option);
@@ -84,6 +91,9 @@ std::string option_text(const Slot& slot, const nlohmann::json& option);
 /// A mechanism's choice as its name says it: "topk_quarter", "bias", "0.1", which is the shortest
 /// decimal that reads back equal.
 std::string text(const Slot& slot, const Mechanism& mechanism);
+/// The choice as a gene's value: of a real number the number, else its text.
+GeneValue value_of(const Slot& slot, const Mechanism& mechanism);
+
 /// Takes a label, a component key, a word or a number for a choice. @throws InputError naming the
 /// slot, what was given and what is allowed. A key that is known, but that no module computes, is
 /// taken (require_built refuses it).

@@ -1,0 +1,574 @@
+#include "genotype/architecture_name.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/error.hpp"
+#include "genotype/layer_rules.hpp"
+#include "genotype/slots.hpp"
+
+namespace nas {
+
+namespace {
+
+using Words = std::vector<std::string>;
+/// A gene as names write it, and its value.
+using Written = std::pair<std::string, std::string>;
+
+/// A word that stands for a mixer with some genes.
+struct Alias {
+  std::string name, mixer;
+  std::vector<Written> genes;
+};
+
+const std::vector<Alias>& aliases() {
+  static const std::vector<Alias> kAliases{
+      {"linear", "recurrent", {{"feature", "elu1"}}},
+      {"performer", "recurrent", {{"feature", "favor"}}},
+      {"retnet", "recurrent", {{"gating", "swish_gate"}, {"position", "rope"}, {"decay", "fixed"}}},
+      {"ssd", "recurrent", {{"decay", "scalar"}}},
+      {"gla", "recurrent", {{"gating", "swish_gate"}, {"decay", "channel"}}},
+      {"deltanet", "recurrent", {{"conv", "4"}, {"update", "delta"}}},
+      {"gdn",
+       "recurrent",
+       {{"gating", "swish_gate"}, {"decay", "scalar"}, {"conv", "4"}, {"update", "delta"}}},
+      {"kda",
+       "recurrent",
+       {{"gating", "swish_gate"}, {"decay", "channel"}, {"conv", "4"}, {"update", "delta"}}},
+      {"swa", "attn", {{"pattern", "window"}}},
+      {"mqa", "attn", {{"kv_heads", "1"}}},
+  };
+  return kAliases;
+}
+
+const ModelGenes kDefaultGenes{};
+
+bool is_head(const Slot& slot) {
+  return slot.name == "mixer" || slot.name == "ffn" || slot.name == "ratio";
+}
+
+/// Whether a model has a name of six fields, whatever its number of layers.
+bool has_six_fields(const Architecture& architecture) {
+  auto genes = architecture.genes;
+  genes.bias = kDefaultGenes.bias;
+  if (genes != kDefaultGenes || architecture.stack.size() != 1) return false;
+  auto layer = architecture.stack.front();
+  if (layer.bias == "none") return false;
+  auto vanilla = vanilla_mechanism(architecture.semantics);
+  for (const auto& slot : paper_slots()) {
+    if (slot.is_component() && !has_option("attn", slot, text(slot, layer))) return false;
+    assign(slot, value_of(slot, layer), architecture.semantics, vanilla);
+  }
+  return layer == vanilla;
+}
+
+/// The shortest stack that repeats to the same layers.
+void shorten(Architecture& architecture) {
+  std::vector<Mechanism> layers;
+  for (std::int64_t i = 0; i < architecture.layers; ++i) {
+    layers.push_back(architecture.layer(i));
+    if (layers.size() == architecture.stack.size()) break;
+  }
+  for (std::size_t period = 1; period <= layers.size(); ++period) {
+    const bool repeats = [&] {
+      for (std::int64_t i = 0; i < architecture.layers; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (layers[at % layers.size()] != layers[at % period]) return false;
+        // Beyond both periods nothing new follows.
+        if (at >= layers.size() * period) break;
+      }
+      return true;
+    }();
+    if (!repeats) continue;
+    layers.resize(period);
+    break;
+  }
+  architecture.stack = std::move(layers);
+}
+
+std::string braces(const std::vector<Written>& genes) {
+  if (genes.empty()) return "";
+  std::string text;
+  for (const auto& [name, value] : genes) text += (text.empty() ? "" : ",") + name + "=" + value;
+  return "{" + text + "}";
+}
+
+/// Genes of a layer that are not as the mixer's default, in their order.
+std::vector<Written> genes_of(const Mechanism& layer, const Architecture& architecture) {
+  const auto standard = default_layer(architecture, layer.mixer);
+  std::vector<Written> genes;
+  for (const auto* slot : layer_slots()) {
+    if (is_head(*slot)) continue;
+    const auto chosen = text(*slot, layer);
+    if (chosen != text(*slot, standard)) genes.emplace_back(slot->written, chosen);
+  }
+  return genes;
+}
+
+std::string layer_text(const Mechanism& layer, const Architecture& architecture, bool for_people) {
+  auto genes = genes_of(layer, architecture);
+  std::string word = layer.mixer;
+  if (for_people) {
+    const Alias* found = nullptr;
+    for (const auto& alias : aliases()) {
+      const bool fits = alias.mixer == layer.mixer &&
+                        std::all_of(alias.genes.begin(), alias.genes.end(), [&](const auto& gene) {
+                          return std::find(genes.begin(), genes.end(), gene) != genes.end();
+                        });
+      if (fits && (found == nullptr || alias.genes.size() > found->genes.size())) found = &alias;
+    }
+    if (found != nullptr) {
+      word = found->name;
+      for (const auto& gene : found->genes) {
+        genes.erase(std::find(genes.begin(), genes.end(), gene));
+      }
+    }
+  }
+  auto text = word + braces(genes);
+  if (layer.ffn != Mechanism{}.ffn || layer.ratio != 0) {
+    text += "+" + layer.ffn;
+    if (layer.ratio != 0) text += "{ratio=" + std::to_string(layer.ratio) + "}";
+  }
+  return text;
+}
+
+std::string layered_text(const Architecture& architecture, bool for_people) {
+  std::vector<Written> model;
+  for (const auto* slot : model_slots()) {
+    const auto chosen = text(*slot, architecture.genes);
+    if (chosen != text(*slot, kDefaultGenes)) model.emplace_back(slot->written, chosen);
+  }
+  if (architecture.genes.bias != kDefaultGenes.bias) {
+    model.emplace_back("bias", architecture.genes.bias);
+  }
+  std::string name = model.empty() ? "" : "model" + braces(model) + "/";
+  for (std::int64_t i = 0; i < architecture.layers;) {
+    auto end = i + 1;
+    while (end < architecture.layers && architecture.layer(end) == architecture.layer(i)) ++end;
+    if (i > 0) name += "/";
+    if (end - i > 1) name += std::to_string(end - i) + "*";
+    name += layer_text(architecture.layer(i), architecture, for_people);
+    i = end;
+  }
+  return name;
+}
+
+/// Reads the grammar of layered names from left to right.
+class NameReader {
+ public:
+  NameReader(std::string_view name, const Architecture& frame)
+      : name_(name), rest_(name), architecture_(frame) {
+    architecture_.genes = {};
+    architecture_.stack.clear();
+  }
+
+  Architecture read() {
+    if (architecture_.semantics == Semantics::published) {
+      fail("semantics published knows names of six fields alone, similarity|normalization|...");
+    }
+    if (rest_.substr(0, 6) == "model{") {
+      rest_.remove_prefix(5);
+      read_model_genes();
+      if (!take('/')) fail_at("'/' and the layers must follow the genes of the model");
+    }
+    do {
+      read_item();
+    } while (take('/'));
+    if (!rest_.empty()) fail_at("a layer must end here, or go on with '{', '+' or '/'");
+    architecture_.layers = static_cast<std::int64_t>(architecture_.stack.size());
+    shorten(architecture_);
+    return std::move(architecture_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError("model '" + std::string(name_) + "': " + what);
+  }
+  [[noreturn]] void fail_at(const std::string& what) const {
+    fail("character " + std::to_string(name_.size() - rest_.size() + 1) + ": " + what);
+  }
+  /// The same at a word that was just taken.
+  [[noreturn]] void fail_at(std::string_view word, const std::string& what) {
+    rest_ = name_.substr(static_cast<std::size_t>(word.data() - name_.data()));
+    fail_at(what);
+  }
+  [[noreturn]] void fail_unknown(std::string_view word, const std::string& kind,
+                                 const Words& known) {
+    const auto guess = nearest(word, known);
+    fail_at(word, "unknown " + kind + " '" + std::string(word) + "', known: " + join(known) +
+                      (guess.empty() ? "" : "; did you mean " + guess + "?"));
+  }
+
+  bool take(char character) {
+    if (rest_.empty() || rest_.front() != character) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  std::string_view take_until(std::string_view ends) {
+    const auto word = rest_.substr(0, rest_.find_first_of(ends));
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+
+  /// Reads "{gene=value,...}", if it is there.
+  template <class Choose>
+  void read_genes(Choose choose) {
+    if (!take('{')) return;
+    std::set<std::string_view> given;
+    do {
+      const auto gene = take_until("=,{}/+");
+      if (!take('=')) fail_at("a gene must be written gene=value");
+      if (!given.insert(gene).second) {
+        fail_at(gene, "gene '" + std::string(gene) + "' is given twice");
+      }
+      const auto value = take_until(",{}/+");
+      try {
+        choose(gene, value);
+      } catch (const InputError& error) {
+        // What is unknown says itself where it stands.
+        const std::string text = error.what();
+        if (text.rfind("model '", 0) == 0) throw;
+        fail_at(gene, text);
+      }
+    } while (take(','));
+    if (!take('}')) fail_at("',' or '}' must follow a gene");
+  }
+
+  void read_model_genes() {
+    read_genes([&](std::string_view gene, std::string_view value) {
+      for (const auto* slot : model_slots()) {
+        if (slot->written == gene) return choose(*slot, value, architecture_.genes);
+      }
+      if (gene == "bias") {
+        Mechanism layer;
+        choose(slot("bias"), value, architecture_.semantics, layer);
+        architecture_.genes.bias = layer.bias;
+        return;
+      }
+      Words known;
+      for (const auto* slot : model_slots()) known.push_back(slot->written);
+      known.emplace_back("bias");
+      fail_unknown(gene, "gene of the model", known);
+    });
+  }
+
+  void choose_layer_gene(std::string_view gene, std::string_view value, Mechanism& layer) {
+    Words known;
+    for (const auto* slot : layer_slots()) {
+      if (is_head(*slot) || !has_gene(layer.mixer, *slot)) continue;
+      if (slot->written == gene) return choose(*slot, value, architecture_.semantics, layer);
+      known.push_back(slot->written);
+    }
+    if (known.empty()) fail_at(gene, "mixer " + layer.mixer + " has no genes");
+    fail_unknown(gene, "gene of mixer " + layer.mixer, known);
+  }
+
+  void read_item() {
+    std::int64_t count = 1;
+    if (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') count = read_count();
+    const auto layer = read_layer();
+    constexpr std::int64_t kMostLayers = 4096;
+    if (std::ssize(architecture_.stack) + count > kMostLayers) {
+      fail_at("more than " + std::to_string(kMostLayers) + " layers");
+    }
+    architecture_.stack.insert(architecture_.stack.end(), static_cast<std::size_t>(count), layer);
+  }
+
+  std::int64_t read_count() {
+    const auto word = take_until("*/{+");
+    std::int64_t count = 0;
+    const auto result = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (result.ec != std::errc() || result.ptr != word.data() + word.size() || count < 1 ||
+        count > std::int64_t{1'000'000} || !take('*')) {
+      fail_at(word, "'" + std::string(word) + "' must be a number of layers >= 1 and '*'");
+    }
+    return count;
+  }
+
+  Mechanism read_layer() {
+    const auto word = take_until("{+/,}*=(|");
+    if (word == "pair" && !rest_.empty() && rest_.front() == '(') {
+      fail_at(word, "pair: no module computes it");
+    }
+    const auto& mixers = slot("mixer").words;
+    std::vector<Written> genes;
+    auto mixer = std::string(word);
+    if (std::find(mixers.begin(), mixers.end(), word) == mixers.end()) {
+      const auto alias = std::find_if(aliases().begin(), aliases().end(),
+                                      [&](const Alias& other) { return other.name == word; });
+      if (alias == aliases().end()) {
+        auto known = mixers;
+        for (const auto& other : aliases()) known.push_back(other.name);
+        fail_unknown(word, "mixer", known);
+      }
+      mixer = alias->mixer;
+      genes = alias->genes;
+    }
+    auto layer = default_layer(architecture_, mixer);
+    for (const auto& [gene, value] : genes) choose_layer_gene(gene, value, layer);
+    read_genes([&](std::string_view gene, std::string_view value) {
+      choose_layer_gene(gene, value, layer);
+    });
+    if (take('+')) read_feed_forward(layer);
+    return layer;
+  }
+
+  void read_feed_forward(Mechanism& layer) {
+    const auto word = take_until("{+/,}*=");
+    const auto& ffn = slot("ffn");
+    try {
+      choose(ffn, word, architecture_.semantics, layer);
+    } catch (const InputError& error) {
+      fail_at(word, error.what());
+    }
+    read_genes([&](std::string_view gene, std::string_view value) {
+      if (gene != "ratio") fail_unknown(gene, "gene of a feed-forward layer", {"ratio"});
+      choose(slot("ratio"), value, architecture_.semantics, layer);
+    });
+  }
+
+  std::string_view name_, rest_;
+  Architecture architecture_;
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// The bias that most layers of attention and recurrent ones have: what the model's default means.
+std::string commonest_bias(const Architecture& architecture) {
+  std::map<std::string, std::int64_t> layers;
+  for (std::int64_t i = 0; i < architecture.layers; ++i) {
+    const auto& layer = architecture.layer(i);
+    if (has_gene(layer.mixer, slot("bias"))) ++layers[layer.bias];
+  }
+  const auto& words = slot("bias").words;
+  return *std::max_element(words.begin(), words.end(), [&](const auto& one, const auto& other) {
+    return layers[one] < layers[other];  // of equals the earlier word
+  });
+}
+
+/// Applies the rules of the canonical form.
+/// @param voided  called with the place in the stack, or -1 for the model, and the slot.
+template <class Voided>
+void apply_rules(Architecture& architecture, Voided voided) {
+  architecture.genes.bias = commonest_bias(architecture);
+  for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
+    apply_layer_rules(architecture, architecture.stack[i],
+                      [&](const Slot& slot) { voided(static_cast<std::int64_t>(i), slot); });
+  }
+  if (architecture.genes.block == "parallel") {
+    architecture.genes.norm_place = kDefaultGenes.norm_place;
+    voided(std::int64_t{-1}, slot("norm_place"));
+  }
+}
+
+/// "slot3.position" -> 3, "position"; "position" -> -1, "position".
+std::pair<std::int64_t, std::string> place_of(const std::string& gene) {
+  constexpr std::string_view kPrefix = "slot";
+  const auto dot = gene.find('.');
+  if (gene.rfind(kPrefix, 0) != 0 || dot == std::string::npos) return {-1, gene};
+  std::int64_t place = 0;
+  const auto* end = gene.data() + dot;
+  const auto result = std::from_chars(gene.data() + kPrefix.size(), end, place);
+  if (result.ec != std::errc() || result.ptr != end || place < 0) return {-1, gene};
+  return {place, gene.substr(dot + 1)};
+}
+
+/// A layer with what 0 stands for written out, as spaces may offer it.
+Mechanism written_out(const Mechanism& layer, const Architecture& architecture) {
+  auto full = layer;
+  if (full.heads == 0) full.heads = architecture.heads;
+  if (full.kv_heads == 0) full.kv_heads = full.heads;
+  if (full.key_width == 0) full.key_width = architecture.width / full.heads;
+  if (full.ratio == 0) full.ratio = architecture.feed_forward;
+  return full;
+}
+
+}  // namespace
+
+std::string to_string(const Architecture& architecture) {
+  auto shortened = architecture;
+  shorten(shortened);
+  return has_six_fields(shortened) ? to_string(shortened.stack.front())
+                                   : layered_text(shortened, false);
+}
+
+std::string label(const Architecture& architecture) {
+  auto shortened = architecture;
+  shorten(shortened);
+  return has_six_fields(shortened) ? label(shortened.stack.front(), architecture.semantics)
+                                   : layered_text(shortened, true);
+}
+
+Architecture parse_model(std::string_view name, const Architecture& frame) {
+  if (name.find('|') == std::string_view::npos || name.find("pair(") != std::string_view::npos) {
+    auto architecture = NameReader(trimmed(name), frame).read();
+    try {
+      (void)canonical(architecture);  // refuses what cannot be
+    } catch (const InputError& error) {
+      throw InputError("model '" + std::string(name) + "': " + error.what());
+    }
+    return architecture;
+  }
+  auto architecture = frame;
+  architecture.genes = {};
+  architecture.stack = {parse_mechanism(name, frame.semantics)};
+  architecture.genes.bias = architecture.stack.front().bias;
+  return architecture;
+}
+
+Architecture canonical(Architecture architecture) {
+  require_valid(architecture);
+  apply_rules(architecture, [](std::int64_t, const Slot&) {});
+  shorten(architecture);
+  for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
+    try {
+      require_valid_layer(architecture, architecture.stack[i]);
+    } catch (const InputError& error) {
+      if (architecture.stack.size() == 1) throw;
+      throw InputError("layer " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  if (architecture.semantics == Semantics::published && !has_six_fields(architecture)) {
+    throw InputError("semantics = published knows the paper's six genes only, not " +
+                     layered_text(architecture, false));
+  }
+  return architecture;
+}
+
+Architecture vanilla_architecture(const Architecture& frame) {
+  auto vanilla = frame;
+  for (auto& layer : vanilla.stack) {
+    for (const auto& slot : paper_slots()) assign(slot, slot.vanilla, frame.semantics, layer);
+    layer.bias = frame.genes.bias;
+  }
+  return vanilla;
+}
+
+Architecture architecture_of(const Genotype& genotype, const Architecture& frame) {
+  auto architecture = frame;
+  std::size_t slots_needed = 0;
+  for (const auto& [gene, value] : genotype.values()) {
+    slots_needed = std::max(slots_needed, static_cast<std::size_t>(place_of(gene).first + 1));
+  }
+  for (auto i = architecture.stack.size(); i < slots_needed; ++i) {
+    architecture.stack.push_back(frame.stack[i % frame.stack.size()]);
+  }
+  for (const auto& [gene, value] : genotype.values()) {
+    const auto [place, name] = place_of(gene);
+    const auto& slot = nas::slot(name);
+    if (slot.model) {
+      assign(slot, value, architecture.genes);
+      continue;
+    }
+    for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
+      if (place >= 0 && i != static_cast<std::size_t>(place)) continue;
+      assign(slot, value, architecture.semantics, architecture.stack[i]);
+    }
+  }
+  return architecture;
+}
+
+Genotype genotype_of(const Architecture& architecture) {
+  auto shortened = architecture;
+  shorten(shortened);
+  if (has_six_fields(shortened)) return genotype_of(shortened.stack.front());
+  std::vector<std::pair<std::string, GeneValue>> values;
+  for (const auto* slot : model_slots()) {
+    const auto chosen = text(*slot, shortened.genes);
+    if (chosen != text(*slot, kDefaultGenes)) values.emplace_back(slot->name, chosen);
+  }
+  const auto& stack = shortened.stack;
+  const auto vanilla = vanilla_mechanism(architecture.semantics);
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    const auto prefix = stack.size() == 1 ? "" : "slot" + std::to_string(i) + ".";
+    for (const auto* slot : layer_slots()) {
+      const auto value = value_of(*slot, stack[i]);
+      const bool told =
+          slot->paper ? has_gene(stack[i].mixer, *slot) : value != value_of(*slot, vanilla);
+      if (told) values.emplace_back(prefix + slot->name, value);
+    }
+  }
+  return Genotype(std::move(values));
+}
+
+Candidate candidate_of(const Architecture& architecture) {
+  const auto function = canonical(architecture);
+  return {.name = to_string(function), .genotype = genotype_of(function)};
+}
+
+bool is_causal(const Architecture& architecture) {
+  return std::all_of(architecture.stack.begin(), architecture.stack.end(),
+                     [](const Mechanism& layer) { return is_causal(layer); });
+}
+
+std::vector<std::string> active(const Genotype& genotype, const Architecture& frame) {
+  auto architecture = architecture_of(genotype, frame);
+  std::set<std::pair<std::int64_t, std::string>> voided;
+  apply_rules(architecture,
+              [&](std::int64_t place, const Slot& slot) { voided.emplace(place, slot.name); });
+  std::vector<std::string> names;
+  for (const auto& [gene, value] : genotype.values()) {
+    const auto [place, name] = place_of(gene);
+    bool acts = false;
+    if (nas::slot(name).model || place >= 0) {
+      acts = voided.count({place, name}) == 0;
+    } else {
+      for (std::size_t i = 0; i < architecture.stack.size() && !acts; ++i) {
+        acts = voided.count({static_cast<std::int64_t>(i), name}) == 0;
+      }
+    }
+    if (acts) names.push_back(gene);
+  }
+  return names;
+}
+
+void require_built(const Architecture& architecture) {
+  const auto require = [](const Slot& slot, const std::string& option) {
+    if (!is_built(slot, option)) {
+      throw InputError(slot.written + " = " + option + ": no module computes it");
+    }
+  };
+  for (const auto* slot : model_slots()) require(*slot, text(*slot, architecture.genes));
+  for (const auto& layer : architecture.stack) {
+    for (const auto* slot : layer_slots()) {
+      if (!slot->is_component() && !slot->is_word()) continue;
+      if (has_gene(layer.mixer, *slot)) require(*slot, text(*slot, layer));
+    }
+    if (layer.kv_rank > 0) {
+      throw InputError("kv_rank = " + std::to_string(layer.kv_rank) + ": no module computes it");
+    }
+  }
+}
+
+std::optional<GeneValue> offered(const Gene& gene, const Architecture& architecture) {
+  const auto [place, name] = place_of(gene.name);
+  const auto& slot = nas::slot(name);
+  auto named = gene;
+  named.name = name;
+  if (slot.model) {
+    const auto chosen = text(slot, architecture.genes);
+    const bool has =
+        std::find(gene.options.begin(), gene.options.end(), chosen) != gene.options.end();
+    return has ? std::optional<GeneValue>(chosen) : std::nullopt;
+  }
+  const auto& layer = architecture.layer(std::max<std::int64_t>(place, 0));
+  if (const auto value = offered(named, layer, architecture.semantics)) return value;
+  if (const auto value = offered(named, written_out(layer, architecture), architecture.semantics)) {
+    return value;
+  }
+  // Without effect, one is as good as another. The paper's genes are asked for as they are.
+  if (slot.paper || is_active(slot, layer)) return std::nullopt;
+  if (gene.categorical()) return gene.options.front();
+  return gene.min;
+}
+
+}  // namespace nas

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "genotype/architecture.hpp"
+#include "genotype/slots.hpp"
+
+namespace nas {
+
+/// Whether layers of a mixer have a gene.
+bool has_gene(std::string_view mixer, const Slot& slot);
+/// Whether layers of a mixer have an option of a gene. A registered key that is not among the slot's
+/// words belongs to attention.
+bool has_option(std::string_view mixer, const Slot& slot, std::string_view option);
+
+/// What a layer of a mixer has where nothing is said, but for the bias, which is the model's.
+Mechanism default_layer(const Architecture& architecture, std::string_view mixer);
+
+/// Brings a layer to its canonical form: genes that have no effect get their default, and so do
+/// options that the mixer does not have.
+/// @param voided  called for each gene that has no effect, whatever its value.
+void apply_layer_rules(const Architecture& architecture, Mechanism& layer,
+                       const std::function<void(const Slot&)>& voided);
+
+/// @throws InputError naming gene, value and rule if there is no such layer, which is canonical.
+void require_valid_layer(const Architecture& architecture, const Mechanism& layer);
+
+}  // namespace nas

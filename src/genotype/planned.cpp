@@ -1,0 +1,106 @@
+#include "genotype/planned.hpp"
+
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace nas {
+
+namespace {
+
+double real(std::int64_t number) { return static_cast<double>(number); }
+
+std::int64_t two_matrices(const AttentionShape& shape) {
+  return 2 * shape.width * shape.hidden + shape.hidden + shape.width;
+}
+
+double products_of(double matrices, const AttentionShape& shape) {
+  return matrices * 2.0 * real(shape.context) * real(shape.width) * real(shape.hidden);
+}
+
+/// Costs as everywhere: a multiply-add 2, an elementary function 1, comparisons 0.
+std::vector<Component> make_planned() {
+  std::vector<Component> planned;
+  planned.push_back({.gene = "normalization",
+                     .key = "stick_breaking",
+                     .summary = "w_j = sigmoid(s_j) prod_t (1 - sigmoid(s_t)), t newer than j (Tan "
+                                "et al. 2024, arXiv:2410.17980)",
+                     .flops = [](const AttentionShape& shape) { return 6.0 * shape.scores(); }});
+  planned.push_back(
+      {.gene = "gating",
+       .key = "swish_gate",
+       .summary = "o SiLU(W x) before the output projection (Sun et al. 2023, "
+                  "arXiv:2307.08621)",
+       .parameters = [](const AttentionShape& shape) { return shape.width * shape.width; },
+       .flops =
+           [](const AttentionShape& shape) {
+             return real(shape.context) * real(shape.width) * (2.0 * real(shape.width) + 3.0);
+           }});
+  planned.push_back({.gene = "position",
+                     .key = "cope",
+                     .summary = "s_ij += q_i.e[p_ij], p_ij counts gates between (Golovneva et al. "
+                                "2024, arXiv:2405.18719)",
+                     .parameters =
+                         [](const AttentionShape& shape) {
+                           return shape.sizes.cope_positions * shape.head_width();
+                         },
+                     .flops =
+                         [](const AttentionShape& shape) {
+                           return 2.0 * real(shape.context) * real(shape.width) *
+                                      real(shape.sizes.cope_positions) +
+                                  5.0 * shape.pairs() * real(shape.heads);
+                         }});
+  planned.push_back({.gene = "position",
+                     .key = "path",
+                     .summary = "q and k through products of reflections between them (Yang et al. "
+                                "2025, arXiv:2505.16381)",
+                     .parameters =
+                         [](const AttentionShape& shape) {
+                           return shape.width * shape.width + shape.heads * shape.width;
+                         },
+                     .flops =
+                         [](const AttentionShape& shape) {
+                           const double width = real(shape.width);
+                           const double tokens = real(shape.context);
+                           return 4.0 * shape.pairs() * width + 2.0 * tokens * width * width +
+                                  2.0 * tokens * width * real(shape.heads);
+                         }});
+  for (const std::string key : {"gelu", "relu2"}) {
+    planned.push_back(
+        {.gene = "ffn",
+         .key = key,
+         .summary = "W_2 " + key + "(W_1 x + b_1) + b_2",
+         .parameters = two_matrices,
+         .flops = [](const AttentionShape& shape) { return products_of(2.0, shape); }});
+  }
+  planned.push_back(
+      {.gene = "ffn",
+       .key = "swiglu",
+       .summary = "W_2 (SiLU(W_1 x) . W_3 x) (Shazeer 2020, arXiv:2002.05202)",
+       .parameters = [](const AttentionShape& shape) { return 3 * shape.width * shape.hidden; },
+       .flops = [](const AttentionShape& shape) { return products_of(3.0, shape); }});
+  planned.push_back({.gene = "norm",
+                     .key = "layer",
+                     .summary = "LayerNorm",
+                     .parameters = [](const AttentionShape& shape) { return 2 * shape.width; }});
+  planned.push_back({.gene = "norm",
+                     .key = "rms",
+                     .summary = "x / sqrt(mean x^2 + eps) g (Zhang & Sennrich 2019, "
+                                "arXiv:1910.07467)",
+                     .parameters = [](const AttentionShape& shape) { return shape.width; }});
+  return planned;
+}
+
+}  // namespace
+
+const Component& described(std::string_view gene, std::string_view key) {
+  if (components().contains(gene, key)) return components().at(gene, key);
+  static const auto kPlanned = make_planned();
+  for (const auto& component : kPlanned) {
+    if (component.gene == gene && component.key == key) return component;
+  }
+  throw InputError(std::string(gene) + " = " + std::string(key) + ": no module computes it");
+}
+
+}  // namespace nas
