@@ -132,8 +132,14 @@ Mechanism parse_mechanism(std::string_view text, Semantics semantics) {
   }
   auto mechanism = vanilla_mechanism(semantics);
   for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto& slot = paper_slots()[i];
     try {
-      choose(paper_slots()[i], fields[i], semantics, mechanism);
+      // A name of six fields has no third word.
+      if (slot.is_flag() && fields[i] != slot.words[0] && fields[i] != slot.words[1]) {
+        throw InputError(slot.name + " = " + fields[i] + ", must be one of " + slot.words[0] +
+                         ", " + slot.words[1]);
+      }
+      choose(slot, fields[i], semantics, mechanism);
     } catch (const InputError& error) {
       throw InputError(where + error.what());
     }

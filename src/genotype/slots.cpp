@@ -278,7 +278,7 @@ bool holds(const Words& words, std::string_view word) {
 [[noreturn]] void refuse(const Slot& slot, std::string_view text, const std::string& allowed,
                          const Words& words = {}) {
   const auto guess = nearest(text, words);
-  throw InputError(slot.written + " = " + std::string(text) + ", must be " + allowed +
+  throw InputError(slot.name + " = " + std::string(text) + ", must be " + allowed +
                    (guess.empty() ? "" : "; did you mean " + guess + "?"));
 }
 

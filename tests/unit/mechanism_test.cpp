@@ -19,6 +19,18 @@ INSTANTIATE_TEST_SUITE_P(, BothSemantics,
                            return std::string(to_string(semantics.param));
                          });
 
+Mechanism mechanism_of(std::string similarity, std::string normalization, std::string gating,
+                       std::string temperature, bool bias) {
+  Mechanism mechanism;
+  mechanism.similarity = std::move(similarity);
+  mechanism.normalization = std::move(normalization);
+  mechanism.gating = std::move(gating);
+  mechanism.temperature = std::move(temperature);
+  mechanism.bias = bias ? "bias" : "no_bias";
+  mechanism.attention_dropout = 0.1;
+  return mechanism;
+}
+
 /// The mechanisms of the paper's space, dropout aside.
 std::vector<Mechanism> paper_space(Semantics semantics, const std::vector<bool>& biases) {
   std::vector<Mechanism> mechanisms;
@@ -30,9 +42,9 @@ std::vector<Mechanism> paper_space(Semantics semantics, const std::vector<bool>&
       for (const auto& gating : paper_labels("gating")) {
         for (const auto& temperature : paper_labels("temperature")) {
           for (const bool bias : biases) {
-            mechanisms.push_back({key("similarity", similarity),
-                                  key("normalization", normalization), key("gating", gating),
-                                  key("temperature", temperature), bias, 0.1});
+            mechanisms.push_back(
+                mechanism_of(key("similarity", similarity), key("normalization", normalization),
+                             key("gating", gating), key("temperature", temperature), bias));
           }
         }
       }
@@ -101,7 +113,7 @@ TEST(PaperLabels, AreInThePapersOrder) {
 }
 
 TEST(Mechanism, PrintsKeysOrLabels) {
-  const Mechanism mechanism{"dot", "topk_quarter", "output_gate", "shifted_abs", false, 0.1};
+  const auto mechanism = mechanism_of("dot", "topk_quarter", "output_gate", "shifted_abs", false);
   EXPECT_EQ(to_string(mechanism), "dot|topk_quarter|output_gate|shifted_abs|no_bias|0.1");
   EXPECT_EQ(label(mechanism, Semantics::published),
             "dot|sparsemax|output_gate|learned|no_bias|0.1");
@@ -143,6 +155,9 @@ TEST(ParseMechanism, SaysWhichFieldIsWrong) {
             "input_gate, none, normed_highway, output_gate; did you mean none?");
   EXPECT_EQ(parse_error("dot|softmax|none|fixed|true|0.1"),
             "mechanism 'dot|softmax|none|fixed|true|0.1': bias = true, must be one of bias, "
+            "no_bias");
+  EXPECT_EQ(parse_error("dot|softmax|none|fixed|none|0.1"),
+            "mechanism 'dot|softmax|none|fixed|none|0.1': bias = none, must be one of bias, "
             "no_bias");
   EXPECT_EQ(parse_error("dot|softmax|none|fixed|bias|1"),
             "mechanism 'dot|softmax|none|fixed|bias|1': attention_dropout = 1, must be a number in "

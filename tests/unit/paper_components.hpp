@@ -30,7 +30,7 @@ inline bool register_paper_components() {
              return 2 * shape.head_width() * shape.head_width() + 2 * shape.head_width();
            },
        .flops = scores(512),
-       .state_bytes = [](const AttentionShape& shape) { return 4 * shape.width; }});
+       .state_bytes = [](const AttentionShape& shape) { return 4 * shape.width * shape.context; }});
   for (const std::string key : {"softmax", "sparsemax", "sigmoid_norm"}) {
     add({.gene = "normalization", .key = key, .summary = "normalization " + key});
   }

@@ -1,5 +1,7 @@
 #include "genotype/slots.hpp"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -16,11 +18,96 @@ Mechanism mechanism(const std::string& name, Semantics semantics = Semantics::co
 
 TEST(Slots, AreInTheOrderOfAName) {
   Texts names;
-  for (const auto& slot : slots()) names.push_back(slot.name);
+  for (const auto& slot : paper_slots()) names.push_back(slot.name);
   EXPECT_EQ(names, (Texts{"similarity", "normalization", "gating", "temperature", "bias",
                           "attention_dropout"}));
   EXPECT_EQ(component_genes(), Texts(names.begin(), names.begin() + 4));
   EXPECT_THROW((void)slot("dropout"), std::logic_error);
+}
+
+TEST(Slots, BeginWithThePapersAndHaveUniqueNames) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < slots().size(); ++i) {
+    EXPECT_TRUE(names.insert(slots()[i].name).second) << slots()[i].name;
+    EXPECT_EQ(slots()[i].paper, i < paper_slots().size()) << slots()[i].name;
+    EXPECT_EQ(&slot(slots()[i].name) == &slots()[i] || slots()[i].paper, true);
+  }
+  EXPECT_EQ(layer_slots().size() + model_slots().size(), slots().size());
+}
+
+TEST(Slots, AreWrittenInTheOrderOfTheTableOfGenes) {
+  Texts written;
+  for (const auto* slot : layer_slots()) written.push_back(slot->written);
+  EXPECT_EQ(written,
+            (Texts{"mixer",     "heads",         "kv_heads",    "kv_rank",        "similarity",
+                   "qk_norm",   "normalization", "temperature", "gating",         "bias",
+                   "dropout",   "pattern",       "window",      "globals",        "stride",
+                   "block",     "random",        "buckets",     "rounds",         "position",
+                   "rope_base", "rope_fraction", "t5_buckets",  "t5_distance",    "cope_positions",
+                   "decay",     "decay_rank",    "decay_tau",   "maps",           "conv",
+                   "head_norm", "update",        "feature",     "favor_features", "key_width",
+                   "neg_eigen", "ffn",           "ratio"}));
+}
+
+TEST(Slots, BeginAsTheirDefault) {
+  const auto vanilla = vanilla_mechanism(Semantics::corrected);
+  for (const auto* slot : layer_slots()) {
+    auto chosen = vanilla;
+    assign(*slot, slot->vanilla, Semantics::corrected, chosen);
+    EXPECT_EQ(chosen, vanilla) << slot->name;
+  }
+  for (const auto* slot : model_slots()) {
+    EXPECT_EQ(text(*slot, ModelGenes{}), std::get<std::string>(slot->vanilla)) << slot->name;
+  }
+}
+
+TEST(Slots, RefuseWhatTheyDoNotHave) {
+  const auto refusal = [](const std::string& name, const std::string& given) {
+    Mechanism layer;
+    try {
+      choose(slot(name), given, Semantics::corrected, layer);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("position", "ropes"),
+            "position = ropes, must be one of none, rope, alibi, t5, cope, path; did you mean "
+            "rope?");
+  EXPECT_EQ(refusal("window", "0"), "window = 0, must be an integer >= 1");
+  EXPECT_EQ(refusal("window", "1.5"), "window = 1.5, must be an integer >= 1");
+  EXPECT_EQ(refusal("conv", "1"), "conv = 1, must be 0 or an integer in [2, 8]");
+  EXPECT_EQ(refusal("conv", "9"), "conv = 9, must be 0 or an integer in [2, 8]");
+  EXPECT_EQ(refusal("buckets", "3"), "buckets = 3, must be 1 or an even number");
+  EXPECT_EQ(refusal("t5_buckets", "7"), "t5_buckets = 7, must be an even number >= 2");
+  EXPECT_EQ(refusal("neg_eigen", "2"), "neg_eigen = 2, must be an integer in [0, 2)");
+  EXPECT_EQ(refusal("rope_base", "0.5"), "rope_base = 0.5, must be a number >= 1");
+  EXPECT_EQ(refusal("rope_fraction", "1.01"), "rope_fraction = 1.01, must be a number in (0, 1]");
+  EXPECT_EQ(refusal("bias", "yes"), "bias = yes, must be one of bias, no_bias, none");
+  EXPECT_EQ(refusal("rope_fraction", "1"), "");
+  EXPECT_EQ(refusal("conv", "8"), "");
+}
+
+TEST(Slots, WriteWholeNumbersWithoutExponent) {
+  auto layer = vanilla_mechanism(Semantics::corrected);
+  choose(slot("rope_base"), "500000", Semantics::corrected, layer);
+  EXPECT_EQ(text(slot("rope_base"), layer), "500000");
+  choose(slot("rope_fraction"), "0.25", Semantics::corrected, layer);
+  EXPECT_EQ(text(slot("rope_fraction"), layer), "0.25");
+  EXPECT_EQ(option_text(slot("rope_base"), 500000), "500000");
+  EXPECT_EQ(option_text(slot("window"), 16), "16");
+  EXPECT_EQ(option_json(slot("window"), "16"), 16);
+}
+
+TEST(Slots, OfferWhatAModuleComputes) {
+  // Stand-ins are registered for the paper's components alone.
+  EXPECT_EQ(options(slot("position")), Texts{"none"});
+  EXPECT_EQ(options(slot("maps")), Texts{"single"});
+  EXPECT_EQ(options(slot("ffn")), (Texts{"gelu", "none"}));
+  EXPECT_EQ(options(slot("norm_place")), (Texts{"pre", "post", "sandwich"}));
+  EXPECT_TRUE(is_built(slot("gating"), "highway"));
+  EXPECT_FALSE(is_built(slot("gating"), "swish_gate"));
+  EXPECT_FALSE(is_built(slot("position"), "cope"));
 }
 
 TEST(Slots, OfferThePapersLabelsThenOtherKeys) {
@@ -28,7 +115,7 @@ TEST(Slots, OfferThePapersLabelsThenOtherKeys) {
   EXPECT_EQ(Texts(temperatures.begin(), temperatures.begin() + 3),
             (Texts{"fixed", "learned", "adaptive"}));
   EXPECT_NE(std::find(temperatures.begin(), temperatures.end(), "per_query"), temperatures.end());
-  EXPECT_EQ(options(slot("bias")), (Texts{"bias", "no_bias"}));
+  EXPECT_EQ(options(slot("bias")), (Texts{"bias", "no_bias", "none"}));
   EXPECT_TRUE(options(slot("attention_dropout")).empty());
 }
 
@@ -39,15 +126,26 @@ TEST(Slots, OptionsOfConfigurationsReadBack) {
     }
   }
   EXPECT_EQ(option_json(slot("bias"), "no_bias"), false);
+  EXPECT_EQ(option_json(slot("bias"), "none"), "none");
 }
 
 TEST(Slots, WhatAComponentVoidsIsNotActive) {
   const auto cancelled = mechanism("dot|relu_norm|none|learned|bias|0.1");
   const auto effective = mechanism("dot|softmax|none|learned|bias|0.1");
-  for (const auto& slot : slots()) {
+  for (const auto& slot : paper_slots()) {
     EXPECT_EQ(is_active(slot, cancelled), slot.name != "temperature") << slot.name;
     EXPECT_TRUE(is_active(slot, effective)) << slot.name;
   }
+}
+
+TEST(Slots, ASizeIsActiveBesideItsOwnerAlone) {
+  auto layer = vanilla_mechanism(Semantics::corrected);
+  EXPECT_FALSE(is_active(slot("window"), layer));
+  EXPECT_FALSE(is_active(slot("update"), layer));
+  layer.pattern = "window";
+  EXPECT_TRUE(is_active(slot("window"), layer));
+  EXPECT_FALSE(is_active(slot("stride"), layer));
+  EXPECT_TRUE(is_active(slot("norm"), layer));
 }
 
 TEST(Slots, ASpaceOffersOptionsAsItSpellsThem) {
@@ -83,7 +181,7 @@ TEST(Slots, GenotypesAndMechanismsAreInverse) {
 TEST(Slots, GenesThatAGenotypeLacksKeepTheirDefaults) {
   const Genotype genotype({{"bias", std::string("no_bias")}});
   Mechanism expected;
-  expected.bias = false;
+  expected.bias = "no_bias";
   EXPECT_EQ(mechanism_of(genotype, Semantics::corrected), expected);
 }
 

@@ -43,9 +43,7 @@ NAS_REGISTER_NORMALIZATION(
     .summary =
         "w = max(s/2 - tau, 0)^2, sum 1: between softmax and sparsemax (Peters et al. 2019, "
         "arXiv:1905.05702)",
-    .flops = [](const AttentionShape& shape) {
-      return 17.0 * static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .flops = [](const AttentionShape& shape) { return 17.0 * shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -18,9 +18,8 @@ NAS_REGISTER_NORMALIZATION(
     .summary =
         "w = relu(s) / (sum relu(s) + 1e-8): a row without a positive score is 0; the "
         "temperature cancels",
-    .voids = {"temperature"}, .flops = [](const AttentionShape& shape) {
-      return 3.0 * static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .voids = {"temperature"},
+    .flops = [](const AttentionShape& shape) { return 3.0 * shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -16,9 +16,7 @@ class SigmoidNorm final : public Normalization {
 
 NAS_REGISTER_NORMALIZATION(
     SigmoidNorm, .key = "sigmoid_norm", .summary = "w = sigmoid(s) / (sum sigmoid(s) + 1e-8)",
-    .flops = [](const AttentionShape& shape) {
-      return 3.0 * static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .flops = [](const AttentionShape& shape) { return 3.0 * shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -13,9 +13,7 @@ class Softmax final : public Normalization {
 
 NAS_REGISTER_NORMALIZATION(
     Softmax, .key = "softmax", .summary = "w = exp(s) / sum exp(s) over the visible keys",
-    .flops = [](const AttentionShape& shape) {
-      return 4.0 * static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .flops = [](const AttentionShape& shape) { return 4.0 * shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -33,9 +33,7 @@ NAS_REGISTER_NORMALIZATION(
     .summary =
         "w = Euclidean projection of s on the simplex, sparse (Martins & Astudillo 2016, "
         "arXiv:1602.02068)",
-    .flops = [](const AttentionShape& shape) {
-      return 6.0 * static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .flops = [](const AttentionShape& shape) { return 6.0 * shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -20,9 +20,7 @@ NAS_REGISTER_NORMALIZATION(
     .summary =
         "softmax over the ceil(n/4) largest of n visible scores: topk_quarter made "
         "independent of the length",
-    .flops = [](const AttentionShape& shape) {
-      return 4.0 * static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .flops = [](const AttentionShape& shape) { return 4.0 * shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -23,10 +23,7 @@ NAS_REGISTER_NORMALIZATION(
     .summary =
         "softmax over the max(1, floor(T/4)) largest scores of a row: the paper's "
         "'sparsemax'; depends on the length",
-    .flops =
-        [](const AttentionShape& shape) {
-          return 4.0 * static_cast<double>(shape.heads * shape.context * shape.context);
-        },
+    .flops = [](const AttentionShape& shape) { return 4.0 * shape.scores(); },
     .prefix_consistent = false);
 
 }  // namespace

@@ -115,8 +115,8 @@ NAS_REGISTER_SIMILARITY(
     .flops =
         [](const AttentionShape& shape) {
           // All pairs, as for every similarity; what the blocks leave out depends on the batch.
-          return 4.0 * static_cast<double>(shape.context * shape.width) *
-                 static_cast<double>(shape.head_width() + shape.context);
+          return 4.0 * static_cast<double>(shape.width) *
+                 (static_cast<double>(shape.context * shape.head_width()) + shape.pairs());
         },
     .placeless = true);
 

@@ -40,8 +40,8 @@ NAS_REGISTER_SIMILARITY(
     .parameters = [](const AttentionShape& shape) { return shape.width * shape.head_width(); },
     .flops =
         [](const AttentionShape& shape) {
-          return 2.0 * static_cast<double>(shape.context * shape.width) *
-                 static_cast<double>(shape.head_width() + shape.context);
+          return 2.0 * static_cast<double>(shape.width) *
+                 (static_cast<double>(shape.context * shape.head_width()) + shape.pairs());
         },
     .placeless = true);
 

@@ -27,8 +27,8 @@ NAS_REGISTER_SIMILARITY(
         "s = (q/|q|).(k/|k|); corrected T0 = 1/log2(L^2 - L) (Henry et al. 2020, arXiv:2010.04245)",
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.width) *
-                 static_cast<double>(2 * shape.context + 6);
+          return 2.0 * shape.pairs() * static_cast<double>(shape.width) +
+                 3.0 * static_cast<double>(shape.context * (shape.width + shape.key_width()));
         },
     .placeless = true);
 

@@ -22,7 +22,7 @@ NAS_REGISTER_SIMILARITY(
     Dot, .key = "dot", .summary = "s = q.k (Vaswani et al. 2017, arXiv:1706.03762)",
     .flops =
         [](const AttentionShape& shape) {
-          return 2.0 * static_cast<double>(shape.context * shape.context * shape.width);
+          return 2.0 * shape.pairs() * static_cast<double>(shape.width);
         },
     .placeless = true);
 

@@ -23,8 +23,7 @@ NAS_REGISTER_SIMILARITY(
     .summary = "s = c sigmoid(c), c = q.k: the paper's 'multiplicative'; at least -0.28",
     .flops =
         [](const AttentionShape& shape) {
-          return static_cast<double>(shape.context * shape.context) *
-                 static_cast<double>(2 * shape.width + 2 * shape.heads);
+          return 2.0 * shape.pairs() * static_cast<double>(shape.width + shape.heads);
         },
     .placeless = true);
 

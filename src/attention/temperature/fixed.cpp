@@ -19,9 +19,7 @@ NAS_REGISTER_TEMPERATURE(
     .summary =
         "s / T0; T0 = sqrt(d) for products, 1 for additive, 1 / "
         "log2(L^2 - L) for cosine",
-    .flops = [](const AttentionShape& shape) {
-      return static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .flops = [](const AttentionShape& shape) { return shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

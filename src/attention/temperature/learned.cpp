@@ -24,10 +24,7 @@ class Learned final : public Temperature {
 NAS_REGISTER_TEMPERATURE(
     Learned, .key = "learned", .summary = "s / (T0 exp(theta_h)), one theta a head, starts at 0",
     .parameters = [](const AttentionShape& shape) { return shape.heads; },
-    .flops =
-        [](const AttentionShape& shape) {
-          return static_cast<double>(shape.heads * shape.context * shape.context);
-        });
+    .flops = [](const AttentionShape& shape) { return shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -35,7 +35,8 @@ NAS_REGISTER_TEMPERATURE(
     .flops =
         [](const AttentionShape& shape) {
           return static_cast<double>(shape.heads * shape.context) *
-                 static_cast<double>(2 * shape.width + shape.context + 3);
+                     static_cast<double>(2 * shape.width + 3) +
+                 shape.scores();
         });
 
 }  // namespace

@@ -23,10 +23,7 @@ NAS_REGISTER_TEMPERATURE(
     ShiftedAbs, .key = "shifted_abs",
     .summary = "s / (|p| + 0.5), one p a layer, starts at 1: the paper's 'learned'",
     .parameters = [](const AttentionShape& /*shape*/) { return std::int64_t{1}; },
-    .flops =
-        [](const AttentionShape& shape) {
-          return static_cast<double>(shape.heads * shape.context * shape.context);
-        });
+    .flops = [](const AttentionShape& shape) { return shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

@@ -23,9 +23,7 @@ class SqrtD final : public Temperature {
 
 NAS_REGISTER_TEMPERATURE(
     SqrtD, .key = "sqrt_d", .summary = "s / sqrt(d) for every similarity: the paper's 'fixed'",
-    .flops = [](const AttentionShape& shape) {
-      return static_cast<double>(shape.heads * shape.context * shape.context);
-    });
+    .flops = [](const AttentionShape& shape) { return shape.scores(); });
 
 }  // namespace
 }  // namespace nas::nn

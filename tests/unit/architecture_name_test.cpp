@@ -1,0 +1,390 @@
+#include "genotype/architecture_name.hpp"
+
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "genotype/slots.hpp"
+#include "unit/message_of.hpp"
+#include "unit/paper_components.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Texts = std::vector<std::string>;
+
+/// 128 wide, 4 heads, 2 layers, 128 tokens.
+const Architecture kFrame{};
+
+std::string canonical_name(const std::string& name, const Architecture& frame = kFrame) {
+  return to_string(canonical(parse_model(name, frame)));
+}
+
+std::string refusal(const std::string& name, const Architecture& frame = kFrame) {
+  return message_of<InputError>([&] { (void)canonical(parse_model(name, frame)); });
+}
+
+/// One option of a gene of the paper: its label, and what it is called under either semantics.
+struct PaperOption {
+  std::string label, corrected, published;
+  [[nodiscard]] const std::string& key(Semantics semantics) const {
+    return semantics == Semantics::published ? published : corrected;
+  }
+};
+
+TEST(SixFields, AreWrittenAsEver) {
+  const std::vector<PaperOption> similarities{{"dot", "dot", "dot"},
+                                              {"multiplicative", "silu_dot", "silu_dot"},
+                                              {"additive", "additive", "additive"},
+                                              {"cosine", "cosine", "cosine"}};
+  const std::vector<PaperOption> normalizations{{"softmax", "softmax", "softmax"},
+                                                {"sparsemax", "sparsemax", "topk_quarter"},
+                                                {"relu_norm", "relu_norm", "relu_norm"},
+                                                {"sigmoid", "sigmoid_norm", "sigmoid_norm"}};
+  const std::vector<PaperOption> gatings{{"none", "none", "none"},
+                                         {"input_gate", "input_gate", "input_gate"},
+                                         {"output_gate", "output_gate", "output_gate"},
+                                         {"highway", "highway", "normed_highway"}};
+  const std::vector<PaperOption> temperatures{{"fixed", "fixed", "sqrt_d"},
+                                              {"learned", "learned", "shifted_abs"},
+                                              {"adaptive", "per_query", "sequence_mean"}};
+  for (const auto semantics : {Semantics::corrected, Semantics::published}) {
+    auto frame = kFrame;
+    frame.semantics = semantics;
+    frame.layers = 3;
+    std::set<std::string> functions;
+    int names = 0;
+    for (const auto& similarity : similarities) {
+      for (const auto& normalization : normalizations) {
+        for (const auto& gating : gatings) {
+          for (const auto& temperature : temperatures) {
+            for (const std::string bias : {"bias", "no_bias"}) {
+              ++names;
+              const auto written = [&](const std::string& last) {
+                return similarity.key(semantics) + "|" + normalization.key(semantics) + "|" +
+                       gating.key(semantics) + "|" + last + "|" + bias + "|0.1";
+              };
+              const auto labelled = similarity.label + "|" + normalization.label + "|" +
+                                    gating.label + "|" + temperature.label + "|" + bias + "|0.1";
+              const auto name = written(temperature.key(semantics));
+              // The temperature cancels behind relu_norm.
+              const auto function = normalization.label == "relu_norm"
+                                        ? written(temperatures.front().key(semantics))
+                                        : name;
+              for (const auto& given : {name, labelled}) {
+                const auto parsed = parse_model(given, frame);
+                EXPECT_EQ(parsed.layers, 3);
+                EXPECT_EQ(to_string(parsed), name);
+                EXPECT_EQ(label(parsed), labelled);
+                EXPECT_EQ(to_string(canonical(parsed)), function);
+                EXPECT_EQ(to_string(canonical(parsed.stack.front(), semantics)), function);
+                EXPECT_EQ(candidate_of(parsed).genotype,
+                          candidate_of(parsed.stack.front(), semantics).genotype);
+              }
+              functions.insert(function);
+            }
+          }
+        }
+      }
+    }
+    EXPECT_EQ(names, 384);
+    EXPECT_EQ(functions.size(), 320U);
+  }
+}
+
+TEST(SixFields, NameEveryUniformModelOfThem) {
+  EXPECT_EQ(canonical_name("2*attn"), "dot|softmax|none|fixed|bias|0.1");
+  EXPECT_EQ(canonical_name("5*attn"), "dot|softmax|none|fixed|bias|0.1");
+  EXPECT_EQ(parse_model("5*attn", kFrame).layers, 5);
+  EXPECT_EQ(canonical_name("2*attn{normalization=sink,temperature=log_length}"),
+            "dot|sink|none|log_length|bias|0.1");
+  EXPECT_EQ(canonical_name("2*attn{bias=none}"), "model{bias=none}/2*attn");
+  EXPECT_EQ(canonical_name("2*attn+swiglu"), "2*attn+swiglu");
+  EXPECT_EQ(canonical_name("attn/attn{dropout=0.2}"), "attn/attn{dropout=0.2}");
+}
+
+TEST(LayeredNames, ReadAliasesAndWriteThemForPeople) {
+  const std::map<std::string, std::string> names{
+      {"linear", "recurrent{feature=elu1}"},
+      {"performer", "recurrent{feature=favor}"},
+      {"retnet", "recurrent{gating=swish_gate,position=rope,decay=fixed}"},
+      {"ssd", "recurrent{decay=scalar}"},
+      {"gla", "recurrent{gating=swish_gate,decay=channel}"},
+      {"deltanet", "recurrent{conv=4,update=delta}"},
+      {"gdn", "recurrent{gating=swish_gate,decay=scalar,conv=4,update=delta}"},
+      {"kda", "recurrent{gating=swish_gate,decay=channel,conv=4,update=delta}"},
+      {"swa", "attn{pattern=window}"},
+      {"mqa", "attn{kv_heads=1}"}};
+  for (const auto& [alias, written] : names) {
+    const auto model = canonical(parse_model(alias, kFrame));
+    EXPECT_EQ(to_string(model), written);
+    EXPECT_EQ(label(model), alias);
+  }
+  EXPECT_EQ(canonical_name("deltanet{conv=0}"), "recurrent{update=delta}");
+  EXPECT_EQ(label(canonical(parse_model("2*swa{window=16}+swiglu", kFrame))),
+            "2*swa{window=16}+swiglu");
+}
+
+TEST(LayeredNames, SayWhereTheyAreWrong) {
+  EXPECT_THAT(refusal("2*attn{positon=rope}"),
+              StartsWith("model '2*attn{positon=rope}': character 8: unknown gene of mixer attn "
+                         "'positon', known: heads, "));
+  EXPECT_THAT(refusal("2*attn{positon=rope}"), HasSubstr("; did you mean position?"));
+  EXPECT_EQ(refusal("atn"),
+            "model 'atn': character 1: unknown mixer 'atn', known: attn, recurrent, conv, none, "
+            "linear, performer, retnet, ssd, gla, deltanet, gdn, kda, swa, mqa; did you mean "
+            "attn?");
+  EXPECT_EQ(refusal("attn+geglu"),
+            "model 'attn+geglu': character 6: ffn = geglu, must be one of gelu, relu2, swiglu, "
+            "none; did you mean gelu?");
+  EXPECT_EQ(refusal("model{norm=group}/2*attn"),
+            "model 'model{norm=group}/2*attn': character 7: norm = group, must be one of layer, "
+            "rms");
+  EXPECT_THAT(refusal("model{norms=rms}/2*attn"),
+              HasSubstr("character 7: unknown gene of the model 'norms', known: "
+                        "position_embedding, norm, norm_place, block, tied, bias; did you mean "
+                        "norm?"));
+  EXPECT_THAT(refusal("attn{conv=3,conv=4}"),
+              HasSubstr("character 13: gene 'conv' is given twice"));
+  EXPECT_THAT(refusal("attn{conv}"), HasSubstr("a gene must be written gene=value"));
+  EXPECT_THAT(refusal("attn{conv=3"), HasSubstr("',' or '}' must follow a gene"));
+  EXPECT_THAT(refusal("attn}"), HasSubstr("character 5: a layer must end here"));
+  EXPECT_THAT(refusal("model{tied=0}"), HasSubstr("the layers must follow"));
+  EXPECT_THAT(refusal("0*attn"), HasSubstr("must be a number of layers >= 1"));
+  EXPECT_THAT(refusal("x*attn"), HasSubstr("unknown mixer 'x'"));
+  EXPECT_THAT(refusal("5000*attn"), HasSubstr("more than 4096 layers"));
+  EXPECT_THAT(refusal("conv{bias=none}"),
+              HasSubstr("unknown gene of mixer conv 'bias', known: conv"));
+  EXPECT_THAT(refusal("none{conv=3}+gelu"), HasSubstr("mixer none has no genes"));
+  EXPECT_THAT(refusal("attn+gelu{width=3}"), HasSubstr("unknown gene of a feed-forward layer"));
+  EXPECT_THAT(refusal("pair(attn|recurrent)"), HasSubstr("pair: no module computes it"));
+  EXPECT_THAT(refusal(""), HasSubstr("unknown mixer ''"));
+  EXPECT_THAT(refusal("attn/"), HasSubstr("character 6: unknown mixer ''"));
+  EXPECT_THAT(refusal("attn{window=0}"), HasSubstr("window = 0, must be an integer >= 1"));
+}
+
+TEST(LayeredNames, RefuseModelsThatCannotBe) {
+  EXPECT_EQ(refusal("2*attn{kv_heads=3}"),
+            "model '2*attn{kv_heads=3}': kv_heads = 3, must divide heads = 4");
+  EXPECT_EQ(refusal("attn/attn{heads=3}"),
+            "model 'attn/attn{heads=3}': layer 1: heads = 3, must divide width = 128");
+  EXPECT_THAT(refusal("none+none"), HasSubstr("have a feed-forward layer beside it"));
+  EXPECT_THAT(refusal("conv{conv=0}"), HasSubstr("must be in [2, 8] as the mixer"));
+  EXPECT_THAT(refusal("attn{position=rope,rope_fraction=0.3}"), HasSubstr("not 9.6 of 32"));
+  EXPECT_THAT(refusal("attn{position=rope,rope_fraction=0.03125}"), HasSubstr("not 1 of 32"));
+  EXPECT_THAT(refusal("recurrent{position=rope,key_width=9}"), HasSubstr("not 9 of 9"));
+  EXPECT_THAT(refusal("attn{heads=128,maps=difference}"), HasSubstr("heads of even width, not 1"));
+  EXPECT_THAT(refusal("attn{position=t5,t5_distance=16}"),
+              HasSubstr("greater than half of t5_buckets = 32"));
+  EXPECT_EQ(refusal("attn{position=t5,t5_distance=17}"), "nothing was thrown");
+}
+
+TEST(LayeredNames, PublishedSemanticsKnowsThePapersGenesOnly) {
+  auto published = kFrame;
+  published.semantics = Semantics::published;
+  EXPECT_THAT(refusal("2*attn{pattern=window}", published),
+              HasSubstr("semantics published knows names of six fields alone"));
+  auto windowed = parse_model("dot|softmax|none|fixed|bias|0.1", published);
+  windowed.stack.front().pattern = "window";
+  EXPECT_THAT(message_of<InputError>([&] { (void)canonical(windowed); }),
+              HasSubstr("semantics = published knows the paper's six genes only"));
+}
+
+struct Rule {
+  std::string given, canonical;
+};
+
+TEST(CanonicalForm, VoidsWhatHasNoEffect) {
+  const std::vector<Rule> rules{
+      {"recurrent{gating=highway,position=alibi}", "recurrent"},        // V1
+      {"attn{gating=swish_gate,decay=channel}+swiglu", "attn+swiglu"},  // V1
+      {"conv{conv=3}", "conv"},                                         // V2
+      {"attn+none{ratio=2}", "attn+none"},                              // V3
+      {"attn{window=8,rope_base=100}+swiglu", "attn+swiglu"},           // V4
+      {"attn{normalization=relu_norm,temperature=learned}+swiglu",
+       "attn{normalization=relu_norm}+swiglu"},                                                // V5
+      {"attn{similarity=cosine,qk_norm=rms}+swiglu", "attn{similarity=cosine}+swiglu"},        // V6
+      {"attn{similarity=bilinear,position=rope}+swiglu", "attn{similarity=bilinear}+swiglu"},  // V7
+      {"attn{similarity=bilinear,position=t5}+swiglu",
+       "attn{similarity=bilinear,position=t5}+swiglu"},  // V7
+      {"attn{pattern=lsh,similarity=cosine,kv_heads=1,position=rope,conv=3}",
+       "attn{pattern=lsh}"},  // V8
+      {"attn{kv_rank=32,kv_heads=1,qk_norm=rms,position=rope,rope_fraction=0.5}",
+       "attn{kv_rank=32,position=rope}"},                                              // V9
+      {"attn{maps=difference,head_norm=rms,position=path}", "attn{maps=difference}"},  // V10
+      {"attn{pattern=window,window=128}+swiglu", "attn+swiglu"},                       // V11
+      {"attn{pattern=window,globals=128}+swiglu", "attn+swiglu"},                      // V11
+      {"attn{pattern=window,window=127}", "attn{pattern=window,window=127}"},          // V11
+      {"attn{pattern=strided,stride=1}+swiglu", "attn+swiglu"},                        // V11
+      {"attn{pattern=strided,stride=128}+swiglu", "attn+swiglu"},                      // V11
+      {"attn{pattern=bigbird,block=32,random=2}+swiglu", "attn+swiglu"},               // V11
+      {"attn{pattern=bigbird,block=32}", "attn{pattern=bigbird,block=32}"},            // V11
+      {"attn{pattern=lsh,buckets=1,conv=3}", "attn{conv=3}"},  // V11 after V8
+      {"attn{kv_heads=4}+swiglu", "attn+swiglu"},              // V12
+      {"attn{heads=4,kv_heads=2}", "attn{kv_heads=2}"},
+      {"recurrent{key_width=32}", "recurrent"},                                           // V12
+      {"recurrent{update=delta,feature=elu1}", "recurrent{update=delta}"},                // V13
+      {"recurrent{neg_eigen=1}", "recurrent"},                                            // V13
+      {"recurrent{feature=elu1,position=rope,rope_base=10}", "recurrent{feature=elu1}"},  // V14
+      {"recurrent{update=delta,position=rope}", "recurrent{update=delta}"},               // V14
+      {"model{block=parallel,norm_place=post}/2*attn", "model{block=parallel}/2*attn"},   // V15
+      {"model{bias=none}/2*attn{bias=bias}/attn", "2*attn/attn{bias=none}"},              // V16
+      {"model{bias=none}/attn{bias=no_bias}/attn{bias=bias}", "attn{bias=no_bias}/attn"},
+      {"model{bias=none}/2*conv", "2*conv"},  // V16
+      {"attn+gelu{ratio=4}/conv", "attn/conv"},
+  };
+  for (const auto& rule : rules) {
+    const auto expected =
+        rule.canonical == "attn" ? "dot|softmax|none|fixed|bias|0.1" : rule.canonical;
+    EXPECT_EQ(canonical_name(rule.given), expected) << rule.given;
+  }
+}
+
+TEST(CanonicalForm, HoldsOnePeriodOfLayers) {
+  const auto cycle = canonical(parse_model("attn/2*conv/attn/2*conv/attn", kFrame));
+  EXPECT_EQ(cycle.stack.size(), 3U);
+  EXPECT_EQ(cycle.layers, 7);
+  EXPECT_EQ(to_string(cycle), "attn/2*conv/attn/2*conv/attn");
+  auto idle = kFrame;
+  idle.stack = {vanilla_mechanism(Semantics::corrected), {}, {}};
+  idle.layers = 1;  // the others are no layers
+  EXPECT_EQ(canonical(idle).stack.size(), 1U);
+}
+
+/// A value of a gene, whatever the others are.
+std::string drawn(const Slot& slot, RandomEngine& random) {
+  const auto of = [&](const Texts& texts) {
+    return texts[static_cast<std::size_t>(random.below(std::ssize(texts)))];
+  };
+  if (slot.is_component() || slot.is_word()) return of(slot.words);
+  static const std::map<std::string, Texts> kNumbers{{"attention_dropout", {"0", "0.1", "0.25"}},
+                                                     {"heads", {"1", "2", "4", "8", "3"}},
+                                                     {"kv_heads", {"0", "1", "2", "4"}},
+                                                     {"kv_rank", {"0", "0", "0", "32"}},
+                                                     {"conv", {"0", "3", "4"}},
+                                                     {"window", {"16", "64", "200"}},
+                                                     {"globals", {"0", "4"}},
+                                                     {"stride", {"1", "8", "16"}},
+                                                     {"buckets", {"1", "2", "8"}},
+                                                     {"rope_base", {"100", "10000", "500000"}},
+                                                     {"rope_fraction", {"0.25", "0.5", "1"}},
+                                                     {"t5_buckets", {"16", "32"}},
+                                                     {"decay_tau", {"8", "16", "12.5"}},
+                                                     {"key_width", {"0", "8", "16", "32"}},
+                                                     {"neg_eigen", {"0", "1"}},
+                                                     {"ratio", {"1", "2", "4"}}};
+  const auto found = kNumbers.find(slot.name);
+  return found != kNumbers.end() ? of(found->second)
+                                 : std::to_string(1 + random.below(std::int64_t{70}));
+}
+
+Architecture drawn_model(RandomEngine& random) {
+  auto model = kFrame;
+  for (const auto* slot : model_slots()) choose(*slot, drawn(*slot, random), model.genes);
+  model.layers = 1 + random.below(std::int64_t{8});
+  model.stack.resize(static_cast<std::size_t>(1 + random.below(model.layers)));
+  for (auto& layer : model.stack) {
+    for (const auto* slot : layer_slots()) {
+      choose(*slot, drawn(*slot, random), model.semantics, layer);
+    }
+  }
+  return model;
+}
+
+TEST(CanonicalForm, OfAnyGenotypeIsAFixedPointThatItsNameReadsBackTo) {
+  RandomEngine random(11);
+  int models = 0;
+  int refused = 0;
+  while (models < 1000) {
+    Architecture once;
+    try {
+      once = canonical(drawn_model(random));
+    } catch (const InputError&) {
+      ASSERT_LT(++refused, 100'000);
+      continue;
+    }
+    ++models;
+    const auto name = to_string(once);
+    EXPECT_EQ(canonical(once), once) << name;
+    auto frame = kFrame;
+    frame.layers = once.layers;  // which names of six fields leave out
+    EXPECT_EQ(parse_model(name, frame), once) << name;
+    EXPECT_EQ(canonical(parse_model(label(once), frame)), once) << label(once);
+    frame.stack = {vanilla_mechanism(Semantics::corrected)};
+    EXPECT_EQ(canonical(architecture_of(genotype_of(once), frame)), once) << name;
+  }
+}
+
+TEST(Genotypes, OfHybridsNameTheSlotOfALayer) {
+  const auto model = canonical(parse_model("attn{pattern=window,window=16}/conv+swiglu", kFrame));
+  const auto genotype = genotype_of(model);
+  EXPECT_EQ(genotype.option("slot0.window"), "16");
+  EXPECT_EQ(genotype.option("slot0.similarity"), "dot");
+  EXPECT_EQ(genotype.option("slot1.mixer"), "conv");
+  EXPECT_EQ(genotype.option("slot1.ffn"), "swiglu");
+  EXPECT_EQ(offered({.name = "slot0.window", .options = {"16", "32"}}, model), GeneValue("16"));
+  EXPECT_EQ(offered({.name = "slot0.window", .options = {"32"}}, model), std::nullopt);
+  // Beside a convolution no window has an effect.
+  EXPECT_EQ(offered({.name = "slot1.window", .options = {"32"}}, model), GeneValue("32"));
+  EXPECT_EQ(offered({.name = "slot0.heads", .options = {"2", "4"}}, model), GeneValue("4"));
+  EXPECT_EQ(offered({.name = "norm", .options = {"layer"}}, model), GeneValue("layer"));
+  EXPECT_EQ(offered({.name = "norm", .options = {"rms"}}, model), std::nullopt);
+}
+
+TEST(Genotypes, OfAllLayersAreOneGene) {
+  const Genotype genotype({{"norm", std::string("rms")},
+                           {"pattern", std::string("window")},
+                           {"slot1.pattern", std::string("full")},
+                           {"window", std::string("16")},
+                           {"attention_dropout", 0.2}});
+  auto frame = kFrame;
+  frame.stack = {vanilla_mechanism(Semantics::corrected)};
+  EXPECT_EQ(to_string(canonical(architecture_of(genotype, frame))),
+            "model{norm=rms}/attn{dropout=0.2,pattern=window,window=16}/attn{dropout=0.2}");
+}
+
+TEST(Genotypes, SayWhichGenesHaveAnEffect) {
+  auto frame = kFrame;
+  frame.stack = {vanilla_mechanism(Semantics::corrected)};
+  const Genotype genotype({{"block", std::string("parallel")},
+                           {"norm_place", std::string("post")},
+                           {"slot0.mixer", std::string("recurrent")},
+                           {"slot0.similarity", std::string("cosine")},
+                           {"slot0.decay", std::string("scalar")},
+                           {"slot1.pattern", std::string("window")},
+                           {"slot1.window", std::string("16")},
+                           {"slot1.stride", std::string("8")},
+                           {"slot1.decay_rank", std::string("8")},
+                           {"temperature", std::string("learned")}});
+  EXPECT_THAT(active(genotype, frame), ElementsAre("block", "slot0.mixer", "slot0.decay",
+                                                   "slot1.pattern", "slot1.window", "temperature"));
+}
+
+TEST(RequireBuilt, NamesWhatNoModuleComputes) {
+  const auto unbuilt = [](const std::string& name) {
+    return message_of<InputError>([&] { require_built(parse_model(name, kFrame)); });
+  };
+  EXPECT_EQ(unbuilt("2*attn"), "nothing was thrown");
+  EXPECT_EQ(unbuilt("2*attn{position=cope}"), "position = cope: no module computes it");
+  EXPECT_EQ(unbuilt("2*attn{maps=difference}"), "maps = difference: no module computes it");
+  EXPECT_EQ(unbuilt("2*attn{kv_rank=32}"), "kv_rank = 32: no module computes it");
+  EXPECT_EQ(unbuilt("attn/gdn"), "mixer = recurrent: no module computes it");
+  EXPECT_EQ(unbuilt("model{norm=rms}/2*attn"), "norm = rms: no module computes it");
+}
+
+TEST(VanillaArchitecture, HasTheGenesOfTheFrame) {
+  const auto frame =
+      parse_model("model{norm=rms,bias=none}/2*attn{similarity=cosine,qk_norm=rms}+swiglu", kFrame);
+  EXPECT_EQ(to_string(canonical(vanilla_architecture(frame))),
+            "model{norm=rms,bias=none}/2*attn{qk_norm=rms}+swiglu");
+  EXPECT_EQ(to_string(vanilla_architecture(kFrame)), "dot|softmax|none|fixed|bias|0.1");
+}
+
+}  // namespace
+}  // namespace nas
