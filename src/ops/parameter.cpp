@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "core/seed.hpp"
@@ -21,7 +22,7 @@ torch::Tensor ParameterScope::add(const std::string& name, const std::vector<std
   sizes.insert(sizes.end(), shape.begin(), shape.end());
   auto tensor = at::empty(sizes, at::TensorOptions(at::kFloat).device(device_));
   tensor.requires_grad_(true);
-  parameters_->push_back({prefix_ + name, tensor, models_, start, decay});
+  parameters_->push_back({prefix_ + name, tensor, models_, std::move(start), decay});
   return tensor;
 }
 
@@ -39,15 +40,15 @@ ParameterScope ParameterScope::of(Models models) const {
 
 Linear::Linear(const ParameterScope& scope, std::int64_t in, std::int64_t out, Start weight,
                Start bias)
-    : weight_(scope.add("weight", {out, in}, weight, Decay::yes)),
-      bias_(Biases::of_all(scope.add("bias", {out}, bias, Decay::no))),
+    : weight_(scope.add("weight", {out, in}, std::move(weight), Decay::yes)),
+      bias_(Biases::of_all(scope.add("bias", {out}, std::move(bias), Decay::no))),
       mode_(scope.mode()) {}
 
 Linear Linear::with_biases_of(const ParameterScope& scope, std::int64_t in, std::int64_t out,
-                              const Models& biased) {
+                              const Models& biased, Start weight) {
   Linear linear;
   linear.mode_ = scope.mode();
-  linear.weight_ = scope.add("weight", {out, in}, Start::normal(), Decay::yes);
+  linear.weight_ = scope.add("weight", {out, in}, std::move(weight), Decay::yes);
   if (biased.empty()) return linear;
   linear.bias_.values = scope.of(biased).add("bias", {out}, Start::constant(0.0), Decay::no);
   for (const auto model : scope.models()) {
@@ -79,6 +80,15 @@ void draw(const torch::Tensor& values, const Start& start, const at::Generator& 
       values.uniform_(-bound, bound, generator);
       break;
     }
+    case Start::Kind::listed:
+      TORCH_CHECK(std::ssize(start.list) == values.numel(), start.list.size(),
+                  " initial values of a parameter of ", values.numel(), " elements");
+      values.copy_(at::tensor(start.list, at::TensorOptions(at::kDouble)).view(values.sizes()));
+      break;
+    case Start::Kind::newest_tap:
+      values.normal_(0.0, start.value, generator);
+      values.select(-1, values.size(-1) - 1).fill_(1.0);
+      break;
   }
 }
 

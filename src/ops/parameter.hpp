@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/types.h>
@@ -13,15 +14,21 @@ namespace nas::nn {
 
 /// How a parameter's initial values are drawn.
 struct Start {
-  enum class Kind { constant, normal, xavier_uniform };
+  enum class Kind { constant, normal, xavier_uniform, listed, newest_tap };
   Kind kind = Kind::constant;
-  double value = 0.0;  ///< the constant, or the standard deviation of a normal distribution
+  double value = 0.0;          ///< the constant, or the standard deviation of a normal distribution
+  std::vector<double> list{};  ///< of listed
 
   static Start constant(double value) { return {Kind::constant, value}; }
   /// N(0, sd^2); 0.02 is the default initialiser of every Linear and Embedding.
   static Start normal(double sd = 0.02) { return {Kind::normal, sd}; }
   /// U(-a, a), a = sqrt(6 / (rows + columns)) of the last two dimensions (Glorot & Bengio 2010).
   static Start xavier_uniform() { return {Kind::xavier_uniform, 0.0}; }
+  /// These numbers: as many as the parameter has elements.
+  static Start listed(std::vector<double> values) { return {Kind::listed, 0.0, std::move(values)}; }
+  /// N(0, 0.02^2), but 1 at the end of the last dimension: a convolution that hardly changes
+  /// anything, whose newest tap is the last.
+  static Start newest_tap() { return {Kind::newest_tap, 0.02}; }
 };
 
 /// Whether weight decay applies to a parameter in corrected semantics: matrices only, and not
@@ -88,7 +95,7 @@ class Linear {
          Start weight = Start::normal(), Start bias = Start::constant(0.0));
   /// The same where only some of the scope's models have a bias.
   static Linear with_biases_of(const ParameterScope& scope, std::int64_t in, std::int64_t out,
-                               const Models& biased);
+                               const Models& biased, Start weight = Start::normal());
 
   /// @param x  (M, ..., in).   @return (M, ..., out).
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const;

@@ -107,4 +107,19 @@ torch::Tensor for_each_model(std::int64_t models, const One& one) {
   return at::stack(results);
 }
 
+/// apply(tensors...) of the models of an array, all of whose tensors have a leading dimension of
+/// models: of each model alone on the CPU, where LibTorch's sums and elementary functions may round
+/// otherwise in a larger tensor.
+///
+/// @param apply  gives a tensor with the same leading dimension.
+template <class Apply, class First, class... Others>
+torch::Tensor model_by_model(const Apply& apply, const First& first, const Others&... others) {
+  if (first.size(0) == 1 || !first.device().is_cpu()) return apply(first, others...);
+  std::vector<torch::Tensor> results;
+  for (std::int64_t r = 0; r < first.size(0); ++r) {
+    results.push_back(apply(first.narrow(0, r, 1), others.narrow(0, r, 1)...));
+  }
+  return at::cat(results);
+}
+
 }  // namespace nas::nn
