@@ -42,13 +42,22 @@ std::function<void()> model_pass(const Architecture& architecture, const PassSet
   return [model, tokens] { (void)model->logits(tokens, Pass{}); };
 }
 
+/// @throws InputError if no layer is one of attention.
+const Mechanism& first_attention(const Architecture& architecture) {
+  for (std::int64_t i = 0; i < architecture.layers; ++i) {
+    if (architecture.layer(i).mixer == "attn") return architecture.layer(i);
+  }
+  throw InputError("part = attention: no layer of the model is one of attention");
+}
+
 std::function<void()> attention_pass(const Architecture& architecture,
                                      const PassSettings& settings) {
   const torch::Device device(settings.device);
   set_float_products(device, settings.numerical_mode);
   std::vector<Parameter> parameters;
+  const auto& mechanism = first_attention(architecture);
   const auto layer = std::make_shared<AttentionLayer>(
-      std::vector{architecture.mechanism}, architecture.attention_shape(), architecture.semantics,
+      std::vector{mechanism}, architecture.attention_shape(mechanism), architecture.semantics,
       ParameterScope(parameters, of_operations(settings.numerical_mode)));
   initialise(parameters, {{kSeed, 0}});
   move_to(parameters, device, at::kFloat);

@@ -1,7 +1,12 @@
 #include "nn/attention.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
+#include <stdexcept>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "ops/device_copy.hpp"
@@ -30,11 +35,53 @@ OptionRegistry<Temperature>& temperatures() {
   return registry;
 }
 
+OptionRegistry<Position>& positions() {
+  static OptionRegistry<Position> registry("position");
+  return registry;
+}
+
+OptionRegistry<Pattern>& patterns() {
+  static OptionRegistry<Pattern> registry("pattern");
+  return registry;
+}
+
+OptionRegistry<ScoreDecay>& decays() {
+  static OptionRegistry<ScoreDecay> registry("decay");
+  return registry;
+}
+
+OptionRegistry<VectorNorm>& vector_norms() {
+  static OptionRegistry<VectorNorm> registry("vector norm");
+  return registry;
+}
+
+namespace {
+
+/// Whether the fused kernel computes what is between q, k, v and the weighted values. Norms,
+/// convolutions and gates are around it, and keys are repeated for the queries that share them.
+bool is_fused(const Mechanism& mechanism) {
+  const auto fused = [](const char* gene, const std::string& key) {
+    return components().at(gene, key).fused;
+  };
+  return has_fused_form(mechanism) && fused("position", mechanism.position) &&
+         fused("pattern", mechanism.pattern) && fused("decay", mechanism.decay);
+}
+
+}  // namespace
+
 FusedForms fused_forms(const Mechanism& mechanism) {
-  return {.attention = has_fused_form(mechanism),
+  const bool attention = is_fused(mechanism);
+  return {.attention = attention,
           .gating = components().at("gating", mechanism.gating).fused,
-          .temperature = has_fused_form(mechanism) &&
-                         components().at("temperature", mechanism.temperature).fused};
+          .temperature = attention && components().at("temperature", mechanism.temperature).fused};
+}
+
+bool same_shapes(const Mechanism& a, const Mechanism& b) {
+  const auto shapes = [](const Mechanism& mechanism) {
+    return std::tie(mechanism.mixer, mechanism.heads, mechanism.kv_heads, mechanism.kv_rank,
+                    mechanism.conv, mechanism.key_width);
+  };
+  return shapes(a) == shapes(b);
 }
 
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible) {
@@ -49,7 +96,7 @@ torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
                       const torch::Tensor& counts, std::int64_t most) {
   const at::NoGradGuard no_grad;
   const auto indices = std::get<1>(hide(scores, visible).topk(most));
-  const auto taken = at::arange(most, counts.options()).unsqueeze(0).lt(counts.unsqueeze(1));
+  const auto taken = at::arange(most, counts.options()).unsqueeze(0).lt(counts.unsqueeze(-1));
   return at::zeros_like(scores, scores.options().dtype(at::kBool))
       .scatter_(-1, indices, taken.expand(indices.sizes()))
       .logical_and_(visible);
@@ -57,10 +104,14 @@ torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
 
 namespace {
 
-Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& models) {
+/// Those of the models whose word for biases is among some.
+Models biased_models(const std::vector<Mechanism>& mechanisms, const Models& models,
+                     std::initializer_list<std::string_view> words) {
   Models biased;
   for (std::size_t r = 0; r < mechanisms.size(); ++r) {
-    if (mechanisms[r].bias) biased.push_back(models[r]);
+    if (std::find(words.begin(), words.end(), mechanisms[r].bias) != words.end()) {
+      biased.push_back(models[r]);
+    }
   }
   return biased;
 }
@@ -80,31 +131,55 @@ FusedForms common_forms(const std::vector<Mechanism>& mechanisms) {
   return forms;
 }
 
-std::vector<std::string> options_of(const std::vector<Mechanism>& mechanisms,
-                                    const std::string Mechanism::*gene) {
-  std::vector<std::string> options;
-  for (const auto& mechanism : mechanisms) options.push_back(mechanism.*gene);
-  return options;
+/// same(a, b): whether one module computes a gene for two mechanisms.
+auto same_option(const std::string Mechanism::*gene) {
+  return [gene](const Mechanism& a, const Mechanism& b) { return a.*gene == b.*gene; };
+}
+
+bool same_pattern(const Mechanism& a, const Mechanism& b) {
+  const auto pattern = [](const Mechanism& mechanism) {
+    return std::tie(mechanism.pattern, mechanism.window, mechanism.globals, mechanism.stride,
+                    mechanism.block, mechanism.random, mechanism.buckets, mechanism.rounds);
+  };
+  return pattern(a) == pattern(b);
+}
+
+bool same_position(const Mechanism& a, const Mechanism& b) {
+  const auto position = [](const Mechanism& mechanism) {
+    return std::tie(mechanism.position, mechanism.rope_base, mechanism.rope_fraction,
+                    mechanism.t5_buckets, mechanism.t5_distance, mechanism.cope_positions);
+  };
+  return position(a) == position(b);
+}
+
+/// Of options that are told which keys are visible.
+auto same_option_and_pattern(const std::string Mechanism::*gene) {
+  return [gene](const Mechanism& a, const Mechanism& b) {
+    return a.*gene == b.*gene && same_pattern(a, b);
+  };
 }
 
 /// Which models a module stands for: those with one option, or each alone; in order of their first
 /// model.
 ///
-/// @param options   of each model.
+/// @param same      same(a, b): whether two mechanisms have one option.
 /// @param together  together(model): whether its module may stand for others, too.
-template <class Together>
-std::vector<Models> grouped_models(const std::vector<std::string>& options,
+template <class Same, class Together>
+std::vector<Models> grouped_models(const std::vector<Mechanism>& mechanisms, const Same& same,
                                    const Together& together) {
   std::vector<Models> groups;
-  for (std::size_t r = 0; r < options.size(); ++r) {
+  for (std::size_t r = 0; r < mechanisms.size(); ++r) {
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Models& known) {
-      return options[static_cast<std::size_t>(known.front())] == options[r] && together(r);
+      return same(mechanisms[static_cast<std::size_t>(known.front())], mechanisms[r]) &&
+             together(r);
     });
     if (group == groups.end()) group = groups.insert(groups.end(), Models());
     group->push_back(static_cast<std::int64_t>(r));
   }
   return groups;
 }
+
+bool always(std::size_t /*model*/) { return true; }
 
 /// The scope of models given by their place in `scope`.
 ParameterScope scope_of(const ParameterScope& scope, const Models& places) {
@@ -115,27 +190,86 @@ ParameterScope scope_of(const ParameterScope& scope, const Models& places) {
   return scope.of(std::move(models));
 }
 
+torch::Tensor normalised(const VectorNorm& norm, const torch::Tensor& vectors) {
+  return norm.normalised(vectors);
+}
+
+/// Whether what is known of so many keys of a device may be used again.
+bool fits(const torch::Tensor& known, std::int64_t tokens, torch::Device device) {
+  return known.defined() && known.size(-1) == tokens && known.device() == device;
+}
+
+/// Scores (M, B, H, T, T) with biases b by distance, (M, H, T).
+torch::Tensor biased_by_distance(const torch::Tensor& scores, const torch::Tensor& biases) {
+  const auto tokens = scores.size(-1);
+  // Row i of the matrix b(i - j) is a window into b backwards and then zeros, for later keys.
+  const auto backwards =
+      at::cat({biases.flip(-1), at::zeros_like(biases).narrow(-1, 0, tokens - 1)}, -1);
+  return scores + backwards.unfold(-1, tokens, 1).flip(-2).unsqueeze(1);
+}
+
+/// Scores (M, B, H, T, T) with c_i - c_j, c (M, B, H, T) in double.
+torch::Tensor decayed(const torch::Tensor& scores, const torch::Tensor& cumulative) {
+  const auto differences = cumulative.unsqueeze(-1) - cumulative.unsqueeze(-2);
+  return scores + differences.to(scores.scalar_type());
+}
+
 }  // namespace
+
+ShortConvolution::ShortConvolution(const ParameterScope& scope, std::int64_t channels,
+                                   std::int64_t taps)
+    : weight_(scope.add("weight", {channels, taps}, Start::newest_tap(), Decay::no)) {}
+
+torch::Tensor ShortConvolution::operator()(const torch::Tensor& z) const {
+  return model_by_model(
+      [](const torch::Tensor& part, const torch::Tensor& weight) {
+        const auto taps = weight.size(2);
+        const auto tokens = part.size(2);
+        const auto padded = at::constant_pad_nd(part, {0, 0, taps - 1, 0});
+        const auto by_channel = weight.unsqueeze(1).unsqueeze(1);  // (M, 1, 1, channels, K)
+        auto sum = padded.narrow(2, 0, tokens) * by_channel.select(-1, 0);
+        for (std::int64_t a = 1; a < taps; ++a) {
+          sum = sum + padded.narrow(2, a, tokens) * by_channel.select(-1, a);
+        }
+        return sum;
+      },
+      z, weight_);
+}
+
+void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
+                                      const AttentionShape& shape, const ParameterScope& scope,
+                                      const Start& output_start) {
+  const auto biased = biased_models(mechanisms, scope.models(), {"bias"});
+  const auto projection = [&](const char* name, std::int64_t out) {
+    return Linear::with_biases_of(scope.child(name), shape.width, out, biased);
+  };
+  q_proj_ = projection("q_proj", shape.width);
+  k_proj_ = projection("k_proj", shape.key_width());
+  v_proj_ = projection("v_proj", shape.key_width());
+  out_proj_ = Linear::with_biases_of(scope.child("out_proj"), shape.width, shape.width,
+                                     biased_models(mechanisms, scope.models(), {"bias", "no_bias"}),
+                                     output_start);
+}
 
 AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
                                const AttentionShape& shape, Semantics semantics,
-                               const ParameterScope& scope, Start output_start)
+                               const ParameterScope& scope, const Start& output_start)
     : num_models_(static_cast<std::int64_t>(mechanisms.size())),
       num_heads_(shape.heads),
+      num_key_heads_(shape.key_heads()),
+      head_width_(shape.head_width()),
       mode_(scope.mode()) {
   const auto forms = mode_ == NumericalMode::reference ? FusedForms{} : common_forms(mechanisms);
   fused_ = forms.attention;
-  const auto projection = [&](const char* name) {
-    return Linear::with_biases_of(scope.child(name), shape.width, shape.width,
-                                  biased_models(mechanisms, scope.models()));
-  };
-  q_proj_ = projection("q_proj");
-  k_proj_ = projection("k_proj");
-  v_proj_ = projection("v_proj");
-  out_proj_ = Linear(scope.child("out_proj"), shape.width, shape.width, output_start);
+  make_projections(mechanisms, shape, scope, output_start);
   for (const auto& mechanism : mechanisms) dropouts_.push_back(mechanism.attention_dropout);
   const auto mechanism_of = [&](const Models& models) -> const Mechanism& {
     return mechanisms[static_cast<std::size_t>(models.front())];
+  };
+  const auto context_of = [&](const Models& models) {
+    LayerContext context{shape, semantics};
+    context.shape.sizes = static_cast<const Sizes&>(mechanism_of(models));
+    return context;
   };
   const auto if_fused = [&](bool fused) {
     return [fused = fused || !scope.device().is_cpu()](std::size_t) { return fused; };
@@ -145,30 +279,55 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     return !scope.device().is_cpu() ||
            (fused_ && components().at("similarity", mechanisms[r].similarity).placeless);
   };
-  const LayerContext context{shape, semantics};
+  // A module for each group; none where all mechanisms do without.
+  const auto make_modules = [&]<class Option>(Groups<Option>& groups,
+                                              const OptionRegistry<Option>& registry,
+                                              const std::string Mechanism::*gene, const auto& same,
+                                              const ParameterScope& of_option) {
+    if (std::all_of(mechanisms.begin(), mechanisms.end(),
+                    [&](const Mechanism& mechanism) { return mechanism.*gene == "none"; })) {
+      return;
+    }
+    for (auto& models : grouped_models(mechanisms, same, always)) {
+      auto option = registry.at(mechanism_of(models).*gene)
+                        .make(context_of(models), scope_of(of_option, models));
+      groups.push_back({std::move(models), std::move(option)});
+    }
+  };
+  sight_of_.resize(mechanisms.size());
+  for (auto& models : grouped_models(mechanisms, same_pattern, always)) {
+    for (const auto r : models) sight_of_[static_cast<std::size_t>(r)] = sights_.size();
+    auto pattern = patterns()
+                       .at(mechanism_of(models).pattern)
+                       .make(context_of(models), scope_of(scope, models));
+    sights_.push_back({std::move(pattern)});
+  }
   starts_.resize(mechanisms.size());
   for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::similarity), if_placeless)) {
-    auto similarity =
-        similarities().at(mechanism_of(models).similarity).make(context, scope_of(scope, models));
+       grouped_models(mechanisms, same_option(&Mechanism::similarity), if_placeless)) {
+    auto similarity = similarities()
+                          .at(mechanism_of(models).similarity)
+                          .make(context_of(models), scope_of(scope, models));
     for (const auto r : models) {
       starts_[static_cast<std::size_t>(r)] = similarity->start_temperature(shape);
     }
     similarities_.push_back({std::move(models), std::move(similarity)});
   }
-  for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::normalization), if_fused(fused_))) {
+  for (auto& models : grouped_models(mechanisms, same_option_and_pattern(&Mechanism::normalization),
+                                     if_fused(fused_))) {
     auto normalization = normalizations()
                              .at(mechanism_of(models).normalization)
-                             .make(context, scope_of(scope, models));
+                             .make(context_of(models), scope_of(scope, models));
     normalizations_.push_back({std::move(models), std::move(normalization)});
   }
   if (fused_) set_up_kernel();
   for (auto& models :
-       grouped_models(options_of(mechanisms, &Mechanism::gating), if_fused(forms.gating))) {
-    auto gating = gatings().at(mechanism_of(models).gating).make(context, scope_of(scope, models));
+       grouped_models(mechanisms, same_option(&Mechanism::gating), if_fused(forms.gating))) {
+    auto gating =
+        gatings().at(mechanism_of(models).gating).make(context_of(models), scope_of(scope, models));
     gates_input_ =
         gates_input_ || components().at("gating", mechanism_of(models).gating).gates_input;
+    gates_heads_ = gates_heads_ || gating->gates_heads();
     gatings_.push_back({std::move(models), std::move(gating)});
   }
   if (forms.gating) {
@@ -176,10 +335,12 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     for (const auto& [models, gating] : gatings_) gates.push_back({models, *gating->fused()});
     gates_.emplace(gates, num_models_, mode_);
   }
-  for (auto& models : grouped_models(options_of(mechanisms, &Mechanism::temperature),
+  for (auto& models : grouped_models(mechanisms, same_option_and_pattern(&Mechanism::temperature),
                                      if_fused(forms.temperature))) {
-    auto temperature =
-        temperatures().at(mechanism_of(models).temperature).make(context, scope_of(scope, models));
+    auto temperature = temperatures()
+                           .at(mechanism_of(models).temperature)
+                           .make(context_of(models), scope_of(scope, models));
+    has_factors_ = has_factors_ || temperature->has_factors();
     for (const auto r : models) {
       if (!temperature->times_start()) starts_[static_cast<std::size_t>(r)] = 1.0;
     }
@@ -192,6 +353,23 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     }
     fused_temperatures_.emplace(fused, starts_, num_heads_, mode_);
   }
+  if (mechanisms.front().conv > 0) {
+    const auto taps = mechanisms.front().conv;
+    convolutions_ = {{scope.child("q_conv"), shape.width, taps},
+                     {scope.child("k_conv"), shape.key_width(), taps},
+                     {scope.child("v_conv"), shape.key_width(), taps}};
+  }
+  const auto same_qk_norm = same_option(&Mechanism::qk_norm);
+  make_modules(q_norms_, vector_norms(), &Mechanism::qk_norm, same_qk_norm, scope.child("q_norm"));
+  make_modules(k_norms_, vector_norms(), &Mechanism::qk_norm, same_qk_norm, scope.child("k_norm"));
+  make_modules(positions_, positions(), &Mechanism::position, same_position, scope);
+  for (const auto& [models, position] : positions_) {
+    maps_places_ = maps_places_ || position->maps();
+    biases_scores_ = biases_scores_ || position->biases_scores();
+  }
+  make_modules(decays_, decays(), &Mechanism::decay, same_option(&Mechanism::decay), scope);
+  make_modules(head_norms_, vector_norms(), &Mechanism::head_norm,
+               same_option(&Mechanism::head_norm), scope.child("head_norm"));
 }
 
 void AttentionLayer::set_up_kernel() {
@@ -224,12 +402,23 @@ std::vector<Models> AttentionLayer::models_of(const Groups<Option>& groups) {
 template <class Option, class Apply, class... Inputs>
 torch::Tensor AttentionLayer::grouped(const Groups<Option>& groups, const Apply& apply,
                                       const Inputs&... inputs) {
+  return grouped_with_place(
+      groups,
+      [&apply](const Option& option, std::int64_t /*place*/, const auto&... parts) {
+        return apply(option, parts...);
+      },
+      inputs...);
+}
+
+template <class Option, class Apply, class... Inputs>
+torch::Tensor AttentionLayer::grouped_with_place(const Groups<Option>& groups, const Apply& apply,
+                                                 const Inputs&... inputs) {
   const auto models = models_of(groups);
   const auto parts = split_models({inputs...}, models);
   std::vector<torch::Tensor> results;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto of_group = [&]<std::size_t... kInput>(std::index_sequence<kInput...>) {
-      return apply(*groups[i].option, parts[kInput][i]...);
+      return apply(*groups[i].option, groups[i].models.front(), parts[kInput][i]...);
     };
     results.push_back(of_group(std::index_sequence_for<Inputs...>()));
   }
@@ -237,15 +426,62 @@ torch::Tensor AttentionLayer::grouped(const Groups<Option>& groups, const Apply&
 }
 
 torch::Tensor AttentionLayer::heads(const torch::Tensor& projected) const {
-  return projected.view({projected.size(0), projected.size(1), projected.size(2), num_heads_, -1})
-      .transpose(2, 3);
+  return by_head(projected).transpose(2, 3);
 }
 
-const torch::Tensor& AttentionLayer::visible(std::int64_t tokens, torch::Device device) {
-  if (!visible_.defined() || visible_.size(0) != tokens || visible_.device() != device) {
-    visible_ = at::ones({tokens, tokens}, at::TensorOptions(at::kBool).device(device)).tril();
+torch::Tensor AttentionLayer::by_head(const torch::Tensor& projected) const {
+  return projected.view({projected.size(0), projected.size(1), projected.size(2), -1, head_width_});
+}
+
+torch::Tensor AttentionLayer::for_queries(const torch::Tensor& keys) const {
+  if (num_key_heads_ == num_heads_) return keys;
+  return model_by_model(
+      [this](const torch::Tensor& part) {
+        return by_head(part)
+            .unsqueeze(4)
+            .expand({-1, -1, -1, -1, num_heads_ / num_key_heads_, -1})
+            .flatten(3);
+      },
+      keys);
+}
+
+torch::Tensor AttentionLayer::placed(const torch::Tensor& vectors,
+                                     const Groups<VectorNorm>& norms) const {
+  if (norms.empty() && !maps_places_) return vectors;
+  auto of_heads = by_head(vectors);
+  if (!norms.empty()) of_heads = grouped(norms, normalised, of_heads);
+  if (maps_places_) {
+    of_heads = grouped(
+        positions_,
+        [](const Position& position, const torch::Tensor& part) { return position.mapped(part); },
+        of_heads);
   }
-  return visible_;
+  return of_heads.flatten(3);
+}
+
+AttentionLayer::Sight& AttentionLayer::sight(std::int64_t model) {
+  return sights_[sight_of_[static_cast<std::size_t>(model)]];
+}
+
+const torch::Tensor& AttentionLayer::visible(std::int64_t model, std::int64_t tokens,
+                                             torch::Device device) {
+  auto& own = sight(model);
+  if (!fits(own.visible, tokens, device)) own.visible = own.pattern->visible(tokens, device);
+  return own.visible;
+}
+
+const torch::Tensor& AttentionLayer::seen(std::int64_t model, std::int64_t tokens,
+                                          torch::Device device) {
+  auto& own = sight(model);
+  if (fits(own.seen, tokens, device)) return own.seen;
+  if (const auto ranges = own.pattern->ranges()) {
+    std::vector<std::int64_t> counts;
+    for (std::int64_t i = 0; i < tokens; ++i) counts.push_back(ranges->count(i));
+    own.seen = sent(at::tensor(counts, at::TensorOptions(at::kLong)), device);
+  } else {
+    own.seen = visible(model, tokens, device).sum(-1);
+  }
+  return own.seen;
 }
 
 const torch::Tensor& AttentionLayer::starts(const torch::Tensor& like) {
@@ -279,6 +515,24 @@ torch::Tensor AttentionLayer::divisors(const torch::Tensor& input, const torch::
   return inverse ? divisors.reciprocal() : divisors;
 }
 
+torch::Tensor AttentionLayer::factors(const torch::Tensor& input, const torch::Tensor& q) {
+  if (!has_factors_) return {};
+  const auto tokens = q.size(2);
+  std::vector<torch::Tensor> parts;
+  for (const auto& [models, temperature] : temperatures_) {
+    auto of_group = temperature->factors(seen(models.front(), tokens, q.device()));
+    if (!of_group.defined()) {
+      of_group = at::ones({std::ssize(models), 1, 1, 1, 1}, q.options());
+    }
+    parts.push_back(model_by_model(
+        [&](const torch::Tensor& part) {
+          return part.to(q.scalar_type()).expand({-1, input.size(1), num_heads_, tokens, 1});
+        },
+        of_group));
+  }
+  return join_models(parts, models_of(temperatures_));
+}
+
 torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tensor& residual,
                                       const Pass& pass, std::uint64_t site) {
   const auto gate = [](const Gating& gating, const torch::Tensor& part) {
@@ -289,15 +543,37 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto input = fused_gates    ? gates_->input(x, logits)
                      : gates_input_ ? grouped(gatings_, gate, x)
                                     : x;
-  const auto q = q_proj_(input);
+  auto q = q_proj_(input);
   const bool kernel = has_kernel(q);
   // In this order on every compiler: gradients w.r.t. the input are added in the opposite one.
-  const auto temperature = divisors(input, q, /*inverse=*/kernel);
-  const auto v = v_proj_(input);
-  const auto k = k_proj_(input);
+  auto temperature = divisors(input, q, /*inverse=*/kernel);
+  auto v = v_proj_(input);
+  auto k = k_proj_(input);
+  if (!convolutions_.empty()) {
+    q = convolutions_[0](q);
+    k = convolutions_[1](k);
+    v = convolutions_[2](v);
+  }
+  q = placed(q, q_norms_);
+  k = for_queries(placed(k, k_norms_));
+  v = for_queries(v);
+  const auto multiples = factors(input, q);
+  if (kernel && multiples.defined()) temperature = temperature * multiples;
   const auto masks = dropout_masks(dropouts_, pass, site);
-  const auto attended = out_proj_(kernel ? fused_mixed(q, k, v, temperature, masks)
-                                         : mixed(q, k, v, temperature, masks));
+  auto of_heads = kernel ? fused_mixed(q, k, v, temperature, masks)
+                         : mixed(q, k, v, input, temperature, multiples, masks);
+  if (!head_norms_.empty()) {
+    of_heads = grouped(head_norms_, normalised, by_head(of_heads)).flatten(3);
+  }
+  if (gates_heads_) {
+    of_heads = grouped(
+        gatings_,
+        [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated) {
+          return gating.gated_heads(part, gated);
+        },
+        of_heads, input);
+  }
+  const auto attended = out_proj_(of_heads);
   if (fused_gates) return gates_->increment(attended, input, residual, logits);
   return grouped(
       gatings_,
@@ -306,24 +582,47 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
       attended, input, residual);
 }
 
+torch::Tensor AttentionLayer::biased(torch::Tensor scores, const torch::Tensor& input) const {
+  if (biases_scores_) {
+    scores = grouped(
+        positions_,
+        [](const Position& position, const torch::Tensor& part) {
+          if (!position.biases_scores()) return part;
+          return model_by_model(biased_by_distance, part,
+                                position.distance_biases(part.size(-1), part));
+        },
+        scores);
+  }
+  if (!decays_.empty()) {
+    scores = grouped(
+        decays_,
+        [](const ScoreDecay& decay, const torch::Tensor& part, const torch::Tensor& read) {
+          const auto cumulative = decay.cumulative(read);
+          return cumulative.defined() ? model_by_model(decayed, part, cumulative) : part;
+        },
+        scores, input);
+  }
+  return scores;
+}
+
 torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
-                                    const torch::Tensor& v, const torch::Tensor& divisors,
+                                    const torch::Tensor& v, const torch::Tensor& input,
+                                    const torch::Tensor& divisors, const torch::Tensor& factors,
                                     const Masks& masks) {
-  const auto scores =
-      grouped(
-          similarities_,
-          [](const Similarity& similarity, const torch::Tensor& queries,
-             const torch::Tensor& keys) { return similarity.scores(queries, keys); },
-          // In one layout in every array, since products depend on it in the last digit.
-          heads(q).contiguous(), heads(k).contiguous()) /
-      divisors;
-  const auto& seen = visible(q.size(2), q.device());
-  const auto weights = grouped(
+  auto scores = grouped(
+                    similarities_,
+                    [](const Similarity& similarity, const torch::Tensor& queries,
+                       const torch::Tensor& keys) { return similarity.scores(queries, keys); },
+                    // In one layout in every array, since products depend on it in the last digit.
+                    heads(q).contiguous(), heads(k).contiguous()) /
+                divisors;
+  if (factors.defined()) scores = scores * factors;
+  const auto weights = grouped_with_place(
       normalizations_,
-      [&seen](const Normalization& normalization, const torch::Tensor& part) {
-        return normalization.weights(part, seen);
+      [&](const Normalization& normalization, std::int64_t model, const torch::Tensor& part) {
+        return normalization.weights(part, visible(model, q.size(2), q.device()));
       },
-      scores);
+      biased(scores, input));
   return dropout(weights, masks).matmul(heads(v)).transpose(2, 3).flatten(3);
 }
 
@@ -353,7 +652,7 @@ torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::T
                                           const torch::Tensor& v,
                                           const torch::Tensor& inverse_temperature,
                                           const Masks& masks) {
-  auto [mapped_q, mapped_k] = score_vectors(q, k, maps_, v.size(3) / num_heads_);
+  auto [mapped_q, mapped_k] = score_vectors(q, k, maps_, head_width_);
   AttentionTensors tensors{std::move(mapped_q), std::move(mapped_k), v, inverse_temperature};
   if (!directions_.empty()) {
     tensors.directions = directions_.size() == 1 ? directions_.front() : at::cat(directions_);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,18 +26,21 @@
 
 namespace nas::nn {
 
-// Conventions. Tensors are row-major. M models, B batch, T tokens, D width, H heads, d = D / H;
-// h (M, B, T, D) residual stream, x = LayerNorm(h); q, k, v (M, B, H, T, d); scores and weights
-// (M, B, H, T, T), first queries i, then keys j; key j is visible to query i if j <= i.
+// Conventions. Tensors are row-major. M models, B batch, T tokens, D width, H heads, d = D / H, G
+// heads of keys and values; h (M, B, T, D) residual stream, x = LayerNorm(h); q, k, v (M, B, H, T,
+// d); scores and weights (M, B, H, T, T), first queries i, then keys j; key j is visible to query i
+// if j <= i and the pattern shows it.
 //
 // An array of R models may mix mechanisms. An option's module stands for the M models of the array
-// that have the option: all parameters have a leading dimension of M. On the CPU, where no result
-// may depend on the array, M is 1 for an option that has no fused form, and for a similarity that
-// is not batch-invariant (nas::Component::placeless).
+// that have the option and its sizes: all parameters have a leading dimension of M. On the CPU,
+// where no result may depend on the array, M is 1 for a similarity, normalization, gating or
+// temperature that has no fused form, and for a similarity that is not batch-invariant
+// (nas::Component::placeless). The other options' modules stand for several models there, too, and
+// compute model by model (ops/product.hpp) what is not batch-invariant.
 
 /// What the options of one attention layer are built from.
 struct LayerContext {
-  AttentionShape shape;
+  AttentionShape shape;  ///< with the sizes of the option's models
   Semantics semantics = Semantics::corrected;
 };
 
@@ -62,7 +68,8 @@ class Normalization {
  public:
   virtual ~Normalization() = default;
   /// @param scores   (M, B, H, T, T), finite.
-  /// @param visible  (T, T) bool, true on and below the diagonal.
+  /// @param visible  bool, (T, T) or one matrix a head, (H, T, T): what the pattern shows, never a
+  /// later key and always the query's own. Where a count n of keys matters, it is of visible ones.
   /// @return weights (M, B, H, T, T), exactly 0 for hidden keys, never NaN.
   [[nodiscard]] virtual torch::Tensor weights(const torch::Tensor& scores,
                                               const torch::Tensor& visible) const = 0;
@@ -72,7 +79,7 @@ class Normalization {
   }
 };
 
-/// Divides scores by a temperature.
+/// Divides scores by a temperature, or multiplies them by its inverse.
 class Temperature {
  public:
   virtual ~Temperature() = default;
@@ -82,18 +89,35 @@ class Temperature {
   [[nodiscard]] virtual torch::Tensor divisors(const torch::Tensor& x) const = 0;
   /// Whether the scores are divided by T0 of the model's similarity as well.
   [[nodiscard]] virtual bool times_start() const { return false; }
-  /// The same divisors for arrays of various temperatures, beside a fused kernel; nothing: they are
-  /// not of that form.
+  /// Whether there are factors.
+  [[nodiscard]] virtual bool has_factors() const { return false; }
+  /// What the divided scores are multiplied by besides: any finite numbers, also 0, so that no
+  /// divisor need be infinite.
+  ///
+  /// @param seen  (T) int64, or (H, T): how many keys each query sees, at least 1.
+  /// @return M models' tensor that expands to (M, B, H, T, 1); undefined: nothing.
+  [[nodiscard]] virtual torch::Tensor factors(const torch::Tensor& /*seen*/) const { return {}; }
+  /// The same divisors, without factors, for arrays of various temperatures, beside a fused kernel;
+  /// nothing: they are not of that form.
   [[nodiscard]] virtual std::optional<FusedTemperature> fused() const { return std::nullopt; }
 };
 
-/// Gates what goes into attention and what comes out.
+/// Gates what goes into attention, what heads put out and what comes out.
 class Gating {
  public:
   virtual ~Gating() = default;
   /// @param x  (M, B, T, D), LayerNorm of the residual stream.
   /// @return  what q, k and v are projected from, (M, B, T, D).
   [[nodiscard]] virtual torch::Tensor gated_input(const torch::Tensor& x) const { return x; }
+  /// Whether gated_heads() changes anything.
+  [[nodiscard]] virtual bool gates_heads() const { return false; }
+  /// @param mixed  (M, B, T, D), the weighted values of all heads.
+  /// @param x      (M, B, T, D), gated_input's result.
+  /// @return  what the output projection reads, (M, B, T, D).
+  [[nodiscard]] virtual torch::Tensor gated_heads(const torch::Tensor& mixed,
+                                                  const torch::Tensor& /*x*/) const {
+    return mixed;
+  }
   /// @param attended  (M, B, T, D), attention after its output projection.
   /// @param x         (M, B, T, D), gated_input's result.
   /// @param residual  (M, B, T, D), h.
@@ -103,19 +127,91 @@ class Gating {
                                                 const torch::Tensor& /*residual*/) const {
     return attended;
   }
-  /// The same as a gate, for arrays of various ones; nothing: it is not of that form.
+  /// The same as a gate, for arrays of various ones, but for gated_heads(), which is called beside
+  /// it; nothing: it is not of that form.
   [[nodiscard]] virtual std::optional<FusedGate> fused() const { return std::nullopt; }
+};
+
+// The options below have no fused() of their own: their descriptions say .fused = true where the
+// fused kernel computes what they ask for, or where they ask nothing of it.
+
+/// Lets scores know where keys are: maps queries and keys by their place, or adds to the scores a
+/// number that depends on the distance of key and query.
+class Position {
+ public:
+  virtual ~Position() = default;
+  /// Whether mapped() changes anything.
+  [[nodiscard]] virtual bool maps() const { return false; }
+  /// @param vectors  queries or keys, (M, B, T, heads, d), of H or of G heads.
+  /// @return the same with the place of each, t = 0 .. T - 1, put in.
+  [[nodiscard]] virtual torch::Tensor mapped(const torch::Tensor& vectors) const { return vectors; }
+  /// Whether there are biases.
+  [[nodiscard]] virtual bool biases_scores() const { return false; }
+  /// @param like  of whose device and type the result is.
+  /// @return what is added to the score of a key n tokens back, after the temperature: (M, H, T), n
+  /// = 0 .. T - 1; undefined: nothing.
+  [[nodiscard]] virtual torch::Tensor distance_biases(std::int64_t /*tokens*/,
+                                                      const torch::Tensor& /*like*/) const {
+    return {};
+  }
+};
+
+/// Visible keys as ranges: of query i, the newest `window` up to its own, and the first `globals` of
+/// the sequence.
+struct KeyRanges {
+  std::int64_t window = std::numeric_limits<std::int64_t>::max();
+  std::int64_t globals = 0;
+
+  /// n_i, of query i from 0.
+  [[nodiscard]] std::int64_t count(std::int64_t query) const {
+    const auto newest = std::min(query + 1, window);
+    return newest + std::min(globals, query + 1 - newest);
+  }
+};
+
+/// Says which keys a query sees.
+class Pattern {
+ public:
+  virtual ~Pattern() = default;
+  /// @return bool, (T, T) or one matrix a head, (H, T, T): never a later key, always the query's
+  /// own; a query's row does not depend on T.
+  [[nodiscard]] virtual torch::Tensor visible(std::int64_t tokens, torch::Device device) const = 0;
+  /// The same as ranges; nothing: it is not of that form.
+  [[nodiscard]] virtual std::optional<KeyRanges> ranges() const { return std::nullopt; }
+};
+
+/// Lowers scores by what lies between key and query.
+class ScoreDecay {
+ public:
+  virtual ~ScoreDecay() = default;
+  /// @param x  (M, B, T, D), what q, k and v are projected from.
+  /// @return c (M, B, H, T), float64: s_ij + (c_i - c_j) is the decayed score, after the
+  /// temperature; undefined: nothing decays. Sums over many tokens are large and their differences
+  /// are not, so that these are taken in double.
+  [[nodiscard]] virtual torch::Tensor cumulative(const torch::Tensor& x) const = 0;
+};
+
+/// Normalises the vectors of heads.
+class VectorNorm {
+ public:
+  virtual ~VectorNorm() = default;
+  /// @param vectors  (M, B, T, heads, d).
+  [[nodiscard]] virtual torch::Tensor normalised(const torch::Tensor& vectors) const = 0;
 };
 
 /// Which parts of a mechanism have fused forms, for numerical modes exact and fast.
 struct FusedForms {
-  bool attention = false;  ///< similarity and normalization
+  bool attention = false;  ///< what is between q, k, v and the weighted values
   bool gating = false;
   bool temperature = false;  ///< which is so beside a fused attention only
 
   friend bool operator==(const FusedForms&, const FusedForms&) = default;
 };
 FusedForms fused_forms(const Mechanism& mechanism);
+
+/// Whether attention layers of both can be one AttentionLayer of an array: all their common
+/// parameters have one shape. Both in canonical form.
+bool same_shapes(const Mechanism& a, const Mechanism& b);
 
 template <class Option>
 using OptionRegistry =
@@ -126,6 +222,11 @@ OptionRegistry<Similarity>& similarities();
 OptionRegistry<Normalization>& normalizations();
 OptionRegistry<Gating>& gatings();
 OptionRegistry<Temperature>& temperatures();
+OptionRegistry<Position>& positions();
+OptionRegistry<Pattern>& patterns();
+OptionRegistry<ScoreDecay>& decays();
+/// Of genes qk_norm and head_norm.
+OptionRegistry<VectorNorm>& vector_norms();
 
 /// Whether a module has its own form for the fused kernel.
 template <class Module, class Option>
@@ -145,11 +246,11 @@ constexpr bool gates_input() {
   return false;
 }
 
-/// Registers an option's Torch-free description and its module. For the macros below.
-///
-/// @tparam Module  constructible from (LayerContext, ParameterScope), or from nothing.
+/// Registers an option's module. @tparam Module  constructible from (LayerContext, ParameterScope),
+/// or from nothing.
 template <class Module, class Option>
-bool register_option(OptionRegistry<Option>& registry, Component component, const char* file) {
+void register_module(OptionRegistry<Option>& registry, const Component& component,
+                     const char* file) {
   registry.add(
       {.key = component.key, .summary = component.summary, .file = file},
       [](const LayerContext& context, const ParameterScope& scope) -> std::unique_ptr<Option> {
@@ -159,9 +260,34 @@ bool register_option(OptionRegistry<Option>& registry, Component component, cons
           return std::make_unique<Module>();
         }
       });
-  component.fused = has_fused_form<Module, Option>();
+}
+
+/// Registers an option's Torch-free description and its module. For the macros below.
+template <class Module, class Option>
+bool register_option(OptionRegistry<Option>& registry, Component component, const char* file) {
+  register_module<Module>(registry, component, file);
+  if constexpr (requires { &Option::fused; }) component.fused = has_fused_form<Module, Option>();
   component.gates_input = gates_input<Module, Option>();
   return components().add(std::move(component));
+}
+
+/// The same of a norm of vectors, an option of two genes.
+///
+/// @param component  of head_norm: parameters and operations of one norm of vectors that are D wide
+/// together. qk_norm has two, of D and of G d.
+template <class Module>
+bool register_vector_norm(Component component, const char* file) {
+  register_module<Module>(vector_norms(), component, file);
+  auto of_keys = component;
+  of_keys.gene = "qk_norm";
+  of_keys.parameters = [one = component.parameters](const AttentionShape& shape) {
+    return 2 * one(shape);
+  };
+  of_keys.flops = [one = component.flops](const AttentionShape& shape) {
+    return one(shape) *
+           (1.0 + static_cast<double>(shape.key_width()) / static_cast<double>(shape.width));
+  };
+  return components().add(std::move(component)) && components().add(std::move(of_keys));
 }
 
 // NAS_REGISTER_SIMILARITY(Class, .key = "dot", .summary = "q.k", .flops = ...): the arguments after
@@ -177,6 +303,15 @@ bool register_option(OptionRegistry<Option>& registry, Component component, cons
   NAS_REGISTER_OPTION(::nas::nn::gatings(), "gating", Class, __VA_ARGS__)
 #define NAS_REGISTER_TEMPERATURE(Class, ...) \
   NAS_REGISTER_OPTION(::nas::nn::temperatures(), "temperature", Class, __VA_ARGS__)
+#define NAS_REGISTER_POSITION(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::positions(), "position", Class, __VA_ARGS__)
+#define NAS_REGISTER_PATTERN(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::patterns(), "pattern", Class, __VA_ARGS__)
+#define NAS_REGISTER_DECAY(Class, ...) \
+  NAS_REGISTER_OPTION(::nas::nn::decays(), "decay", Class, __VA_ARGS__)
+#define NAS_REGISTER_VECTOR_NORM(Class, ...)                                        \
+  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_vector_norm<Class>( \
+      ::nas::Component{.gene = "head_norm", __VA_ARGS__}, __FILE__)
 
 /// @return scores with -inf for the keys that `visible` (bool, broadcastable) does not mark.
 torch::Tensor hide(const torch::Tensor& scores, const torch::Tensor& visible);
@@ -187,25 +322,46 @@ torch::Tensor softmax_over(const torch::Tensor& scores, const torch::Tensor& kep
 
 /// Marks the largest visible scores of each row.
 ///
-/// @param visible  (T, T) bool.   @param counts  (T) int64 >= 1, how many of row i, on the scores'
-/// device.
+/// @param visible  (T, T) or (H, T, T) bool.   @param counts  (T) or (H, T) int64 >= 1, how many of
+/// row i, on the scores' device.
 /// @param most     the largest of `counts`.
 /// @return  bool, as the scores: min(counts[i], visible keys of i) entries of row i.
 torch::Tensor largest(const torch::Tensor& scores, const torch::Tensor& visible,
                       const torch::Tensor& counts, std::int64_t most);
 
+/// y_t = sum_a w_a z_{t - K + 1 + a} for each channel: a causal convolution of K taps, of which the
+/// last is the present; zero before the start.
+/// @see So et al. (2021), Primer, arXiv:2109.08668.
+class ShortConvolution {
+ public:
+  ShortConvolution(const ParameterScope& scope, std::int64_t channels, std::int64_t taps);
+
+  /// @param z  (M, B, T, channels).   @return the same sizes.
+  [[nodiscard]] torch::Tensor operator()(const torch::Tensor& z) const;
+
+ private:
+  torch::Tensor weight_;  // (M, channels, K)
+};
+
 /// One causal multi-head attention layer of each model of an array, of any mechanisms.
 ///
-///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),
-///   w = dropout(normalization(similarity(q, k) / temperature)),  increment(w v W_o' + b_o, x, h)
+///   x <- gated_input(x),  q, k, v = x W_q', x W_k', x W_v' (+ b),  convolved; q, k normalised, mapped
+///   s_ij = similarity(q_i, k_j) / temperature + b(i - j) + c_i - c_j
+///   w = dropout(normalization(s)) over visible keys,  o = gated_heads(head_norm(w v), x)
+///   increment(o W_o' + b_o, x, h)
+///
+/// Query head h reads key head floor(h G / H). What a mechanism has not is neither a parameter nor
+/// an operation.
+/// @see Ainslie et al. (2023), arXiv:2305.13245, section 2.2.
 class AttentionLayer final : public Mixer {
  public:
-  /// @param mechanisms    of the R models of the scope.
+  /// @param mechanisms    of the R models of the scope, of same_shapes().
+  /// @param shape         of the layer, with its own heads; its sizes are the mechanisms'.
   /// @param output_start  initial values of the output projection's matrix.
   /// @throws InputError if a key of a mechanism is unknown.
   AttentionLayer(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
                  Semantics semantics, const ParameterScope& scope,
-                 Start output_start = Start::normal());
+                 const Start& output_start = Start::normal());
 
   /// @param site  of the weights' dropout.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
@@ -223,23 +379,50 @@ class AttentionLayer final : public Mixer {
   template <class Option>
   static std::vector<Models> models_of(const Groups<Option>& groups);
 
+  /// What the queries of some models see.
+  struct Sight {
+    std::unique_ptr<Pattern> pattern;
+    torch::Tensor visible{};  ///< of the last (T, device)
+    torch::Tensor seen{};     ///< numbers of visible keys, likewise
+  };
+
+  void make_projections(const std::vector<Mechanism>& mechanisms, const AttentionShape& shape,
+                        const ParameterScope& scope, const Start& output_start);
   /// Applies each group's option to its models' part of the inputs.
   /// @param apply  apply(option, parts of the inputs...) gives (M, ...).   @return (R, ...).
   template <class Option, class Apply, class... Inputs>
   static torch::Tensor grouped(const Groups<Option>& groups, const Apply& apply,
                                const Inputs&... inputs);
-  /// (R, B, T, H d) as (R, B, H, T, d).
+  /// The same with the place of the group's first model before the parts.
+  template <class Option, class Apply, class... Inputs>
+  static torch::Tensor grouped_with_place(const Groups<Option>& groups, const Apply& apply,
+                                          const Inputs&... inputs);
+  /// (R, B, T, heads d) as (R, B, heads, T, d).
   [[nodiscard]] torch::Tensor heads(const torch::Tensor& projected) const;
+  /// (R, B, T, heads d) as (R, B, T, heads, d).
+  [[nodiscard]] torch::Tensor by_head(const torch::Tensor& projected) const;
+  /// (R, B, T, G d) as (R, B, T, H d): each key head as often as query heads read it.
+  [[nodiscard]] torch::Tensor for_queries(const torch::Tensor& keys) const;
+  /// Normalised and mapped by position. @param vectors  (R, B, T, heads d), queries or keys.
+  [[nodiscard]] torch::Tensor placed(const torch::Tensor& vectors,
+                                     const Groups<VectorNorm>& norms) const;
   /// (R, B, H, T, 1), of the temperatures; or their inverses, for the fused kernel.
   torch::Tensor divisors(const torch::Tensor& input, const torch::Tensor& q, bool inverse);
+  /// (R, B, H, T, 1), what scores are multiplied by besides; undefined: nothing.
+  torch::Tensor factors(const torch::Tensor& input, const torch::Tensor& q);
   /// starts_ as (R, 1, 1, 1, 1), of another tensor's device and type.
   const torch::Tensor& starts(const torch::Tensor& like);
   /// (R, B, T, D), the weighted values of all heads; q, k, v likewise.
+  /// @param input  (R, B, T, D), what q, k and v were projected from.
+  /// @param factors  undefined: none.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
-                      const torch::Tensor& divisors, const Masks& masks);
+                      const torch::Tensor& input, const torch::Tensor& divisors,
+                      const torch::Tensor& factors, const Masks& masks);
   /// The same by the fused kernel.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& inverse_temperature, const Masks& masks);
+  /// Scores with the biases of positions and decays.
+  [[nodiscard]] torch::Tensor biased(torch::Tensor scores, const torch::Tensor& input) const;
   /// Reads what the fused kernel does for each model off the modules.
   void set_up_kernel();
   /// Whether gates are computed for all models together where x is.
@@ -248,13 +431,20 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
   /// The models as the kernels of a device read them.
   const torch::Tensor& described(const Masks& masks, torch::Device device);
-  const torch::Tensor& visible(std::int64_t tokens, torch::Device device);
+  /// What the queries of a model see, by its place in the array.
+  const torch::Tensor& visible(std::int64_t model, std::int64_t tokens, torch::Device device);
+  const torch::Tensor& seen(std::int64_t model, std::int64_t tokens, torch::Device device);
+  Sight& sight(std::int64_t model);
 
   std::int64_t num_models_;
   std::int64_t num_heads_;
+  std::int64_t num_key_heads_;
+  std::int64_t head_width_;
   std::vector<double> dropouts_;  ///< of the weights, by model
   NumericalMode mode_;
   bool gates_input_ = false;  ///< any gating does
+  bool gates_heads_ = false;  ///< likewise
+  bool has_factors_ = false;  ///< any temperature has
   bool fused_ = false;        ///< all models have a form for fused kernels, and may use it
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
   Groups<Similarity> similarities_;
@@ -264,11 +454,18 @@ class AttentionLayer final : public Mixer {
   Groups<Normalization> normalizations_;
   Groups<Gating> gatings_;
   Groups<Temperature> temperatures_;
+  std::vector<ShortConvolution> convolutions_;  ///< of q, k and v; or none
+  Groups<VectorNorm> q_norms_, k_norms_, head_norms_;
+  Groups<Position> positions_;
+  bool maps_places_ = false;    ///< any position does
+  bool biases_scores_ = false;  ///< likewise
+  Groups<ScoreDecay> decays_;
+  std::vector<Sight> sights_;
+  std::vector<std::size_t> sight_of_;                    ///< by model
   std::optional<FusedGates> gates_;                      ///< where all have a form
   std::optional<FusedTemperatures> fused_temperatures_;  ///< likewise
   std::vector<double> starts_;  ///< what temperatures are multiplied by: T0 of each model, or 1
   torch::Tensor starts_there_;  ///< of the last device and type
-  torch::Tensor visible_;       ///< of the last (T, device)
   std::array<torch::Tensor, 2> described_;  ///< of the last device, without and with dropout
 };
 

@@ -6,11 +6,9 @@ namespace {
 class TopK final : public Normalization {
  public:
   torch::Tensor weights(const torch::Tensor& scores, const torch::Tensor& visible) const override {
-    const auto tokens = scores.size(-1);
-    // ceil(n / 4) of n = 1 .. T visible keys, at least one.
-    const auto counts = at::arange(4, tokens + 4, scores.options().dtype(at::kLong))
-                            .div(4, /*rounding_mode=*/"floor");
-    return softmax_over(scores, largest(scores, visible, counts, (tokens + 3) / 4));
+    // ceil(n / 4) of n visible keys, at least one.
+    const auto counts = visible.sum(-1).add(3).div(4, /*rounding_mode=*/"floor");
+    return softmax_over(scores, largest(scores, visible, counts, (scores.size(-1) + 3) / 4));
   }
   std::optional<kernels::RowNormalization> fused() const override { return kernels::top_k(); }
 };

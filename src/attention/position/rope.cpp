@@ -1,0 +1,81 @@
+#include <cmath>
+#include <vector>
+
+#include "nn/attention.hpp"
+#include "ops/device_copy.hpp"
+
+namespace nas::nn {
+namespace {
+
+/// Rotary position embedding, by halves: entries m and m + R/2 of the first R = fraction d of a head
+/// turn by t base^(-2m/R) at place t = 0, 1, ..., so that a score depends on the distance alone.
+///
+/// Only sums and products of elements, so that results do not depend on the array.
+/// @see Su et al. (2021), arXiv:2104.09864, equation 34, there with neighbouring entries in place of
+/// halves: another order of the rows of W_q and W_k.
+class Rope final : public Position {
+ public:
+  Rope(const LayerContext& context, const ParameterScope& /*scope*/)
+      : half_(std::llround(context.shape.sizes.rope_fraction *
+                           static_cast<double>(context.shape.head_width())) /
+              2),
+        base_(context.shape.sizes.rope_base) {}
+
+  bool maps() const override { return true; }
+
+  torch::Tensor mapped(const torch::Tensor& vectors) const override {
+    if (half_ == 0) return vectors;
+    turn_to(vectors);
+    const auto first = vectors.narrow(-1, 0, half_);
+    const auto second = vectors.narrow(-1, half_, half_);
+    return at::cat({first * cosines_ - second * sines_, second * cosines_ + first * sines_,
+                    vectors.narrow(-1, 2 * half_, vectors.size(-1) - 2 * half_)},
+                   -1);
+  }
+
+ private:
+  /// Makes the tables (T, 1, R/2) for these vectors, in double and rounded once, unless they are
+  /// there.
+  void turn_to(const torch::Tensor& vectors) const {
+    const auto tokens = vectors.size(2);
+    if (cosines_.defined() && cosines_.size(0) == tokens && cosines_.device() == vectors.device() &&
+        cosines_.scalar_type() == vectors.scalar_type()) {
+      return;
+    }
+    std::vector<double> cosines, sines;
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      for (std::int64_t m = 0; m < half_; ++m) {
+        const double angle = static_cast<double>(t) *
+                             std::pow(base_, -static_cast<double>(m) / static_cast<double>(half_));
+        cosines.push_back(std::cos(angle));
+        sines.push_back(std::sin(angle));
+      }
+    }
+    const auto there = [&](const std::vector<double>& values) {
+      const auto table = at::tensor(values, at::TensorOptions(at::kDouble));
+      return sent(table.to(vectors.scalar_type()), vectors.device()).view({tokens, 1, half_});
+    };
+    cosines_ = there(cosines);
+    sines_ = there(sines);
+  }
+
+  std::int64_t half_;  // R/2
+  double base_;
+  mutable torch::Tensor cosines_, sines_;  // of the last (T, device, type)
+};
+
+// It works on q and k, before the fused kernel.
+NAS_REGISTER_POSITION(
+    Rope, .key = "rope",
+    .summary =
+        "q and k rotate by place: entries m, m + R/2 of the first R = rope_fraction d by t "
+        "rope_base^(-2m/R) (Su et al. 2021, arXiv:2104.09864)",
+    .flops =
+        [](const AttentionShape& shape) {
+          return 3.0 * shape.sizes.rope_fraction *
+                 static_cast<double>(shape.context * (shape.width + shape.key_width()));
+        },
+    .fused = true);
+
+}  // namespace
+}  // namespace nas::nn

@@ -1,0 +1,39 @@
+#include "nn/attention.hpp"
+
+namespace nas::nn {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+/// x / sqrt(mean x^2 + 1e-5) g over the d entries of each head, g shared by the heads.
+/// @see Zhang & Sennrich (2019), arXiv:1910.07467; of q and k, Dehghani et al. (2023), ViT-22B,
+/// arXiv:2302.05442, section 2.
+class Rms final : public VectorNorm {
+ public:
+  Rms(const LayerContext& context, const ParameterScope& scope)
+      : gain_(scope.add("weight", {context.shape.head_width()}, Start::constant(1.0), Decay::no)) {}
+
+  torch::Tensor normalised(const torch::Tensor& vectors) const override {
+    return model_by_model(
+        [](const torch::Tensor& part, const torch::Tensor& gain) {
+          const auto mean_square = part.square().mean(-1, /*keepdim=*/true);
+          return part * (mean_square + kEpsilon).rsqrt() * gain.view({-1, 1, 1, 1, part.size(-1)});
+        },
+        vectors, gain_);
+  }
+
+ private:
+  torch::Tensor gain_;  // (M, d)
+};
+
+NAS_REGISTER_VECTOR_NORM(
+    Rms, .key = "rms",
+    .summary = "x / sqrt(mean x^2 + 1e-5) g of each head, g starts at 1 (arXiv:1910.07467)",
+    .parameters = [](const AttentionShape& shape) { return shape.head_width(); },
+    .flops =
+        [](const AttentionShape& shape) {
+          return 4.0 * static_cast<double>(shape.context * shape.width);
+        });
+
+}  // namespace
+}  // namespace nas::nn
