@@ -18,7 +18,7 @@ namespace nas::nn::test {
 
 inline Architecture small(const std::string& mechanism) {
   Architecture architecture;
-  architecture.mechanism = parse_mechanism(mechanism, Semantics::corrected);
+  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
   architecture.width = 24;
   architecture.heads = 3;
   architecture.layers = 1;

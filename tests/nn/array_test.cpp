@@ -50,7 +50,7 @@ std::vector<Mechanism> various_mechanisms() {
 
 Architecture small(const Mechanism& mechanism) {
   Architecture architecture;
-  architecture.mechanism = mechanism;
+  architecture.stack = {mechanism};
   architecture.width = 24;
   architecture.heads = 3;
   architecture.context = 19;
@@ -143,7 +143,7 @@ TEST_P(ArrayOfModels, OfDifferentMechanismsComputesWhatEachComputesAlone) {
     for (const auto place : places) {
       const auto alone = step_of(all, {place}, GetParam());
       expect_same(together, place, alone, 0,
-                  to_string(all[place].mechanism) + " threads " + std::to_string(threads));
+                  to_string(all[place].stack.front()) + " threads " + std::to_string(threads));
     }
     const auto some = step_of(all, {8, 1, 4, 6}, GetParam());
     expect_same(some, 0, together, 8, "an array of some");
@@ -179,7 +179,7 @@ TEST_P(ArrayOfModels, OfWideModelsComputesWhatEachComputesAlone) {
   at::set_num_threads(1);
   for (const auto place : places) {
     expect_same(together, place, step_of(all, {place}, GetParam()), 0,
-                to_string(all[place].mechanism));
+                to_string(all[place].stack.front()));
   }
   at::set_num_threads(before);
 }
@@ -205,7 +205,7 @@ TEST_P(ArrayOfModels, WithoutAFusedFormComputesWhatEachComputesAlone) {
   const auto together = step_of(all, places, GetParam());
   for (const auto place : places) {
     expect_same(together, place, step_of(all, {place}, GetParam()), 0,
-                to_string(all[place].mechanism));
+                to_string(all[place].stack.front()));
   }
 }
 
@@ -274,7 +274,7 @@ class TrainingInArrays : public ::testing::Test {
     const auto together = train(jobs, corpus_, context_);
     ASSERT_EQ(together.size(), jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      SCOPED_TRACE(std::to_string(i) + " " + to_string(jobs[i].architecture.mechanism));
+      SCOPED_TRACE(std::to_string(i) + " " + to_string(jobs[i].architecture.stack.front()));
       expect_same_result(together[i], alone(jobs[i]));
     }
   }

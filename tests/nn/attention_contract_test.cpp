@@ -305,6 +305,11 @@ TEST(AttentionLayer, EveryDescriptionHasAModuleAndASummary) {
   EXPECT_EQ(components().keys("normalization"), normalizations().keys());
   EXPECT_EQ(components().keys("gating"), gatings().keys());
   EXPECT_EQ(components().keys("temperature"), temperatures().keys());
+  EXPECT_EQ(components().keys("position"), positions().keys());
+  EXPECT_EQ(components().keys("pattern"), patterns().keys());
+  EXPECT_EQ(components().keys("decay"), decays().keys());
+  EXPECT_EQ(components().keys("qk_norm"), vector_norms().keys());
+  EXPECT_EQ(components().keys("head_norm"), vector_norms().keys());
   for (const auto& gene : component_genes()) {
     for (const auto& key : components().keys(gene)) {
       EXPECT_FALSE(components().at(gene, key).summary.empty()) << key;
@@ -322,8 +327,8 @@ TEST(AttentionLayer, UnknownKeyNamesTheKnownOnes) {
     FAIL() << "no exception";
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(),
-                 "unknown gating 'output_gat', known: highway, input_gate, none, normed_highway, "
-                 "output_gate; did you mean output_gate?");
+                 "unknown gating 'output_gat', known: elementwise_gate, headwise_gate, highway, "
+                 "input_gate, none, normed_highway, output_gate; did you mean output_gate?");
   }
 }
 

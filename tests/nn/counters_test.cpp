@@ -40,7 +40,7 @@ struct Counters {
 Architecture published_size(const std::string& mechanism) {
   Architecture architecture;
   architecture.semantics = Semantics::corrected;
-  architecture.mechanism = parse_mechanism(mechanism, Semantics::corrected);
+  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
   architecture.vocabulary = 10000;
   return architecture;
 }

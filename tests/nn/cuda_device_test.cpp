@@ -53,7 +53,7 @@ void expect_step_of_the_cpu(const std::vector<Architecture>& all, torch::ScalarT
   expect_close(ours.nll, truth.nll, tolerance, "scores");
   for (const auto place : places) {
     test::expect_gradients(ours.gradients[place], truth.gradients[place], truth.gradients[place],
-                           type, to_string(all[place].mechanism));
+                           type, to_string(all[place].stack.front()));
   }
 }
 
@@ -61,9 +61,9 @@ void expect_step_of_the_cpu(const std::vector<Architecture>& all, torch::ScalarT
 std::vector<Architecture> large_models() {
   auto models = test::various_models();
   for (auto& model : models) {
-    const auto mechanism = model.mechanism;
+    const auto stack = model.stack;
     model = Architecture();
-    model.mechanism = mechanism;
+    model.stack = stack;
     model.context = 128;
     model.vocabulary = 10000;
   }
@@ -90,7 +90,7 @@ TEST_F(CudaDevice, ComputesAnArrayOfThreeAsEachAlone) {
   const auto together = step_of(all, places, at::kFloat, torch::kCUDA, From::spread);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto alone = step_of(all, {places[i]}, at::kFloat, torch::kCUDA, From::spread);
-    const auto what = to_string(all[places[i]].mechanism);
+    const auto what = to_string(all[places[i]].stack.front());
     expect_close(together.losses[static_cast<std::int64_t>(i)], alone.losses[0], 1e-5, what);
     test::expect_gradients(together.gradients[i], alone.gradients[0], truth.gradients[i],
                            at::kFloat, what);
@@ -107,7 +107,7 @@ TEST_F(CudaDevice, RepeatsAStep) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (const auto& [name, gradient] : once.gradients[i]) {
       EXPECT_TRUE(again.gradients[i].at(name).equal(gradient))
-          << to_string(all[places[i]].mechanism) << " " << name;
+          << to_string(all[places[i]].stack.front()) << " " << name;
     }
   }
 }
@@ -181,7 +181,7 @@ TEST_F(CudaDevice, TakesRecordedStepsLikeOthers) {
       const auto moved = expected.after[r].at(name) - expected.before[r].at(name);
       const auto apart = ours.after[r].at(name) - expected.after[r].at(name);
       EXPECT_LE(apart.norm().item<double>() / moved.norm().item<double>(), 1e-2)
-          << to_string(all[r].mechanism) << " " << name;
+          << to_string(all[r].stack.front()) << " " << name;
     }
   }
 }

@@ -222,7 +222,7 @@ TEST_P(DeviceOperationsOf, ModelsOfVariousMechanisms) {
   for (const auto place : places) {
     for (const auto& [name, gradient] : expected.gradients[place]) {
       expect_close(ours.gradients[place].at(name), gradient,
-                   to_string(all[place].mechanism) + " " + name);
+                   to_string(all[place].stack.front()) + " " + name);
     }
   }
 }
@@ -236,7 +236,7 @@ TEST_P(DeviceOperationsOf, GradientsOfEveryParameter) {
     const auto ours = step_of(all, places, GetParam(), at::kCPU, From::spread);
     for (const auto place : places) {
       test::expect_gradients(ours.gradients[place], truth.gradients[place], truth.gradients[place],
-                             GetParam(), to_string(all[place].mechanism));
+                             GetParam(), to_string(all[place].stack.front()));
     }
   }
 }
@@ -248,7 +248,7 @@ TEST_P(DeviceOperationsOf, AnArrayOfThreeAndEachAlone) {
   const auto together = step_of(all, places, GetParam());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto alone = step_of(all, {places[i]}, GetParam());
-    const auto what = to_string(all[places[i]].mechanism);
+    const auto what = to_string(all[places[i]].stack.front());
     EXPECT_TRUE(together.losses[static_cast<std::int64_t>(i)].equal(alone.losses[0])) << what;
     EXPECT_TRUE(together.nll[static_cast<std::int64_t>(i)].equal(alone.nll[0])) << what;
     for (const auto& [name, gradient] : alone.gradients[0]) {

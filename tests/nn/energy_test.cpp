@@ -247,7 +247,7 @@ TEST(Energy, RefusesDurationsOutOfRange) {
 
 Architecture small_model() {
   Architecture architecture;
-  architecture.mechanism = vanilla_mechanism(Semantics::corrected);
+  architecture.stack = {vanilla_mechanism(Semantics::corrected)};
   architecture.layers = 1;
   architecture.width = 16;
   architecture.heads = 2;

@@ -152,7 +152,7 @@ thread_local int FlopCounter::depth = 0;
 Executed run_attention(const Architecture& architecture) {
   const at::NoGradGuard no_grad;
   std::vector<Parameter> parameters;
-  test::LoneLayer layer(architecture.mechanism, architecture.attention_shape(),
+  test::LoneLayer layer(architecture.stack.front(), architecture.attention_shape(),
                         architecture.semantics, ParameterScope(parameters));
   initialise(parameters, {{1, 0}});
   at::manual_seed(1);
@@ -214,8 +214,8 @@ std::optional<double> attention_products(const Architecture& architecture) {
   const double width = real(architecture.width);
   double products = 8 * tokens * width * width + 2 * tokens * tokens * width;
   for (const auto& gene : component_genes()) {
-    const auto added =
-        products_of(gene, architecture.mechanism.component(gene), architecture.attention_shape());
+    const auto added = products_of(gene, architecture.stack.front().component(gene),
+                                   architecture.attention_shape());
     if (!added) return std::nullopt;
     products += *added;
   }
@@ -275,7 +275,7 @@ TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
   ASSERT_LT(tolerance, tokens * width);
   int exact = 0;
   for (const auto& mechanism : test::all_mechanisms()) {
-    architecture.mechanism = mechanism;
+    architecture.stack = {mechanism};
     const auto executed = run_attention(architecture);
     EXPECT_THAT(executed.unknown, testing::IsEmpty()) << to_string(mechanism);
     if (const auto products = attention_products(architecture)) {
@@ -298,7 +298,7 @@ TEST(ForwardFlops, AreThoseExecutedByThePapersModel) {
   Architecture architecture;
   for (const auto& mechanism : test::single_options(Semantics::corrected)) {
     if (mechanism.similarity == "additive") continue;
-    architecture.mechanism = mechanism;
+    architecture.stack = {mechanism};
     const auto executed = run_model(architecture);
     EXPECT_THAT(executed.unknown, testing::IsEmpty()) << to_string(mechanism);
     if (const auto products = model_products(architecture)) {
@@ -315,8 +315,8 @@ TEST(ForwardFlops, AreThoseExecutedByThePapersModel) {
 TEST(AttentionFlops, OfTheAdditiveSimilarityCountAllPairs) {
   Architecture architecture;
   architecture.layers = 1;
-  architecture.mechanism = vanilla_mechanism(Semantics::corrected);
-  architecture.mechanism.similarity = "additive";
+  architecture.stack = {vanilla_mechanism(Semantics::corrected)};
+  architecture.stack.front().similarity = "additive";
   for (const auto context : {32, 128, 512}) {
     architecture.context = context;
     const auto executed = run_attention(architecture);

@@ -186,8 +186,8 @@ NAS_REGISTER_GATING(Squashed, .key = "squashed", .summary = "h + sigmoid(o)");
 
 Architecture small_model(const std::string& gating) {
   Architecture architecture;
-  architecture.mechanism =
-      parse_mechanism("dot|softmax|" + gating + "|fixed|bias|0", Semantics::corrected);
+  architecture.stack = {
+      parse_mechanism("dot|softmax|" + gating + "|fixed|bias|0", Semantics::corrected)};
   architecture.width = 6;
   architecture.heads = 2;
   architecture.layers = 1;
@@ -199,12 +199,12 @@ Architecture small_model(const std::string& gating) {
 TEST(Gates, WithoutAFormTrainApartFromThoseThatHaveOne) {
   const auto plain = small_model("squashed");
   const auto gate = small_model("output_gate");
-  EXPECT_FALSE(fused_forms(plain.mechanism).gating);
+  EXPECT_FALSE(fused_forms(plain.stack.front()).gating);
   EXPECT_FALSE(alike(plain, gate));
   EXPECT_TRUE(alike(gate, small_model("none")));
   try {
     std::vector<Parameter> parameters;
-    const AttentionLayer layer({plain.mechanism, gate.mechanism}, plain.attention_shape(),
+    const AttentionLayer layer({plain.stack.front(), gate.stack.front()}, plain.attention_shape(),
                                Semantics::corrected,
                                ParameterScope(parameters, NumericalMode::exact, first_models(2)));
     FAIL() << "an array of both";

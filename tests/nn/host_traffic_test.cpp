@@ -227,7 +227,7 @@ TEST(HostTraffic, AStepNeitherReadsTheDeviceNorGivesItNumbers) {
       const Watch watch;
       step(models);
       EXPECT_EQ(Watch::noted(), std::set<std::string>())
-          << array.size() << " models, the first " << to_string(array.front().mechanism);
+          << array.size() << " models, the first " << to_string(array.front().stack.front());
     }
   }
   set_device_operations(at::kMeta, nullptr);

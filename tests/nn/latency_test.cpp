@@ -18,7 +18,7 @@ namespace {
 
 Architecture small_model(Semantics semantics = Semantics::corrected) {
   Architecture architecture;
-  architecture.mechanism = vanilla_mechanism(semantics);
+  architecture.stack = {vanilla_mechanism(semantics)};
   architecture.semantics = semantics;
   architecture.layers = 1;
   architecture.width = 16;
@@ -80,7 +80,7 @@ TEST(Latency, IsTimedByEventsOnAGpu) {
 // 64 times the scores and 8 times the rest, so that no noise hides it.
 TEST(Latency, GrowsWithTheTokens) {
   Architecture architecture;
-  architecture.mechanism = vanilla_mechanism(Semantics::corrected);
+  architecture.stack = {vanilla_mechanism(Semantics::corrected)};
   const auto at_length = [&](std::int64_t context) {
     return measure_latency(architecture, architecture, settings_for(Part::attention, context));
   };
@@ -94,9 +94,9 @@ TEST(Latency, GrowsWithTheTokens) {
 TEST(Latency, TellsTheSubjectFromTheCanary) {
   auto subject = small_model();
   subject.context = 128;
-  subject.mechanism.similarity = "additive";  // a tanh for each channel of a pair of tokens
+  subject.stack.front().similarity = "additive";  // a tanh for each channel of a pair of tokens
   auto canary = subject;
-  canary.mechanism = vanilla_mechanism(canary.semantics);
+  canary.stack = {vanilla_mechanism(canary.semantics)};
   EXPECT_GT(measure_latency(subject, canary, settings_for(Part::attention)).relative(), 1.5);
   EXPECT_LT(measure_latency(canary, subject, settings_for(Part::attention)).relative(), 1 / 1.5);
 }
@@ -158,7 +158,7 @@ TEST(LatencyObjective, RecordsWhatWasMeasured) {
   settings.set("repeats", std::int64_t{50});
   settings.set("batch", std::int64_t{2});
   Subject subject{.architecture = small_model(Semantics::published)};
-  subject.architecture.mechanism.normalization = "sparsemax";
+  subject.architecture.stack.front().normalization = "sparsemax";
   for (const bool median : {true, false}) {
     settings.set("percentile", std::string(median ? "p50" : "p90"));
     const auto objective = entry.make(settings);

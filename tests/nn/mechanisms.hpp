@@ -44,7 +44,7 @@ inline std::vector<Mechanism> paper_mechanisms(Semantics semantics, bool both_bi
   if (both_biases) {
     const auto with_bias = mechanisms;
     for (auto mechanism : with_bias) {
-      mechanism.bias = false;
+      mechanism.bias = "no_bias";
       mechanisms.push_back(mechanism);
     }
   }

@@ -129,7 +129,7 @@ TEST(DeviceMemory, IsThePeakBeyondTheBeginning) {
 
 Architecture small_model() {
   Architecture architecture;
-  architecture.mechanism = vanilla_mechanism(Semantics::corrected);
+  architecture.stack = {vanilla_mechanism(Semantics::corrected)};
   architecture.width = 32;
   architecture.context = 64;
   architecture.vocabulary = 500;

@@ -345,7 +345,7 @@ TEST(FusedAttention, DoesNotDependOnTheNumberOfThreads) {
 
 Architecture small_architecture(const Mechanism& mechanism) {
   Architecture architecture;
-  architecture.mechanism = mechanism;
+  architecture.stack = {mechanism};
   architecture.width = 24;
   architecture.heads = 3;
   architecture.context = 19;
@@ -598,8 +598,8 @@ TEST(NumericalMode, IsRefusedWhereProductsWouldBeOthers) {
 TEST(NumericalMode, Tf32IsExactButForProductsOfADevice) {
   const auto loss = [](NumericalMode mode) {
     Architecture architecture;
-    architecture.mechanism =
-        parse_mechanism("additive|softmax|output_gate|learned|bias|0", Semantics::corrected);
+    architecture.stack = {
+        parse_mechanism("additive|softmax|output_gate|learned|bias|0", Semantics::corrected)};
     architecture.context = 12;
     architecture.vocabulary = 31;
     TransformerArray models({architecture, architecture}, mode);

@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 
 Architecture tiny(const Corpus& corpus, const std::string& mechanism) {
   Architecture architecture;
-  architecture.mechanism = parse_mechanism(mechanism, Semantics::corrected);
+  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
   architecture.layers = 1;
   architecture.width = 16;
   architecture.heads = 2;

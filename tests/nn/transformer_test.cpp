@@ -21,7 +21,7 @@ using test::single_options;
 
 Architecture paper_model(const Mechanism& mechanism, Semantics semantics) {
   Architecture architecture;
-  architecture.mechanism = mechanism;
+  architecture.stack = {mechanism};
   architecture.semantics = semantics;
   return architecture;
 }
@@ -73,7 +73,7 @@ TEST(NumParameters, AreThoseOfThePublishedModels) {
 TEST(NumParameters, AreThoseOfTheBuiltModel) {
   for (const auto semantics : both_semantics()) {
     for (auto mechanism : single_options(semantics)) {
-      mechanism.bias = mechanism.gating == "none";
+      mechanism.bias = mechanism.gating == "none" ? "bias" : "no_bias";
       auto architecture = small_model(mechanism, semantics);
       architecture.layers = 3;
       architecture.feed_forward = 3;
@@ -95,7 +95,7 @@ TEST(ForwardFlops, AreMatrixProductsPlusComponents) {
   const double elementwise = 2 * (4.0 + 1.0) * 4 * 128 * 128;  // softmax and temperature
   EXPECT_DOUBLE_EQ(forward_flops(vanilla), products + elementwise);
   auto additive = vanilla;
-  additive.mechanism.similarity = "additive";
+  additive.stack.front().similarity = "additive";
   // 4 T D d + 4 T^2 D a layer in the place of 2 T^2 D.
   EXPECT_DOUBLE_EQ(forward_flops(additive) - forward_flops(vanilla),
                    2 * (4.0 * 128 * 128 * 32 + 2.0 * 128 * 128 * 128));
