@@ -83,6 +83,32 @@ void gelu_gradient(const Real* in, const Real* gradient, Real* out, std::int64_t
       in, gradient);
 }
 
+template <class Real>
+void swiglu_all(const Real* gate, const Real* in, Real* out, std::int64_t first, std::int64_t size,
+                const Dropout& dropout) {
+  map_dropped(
+      out, first, size, dropout,
+      [](auto factor, auto g, auto x) {
+        return hn::Mul(hn::Mul(factor, x), hn::Mul(g, logistic(Wide<Real>(), g)));
+      },
+      gate, in);
+}
+
+/// silu'(g) = s (1 + g (1 - s)), s = logistic(g).
+template <class Real>
+void swiglu_gradient(const Real* gate, const Real* in, const Real* gradient, Real* out,
+                     std::int64_t first, std::int64_t size, const Dropout& dropout) {
+  map_dropped(
+      out, first, size, dropout,
+      [](auto factor, auto g, auto x, auto by_out) {
+        const auto one = hn::Set(Wide<Real>(), Real{1});
+        const auto s = logistic(Wide<Real>(), g);
+        const auto slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(one, s), one));
+        return hn::Mul(hn::Mul(factor, by_out), hn::Mul(x, slope));
+      },
+      gate, in, gradient);
+}
+
 // Dispatch takes functions, not templates.
 #define NAS_MAP(name, all)                                                                    \
   void name##_in_float(const float* in, float* out, std::int64_t first, std::int64_t size,    \
@@ -102,12 +128,24 @@ void gelu_gradient(const Real* in, const Real* gradient, Real* out, std::int64_t
                         std::int64_t size, const Dropout& dropout) {                            \
     all(in, other, out, first, size, dropout);                                                  \
   }
+#define NAS_MAP_OF_THREE(name, all)                                                              \
+  void name##_in_float(const float* in, const float* other, const float* third, float* out,      \
+                       std::int64_t first, std::int64_t size, const Dropout& dropout) {          \
+    all(in, other, third, out, first, size, dropout);                                            \
+  }                                                                                              \
+  void name##_in_double(const double* in, const double* other, const double* third, double* out, \
+                        std::int64_t first, std::int64_t size, const Dropout& dropout) {         \
+    all(in, other, third, out, first, size, dropout);                                            \
+  }
 NAS_MAP(drop, drop_all)
 NAS_MAP_OF_TWO(add, add_all)
 NAS_MAP(gelu, gelu_all)
 NAS_MAP_OF_TWO(gelu_backward, gelu_gradient)
+NAS_MAP_OF_TWO(swiglu, swiglu_all)
+NAS_MAP_OF_THREE(swiglu_backward, swiglu_gradient)
 #undef NAS_MAP
 #undef NAS_MAP_OF_TWO
+#undef NAS_MAP_OF_THREE
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -128,6 +166,12 @@ namespace nas::kernels {
             const Dropout& dropout) {                                                            \
     HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, other, out, first, size, dropout);             \
   }
+#define NAS_MAP_OF_THREE(name, exported, Real, kernel)                                           \
+  HWY_EXPORT(exported##_##kernel);                                                               \
+  void name(const Real* in, const Real* other, const Real* third, Real* out, std::int64_t first, \
+            std::int64_t size, const Dropout& dropout) {                                         \
+    HWY_DYNAMIC_DISPATCH(exported##_##kernel)(in, other, third, out, first, size, dropout);      \
+  }
 NAS_MAP(drop, drop, float, in_float)
 NAS_MAP(drop, drop, double, in_double)
 NAS_MAP_OF_TWO(add_dropped, add, float, in_float)
@@ -136,8 +180,13 @@ NAS_MAP(gelu, gelu, float, in_float)
 NAS_MAP(gelu, gelu, double, in_double)
 NAS_MAP_OF_TWO(gelu_backward, gelu_backward, float, in_float)
 NAS_MAP_OF_TWO(gelu_backward, gelu_backward, double, in_double)
+NAS_MAP_OF_TWO(swiglu, swiglu, float, in_float)
+NAS_MAP_OF_TWO(swiglu, swiglu, double, in_double)
+NAS_MAP_OF_THREE(swiglu_backward, swiglu_backward, float, in_float)
+NAS_MAP_OF_THREE(swiglu_backward, swiglu_backward, double, in_double)
 #undef NAS_MAP
 #undef NAS_MAP_OF_TWO
+#undef NAS_MAP_OF_THREE
 
 }  // namespace nas::kernels
 #endif

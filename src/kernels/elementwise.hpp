@@ -35,4 +35,17 @@ void gelu_backward(const float* in, const float* gradient, float* out, std::int6
 void gelu_backward(const double* in, const double* gradient, double* out, std::int64_t first,
                    std::int64_t size, const Dropout& dropout);
 
+/// out = dropout(silu(gate) in), silu(x) = x / (1 + e^-x): a gated linear unit's hidden layer
+/// (Shazeer 2020, arXiv:2002.05202). Its gradient w.r.t. `in` is the same map of that of the output.
+void swiglu(const float* gate, const float* in, float* out, std::int64_t first, std::int64_t size,
+            const Dropout& dropout);
+void swiglu(const double* gate, const double* in, double* out, std::int64_t first,
+            std::int64_t size, const Dropout& dropout);
+
+/// out = dropout(gradient) in silu'(gate): the gradient w.r.t. `gate`.
+void swiglu_backward(const float* gate, const float* in, const float* gradient, float* out,
+                     std::int64_t first, std::int64_t size, const Dropout& dropout);
+void swiglu_backward(const double* gate, const double* in, const double* gradient, double* out,
+                     std::int64_t first, std::int64_t size, const Dropout& dropout);
+
 }  // namespace nas::kernels

@@ -130,6 +130,43 @@ class DroppedGelu : public torch::autograd::Function<DroppedGelu> {
   }
 };
 
+/// On the CPU.
+class DroppedSwiglu : public torch::autograd::Function<DroppedSwiglu> {
+ public:
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given_gate,
+                               const torch::Tensor& given, const Masks& masks) {
+    const auto gate = given_gate.contiguous();
+    const auto x = given.contiguous();
+    TORCH_CHECK(gate.sizes() == x.sizes(), "a gate of ", gate.sizes(), " cannot be that of ",
+                x.sizes());
+    keep(context, make_kept(masks));
+    context->save_for_backward({gate, x});
+    return gated(gate, x, masks);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto& masks = kept<Masks>(context);
+    const auto saved = context->get_saved_variables();
+    const auto gradient = gradients[0].contiguous();
+    const auto by_gate = mapped(
+        [](const auto* gate, const auto* in, const auto* by_out, auto* out, std::int64_t first,
+           std::int64_t size, const auto& mask) {
+          kernels::swiglu_backward(gate, in, by_out, out, first, size, mask);
+        },
+        masks, saved[0], saved[1], gradient);
+    return {by_gate, gated(saved[0], gradient, masks), {}};
+  }
+
+ private:
+  static torch::Tensor gated(const torch::Tensor& gate, const torch::Tensor& x,
+                             const Masks& masks) {
+    return mapped(
+        [](const auto* opened, const auto* in, auto* out, std::int64_t first, std::int64_t size,
+           const auto& mask) { kernels::swiglu(opened, in, out, first, size, mask); },
+        masks, gate, x);
+  }
+};
+
 }  // namespace
 
 Pass Pass::on(torch::Device device) const {
@@ -181,6 +218,12 @@ torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
 torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks) {
   if (!has_kernels(x.device())) return dropout(at::gelu(x), masks);
   return DroppedGelu::apply(x, masks);
+}
+
+torch::Tensor dropped_swiglu(const torch::Tensor& gate, const torch::Tensor& x,
+                             const Masks& masks) {
+  if (!x.device().is_cpu()) return dropout(at::silu(gate) * x, masks);
+  return DroppedSwiglu::apply(gate, x, masks);
 }
 
 }  // namespace nas::nn

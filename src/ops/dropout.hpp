@@ -60,4 +60,8 @@ torch::Tensor add_dropped(const torch::Tensor& residual, const torch::Tensor& x,
 /// kernels.
 torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks);
 
+/// dropout(silu(gate) x), silu(g) = g / (1 + e^-g), both of one size: on the CPU one pass over
+/// memory by the kernels.
+torch::Tensor dropped_swiglu(const torch::Tensor& gate, const torch::Tensor& x, const Masks& masks);
+
 }  // namespace nas::nn

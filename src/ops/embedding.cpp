@@ -25,7 +25,7 @@ struct Layout {
         sequences(of_tokens.size(1)),
         tokens(of_tokens.size(2)),
         vocabulary(embedding.size(1)),
-        context(positions.size(1)),
+        context(positions.defined() ? positions.size(1) : 0),
         width(embedding.size(2)) {}
 
   /// Calls run(token's index, row of all E, row of all P) for the tokens of models [begin, end).
@@ -59,8 +59,12 @@ torch::Tensor by_kernels(const torch::Tensor& tokens, const torch::Tensor& embed
     at::parallel_for(0, layout.models, 1, [&](std::int64_t begin, std::int64_t end) {
       layout.for_tokens(begin, end, tokens.data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
         const auto* vector = embedding.data_ptr<scalar_t>() + e * layout.width;
-        const auto* position = positions.data_ptr<scalar_t>() + p * layout.width;
         auto* sum = y.data_ptr<scalar_t>() + i * layout.width;
+        if (!positions.defined()) {
+          std::copy_n(vector, layout.width, sum);
+          return;
+        }
+        const auto* position = positions.data_ptr<scalar_t>() + p * layout.width;
         for (std::int64_t j = 0; j < layout.width; ++j) sum[j] = vector[j] + position[j];
       });
     });
@@ -73,18 +77,19 @@ torch::Tensor by_operations(const torch::Tensor& tokens, const torch::Tensor& em
   const auto models = embedding.size(0);
   const auto first =
       at::arange(models, tokens.options()).mul_(embedding.size(1)).view({models, 1, 1});
-  return at::embedding(embedding.flatten(0, 1), tokens + first) +
-         positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
+  const auto vectors = at::embedding(embedding.flatten(0, 1), tokens + first);
+  if (!positions.defined()) return vectors;
+  return vectors + positions.slice(1, 0, tokens.size(2)).unsqueeze(1);
 }
 
-/// Writes the gradients, given as zeros.
+/// Writes the gradients, given as zeros; that w.r.t. positions may be undefined.
 void write_gradients(const torch::Tensor& tokens, const torch::Tensor& by_y,
                      const torch::Tensor& by_embedding, const torch::Tensor& by_positions) {
   // On a device LibTorch's own backward pass of at::embedding() waits for the host when there are
   // many tokens, and adds in no fixed order when there are few.
   if (const auto* device = device_operations(tokens.device())) {
     device->embedding_backward(tokens, by_y, by_embedding);
-    by_positions.slice(1, 0, tokens.size(2)).copy_(by_y.sum(1));
+    if (by_positions.defined()) by_positions.slice(1, 0, tokens.size(2)).copy_(by_y.sum(1));
     return;
   }
   const Layout layout(tokens, by_embedding, by_positions);
@@ -97,7 +102,7 @@ void write_gradients(const torch::Tensor& tokens, const torch::Tensor& by_y,
       layout.for_tokens(begin, end, tokens.data_ptr<std::int64_t>(), [&](auto i, auto e, auto p) {
         const auto* gradient = by_y.data_ptr<scalar_t>() + i * layout.width;
         add(gradient, by_embedding, e);
-        add(gradient, by_positions, p);
+        if (by_positions.defined()) add(gradient, by_positions, p);
       });
     });
   });
@@ -107,10 +112,10 @@ class Embedding : public torch::autograd::Function<Embedding> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given_tokens,
                                const torch::Tensor& given_embedding,
-                               const torch::Tensor& given_positions) {
+                               const c10::optional<torch::Tensor>& given_positions) {
     const auto tokens = given_tokens.contiguous();
     const auto embedding = given_embedding.contiguous();
-    const auto positions = given_positions.contiguous();
+    const auto positions = given_positions ? given_positions->contiguous() : torch::Tensor();
     context->save_for_backward({tokens, embedding, positions});
     return device_operations(tokens.device()) == nullptr
                ? by_kernels(tokens, embedding, positions)
@@ -121,7 +126,8 @@ class Embedding : public torch::autograd::Function<Embedding> {
     const auto saved = context->get_saved_variables();
     const auto by_y = gradients[0].contiguous();
     const auto by_embedding = at::zeros(saved[1].sizes(), by_y.options());
-    const auto by_positions = at::zeros(saved[2].sizes(), by_y.options());
+    const auto by_positions =
+        saved[2].defined() ? at::zeros(saved[2].sizes(), by_y.options()) : torch::Tensor();
     write_gradients(saved[0], by_y, by_embedding, by_positions);
     return {{}, by_embedding, by_positions};
   }
@@ -131,13 +137,17 @@ class Embedding : public torch::autograd::Function<Embedding> {
 
 torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
                     const torch::Tensor& positions, NumericalMode mode) {
-  TORCH_CHECK(tokens.dim() == 3 && tokens.size(0) == embedding.size(0) &&
-                  tokens.size(0) == positions.size(0) && tokens.size(2) <= positions.size(1) &&
-                  embedding.size(2) == positions.size(2),
-              "tokens ", tokens.sizes(), " do not fit embeddings ", embedding.sizes(),
-              " and positions ", positions.sizes());
+  TORCH_CHECK(tokens.dim() == 3 && tokens.size(0) == embedding.size(0), "tokens ", tokens.sizes(),
+              " do not fit embeddings ", embedding.sizes());
+  TORCH_CHECK(!positions.defined() ||
+                  (tokens.size(0) == positions.size(0) && tokens.size(2) <= positions.size(1) &&
+                   embedding.size(2) == positions.size(2)),
+              "tokens ", tokens.sizes(), " and embeddings ", embedding.sizes(),
+              " do not fit positions ",
+              positions.defined() ? positions.sizes() : at::IntArrayRef());
   if (mode != NumericalMode::reference && has_kernels(tokens.device())) {
-    return Embedding::apply(tokens, embedding, positions);
+    return Embedding::apply(tokens, embedding,
+                            positions.defined() ? c10::make_optional(positions) : c10::nullopt);
   }
   return by_operations(tokens, embedding, positions);
 }

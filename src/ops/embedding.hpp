@@ -14,7 +14,7 @@ namespace nas::nn {
 /// (ops/device_operations.hpp), with gradients summed in a fixed order; not for second derivatives.
 ///
 /// @param tokens     (R, B, T) int64, in [0, V) (on a device unchecked).
-/// @param embedding  E, (R, V, D).   @param positions  P, (R, L, D), T <= L.
+/// @param embedding  E, (R, V, D).   @param positions  P, (R, L, D), T <= L; undefined: none is added.
 /// @return (R, B, T, D).
 torch::Tensor embed(const torch::Tensor& tokens, const torch::Tensor& embedding,
                     const torch::Tensor& positions, NumericalMode mode);
