@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "core/error.hpp"
+#include "genotype/architecture_name.hpp"
 #include "nn/attention.hpp"
-#include "nn/mixer.hpp"
+#include "nn/feed_forward.hpp"
+#include "nn/mixers.hpp"
+#include "nn/norm.hpp"
+#include "ops/device_copy.hpp"
 #include "ops/embedding.hpp"
-#include "ops/layer_norm.hpp"
 #include "ops/parameter.hpp"
 #include "ops/product.hpp"
 #include "ops/torch_compat.hpp"
@@ -18,28 +22,10 @@ namespace nas::nn {
 
 namespace {
 
-constexpr double kLayerNormEpsilon = 1e-5;
-
 // Dropout sites: one for the embedding sum, then a fixed number per layer, so that what two
 // mechanisms share is dropped alike.
 enum Site : std::uint64_t { kMixerSite, kHiddenSite, kOutputSite, kSitesPerLayer };
 constexpr std::uint64_t kEmbeddingSite = 0;
-
-class LayerNorm {
- public:
-  LayerNorm(const ParameterScope& scope, std::int64_t width)
-      : mode_(scope.mode()),
-        weight_(scope.add("weight", {width}, Start::constant(1.0), Decay::no)),
-        bias_(scope.add("bias", {width}, Start::constant(0.0), Decay::no)) {}
-
-  [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const {
-    return layer_norm(x, weight_, bias_, kLayerNormEpsilon, mode_);
-  }
-
- private:
-  NumericalMode mode_;
-  torch::Tensor weight_, bias_;
-};
 
 /// The initialiser of the matrices that write to the residual stream: smaller by 1/sqrt(2 layers),
 /// the number of writes, in corrected semantics, so that the stream starts at one scale at any
@@ -50,54 +36,195 @@ Start residual_start(const Architecture& architecture) {
   return Start::normal(start.value / std::sqrt(2.0 * static_cast<double>(architecture.layers)));
 }
 
-std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectures) {
+/// Of layer i of each model.
+std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectures,
+                                     std::int64_t layer) {
   std::vector<Mechanism> mechanisms;
-  for (const auto& architecture : architectures) mechanisms.push_back(architecture.mechanism);
+  for (const auto& architecture : architectures) mechanisms.push_back(architecture.layer(layer));
   return mechanisms;
 }
 
-/// h <- h + mixer(LN(h), h),  h <- h + FFN(LN(h)).
+/// What is added to the vectors of tokens: a learned vector per place (P), sinusoids (c S), or
+/// nothing.
+///
+///   S[t, m] = sin(t / 10000^(m / D)) for even m, cos(t / 10000^((m - 1) / D)) for odd m
+///
+/// @see Vaswani et al. (2017), arXiv:1706.03762, section 3.5.
+class Positions {
+ public:
+  Positions(const Architecture& architecture, const ParameterScope& scope)
+      : models_(static_cast<std::int64_t>(scope.models().size())),
+        width_(architecture.width),
+        mode_(unrounded(scope.mode())) {
+    const auto& kind = architecture.genes.position_embedding;
+    if (kind == "learned") {
+      learned_ = scope.add("position.weight", {architecture.context, architecture.width},
+                           Start::normal(), Decay::no);
+    } else if (kind == "sinusoidal") {
+      // The root mean square of a sinusoid is 1 / sqrt(2): tokens, N(0, 0.02^2), are not drowned.
+      scale_ = scope.add("position_scale", {1}, Start::constant(0.0283), Decay::no);
+    } else if (kind != "none") {
+      throw InputError("position_embedding = " + kind + ", must be learned, sinusoidal or none");
+    }
+  }
+
+  /// @return (R, >= T, D); undefined: nothing is added.
+  torch::Tensor operator()(std::int64_t tokens) {
+    if (learned_.defined()) return learned_;
+    if (!scale_.defined()) return {};
+    // A product, whose gradient w.r.t. c is summed in an order that depends on nothing else.
+    return linear(sinusoids(tokens), scale_.view({models_, 1, 1}), {}, mode_)
+        .view({models_, tokens, width_});
+  }
+
+ private:
+  /// (R, T D, 1), on the device and of the type of c.
+  const torch::Tensor& sinusoids(std::int64_t tokens) {
+    const bool known = sinusoids_.defined() && sinusoids_.size(1) == tokens * width_ &&
+                       sinusoids_.device() == scale_.device() &&
+                       sinusoids_.scalar_type() == scale_.scalar_type();
+    if (known) return sinusoids_;
+    std::vector<double> values;
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      for (std::int64_t m = 0; m < width_; ++m) {
+        const auto power = static_cast<double>(m - m % 2) / static_cast<double>(width_);
+        const auto angle = static_cast<double>(t) * std::pow(10000.0, -power);
+        values.push_back(m % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    }
+    const auto one = at::tensor(values, at::TensorOptions(at::kDouble)).to(scale_.scalar_type());
+    sinusoids_ = sent(one.view({1, -1, 1}).repeat({models_, 1, 1}), scale_.device());
+    return sinusoids_;
+  }
+
+  std::int64_t models_;
+  std::int64_t width_;
+  NumericalMode mode_;
+  torch::Tensor learned_;    // (R, L, D)
+  torch::Tensor scale_;      // c, (R, 1)
+  torch::Tensor sinusoids_;  // of the last number of tokens, device and type
+};
+
+/// One layer of each model of an array: a mixer M and a feed-forward layer F, of which one may be
+/// missing, with its norms.
+///
+///   pre        h <- h + M(n_1(h), h)         h <- h + F(n_2(h))
+///   post       h <- n_1(h + M(h, h))         h <- n_2(h + F(h))
+///   sandwich   h <- h + n_2(M(n_1(h), h))    h <- h + n_4(F(n_3(h)))
+///   parallel   h <- h + M(n(h), h) + F(n(h))
+///
+/// @see Xiong et al. (2020), arXiv:2002.04745 (pre, post); Kim et al. (2025), arXiv:2502.02732
+/// (sandwich); Chowdhery et al. (2022), PaLM, arXiv:2204.02311 (parallel).
 class Block {
  public:
   Block(const std::vector<Architecture>& architectures, const ParameterScope& scope,
         std::int64_t index)
-      : Block(architectures.front(), mechanisms_of(architectures), scope, index) {}
+      : Block(architectures.front(), mechanisms_of(architectures, index), scope, index) {}
 
   torch::Tensor forward(const torch::Tensor& stream, const Pass& pass) {
-    const auto mixed =
-        stream + mixer_->forward(mixer_norm_(stream), stream, pass, first_site_ + kMixerSite);
-    const auto expanded = expand_(feed_forward_norm_(mixed));
-    const auto hidden_masks = masks(pass, kHiddenSite);
-    const auto output_masks = masks(pass, kOutputSite);
-    if (fused_) {
-      return add_dropped(mixed, contract_(dropped_gelu(expanded, hidden_masks)), output_masks);
+    if (shared_norm_) {
+      const auto x = shared_norm_->normalised(stream);
+      const auto mixed =
+          mixer_ ? stream + mixer_->forward(x, stream, pass, first_site_ + kMixerSite) : stream;
+      return feed_forward_ ? added(mixed, fed_forward(x, pass), pass) : mixed;
     }
-    // LibTorch rounds elementary functions of most elements by vectors and of the last few
-    // otherwise: by a number's place in a tensor.
-    const auto activated =
-        expanded.device().is_cpu()
-            ? for_each_model(models_, [&](auto r) { return at::gelu(expanded[r]); })
-            : at::gelu(expanded);
-    const auto hidden = dropout(activated, hidden_masks);
-    return mixed + dropout(contract_(hidden), output_masks);
+    const auto mixed = mixer_ ? with_mixer(stream, pass) : stream;
+    return feed_forward_ ? with_feed_forward(mixed, pass) : mixed;
   }
 
  private:
-  Block(const Architecture& common, const std::vector<Mechanism>& mechanisms,
-        const ParameterScope& scope, std::int64_t index)
+  /// Of one part of the layer; each may be missing.
+  struct Norms {
+    std::unique_ptr<Norm> input;      ///< of what the part reads
+    std::unique_ptr<Norm> increment;  ///< of what it adds to the stream
+    std::unique_ptr<Norm> sum;        ///< of the stream after that
+  };
+
+  Block(const Architecture& common, std::vector<Mechanism> mechanisms, const ParameterScope& scope,
+        std::int64_t index)
       : models_(static_cast<std::int64_t>(mechanisms.size())),
         dropout_(common.dropout),
         fused_(scope.mode() != NumericalMode::reference),
-        first_site_(1 + static_cast<std::uint64_t>(index) * kSitesPerLayer),
-        mixer_norm_(scope.child("attention_norm"), common.width),
-        mixer_(std::make_unique<AttentionLayer>(mechanisms, common.attention_shape(),
-                                                common.semantics, scope.child("attention"),
-                                                residual_start(common))),
-        feed_forward_norm_(scope.child("feed_forward_norm"), common.width),
-        expand_(scope.child("feed_forward.expand"), common.width,
-                common.width * common.feed_forward),
-        contract_(scope.child("feed_forward.contract"), common.width * common.feed_forward,
-                  common.width, residual_start(common)) {}
+        first_site_(1 + static_cast<std::uint64_t>(index) * kSitesPerLayer) {
+    const auto layer = mechanisms.front();
+    const auto shape = common.attention_shape(layer);
+    if (common.genes.block == "parallel") {
+      shared_norm_ = make_norm(common, scope, "norm");
+    } else if (common.genes.block != "sequential") {
+      throw InputError("block = " + common.genes.block + ", must be sequential or parallel");
+    }
+    if (layer.mixer != "none") {
+      // Parameters of attention have names from before there were other mixers.
+      const auto name = layer.mixer == "attn" ? "attention" : layer.mixer;
+      mixer_norms_ = make_norms(common, scope, name, [&] {
+        mixer_ = mixers()
+                     .at(layer.mixer)
+                     .make({std::move(mechanisms), shape, common.semantics, index,
+                            residual_start(common)},
+                           scope.child(name));
+      });
+    }
+    if (layer.ffn != "none") {
+      feed_forward_norms_ = make_norms(common, scope, "feed_forward", [&] {
+        feed_forward_ = feed_forwards().at(layer.ffn).make(
+            {common.width, hidden_width(common, layer), residual_start(common)},
+            scope.child("feed_forward"));
+      });
+    }
+  }
+
+  static std::unique_ptr<Norm> make_norm(const Architecture& common, const ParameterScope& scope,
+                                         const std::string& name) {
+    return norms().at(common.genes.norm).make(common.width, scope.child(name));
+  }
+
+  /// Makes a part and its norms, in the order of their parameters.
+  template <class MakePart>
+  Norms make_norms(const Architecture& common, const ParameterScope& scope, const std::string& part,
+                   const MakePart& make_part) const {
+    Norms made;
+    const auto& place = common.genes.norm_place;
+    if (shared_norm_) {
+      make_part();
+      return made;
+    }
+    if (place != "pre" && place != "post" && place != "sandwich") {
+      throw InputError("norm_place = " + place + ", must be pre, post or sandwich");
+    }
+    if (place != "post") made.input = make_norm(common, scope, part + "_norm");
+    make_part();
+    if (place == "post") made.sum = make_norm(common, scope, part + "_norm");
+    if (place == "sandwich") made.increment = make_norm(common, scope, part + "_norm_out");
+    return made;
+  }
+
+  torch::Tensor with_mixer(const torch::Tensor& stream, const Pass& pass) {
+    const auto x = normalised(mixer_norms_.input, stream);
+    const auto increment = mixer_->forward(x, stream, pass, first_site_ + kMixerSite);
+    return normalised(mixer_norms_.sum, stream + normalised(mixer_norms_.increment, increment));
+  }
+
+  torch::Tensor with_feed_forward(const torch::Tensor& stream, const Pass& pass) const {
+    const auto increment = fed_forward(normalised(feed_forward_norms_.input, stream), pass);
+    return normalised(feed_forward_norms_.sum,
+                      added(stream, normalised(feed_forward_norms_.increment, increment), pass));
+  }
+
+  static torch::Tensor normalised(const std::unique_ptr<Norm>& norm, const torch::Tensor& x) {
+    return norm ? norm->normalised(x) : x;
+  }
+
+  [[nodiscard]] torch::Tensor fed_forward(const torch::Tensor& x, const Pass& pass) const {
+    return feed_forward_->forward(x, masks(pass, kHiddenSite));
+  }
+
+  /// h + dropout(increment).
+  [[nodiscard]] torch::Tensor added(const torch::Tensor& stream, const torch::Tensor& increment,
+                                    const Pass& pass) const {
+    const auto output_masks = masks(pass, kOutputSite);
+    return fused_ ? add_dropped(stream, increment, output_masks)
+                  : stream + dropout(increment, output_masks);
+  }
 
   [[nodiscard]] Masks masks(const Pass& pass, Site site) const {
     return dropout_masks(dropout_, pass, first_site_ + site, models_);
@@ -107,20 +234,27 @@ class Block {
   double dropout_;
   bool fused_;
   std::uint64_t first_site_;
-  LayerNorm mixer_norm_;
+  std::unique_ptr<Norm> shared_norm_;  ///< of a parallel block: there are no others
+  Norms mixer_norms_;
   std::unique_ptr<Mixer> mixer_;
-  LayerNorm feed_forward_norm_;
-  Linear expand_, contract_;
+  Norms feed_forward_norms_;
+  std::unique_ptr<FeedForward> feed_forward_;
 };
+
+/// Parallel blocks are not normalised behind; norm_place has no effect on them.
+bool has_final_norm(const ModelGenes& genes) {
+  return genes.block == "parallel" || genes.norm_place != "post";
+}
 
 void require_alike(const std::vector<Architecture>& architectures) {
   if (architectures.empty()) throw std::invalid_argument("an array of no models");
   for (const auto& architecture : architectures) {
     require_valid(architecture);
+    require_built(architecture);
     if (!alike(architecture, architectures.front())) {
-      throw std::invalid_argument("models of an array may differ in mechanism alone: " +
-                                  to_string(architectures.front().mechanism) + ", " +
-                                  to_string(architecture.mechanism));
+      throw std::invalid_argument(
+          "models of an array may differ in the options of their layers alone: " +
+          to_string(architectures.front()) + ", " + to_string(architecture));
     }
   }
 }
@@ -129,8 +263,18 @@ void require_alike(const std::vector<Architecture>& architectures) {
 
 bool alike(const Architecture& a, const Architecture& b) {
   auto same = a;
-  same.mechanism = b.mechanism;
-  return same == b && fused_forms(a.mechanism) == fused_forms(b.mechanism);
+  same.stack = b.stack;
+  same.genes.bias = b.genes.bias;  // what layers say counts
+  if (same != b) return false;
+  for (std::int64_t i = 0; i < a.layers; ++i) {
+    const auto& ours = a.layer(i);
+    const auto& theirs = b.layer(i);
+    if (ours.mixer != theirs.mixer || ours.ffn != theirs.ffn) return false;
+    if (ours.ffn != "none" && hidden_width(a, ours) != hidden_width(b, theirs)) return false;
+    if (!same_shapes(ours, theirs)) return false;
+    if (ours.mixer == "attn" && fused_forms(ours) != fused_forms(theirs)) return false;
+  }
+  return true;
 }
 
 struct TransformerArray::Impl {
@@ -142,12 +286,21 @@ struct TransformerArray::Impl {
         parameters, mode, first_models(static_cast<std::int64_t>(architectures.size())), device);
     embedding = scope.add("embedding.weight", {common.vocabulary, common.width}, Start::normal(),
                           Decay::no);
-    positions =
-        scope.add("position.weight", {common.context, common.width}, Start::normal(), Decay::no);
+    positions.emplace(common, scope);
     for (std::int64_t i = 0; i < common.layers; ++i) {
       blocks.emplace_back(architectures, scope.child("layers." + std::to_string(i)), i);
     }
-    final_norm = std::make_unique<LayerNorm>(scope.child("final_norm"), common.width);
+    if (has_final_norm(common.genes)) {
+      final_norm = norms().at(common.genes.norm).make(common.width, scope.child("final_norm"));
+    }
+    if (common.genes.tied == "0") {
+      output =
+          scope.add("head.weight", {common.vocabulary, common.width}, Start::normal(), Decay::yes);
+    } else if (common.genes.tied == "1") {
+      output = embedding;
+    } else {
+      throw InputError("tied = " + common.genes.tied + ", must be 1 or 0");
+    }
   }
 
   std::vector<Architecture> architectures;
@@ -155,9 +308,10 @@ struct TransformerArray::Impl {
   NumericalMode mode;  ///< of operations
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
-  torch::Tensor positions;
+  std::optional<Positions> positions;
   std::vector<Block> blocks;
-  std::unique_ptr<LayerNorm> final_norm;
+  std::unique_ptr<Norm> final_norm;
+  torch::Tensor output;  ///< matrix of the logits (R, V, D): the embedding, or its own
 };
 
 TransformerArray::TransformerArray(const std::vector<Architecture>& architectures,
@@ -178,32 +332,35 @@ void TransformerArray::to(torch::Device device, torch::ScalarType type) {
 torch::Tensor TransformerArray::features(const torch::Tensor& tokens, const Pass& given) {
   const auto pass = given.on(tokens.device());
   const auto& common = impl_->architectures.front();
-  if (tokens.dim() != 3 || tokens.size(0) != num_models() || tokens.size(2) > common.context) {
-    throw std::invalid_argument("tokens have " + std::to_string(tokens.dim()) + " dimensions, " +
-                                std::to_string(tokens.size(0)) + " models and length " +
-                                std::to_string(tokens.size(-1)) +
-                                ", must be (R, B, T) with R = " + std::to_string(num_models()) +
-                                " and T <= context = " + std::to_string(common.context));
+  const bool bounded = common.genes.position_embedding == "learned";
+  if (tokens.dim() != 3 || tokens.size(0) != num_models() ||
+      (bounded && tokens.size(2) > common.context)) {
+    throw std::invalid_argument(
+        "tokens have " + std::to_string(tokens.dim()) + " dimensions, " +
+        std::to_string(tokens.size(0)) + " models and length " + std::to_string(tokens.size(-1)) +
+        ", must be (R, B, T) with R = " + std::to_string(num_models()) +
+        (bounded ? " and T <= context = " + std::to_string(common.context) : ""));
   }
   set_float_products(tokens.device(), impl_->numerical_mode);
-  auto stream = dropout(embed(tokens, impl_->embedding, impl_->positions, impl_->mode),
+  const auto positions = (*impl_->positions)(tokens.size(2));
+  auto stream = dropout(embed(tokens, impl_->embedding, positions, impl_->mode),
                         dropout_masks(common.dropout, pass, kEmbeddingSite, num_models()));
   for (auto& block : impl_->blocks) stream = block.forward(stream, pass);
-  return (*impl_->final_norm)(stream);
+  return impl_->final_norm ? impl_->final_norm->normalised(stream) : stream;
 }
 
 torch::Tensor TransformerArray::logits(const torch::Tensor& tokens, const Pass& pass) {
-  return linear(features(tokens, pass), impl_->embedding, {}, impl_->mode);
+  return linear(features(tokens, pass), impl_->output, {}, impl_->mode);
 }
 
 torch::Tensor TransformerArray::loss(const torch::Tensor& tokens, const torch::Tensor& targets,
                                      const Pass& pass) {
-  return linear_cross_entropy(features(tokens, pass), impl_->embedding, targets, impl_->mode);
+  return linear_cross_entropy(features(tokens, pass), impl_->output, targets, impl_->mode);
 }
 
 TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::Tensor& targets) {
   const at::NoGradGuard no_grad;
-  return score_tokens(features(tokens, Pass{}).flatten(1, 2), impl_->embedding, targets.flatten(1),
+  return score_tokens(features(tokens, Pass{}).flatten(1, 2), impl_->output, targets.flatten(1),
                       impl_->mode);
 }
 
@@ -263,40 +420,135 @@ std::vector<std::pair<std::string, torch::Tensor>> Transformer::parameters() con
   return named;
 }
 
-CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed) {
-  constexpr double kTolerance = 1e-9;
+namespace {
+
+/// The layers of an architecture's canonical form, each once.
+std::vector<Mechanism> distinct_layers(const Architecture& canonical_form) {
+  std::vector<Mechanism> layers;
+  for (std::int64_t i = 0; i < canonical_form.layers; ++i) {
+    const auto& layer = canonical_form.layer(i);
+    if (std::find(layers.begin(), layers.end(), layer) == layers.end()) layers.push_back(layer);
+  }
+  return layers;
+}
+
+constexpr std::int64_t kSmallWidth = 16;
+constexpr std::int64_t kSmallHeads = 2;
+constexpr std::int64_t kSmallContext = 12;
+constexpr std::int64_t kSmallVocabulary = 13;
+
+/// Heads and sizes of a layer such that each option still does something in a small model: windows
+/// hide keys, blocks are several, query heads share keys. What is not above these stays.
+Mechanism shrunk(Mechanism layer, std::int64_t heads) {
+  const auto limit = [](std::int64_t& size, std::int64_t most) { size = std::min(size, most); };
+  layer.heads = 0;
+  if (layer.kv_heads > 0) {
+    layer.heads = 4;
+    layer.kv_heads = heads / layer.kv_heads == 2 ? 2 : 1;
+  }
+  limit(layer.kv_rank, 4);
+  limit(layer.key_width, 4);
+  limit(layer.window, 5);
+  limit(layer.globals, 2);
+  limit(layer.stride, 3);
+  limit(layer.block, 3);
+  limit(layer.random, 1);
+  limit(layer.buckets, 4);
+  limit(layer.rounds, 2);
+  limit(layer.cope_positions, 4);
+  limit(layer.decay_rank, 3);
+  limit(layer.favor_features, 6);
+  if (layer.t5_buckets > 8) {
+    layer.t5_buckets = 8;
+    layer.t5_distance = 16;
+  }
+  if (layer.position == "rope") {
+    const auto width = kSmallWidth / (layer.heads > 0 ? layer.heads : kSmallHeads);
+    const auto pairs = std::round(layer.rope_fraction * static_cast<double>(width) / 2.0);
+    layer.rope_fraction = 2.0 * std::max(pairs, 1.0) / static_cast<double>(width);
+  }
+  layer.ratio = 0;
+  return layer;
+}
+
+/// For each distinct layer a model of two such layers, whose results take milliseconds.
+std::vector<Architecture> small_models(const Architecture& given) {
+  const auto architecture = canonical(given);
+  std::vector<Architecture> models;
+  for (const auto& layer : distinct_layers(architecture)) {
+    Architecture small;
+    small.genes = architecture.genes;
+    small.stack = {shrunk(layer, layer.heads > 0 ? layer.heads : architecture.heads)};
+    small.semantics = architecture.semantics;
+    small.layers = 2;
+    small.width = kSmallWidth;
+    small.heads = kSmallHeads;
+    small.context = kSmallContext;
+    small.vocabulary = kSmallVocabulary;
+    small.feed_forward = 2;
+    models.push_back(small);
+  }
+  return models;
+}
+
+/// Calls check(model, tokens (2, 12), their logits) for each small model in each way in which an
+/// option may be computed, in double precision.
+template <class Check>
+void for_small_models(const Architecture& architecture, std::uint64_t seed, const Check& check) {
   // Usual initial values are so flat that a leak may hide below the tolerance; from here it is
   // above 1e-4.
   constexpr double kSpread = 0.5;
-  constexpr std::array<std::int64_t, 4> kPositions{0, 3, 7, 10};
-  Architecture small;
-  small.mechanism = canonical(architecture.mechanism, architecture.semantics);
-  small.semantics = architecture.semantics;
-  small.width = 16;
-  small.heads = 2;
-  small.context = 12;
-  small.vocabulary = 13;
-  small.feed_forward = 2;
-  CausalityReport report;
-  // An option may compute otherwise inside the fused kernel.
-  for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
-    Transformer model(small, mode);
-    model.to(at::kCPU, at::kDouble);
-    const at::NoGradGuard no_grad;
-    const auto generator = make_generator(at::kCPU, seed);
-    for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, kSpread, generator);
-    const auto tokens =
-        at::randint(small.vocabulary, {2, small.context}, generator, at::TensorOptions(at::kLong));
-    const auto logits = model.logits(tokens, Pass{});
-    for (const auto position : kPositions) {
-      auto changed = tokens.clone();
-      changed.slice(1, position + 1).add_(1).remainder_(small.vocabulary);
-      const auto difference = (model.logits(changed, Pass{}) - logits).slice(1, 0, position + 1);
-      report.largest_change =
-          std::max(report.largest_change, difference.abs().max().item<double>());
+  const at::NoGradGuard no_grad;
+  for (const auto& small : small_models(architecture)) {
+    // An option may compute otherwise inside the fused kernel.
+    for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
+      Transformer model(small, mode);
+      model.to(at::kCPU, at::kDouble);
+      const auto generator = make_generator(at::kCPU, seed);
+      for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, kSpread, generator);
+      const auto tokens = at::randint(kSmallVocabulary, {2, kSmallContext}, generator,
+                                      at::TensorOptions(at::kLong));
+      check(model, tokens, model.logits(tokens, Pass{}));
     }
   }
-  report.causal = report.largest_change <= kTolerance;
+}
+
+double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
+
+constexpr double kUnchanged = 1e-9;
+
+}  // namespace
+
+CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed) {
+  constexpr std::array<std::int64_t, 4> kPositions{0, 3, 7, 10};
+  CausalityReport report;
+  for_small_models(architecture, seed, [&](auto& model, const auto& tokens, const auto& logits) {
+    for (const auto position : kPositions) {
+      auto changed = tokens.clone();
+      changed.slice(1, position + 1).add_(1).remainder_(kSmallVocabulary);
+      const auto difference =
+          largest_difference(model.logits(changed, Pass{}).slice(1, 0, position + 1),
+                             logits.slice(1, 0, position + 1));
+      report.largest_change = std::max(report.largest_change, difference);
+    }
+  });
+  report.causal = report.largest_change <= kUnchanged;
+  return report;
+}
+
+PrefixReport check_prefixes(const Architecture& architecture, std::uint64_t seed) {
+  constexpr std::array<std::int64_t, 4> kLengths{1, 4, 8, 11};
+  PrefixReport report;
+  for_small_models(architecture, seed, [&](auto& model, const auto& tokens, const auto& logits) {
+    for (const auto length : kLengths) {
+      const auto difference = largest_difference(model.logits(tokens.slice(1, 0, length), Pass{}),
+                                                 logits.slice(1, 0, length));
+      report.largest_change = std::max(report.largest_change, difference);
+    }
+  });
+  report.consistent = report.largest_change <= kUnchanged;
   return report;
 }
 

@@ -16,20 +16,21 @@
 
 namespace nas::nn {
 
-/// An array of the paper's language models: pre-norm transformers, learned positions, tied
-/// embedding, GELU feed-forward.
+/// An array of language models: layers of a mixer of positions and a feed-forward layer, with norms
+/// where the model's genes place them. The paper's are pre-norm transformers:
 ///
 ///   h_0 = dropout(E[tokens] + P[0..T)),  h <- h + attention(LN(h)),  h <- h + FFN(LN(h)),  logits
 ///   = LN(h) E'
 ///
-/// Tensors are (R, B, T, D), row-major: R models, B sequences, T <= context tokens. The models
-/// differ in mechanism alone; what is one operation for one of them is one for all, so that an
-/// array costs few more operations than a model. On the CPU, no result depends on the others.
+/// Tensors are (R, B, T, D), row-major: R models, B sequences, T tokens, with learned positions at
+/// most the context. The models differ in the options of their layers alone; what is one operation
+/// for one of them is one for all, so that an array costs few more operations than a model. On the
+/// CPU, no result depends on the others.
 class TransformerArray {
  public:
   /// Parameters are uninitialised until initialise(). Outside numerical mode `reference`, what has
-  /// a fused form on the CPU is computed by it. @throws InputError as require_valid,
-  /// std::invalid_argument unless architectures are alike (alike()).
+  /// a fused form on the CPU is computed by it. @throws InputError as require_valid and
+  /// require_built, std::invalid_argument unless architectures are alike (alike()).
   ///
   /// @param device  where the models are.
   TransformerArray(const std::vector<Architecture>& architectures, NumericalMode mode,
@@ -49,14 +50,14 @@ class TransformerArray {
   /// @param tokens  (R, B, T) int64.   @return last hidden states after the final LayerNorm, (R, B,
   /// T, D).
   torch::Tensor features(const torch::Tensor& tokens, const Pass& pass);
-  /// @return logits (R, B, T, V) = features E'.
+  /// @return logits (R, B, T, V) = features E', or by the output matrix of an untied model.
   torch::Tensor logits(const torch::Tensor& tokens, const Pass& pass);
   /// @param targets  (R, B, T) int64; below 0 where nothing is asked.
   /// @return each model's mean nll over its targets, nats, (R) (ops/loss.hpp).
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, const Pass& pass);
   /// What each token's logits say about its target, without dropout and gradients; (R, B T).
   TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);
-  /// @return the tied embedding matrices E (R, V, D).
+  /// @return the embedding matrices E (R, V, D).
   torch::Tensor embedding();
 
   /// In a fixed order.
@@ -73,8 +74,8 @@ class TransformerArray {
   std::shared_ptr<Impl> impl_;
 };
 
-/// Whether two models may be in one array: all but the mechanism is equal, and the same parts of
-/// both mechanisms have fused forms.
+/// Whether two models may be in one array: model genes and sizes are equal, each layer's parameters
+/// have the same shapes, and the same parts of its attention have fused forms.
 bool alike(const Architecture& a, const Architecture& b);
 
 /// One model: an array of one, without the leading dimension of the array.
@@ -110,12 +111,22 @@ struct CausalityReport {
   bool causal = true;
   double largest_change = 0.0;  ///< of an earlier logit when later tokens change, float64
 };
-/// Perturbs all later tokens at several positions of a small float64 model of this mechanism and
-/// compares earlier logits. Causal means equal to 1e-9. Cost: some milliseconds.
+/// Perturbs all later tokens at several positions of small float64 models, one for each distinct
+/// layer, and compares earlier logits. Causal means equal to 1e-9. Cost: some milliseconds a layer.
 ///
-/// The model is of the canonical form, which is what is trained: a temperature that relu_norm voids
+/// The models are of the canonical form, which is what is trained: a temperature that relu_norm voids
 /// does not cancel to the last digit, since its sum is raised by 1e-8, and sequence_mean would leak
 /// through that.
 CausalityReport check_causality(const Architecture& architecture, std::uint64_t seed = 1);
+
+/// Result of the comparison of prefixes.
+struct PrefixReport {
+  bool consistent = true;
+  double largest_change = 0.0;  ///< of a logit when tokens are appended, float64
+};
+/// Appends tokens to several prefixes in the same small models and compares the logits of the
+/// prefix. Consistent means equal to 1e-9: what a model says of a text does not depend on how it is
+/// cut, and it can be run one token after the other.
+PrefixReport check_prefixes(const Architecture& architecture, std::uint64_t seed = 1);
 
 }  // namespace nas::nn

@@ -1,0 +1,48 @@
+#include "nn/feed_forward.hpp"
+#include "ops/product.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+/// y = W_2 dropout(gelu(W_1 x + b_1)) + b_2, gelu(x) = x Phi(x).
+class GeluFeedForward final : public FeedForward {
+ public:
+  GeluFeedForward(const FeedForwardShape& shape, const ParameterScope& scope)
+      : fused_(scope.mode() != NumericalMode::reference),
+        expand_(scope.child("expand"), shape.width, shape.hidden),
+        contract_(scope.child("contract"), shape.hidden, shape.width, shape.output_start) {}
+
+  [[nodiscard]] torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const override {
+    const auto expanded = expand_(x);
+    if (fused_) return contract_(dropped_gelu(expanded, masks));
+    // LibTorch rounds elementary functions of most elements by vectors and of the last few
+    // otherwise: by a number's place in a tensor.
+    const auto activated =
+        expanded.device().is_cpu()
+            ? for_each_model(expanded.size(0), [&](auto r) { return at::gelu(expanded[r]); })
+            : at::gelu(expanded);
+    return contract_(dropout(activated, masks));
+  }
+
+ private:
+  bool fused_;
+  Linear expand_, contract_;
+};
+
+NAS_REGISTER_FEED_FORWARD(
+    GeluFeedForward, .key = "gelu",
+    .summary =
+        "W_2 gelu(W_1 x + b_1) + b_2 (Hendrycks & Gimpel 2016, arXiv:1606.08415): the paper's",
+    .parameters =
+        [](const AttentionShape& shape) {
+          return 2 * shape.width * shape.hidden + shape.hidden + shape.width;
+        },
+    .flops =
+        [](const AttentionShape& shape) {
+          return 4.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
+        });
+
+}  // namespace
+
+}  // namespace nas::nn

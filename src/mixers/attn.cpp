@@ -1,0 +1,27 @@
+#include "nn/attention.hpp"
+#include "nn/mixers.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+/// Causal multi-head attention.
+class Attention final : public Mixer {
+ public:
+  Attention(const MixerContext& context, const ParameterScope& scope)
+      : layer_(context.mechanisms, context.shape, context.semantics, scope, context.output_start) {}
+
+  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
+                        std::uint64_t site) override {
+    return layer_.forward(x, residual, pass, site);
+  }
+
+ private:
+  AttentionLayer layer_;
+};
+
+NAS_REGISTER_MIXER(Attention, .key = "attn", .summary = "causal multi-head attention");
+
+}  // namespace
+
+}  // namespace nas::nn

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <torch/types.h>
+
+#include "core/registry.hpp"
+#include "nn/registration.hpp"
+#include "ops/dropout.hpp"
+#include "ops/parameter.hpp"
+
+namespace nas::nn {
+
+/// What a feed-forward layer is built from.
+struct FeedForwardShape {
+  std::int64_t width = 0;                ///< D
+  std::int64_t hidden = 0;               ///< F
+  Start output_start = Start::normal();  ///< of the matrix that writes to the residual stream
+};
+
+/// A feed-forward layer of each model of an array: from each token's vector alone to what is added
+/// to it. It takes its parameters from a scope when it is made, for the R models of that scope; on
+/// the CPU no model's result depends on the others.
+class FeedForward {
+ public:
+  virtual ~FeedForward() = default;
+  /// @param x      (R, B, T, D), the residual stream, normalised.
+  /// @param masks  of the dropout of the hidden values (R, B, T, F).
+  /// @return what is added to the stream, before its dropout, (R, B, T, D).
+  [[nodiscard]] virtual torch::Tensor forward(const torch::Tensor& x, const Masks& masks) const = 0;
+};
+
+using FeedForwardRegistry =
+    Registry<std::unique_ptr<FeedForward>(const FeedForwardShape&, const ParameterScope&)>;
+
+/// By the keys of gene ffn.
+FeedForwardRegistry& feed_forwards();
+
+// NAS_REGISTER_FEED_FORWARD(Class, .key = "swiglu", .summary = ..., .parameters = ...): the
+// arguments after the class are designated initialisers of nas::Component, without its gene. Its
+// costs are those of a whole layer of width F = AttentionShape::hidden.
+#define NAS_REGISTER_FEED_FORWARD(Class, ...)                                \
+  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
+      ::nas::nn::feed_forwards(), ::nas::Component{.gene = "ffn", __VA_ARGS__}, __FILE__)
+
+}  // namespace nas::nn

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/registry.hpp"
+#include "genotype/component.hpp"
+#include "genotype/mechanism.hpp"
+#include "nn/mixer.hpp"
+#include "nn/registration.hpp"
+#include "ops/parameter.hpp"
+
+namespace nas::nn {
+
+/// What the mixer of one layer of an array is built from.
+struct MixerContext {
+  std::vector<Mechanism> mechanisms;  ///< of the R models, all of one mixer
+  AttentionShape shape;               ///< of the layer; what sizes options have, mechanisms say
+  Semantics semantics = Semantics::corrected;
+  std::int64_t layer = 0;                ///< from 0
+  Start output_start = Start::normal();  ///< of the matrix that writes to the residual stream
+};
+
+using MixerRegistry = Registry<std::unique_ptr<Mixer>(const MixerContext&, const ParameterScope&)>;
+
+/// By the keys of gene mixer.
+MixerRegistry& mixers();
+
+// NAS_REGISTER_MIXER(Class, .key = "attn", .summary = ...): the arguments after the class are
+// designated initialisers of nas::Component, without its gene.
+#define NAS_REGISTER_MIXER(Class, ...)                                       \
+  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
+      ::nas::nn::mixers(), ::nas::Component{.gene = "mixer", __VA_ARGS__}, __FILE__)
+
+}  // namespace nas::nn

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <torch/types.h>
+
+#include "core/registry.hpp"
+#include "nn/registration.hpp"
+#include "ops/parameter.hpp"
+
+namespace nas::nn {
+
+/// Normalises the vectors of the residual stream, each by itself. It takes its parameters from a
+/// scope when it is made, for the R models of that scope; on the CPU no model's result depends on
+/// the others.
+class Norm {
+ public:
+  virtual ~Norm() = default;
+  /// @param x  (R, ..., D).   @return the same sizes.
+  [[nodiscard]] virtual torch::Tensor normalised(const torch::Tensor& x) const = 0;
+};
+
+/// Made from the width D.
+using NormRegistry = Registry<std::unique_ptr<Norm>(std::int64_t, const ParameterScope&)>;
+
+/// By the keys of model gene norm.
+NormRegistry& norms();
+
+// NAS_REGISTER_NORM(Class, .key = "rms", .summary = ..., .parameters = ...): the arguments after
+// the class are designated initialisers of nas::Component, without its gene.
+#define NAS_REGISTER_NORM(Class, ...)                                        \
+  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
+      ::nas::nn::norms(), ::nas::Component{.gene = "norm", __VA_ARGS__}, __FILE__)
+
+}  // namespace nas::nn

@@ -1,0 +1,34 @@
+#include "nn/norm.hpp"
+#include "ops/layer_norm.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+/// Layer normalisation: y = (x - mean(x)) / sqrt(variance(x) + 1e-5) g + b.
+class LayerNormalisation final : public Norm {
+ public:
+  LayerNormalisation(std::int64_t width, const ParameterScope& scope)
+      : mode_(scope.mode()),
+        weight_(scope.add("weight", {width}, Start::constant(1.0), Decay::no)),
+        bias_(scope.add("bias", {width}, Start::constant(0.0), Decay::no)) {}
+
+  [[nodiscard]] torch::Tensor normalised(const torch::Tensor& x) const override {
+    return layer_norm(x, weight_, bias_, kEpsilon, mode_);
+  }
+
+ private:
+  static constexpr double kEpsilon = 1e-5;
+
+  NumericalMode mode_;
+  torch::Tensor weight_, bias_;
+};
+
+NAS_REGISTER_NORM(
+    LayerNormalisation, .key = "layer",
+    .summary = "layer normalisation, with gain and bias (Ba et al. 2016, arXiv:1607.06450)",
+    .parameters = [](const AttentionShape& shape) { return 2 * shape.width; });
+
+}  // namespace
+
+}  // namespace nas::nn
