@@ -9,10 +9,9 @@
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "nn/attention.hpp"
-#include "nn/feed_forward.hpp"
-#include "nn/mixers.hpp"
+#include "nn/block.hpp"
 #include "nn/norm.hpp"
-#include "ops/device_copy.hpp"
+#include "nn/position_embedding.hpp"
 #include "ops/embedding.hpp"
 #include "ops/parameter.hpp"
 #include "ops/product.hpp"
@@ -21,225 +20,6 @@
 namespace nas::nn {
 
 namespace {
-
-// Dropout sites: one for the embedding sum, then a fixed number per layer, so that what two
-// mechanisms share is dropped alike.
-enum Site : std::uint64_t { kMixerSite, kHiddenSite, kOutputSite, kSitesPerLayer };
-constexpr std::uint64_t kEmbeddingSite = 0;
-
-/// The initialiser of the matrices that write to the residual stream: smaller by 1/sqrt(2 layers),
-/// the number of writes, in corrected semantics, so that the stream starts at one scale at any
-/// depth.
-Start residual_start(const Architecture& architecture) {
-  const auto start = Start::normal();
-  if (architecture.semantics == Semantics::published) return start;
-  return Start::normal(start.value / std::sqrt(2.0 * static_cast<double>(architecture.layers)));
-}
-
-/// Of layer i of each model.
-std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectures,
-                                     std::int64_t layer) {
-  std::vector<Mechanism> mechanisms;
-  for (const auto& architecture : architectures) mechanisms.push_back(architecture.layer(layer));
-  return mechanisms;
-}
-
-/// What is added to the vectors of tokens: a learned vector per place (P), sinusoids (c S), or
-/// nothing.
-///
-///   S[t, m] = sin(t / 10000^(m / D)) for even m, cos(t / 10000^((m - 1) / D)) for odd m
-///
-/// @see Vaswani et al. (2017), arXiv:1706.03762, section 3.5.
-class Positions {
- public:
-  Positions(const Architecture& architecture, const ParameterScope& scope)
-      : models_(static_cast<std::int64_t>(scope.models().size())),
-        width_(architecture.width),
-        mode_(unrounded(scope.mode())) {
-    const auto& kind = architecture.genes.position_embedding;
-    if (kind == "learned") {
-      learned_ = scope.add("position.weight", {architecture.context, architecture.width},
-                           Start::normal(), Decay::no);
-    } else if (kind == "sinusoidal") {
-      // The root mean square of a sinusoid is 1 / sqrt(2): tokens, N(0, 0.02^2), are not drowned.
-      scale_ = scope.add("position_scale", {1}, Start::constant(0.0283), Decay::no);
-    } else if (kind != "none") {
-      throw InputError("position_embedding = " + kind + ", must be learned, sinusoidal or none");
-    }
-  }
-
-  /// @return (R, >= T, D); undefined: nothing is added.
-  torch::Tensor operator()(std::int64_t tokens) {
-    if (learned_.defined()) return learned_;
-    if (!scale_.defined()) return {};
-    // A product, whose gradient w.r.t. c is summed in an order that depends on nothing else.
-    return linear(sinusoids(tokens), scale_.view({models_, 1, 1}), {}, mode_)
-        .view({models_, tokens, width_});
-  }
-
- private:
-  /// (R, T D, 1), on the device and of the type of c.
-  const torch::Tensor& sinusoids(std::int64_t tokens) {
-    const bool known = sinusoids_.defined() && sinusoids_.size(1) == tokens * width_ &&
-                       sinusoids_.device() == scale_.device() &&
-                       sinusoids_.scalar_type() == scale_.scalar_type();
-    if (known) return sinusoids_;
-    std::vector<double> values;
-    for (std::int64_t t = 0; t < tokens; ++t) {
-      for (std::int64_t m = 0; m < width_; ++m) {
-        const auto power = static_cast<double>(m - m % 2) / static_cast<double>(width_);
-        const auto angle = static_cast<double>(t) * std::pow(10000.0, -power);
-        values.push_back(m % 2 == 0 ? std::sin(angle) : std::cos(angle));
-      }
-    }
-    const auto one = at::tensor(values, at::TensorOptions(at::kDouble)).to(scale_.scalar_type());
-    sinusoids_ = sent(one.view({1, -1, 1}).repeat({models_, 1, 1}), scale_.device());
-    return sinusoids_;
-  }
-
-  std::int64_t models_;
-  std::int64_t width_;
-  NumericalMode mode_;
-  torch::Tensor learned_;    // (R, L, D)
-  torch::Tensor scale_;      // c, (R, 1)
-  torch::Tensor sinusoids_;  // of the last number of tokens, device and type
-};
-
-/// One layer of each model of an array: a mixer M and a feed-forward layer F, of which one may be
-/// missing, with its norms.
-///
-///   pre        h <- h + M(n_1(h), h)         h <- h + F(n_2(h))
-///   post       h <- n_1(h + M(h, h))         h <- n_2(h + F(h))
-///   sandwich   h <- h + n_2(M(n_1(h), h))    h <- h + n_4(F(n_3(h)))
-///   parallel   h <- h + M(n(h), h) + F(n(h))
-///
-/// @see Xiong et al. (2020), arXiv:2002.04745 (pre, post); Kim et al. (2025), arXiv:2502.02732
-/// (sandwich); Chowdhery et al. (2022), PaLM, arXiv:2204.02311 (parallel).
-class Block {
- public:
-  Block(const std::vector<Architecture>& architectures, const ParameterScope& scope,
-        std::int64_t index)
-      : Block(architectures.front(), mechanisms_of(architectures, index), scope, index) {}
-
-  torch::Tensor forward(const torch::Tensor& stream, const Pass& pass) {
-    if (shared_norm_) {
-      const auto x = shared_norm_->normalised(stream);
-      const auto mixed =
-          mixer_ ? stream + mixer_->forward(x, stream, pass, first_site_ + kMixerSite) : stream;
-      return feed_forward_ ? added(mixed, fed_forward(x, pass), pass) : mixed;
-    }
-    const auto mixed = mixer_ ? with_mixer(stream, pass) : stream;
-    return feed_forward_ ? with_feed_forward(mixed, pass) : mixed;
-  }
-
- private:
-  /// Of one part of the layer; each may be missing.
-  struct Norms {
-    std::unique_ptr<Norm> input;      ///< of what the part reads
-    std::unique_ptr<Norm> increment;  ///< of what it adds to the stream
-    std::unique_ptr<Norm> sum;        ///< of the stream after that
-  };
-
-  Block(const Architecture& common, std::vector<Mechanism> mechanisms, const ParameterScope& scope,
-        std::int64_t index)
-      : models_(static_cast<std::int64_t>(mechanisms.size())),
-        dropout_(common.dropout),
-        fused_(scope.mode() != NumericalMode::reference),
-        first_site_(1 + static_cast<std::uint64_t>(index) * kSitesPerLayer) {
-    const auto layer = mechanisms.front();
-    const auto shape = common.attention_shape(layer);
-    if (common.genes.block == "parallel") {
-      shared_norm_ = make_norm(common, scope, "norm");
-    } else if (common.genes.block != "sequential") {
-      throw InputError("block = " + common.genes.block + ", must be sequential or parallel");
-    }
-    if (layer.mixer != "none") {
-      // Parameters of attention have names from before there were other mixers.
-      const auto name = layer.mixer == "attn" ? "attention" : layer.mixer;
-      mixer_norms_ = make_norms(common, scope, name, [&] {
-        mixer_ = mixers()
-                     .at(layer.mixer)
-                     .make({std::move(mechanisms), shape, common.semantics, index,
-                            residual_start(common)},
-                           scope.child(name));
-      });
-    }
-    if (layer.ffn != "none") {
-      feed_forward_norms_ = make_norms(common, scope, "feed_forward", [&] {
-        feed_forward_ = feed_forwards().at(layer.ffn).make(
-            {common.width, hidden_width(common, layer), residual_start(common)},
-            scope.child("feed_forward"));
-      });
-    }
-  }
-
-  static std::unique_ptr<Norm> make_norm(const Architecture& common, const ParameterScope& scope,
-                                         const std::string& name) {
-    return norms().at(common.genes.norm).make(common.width, scope.child(name));
-  }
-
-  /// Makes a part and its norms, in the order of their parameters.
-  template <class MakePart>
-  Norms make_norms(const Architecture& common, const ParameterScope& scope, const std::string& part,
-                   const MakePart& make_part) const {
-    Norms made;
-    const auto& place = common.genes.norm_place;
-    if (shared_norm_) {
-      make_part();
-      return made;
-    }
-    if (place != "pre" && place != "post" && place != "sandwich") {
-      throw InputError("norm_place = " + place + ", must be pre, post or sandwich");
-    }
-    if (place != "post") made.input = make_norm(common, scope, part + "_norm");
-    make_part();
-    if (place == "post") made.sum = make_norm(common, scope, part + "_norm");
-    if (place == "sandwich") made.increment = make_norm(common, scope, part + "_norm_out");
-    return made;
-  }
-
-  torch::Tensor with_mixer(const torch::Tensor& stream, const Pass& pass) {
-    const auto x = normalised(mixer_norms_.input, stream);
-    const auto increment = mixer_->forward(x, stream, pass, first_site_ + kMixerSite);
-    return normalised(mixer_norms_.sum, stream + normalised(mixer_norms_.increment, increment));
-  }
-
-  torch::Tensor with_feed_forward(const torch::Tensor& stream, const Pass& pass) const {
-    const auto increment = fed_forward(normalised(feed_forward_norms_.input, stream), pass);
-    return normalised(feed_forward_norms_.sum,
-                      added(stream, normalised(feed_forward_norms_.increment, increment), pass));
-  }
-
-  static torch::Tensor normalised(const std::unique_ptr<Norm>& norm, const torch::Tensor& x) {
-    return norm ? norm->normalised(x) : x;
-  }
-
-  [[nodiscard]] torch::Tensor fed_forward(const torch::Tensor& x, const Pass& pass) const {
-    return feed_forward_->forward(x, masks(pass, kHiddenSite));
-  }
-
-  /// h + dropout(increment).
-  [[nodiscard]] torch::Tensor added(const torch::Tensor& stream, const torch::Tensor& increment,
-                                    const Pass& pass) const {
-    const auto output_masks = masks(pass, kOutputSite);
-    return fused_ ? add_dropped(stream, increment, output_masks)
-                  : stream + dropout(increment, output_masks);
-  }
-
-  [[nodiscard]] Masks masks(const Pass& pass, Site site) const {
-    return dropout_masks(dropout_, pass, first_site_ + site, models_);
-  }
-
-  std::int64_t models_;
-  double dropout_;
-  bool fused_;
-  std::uint64_t first_site_;
-  std::unique_ptr<Norm> shared_norm_;  ///< of a parallel block: there are no others
-  Norms mixer_norms_;
-  std::unique_ptr<Mixer> mixer_;
-  Norms feed_forward_norms_;
-  std::unique_ptr<FeedForward> feed_forward_;
-};
 
 /// Parallel blocks are not normalised behind; norm_place has no effect on them.
 bool has_final_norm(const ModelGenes& genes) {
@@ -308,7 +88,7 @@ struct TransformerArray::Impl {
   NumericalMode mode;  ///< of operations
   std::vector<Parameter> parameters;
   torch::Tensor embedding;
-  std::optional<Positions> positions;
+  std::optional<PositionEmbedding> positions;
   std::vector<Block> blocks;
   std::unique_ptr<Norm> final_norm;
   torch::Tensor output;  ///< matrix of the logits (R, V, D): the embedding, or its own

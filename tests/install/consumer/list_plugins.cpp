@@ -28,4 +28,7 @@ int main() {
   for (const auto& gene : nas::component_genes()) {
     print("attention/" + std::string(gene), nas::components().keys(gene));
   }
+  print("feed_forward", nas::components().keys("ffn"));
+  print("mixers", nas::components().keys("mixer"));
+  print("norms", nas::components().keys("norm"));
 }

@@ -1,0 +1,134 @@
+#include "nn/block.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "core/error.hpp"
+#include "nn/mixers.hpp"
+
+namespace nas::nn {
+
+namespace {
+
+/// Dropout sites of a layer.
+enum Site : std::uint64_t { kMixerSite, kHiddenSite, kOutputSite, kSitesPerLayer };
+
+/// The initialiser of the matrices that write to the residual stream: smaller by 1/sqrt(2 layers),
+/// the number of writes, in corrected semantics, so that the stream starts at one scale at any
+/// depth.
+Start residual_start(const Architecture& architecture) {
+  const auto start = Start::normal();
+  if (architecture.semantics == Semantics::published) return start;
+  return Start::normal(start.value / std::sqrt(2.0 * static_cast<double>(architecture.layers)));
+}
+
+/// Of layer i of each model.
+std::vector<Mechanism> mechanisms_of(const std::vector<Architecture>& architectures,
+                                     std::int64_t layer) {
+  std::vector<Mechanism> mechanisms;
+  for (const auto& architecture : architectures) mechanisms.push_back(architecture.layer(layer));
+  return mechanisms;
+}
+
+std::unique_ptr<Norm> make_norm(const Architecture& common, const ParameterScope& scope,
+                                const std::string& name) {
+  return norms().at(common.genes.norm).make(common.width, scope.child(name));
+}
+
+}  // namespace
+
+Block::Block(const std::vector<Architecture>& architectures, const ParameterScope& scope,
+             std::int64_t index)
+    : models_(static_cast<std::int64_t>(architectures.size())),
+      dropout_(architectures.front().dropout),
+      fused_(scope.mode() != NumericalMode::reference),
+      first_site_(kEmbeddingSite + 1 + static_cast<std::uint64_t>(index) * kSitesPerLayer) {
+  const auto& common = architectures.front();
+  const auto& layer = common.layer(index);
+  if (common.genes.block == "parallel") {
+    shared_norm_ = make_norm(common, scope, "norm");
+  } else if (common.genes.block != "sequential") {
+    throw InputError("block = " + common.genes.block + ", must be sequential or parallel");
+  }
+  if (layer.mixer != "none") {
+    // Parameters of attention have names from before there were other mixers.
+    const auto name = layer.mixer == "attn" ? "attention" : layer.mixer;
+    mixer_norms_ = make_norms(common, scope, name, [&] {
+      mixer_ = mixers()
+                   .at(layer.mixer)
+                   .make({mechanisms_of(architectures, index), common.attention_shape(layer),
+                          common.semantics, index, residual_start(common)},
+                         scope.child(name));
+    });
+  }
+  if (layer.ffn != "none") {
+    feed_forward_norms_ = make_norms(common, scope, "feed_forward", [&] {
+      feed_forward_ = feed_forwards().at(layer.ffn).make(
+          {common.width, hidden_width(common, layer), residual_start(common)},
+          scope.child("feed_forward"));
+    });
+  }
+}
+
+template <class MakePart>
+Block::Norms Block::make_norms(const Architecture& common, const ParameterScope& scope,
+                               const std::string& part, const MakePart& make_part) const {
+  Norms made;
+  const auto& place = common.genes.norm_place;
+  if (shared_norm_) {
+    make_part();
+    return made;
+  }
+  if (place != "pre" && place != "post" && place != "sandwich") {
+    throw InputError("norm_place = " + place + ", must be pre, post or sandwich");
+  }
+  if (place != "post") made.input = make_norm(common, scope, part + "_norm");
+  make_part();
+  if (place == "post") made.sum = make_norm(common, scope, part + "_norm");
+  if (place == "sandwich") made.increment = make_norm(common, scope, part + "_norm_out");
+  return made;
+}
+
+torch::Tensor Block::forward(const torch::Tensor& stream, const Pass& pass) {
+  if (shared_norm_) {
+    const auto x = shared_norm_->normalised(stream);
+    const auto mixed =
+        mixer_ ? stream + mixer_->forward(x, stream, pass, first_site_ + kMixerSite) : stream;
+    return feed_forward_ ? added(mixed, fed_forward(x, pass), pass) : mixed;
+  }
+  const auto mixed = mixer_ ? with_mixer(stream, pass) : stream;
+  return feed_forward_ ? with_feed_forward(mixed, pass) : mixed;
+}
+
+torch::Tensor Block::normalised(const std::unique_ptr<Norm>& norm, const torch::Tensor& x) {
+  return norm ? norm->normalised(x) : x;
+}
+
+torch::Tensor Block::with_mixer(const torch::Tensor& stream, const Pass& pass) {
+  const auto x = normalised(mixer_norms_.input, stream);
+  const auto increment = mixer_->forward(x, stream, pass, first_site_ + kMixerSite);
+  return normalised(mixer_norms_.sum, stream + normalised(mixer_norms_.increment, increment));
+}
+
+torch::Tensor Block::with_feed_forward(const torch::Tensor& stream, const Pass& pass) const {
+  const auto increment = fed_forward(normalised(feed_forward_norms_.input, stream), pass);
+  return normalised(feed_forward_norms_.sum,
+                    added(stream, normalised(feed_forward_norms_.increment, increment), pass));
+}
+
+torch::Tensor Block::fed_forward(const torch::Tensor& x, const Pass& pass) const {
+  return feed_forward_->forward(x, masks(pass, kHiddenSite));
+}
+
+torch::Tensor Block::added(const torch::Tensor& stream, const torch::Tensor& increment,
+                           const Pass& pass) const {
+  const auto output_masks = masks(pass, kOutputSite);
+  return fused_ ? add_dropped(stream, increment, output_masks)
+                : stream + dropout(increment, output_masks);
+}
+
+Masks Block::masks(const Pass& pass, std::uint64_t site) const {
+  return dropout_masks(dropout_, pass, first_site_ + site, models_);
+}
+
+}  // namespace nas::nn
