@@ -198,7 +198,10 @@ __device__ Real normalize(Normalization normalization, Real* row, int visible, i
     case Normalization::topk_quarter:
       softmax_over_largest(row, visible, tokens < 4 ? 1 : tokens / 4);
       return 0;
-    case Normalization::own:
+    case Normalization::own:  // and those without a form here: they are refused before
+    case Normalization::sink:
+    case Normalization::sigmoid_attn:
+    case Normalization::relu_n:
       return 0;
   }
   return 0;
@@ -253,6 +256,9 @@ __device__ void normalize_backward(Normalization normalization, const Real* weig
       return;
     }
     case Normalization::own:
+    case Normalization::sink:
+    case Normalization::sigmoid_attn:
+    case Normalization::relu_n:
       return;
   }
 }

@@ -3,6 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/normalization.cpp"
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <hwy/foreach_target.h>
@@ -110,6 +111,15 @@ Real softmax1_forward(Real* row, std::int64_t /*visible*/, std::int64_t size,
   const auto one = hn::GetLane(exponential(Wide<Real>(), hn::Set(Wide<Real>(), -top)));
   scale(row, size, 1 / (exponentials(row, size, top) + one));
   return 0;
+}
+
+template <class Real>
+Real softmax_forward_with_sink(Real* row, std::int64_t /*visible*/, std::int64_t size, Real sink) {
+  const auto top = std::max(largest(row, size), sink);
+  const auto extra = hn::GetLane(exponential(Wide<Real>(), hn::Set(Wide<Real>(), sink - top)));
+  const Real factor = 1 / (exponentials(row, size, top) + extra);
+  scale(row, size, factor);
+  return factor * extra;
 }
 
 constexpr double kSmallestSum = 1e-8;
@@ -330,6 +340,42 @@ Real topk_quarter_forward(Real* row, std::int64_t visible, std::int64_t size, st
   return 0;
 }
 
+template <class Real>
+Real sigmoid_attn_forward(Real* row, std::int64_t visible, std::int64_t size,
+                          std::int64_t /*tokens*/) {
+  const Wide<Real> d;
+  const auto shift = hn::Set(d, std::log(static_cast<Real>(visible)));
+  map_row(row, size, [&](auto x) { return logistic(d, hn::Sub(x, shift)); });
+  return 0;
+}
+
+template <class Real>
+void sigmoid_attn_backward(const Real* weights, Real* gradient, std::int64_t size,
+                           Real /*statistic*/) {
+  map_gradient(weights, gradient, size,
+               [](auto p, auto g) { return hn::Mul(hn::NegMulAdd(p, p, p), g); });
+}
+
+template <class Real>
+Real relu_n_forward(Real* row, std::int64_t visible, std::int64_t size, std::int64_t /*tokens*/) {
+  const Wide<Real> d;
+  const auto count = static_cast<Real>(visible);
+  const auto factor = hn::Set(d, 1 / count);
+  map_row(row, size, [&](auto x) {
+    return hn::Mul(hn::Max(hn::Zero(d), x), factor);  // in this order NaN stays
+  });
+  return count;
+}
+
+template <class Real>
+void relu_n_backward(const Real* weights, Real* gradient, std::int64_t size, Real count) {
+  const Wide<Real> d;
+  const auto factor = hn::Set(d, 1 / count);
+  map_gradient(weights, gradient, size, [&](auto p, auto g) {
+    return hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), hn::Mul(g, factor));
+  });
+}
+
 #define NAS_ROW_NORMALIZATION(name, forward, backward)                                   \
   RowNormalization name() {                                                              \
     return {{&forward<float>, &backward<float>}, {&forward<double>, &backward<double>}}; \
@@ -342,7 +388,16 @@ NAS_ROW_NORMALIZATION(sparsemax_rows, sparsemax_forward, sparsemax_backward)
 NAS_ROW_NORMALIZATION(entmax15_rows, entmax15_forward, entmax15_backward)
 NAS_ROW_NORMALIZATION(top_k_rows, top_k_forward, softmax_backward)
 NAS_ROW_NORMALIZATION(topk_quarter_rows, topk_quarter_forward, softmax_backward)
+NAS_ROW_NORMALIZATION(sigmoid_attn_rows, sigmoid_attn_forward, sigmoid_attn_backward)
+NAS_ROW_NORMALIZATION(relu_n_rows, relu_n_forward, relu_n_backward)
 #undef NAS_ROW_NORMALIZATION
+
+template <class Real>
+RowKernel<Real> sink_kernel() {
+  return {&softmax_forward<Real>, &softmax_backward<Real>, &softmax_forward_with_sink<Real>};
+}
+
+RowNormalization sink_rows() { return {sink_kernel<float>(), sink_kernel<double>()}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace nas::kernels
@@ -373,6 +428,9 @@ NAS_ROW_NORMALIZATION(sparsemax, sparsemax_rows)
 NAS_ROW_NORMALIZATION(entmax15, entmax15_rows)
 NAS_ROW_NORMALIZATION(top_k, top_k_rows)
 NAS_ROW_NORMALIZATION(topk_quarter, topk_quarter_rows)
+NAS_ROW_NORMALIZATION(sink, sink_rows)
+NAS_ROW_NORMALIZATION(sigmoid_attn, sigmoid_attn_rows)
+NAS_ROW_NORMALIZATION(relu_n, relu_n_rows)
 #undef NAS_ROW_NORMALIZATION
 
 }  // namespace nas::kernels

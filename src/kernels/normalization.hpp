@@ -18,14 +18,20 @@ template <class Real>
 struct RowKernel {
   /// Scores to weights, in place.
   ///
-  /// @param row      `size` elements, a multiple of kPadding: scores of `visible` keys, then -inf.
-  ///                 On return the weights, exactly 0 where the score was -inf.
+  /// @param row      `size` elements, a multiple of kPadding: scores of `visible` keys in their
+  ///                 order, and -inf: behind them, with a window also before and between them. On
+  ///                 return the weights, exactly 0 where the score was -inf.
   /// @param tokens   length of the sequence.
   /// @return a number that backward() needs.
   Real (*forward)(Real* row, std::int64_t visible, std::int64_t size, std::int64_t tokens);
   /// dL/dw to dL/ds, in place; 0 for hidden keys, where the gradient on entry may be any finite
   /// number.
   void (*backward)(const Real* weights, Real* gradient, std::int64_t size, Real statistic);
+  /// forward() with one more key of score `sink`, whose weight is no part of the row. Null: the
+  /// normalization has none.
+  /// @return the weight p_0 of that key, so that dL/dsink = -p_0 <g, w>.
+  Real (*forward_with_sink)(Real* row, std::int64_t visible, std::int64_t size,
+                            Real sink) = nullptr;
 };
 
 /// A pair of kernels, and which of the normalizations below it is: other processors have kernels of
@@ -42,6 +48,10 @@ class RowNormalization {
     top_k,
     topk_quarter,
     own,  ///< none of them: a component's own
+    // Of the CPU only, as yet.
+    sink,
+    sigmoid_attn,
+    relu_n,
   };
 
   RowNormalization() = default;
@@ -84,5 +94,12 @@ RowNormalization entmax15();
 RowNormalization top_k();
 /// The same over max(1, floor(T/4)).
 RowNormalization topk_quarter();
+/// Softmax with one more key, of a score c of its own and without a value: e^s_j / (e^c + sum e^s)
+/// (gpt-oss, arXiv:2508.10925). Without a sink, c = -inf, it is softmax.
+RowNormalization sink();
+/// p = sigmoid(s - log n) of n visible scores (arXiv:2409.04431); dL/ds = p (1 - p) g.
+RowNormalization sigmoid_attn();
+/// p = max(s, 0) / n (arXiv:2309.08586); dL/ds = [p > 0] g / n; the statistic is n.
+RowNormalization relu_n();
 
 }  // namespace nas::kernels

@@ -56,7 +56,8 @@ bool CudaOperations::attention_fits(const torch::Tensor& q, std::int64_t heads) 
 }
 
 bool CudaOperations::has_form_of(const kernels::RowNormalization& normalization) const {
-  return normalization.kind() != kernels::RowNormalization::Kind::own;
+  // Those that come behind it are the CPU's only.
+  return normalization.kind() < kernels::RowNormalization::Kind::own;
 }
 
 torch::Tensor CudaOperations::described(const std::vector<ModelAttention>& models,
