@@ -1,0 +1,637 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/attention.hpp"
+
+namespace nas::kernels {
+namespace {
+
+using Kind = RowNormalization::Kind;
+
+/// What is computed.
+struct Form {
+  std::int64_t sequences = 2;
+  std::int64_t heads = 4;
+  std::int64_t kv_heads = 4;
+  std::int64_t tokens = 33;
+  std::int64_t width = 8;
+  std::int64_t window = 0;
+  std::int64_t globals = 0;
+  Score score = Score::product;
+  RowNormalization normalization = softmax();
+  bool distance_biases = false;
+  bool sums = false;
+  double dropout = 0;
+
+  [[nodiscard]] bool has_sinks() const { return normalization.kind() == Kind::sink; }
+  [[nodiscard]] std::int64_t group() const { return heads / kv_heads; }
+  [[nodiscard]] std::int64_t num_heads() const { return sequences * heads; }
+  [[nodiscard]] bool sees(std::int64_t i, std::int64_t j) const {
+    return j <= i && (window == 0 || i - j < window || j < globals);
+  }
+  /// Where element e of a token's vector lies; `of` heads are side by side.
+  [[nodiscard]] std::size_t at(std::int64_t of, std::int64_t b, std::int64_t t, std::int64_t h,
+                               std::int64_t e) const {
+    return static_cast<std::size_t>(((b * tokens + t) * of + h) * width + e);
+  }
+  [[nodiscard]] std::size_t of_query(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return static_cast<std::size_t>((b * heads + h) * tokens + i);
+  }
+};
+
+std::string described(const Form& form) {
+  std::ostringstream text;
+  text << "T " << form.tokens << ", d " << form.width << ", H " << form.heads << ", G "
+       << form.kv_heads << ", window " << form.window << ", globals " << form.globals << ", score "
+       << static_cast<int>(form.score) << ", rows " << static_cast<int>(form.normalization.kind())
+       << ", biases " << form.distance_biases << ", sums " << form.sums << ", dropout "
+       << form.dropout;
+  return text.str();
+}
+
+/// The inputs, or the gradients w.r.t. them.
+template <class Real>
+struct Numbers {
+  std::vector<Real> q, k, v, temperature, direction, biases, sinks;
+  std::vector<double> sums;
+
+  explicit Numbers(const Form& form) {
+    const auto sized = [](std::int64_t size) {
+      return std::vector<Real>(static_cast<std::size_t>(size));
+    };
+    const auto vectors = form.sequences * form.tokens * form.width;
+    q = sized(vectors * form.heads);
+    k = v = sized(vectors * form.kv_heads);
+    temperature = sized(form.num_heads() * form.tokens);
+    direction = sized(form.width);
+    biases = sized(form.heads * form.tokens);
+    sinks = sized(form.heads);
+    sums.resize(static_cast<std::size_t>(form.num_heads() * form.tokens));
+  }
+};
+
+template <class Real>
+void fill(std::vector<Real>& numbers, std::mt19937_64& random, double size) {
+  std::normal_distribution<double> normal(0, size);
+  for (Real& x : numbers) x = static_cast<Real>(normal(random));
+}
+
+template <class Real>
+struct Case {
+  Form form;
+  Numbers<Real> inputs;
+  std::vector<Real> by_output;  ///< L = <o, by_output>
+
+  explicit Case(const Form& given) : form(given), inputs(given) {
+    std::mt19937_64 random(5);
+    fill(inputs.q, random, 1);
+    fill(inputs.k, random, 1);
+    fill(inputs.v, random, 1);
+    fill(inputs.temperature, random, 0.3);
+    for (Real& u : inputs.temperature) u += 1;
+    fill(inputs.direction, random, 1);
+    fill(inputs.biases, random, 0.5);
+    fill(inputs.sinks, random, 1);
+    fill(inputs.sums, random, 0.2);
+    by_output.resize(inputs.q.size());
+    fill(by_output, random, 1);
+  }
+};
+
+/// What a pass gives.
+template <class Real>
+struct Results {
+  std::vector<Real> output;
+  Numbers<Real> gradients;
+};
+
+Dropout dropout_of(const Form& form) {
+  return form.dropout > 0 ? Dropout::of(11, form.dropout) : Dropout{};
+}
+
+/// By the kernels, in calls of `heads_a_call` heads.
+template <class Real>
+Results<Real> by_kernels(const Case<Real>& given, std::int64_t heads_a_call) {
+  const Form& form = given.form;
+  const Numbers<Real>& inputs = given.inputs;
+  const auto vectors = [&](auto* data, std::int64_t heads) {
+    return HeadVectors<std::remove_pointer_t<decltype(data)>>{
+        data, form.tokens * heads * form.width, form.width, heads * form.width};
+  };
+  const Real nan = std::numeric_limits<Real>::quiet_NaN();
+  const auto unwritten = [&](std::int64_t size) {
+    return std::vector<Real>(static_cast<std::size_t>(size), nan);
+  };
+  const bool biased = form.distance_biases || form.sums || form.score == Score::distance;
+  auto memory = unwritten(attention_workspace(form.tokens, form.width, biased) + 64);
+  auto* workspace = memory.data();
+  while (reinterpret_cast<std::uintptr_t>(workspace) % 64 != 0) ++workspace;
+  auto weights = unwritten(form.num_heads() * weights_size(form.tokens, form.window, form.globals));
+  auto statistics = unwritten(form.num_heads() * form.tokens);
+  Attention<Real> attention;
+  attention.sequences = form.sequences;
+  attention.heads = form.heads;
+  attention.kv_heads = form.kv_heads;
+  attention.tokens = form.tokens;
+  attention.width = form.width;
+  attention.window = form.window;
+  attention.globals = form.globals;
+  attention.score = form.score;
+  attention.normalization = form.normalization.kernel<Real>();
+  attention.q = vectors(inputs.q.data(), form.heads);
+  attention.k = vectors(inputs.k.data(), form.kv_heads);
+  attention.v = vectors(inputs.v.data(), form.kv_heads);
+  if (form.score == Score::additive) attention.direction = inputs.direction.data();
+  attention.inverse_temperature = {inputs.temperature.data(), form.heads * form.tokens, form.tokens,
+                                   1};
+  if (form.distance_biases) attention.distance_biases = inputs.biases.data();
+  if (form.sums) attention.sums = inputs.sums.data();
+  if (form.has_sinks()) attention.sinks = inputs.sinks.data();
+  attention.dropout = dropout_of(form);
+  attention.weights = weights.data();
+  attention.statistics = statistics.data();
+
+  Results<Real> results{std::vector<Real>(inputs.q.size(), nan), Numbers<Real>(form)};
+  auto& by = results.gradients;
+  for (auto* numbers : {&by.q, &by.k, &by.v, &by.temperature}) {
+    std::fill(numbers->begin(), numbers->end(), nan);
+  }
+  auto directions = unwritten(form.num_heads() * form.width);
+  auto biases = unwritten(form.num_heads() * form.tokens);
+  auto sinks = unwritten(form.num_heads());
+  AttentionGradients<Real> gradients;
+  gradients.output = vectors(given.by_output.data(), form.heads);
+  gradients.q = vectors(by.q.data(), form.heads);
+  gradients.k = vectors(by.k.data(), form.kv_heads);
+  gradients.v = vectors(by.v.data(), form.kv_heads);
+  gradients.inverse_temperature = by.temperature.data();
+  if (form.score == Score::additive) gradients.direction = directions.data();
+  if (form.distance_biases) gradients.distance_biases = biases.data();
+  if (form.sums) gradients.sums = by.sums.data();
+  if (form.has_sinks()) gradients.sinks = sinks.data();
+  for (std::int64_t begin = 0; begin < form.num_heads(); begin += heads_a_call) {
+    const auto end = std::min(begin + heads_a_call, form.num_heads());
+    attention_forward(attention, vectors(results.output.data(), form.heads), begin, end, workspace);
+  }
+  for (std::int64_t begin = 0; begin < form.num_heads(); begin += heads_a_call) {
+    const auto end = std::min(begin + heads_a_call, form.num_heads());
+    attention_backward(attention, gradients, begin, end, workspace);
+  }
+  const auto add_up = [](const std::vector<Real>& parts, std::vector<Real>& sums) {
+    for (std::size_t i = 0; i < parts.size(); ++i) sums[i % sums.size()] += parts[i];
+  };
+  if (form.score == Score::additive) add_up(directions, by.direction);
+  if (form.distance_biases) add_up(biases, by.biases);
+  if (form.has_sinks()) add_up(sinks, by.sinks);
+  return results;
+}
+
+/// dL/ds of a row from dL/dw and the weights.
+using RowBackward = std::function<std::vector<double>(const std::vector<double>&)>;
+
+struct Row {
+  std::vector<double> weights;
+  double sink_weight = 0;
+  RowBackward backward;
+};
+
+/// The weights of a row of visible scores: the new normalizations by their formulas, the others by
+/// their kernel, on these scores alone.
+Row normalized(const Form& form, const std::vector<double>& scores, double sink) {
+  const auto n = scores.size();
+  const auto count = static_cast<double>(n);
+  const auto kind = form.normalization.kind();
+  Row row;
+  if (kind == Kind::sigmoid_attn || kind == Kind::relu_n) {
+    std::vector<double> slopes;
+    for (const double s : scores) {
+      const double o = 1 / (1 + std::exp(std::log(count) - s));
+      const bool is_relu = kind == Kind::relu_n;
+      row.weights.push_back(is_relu ? std::max(s, 0.0) / count : o);
+      slopes.push_back(!is_relu ? o * (1 - o) : s > 0 ? 1 / count : 0);
+    }
+    row.backward = [slopes](std::vector<double> g) {
+      for (std::size_t j = 0; j < g.size(); ++j) g[j] *= slopes[j];
+      return g;
+    };
+    return row;
+  }
+  if (kind == Kind::softmax || kind == Kind::sink) {
+    double top = *std::max_element(scores.begin(), scores.end());
+    if (kind == Kind::sink) top = std::max(top, sink);
+    double sum = kind == Kind::sink ? std::exp(sink - top) : 0;
+    row.sink_weight = sum;
+    for (const double s : scores) sum += std::exp(s - top);
+    for (const double s : scores) row.weights.push_back(std::exp(s - top) / sum);
+    row.sink_weight /= sum;
+    row.backward = [w = row.weights](std::vector<double> g) {
+      double mean = 0;
+      for (std::size_t j = 0; j < g.size(); ++j) mean += w[j] * g[j];
+      for (std::size_t j = 0; j < g.size(); ++j) g[j] = w[j] * (g[j] - mean);
+      return g;
+    };
+    return row;
+  }
+  const auto size = static_cast<std::size_t>(padded(static_cast<std::int64_t>(n)));
+  const auto& kernel = form.normalization.kernel<double>();
+  auto whole = scores;
+  whole.resize(size, -std::numeric_limits<double>::infinity());
+  const double statistic = kernel.forward(whole.data(), static_cast<std::int64_t>(n),
+                                          static_cast<std::int64_t>(size), form.tokens);
+  row.weights.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
+  row.backward = [=](std::vector<double> g) {
+    g.resize(size);
+    kernel.backward(whole.data(), g.data(), static_cast<std::int64_t>(size), statistic);
+    g.resize(n);
+    return g;
+  };
+  return row;
+}
+
+bool is_kept(const Dropout& dropout, std::int64_t element) {
+  return dropout_hash(static_cast<std::uint32_t>(element % kDropoutBlock),
+                      dropout_word(dropout.key, element)) >= dropout.threshold;
+}
+
+/// By loops over queries and keys, in double.
+template <class Real>
+Results<double> by_loops(const Case<Real>& given) {
+  const Form& form = given.form;
+  const Numbers<Real>& in = given.inputs;
+  Results<double> results{std::vector<double>(in.q.size()), Numbers<double>(form)};
+  auto& by = results.gradients;
+  const auto dropout = dropout_of(form);
+  const auto at = [](const auto& numbers, std::size_t i) {
+    return static_cast<double>(numbers[i]);
+  };
+  for (std::int64_t b = 0; b < form.sequences; ++b) {
+    for (std::int64_t h = 0; h < form.heads; ++h) {
+      for (std::int64_t i = 0; i < form.tokens; ++i) {
+        const auto query = form.of_query(b, h, i);
+        const double u = at(in.temperature, query);
+        const auto q = [&](std::int64_t e) { return form.at(form.heads, b, i, h, e); };
+        const auto key = [&](std::int64_t j, std::int64_t e) {
+          return form.at(form.kv_heads, b, j, h / form.group(), e);
+        };
+        std::vector<std::int64_t> seen;
+        std::vector<double> raw, scores;
+        for (std::int64_t j = 0; j <= i; ++j) {
+          if (!form.sees(i, j)) continue;
+          seen.push_back(j);
+          double r = 0;
+          for (std::int64_t e = 0; e < form.width; ++e) {
+            const double x = at(in.q, q(e));
+            const double y = at(in.k, key(j, e));
+            if (form.score == Score::additive) {
+              r += at(in.direction, static_cast<std::size_t>(e)) * std::tanh(x + y);
+            } else {
+              r += form.score == Score::distance ? -(x - y) * (x - y) / 2 : x * y;
+            }
+          }
+          if (form.score == Score::silu_product) r *= 1 / (1 + std::exp(-r));
+          raw.push_back(r);
+          double s = u * r;
+          if (form.distance_biases) {
+            s += at(in.biases, static_cast<std::size_t>(h * form.tokens + i - j));
+          }
+          if (form.sums) s += in.sums[query] - in.sums[form.of_query(b, h, j)];
+          scores.push_back(s);
+        }
+        const double sink = at(in.sinks, static_cast<std::size_t>(h));
+        const auto row = normalized(form, scores, sink);
+        std::vector<double> by_weights;
+        double by_sink = 0;
+        for (std::size_t n = 0; n < seen.size(); ++n) {
+          const auto element = static_cast<std::int64_t>(query) * form.tokens + seen[n];
+          const double factor = !dropout.drops()            ? 1
+                                : is_kept(dropout, element) ? dropout.scale
+                                                            : 0;
+          double g = 0;
+          for (std::int64_t e = 0; e < form.width; ++e) {
+            results.output[q(e)] += factor * row.weights[n] * at(in.v, key(seen[n], e));
+            by.v[key(seen[n], e)] += factor * row.weights[n] * at(given.by_output, q(e));
+            g += factor * at(given.by_output, q(e)) * at(in.v, key(seen[n], e));
+          }
+          by_weights.push_back(g);
+          by_sink -= row.sink_weight * g * row.weights[n];
+        }
+        if (form.has_sinks()) by.sinks[static_cast<std::size_t>(h)] += by_sink;
+        const auto by_scores = row.backward(by_weights);
+        for (std::size_t n = 0; n < seen.size(); ++n) {
+          const double g = by_scores[n];
+          const std::int64_t j = seen[n];
+          by.temperature[query] += g * raw[n];
+          if (form.distance_biases) {
+            by.biases[static_cast<std::size_t>(h * form.tokens + i - j)] += g;
+          }
+          if (form.sums) {
+            by.sums[query] += g;
+            by.sums[form.of_query(b, h, j)] -= g;
+          }
+          double product = 0;
+          for (std::int64_t e = 0; e < form.width; ++e) {
+            product += at(in.q, q(e)) * at(in.k, key(j, e));
+          }
+          for (std::int64_t e = 0; e < form.width; ++e) {
+            const double x = at(in.q, q(e));
+            const double y = at(in.k, key(j, e));
+            double by_x = y;  // dr/dx
+            double by_y = x;
+            if (form.score == Score::silu_product) {
+              const double o = 1 / (1 + std::exp(-product));
+              by_x *= o + product * o * (1 - o);
+              by_y *= o + product * o * (1 - o);
+            } else if (form.score == Score::distance) {
+              by_x = y - x;
+              by_y = x - y;
+            } else if (form.score == Score::additive) {
+              const double tangent = std::tanh(x + y);
+              by.direction[static_cast<std::size_t>(e)] += g * u * tangent;
+              by_x = at(in.direction, static_cast<std::size_t>(e)) * (1 - tangent * tangent);
+              by_y = by_x;
+            }
+            by.q[q(e)] += g * u * by_x;
+            by.k[key(j, e)] += g * u * by_y;
+          }
+        }
+      }
+    }
+  }
+  return results;
+}
+
+template <class A, class B>
+void expect_close(const std::vector<A>& ours, const std::vector<B>& expected, double tolerance,
+                  const std::string& what) {
+  ASSERT_EQ(ours.size(), expected.size()) << what;
+  double size = 1;
+  for (const auto x : expected) size = std::max(size, std::abs(static_cast<double>(x)));
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const double error = std::abs(static_cast<double>(ours[i]) - static_cast<double>(expected[i]));
+    ASSERT_LE(error, tolerance * size) << what << " at " << i;
+  }
+}
+
+template <class A, class B>
+void expect_close(const Results<A>& ours, const Results<B>& expected, double tolerance,
+                  const std::string& what) {
+  const auto& a = ours.gradients;
+  const auto& b = expected.gradients;
+  expect_close(ours.output, expected.output, tolerance, what + ": output");
+  expect_close(a.q, b.q, tolerance, what + ": dq");
+  expect_close(a.k, b.k, tolerance, what + ": dk");
+  expect_close(a.v, b.v, tolerance, what + ": dv");
+  expect_close(a.temperature, b.temperature, tolerance, what + ": dtemperature");
+  expect_close(a.direction, b.direction, tolerance, what + ": ddirection");
+  expect_close(a.biases, b.biases, tolerance, what + ": dbiases");
+  expect_close(a.sums, b.sums, tolerance, what + ": dsums");
+  expect_close(a.sinks, b.sinks, tolerance, what + ": dsinks");
+}
+
+template <class Real>
+void expect_equal(const Results<Real>& a, const Results<Real>& b, const std::string& what) {
+  expect_close(a, b, 0, what);
+}
+
+template <class Real>
+void expect_as_by_loops(const Form& form) {
+  const Case<Real> given(form);
+  expect_close(by_kernels(given, form.num_heads()), by_loops(given),
+               sizeof(Real) == sizeof(float) ? 2e-5 : 1e-12, described(form));
+}
+
+template <class Real>
+class AttentionKernel : public testing::Test {};
+using Reals = testing::Types<float, double>;
+TYPED_TEST_SUITE(AttentionKernel, Reals);
+
+TYPED_TEST(AttentionKernel, SeesWhatItsWindowAndItsGlobalKeysLeave) {
+  for (const std::int64_t tokens : {1, 7, 33, 70, 129}) {
+    for (const std::int64_t window : {0, 1, 5, 32, 64, 200}) {
+      for (const std::int64_t globals : {0, 1, 4, 20}) {
+        expect_as_by_loops<TypeParam>({.sequences = 1,
+                                       .heads = 2,
+                                       .kv_heads = 2,
+                                       .tokens = tokens,
+                                       .window = window,
+                                       .globals = globals});
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionKernel, WindowsFitEveryScore) {
+  for (const auto score : {Score::product, Score::silu_product, Score::additive, Score::distance}) {
+    for (const std::int64_t window : {0, 5, 32}) {
+      for (const std::int64_t globals : {0, 4}) {
+        for (const std::int64_t kv_heads : {1, 4}) {
+          expect_as_by_loops<TypeParam>({.kv_heads = kv_heads,
+                                         .tokens = 70,
+                                         .window = window,
+                                         .globals = globals,
+                                         .score = score});
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionKernel, AddsBiasesByDistanceAndDifferencesOfSums) {
+  for (const std::int64_t tokens : {1, 7, 33, 70, 129}) {
+    for (const std::int64_t window : {0, 5, 64}) {
+      for (const std::int64_t globals : {0, 4}) {
+        for (const int with : {1, 2, 3}) {
+          expect_as_by_loops<TypeParam>({.sequences = 2,
+                                         .heads = 2,
+                                         .kv_heads = 1,
+                                         .tokens = tokens,
+                                         .window = window,
+                                         .globals = globals,
+                                         .distance_biases = with % 2 == 1,
+                                         .sums = with >= 2});
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionKernel, NewRowsAreTheirFormulas) {
+  for (const auto& rows : {sink(), sigmoid_attn(), relu_n()}) {
+    // By another precision a score just above 0 is below: with relu_n no gradient is close then.
+    if (rows.kind() == Kind::relu_n && sizeof(TypeParam) == sizeof(float)) continue;
+    for (const std::int64_t tokens : {1, 7, 33, 129}) {
+      for (const std::int64_t window : {0, 1, 32}) {
+        for (const std::int64_t globals : {0, 1}) {
+          for (const double dropout : {0.0, 0.3}) {
+            expect_as_by_loops<TypeParam>({.tokens = tokens,
+                                           .window = window,
+                                           .globals = globals,
+                                           .normalization = rows,
+                                           .distance_biases = true,
+                                           .dropout = dropout});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionKernel, EveryNormalizationBearsWindows) {
+  for (const auto& rows : {softmax1(), relu_norm(), sigmoid_norm(), sparsemax(), entmax15(),
+                           top_k(), topk_quarter()}) {
+    for (const std::int64_t window : {1, 5, 32}) {
+      for (const std::int64_t globals : {0, 1, 4}) {
+        expect_as_by_loops<double>(
+            {.tokens = 70, .window = window, .globals = globals, .normalization = rows});
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionKernel, NeighbouringHeadsShareKeys) {
+  for (const std::int64_t kv_heads : {1, 2, 4}) {
+    for (const std::int64_t tokens : {1, 33, 70}) {
+      for (const double dropout : {0.0, 0.2}) {
+        expect_as_by_loops<TypeParam>(
+            {.kv_heads = kv_heads, .tokens = tokens, .width = 12, .dropout = dropout});
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionKernel, DoesNotDependOnTheDivisionAmongCalls) {
+  for (const std::int64_t kv_heads : {1, 2, 4}) {
+    const Form form{.kv_heads = kv_heads,
+                    .tokens = 70,
+                    .window = 20,
+                    .globals = 2,
+                    .normalization = sink(),
+                    .distance_biases = true,
+                    .sums = true,
+                    .dropout = 0.1};
+    const Case<TypeParam> given(form);
+    expect_equal(by_kernels(given, form.group()), by_kernels(given, form.num_heads()),
+                 described(form));
+  }
+}
+
+TYPED_TEST(AttentionKernel, AWindowOfAllKeysIsNone) {
+  for (const auto score : {Score::product, Score::silu_product, Score::additive, Score::distance}) {
+    Case<TypeParam> given({.tokens = 70, .score = score, .dropout = 0.1});
+    const auto expected = by_kernels(given, 8);
+    for (const std::int64_t window : {70, 71, 1000}) {
+      given.form.window = window;
+      given.form.globals = 3;
+      expect_equal(by_kernels(given, 8), expected, described(given.form));
+    }
+    given.form.window = 5;
+    given.form.globals = 70;
+    expect_equal(by_kernels(given, 8), expected, described(given.form));
+  }
+}
+
+TYPED_TEST(AttentionKernel, BiasesOfZeroAreNone) {
+  Case<TypeParam> given({.tokens = 70});
+  const auto expected = by_kernels(given, 8);
+  given.form.distance_biases = given.form.sums = true;
+  std::fill(given.inputs.biases.begin(), given.inputs.biases.end(), TypeParam{0});
+  std::fill(given.inputs.sums.begin(), given.inputs.sums.end(), -1000.0);
+  const auto ours = by_kernels(given, 8);
+  EXPECT_EQ(ours.output, expected.output);
+  EXPECT_EQ(ours.gradients.q, expected.gradients.q);
+  EXPECT_EQ(ours.gradients.k, expected.gradients.k);
+  EXPECT_EQ(ours.gradients.v, expected.gradients.v);
+}
+
+TYPED_TEST(AttentionKernel, SinksOfNoScoreAreSoftmaxAndOfZeroSoftmax1) {
+  const double tolerance = sizeof(TypeParam) == sizeof(float) ? 1e-6 : 1e-14;
+  Case<TypeParam> given({.tokens = 33, .normalization = sink()});
+  auto other = given;
+  std::fill(given.inputs.sinks.begin(), given.inputs.sinks.end(),
+            -std::numeric_limits<TypeParam>::infinity());
+  other.form.normalization = softmax();
+  expect_equal(by_kernels(given, 8), by_kernels(other, 8), "no sink");
+  std::fill(given.inputs.sinks.begin(), given.inputs.sinks.end(), TypeParam{0});
+  other.form.normalization = softmax1();
+  expect_close(by_kernels(given, 8).output, by_kernels(other, 8).output, tolerance, "sink 0");
+}
+
+/// A forget gate that forgets a lot at once: neighbours before and after are as near as without.
+TEST(AttentionKernel, LargeSumsLoseNothingInFloat) {
+  Case<float> given({.tokens = 129, .sums = true});
+  double sum = 0;
+  for (std::size_t i = 0; i < given.inputs.sums.size(); ++i) {
+    sum =
+        i % 129 == 0 ? -3000.0 : sum - (i % 129 == 40 ? 500.0 : 1e-3 * static_cast<double>(i % 7));
+    given.inputs.sums[i] = sum;
+  }
+  expect_close(by_kernels(given, 8), by_loops(given), 2e-5, "large sums");
+}
+
+/// The gradients of the loops above, which are formulas too, by differences of their outputs.
+TEST(AttentionKernel, GradientsAreDifferences) {
+  for (const auto& rows : {softmax(), sink(), sigmoid_attn()}) {
+    for (const auto score : {Score::product, Score::distance}) {
+      Case<double> given({.sequences = 1,
+                          .heads = 2,
+                          .kv_heads = 1,
+                          .tokens = 9,
+                          .width = 3,
+                          .window = 4,
+                          .globals = 1,
+                          .score = score,
+                          .normalization = rows,
+                          .distance_biases = true,
+                          .sums = true});
+      const auto gradients = by_kernels(given, 2).gradients;
+      const auto loss = [&] {
+        const auto output = by_kernels(given, 2).output;
+        double sum = 0;
+        for (std::size_t i = 0; i < output.size(); ++i) sum += output[i] * given.by_output[i];
+        return sum;
+      };
+      constexpr double kStep = 1e-5;
+      const auto expect_slopes = [&](std::vector<double>& input, const std::vector<double>& slopes,
+                                     const char* what) {
+        for (std::size_t i = 0; i < input.size(); ++i) {
+          const double before = input[i];
+          input[i] = before + kStep;
+          const double above = loss();
+          input[i] = before - kStep;
+          const double below = loss();
+          input[i] = before;
+          EXPECT_NEAR(slopes[i], (above - below) / (2 * kStep), 1e-8) << what << " " << i;
+        }
+      };
+      auto& in = given.inputs;
+      expect_slopes(in.q, gradients.q, "q");
+      expect_slopes(in.k, gradients.k, "k");
+      expect_slopes(in.v, gradients.v, "v");
+      expect_slopes(in.temperature, gradients.temperature, "temperature");
+      expect_slopes(in.biases, gradients.biases, "biases");
+      expect_slopes(in.sums, gradients.sums, "sums");
+      if (given.form.has_sinks()) expect_slopes(in.sinks, gradients.sinks, "sinks");
+    }
+  }
+}
+
+TEST(AttentionKernel, KeepsWeightsInProportionToTheWindow) {
+  EXPECT_EQ(weights_size(70), 32 * 32 + 32 * 64 + 6 * 80);
+  EXPECT_EQ(weights_size(70, 70, 0), weights_size(70));
+  EXPECT_EQ(weights_size(4096, 64, 0), 32 * 32 + 32 * 64 + 126 * 32 * 96);
+  // Apart from the window from query 96 on.
+  EXPECT_EQ(weights_size(4096, 64, 4), weights_size(4096, 64, 0) + 125 * 32 * 16);
+}
+
+}  // namespace
+}  // namespace nas::kernels
