@@ -1,6 +1,7 @@
 #include "ops/fused_attention.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <ATen/Dispatch.h>
@@ -18,32 +19,48 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Where heads lie in (R, B, T, H d): side by side.
+/// Where heads lie in (R, B, T, H d): side by side; and what is kept of them.
 struct Layout {
-  std::int64_t models, sequences, heads, tokens, width;
+  std::int64_t models, sequences, heads, tokens, width, kv_heads;
+  /// Where what a model keeps for the backward pass begins: all heads' weights, then all their
+  /// statistics. One more at the end.
+  std::vector<std::int64_t> kept_begins{0};
+  bool with_biases = false;
 
-  explicit Layout(const AttentionTensors& tensors)
-      : models(tensors.v.size(0)),
-        sequences(tensors.v.size(1)),
+  Layout(const ArrayAttention& attention, const AttentionTensors& tensors)
+      : models(tensors.q.size(0)),
+        sequences(tensors.q.size(1)),
         heads(tensors.inverse_temperature.size(2)),
-        tokens(tensors.v.size(2)),
-        width(tensors.v.size(3) / heads) {}
+        tokens(tensors.q.size(2)),
+        width(tensors.q.size(3) / heads),
+        kv_heads(tensors.v.size(3) / width) {
+    for (const auto& model : attention.of_models) {
+      kept_begins.push_back(kept_begins.back() + weights_size(model) + num_heads() * tokens);
+      with_biases = with_biases || model.distance_biases >= 0 || model.sums >= 0 ||
+                    model.score == kernels::Score::distance;
+    }
+  }
 
   [[nodiscard]] std::int64_t num_heads() const { return sequences * heads; }  ///< of a model
-  [[nodiscard]] std::int64_t model_size() const { return num_heads() * tokens * width; }
-  /// What a model keeps for the backward pass: all heads' weights, then all their statistics.
-  [[nodiscard]] std::int64_t weights_size() const {
-    return num_heads() * kernels::weights_size(tokens);
+  [[nodiscard]] std::int64_t group() const { return heads / kv_heads; }
+  [[nodiscard]] std::int64_t weights_size(const ModelAttention& model) const {
+    return num_heads() * kernels::weights_size(tokens, model.window, model.globals);
   }
-  [[nodiscard]] std::int64_t kept_size() const { return weights_size() + num_heads() * tokens; }
 
   /// Those of model r.
   template <class Real>
   [[nodiscard]] kernels::HeadVectors<Real> vectors(const torch::Tensor& x, std::int64_t r) const {
-    return {x.data_ptr<std::remove_const_t<Real>>() + r * model_size(), tokens * heads * width,
-            width, heads * width};
+    const auto row = x.size(3);
+    return {x.data_ptr<std::remove_const_t<Real>>() + r * sequences * tokens * row, tokens * row,
+            width, row};
   }
 };
+
+/// Row `row` of x (N, ...), contiguous; null where the model has none or nothing is wanted.
+template <class Real>
+Real* row_or_null(const torch::Tensor& x, std::int64_t row) {
+  return row < 0 || !x.defined() ? nullptr : x.data_ptr<Real>() + row * (x.numel() / x.size(0));
+}
 
 /// @param kept  where a model's weights and statistics are kept for the backward pass; null: they
 /// are not.
@@ -55,8 +72,11 @@ kernels::Attention<Real> attention_of(const ArrayAttention& models, const Layout
   kernels::Attention<Real> attention;
   attention.sequences = layout.sequences;
   attention.heads = layout.heads;
+  attention.kv_heads = layout.kv_heads;
   attention.tokens = layout.tokens;
   attention.width = layout.width;
+  attention.window = model.window;
+  attention.globals = model.globals;
   attention.score = model.score;
   attention.normalization = model.normalization.kernel<Real>();
   attention.q = layout.vectors<const Real>(tensors.q, r);
@@ -67,20 +87,28 @@ kernels::Attention<Real> attention_of(const ArrayAttention& models, const Layout
   }
   attention.inverse_temperature = {u.data_ptr<Real>() + r * u.stride(0), u.stride(1), u.stride(2),
                                    u.stride(3)};
+  attention.distance_biases = row_or_null<Real>(tensors.distance_biases, model.distance_biases);
+  attention.sums = row_or_null<double>(tensors.sums, model.sums);
+  attention.sinks = row_or_null<Real>(tensors.sinks, model.sinks);
   attention.dropout = models.masks.of_models[static_cast<std::size_t>(r)];
   if (kept != nullptr) {
-    attention.weights = kept + r * layout.kept_size();
-    attention.statistics = attention.weights + layout.weights_size();
+    attention.weights = kept + layout.kept_begins[static_cast<std::size_t>(r)];
+    attention.statistics = attention.weights + layout.weights_size(model);
   }
   return attention;
 }
 
 /// Calls run(model, begin, end, workspace) for ranges of each model's heads, on LibTorch's threads.
+/// Heads that share keys stay together.
 template <class Real, class Run>
 void for_heads(const Layout& layout, const Run& run) {
   const std::int64_t heads = layout.num_heads();
-  at::parallel_for(0, layout.models * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    const Scratch<Real> workspace(kernels::attention_workspace(layout.tokens, layout.width));
+  const std::int64_t group = layout.group();
+  at::parallel_for(0, layout.models * heads / group, 1, [&](std::int64_t begin, std::int64_t end) {
+    const Scratch<Real> workspace(
+        kernels::attention_workspace(layout.tokens, layout.width, layout.with_biases));
+    begin *= group;
+    end *= group;
     while (begin < end) {
       const std::int64_t model = begin / heads;
       const std::int64_t last = std::min(end, (model + 1) * heads);
@@ -90,16 +118,16 @@ void for_heads(const Layout& layout, const Run& run) {
   });
 }
 
-/// @param kept  where to put what the backward pass needs, (R, kept_size()); null: nowhere.
+/// @param kept  where to put what the backward pass needs; null: nowhere.
 torch::Tensor attend(const ArrayAttention& attention, const AttentionTensors& tensors,
                      torch::Tensor* kept) {
   if (const auto* device = device_operations(tensors.v.device())) {
     return device->attention(attention, tensors, kept);
   }
-  const Layout layout(tensors);
-  const auto options = tensors.v.options();
-  if (kept != nullptr) *kept = at::empty({layout.models, layout.kept_size()}, options);
-  auto output = at::empty(tensors.v.sizes(), options);
+  const Layout layout(attention, tensors);
+  const auto options = tensors.q.options();
+  if (kept != nullptr) *kept = at::empty({layout.kept_begins.back()}, options);
+  auto output = at::empty(tensors.q.sizes(), options);
   AT_DISPATCH_FLOATING_TYPES(output.scalar_type(), "fused_attention", [&] {
     auto* kept_data = kept == nullptr ? nullptr : kept->data_ptr<scalar_t>();
     for_heads<scalar_t>(layout, [&](auto r, auto begin, auto end, scalar_t* workspace) {
@@ -110,17 +138,42 @@ torch::Tensor attend(const ArrayAttention& attention, const AttentionTensors& te
   return output;
 }
 
-/// Sums over each row's heads: (N, B H, d) -> (N, d), in order.
+/// Sums over each row's parts: (N, parts, size) -> (N, size), in order.
 template <class Real>
-void add_up_heads(const Real* by_head, std::int64_t rows, std::int64_t heads, std::int64_t width,
-                  Real* sums) {
-  std::fill_n(sums, rows * width, Real{0});
-  for (std::int64_t row = 0; row < rows; ++row, sums += width) {
-    for (std::int64_t h = 0; h < heads; ++h, by_head += width) {
-      for (std::int64_t e = 0; e < width; ++e) sums[e] += by_head[e];
+void add_up(const Real* by_part, std::int64_t rows, std::int64_t parts, std::int64_t size,
+            Real* sums) {
+  std::fill_n(sums, rows * size, Real{0});
+  for (std::int64_t row = 0; row < rows; ++row, sums += size) {
+    for (std::int64_t part = 0; part < parts; ++part, by_part += size) {
+      for (std::int64_t e = 0; e < size; ++e) sums[e] += by_part[e];
     }
   }
 }
+
+/// Gradients w.r.t. rows of (N, ...) by parts of a row's size, until they are added up.
+template <class Real>
+class ByParts {
+ public:
+  /// @param by  undefined: they are not wanted.
+  ByParts(const torch::Tensor& by, std::int64_t parts)
+      : by_(by),
+        rows_(by.defined() ? by.size(0) : 0),
+        parts_(parts),
+        size_(rows_ == 0 ? 0 : by.numel() / rows_),
+        memory_(rows_ * parts * size_) {}
+
+  [[nodiscard]] Real* row_or_null(std::int64_t row) const {
+    return row < 0 || rows_ == 0 ? nullptr : memory_.data() + row * parts_ * size_;
+  }
+  void add_up() const {
+    if (rows_ > 0) nn::add_up(memory_.data(), rows_, parts_, size_, by_.data_ptr<Real>());
+  }
+
+ private:
+  const torch::Tensor& by_;
+  std::int64_t rows_, parts_, size_;
+  Scratch<Real> memory_;
+};
 
 /// Writes the gradients.
 void attend_backward(const ArrayAttention& attention, const AttentionTensors& tensors,
@@ -130,11 +183,12 @@ void attend_backward(const ArrayAttention& attention, const AttentionTensors& te
     device->attention_backward(attention, tensors, kept, by_output, by);
     return;
   }
-  const Layout layout(tensors);
-  const std::int64_t num_directions = by.directions.defined() ? by.directions.size(0) : 0;
-  const std::int64_t direction_size = layout.num_heads() * layout.width;
+  const Layout layout(attention, tensors);
   AT_DISPATCH_FLOATING_TYPES(by_output.scalar_type(), "fused_attention_backward", [&] {
-    const Scratch<scalar_t> by_direction(num_directions * direction_size);
+    // A head's gradients are vectors for directions, rows of a sequence's tables for biases.
+    const ByParts<scalar_t> directions(by.directions, layout.num_heads());
+    const ByParts<scalar_t> distance_biases(by.distance_biases, layout.sequences);
+    const ByParts<scalar_t> sinks(by.sinks, layout.sequences);
     for_heads<scalar_t>(layout, [&](auto r, auto begin, auto end, scalar_t* workspace) {
       const auto& model = attention.of_models[static_cast<std::size_t>(r)];
       kernels::AttentionGradients<scalar_t> gradients;
@@ -144,83 +198,181 @@ void attend_backward(const ArrayAttention& attention, const AttentionTensors& te
       gradients.v = layout.vectors<scalar_t>(by.v, r);
       gradients.inverse_temperature =
           by.inverse_temperature.data_ptr<scalar_t>() + r * layout.num_heads() * layout.tokens;
-      if (model.direction >= 0) {
-        gradients.direction = by_direction.data() + model.direction * direction_size;
-      }
+      gradients.direction = directions.row_or_null(model.direction);
+      gradients.distance_biases = distance_biases.row_or_null(model.distance_biases);
+      gradients.sums = row_or_null<double>(by.sums, model.sums);
+      gradients.sinks = sinks.row_or_null(model.sinks);
       kernels::attention_backward(
           attention_of<scalar_t>(attention, layout, r, tensors, kept.data_ptr<scalar_t>()),
           gradients, begin, end, workspace);
     });
-    if (num_directions > 0) {
-      add_up_heads(by_direction.data(), num_directions, layout.num_heads(), layout.width,
-                   by.directions.data_ptr<scalar_t>());
-    }
+    directions.add_up();
+    distance_biases.add_up();
+    sinks.add_up();
   });
 }
 
-/// Functions of autograd take no undefined tensors: directions may be missing at the end.
+/// Those that may be undefined, in an order that does not change.
+template <class Tensors>
+auto optional_tensors(Tensors& tensors) {
+  return std::array{&tensors.directions, &tensors.distance_biases, &tensors.sums, &tensors.sinks};
+}
+constexpr std::size_t kNeeded = 4;
+constexpr std::size_t kOptional = 4;
+
+/// Functions of autograd take no undefined tensors: the defined ones follow the needed ones.
 variable_list as_list(const AttentionTensors& tensors) {
   variable_list list{tensors.q.contiguous(), tensors.k.contiguous(), tensors.v.contiguous(),
                      tensors.inverse_temperature};
-  if (tensors.directions.defined()) list.push_back(tensors.directions.contiguous());
+  for (const auto* tensor : optional_tensors(tensors)) {
+    if (tensor->defined()) list.push_back(tensor->contiguous());
+  }
   return list;
 }
 
-AttentionTensors in_places(at::TensorList list) {
-  return {list[0], list[1], list[2], list[3], list.size() == 5 ? list[4] : torch::Tensor()};
-}
+/// What both passes need besides tensors.
+struct Call {
+  ArrayAttention attention;
+  std::array<bool, kOptional> given{};   ///< which of optional_tensors() there are
+  std::array<bool, kOptional> wanted{};  ///< and of which gradients are asked for
+
+  Call(ArrayAttention models, const AttentionTensors& tensors) : attention(std::move(models)) {
+    const auto optional = optional_tensors(tensors);
+    for (std::size_t i = 0; i < kOptional; ++i) {
+      given[i] = optional[i]->defined();
+      wanted[i] = given[i] && optional[i]->requires_grad();
+    }
+  }
+
+  [[nodiscard]] AttentionTensors in_places(at::TensorList list) const {
+    AttentionTensors tensors{list[0], list[1], list[2], list[3]};
+    const auto optional = optional_tensors(tensors);
+    auto next = kNeeded;
+    for (std::size_t i = 0; i < kOptional; ++i) {
+      if (given[i]) *optional[i] = list[next++];
+    }
+    return tensors;
+  }
+
+  /// Gradients, not written, where they are wanted.
+  [[nodiscard]] AttentionTensors unwritten(at::TensorList list) const {
+    variable_list gradients;
+    for (const auto& input : list) gradients.push_back(at::empty(input.sizes(), input.options()));
+    auto tensors = in_places(gradients);
+    const auto optional = optional_tensors(tensors);
+    for (std::size_t i = 0; i < kOptional; ++i) {
+      if (!wanted[i]) *optional[i] = torch::Tensor();
+    }
+    return tensors;
+  }
+};
 
 class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
   static torch::Tensor forward(AutogradContext* context, at::TensorList list,
-                               const KeptPointer<ArrayAttention>& attention) {
+                               const KeptPointer<Call>& call) {
     torch::Tensor factors;
-    auto output = attend(attention->value, in_places(list), &factors);
+    auto output = attend(call->value.attention, call->value.in_places(list), &factors);
     auto saved = list.vec();
     saved.push_back(factors);
     context->save_for_backward(std::move(saved));
-    keep(context, attention);
+    keep(context, call);
     return output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& outer) {
     const auto saved = context->get_saved_variables();
     const auto list = at::TensorList(saved).slice(0, saved.size() - 1);
-    const auto& attention = kept<ArrayAttention>(context);
+    const auto& call = kept<Call>(context);
     const auto by_output = outer[0].contiguous();
-    variable_list by_inputs;
-    for (const auto& input : list) by_inputs.push_back(at::empty(input.sizes(), input.options()));
-    attend_backward(attention, in_places(list), saved.back(), by_output, in_places(by_inputs));
+    const auto by = call.unwritten(list);
+    attend_backward(call.attention, call.in_places(list), saved.back(), by_output, by);
+    variable_list by_inputs{by.q, by.k, by.v, by.inverse_temperature};
+    const auto optional = optional_tensors(by);
+    for (std::size_t i = 0; i < kOptional; ++i) {
+      if (call.given[i]) by_inputs.push_back(*optional[i]);
+    }
     by_inputs.emplace_back();
     return by_inputs;
   }
 };
 
+/// Whether x is (N, sizes...) of that type, and each of its rows is one model's.
+///
+/// @param row  row(model): a model's, or -1.
+template <class RowOf>
+void require_rows(const std::vector<ModelAttention>& models, const torch::Tensor& x,
+                  at::IntArrayRef sizes, at::ScalarType type, const char* name,
+                  const RowOf& row_of) {
+  std::vector<std::int64_t> rows;
+  for (const auto& model : models) {
+    if (row_of(model) >= 0) rows.push_back(row_of(model));
+  }
+  std::sort(rows.begin(), rows.end());
+  bool fits = rows.empty() || x.defined();
+  if (x.defined()) {
+    fits = x.dim() > 0 && x.sizes().slice(1) == sizes && x.scalar_type() == type &&
+           x.size(0) == static_cast<std::int64_t>(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      fits = fits && rows[i] == static_cast<std::int64_t>(i);
+    }
+  }
+  TORCH_CHECK(fits, name, " of ", rows.size(),
+              " models must be of as many rows, each of one "
+              "model, of sizes ",
+              sizes, " and type ", type);
+}
+
 void require_fitting(const ArrayAttention& attention, const AttentionTensors& tensors) {
+  const auto& q = tensors.q;
   const auto& v = tensors.v;
   const auto& u = tensors.inverse_temperature;
   const auto models = attention.of_models.size();
-  TORCH_CHECK(v.dim() == 4 && v.size(0) == static_cast<std::int64_t>(models) &&
-                  tensors.q.sizes() == v.sizes() && tensors.k.sizes() == v.sizes() &&
-                  u.dim() == 5 && v.size(3) % u.size(2) == 0 &&
-                  u.sizes() == at::IntArrayRef({v.size(0), v.size(1), u.size(2), v.size(2), 1}),
-              "attention of ", models, " models has q ", tensors.q.sizes(), ", k ",
-              tensors.k.sizes(), ", values ", v.sizes(), " and temperatures ", u.sizes(),
-              ", must be (R, B, T, H d) and (R, B, H, T, 1)");
+  TORCH_CHECK(q.dim() == 4 && q.size(0) == static_cast<std::int64_t>(models) && u.dim() == 5 &&
+                  q.size(3) % u.size(2) == 0 && v.dim() == 4 && tensors.k.sizes() == v.sizes() &&
+                  v.sizes().slice(0, 3) == q.sizes().slice(0, 3) && v.size(3) > 0 &&
+                  q.size(3) % v.size(3) == 0 && v.size(3) % (q.size(3) / u.size(2)) == 0 &&
+                  u.sizes() == at::IntArrayRef({q.size(0), q.size(1), u.size(2), q.size(2), 1}),
+              "attention of ", models, " models has q ", q.sizes(), ", k ", tensors.k.sizes(),
+              ", values ", v.sizes(), " and temperatures ", u.sizes(),
+              ", must be (R, B, T, H d), (R, B, T, G d) and (R, B, H, T, 1)");
   TORCH_CHECK(attention.masks.of_models.size() == models, "attention of ", models, " models has ",
               attention.masks.of_models.size(), " masks");
   for (const auto& model : attention.of_models) {
     const bool additive = model.score == kernels::Score::additive;
-    const auto width = v.size(3) / u.size(2);
+    const auto width = q.size(3) / u.size(2);
     TORCH_CHECK(additive == (model.direction >= 0) &&
                     (!additive || (tensors.directions.defined() &&
                                    model.direction < tensors.directions.size(0) &&
                                    tensors.directions.size(-1) == width)),
                 "additive scores have a direction of ", width, " numbers, others none");
+    const bool with_sinks = model.normalization.kind() == kernels::RowNormalization::Kind::sink;
+    TORCH_CHECK(with_sinks == (model.sinks >= 0), "softmax with sinks has sinks, others none");
+    TORCH_CHECK(model.window >= 0 && model.globals >= 0, "a window of ", model.window, " with ",
+                model.globals, " global keys");
+  }
+  const auto heads = u.size(2);
+  const auto type = q.scalar_type();
+  require_rows(attention.of_models, tensors.distance_biases, {heads, q.size(2)}, type,
+               "biases by distance", [](const auto& model) { return model.distance_biases; });
+  require_rows(attention.of_models, tensors.sums, {q.size(1), heads, q.size(2)}, at::kDouble,
+               "sums", [](const auto& model) { return model.sums; });
+  require_rows(attention.of_models, tensors.sinks, {heads}, type, "sinks",
+               [](const auto& model) { return model.sinks; });
+  if (device_operations(q.device()) != nullptr) {
+    const auto& all = attention.of_models;
+    TORCH_CHECK(v.sizes() == q.sizes() && std::none_of(all.begin(), all.end(), needs_more),
+                "kernels of devices have no form of this attention");
   }
 }
 
 }  // namespace
+
+bool needs_more(const ModelAttention& model) {
+  return model.window > 0 || model.distance_biases >= 0 || model.sums >= 0 || model.sinks >= 0 ||
+         model.score == kernels::Score::distance ||
+         model.normalization.kind() > kernels::RowNormalization::Kind::own;
+}
 
 torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& tensors) {
   require_fitting(attention, tensors);
@@ -228,8 +380,9 @@ torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& 
   const bool differentiated =
       at::GradMode::is_enabled() &&
       std::any_of(list.begin(), list.end(), [](const auto& x) { return x.requires_grad(); });
-  if (!differentiated) return attend(attention, in_places(list), nullptr);
-  return FusedAttention::apply(at::TensorList(list), make_kept(std::move(attention)));
+  Call call(std::move(attention), tensors);
+  if (!differentiated) return attend(call.attention, call.in_places(list), nullptr);
+  return FusedAttention::apply(at::TensorList(list), make_kept(std::move(call)));
 }
 
 }  // namespace nas::nn

@@ -22,8 +22,19 @@ struct FusedSimilarity {
 struct ModelAttention {
   kernels::Score score = kernels::Score::product;
   kernels::RowNormalization normalization{};
-  std::int64_t direction = -1;  ///< its row of the directions; -1: it has none
+  // Its rows of the tensors of these names (AttentionTensors); -1: it has none.
+  std::int64_t direction = -1;
+  std::int64_t distance_biases = -1;
+  std::int64_t sums = -1;
+  std::int64_t sinks = -1;  ///< kernels::sink() must have them
+  /// Query i sees the keys j <= i with i - j < window or j < globals; 0: all.
+  std::int64_t window = 0;
+  std::int64_t globals = 0;
 };
+
+/// Whether it needs what only the CPU's kernels have: devices refuse it. They refuse keys that heads
+/// share, too.
+[[nodiscard]] bool needs_more(const ModelAttention& model);
 
 /// The same for an array of R models.
 struct ArrayAttention {
@@ -33,11 +44,17 @@ struct ArrayAttention {
   torch::Tensor on_device{};
 };
 
-/// What attention is computed from, or the gradients w.r.t. these.
+/// What attention is computed from, or the gradients w.r.t. these. Each row n of the last four is of
+/// one model, ModelAttention says which; undefined: no model has one.
 struct AttentionTensors {
-  torch::Tensor q, k, v;              ///< (R, B, T, H d)
+  torch::Tensor q;     ///< (R, B, T, H d)
+  torch::Tensor k, v;  ///< (R, B, T, G d), G a divisor of H: head h reads h / (H / G)
   torch::Tensor inverse_temperature;  ///< (R, B, H, T, 1), what scores are multiplied by
-  torch::Tensor directions{};  ///< (N, ..., d), of models with additive scores; undefined: none has
+  torch::Tensor directions{};         ///< (N, ..., d), of models with additive scores
+  torch::Tensor distance_biases{};    ///< (N, H, T): element i - j is added to score s_ij
+  /// (N, B, H, T), float64 whatever the others are: c_i - c_j is added to score s_ij.
+  torch::Tensor sums{};
+  torch::Tensor sinks{};  ///< (N, H): the score of a key without a value
 };
 
 /// Causal attention by blocks of queries, forward and backward (kernels/attention.hpp), of all
@@ -45,6 +62,9 @@ struct AttentionTensors {
 /// weights, for the backward pass. float32 and float64, on the CPU and on devices with kernels of
 /// their own (ops/device_operations.hpp); on the CPU by as many threads as LibTorch has, with the
 /// same result for any number and in any array. Not for second derivatives.
+///
+/// With a window, time and memory are in proportion to it. Gradients w.r.t. biases, sums and sinks
+/// are computed where they are asked for.
 ///
 /// @return (R, B, T, H d), the weighted values.
 torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& tensors);

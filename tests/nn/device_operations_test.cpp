@@ -306,6 +306,9 @@ TEST(DeviceOperations, LeaveWhatHasNoKernelToLibTorch) {
   const auto softmax = kernels::softmax();
   const kernels::RowNormalization own(softmax.kernel<float>(), softmax.kernel<double>());
   EXPECT_FALSE(operations.has_form_of(own));
+  for (const auto& rows : {kernels::sink(), kernels::sigmoid_attn(), kernels::relu_n()}) {
+    EXPECT_FALSE(operations.has_form_of(rows));
+  }
   EXPECT_TRUE(operations.attention_fits(at::empty({1, 1, 1024, 128}), 1));
   EXPECT_FALSE(operations.attention_fits(at::empty({1, 1, 4096, 128}), 1));
 }

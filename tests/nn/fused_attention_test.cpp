@@ -1,0 +1,240 @@
+#include "ops/fused_attention.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+namespace nas::nn {
+namespace {
+
+constexpr std::int64_t kSequences = 2;
+constexpr std::int64_t kHeads = 4;
+constexpr std::int64_t kTokens = 45;
+constexpr std::int64_t kWidth = 8;
+
+Pass pass_of(std::int64_t models) {
+  Pass pass;
+  pass.training = true;
+  for (std::int64_t r = 0; r < models; ++r) pass.seeds.push_back(static_cast<std::uint64_t>(r + 7));
+  return pass;
+}
+
+/// Three models: a window with sinks, forget gates with biases by distance, all but sinks.
+ArrayAttention three_models() {
+  ArrayAttention array;
+  array.of_models = {
+      {.normalization = kernels::sink(), .sinks = 0, .window = 10, .globals = 2},
+      {.normalization = kernels::softmax(), .distance_biases = 1, .sums = 0},
+      {.normalization = kernels::sigmoid_attn(), .distance_biases = 0, .sums = 1, .window = 33}};
+  array.masks = dropout_masks(0.2, pass_of(3), 5, 3);
+  return array;
+}
+
+AttentionTensors random_tensors(std::int64_t kv_heads, at::ScalarType type) {
+  torch::manual_seed(3);
+  const auto options = at::TensorOptions(type);
+  const auto vectors = [&](std::int64_t heads) {
+    return at::randn({3, kSequences, kTokens, heads * kWidth}, options);
+  };
+  AttentionTensors tensors{vectors(kHeads), vectors(kv_heads), vectors(kv_heads),
+                           at::rand({3, kSequences, kHeads, kTokens, 1}, options) + 0.2};
+  tensors.distance_biases = at::randn({2, kHeads, kTokens}, options);
+  tensors.sums = at::rand({2, kSequences, kHeads, kTokens}, at::kDouble).neg().cumsum(-1);
+  tensors.sinks = at::randn({1, kHeads}, options);
+  return tensors;
+}
+
+std::vector<torch::Tensor> list_of(const AttentionTensors& tensors) {
+  return {
+      tensors.q,    tensors.k,    tensors.v, tensors.inverse_temperature, tensors.distance_biases,
+      tensors.sums, tensors.sinks};
+}
+
+/// The same numbers, to be differentiated by.
+AttentionTensors leaves(const AttentionTensors& tensors) {
+  const auto leaf = [](const torch::Tensor& x) {
+    return x.defined() ? x.detach().clone().requires_grad_(true) : x;
+  };
+  AttentionTensors made{leaf(tensors.q), leaf(tensors.k), leaf(tensors.v),
+                        leaf(tensors.inverse_temperature)};
+  made.distance_biases = leaf(tensors.distance_biases);
+  made.sums = leaf(tensors.sums);
+  made.sinks = leaf(tensors.sinks);
+  return made;
+}
+
+/// By LibTorch's operations, with all scores.
+torch::Tensor by_formulas(const ArrayAttention& array, const AttentionTensors& tensors) {
+  const auto heads = [](const torch::Tensor& x) {
+    return x.unflatten(2, {-1, kWidth}).transpose(1, 2);  // (B, heads, T, d)
+  };
+  const auto steps = at::arange(kTokens);
+  const auto distance = steps.unsqueeze(1) - steps;  // i - j
+  std::vector<torch::Tensor> outputs;
+  std::vector<torch::Tensor> ones;
+  for (std::size_t r = 0; r < array.of_models.size(); ++r) {
+    const auto& model = array.of_models[r];
+    const auto index = static_cast<std::int64_t>(r);
+    const auto q = heads(tensors.q[index]);
+    const auto shared = [&](const torch::Tensor& x) {
+      const auto of_groups = heads(x[index]);
+      return of_groups.repeat_interleave(kHeads / of_groups.size(1), 1);
+    };
+    auto scores = q.matmul(shared(tensors.k).transpose(2, 3)) * tensors.inverse_temperature[index];
+    if (model.distance_biases >= 0) {
+      const auto table = tensors.distance_biases[model.distance_biases];
+      scores =
+          scores +
+          table.index_select(1, distance.clamp_min(0).flatten()).view({kHeads, kTokens, kTokens});
+    }
+    if (model.sums >= 0) {
+      const auto c = tensors.sums[model.sums];
+      scores = scores + (c.unsqueeze(3) - c.unsqueeze(2)).to(scores.scalar_type());
+    }
+    auto seen = distance.ge(0);
+    if (model.window > 0) seen = seen & (distance.lt(model.window) | steps.lt(model.globals));
+    scores = scores.masked_fill(~seen, -std::numeric_limits<double>::infinity());
+    torch::Tensor weights;
+    if (model.sinks >= 0) {
+      const auto sinks = tensors.sinks[model.sinks].view({1, kHeads, 1, 1});
+      weights = at::cat({sinks.expand({kSequences, kHeads, kTokens, 1}), scores}, 3)
+                    .softmax(3)
+                    .narrow(3, 1, kTokens);
+    } else if (model.normalization.kind() == kernels::RowNormalization::Kind::sigmoid_attn) {
+      weights = (scores - seen.sum(1, true).to(scores.scalar_type()).log()).sigmoid();
+    } else {
+      weights = scores.softmax(3);
+    }
+    ones.push_back(at::ones_like(weights));
+    outputs.push_back(weights);
+  }
+  // Masks are of a whole array's weights.
+  const auto dropped = at::stack(outputs) * dropout(at::stack(ones), array.masks);
+  std::vector<torch::Tensor> mixed;
+  for (std::int64_t r = 0; r < dropped.size(0); ++r) {
+    const auto of_groups = heads(tensors.v[r]);
+    const auto v = of_groups.repeat_interleave(kHeads / of_groups.size(1), 1);
+    mixed.push_back(dropped[r].matmul(v).transpose(1, 2).flatten(2));
+  }
+  return at::stack(mixed);
+}
+
+/// The output and gradients w.r.t. list_of().
+std::vector<torch::Tensor> passes(const torch::Tensor& output, const AttentionTensors& inputs) {
+  output.backward(at::arange(output.numel(), output.options()).sin().view(output.sizes()));
+  std::vector<torch::Tensor> results{output.detach()};
+  for (const auto& input : list_of(inputs)) {
+    if (input.defined()) results.push_back(input.grad());
+  }
+  return results;
+}
+
+TEST(FusedAttention, IsTheFormulasWithAllItsForms) {
+  for (const std::int64_t kv_heads : {1, 2, 4}) {
+    for (const auto type : {at::kFloat, at::kDouble}) {
+      const auto tensors = random_tensors(kv_heads, type);
+      const auto ours = leaves(tensors);
+      const auto theirs = leaves(tensors);
+      const auto a = passes(fused_attention(three_models(), ours), ours);
+      const auto b = passes(by_formulas(three_models(), theirs), theirs);
+      const double tolerance = type == at::kFloat ? 2e-5 : 1e-12;
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        EXPECT_EQ(a[i].scalar_type(), b[i].scalar_type()) << i;
+        EXPECT_LE((a[i] - b[i]).abs().max().item<double>(),
+                  tolerance * b[i].abs().max().clamp_min(1).item<double>())
+            << "number " << i << ", key heads " << kv_heads;
+      }
+    }
+  }
+}
+
+TEST(FusedAttention, NewFormsDoNotDependOnTheNumberOfThreads) {
+  const auto tensors = random_tensors(2, at::kFloat);
+  const int before = at::get_num_threads();
+  std::vector<std::vector<torch::Tensor>> results;
+  for (const int threads : {1, 2, 3}) {
+    at::set_num_threads(threads);
+    const auto inputs = leaves(tensors);
+    results.push_back(passes(fused_attention(three_models(), inputs), inputs));
+  }
+  at::set_num_threads(before);
+  for (const auto& other : results) {
+    for (std::size_t i = 0; i < other.size(); ++i) EXPECT_TRUE(other[i].equal(results[0][i])) << i;
+  }
+}
+
+TEST(FusedAttention, NewFormsDoNotDependOnTheArray) {
+  const auto tensors = random_tensors(2, at::kFloat);
+  const auto inputs = leaves(tensors);
+  const auto array = three_models();
+  const auto together = fused_attention(array, inputs);
+  for (std::int64_t r = 0; r < 3; ++r) {
+    auto model = array.of_models[static_cast<std::size_t>(r)];
+    AttentionTensors own{tensors.q.narrow(0, r, 1), tensors.k.narrow(0, r, 1),
+                         tensors.v.narrow(0, r, 1), tensors.inverse_temperature.narrow(0, r, 1)};
+    const auto take = [](const torch::Tensor& rows, std::int64_t& row, torch::Tensor& into) {
+      if (row < 0) return;
+      into = rows.narrow(0, row, 1);
+      row = 0;
+    };
+    take(tensors.distance_biases, model.distance_biases, own.distance_biases);
+    take(tensors.sums, model.sums, own.sums);
+    take(tensors.sinks, model.sinks, own.sinks);
+    const Masks masks{{array.masks.of_models[static_cast<std::size_t>(r)]}, {}, array.masks.site};
+    EXPECT_TRUE(fused_attention({{model}, masks}, own)[0].equal(together[r])) << r;
+  }
+}
+
+TEST(FusedAttention, ConstantsGetNoGradients) {
+  const auto tensors = random_tensors(4, at::kFloat);
+  auto inputs = leaves(tensors);
+  inputs.distance_biases = tensors.distance_biases;
+  const auto expected = leaves(tensors);
+  passes(fused_attention(three_models(), inputs), inputs);
+  passes(fused_attention(three_models(), expected), expected);
+  EXPECT_FALSE(inputs.distance_biases.grad().defined());
+  EXPECT_TRUE(inputs.sums.grad().equal(expected.sums.grad()));
+  EXPECT_TRUE(inputs.q.grad().equal(expected.q.grad()));
+}
+
+TEST(FusedAttention, RefusesWhatDoesNotFit) {
+  const auto tensors = random_tensors(2, at::kFloat);
+  const auto expect_refused = [&](const auto& spoil) {
+    auto array = three_models();
+    auto inputs = tensors;
+    spoil(array, inputs);
+    EXPECT_THROW(fused_attention(array, inputs), c10::Error);
+  };
+  EXPECT_NO_THROW(fused_attention(three_models(), tensors));
+  expect_refused([](auto& array, auto&) { array.of_models[0].sinks = -1; });
+  expect_refused([](auto& array, auto&) { array.of_models[1].distance_biases = 0; });
+  expect_refused([](auto& array, auto&) { array.of_models[1].sums = 2; });
+  expect_refused([](auto&, auto& inputs) { inputs.sums = torch::Tensor(); });
+  expect_refused([](auto&, auto& inputs) { inputs.sums = inputs.sums.to(at::kFloat); });
+  expect_refused([](auto&, auto& inputs) { inputs.sinks = inputs.sinks.to(at::kDouble); });
+  expect_refused([](auto&, auto& inputs) { inputs.k = inputs.k.narrow(3, 0, kWidth); });
+  expect_refused([](auto&, auto& inputs) {
+    inputs.k = inputs.v = at::ones({3, kSequences, kTokens, 3 * kWidth});
+  });
+  expect_refused([](auto&, auto& inputs) {
+    inputs.distance_biases = inputs.distance_biases.narrow(2, 0, kTokens - 1);
+  });
+}
+
+TEST(FusedAttention, SaysWhatDevicesLack) {
+  using kernels::Score;
+  EXPECT_FALSE(needs_more({Score::product, kernels::softmax()}));
+  EXPECT_FALSE(needs_more({Score::additive, kernels::topk_quarter(), 0}));
+  EXPECT_TRUE(needs_more({Score::distance, kernels::softmax()}));
+  EXPECT_TRUE(needs_more({Score::product, kernels::relu_n()}));
+  for (const auto& model : three_models().of_models) EXPECT_TRUE(needs_more(model));
+}
+
+}  // namespace
+}  // namespace nas::nn
