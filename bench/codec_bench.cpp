@@ -24,7 +24,7 @@ constexpr std::size_t kNumFunctions = 320;
 
 SearchSpace options_of_paper() {
   std::vector<Gene> genes;
-  for (const auto& slot : slots()) {
+  for (const auto& slot : paper_slots()) {
     if (!slot.is_number()) genes.push_back(slot.searched);
   }
   return SearchSpace(genes);

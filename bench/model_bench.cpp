@@ -120,7 +120,7 @@ void step(benchmark::State& state, const std::string& mechanism, NumericalMode m
   prepare();
   Architecture architecture;
   architecture.semantics = Semantics::corrected;
-  architecture.mechanism = parse_mechanism(mechanism, Semantics::corrected);
+  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
   architecture.vocabulary = kVocabulary;
   const auto tokens = torch::randint(kVocabulary, {8, architecture.context}, torch::kLong);
   const auto targets = torch::randint(kVocabulary, {8, architecture.context}, torch::kLong);

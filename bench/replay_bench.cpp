@@ -30,7 +30,7 @@ constexpr unsigned kGenerations = 500;
 /// The paper's mechanisms at attention dropout 0.
 SearchSpace space_of_keys() {
   std::vector<Gene> genes;
-  for (const auto& slot : slots()) {
+  for (const auto& slot : paper_slots()) {
     auto& gene = genes.emplace_back(slot.searched);
     gene.max = 0.0;
     if (!slot.is_component()) continue;

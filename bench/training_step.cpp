@@ -27,7 +27,7 @@
 #include "core/seed.hpp"
 #include "core/version.hpp"
 #include "data/corpus.hpp"
-#include "genotype/architecture.hpp"
+#include "genotype/architecture_name.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
 #include "ops/device_stream.hpp"
@@ -99,10 +99,18 @@ Windows read_windows(const Settings& settings) {
   return windows;
 }
 
+/// Mechanisms of a list: commas within braces are their own.
 std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream stream(list);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char letter : list) {
+    depth += letter == '{' ? 1 : letter == '}' ? -1 : 0;
+    if (letter == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
+  }
   return parts;
 }
 
@@ -113,11 +121,11 @@ std::vector<Architecture> architectures_of(const Settings& settings) {
   for (std::int64_t model = 0; model < settings.array; ++model) {
     Architecture architecture;
     architecture.semantics = parse_semantics(settings.semantics);
-    architecture.mechanism = parse_mechanism(
-        mechanisms[static_cast<std::size_t>(model) % mechanisms.size()], architecture.semantics);
     architecture.context = settings.context;
     architecture.vocabulary = settings.vocabulary;
     architecture.dropout = settings.dropout;
+    architecture =
+        parse_model(mechanisms[static_cast<std::size_t>(model) % mechanisms.size()], architecture);
     require_valid(architecture);
     architectures.push_back(architecture);
   }

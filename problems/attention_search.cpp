@@ -18,8 +18,9 @@
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
 #include "evaluation/device_pool.hpp"
+#include "evaluation/frame.hpp"
 #include "evaluation/model_selection.hpp"
-#include "genotype/slots.hpp"
+#include "genotype/architecture_name.hpp"
 #include "instruments/environment.hpp"
 #include "nn/transformer.hpp"
 #include "ops/model_failure.hpp"
@@ -69,14 +70,8 @@ class AttentionSearch final : public Problem {
     const auto& causality = inputs.evaluation.get<std::string>("causality");
     gate_ =
         causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);
-    architecture_.semantics = semantics_;
-    architecture_.layers = inputs.model.get<std::int64_t>("layers");
-    architecture_.width = inputs.model.get<std::int64_t>("width");
-    architecture_.heads = inputs.model.get<std::int64_t>("heads");
-    architecture_.context = inputs.model.get<std::int64_t>("context");
-    architecture_.feed_forward = inputs.model.get<std::int64_t>("feed_forward");
-    architecture_.dropout = inputs.model.get<double>("dropout");
-    architecture_.vocabulary = 1;  // at least: the corpus may be too large as well
+    architecture_ = frame_of(inputs.model, semantics_);
+    // The corpus may be too large as well.
     require_memory();
     corpus_ = std::make_shared<const Corpus>(
         corpora()
@@ -100,15 +95,23 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
-    return candidate_of(mechanism_of(genotype, semantics_), semantics_);
+    const auto architecture = nas::architecture_of(genotype, architecture_);
+    require_built(architecture);
+    return candidate_of(architecture);
   }
 
   [[nodiscard]] Candidate parse(const std::string& name) const override {
-    return candidate_of(parse_mechanism(name, semantics_), semantics_);
+    const auto architecture = parse_model(name, architecture_);
+    require_built(architecture);
+    return candidate_of(architecture);
+  }
+
+  [[nodiscard]] std::vector<std::string> active(const Genotype& genotype) const override {
+    return nas::active(genotype, architecture_);
   }
 
   [[nodiscard]] std::string label(const std::string& candidate) const override {
-    return nas::label(parse_mechanism(candidate, semantics_), semantics_);
+    return nas::label(parse_model(candidate, architecture_));
   }
 
   [[nodiscard]] nlohmann::json identity() const override {
@@ -216,7 +219,7 @@ class AttentionSearch final : public Problem {
     if (array_ != "auto") return std::stoll(array_);
     if (objectives_->needs_lone_trainings() != nullptr) return 1;
     if (!best_array_) {
-      const TrainingJob job{.architecture = vanilla_architecture(),
+      const TrainingJob job{.architecture = vanilla_architecture(architecture_),
                             .settings = training_,
                             .run_seed = seed_,
                             .replicate = 0,
@@ -237,7 +240,7 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
-    const auto vanilla = vanilla_architecture();
+    const auto vanilla = vanilla_architecture(architecture_);
     nlohmann::json facts{
         {"corpus", corpus_->name},
         {"corpus_description", corpus_->description},
@@ -291,26 +294,18 @@ class AttentionSearch final : public Problem {
     }
   }
 
-  [[nodiscard]] Architecture architecture_of(const Mechanism& mechanism) const {
-    auto architecture = architecture_;
-    architecture.mechanism = mechanism;
-    return architecture;
-  }
-
+  /// What a candidate's name says. Its genotype has the genes of the layers, but not their number,
+  /// which is the model's unless the name says otherwise.
   [[nodiscard]] Architecture architecture_of(const Candidate& candidate) const {
-    return architecture_of(mechanism_of(candidate.genotype, semantics_));
-  }
-
-  [[nodiscard]] Architecture vanilla_architecture() const {
-    return architecture_of(vanilla_mechanism(semantics_));
+    return parse_model(candidate.name, architecture_);
   }
 
   /// The name under which measured values are remembered: attention dropout does nothing outside
   /// training.
   [[nodiscard]] std::string function_of(const std::string& candidate) const {
-    auto mechanism = parse_mechanism(candidate, semantics_);
-    mechanism.attention_dropout = 0.0;
-    return to_string(mechanism);
+    auto architecture = parse_model(candidate, architecture_);
+    for (auto& mechanism : architecture.stack) mechanism.attention_dropout = 0.0;
+    return to_string(nas::canonical(std::move(architecture)));
   }
 
   /// Keeps what was measured before training, for further candidates of the same function.
@@ -477,7 +472,7 @@ class AttentionSearch final : public Problem {
   std::shared_ptr<DevicePool> devices_;
   std::int64_t memory_limit_;
   bool gate_ = true;
-  Architecture architecture_;
+  Architecture architecture_;  ///< the frame: sizes of the model, and genes as the paper has them
   std::shared_ptr<const Corpus> corpus_;
   nlohmann::json identity_training_;
   std::map<std::int64_t, double> stop_above_;

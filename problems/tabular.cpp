@@ -21,20 +21,20 @@ Semantics semantics_of(const Table& table) {
   return parse_semantics(table.facts().at("semantics").get<std::string>());
 }
 
-/// What a table's mechanisms are made of: every combination of it is a function of the table or a
-/// missing one.
+/// What a table's mechanisms are made of, whose names have six fields: every combination of it is a
+/// function of the table or a missing one.
 SearchSpace space_of(const Table& table) {
   const auto semantics = semantics_of(table);
-  std::vector<std::set<std::string>> chosen(slots().size());
+  std::vector<std::set<std::string>> chosen(paper_slots().size());
   for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
     const auto mechanism = parse_mechanism(table.mechanism(i), semantics);
-    for (std::size_t j = 0; j < slots().size(); ++j) {
-      chosen[j].insert(text(slots()[j], mechanism));
+    for (std::size_t j = 0; j < paper_slots().size(); ++j) {
+      chosen[j].insert(text(paper_slots()[j], mechanism));
     }
   }
   std::vector<Gene> genes;
-  for (std::size_t j = 0; j < slots().size(); ++j) {
-    const auto& slot = slots()[j];
+  for (std::size_t j = 0; j < paper_slots().size(); ++j) {
+    const auto& slot = paper_slots()[j];
     if (slot.is_number()) continue;
     genes.push_back({.name = slot.name});
     // In the paper's order, then what the paper does not know.
@@ -49,8 +49,7 @@ SearchSpace space_of(const Table& table) {
 /// The model that the table's mechanisms were trained in.
 Architecture architecture_of(const nlohmann::json& facts) {
   const auto& model = facts.at("model");
-  return {.mechanism = {},
-          .semantics = parse_semantics(facts.at("semantics").get<std::string>()),
+  return {.semantics = parse_semantics(facts.at("semantics").get<std::string>()),
           .layers = model.at("layers"),
           .width = model.at("width"),
           .heads = model.at("heads"),
@@ -130,7 +129,7 @@ class Tabular final : public Problem {
 
   [[nodiscard]] std::optional<Subject> subject(const Candidate& candidate) const override {
     Subject subject{.architecture = architecture_};
-    subject.architecture.mechanism = nas::mechanism_of(candidate.genotype, semantics_);
+    subject.architecture.stack = {nas::mechanism_of(candidate.genotype, semantics_)};
     return subject;
   }
 

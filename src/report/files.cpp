@@ -9,23 +9,14 @@
 #include <system_error>
 
 #include "core/format.hpp"
-#include "genotype/slots.hpp"
 #include "report/csv.hpp"
+#include "report/recorded_genes.hpp"
 
 namespace nas {
 
 namespace {
 
 using Row = std::vector<std::string>;
-
-/// Whether candidates are mechanisms: their names are the genes, one after the other.
-bool has_genes(const RunSummary& run) {
-  return run.config.contains("space") &&
-         std::all_of(run.evaluations.begin(), run.evaluations.end(), [](const auto& evaluation) {
-           const auto& name = evaluation.candidate;
-           return std::count(name.begin(), name.end(), '|') + 1 == std::ssize(slots());
-         });
-}
 
 const Row& quality_columns() {
   static const Row kColumns{"perplexity", "published_perplexity", "nll", "tokens", "accuracy"};
@@ -95,11 +86,9 @@ std::string evaluations_csv(const RunSummary& run) {
       if (batch.empty()) batch = std::to_string(ask.batch);
     }
   }
-  const bool with_genes = has_genes(run);
+  const auto genes = gene_names(run);
   Row header{"mechanism", "candidate"};
-  for (const auto& slot : slots()) {
-    if (with_genes) header.push_back(slot.name);
-  }
+  header.insert(header.end(), genes.begin(), genes.end());
   header.insert(header.end(), {"replicate", "asks", "batch", "status", "reason"});
   header.insert(header.end(), quality_columns().begin(), quality_columns().end());
   header.insert(header.end(), {"parameters", "flops", "steps", "train_seconds", "peak_bytes"});
@@ -113,11 +102,9 @@ std::string evaluations_csv(const RunSummary& run) {
   auto text = csv_line(header);
   for (const auto& evaluation : run.evaluations) {
     Row row{run.label(evaluation.candidate), evaluation.candidate};
-    std::istringstream fields(evaluation.candidate);
-    for (std::size_t i = 0; with_genes && i < slots().size(); ++i) {
-      row.emplace_back();
-      std::getline(fields, row.back(), '|');
-    }
+    const auto choices = choices_of(run, evaluation.candidate, genes);
+    const auto cells = choices.value_or(Row(genes.size()));
+    row.insert(row.end(), cells.begin(), cells.end());
     const auto& [numbers, batch] = asks[evaluation.id];
     row.insert(row.end(), {std::to_string(evaluation.replicate), numbers, batch,
                            std::string(to_string(evaluation.status)), evaluation.reason});

@@ -2,10 +2,12 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "genotype/component.hpp"
 #include "genotype/slots.hpp"
+#include "search/gene_place.hpp"
 #include "search/objective.hpp"
 #include "search/search.hpp"
 #include "store/evaluation.hpp"
@@ -35,30 +37,49 @@ Json options_json(const Slot& slot, Semantics semantics) {
 /// What the vanilla transformer has: a component key, a word or a number.
 Json default_json(const Slot& slot, Semantics semantics) {
   if (slot.is_number()) return std::get<double>(slot.vanilla);
-  return text(slot, vanilla_mechanism(semantics));
+  const auto chosen =
+      slot.model ? text(slot, ModelGenes{}) : text(slot, vanilla_mechanism(semantics));
+  return slot.is_integer() ? Json(std::stoll(chosen)) : Json(chosen);
 }
 
-Json genes_json(Semantics semantics) {
+const char* kind_of(const Slot& slot) {
+  if (slot.is_component()) return "component";
+  if (slot.is_integer()) return "integer";
+  return slot.is_number() ? "number" : "word";
+}
+
+Json gene_json(const Slot& slot, Semantics semantics) {
+  Json gene{{"name", slot.name},
+            {"summary", slot.summary},
+            {"kind", kind_of(slot)},
+            {"default", default_json(slot, semantics)},
+            {"voided_by", Json(voided_by(slot))}};
+  if (!slot.paper) {
+    gene["paper"] = false;
+    gene["model"] = slot.model;
+  }
+  if (slot.is_number() || slot.is_integer()) {
+    gene["bounds"] = {{"min", slot.lower}, {"max", slot.upper}, {"max_exclusive", true}};
+    constexpr double kUnbounded = 0x1.0p53;
+    if (slot.upper >= kUnbounded) gene["bounds"]["max"] = nullptr;
+    gene["scale"] = "linear";
+    return gene;
+  }
+  gene["options"] = options_json(slot, semantics);
+  std::set<std::string> vanilla;
+  for (const auto either : {Semantics::corrected, Semantics::published}) {
+    vanilla.insert(slot.model ? text(slot, ModelGenes{}) : text(slot, vanilla_mechanism(either)));
+  }
+  gene["vanilla"] = vanilla;
+  return gene;
+}
+
+Json genes_json(Semantics semantics, const SearchSpace& space) {
+  std::set<std::string_view> offered;
+  for (const auto& gene : space.genes()) offered.insert(place_of(gene.name).slot);
   auto genes = Json::array();
   for (const auto& slot : slots()) {
-    auto& gene = genes.emplace_back(Json{{"name", slot.name},
-                                         {"summary", slot.summary},
-                                         {"kind", slot.is_component() ? "component"
-                                                  : slot.is_number()  ? "number"
-                                                                      : "word"},
-                                         {"default", default_json(slot, semantics)},
-                                         {"voided_by", Json(voided_by(slot))}});
-    if (slot.is_number()) {
-      gene["bounds"] = {{"min", 0.0}, {"max", slot.upper}, {"max_exclusive", true}};
-      gene["scale"] = "linear";
-      continue;
-    }
-    gene["options"] = options_json(slot, semantics);
-    std::set<std::string> vanilla;
-    for (const auto either : {Semantics::corrected, Semantics::published}) {
-      vanilla.insert(text(slot, vanilla_mechanism(either)));
-    }
-    gene["vanilla"] = vanilla;
+    if (slot.paper || offered.contains(slot.name)) genes.push_back(gene_json(slot, semantics));
   }
   return genes;
 }
@@ -90,8 +111,8 @@ Json statuses_json() {
 
 }  // namespace
 
-Json record_schema(Semantics semantics) {
-  return {{"genes", genes_json(semantics)},
+Json record_schema(Semantics semantics, const SearchSpace& space) {
+  return {{"genes", genes_json(semantics, space)},
           {"objectives", objectives_json()},
           {"statuses", statuses_json()},
           {"reference_point", kReferencePoint}};

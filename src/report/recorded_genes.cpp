@@ -5,7 +5,12 @@
 #include <optional>
 #include <sstream>
 
+#include "core/error.hpp"
+#include "evaluation/frame.hpp"
+#include "evaluation/settings.hpp"
+#include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
+#include "search/gene_place.hpp"
 
 namespace nas {
 
@@ -30,7 +35,7 @@ std::optional<double> number_in(const std::string& text) {
 /// A gene as the section `space` of a recorded configuration gives it.
 Gene configured_gene(const std::string& name, const nlohmann::json& space) {
   Gene gene{.name = name};
-  const auto found = space.find(name);
+  const auto found = space.find(std::string(place_of(name).slot));
   if (found == space.end()) return gene;
   if (found->is_object()) {
     gene.min = found->value("min", 0.0);
@@ -39,7 +44,7 @@ Gene configured_gene(const std::string& name, const nlohmann::json& space) {
     gene.min = gene.max = found->get<double>();
   } else if (found->is_array()) {
     for (const auto& option : *found) {
-      gene.options.push_back(option_text(slot(name), option));
+      gene.options.push_back(option_text(slot(place_of(name).slot), option));
     }
   }
   return gene;
@@ -77,14 +82,50 @@ std::vector<Gene> recorded_genes(const RunSummary& run) {
     for (std::size_t i = 0; i < fields.size(); ++i) columns[i].push_back(fields[i]);
   }
   const auto space = run.config.value("space", nlohmann::json::object());
-  const bool mechanisms = run.config.contains("space") && columns.size() == slots().size();
+  const auto names = gene_names(space);
+  const bool models = run.config.contains("space") && columns.size() == names.size();
   std::vector<Gene> genes;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const auto name = mechanisms ? slots()[i].name : "x" + std::to_string(i + 1);
+    const auto name = models ? names[i] : "x" + std::to_string(i + 1);
     genes.push_back(configured_gene(name, space));
-    extend(genes.back(), columns[i], space.contains(name));
+    extend(genes.back(), columns[i], models && space.contains(std::string(place_of(name).slot)));
   }
   return genes;
+}
+
+bool has_six_fields(const std::string& candidate) {
+  return std::count(candidate.begin(), candidate.end(), '|') + 1 == std::ssize(paper_slots());
+}
+
+std::vector<std::string> gene_names(const RunSummary& run) {
+  const auto space = run.config.find("space");
+  if (space == run.config.end()) return {};
+  const bool six =
+      std::all_of(run.evaluations.begin(), run.evaluations.end(),
+                  [](const auto& evaluation) { return has_six_fields(evaluation.candidate); });
+  return gene_names(six ? nlohmann::json::object() : *space);
+}
+
+std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
+                                                   const std::string& candidate,
+                                                   const std::vector<std::string>& genes) {
+  // A name of six fields is its genes, whether or not this version has such components.
+  if (has_six_fields(candidate) && genes == gene_names(nlohmann::json::object())) {
+    return fields_of(candidate);
+  }
+  try {
+    Parameters model(model_settings());
+    if (const auto found = run.config.find("model"); found != run.config.end()) {
+      found->get_to(model);
+    }
+    const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
+    const auto architecture = parse_model(candidate, frame_of(model, semantics));
+    std::vector<std::string> choices;
+    for (const auto& gene : genes) choices.push_back(choice_text(gene, architecture));
+    return choices;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace nas

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "genotype/search_space.hpp"
@@ -7,10 +9,23 @@
 
 namespace nas {
 
-/// The genes of a run's search space, as far as the run recorded them: those of an attention
-/// mechanism with the options and bounds of its configuration, else "x1", "x2", ... A bound or an
-/// option that the configuration does not give is taken from the values that were asked for.
+/// The genes of a run's search space, as far as the run recorded them: those of models with the
+/// options and bounds of its configuration, else "x1", "x2", ... A bound or an option that the
+/// configuration does not give is taken from the values that were asked for.
 /// @return none where the genotypes of a run have no common number of genes.
 std::vector<Gene> recorded_genes(const RunSummary& run);
+
+/// Whether a candidate's name has the paper's six fields.
+bool has_six_fields(const std::string& candidate);
+
+/// Names of the genes of a run's candidates, in order: the paper's six where all evaluated
+/// candidates have such names, else those of the run's space. None where candidates are no models.
+std::vector<std::string> gene_names(const RunSummary& run);
+
+/// A candidate's choices of genes, in component keys, words and numbers. Nothing where this version
+/// does not know the candidate.
+std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
+                                                   const std::string& candidate,
+                                                   const std::vector<std::string>& genes);
 
 }  // namespace nas

@@ -51,6 +51,13 @@ class Problem : public Measurement {
  public:
   /// Name for people (the paper's labels) of a candidate, whose own name is given.
   [[nodiscard]] virtual std::string label(const std::string& candidate) const = 0;
+  /// Names of the genes of a genotype that have an effect: another value of any other gene is the
+  /// same candidate. All of them, unless the problem knows better.
+  [[nodiscard]] virtual std::vector<std::string> active(const Genotype& genotype) const {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : genotype.values()) names.push_back(name);
+    return names;
+  }
   /// What objectives that need no training are computed from; nothing where the problem has no
   /// such.
   [[nodiscard]] virtual std::optional<Subject> subject(const Candidate& /*candidate*/) const {

@@ -4,6 +4,7 @@
 #include "evaluation/settings.hpp"
 #include "report/files.hpp"
 #include "search/algorithm.hpp"
+#include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
 
@@ -77,6 +78,20 @@ void complete_plugin(nlohmann::json& config, const std::string& section,
   complete(config, section, settings);
 }
 
+/// The same for each objective.
+void complete_objectives(nlohmann::json& config) {
+  const auto found = config.find("objectives");
+  if (found == config.end() || !found->is_array()) return;
+  for (auto& objective : *found) {
+    if (!objective.is_object()) continue;
+    const auto key = objective.value("name", "");
+    if (!objectives().contains(key)) continue;
+    nlohmann::json whole = Parameters(objectives().at(key).description.settings);
+    whole.update(objective);
+    objective = std::move(whole);
+  }
+}
+
 /// A configuration that lacks no setting of today: the record of a run that began before there was
 /// one means its default.
 nlohmann::json with_defaults(nlohmann::json config) {
@@ -86,6 +101,7 @@ nlohmann::json with_defaults(nlohmann::json config) {
   complete_plugin(config, "problem", problems());
   complete_plugin(config, "data", corpora());
   complete_plugin(config, "algorithm", algorithms(), population_settings());
+  complete_objectives(config);
   return config;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -43,23 +45,30 @@ std::vector<Genotype> shown_combinations(const SearchSpace& space) {
 
 namespace {
 
-Range range_over_space(const ChosenObjective& objective, const SearchSpace& space,
-                       const Problem& problem) {
-  double least = std::numeric_limits<double>::infinity();
-  double most = -least;
+/// From the least to the largest value over the space, for objectives that a formula computes.
+void set_ranges_over_space(const std::vector<ChosenObjective*>& objectives,
+                           const SearchSpace& space, const Problem& problem) {
+  if (objectives.empty()) return;
+  std::vector<double> least(objectives.size(), std::numeric_limits<double>::infinity());
+  std::vector<double> most(objectives.size(), -std::numeric_limits<double>::infinity());
   for (const auto& genotype : shown_combinations(space)) {
     const auto subject = problem.subject(problem.canonical(genotype));
     if (!subject) throw std::logic_error("a problem without subjects has an analytic objective");
-    const double value = objective.objective.analytic(*subject);
-    least = std::min(least, value);
-    most = std::max(most, value);
+    for (std::size_t i = 0; i < objectives.size(); ++i) {
+      const double value = objectives[i]->objective.analytic(*subject);
+      least[i] = std::min(least[i], value);
+      most[i] = std::max(most[i], value);
+    }
   }
-  if (!(least < most)) {
-    throw InputError("objectives: " + objective.name + " is " + shortest(least) +
-                     " for every candidate of this space; leave it out");
+  for (std::size_t i = 0; i < objectives.size(); ++i) {
+    auto& objective = *objectives[i];
+    if (!(least[i] < most[i])) {
+      throw InputError("objectives: " + objective.name + " is " + shortest(least[i]) +
+                       " for every candidate of this space; leave it out");
+    }
+    objective.range = objective.maximise ? Range{.best = most[i], .worst = least[i]}
+                                         : Range{.best = least[i], .worst = most[i]};
   }
-  return objective.maximise ? Range{.best = most, .worst = least}
-                            : Range{.best = least, .worst = most};
 }
 
 }  // namespace
@@ -74,6 +83,7 @@ void set_expected_ranges(ObjectiveSet& objectives, const SearchSpace& space, con
     if (!why.empty()) throw InputError("objectives: " + objective.name + " is unavailable: " + why);
   };
   for (const auto& constraint : objectives.constraints) require_available(constraint.quantity);
+  std::vector<ChosenObjective*> by_formula;
   for (auto& objective : objectives.objectives) {
     require_available(objective);
     if (objective.range) continue;
@@ -81,10 +91,9 @@ void set_expected_ranges(ObjectiveSet& objectives, const SearchSpace& space, con
     if (objective.range && objective.maximise != objective.objective.maximise) {
       std::swap(objective.range->best, objective.range->worst);
     }
-    if (!objective.range && objective.objective.analytic) {
-      objective.range = range_over_space(objective, space, problem);
-    }
+    if (!objective.range && objective.objective.analytic) by_formula.push_back(&objective);
   }
+  set_ranges_over_space(by_formula, space, problem);
 }
 
 void set_ranges_from_baseline(ObjectiveSet& objectives, Objective::Evaluations baseline) {

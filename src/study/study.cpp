@@ -435,7 +435,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   store.set_meta("config", experiment_.resolved);
   store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);
-  store.set_meta("schema", record_schema(experiment_.semantics));
+  store.set_meta("schema", record_schema(experiment_.semantics, experiment_.space));
   store.begin_session(environment);
   store.set_meta("ended_by", nullptr);  // it is running
   store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole

@@ -28,8 +28,8 @@ Corpus recall() {
 TEST(Recall, VanillaAttentionLearnsIt) {
   const auto corpus = recall();
   Architecture architecture;
-  architecture.mechanism = vanilla_mechanism(Semantics::corrected);
-  architecture.mechanism.attention_dropout = 0.0;
+  architecture.stack = {vanilla_mechanism(Semantics::corrected)};
+  architecture.stack.front().attention_dropout = 0.0;
   architecture.layers = 2;
   architecture.width = 32;
   architecture.heads = 4;

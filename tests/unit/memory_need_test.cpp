@@ -34,7 +34,7 @@ TEST(MemoryNeed, OfATrainingRunFollowsFromItsSizes) {
   small.feed_forward = 3;
   // 2 (4 + 6) 16 + 18 * 4 = 392 parameters; 2 * 5 * 8 * 4 * 7 values of tokens
   EXPECT_EQ(least_training_bytes(small, 5), 16.0 * 392 + 4.0 * 2240);
-  small.mechanism = parse_mechanism("dot|softmax|none|fixed|bias|0", Semantics::published);
+  small.stack = {parse_mechanism("dot|softmax|none|fixed|bias|0", Semantics::published)};
   // It must never exceed what is counted.
   EXPECT_LE(least_training_bytes(small, 0), 16.0 * static_cast<double>(num_parameters(small)));
 }

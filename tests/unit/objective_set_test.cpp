@@ -260,7 +260,7 @@ TEST(Objectives, OfTheRegistryHaveOneSourceAUnitAndFiniteValues) {
               1)
         << key;
     Subject subject;
-    subject.architecture.mechanism = vanilla_mechanism(Semantics::corrected);
+    subject.architecture.stack = {vanilla_mechanism(Semantics::corrected)};
     if (what.measured) continue;
     objective.compute_before_training(subject, nullptr, evaluation);
     const auto again = trained(120);
@@ -276,13 +276,21 @@ TEST(Objectives, OfTheRegistryHaveOneSourceAUnitAndFiniteValues) {
 
 TEST(Objectives, CostsByFormulaAreThoseOfTheArchitecture) {
   Subject subject;
-  subject.architecture.mechanism = vanilla_mechanism(Semantics::corrected);
+  subject.architecture.stack = {vanilla_mechanism(Semantics::corrected)};
   const auto value = [&](const std::string& key) {
     return chosen(key).objective.analytic(subject);
   };
   EXPECT_EQ(value("parameters") - value("non_embedding_parameters"), (10000 + 128) * 128);
   EXPECT_EQ(value("parameters"), 1693184) << "as published";
   EXPECT_EQ(value("state_bytes"), 2 * 2 * 128 * 4);
+  auto of_state = chosen("state_bytes").settings;
+  of_state.set("tokens", std::int64_t{100});
+  const auto state = objectives().at("state_bytes").make(of_state).analytic;
+  EXPECT_EQ(state(subject), 100 * 2 * 2 * 128 * 4);
+  auto windowed = subject;
+  windowed.architecture.stack.front().pattern = "window";
+  windowed.architecture.stack.front().window = 32;
+  EXPECT_EQ(state(windowed), 32 * 2 * 2 * 128 * 4);
   EXPECT_EQ(value("flops") - value("attention_flops"),
             2 * 16.0 * 128 * 128 * 128 + 2.0 * 128 * 128 * 10000);
   // A longer context costs the attention its square.

@@ -8,8 +8,8 @@
 
 namespace nas {
 
-/// Registers stand-ins for the components of the paper under both semantics: the real descriptions
-/// stand beside the modules that compute them, and those link Torch.
+/// Registers stand-ins for the components of the paper under both semantics, and for some others:
+/// the real descriptions stand beside the modules that compute them, and those link Torch.
 inline bool register_paper_components() {
   const auto square = [](const AttentionShape& shape) {
     return static_cast<double>(shape.context * shape.context);
@@ -59,6 +59,34 @@ inline bool register_paper_components() {
        .summary = "s / (sigmoid(w.mean_t x_t + b) + 0.5)",
        .causal = false,
        .prefix_consistent = false});
+  add({.gene = "position", .key = "rope", .summary = "position rope"});
+  add({.gene = "pattern", .key = "window", .summary = "pattern window"});
+  add({.gene = "norm",
+       .key = "layer",
+       .summary = "norm layer",
+       .parameters = [](const AttentionShape& shape) { return 2 * shape.width; }});
+  add({.gene = "norm",
+       .key = "rms",
+       .summary = "norm rms",
+       .parameters = [](const AttentionShape& shape) { return shape.width; }});
+  const auto products = [](double each) {
+    return [each](const AttentionShape& shape) {
+      return each * static_cast<double>(shape.context * shape.width * shape.hidden);
+    };
+  };
+  add({.gene = "ffn",
+       .key = "gelu",
+       .summary = "ffn gelu",
+       .parameters =
+           [](const AttentionShape& shape) {
+             return 2 * shape.width * shape.hidden + shape.hidden + shape.width;
+           },
+       .flops = products(4.0)});
+  add({.gene = "ffn",
+       .key = "swiglu",
+       .summary = "ffn swiglu",
+       .parameters = [](const AttentionShape& shape) { return 3 * shape.width * shape.hidden; },
+       .flops = products(6.0)});
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "genotype/component.hpp"
+#include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "search/objective.hpp"
 
@@ -33,7 +34,7 @@ const nlohmann::json& named(const nlohmann::json& list, const char* key, const s
 }
 
 TEST(RecordSchema, HasEveryGeneInTheOrderOfAName) {
-  const auto genes = record_schema(Semantics::corrected).at("genes");
+  const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
   std::vector<std::string> names;
   for (const auto& gene : genes) names.push_back(gene.at("name"));
   EXPECT_EQ(names, (std::vector<std::string>{"similarity", "normalization", "gating", "temperature",
@@ -42,8 +43,25 @@ TEST(RecordSchema, HasEveryGeneInTheOrderOfAName) {
   EXPECT_FALSE(genes.back().contains("options")) << "a number";
 }
 
+TEST(RecordSchema, HasTheGenesThatASpaceOffersBesides) {
+  auto space = paper_space().genes();
+  space.push_back({.name = "norm", .options = {"rms"}});
+  space.push_back({.name = "kv_heads", .options = {"1", "4"}});
+  const auto genes = record_schema(Semantics::corrected, SearchSpace(space)).at("genes");
+  ASSERT_EQ(genes.size(), 8U);
+  EXPECT_FALSE(genes[5].contains("paper"));
+  EXPECT_EQ(genes[6].at("name"), "norm");
+  EXPECT_EQ(genes[6].at("paper"), false);
+  EXPECT_EQ(genes[6].at("model"), true);
+  EXPECT_EQ(genes[6].at("default"), "layer");
+  EXPECT_EQ(genes[7].at("kind"), "integer");
+  EXPECT_EQ(genes[7].at("default"), 0);
+  EXPECT_EQ(genes[7].at("bounds"),
+            (nlohmann::json{{"min", 0.0}, {"max", nullptr}, {"max_exclusive", true}}));
+}
+
 TEST(RecordSchema, SaysWhatAnAddedComponentVoids) {
-  const auto genes = record_schema(Semantics::corrected).at("genes");
+  const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
   const auto& options = named(genes, "name", "normalization").at("options");
   EXPECT_EQ(named(options, "key", "squared_relu_norm").at("voids"), nlohmann::json{"temperature"});
   EXPECT_EQ(named(options, "key", "relu_norm").at("voids"), nlohmann::json{"temperature"});
@@ -51,7 +69,7 @@ TEST(RecordSchema, SaysWhatAnAddedComponentVoids) {
 }
 
 TEST(RecordSchema, SaysOfWhichKindAGeneIsAndWhatItIsByDefault) {
-  const auto genes = record_schema(Semantics::corrected).at("genes");
+  const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
   std::vector<std::string> kinds;
   for (const auto& gene : genes) kinds.push_back(gene.at("kind"));
   EXPECT_EQ(kinds, (std::vector<std::string>{"component", "component", "component", "component",
@@ -60,28 +78,29 @@ TEST(RecordSchema, SaysOfWhichKindAGeneIsAndWhatItIsByDefault) {
   EXPECT_EQ(named(genes, "name", "temperature").at("default"), "fixed");
   EXPECT_EQ(named(genes, "name", "bias").at("default"), "bias");
   EXPECT_EQ(named(genes, "name", "attention_dropout").at("default"), 0.1);
-  const auto published = record_schema(Semantics::published).at("genes");
+  const auto published = record_schema(Semantics::published, paper_space()).at("genes");
   EXPECT_EQ(named(published, "name", "temperature").at("default"), "sqrt_d");
 }
 
 TEST(RecordSchema, SaysBesideWhichOptionsAGeneHasNoEffect) {
-  const auto genes = record_schema(Semantics::corrected).at("genes");
+  const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
   EXPECT_EQ(named(genes, "name", "temperature").at("voided_by"),
             (nlohmann::json{{"normalization", {"relu_norm", "squared_relu_norm"}}}));
   EXPECT_EQ(named(genes, "name", "gating").at("voided_by"), nlohmann::json::object());
 }
 
 TEST(RecordSchema, SaysWhereANumberLies) {
-  const auto number = record_schema(Semantics::corrected).at("genes").back();
+  const auto number = record_schema(Semantics::corrected, paper_space()).at("genes").back();
   EXPECT_EQ(number.at("bounds"),
             (nlohmann::json{{"min", 0.0}, {"max", 1.0}, {"max_exclusive", true}}));
   EXPECT_EQ(number.at("scale"), "linear");
-  EXPECT_FALSE(record_schema(Semantics::corrected).at("genes").front().contains("bounds"));
+  const auto genes = record_schema(Semantics::corrected, paper_space()).at("genes");
+  EXPECT_FALSE(genes.front().contains("bounds"));
 }
 
 TEST(RecordSchema, LabelsAreThoseOfTheSemantics) {
   const auto label_of_topk = [](Semantics semantics) {
-    const auto genes = record_schema(semantics).at("genes");
+    const auto genes = record_schema(semantics, paper_space()).at("genes");
     return named(named(genes, "name", "normalization").at("options"), "key", "topk_quarter")
         .at("label");
   };
@@ -90,7 +109,7 @@ TEST(RecordSchema, LabelsAreThoseOfTheSemantics) {
 }
 
 TEST(RecordSchema, SaysWhereAnObjectiveComesFrom) {
-  const auto objectives = record_schema(Semantics::corrected).at("objectives");
+  const auto objectives = record_schema(Semantics::corrected, paper_space()).at("objectives");
   EXPECT_EQ(objectives.at("cache_megabytes"),
             (nlohmann::json{{"source", "analytic"}, {"unit", "MB"}, {"maximise", false}}));
   EXPECT_EQ(objectives.at("perplexity").at("source"), "trained");
@@ -98,7 +117,7 @@ TEST(RecordSchema, SaysWhereAnObjectiveComesFrom) {
 }
 
 TEST(RecordSchema, SaysWhichStatusesAreUsable) {
-  const auto schema = record_schema(Semantics::corrected);
+  const auto schema = record_schema(Semantics::corrected, paper_space());
   EXPECT_EQ(named(schema.at("statuses"), "name", "stopped_early").at("usable"), true);
   EXPECT_EQ(named(schema.at("statuses"), "name", "rejected").at("usable"), false);
   EXPECT_EQ(schema.at("reference_point"), 1.1);

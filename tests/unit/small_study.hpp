@@ -28,7 +28,7 @@ inline SearchSpace small_space() {
 inline std::string small_name(const Genotype& genotype) {
   Mechanism mechanism;
   for (const auto& gene : component_genes()) mechanism.component(gene) = genotype.option(gene);
-  mechanism.bias = genotype.option("bias") == "bias";
+  mechanism.bias = genotype.option("bias");
   return to_string(canonical(mechanism, Semantics::corrected));
 }
 

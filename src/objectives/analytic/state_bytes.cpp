@@ -3,16 +3,21 @@
 namespace nas {
 namespace {
 
-Objective state_bytes(const Parameters& /*settings*/) {
-  return {.unit = "B", .analytic = [](const Subject& subject) {
-            return static_cast<double>(state_bytes(subject.architecture));
+Objective state_bytes(const Parameters& settings) {
+  const auto tokens = settings.get<std::int64_t>("tokens");
+  return {.unit = "B", .analytic = [tokens](const Subject& subject) {
+            return static_cast<double>(state_bytes(subject.architecture, tokens));
           }};
 }
 
 NAS_REGISTER_OBJECTIVE({.key = "state_bytes",
-                        .summary = "bytes of inference state per token: the key/value cache of all "
-                                   "layers in float32, and what the mechanism adds",
-                        .settings = {},
+                        .summary = "bytes of inference state of one sequence: the key/value cache "
+                                   "of all layers in float32, and what the mechanism adds",
+                        .settings = {{.name = "tokens",
+                                      .default_value = std::int64_t{1},
+                                      .help = "tokens of the sequence so far; where a window or a "
+                                              "recurrence bounds the state, more cost nothing",
+                                      .min = 1}},
                         .file = __FILE__},
                        state_bytes);
 

@@ -19,7 +19,8 @@ Objective latency(const Parameters& settings) {
             here.pass.numerical_mode = subject.numerical_mode;
             here.threads = subject.threads;
             auto canary = subject.architecture;
-            canary.mechanism = vanilla_mechanism(canary.semantics);
+            canary.genes = {};
+            canary.stack = {vanilla_mechanism(canary.semantics)};
             const auto report = nn::measure_latency(subject.architecture, canary, here);
             return nlohmann::json{{"value", median ? report.p50 : report.p90},
                                   {"p50", report.p50},

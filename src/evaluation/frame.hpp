@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/parameters.hpp"
+#include "genotype/architecture.hpp"
+
+namespace nas {
+
+/// The frame of a study's models: the sizes that the section `model` says, and the paper's genes.
+/// The vocabulary, which is the corpus's, is 1.
+/// @param model  of model_settings() (evaluation/settings.hpp).
+Architecture frame_of(const Parameters& model, Semantics semantics);
+
+}  // namespace nas
