@@ -72,11 +72,12 @@ std::string plugin_list(const PluginKind& kind) {
 
 std::string component_list() {
   std::vector<Texts> rows;
-  for (const auto& gene : component_genes()) {
-    for (const auto& key : components().keys(gene)) {
-      const auto label = component_label(Semantics::corrected, gene, key);
-      rows.push_back(
-          {gene, label, label == key ? "" : "(" + key + ")", components().at(gene, key).summary});
+  for (const auto& slot : slots()) {
+    if (!slot.is_component()) continue;
+    for (const auto& key : components().keys(slot.name)) {
+      const auto label = component_label(Semantics::corrected, slot.name, key);
+      rows.push_back({slot.name, label, label == key ? "" : "(" + key + ")",
+                      components().at(slot.name, key).summary});
     }
   }
   return table(rows);
@@ -148,15 +149,44 @@ struct Section {
   std::vector<Setting> settings{};
 };
 
+/// What the section `space` may list of a slot.
+std::string offers_text(const Slot& slot) {
+  constexpr double kUnbounded = 0x1.0p53;
+  const auto range = slot.upper < kUnbounded
+                         ? "in [" + shortest(slot.lower) + ", " + shortest(slot.upper) + ")"
+                         : ">= " + shortest(slot.lower);
+  if (slot.is_number()) return "a number " + range + ", or a map of min, max and decimals";
+  if (slot.is_integer()) return "a list of integers " + range;
+  if (slot.is_flag()) return "a list of true, false and none";
+  return "a list of " + join(options(slot));
+}
+
+/// What a slot is where it is not listed, and where it has an effect at all.
+std::string condition_text(const Slot& slot) {
+  const auto number = [](double value) { return shortest(value); };
+  const auto* word = std::get_if<std::string>(&slot.vanilla);
+  std::string text =
+      "unless listed: " + (word != nullptr ? *word : number(std::get<double>(slot.vanilla)));
+  if (slot.model) return text + "; of the whole model";
+  if (!slot.owner.empty()) return text + "; of " + slot.owner + " " + join(slot.owner_options);
+  Texts mixers;
+  for (const auto& [mixer, options] : slot.mixers) {
+    mixers.push_back(options.empty() ? mixer : mixer + " (" + join(options) + ")");
+  }
+  return mixers.empty() ? text : text + "; of mixer " + join(mixers, ", ");
+}
+
 std::string space_table() {
   std::vector<Texts> rows;
   for (const auto& slot : slots()) {
     rows.push_back({slot.name, slot.summary});
-    rows.push_back({"", slot.is_number() ? "a number in [0, " + shortest(slot.upper) +
-                                               "), or a map of min, max and decimals"
-                        : slot.is_flag() ? "a list of true and false"
-                                         : "a list of " + join(options(slot))});
+    rows.push_back({"", offers_text(slot)});
+    if (!slot.paper) rows.push_back({"", condition_text(slot)});
   }
+  rows.push_back({"stack",
+                  "uniform: all layers have the same genes; cycle: `period` slots that "
+                  "layers take in turn, each with genes of its own"});
+  rows.push_back({"period", "an integer in [2, 16], where stack is cycle"});
   auto text = table(rows);
   text.pop_back();
   return text;
@@ -183,7 +213,11 @@ std::vector<Section> sections() {
        "a list of what is searched for, each a name or a map with its name, settings and these",
        objective_settings()},
       {"algorithm", "the search: algorithm.name" + of(algorithms().keys()), population_settings()},
-      {"space", "the options of each gene that are searched, or its range\n" + space_table()},
+      {"space",
+       "the options of each gene that are searched, or its range; the paper's six genes, and of "
+       "the "
+       "others those that are listed\n" +
+           space_table()},
       {"constraints",
        "a list of conditions, each NAME <= NUMBER or NAME >= NUMBER of an objective; a "
        "candidate that violates one is rejected, before training where that can be known"},
@@ -195,6 +229,7 @@ std::vector<Section> sections() {
 /// The labels of the paper that stand for a component, with the semantics under which they do.
 std::string labels_text(const Component& component) {
   Texts meanings;
+  if (!slot(component.gene).paper) return "none: not in the paper";
   for (const auto semantics : {Semantics::corrected, Semantics::published}) {
     for (const auto& label : paper_labels(component.gene)) {
       if (component_key(semantics, component.gene, label) == component.key) {
@@ -219,8 +254,8 @@ std::string component_text(const Component& component) {
                  std::to_string(component.parameters(shape)) + " per layer" + at.str()),
              row("cost", human_count(component.flops(shape)) + " FLOPs per layer and sequence"),
              row("state", std::to_string(component.state_bytes(shape)) +
-                              " bytes per layer and token, beside keys and values"),
-             row("fused", component.gene == "gating" || component.gene == "temperature"
+                              " bytes per layer and sequence, beside keys and values"),
+             row("fused", component.gene != "similarity" && component.gene != "normalization"
                               ? "computed outside the attention kernel"
                           : component.fused
                               ? "yes, in every numerical mode but reference"
@@ -311,12 +346,14 @@ std::string describe_text(const std::string& name) {
                 settings_text(plugin.settings));
     }
   }
-  for (const auto& gene : component_genes()) {
-    for (const auto& key : components().keys(gene)) {
-      const auto& component = components().at(gene, key);
+  for (const auto& slot : slots()) {
+    if (!slot.is_component()) continue;
+    for (const auto& key : components().keys(slot.name)) {
+      const auto& component = components().at(slot.name, key);
       offer(key, bears(component, name), component_text(component));
     }
-    const auto& labels = paper_labels(gene);
+    if (!slot.paper) continue;
+    const auto& labels = paper_labels(slot.name);
     known.insert(known.end(), labels.begin(), labels.end());
   }
   for (const auto& section : sections()) {

@@ -119,21 +119,38 @@ Json plugin_section(const std::string& section, const AnyRegistry& registry,
   return any_of(std::move(forms));
 }
 
+/// Options as they may be written: what looks like an integer is one.
+Json option_schema(const Slot& slot) {
+  auto listed = Json::array();
+  for (const auto& option : options(slot)) {
+    listed.push_back(option);
+    const bool integer =
+        !option.empty() && option.find_first_not_of("0123456789") == std::string::npos;
+    if (integer) listed.push_back(std::stoll(option));
+  }
+  return {{"enum", std::move(listed)}};
+}
+
+Json gene_schema(const Slot& slot) {
+  if (slot.is_flag()) {
+    return one_or_list(any_of({{{"type", "boolean"}}, {{"enum", {"none"}}}}));
+  }
+  if (!slot.is_number() && !slot.is_integer()) return one_or_list(option_schema(slot));
+  Json number{{"type", slot.is_integer() ? "integer" : "number"}, {"minimum", slot.lower}};
+  constexpr double kUnbounded = 0x1.0p53;
+  if (slot.upper < kUnbounded) number["exclusiveMaximum"] = slot.upper;
+  if (slot.is_integer()) return one_or_list(number);
+  return any_of(
+      {number, map_of({{"min", number}, {"max", number}, {"decimals", {{"type", "integer"}}}})});
+}
+
 Json space_schema() {
   auto genes = Json::object();
-  for (const auto& slot : slots()) {
-    if (slot.is_component()) {
-      genes[slot.name] = one_or_list({{"enum", options(slot)}});
-    } else if (slot.is_flag()) {
-      genes[slot.name] = one_or_list({{"type", "boolean"}});
-    } else {
-      const Json number{{"type", "number"}, {"minimum", 0}, {"exclusiveMaximum", slot.upper}};
-      genes[slot.name] =
-          any_of({number,
-                  map_of({{"min", number}, {"max", number}, {"decimals", {{"type", "integer"}}}})});
-    }
-    genes[slot.name] = described(std::move(genes[slot.name]), slot.summary);
-  }
+  for (const auto& slot : slots()) genes[slot.name] = described(gene_schema(slot), slot.summary);
+  genes["stack"] = described({{"enum", {"uniform", "cycle"}}},
+                             "whether all layers have the same genes, or `period` slots in turn");
+  genes["period"] = described({{"type", "integer"}, {"minimum", 2}, {"maximum", 16}},
+                              "slots that layers take in turn");
   return described(map_of(std::move(genes)), "the options of each gene that are searched");
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "config/document.hpp"
 #include "core/error.hpp"
@@ -14,9 +15,11 @@
 #include "core/installed.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/device_pool.hpp"
+#include "evaluation/frame.hpp"
 #include "evaluation/settings.hpp"
-#include "genotype/slots.hpp"
+#include "genotype/architecture_name.hpp"
 #include "search/algorithm.hpp"
+#include "search/gene_place.hpp"
 #include "search/problem.hpp"
 #include "study/fit.hpp"
 #include "study/objectives.hpp"
@@ -67,6 +70,9 @@ class Reader {
     read_top(file);
     read_space_section();
     experiment_.model = read_own("model", model_settings());
+    frame_ = frame_of(experiment_.model, experiment_.semantics);
+    check_space();
+    check_baseline();
     experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
     experiment_.budget = read_own("budget", budget_settings());
@@ -146,7 +152,6 @@ class Reader {
     experiment_.baseline =
         read_section("baseline", node, baseline_settings(), diagnostics_, {"tune"})
             .get<std::string>("mechanism");
-    (void)read_mechanism("baseline", experiment_.baseline, origin_of("baseline", "mechanism"));
     experiment_.tuning = read_tuning(node, diagnostics_);
   }
 
@@ -181,6 +186,95 @@ class Reader {
       diagnostics_.add(users_origin("space"),
                        "space: every gene has one value only, at least one must vary");
     }
+  }
+
+  /// What a space offers must be right beside the sizes of the model.
+  void check_space() {
+    const auto& space = experiment_.space;
+    if (!reads("space") || mistaken_.contains("space") || !has_sizes() || !is_wide(space)) return;
+    noting_mistakes("space", [&] {
+      const auto layers = experiment_.model.get<Integer>("layers");
+      if (std::cmp_greater(period_of(space), layers)) {
+        refuse("space.period", std::to_string(period_of(space)),
+               "must be at most model.layers = " + std::to_string(layers));
+        return;
+      }
+      std::set<std::string> impossible;  // options
+      for (const auto& gene : space.genes()) {
+        for (const auto& option : gene.options) {
+          if (!is_possible(with_option(space, gene.name, option), gene, option, "")) {
+            impossible.insert(gene.name + " = " + option);
+          }
+        }
+      }
+      for (const auto& gene : space.genes()) {
+        for (const auto& option : gene.options) {
+          if (!impossible.contains(gene.name + " = " + option)) {
+            check_beside(with_option(space, gene.name, option), gene, option, impossible);
+          }
+        }
+      }
+    });
+  }
+
+  /// Options that are right alone, but not together: of genes after `first` in the same layers.
+  void check_beside(const SearchSpace& space, const Gene& first, const std::string& option,
+                    const std::set<std::string>& impossible) {
+    const auto& genes = space.genes();
+    const auto begin = std::find_if(genes.begin(), genes.end(),
+                                    [&](const Gene& gene) { return gene.name == first.name; });
+    for (auto gene = std::next(begin); gene != genes.end(); ++gene) {
+      if (place_of(gene->name).layer != place_of(first.name).layer) continue;
+      for (const auto& other : gene->options) {
+        if (impossible.contains(gene->name + " = " + other)) continue;
+        (void)is_possible(with_option(space, gene->name, other), *gene, other,
+                          " beside " + first.name + " = " + option);
+      }
+    }
+  }
+
+  /// Whether there is a model of the genes of one value; else says why not.
+  bool is_possible(const SearchSpace& space, const Gene& gene, const std::string& option,
+                   const std::string& beside) {
+    try {
+      (void)vanilla_of(space, frame_);
+      return true;
+    } catch (const InputError& error) {
+      const auto slot = std::string(place_of(gene.name).slot);
+      diagnostics_.add(origin_of("space", slot),
+                       "space." + slot + " = " + option + beside + ": " + error.what());
+      return false;
+    }
+  }
+
+  /// Whether the section `model` has sizes that go together.
+  [[nodiscard]] bool has_sizes() const {
+    return !mistaken_.contains("model") && frame_.width % frame_.heads == 0;
+  }
+
+  /// A space in which one gene has but one option.
+  static SearchSpace with_option(const SearchSpace& space, const std::string& name,
+                                 const std::string& option) {
+    auto genes = space.genes();
+    for (auto& gene : genes) {
+      if (gene.name == name) gene.options = {option};
+    }
+    return SearchSpace(std::move(genes));
+  }
+
+  /// The baseline that is named, or that of a wide space.
+  void check_baseline() {
+    if (!reads("baseline") || mistaken_.contains("baseline")) return;
+    const auto* node = document_.find("baseline");
+    const bool named = node != nullptr && node->find("mechanism") != nullptr;
+    if (!named && reads("space") && !mistaken_.contains("space") && has_sizes() &&
+        is_wide(experiment_.space)) {
+      experiment_.baseline = vanilla_of(experiment_.space, frame_);
+      return;
+    }
+    noting_mistakes("baseline", [&] {
+      (void)read_model("baseline", experiment_.baseline, origin_of("baseline", "mechanism"));
+    });
   }
 
   Parameters read_own(const std::string& section, const std::vector<Setting>& settings) {
@@ -277,10 +371,14 @@ class Reader {
     diagnostics_.add(origin, key + " = " + value + ", " + message);
   }
 
-  std::optional<Mechanism> read_mechanism(const std::string& path, const std::string& name,
-                                          const Origin& origin) {
+  std::optional<Architecture> read_model(const std::string& path, const std::string& name,
+                                         const Origin& origin) {
     try {
-      return parse_mechanism(name, experiment_.semantics);
+      auto architecture = parse_model(name, frame_);
+      require_built(architecture);
+      // Wrong sizes are a mistake of the section `model`.
+      if (has_sizes()) (void)canonical(architecture);
+      return architecture;
     } catch (const InputError& error) {
       diagnostics_.add(origin, path + ": " + error.what());
       return std::nullopt;
@@ -462,7 +560,7 @@ class Reader {
 
   void check_informed() {
     const auto& informed = experiment_.informed;
-    if (mistaken_.contains("algorithm") || mistaken_.contains("space")) return;
+    if (mistaken_.contains("algorithm") || mistaken_.contains("space") || !has_sizes()) return;
     if (!informed.empty() && !reads("baseline")) {
       refuse("algorithm.informed", to_text(informed),
              "must be empty: the problem " + experiment_.problem + " searches no mechanisms");
@@ -475,36 +573,15 @@ class Reader {
     if (informed.empty()) return;
     const auto items = document_.find("algorithm")->find("informed")->as_list();
     for (std::size_t i = 0; i < informed.size(); ++i) {
-      const auto mechanism = read_mechanism("algorithm.informed", informed[i], items[i].origin);
-      if (!mechanism) continue;
-      if (const auto why = outside_space(*mechanism); !why.empty()) {
-        diagnostics_.add(items[i].origin, "algorithm.informed = " + informed[i] + ", " + why);
+      const auto architecture = read_model("algorithm.informed", informed[i], items[i].origin);
+      if (!architecture) continue;
+      try {
+        (void)genotype_in(experiment_.space, *architecture, frame_);
+      } catch (const InputError& error) {
+        diagnostics_.add(items[i].origin,
+                         "algorithm.informed = " + informed[i] + ", " + error.what());
       }
     }
-  }
-
-  /// @return which gene of a mechanism is not in the space and what is allowed, empty if all are.
-  [[nodiscard]] std::string outside_space(const Mechanism& mechanism) const {
-    for (const auto& gene : experiment_.space.genes()) {
-      if (offered(gene, mechanism, experiment_.semantics)) continue;
-      return gene.name + " must be " +
-             (gene.categorical() ? "one of " + join(gene.options)
-                                 : "in [" + shortest(gene.min) + ", " + shortest(gene.max) + "]") +
-             ", as the space is";
-    }
-    return {};
-  }
-
-  [[nodiscard]] nlohmann::json resolved_space() const {
-    auto space = nlohmann::json::object();
-    for (const auto& gene : experiment_.space.genes()) {
-      auto& json = space[gene.name];
-      if (!gene.categorical()) {
-        json = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
-      }
-      for (const auto& option : gene.options) json.push_back(option_json(slot(gene.name), option));
-    }
-    return space;
   }
 
   /// The configuration as it could be written in a file with nothing left to a default.
@@ -530,7 +607,7 @@ class Reader {
       json["baseline"] = {{"mechanism", experiment_.baseline}, {"tune", false}};
       if (experiment_.tuning) json["baseline"]["tune"] = *experiment_.tuning;
     }
-    if (reads("space")) json["space"] = resolved_space();
+    if (reads("space")) json["space"] = space_json(experiment_.space);
     if (reads("model")) json["model"] = experiment_.model;
     if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
     if (reads("training")) json["training"] = experiment_.training;
@@ -543,6 +620,7 @@ class Reader {
   std::set<std::string> mistaken_;  ///< sections in which there are mistakes
   ProblemKind kind_;
   Experiment experiment_;
+  Architecture frame_;  ///< of the models that are searched
 };
 
 }  // namespace

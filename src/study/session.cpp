@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "core/seed.hpp"
-#include "genotype/slots.hpp"
+#include "evaluation/frame.hpp"
+#include "genotype/architecture_name.hpp"
 #include "search/algorithm.hpp"
+#include "study/space.hpp"
 
 namespace nas {
 
@@ -17,15 +19,11 @@ namespace {
 std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
   const auto wanted = static_cast<std::size_t>(
       std::llround(experiment.informed_share * static_cast<double>(experiment.population)));
+  const auto frame = frame_of(experiment.model, experiment.semantics);
   std::vector<Genotype> genotypes;
   for (std::size_t i = 0; i < wanted && !experiment.informed.empty(); ++i) {
-    const auto mechanism =
-        parse_mechanism(experiment.informed[i % experiment.informed.size()], experiment.semantics);
-    std::vector<std::pair<std::string, GeneValue>> values;
-    for (const auto& gene : experiment.space.genes()) {
-      values.emplace_back(gene.name, offered(gene, mechanism, experiment.semantics).value());
-    }
-    genotypes.emplace_back(std::move(values));
+    const auto& name = experiment.informed[i % experiment.informed.size()];
+    genotypes.push_back(genotype_in(experiment.space, parse_model(name, frame), frame));
   }
   return genotypes;
 }

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "genotype/architecture_name.hpp"
 #include "genotype/component.hpp"
 #include "genotype/slots.hpp"
+#include "search/gene_place.hpp"
 
 namespace nas {
 
@@ -18,6 +22,8 @@ using Texts = std::vector<std::string>;
 bool contains(const Texts& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
+
+constexpr std::int64_t kLongestPeriod = 16;
 
 class SpaceReader {
  public:
@@ -32,18 +38,34 @@ class SpaceReader {
       refuse(*space, "space", "must be a map of genes");
       space = &kEmpty;
     }
+    const auto period = read_period(*space);
     Texts known;
-    std::vector<Gene> genes;
+    std::map<std::string, Gene> genes;  // by slot
+    Texts listed;
     for (const auto& slot : slots()) {
       known.push_back(slot.name);
       const auto* node = space->find(slot.name);
-      genes.push_back(node == nullptr       ? slot.searched
-                      : slot.is_component() ? component_gene(slot, *node)
-                      : slot.is_flag()      ? flag_gene(slot, *node)
-                                            : number_gene(slot, *node));
+      if (node == nullptr && !slot.paper) continue;
+      if (!slot.paper && semantics_ == Semantics::published) {
+        refuse(*node, "space." + slot.name,
+               "must be left out: semantics: published knows the paper's genes only");
+        continue;
+      }
+      listed.push_back(slot.name);
+      genes[slot.name] = node == nullptr     ? slot.searched
+                         : slot.is_flag()    ? flag_gene(slot, *node)
+                         : slot.is_number()  ? number_gene(slot, *node)
+                         : slot.is_integer() ? integer_gene(slot, *node)
+                                             : option_gene(slot, *node);
     }
+    known.insert(known.end(), {"stack", "period"});
     check_keys("space", *space, known, diagnostics_);
-    return SearchSpace(std::move(genes));
+    std::vector<Gene> in_order;
+    for (auto& name : gene_names(listed, period)) {
+      in_order.push_back(genes.at(std::string(place_of(name).slot)));
+      in_order.back().name = std::move(name);
+    }
+    return SearchSpace(std::move(in_order));
   }
 
  private:
@@ -51,7 +73,67 @@ class SpaceReader {
     diagnostics_.add(node.origin, path + " = " + node.summary() + ", " + message);
   }
 
-  Gene component_gene(const Slot& slot, const DocumentNode& node) {
+  /// Number of slots that layers take in turn.
+  std::size_t read_period(const DocumentNode& space) {
+    const Setting stack{.name = "stack",
+                        .default_value = std::string("uniform"),
+                        .help = "whether all layers have the same genes",
+                        .choices = {"uniform", "cycle"}};
+    const Setting period{.name = "period",
+                         .default_value = std::int64_t{2},
+                         .help = "slots that layers take in turn",
+                         .min = 2,
+                         .max = static_cast<double>(kLongestPeriod)};
+    Value how = stack.default_value;
+    if (const auto* node = space.find("stack")) {
+      if (!read_value("space.stack", *node, stack, diagnostics_, how)) return 1;
+    }
+    const bool cycles = std::get<std::string>(how) == "cycle";
+    const auto* node = space.find("period");
+    if (node == nullptr) {
+      if (cycles) {
+        diagnostics_.add(space.find("stack")->origin,
+                         "space.period: is missing, must be an integer in [2, " +
+                             std::to_string(kLongestPeriod) + "] where space.stack is cycle");
+      }
+      return 1;
+    }
+    Value slots = period.default_value;
+    if (!read_value("space.period", *node, period, diagnostics_, slots)) return 1;
+    if (!cycles) {
+      refuse(*node, "space.period", "must be left out where space.stack is uniform");
+      return 1;
+    }
+    if (semantics_ == Semantics::published) {
+      refuse(*space.find("stack"), "space.stack",
+             "must be uniform: semantics: published knows the paper's genes only");
+      return 1;
+    }
+    return static_cast<std::size_t>(std::get<std::int64_t>(slots));
+  }
+
+  /// Whether an option may be listed; refuses it if not.
+  /// @param key  of the component that it stands for, or the option itself.
+  bool takes(const Slot& slot, const DocumentNode& item, const std::string& key) {
+    const auto valid = nas::options(slot);
+    const bool known = item.kind == Kind::scalar &&
+                       (slot.paper && slot.is_component() ? components().contains(slot.name, key)
+                                                          : contains(valid, item.text));
+    if (known) return true;
+    const auto path = "space." + slot.name;
+    if (item.kind == Kind::scalar && contains(slot.words, key)) {
+      diagnostics_.add(item.origin, path + " = " + item.summary() + ": no module computes it");
+      return false;
+    }
+    const auto guess = nearest(item.text, valid);
+    refuse(
+        item, path,
+        "must be one of " + join(valid) + (guess.empty() ? "" : "; did you mean " + guess + "?"));
+    return false;
+  }
+
+  /// Of components and words.
+  Gene option_gene(const Slot& slot, const DocumentNode& node) {
     auto gene = slot.searched;
     const auto path = "space." + slot.name;
     if (node.kind == Kind::null || node.kind == Kind::map || node.as_list().empty()) {
@@ -61,15 +143,9 @@ class SpaceReader {
     Texts options;
     std::map<std::string, std::string> option_of_key;
     for (const auto& item : node.as_list()) {
-      const auto key = component_key(semantics_, slot.name, item.text);
-      if (item.kind != Kind::scalar || !components().contains(slot.name, key)) {
-        const auto valid = nas::options(slot);
-        const auto guess = nearest(item.text, valid);
-        refuse(item, path,
-               "must be one of " + join(valid) +
-                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
-        continue;
-      }
+      const auto key =
+          slot.is_component() ? component_key(semantics_, slot.name, item.text) : item.text;
+      if (!takes(slot, item, key)) continue;
       const auto [same, fresh] = option_of_key.try_emplace(key, item.text);
       if (!fresh) {
         refuse(item, path,
@@ -80,22 +156,64 @@ class SpaceReader {
       }
       options.push_back(item.text);
     }
-    if (!options.empty()) gene.options = std::move(options);
+    if (!options.empty()) gene = {.name = slot.name, .options = std::move(options)};
     return gene;
+  }
+
+  Gene integer_gene(const Slot& slot, const DocumentNode& node) {
+    const auto path = "space." + slot.name;
+    Gene gene{.name = slot.name};
+    if (node.kind == Kind::null || node.kind == Kind::map || node.as_list().empty()) {
+      refuse(node, path, "must be a list of at least one integer");
+    } else {
+      for (const auto& item : node.as_list()) {
+        Value value = std::int64_t{0};
+        const Setting setting{.name = slot.name, .default_value = value, .help = slot.summary};
+        if (!read_value(path, item, setting, diagnostics_, value)) continue;
+        const auto option = std::to_string(std::get<std::int64_t>(value));
+        if (!is_allowed(slot, option, item)) continue;
+        if (contains(gene.options, option)) {
+          refuse(item, path, "is given twice");
+          continue;
+        }
+        gene.options.push_back(option);
+      }
+    }
+    // After a mistake, so that the gene has an option.
+    if (gene.options.empty()) gene.options.emplace_back("1");
+    return gene;
+  }
+
+  /// Whether a number is one that the slot may have; refuses it if not.
+  bool is_allowed(const Slot& slot, const std::string& number, const DocumentNode& node) {
+    try {
+      Mechanism mechanism;
+      choose(slot, number, semantics_, mechanism);
+      return true;
+    } catch (const InputError& error) {
+      diagnostics_.add(node.origin, "space." + std::string(error.what()));
+      return false;
+    }
   }
 
   Gene flag_gene(const Slot& slot, const DocumentNode& node) {
     auto gene = slot.searched;
     const auto refuse_all = [&](const DocumentNode& at) {
-      refuse(at, "space." + slot.name, "must be a list of true, false or both, each once");
+      refuse(at, "space." + slot.name, "must be a list of true, false or none, each once");
       return gene;
     };
     Texts options;
     for (const auto& item : node.as_list()) {
       const bool is_bool = item.kind == Kind::scalar && !item.quoted &&
                            (item.text == "true" || item.text == "false");
-      const auto option = option_text(slot, item.text == "true");
-      if (!is_bool || contains(options, option)) return refuse_all(item);
+      const bool is_none = item.kind == Kind::scalar && item.text == "none";
+      if (is_none && semantics_ == Semantics::published) {
+        refuse(item, "space." + slot.name,
+               "must be true or false: semantics: published knows the paper's options only");
+        return gene;
+      }
+      const auto option = is_none ? item.text : option_text(slot, item.text == "true");
+      if (!(is_bool || is_none) || contains(options, option)) return refuse_all(item);
       options.push_back(option);
     }
     if (options.empty()) return refuse_all(node);
@@ -110,13 +228,13 @@ class SpaceReader {
       return Setting{.name = std::move(name),
                      .default_value = value,
                      .help = slot.summary,
-                     .min = 0,
+                     .min = slot.lower,
                      .max = slot.upper,
                      .max_exclusive = true};
     };
     if (node.kind == Kind::scalar) {
       Value value = gene.min;
-      if (read_value(path, node, bound(slot.name, 0.0), diagnostics_, value)) {
+      if (read_value(path, node, bound(slot.name, slot.lower), diagnostics_, value)) {
         gene.min = gene.max = std::get<double>(value);
       }
       return gene;
@@ -148,10 +266,68 @@ class SpaceReader {
   Diagnostics& diagnostics_;
 };
 
+/// The genes of one value, which are the frame of a space.
+Genotype fixed_genes(const SearchSpace& space) {
+  std::vector<std::pair<std::string, GeneValue>> values;
+  for (const auto& gene : space.genes()) {
+    if (gene.varies()) continue;
+    values.emplace_back(gene.name,
+                        gene.categorical() ? GeneValue(gene.options.front()) : GeneValue(gene.min));
+  }
+  return Genotype(std::move(values));
+}
+
+std::string allowed_text(const Gene& gene) {
+  return gene.categorical() ? "one of " + join(gene.options)
+                            : "in [" + shortest(gene.min) + ", " + shortest(gene.max) + "]";
+}
+
 }  // namespace
 
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics) {
   return SpaceReader(semantics, diagnostics).read(node);
+}
+
+nlohmann::json space_json(const SearchSpace& space) {
+  auto section = nlohmann::json::object();
+  if (const auto period = period_of(space); period > 1) {
+    section["stack"] = "cycle";
+    section["period"] = period;
+  }
+  for (const auto& gene : space.genes()) {
+    const auto& slot = nas::slot(place_of(gene.name).slot);
+    if (section.contains(slot.name)) continue;  // all slots of a cycle offer the same
+    auto& json = section[slot.name];
+    if (!gene.categorical()) {
+      json = {{"min", gene.min}, {"max", gene.max}, {"decimals", gene.decimals}};
+    }
+    for (const auto& option : gene.options) json.push_back(option_json(slot, option));
+  }
+  return section;
+}
+
+std::string vanilla_of(const SearchSpace& space, const Architecture& frame) {
+  return to_string(canonical(architecture_of(fixed_genes(space), vanilla_architecture(frame))));
+}
+
+Genotype genotype_in(const SearchSpace& space, const Architecture& architecture,
+                     const Architecture& frame) {
+  std::vector<std::pair<std::string, GeneValue>> values;
+  for (const auto& gene : space.genes()) {
+    auto value = offered(gene, architecture);
+    if (!value) {
+      throw InputError(gene.name + " must be " + allowed_text(gene) + ", as the space is");
+    }
+    values.emplace_back(gene.name, std::move(*value));
+  }
+  Genotype genotype(std::move(values));
+  const auto wanted = to_string(canonical(architecture));
+  const auto found = to_string(canonical(architecture_of(genotype, frame)));
+  if (found != wanted) {
+    throw InputError(
+        "must be of the space, which lacks some of its genes: as one of the space it is " + found);
+  }
+  return genotype;
 }
 
 }  // namespace nas

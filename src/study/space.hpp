@@ -1,17 +1,45 @@
 #pragma once
 
+#include <string>
+
+#include <nlohmann/json.hpp>
+
 #include "config/document.hpp"
+#include "genotype/architecture.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
 
 namespace nas {
 
-/// Reads the section `space`: a gene of each slot (genotype/slots.hpp), in their order. What
-/// components fill is a list of the paper's labels and component keys, kept as the user wrote them;
-/// yes and no are a list of true and false; a number is one, or a map of min, max and decimals.
+/// Reads the section `space`: a gene for each of the paper's slots (genotype/slots.hpp), in their
+/// order, and for each other slot that the section lists; what it does not list is as in the
+/// paper's model. What components fill is a list of the paper's labels and component keys, kept as
+/// the user wrote them; so are words; an integer is a list of integers; biases are a list of true,
+/// false and none; a number is one, or a map of min, max and decimals.
+///
+/// `stack: uniform` gives all layers the same genes. With `stack: cycle` and `period: N`, layer i
+/// has the genes of slot i mod N: "slot0.similarity", ..., then "slot1.similarity", ..., each with
+/// the options that the section lists; genes of the whole model come before them.
 ///
 /// @param node         the section, or nullptr: the paper's space.
-/// @param diagnostics  receives unknown options, and options that are the same component.
+/// @param diagnostics  receives unknown options, options that are the same component, and what no
+///                     module computes.
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics);
+
+/// The section from which a space would be read again.
+nlohmann::json space_json(const SearchSpace& space);
+
+/// What a wide space is compared with unless a configuration says otherwise: the vanilla
+/// transformer in the space's frame. A gene of one value has that; others are as in the paper's
+/// model.
+/// @return the name of it.
+/// @throws InputError if there is no such model.
+std::string vanilla_of(const SearchSpace& space, const Architecture& frame);
+
+/// A model gene by gene as a space offers it.
+/// @throws InputError naming the gene that does not offer the model's choice and what is allowed,
+/// or the model that the space makes of it where that is another one.
+Genotype genotype_in(const SearchSpace& space, const Architecture& architecture,
+                     const Architecture& frame);
 
 }  // namespace nas

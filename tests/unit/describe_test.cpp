@@ -84,7 +84,7 @@ TEST(DescribeText, AComponentHasFormulaCostAndLabels) {
             "  voids          nothing\n"
             "  parameters     2112 per layer (width 128, 4 heads, 128 tokens)\n"
             "  cost           8.39 M FLOPs per layer and sequence\n"
-            "  state          512 bytes per layer and token, beside keys and values\n"
+            "  state          65536 bytes per layer and sequence, beside keys and values\n"
             "  fused          no: attention with it is computed by LibTorch's operations in every "
             "numerical mode\n"
             "  causal         yes\n"
@@ -134,9 +134,13 @@ TEST(DescribeText, SettingsByName) {
   const auto space = describe_text("space");
   EXPECT_THAT(
       space,
-      HasSubstr("section space: the options of each gene that are searched, or its range\n"));
+      HasSubstr("section space: the options of each gene that are searched, or its range; "));
   for (const auto& slot : slots()) EXPECT_THAT(space, HasSubstr("\n  " + slot.name + " "));
   EXPECT_THAT(space, HasSubstr("a list of fixed, learned, adaptive, "));
+  EXPECT_THAT(space, HasSubstr("a list of true, false and none\n"));
+  EXPECT_THAT(space, HasSubstr("unless listed: learned; of the whole model\n"));
+  EXPECT_THAT(space, HasSubstr("unless listed: 64; of pattern window\n"));
+  EXPECT_THAT(space, HasSubstr("uniform: all layers have the same genes; cycle: "));
   EXPECT_THAT(describe_text("constraints"), HasSubstr("NAME <= NUMBER"));
   EXPECT_EQ(error_of([] { (void)describe_text("keep_model"); }),
             "describe: nothing is called 'keep_model'; did you mean keep_models?");

@@ -201,19 +201,136 @@ TEST_F(ExperimentTest, TwoNamesOfOneComponentAreRefused) {
 
 TEST_F(ExperimentTest, MistakesOfTheSpace) {
   EXPECT_EQ(mistakes("space: 5\n"), "a.yaml:1:8: space = 5, must be a map of genes");
-  EXPECT_EQ(mistakes("space:\n  similarities: [dot]\n"),
-            "a.yaml:2:3: space.similarities: unknown key, known: similarity, normalization, "
-            "gating, temperature, bias, attention_dropout; did you mean similarity?");
+  const auto unknown = mistakes("space:\n  similarities: [dot]\n");
+  EXPECT_THAT(unknown, testing::StartsWith("a.yaml:2:3: space.similarities: unknown key, known: "
+                                           "similarity, normalization, gating, temperature, bias, "
+                                           "attention_dropout, "));
+  EXPECT_THAT(unknown, testing::EndsWith(", stack, period; did you mean similarity?"));
   EXPECT_EQ(mistakes("space:\n  gating: []\n"),
             "a.yaml:2:11: space.gating = [], must be a list of at least one option");
   EXPECT_EQ(mistakes("space:\n  gating: [[none]]\n").substr(0, 46),
             "a.yaml:2:12: space.gating = [none], must be on");
   for (const std::string bias : {"[true, true]", "[]", "[maybe]", "['true']", "1"}) {
     EXPECT_NE(mistakes("space: {bias: " + bias + "}\n")
-                  .find("must be a list of true, false or both, each once"),
+                  .find("must be a list of true, false or none, each once"),
               std::string::npos)
         << bias;
   }
+}
+
+// Spaces of more than the paper's genes.
+
+TEST_F(ExperimentTest, OtherGenesAreSearchedWhereTheyAreListed) {
+  const auto space = load(
+                         "space:\n  norm: rms\n  position: [none, rope]\n  kv_heads: [1, 4]\n"
+                         "  rope_base: {min: 100, max: 1e4}\n  bias: [none, true]\n  tied: 1\n")
+                         .space;
+  Texts names;
+  for (const auto& gene : space.genes()) names.push_back(gene.name);
+  EXPECT_EQ(names,
+            (Texts{"similarity", "normalization", "gating", "temperature", "bias",
+                   "attention_dropout", "norm", "tied", "kv_heads", "position", "rope_base"}));
+  EXPECT_EQ(space.gene("norm").options, Texts{"rms"});
+  EXPECT_EQ(space.gene("position").options, (Texts{"none", "rope"}));
+  EXPECT_EQ(space.gene("kv_heads").options, (Texts{"1", "4"}));
+  EXPECT_EQ(space.gene("rope_base").max, 1e4);
+  EXPECT_EQ(space.gene("bias").options, (Texts{"none", "bias"}));
+  EXPECT_EQ(space.gene("tied").options, Texts{"1"});
+}
+
+TEST_F(ExperimentTest, AWideSpaceIsReadAgainFromItsRecord) {
+  const std::string space =
+      "space: {norm: rms, position: [none, rope], kv_heads: [1, 4], bias: [none, true], "
+      "rope_base: {min: 100, max: 1000, decimals: 1}";
+  for (const std::string stack : {"", ", stack: cycle, period: 2"}) {
+    const auto first = load(space + stack + "}\n");
+    const auto again = recorded_experiment(first.resolved);
+    EXPECT_EQ(again.resolved, first.resolved);
+    EXPECT_EQ(first.resolved["space"]["kv_heads"], (nlohmann::json{1, 4}));
+    EXPECT_EQ(first.resolved["space"]["bias"], (nlohmann::json{"none", true}));
+    EXPECT_EQ(first.resolved["space"].contains("stack"), !stack.empty());
+  }
+}
+
+TEST_F(ExperimentTest, LayersOfACycleHaveGenesOfTheirOwn) {
+  const auto space = load(
+                         "space: {stack: cycle, period: 2, norm: [layer, rms], pattern: [full, "
+                         "window]}\n")
+                         .space;
+  Texts names;
+  for (const auto& gene : space.genes()) names.push_back(gene.name);
+  EXPECT_EQ(names,
+            (Texts{"norm", "slot0.similarity", "slot0.normalization", "slot0.gating",
+                   "slot0.temperature", "slot0.bias", "slot0.attention_dropout", "slot0.pattern",
+                   "slot1.similarity", "slot1.normalization", "slot1.gating", "slot1.temperature",
+                   "slot1.bias", "slot1.attention_dropout", "slot1.pattern"}));
+  EXPECT_EQ(space.gene("slot1.pattern").options, (Texts{"full", "window"}));
+}
+
+TEST_F(ExperimentTest, MistakesOfAStack) {
+  EXPECT_EQ(mistakes("space: {stack: cicle}\n"),
+            "a.yaml:1:16: space.stack = cicle, must be one of uniform, cycle; did you mean cycle?");
+  EXPECT_EQ(
+      mistakes("space: {stack: cycle}\n"),
+      "a.yaml:1:16: space.period: is missing, must be an integer in [2, 16] where space.stack "
+      "is cycle");
+  EXPECT_EQ(mistakes("space: {period: 2}\n"),
+            "a.yaml:1:17: space.period = 2, must be left out where space.stack is uniform");
+  EXPECT_EQ(mistakes("space: {stack: cycle, period: 1}\n"),
+            "a.yaml:1:31: space.period = 1, must be in [2, 16]");
+  EXPECT_EQ(mistakes("space: {stack: cycle, period: 3}\n"),
+            "a.yaml:1:31: space.period = 3, must be at most model.layers = 2");
+}
+
+TEST_F(ExperimentTest, MistakesOfOtherGenes) {
+  EXPECT_EQ(mistakes("space: {position: [none, roop]}\n"),
+            "a.yaml:1:26: space.position = roop, must be one of none, rope; did you mean "
+            "rope?");
+  EXPECT_EQ(mistakes("space: {position: [none, cope]}\n"),
+            "a.yaml:1:26: space.position = cope: no module computes it");
+  EXPECT_EQ(mistakes("space: {maps: [single, difference]}\n"),
+            "a.yaml:1:24: space.maps = difference: no module computes it");
+  EXPECT_EQ(mistakes("space: {kv_heads: [4, 4]}\n"),
+            "a.yaml:1:23: space.kv_heads = 4, is given twice");
+  EXPECT_EQ(mistakes("space: {kv_heads: some}\n"),
+            "a.yaml:1:19: space.kv_heads = some, must be an integer, got text");
+  EXPECT_THAT(mistakes("space: {kv_heads: [-1]}\n"),
+              testing::StartsWith("a.yaml:1:20: space.kv_heads = -1, must be "));
+  EXPECT_THAT(mistakes("space: {kv_heads: [1, 3]}\n"),
+              testing::StartsWith("a.yaml:1:19: space.kv_heads = 3: "))
+      << "3 does not divide the model's 4 heads";
+  EXPECT_THAT(mistakes("semantics: published\nspace: {norm: rms}\n"),
+              testing::StartsWith("a.yaml:2:15: space.norm = rms, must be left out: "));
+  EXPECT_THAT(mistakes("semantics: published\nspace: {bias: [true, none]}\n"),
+              testing::StartsWith("a.yaml:2:22: space.bias = none, must be true or false: "));
+}
+
+TEST_F(ExperimentTest, TheBaselineOfAWideSpaceIsVanillaInItsFrame) {
+  const std::string space = "space: {norm: rms, position: [none, rope], bias: none, ffn: swiglu}\n";
+  EXPECT_EQ(load(space).baseline, "model{norm=rms,bias=none}/2*attn+swiglu");
+  EXPECT_EQ(load(space + "model: {layers: 3}\n").baseline,
+            "model{norm=rms,bias=none}/3*attn+swiglu");
+  EXPECT_EQ(load(space + "baseline: 2*attn{position=rope}\n").baseline, "2*attn{position=rope}");
+  EXPECT_EQ(load("space: {gating: [none, highway], bias: [false]}\n").baseline,
+            "dot|softmax|none|fixed|bias|0.1")
+      << "the paper's genes alone";
+  EXPECT_THAT(mistakes("baseline: 2*attn{position=cope}\n"), testing::HasSubstr("cope"));
+}
+
+TEST_F(ExperimentTest, InformedModelsOfAWideSpaceLieInIt) {
+  const std::string space = "space: {norm: rms, position: [none, rope], bias: none}\n";
+  const auto informed = [&](const std::string& name) {
+    return mistakes(space + "algorithm:\n  informed_share: 0.5\n  informed:\n    - " + name + "\n");
+  };
+  EXPECT_EQ(informed("model{norm=rms,bias=none}/2*attn{position=rope}"), "");
+  EXPECT_EQ(informed("model{bias=none}/2*attn"),
+            "a.yaml:5:7: algorithm.informed = model{bias=none}/2*attn, norm must be one of rms, as "
+            "the space is");
+  EXPECT_THAT(informed("model{norm=rms,bias=none}/2*attn{kv_heads=1}"),
+              testing::HasSubstr("as one of the space it is model{norm=rms,bias=none}/2*attn"));
+  EXPECT_THAT(informed("model{norm=rms,bias=none}/4*attn"),
+              testing::HasSubstr("as one of the space it is model{norm=rms,bias=none}/2*attn"))
+      << "the number of layers is the model's";
 }
 
 TEST_F(ExperimentTest, MistakesOfDropout) {
