@@ -229,6 +229,15 @@ torch::Tensor linear_by_operations(const torch::Tensor& x, const torch::Tensor& 
   });
 }
 
+class ContiguousGradient : public torch::autograd::Function<ContiguousGradient> {
+ public:
+  static torch::Tensor forward(AutogradContext* /*context*/, const torch::Tensor& x) { return x; }
+
+  static variable_list backward(AutogradContext* /*context*/, const variable_list& gradients) {
+    return {gradients[0].contiguous()};
+  }
+};
+
 }  // namespace
 
 NumericalMode of_operations(NumericalMode mode) {
@@ -269,6 +278,10 @@ Biases Biases::of_all(const torch::Tensor& values) {
   Biases biases{values, std::vector<std::int64_t>(static_cast<std::size_t>(values.size(0)))};
   std::iota(biases.rows.begin(), biases.rows.end(), std::int64_t{0});
   return biases;
+}
+
+torch::Tensor with_contiguous_gradient(const torch::Tensor& x) {
+  return x.requires_grad() ? ContiguousGradient::apply(x) : x;
 }
 
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const Biases& bias,

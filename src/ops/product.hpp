@@ -107,6 +107,10 @@ torch::Tensor for_each_model(std::int64_t models, const One& one) {
   return at::stack(results);
 }
 
+/// x, the gradient w.r.t. which comes in one layout whatever is done with x: LibTorch's sums depend
+/// on the layout in the last digit.
+torch::Tensor with_contiguous_gradient(const torch::Tensor& x);
+
 /// apply(tensors...) of the models of an array, all of whose tensors have a leading dimension of
 /// models: of each model alone on the CPU, where LibTorch's sums and elementary functions may round
 /// otherwise in a larger tensor.
@@ -114,10 +118,14 @@ torch::Tensor for_each_model(std::int64_t models, const One& one) {
 /// @param apply  gives a tensor with the same leading dimension.
 template <class Apply, class First, class... Others>
 torch::Tensor model_by_model(const Apply& apply, const First& first, const Others&... others) {
-  if (first.size(0) == 1 || !first.device().is_cpu()) return apply(first, others...);
+  if (!first.device().is_cpu()) return apply(first, others...);
+  if (first.size(0) == 1) {
+    return with_contiguous_gradient(apply(first.contiguous(), others.contiguous()...));
+  }
   std::vector<torch::Tensor> results;
   for (std::int64_t r = 0; r < first.size(0); ++r) {
-    results.push_back(apply(first.narrow(0, r, 1), others.narrow(0, r, 1)...));
+    results.push_back(with_contiguous_gradient(
+        apply(first.narrow(0, r, 1).contiguous(), others.narrow(0, r, 1).contiguous()...)));
   }
   return at::cat(results);
 }
