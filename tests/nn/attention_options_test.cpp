@@ -1,0 +1,454 @@
+// What the options of the wide space promise: properties of each, causality, and arrays.
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include "lone_layer.hpp"
+#include "ops/torch_compat.hpp"
+
+namespace nas::nn {
+namespace {
+
+using Values = std::map<std::string, torch::Tensor>;
+
+const at::TensorOptions kDouble(at::kDouble);
+
+torch::Tensor noise(at::IntArrayRef sizes, std::uint64_t seed) {
+  return at::empty(sizes, kDouble).normal_(0.0, 1.0, make_generator(at::kCPU, seed));
+}
+
+Mechanism vanilla() {
+  Mechanism mechanism;
+  mechanism.similarity = "dot";
+  mechanism.normalization = "softmax";
+  mechanism.gating = "none";
+  mechanism.temperature = "fixed";
+  mechanism.bias = "none";
+  return mechanism;
+}
+
+using Change = std::function<void(Mechanism&)>;
+
+Mechanism with(const Change& change) {
+  auto mechanism = vanilla();
+  change(mechanism);
+  return mechanism;
+}
+
+/// Each option of attention of the wide space, and some together.
+std::map<std::string, Mechanism> options_of_attention() {
+  return {
+      {"rope", with([](auto& m) { m.position = "rope"; })},
+      {"half a rope", with([](auto& m) { m.position = "rope", m.rope_fraction = 0.5; })},
+      {"alibi", with([](auto& m) { m.position = "alibi"; })},
+      {"t5", with([](auto& m) { m.position = "t5", m.t5_buckets = 6, m.t5_distance = 8; })},
+      {"window", with([](auto& m) { m.pattern = "window", m.window = 3; })},
+      {"globals", with([](auto& m) { m.pattern = "window", m.window = 2, m.globals = 2; })},
+      {"two key heads", with([](auto& m) { m.kv_heads = 2; })},
+      {"qk_norm", with([](auto& m) { m.qk_norm = "rms"; })},
+      {"head_norm", with([](auto& m) { m.head_norm = "rms"; })},
+      {"conv", with([](auto& m) { m.conv = 3; })},
+      {"forget gates", with([](auto& m) { m.decay = "scalar"; })},
+      {"l2", with([](auto& m) { m.similarity = "l2"; })},
+      {"sink", with([](auto& m) { m.normalization = "sink"; })},
+      {"sigmoid", with([](auto& m) { m.normalization = "sigmoid_attn"; })},
+      {"relu_n", with([](auto& m) { m.normalization = "relu_n"; })},
+      {"log_length", with([](auto& m) { m.temperature = "log_length"; })},
+      {"elementwise", with([](auto& m) { m.gating = "elementwise_gate"; })},
+      {"headwise", with([](auto& m) { m.gating = "headwise_gate"; })},
+      {"top_k in a window",
+       with([](auto& m) { m.normalization = "top_k", m.pattern = "window", m.window = 5; })},
+      {"many", with([](auto& m) {
+         m.kv_heads = 2, m.qk_norm = "rms", m.position = "rope", m.decay = "scalar";
+         m.normalization = "sink", m.temperature = "log_length", m.gating = "headwise_gate";
+         m.head_norm = "rms", m.conv = 4, m.pattern = "window", m.window = 4, m.globals = 1;
+       })},
+  };
+}
+
+/// One layer of width 16 in float64 with random parameters of its own for each name.
+struct Layer {
+  explicit Layer(const Mechanism& mechanism, NumericalMode mode = NumericalMode::reference,
+                 std::int64_t heads = 4)
+      : layer(mechanism, shape_of(mechanism, heads), Semantics::corrected,
+              ParameterScope(parameters, mode)) {
+    move_to(parameters, at::kCPU, at::kDouble);
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : parameters) {
+      parameter.tensor.copy_(
+          noise(parameter.tensor.sizes(), std::hash<std::string>()(parameter.name)).mul(0.5));
+    }
+  }
+
+  static AttentionShape shape_of(const Mechanism& mechanism, std::int64_t heads) {
+    AttentionShape shape;
+    shape.width = 16;
+    shape.heads = heads;
+    shape.kv_heads = mechanism.kv_heads;
+    shape.context = 9;
+    return shape;
+  }
+
+  torch::Tensor& operator[](const std::string& name) {
+    for (auto& parameter : parameters) {
+      if (parameter.name == name) return parameter.tensor;
+    }
+    throw std::invalid_argument("no parameter " + name);
+  }
+  void set(const std::string& name, const torch::Tensor& values) {
+    const at::NoGradGuard no_grad;
+    (*this)[name].copy_(values);
+  }
+  void fill(const std::string& name, double value) { set(name, at::scalar_tensor(value, kDouble)); }
+
+  torch::Tensor operator()(const torch::Tensor& x) {
+    return layer.forward(x, at::zeros_like(x), Pass{}, 0).detach();
+  }
+
+  std::vector<Parameter> parameters;
+  test::LoneLayer layer;
+};
+
+const torch::Tensor& input() {
+  static const auto x = noise({2, 9, 16}, 7);
+  return x;
+}
+
+void expect_equal(Layer& a, Layer& b, double tolerance = 1e-12) {
+  const auto difference = (a(input()) - b(input())).abs().max().item<double>();
+  EXPECT_LE(difference, tolerance);
+}
+
+void expect_different(Layer& a, Layer& b) {
+  EXPECT_GT((a(input()) - b(input())).abs().max().item<double>(), 1e-4);
+}
+
+TEST(AttentionOptions, AreCausalAndPrefixConsistent) {
+  for (const auto& [name, mechanism] : options_of_attention()) {
+    for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
+      SCOPED_TRACE(name);
+      Layer layer(mechanism, mode);
+      const auto y = layer(input());
+      EXPECT_TRUE(y.isfinite().all().item<bool>());
+      for (std::int64_t tokens = 1; tokens < 9; ++tokens) {
+        EXPECT_TRUE(
+            layer(input().slice(1, 0, tokens)).allclose(y.slice(1, 0, tokens), 1e-10, 1e-10))
+            << tokens;
+        auto changed = input().clone();
+        changed.slice(1, tokens).mul_(-3.0);
+        EXPECT_TRUE(
+            layer(changed).slice(1, 0, tokens).allclose(y.slice(1, 0, tokens), 1e-10, 1e-10))
+            << tokens;
+      }
+    }
+  }
+}
+
+TEST(AttentionOptions, ChangeWhatIsComputed) {
+  for (const auto& [name, mechanism] : options_of_attention()) {
+    SCOPED_TRACE(name);
+    Layer with_option(mechanism);
+    Layer without(vanilla());
+    expect_different(with_option, without);
+  }
+}
+
+TEST(AttentionOptions, AreTheSameBesideTheFusedKernel) {
+  for (const auto& [name, mechanism] : options_of_attention()) {
+    SCOPED_TRACE(name);
+    Layer reference(mechanism);
+    Layer exact(mechanism, NumericalMode::exact);
+    expect_equal(reference, exact);
+  }
+}
+
+TEST(AttentionOptions, StayBesideTheFusedKernelWhereTheyWorkAroundIt) {
+  for (const auto* name : {"rope", "half a rope", "two key heads", "qk_norm", "head_norm", "conv",
+                           "log_length", "elementwise", "headwise"}) {
+    const auto forms = fused_forms(options_of_attention().at(name));
+    EXPECT_EQ(forms, (FusedForms{true, true, true})) << name;
+  }
+}
+
+TEST(AttentionOptions, SharedKeyHeadsAreRepeatedRows) {
+  Layer shared(with([](auto& m) { m.kv_heads = 2; }));
+  Layer own(vanilla());
+  for (const auto* name : {"k_proj.weight", "v_proj.weight"}) {
+    const auto rows = shared[name].view({1, 2, 1, 4, 16}).expand({1, 2, 2, 4, 16});
+    own.set(name, rows.reshape({1, 16, 16}));
+  }
+  expect_equal(shared, own);
+  Layer all(with([](auto& m) { m.kv_heads = 4; }));
+  Layer none(vanilla());
+  expect_equal(all, none, 0.0);
+}
+
+TEST(AttentionOptions, NormalisedQueriesAndKeysHaveNoScale) {
+  Layer layer(with([](auto& m) { m.qk_norm = "rms"; }));
+  Layer large(with([](auto& m) { m.qk_norm = "rms"; }));
+  large.set("q_proj.weight", layer["q_proj.weight"] * 1000.0);
+  large.set("k_proj.weight", layer["k_proj.weight"] * 1000.0);
+  expect_equal(layer, large, 1e-3);  // but for the epsilon
+}
+
+TEST(AttentionOptions, RotatedScoresDependOnTheDistanceAlone) {
+  for (const double fraction : {1.0, 0.5}) {
+    LayerContext context;
+    context.shape.width = 32;
+    context.shape.heads = 4;
+    context.shape.sizes.rope_fraction = fraction;
+    std::vector<Parameter> parameters;
+    const auto rope = positions().at("rope").make(context, ParameterScope(parameters));
+    const auto q = noise({1, 1, 1, 4, 8}, 1).expand({1, 1, 12, 4, 8});
+    const auto k = noise({1, 1, 1, 4, 8}, 2).expand({1, 1, 12, 4, 8});
+    const auto turned = rope->mapped(q).transpose(2, 3);
+    const auto scores = turned.matmul(rope->mapped(k).transpose(2, 3).transpose(-2, -1));
+    EXPECT_TRUE(scores.slice(-2, 1).slice(-1, 1).allclose(scores.slice(-2, 0, 11).slice(-1, 0, 11),
+                                                          1e-12, 1e-12));
+    EXPECT_TRUE(turned.norm(2, -1).allclose(q.transpose(2, 3).norm(2, -1), 1e-12, 0.0));
+    EXPECT_FALSE(scores.select(-1, 0).allclose(scores.select(-1, 5)));
+  }
+}
+
+TEST(AttentionOptions, EqualBiasesOfDistancesAreNone) {
+  Layer biased(with([](auto& m) { m.position = "t5"; }));
+  Layer none(vanilla());
+  biased.fill("relative_bias.weight", 0.7);
+  expect_equal(biased, none);
+}
+
+TEST(AttentionOptions, AlibiIsForgetGatesOfOneStrengthEach) {
+  Layer alibi(with([](auto& m) { m.position = "alibi"; }));
+  Layer forget(with([](auto& m) { m.decay = "scalar"; }));
+  forget.fill("forget.weight", 0.0);
+  std::vector<double> logits;
+  for (int h = 0; h < 4; ++h) logits.push_back(-std::log(std::expm1(std::exp2(-2.0 * (h + 1)))));
+  forget.set("forget.bias", at::tensor(logits, kDouble).unsqueeze(0));
+  expect_equal(alibi, forget);
+}
+
+TEST(AttentionOptions, OpenForgetGatesAreNone) {
+  Layer forget(with([](auto& m) { m.decay = "scalar"; }));
+  Layer none(vanilla());
+  forget.fill("forget.weight", 0.0);
+  forget.fill("forget.bias", 60.0);
+  expect_equal(forget, none);
+}
+
+TEST(AttentionOptions, DecaysOfLongSequencesAreExactInFloat) {
+  LayerContext context;
+  context.shape.width = 4;
+  context.shape.heads = 1;
+  std::vector<Parameter> parameters;
+  const auto decay = decays().at("scalar").make(context, ParameterScope(parameters));
+  const at::NoGradGuard no_grad;
+  parameters[0].tensor.zero_();
+  parameters[1].tensor.fill_(0.0F);  // each token halves
+  const auto sums = decay->cumulative(at::zeros({1, 1, 8192, 4}, at::TensorOptions(at::kFloat)));
+  const auto steps = sums.slice(-1, 1) - sums.slice(-1, 0, -1);
+  EXPECT_TRUE(steps.allclose(at::full_like(steps, -std::log(2.0)), 1e-9, 0.0));
+}
+
+TEST(AttentionOptions, SinksOfNoWeightAreSoftmaxAndOfZeroSoftmax1) {
+  Layer sink(with([](auto& m) { m.normalization = "sink"; }));
+  Layer softmax(vanilla());
+  sink.fill("sink", -1e3);
+  expect_equal(sink, softmax);
+  Layer softmax1(with([](auto& m) { m.normalization = "softmax1"; }));
+  sink.fill("sink", 0.0);
+  expect_equal(sink, softmax1);
+}
+
+TEST(AttentionOptions, WeightsAreOfVisibleKeys) {
+  Sizes sizes;
+  sizes.window = 5;
+  LayerContext context;
+  context.shape.sizes = sizes;
+  std::vector<Parameter> parameters;
+  const auto visible =
+      patterns().at("window").make(context, ParameterScope(parameters))->visible(12, at::kCPU);
+  const auto weights = [&](const char* key, const torch::Tensor& scores) {
+    return normalizations()
+        .at(key)
+        .make(context, ParameterScope(parameters))
+        ->weights(scores, visible);
+  };
+  const auto counts = at::arange(1, 13, kDouble).clamp_max(5.0);
+  const auto zeros = at::zeros({1, 1, 1, 12, 12}, kDouble);
+  EXPECT_TRUE(weights("sigmoid_attn", zeros).sum(-1)[0][0][0].allclose(counts / (counts + 1.0)));
+  const auto ones = at::ones_like(zeros);
+  EXPECT_TRUE(weights("relu_n", ones).sum(-1).allclose(ones.select(-1, 0)));
+  const auto few = weights("top_k", noise({1, 1, 1, 12, 12}, 3)).ne(0.0).sum(-1)[0][0][0];
+  EXPECT_TRUE(few.equal((counts / 4.0).ceil().to(at::kLong)));
+}
+
+TEST(AttentionOptions, WindowsShowSoManyTokens) {
+  Layer wide(with([](auto& m) { m.pattern = "window", m.window = 9; }));
+  Layer full(vanilla());
+  expect_equal(wide, full, 0.0);
+  Layer window(with([](auto& m) { m.pattern = "window", m.window = 3; }));
+  const auto y = window(input());
+  auto changed = input().clone();
+  changed.select(1, 2).mul_(-2.0);
+  const auto moved = (window(changed) - y).abs().amax({0, 2}).gt(1e-9);
+  for (std::int64_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(moved[i].item<bool>(), i >= 2 && i < 5) << i;
+  }
+}
+
+TEST(AttentionOptions, OpenGatesAreNoneAndHeadwiseOnesRepeatRows) {
+  Layer none(vanilla());
+  for (const auto* gating : {"elementwise_gate", "headwise_gate"}) {
+    Layer open(with([&](auto& m) { m.gating = gating; }));
+    open.fill("head_gate.weight", 0.0);
+    open.fill("head_gate.bias", 60.0);
+    expect_equal(open, none);
+  }
+  Layer headwise(with([](auto& m) { m.gating = "headwise_gate"; }));
+  Layer elementwise(with([](auto& m) { m.gating = "elementwise_gate"; }));
+  elementwise.set("head_gate.weight", headwise["head_gate.weight"].repeat_interleave(4, 1));
+  elementwise.set("head_gate.bias", headwise["head_gate.bias"].repeat_interleave(4, 1));
+  expect_equal(headwise, elementwise);
+}
+
+TEST(AttentionOptions, NearestKeysOfOneLengthAreThoseOfTheLargestProduct) {
+  std::vector<Parameter> parameters;
+  const auto weights = [&](const char* key, const torch::Tensor& q, const torch::Tensor& k) {
+    return similarities().at(key).make({}, ParameterScope(parameters))->scores(q, k).softmax(-1);
+  };
+  const auto q = noise({1, 2, 2, 6, 4}, 1);
+  const auto k = unit(noise({1, 2, 2, 6, 4}, 2)) * 3.0;
+  EXPECT_TRUE(weights("l2", q, k).allclose(weights("dot", q, k), 1e-12, 1e-14));
+  const auto far = similarities().at("l2").make({}, ParameterScope(parameters))->scores(q, k);
+  const auto squares = (q.unsqueeze(-2) - k.unsqueeze(-3)).square().sum(-1);
+  EXPECT_TRUE(far.allclose(squares / -2.0, 1e-12, 1e-12));
+}
+
+/// Initial values by name of a layer of width 16, 4 heads, context 9.
+Values started(const Mechanism& mechanism) {
+  std::vector<Parameter> parameters;
+  const test::LoneLayer layer(mechanism, Layer::shape_of(mechanism, 4), Semantics::corrected,
+                              ParameterScope(parameters));
+  initialise(parameters, {{1, 0}});
+  Values values;
+  for (const auto& parameter : parameters) values[parameter.name] = parameter.tensor[0].detach();
+  return values;
+}
+
+TEST(AttentionOptions, StartAsSpecified) {
+  const auto many = started(options_of_attention().at("many"));
+  EXPECT_EQ(many.at("sink").abs().max().item<double>(), 0.0);
+  EXPECT_EQ(many.at("q_norm.weight").min().item<double>(), 1.0);
+  EXPECT_EQ(many.at("head_gate.bias").min().item<double>(), 2.0);
+  EXPECT_NEAR(many.at("length_scale").min().item<double>(), 1.0 / std::log(9.0), 1e-7);
+  EXPECT_EQ(many.at("q_conv.weight").select(1, 3).min().item<double>(), 1.0);
+  EXPECT_NEAR(many.at("q_conv.weight").narrow(1, 0, 3).std().item<double>(), 0.02, 0.006);
+  EXPECT_EQ(many.at("k_conv.weight").size(0), 8);
+  EXPECT_EQ(many.at("forget.weight").abs().max().item<double>(), 0.0);
+  // Over 4 to 9 tokens, in equal ratios.
+  const auto tokens = many.at("forget.bias").to(at::kDouble).sigmoid().log().reciprocal().neg();
+  EXPECT_NEAR(tokens[0].item<double>(), 4.0, 1e-4);
+  EXPECT_NEAR(tokens[1].item<double>(), 4.0 * std::cbrt(9.0 / 4.0), 1e-4);
+  EXPECT_NEAR(tokens[3].item<double>(), 9.0, 1e-4);
+}
+
+TEST(AttentionOptions, WordsForBiasesNameTheProjectionsThatHaveOne) {
+  const std::map<std::string, std::size_t> counts{{"bias", 4}, {"no_bias", 1}, {"none", 0}};
+  for (const auto& [word, count] : counts) {
+    const auto values = started(with([&bias = word](auto& m) { m.bias = bias; }));
+    EXPECT_EQ(values.size(), 4 + count) << word;
+    EXPECT_EQ(values.contains("q_proj.bias"), word == "bias");
+    EXPECT_EQ(values.contains("out_proj.bias"), word != "none");
+  }
+}
+
+TEST(AttentionOptions, OfOneShapeMayBeInOneArray) {
+  const auto rope = with([](auto& m) { m.position = "rope"; });
+  EXPECT_TRUE(same_shapes(vanilla(), rope));
+  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.kv_heads = 2; })));
+  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.conv = 4; })));
+  EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.heads = 2; })));
+}
+
+/// Output and gradients of one model of an array of layers in float32, by name.
+std::vector<Values> step_of(const std::vector<Mechanism>& mechanisms,
+                            const std::vector<std::size_t>& places, NumericalMode mode) {
+  std::vector<Mechanism> chosen;
+  std::vector<StartSeed> seeds;
+  std::vector<torch::Tensor> inputs;
+  Pass pass{.training = true, .seeds = {}};
+  for (const auto place : places) {
+    chosen.push_back(mechanisms[place]);
+    seeds.push_back({place, 0});
+    inputs.push_back(noise({3, 9, 16}, place).to(at::kFloat));
+    pass.seeds.push_back(place);
+  }
+  std::vector<Parameter> parameters;
+  AttentionLayer layer(chosen, Layer::shape_of(chosen.front(), 4), Semantics::corrected,
+                       ParameterScope(parameters, mode, first_models(std::ssize(chosen))));
+  initialise(parameters, seeds);
+  auto x = at::stack(inputs);
+  x.requires_grad_(true);
+  const auto y = layer.forward(x, x, pass, 0);
+  (y * y.sin()).sum().backward();
+  std::vector<Values> results(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto r = static_cast<std::int64_t>(i);
+    results[i] = {{"y", y[r].detach()}, {"x", x.grad()[r]}};
+  }
+  for (const auto& parameter : parameters) {
+    for (std::size_t i = 0; i < parameter.models.size(); ++i) {
+      results[static_cast<std::size_t>(parameter.models[i])][parameter.name] =
+          parameter.tensor.grad()[static_cast<std::int64_t>(i)];
+    }
+  }
+  return results;
+}
+
+void expect_same_alone(const std::vector<Mechanism>& mechanisms, NumericalMode mode) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < mechanisms.size(); ++i) places.push_back(i);
+  const auto together = step_of(mechanisms, places, mode);
+  for (const auto place : places) {
+    const auto alone = step_of(mechanisms, {place}, mode).front();
+    ASSERT_EQ(together[place].size(), alone.size()) << place;
+    for (const auto& [name, values] : together[place]) {
+      EXPECT_TRUE(values.equal(alone.at(name))) << place << " " << name;
+    }
+  }
+}
+
+TEST(AttentionOptions, InAnArrayComputeWhatEachComputesAlone) {
+  std::vector<Mechanism> all, fused;
+  for (const auto& [name, mechanism] : options_of_attention()) {
+    if (!same_shapes(mechanism, vanilla())) continue;
+    for (int twice = 0; twice < 2; ++twice) {
+      all.push_back(mechanism);
+      all.back().attention_dropout = 0.2;
+      if (fused_forms(mechanism).attention) fused.push_back(all.back());
+    }
+  }
+  expect_same_alone(all, NumericalMode::reference);
+  expect_same_alone(fused, NumericalMode::exact);
+}
+
+TEST(AttentionOptions, WithSharedKeysInAnArrayComputeWhatEachComputesAlone) {
+  std::vector<Mechanism> all;
+  for (const auto* gating : {"none", "headwise_gate", "elementwise_gate"}) {
+    all.push_back(with([&](auto& m) {
+      m.kv_heads = 2, m.conv = 4, m.gating = gating, m.qk_norm = gating[0] == 'n' ? "none" : "rms";
+      m.position = gating[0] == 'h' ? "none" : "rope", m.temperature = "log_length";
+    }));
+  }
+  expect_same_alone(all, NumericalMode::reference);
+  expect_same_alone(all, NumericalMode::exact);
+}
+
+}  // namespace
+}  // namespace nas::nn
