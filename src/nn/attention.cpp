@@ -609,14 +609,23 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
                                     const torch::Tensor& v, const torch::Tensor& input,
                                     const torch::Tensor& divisors, const torch::Tensor& factors,
                                     const Masks& masks) {
-  auto scores = grouped(
-                    similarities_,
-                    [](const Similarity& similarity, const torch::Tensor& queries,
-                       const torch::Tensor& keys) { return similarity.scores(queries, keys); },
-                    // In one layout in every array, since products depend on it in the last digit.
-                    heads(q).contiguous(), heads(k).contiguous()) /
-                divisors;
-  if (factors.defined()) scores = scores * factors;
+  const auto raw = grouped(
+      similarities_,
+      [](const Similarity& similarity, const torch::Tensor& queries, const torch::Tensor& keys) {
+        return similarity.scores(queries, keys);
+      },
+      // In one layout in every array, since products depend on it in the last digit.
+      heads(q).contiguous(), heads(k).contiguous());
+  const auto scores =
+      factors.defined()
+          ? grouped(
+                temperatures_,
+                [](const Temperature& temperature, const torch::Tensor& part,
+                   const torch::Tensor& divided, const torch::Tensor& multiplied) {
+                  return temperature.has_factors() ? part * (multiplied / divided) : part / divided;
+                },
+                raw, divisors, factors)
+          : raw / divisors;
   const auto weights = grouped_with_place(
       normalizations_,
       [&](const Normalization& normalization, std::int64_t model, const torch::Tensor& part) {

@@ -103,17 +103,27 @@ class FlopCounter {
     // Operations for each element of the input; the fused ones by their steps: softmax subtracts,
     // exponentiates, sums and divides; LayerNorm has a mean (1), a variance (3), a normalisation
     // (2) and a scale and shift (2).
-    static const std::map<std::string, double> kEach{
-        {"aten::sum", 1},      {"aten::mean", 1},
-        {"aten::cumsum", 1},   {"aten::exp", 1},
-        {"aten::tanh", 1},     {"aten::tanh_", 1},
-        {"aten::sigmoid", 1},  {"aten::relu", 1},
-        {"aten::sqrt", 1},     {"aten::square", 1},
-        {"aten::pow", 1},      {"aten::abs", 1},
-        {"aten::neg", 1},      {"aten::reciprocal", 1},
-        {"aten::gelu", 1},     {"aten::silu", 2},
-        {"aten::norm", 2},     {"aten::linalg_vector_norm", 2},
-        {"aten::_softmax", 4}, {"aten::native_layer_norm", 8}};
+    static const std::map<std::string, double> kEach{{"aten::sum", 1},
+                                                     {"aten::mean", 1},
+                                                     {"aten::cumsum", 1},
+                                                     {"aten::exp", 1},
+                                                     {"aten::tanh", 1},
+                                                     {"aten::tanh_", 1},
+                                                     {"aten::sigmoid", 1},
+                                                     {"aten::relu", 1},
+                                                     {"aten::sqrt", 1},
+                                                     {"aten::square", 1},
+                                                     {"aten::pow", 1},
+                                                     {"aten::abs", 1},
+                                                     {"aten::neg", 1},
+                                                     {"aten::reciprocal", 1},
+                                                     {"aten::log", 1},
+                                                     {"aten::gelu", 1},
+                                                     {"aten::silu", 2},
+                                                     {"aten::norm", 2},
+                                                     {"aten::linalg_vector_norm", 2},
+                                                     {"aten::_softmax", 4},
+                                                     {"aten::native_layer_norm", 8}};
     if (current == nullptr || depth > 0 || kNone.contains(name)) return false;
     const auto m = [&](std::size_t i, std::int64_t dimension) {
       return static_cast<double>(tensors.at(i).size(dimension));
@@ -190,18 +200,26 @@ std::optional<double> products_of(std::string_view gene, const std::string& key,
   const std::map<std::string, double> similarity{{"dot", scores},
                                                  {"silu_dot", scores},
                                                  {"cosine", scores},
+                                                 {"l2", scores},
                                                  {"bilinear", heads_projected + scores},
                                                  {"additive", 2 * heads_projected + scores}};
   const double gate = 2 * tokens * width * width;
-  const std::map<std::string, double> gating{{"none", 0.0},
-                                             {"input_gate", gate},
-                                             {"output_gate", gate},
-                                             {"highway", gate},
-                                             {"normed_highway", gate}};
+  const std::map<std::string, double> gating{
+      {"none", 0.0},
+      {"input_gate", gate},
+      {"output_gate", gate},
+      {"elementwise_gate", gate},
+      {"headwise_gate", 2 * tokens * width * real(shape.heads)},
+      {"highway", gate},
+      {"normed_highway", gate}};
   const std::map<std::string, double> temperature{
-      {"fixed", 0.0},       {"sqrt_d", 0.0},
-      {"learned", 0.0},     {"per_query", 2 * tokens * width * real(shape.heads)},
-      {"shifted_abs", 0.0}, {"sequence_mean", 2 * width}};
+      {"fixed", 0.0},
+      {"sqrt_d", 0.0},
+      {"log_length", 0.0},
+      {"learned", 0.0},
+      {"per_query", 2 * tokens * width * real(shape.heads)},
+      {"shifted_abs", 0.0},
+      {"sequence_mean", 2 * width}};
   if (gene == "normalization") return 0.0;
   const auto& table = gene == "similarity" ? similarity : gene == "gating" ? gating : temperature;
   const auto found = table.find(key);
@@ -257,6 +275,14 @@ TEST(FlopCounter, CountsProductsAndElements) {
   EXPECT_EQ(counter.executed().unknown, std::set<std::string>{"aten::erfinv"});
 }
 
+/// What is executed beyond a formula that counts what a kernel needs: distances from |q|^2 as well,
+/// which rows with a sum do not need; no exponential and sum apart in a sigmoid, which count 2.
+double known_difference(const Mechanism& mechanism, const AttentionShape& shape) {
+  const double scores = real(shape.heads * shape.context * shape.context);
+  return (mechanism.similarity == "l2" ? scores + 2 * real(shape.context * shape.width) : 0.0) -
+         (mechanism.normalization == "sigmoid_attn" ? 2 * scores : 0.0);
+}
+
 // Left out of the formula of an attention layer are additions of biases, known exactly, and
 // operations on one number for each query and head (sums plus 1e-8, thresholds, temperatures) or
 // channel (the one row of sequence_mean). The sizes are such that the tolerance for these is less
@@ -283,7 +309,8 @@ TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
       ++exact;
     }
     const double biases = (4 + (mechanism.similarity == "additive" ? 1 : 0)) * tokens * width;
-    const double left_out = executed.total() - biases - attention_flops(architecture);
+    const double left_out = executed.total() - biases - attention_flops(architecture) -
+                            known_difference(mechanism, architecture.attention_shape());
     EXPECT_GE(left_out, 0.0) << to_string(mechanism);
     EXPECT_LE(left_out, tolerance) << to_string(mechanism);
   }
@@ -306,7 +333,7 @@ TEST(ForwardFlops, AreThoseExecutedByThePapersModel) {
     }
     const double more = executed.total() / forward_flops(architecture) - 1;
     EXPECT_GE(more, 0.0) << to_string(mechanism);
-    EXPECT_LE(more, 0.003) << to_string(mechanism);
+    EXPECT_LE(more, 0.0035) << to_string(mechanism);
   }
 }
 
