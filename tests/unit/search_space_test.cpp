@@ -53,6 +53,7 @@ TEST(SearchSpace, ManyCombinationsSaturate) {
     genes.push_back({.name = std::to_string(i), .options = {"0", "1"}});
   }
   EXPECT_EQ(SearchSpace(genes).num_combinations(), std::numeric_limits<std::int64_t>::max());
+  EXPECT_NEAR(SearchSpace(genes).log10_combinations(), 19.2659, 1e-4);  // 2^64
   genes.resize(62);
   EXPECT_EQ(SearchSpace(genes).num_combinations(), std::int64_t{1} << 62);
 }
