@@ -22,7 +22,7 @@ AttentionShape shape_after(const Architecture& architecture, const Mechanism& la
                        .kv_heads = layer.kv_heads,
                        .maps = layer.maps == "difference" ? 2 : 1,
                        .hidden = hidden_width(architecture, layer),
-                       .sizes = layer};
+                       .sizes = static_cast<const Sizes&>(layer)};
   if (layer.mixer != "attn") return shape;
   if (layer.pattern == "window") {
     shape.cap = layer.window + layer.globals;

@@ -94,7 +94,10 @@ void shorten(Architecture& architecture) {
 std::string braces(const std::vector<Written>& genes) {
   if (genes.empty()) return "";
   std::string text;
-  for (const auto& [name, value] : genes) text += (text.empty() ? "" : ",") + name + "=" + value;
+  for (const auto& [name, value] : genes) {
+    if (!text.empty()) text += ",";
+    text.append(name).append("=").append(value);
+  }
   return "{" + text + "}";
 }
 
@@ -161,8 +164,8 @@ std::string layered_text(const Architecture& architecture, bool for_people) {
 /// Reads the grammar of layered names from left to right.
 class NameReader {
  public:
-  NameReader(std::string_view name, const Architecture& frame)
-      : name_(name), rest_(name), architecture_(frame) {
+  NameReader(std::string_view name, Architecture frame)
+      : name_(name), rest_(name), architecture_(std::move(frame)) {
     architecture_.genes = {};
     architecture_.stack.clear();
   }
@@ -520,10 +523,10 @@ std::vector<std::string> active(const Genotype& genotype, const Architecture& fr
     const auto [place, name] = place_of(gene);
     bool acts = false;
     if (nas::slot(name).model || place >= 0) {
-      acts = voided.count({place, name}) == 0;
+      acts = !voided.contains({place, name});
     } else {
       for (std::size_t i = 0; i < architecture.stack.size() && !acts; ++i) {
-        acts = voided.count({static_cast<std::int64_t>(i), name}) == 0;
+        acts = !voided.contains({static_cast<std::int64_t>(i), name});
       }
     }
     if (acts) names.push_back(gene);
@@ -561,7 +564,7 @@ std::optional<GeneValue> offered(const Gene& gene, const Architecture& architect
     return has ? std::optional<GeneValue>(chosen) : std::nullopt;
   }
   const auto& layer = architecture.layer(std::max<std::int64_t>(place, 0));
-  if (const auto value = offered(named, layer, architecture.semantics)) return value;
+  if (auto value = offered(named, layer, architecture.semantics)) return value;
   if (const auto value = offered(named, written_out(layer, architecture), architecture.semantics)) {
     return value;
   }

@@ -99,6 +99,30 @@ MixerCosts attention_costs(const Mechanism& layer, const AttentionShape& shape) 
   return costs;
 }
 
+/// f, features of a key of so many entries.
+std::int64_t num_features(const Mechanism& layer, std::int64_t key) {
+  if (layer.feature == "favor") return layer.favor_features > 0 ? layer.favor_features : 2 * key;
+  if (layer.feature == "taylor2") return 1 + key + key * key;
+  return layer.feature == "hedgehog" ? 2 * key : key;
+}
+
+/// What makes features of queries and keys.
+void add_feature_map(const Mechanism& layer, std::int64_t heads, std::int64_t key,
+                     std::int64_t tokens, MixerCosts& costs) {
+  const double each = real(tokens) * real(heads);
+  const double k = real(key);
+  if (layer.feature == "elu1") costs.flops += 4.0 * each * k;
+  if (layer.feature == "favor") {
+    const double f = real(num_features(layer, key));
+    costs.flops += 2.0 * each * (2.0 * f * k + 3.0 * k + 2.0 * f);
+  }
+  if (layer.feature == "taylor2") costs.flops += 2.0 * each * (2.0 * k * k + k);
+  if (layer.feature == "hedgehog") {
+    costs.parameters += 2 * heads * (key * key + key);
+    costs.flops += each * (4.0 * k * k + 18.0 * k);
+  }
+}
+
 /// A recurrent layer: H states of f x d, taken up token by token.
 MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) {
   const auto width = shape.width;
@@ -106,15 +130,10 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
   const auto d = shape.head_width();
   const auto key = layer.key_width > 0 ? layer.key_width : d;
   const auto keys = heads * key;
-  const auto& feature = layer.feature;
-  const auto features = feature == "favor"
-                            ? (layer.favor_features > 0 ? layer.favor_features : 2 * key)
-                        : feature == "taylor2"  ? 1 + key + key * key
-                        : feature == "hedgehog" ? 2 * key
-                                                : key;
+  const auto features = num_features(layer, key);
   const bool delta = layer.update == "delta";
   const bool decays = layer.decay != "none";
-  const bool sums = !delta && feature != "identity";
+  const bool sums = !delta && layer.feature != "identity";
   const double tokens = real(shape.context);
   const double state_width = real(heads) * real(features);
 
@@ -147,17 +166,7 @@ MixerCosts recurrent_costs(const Mechanism& layer, const AttentionShape& shape) 
     costs.parameters += d;  // the norm of a head's output
     costs.flops += 4.0 * tokens * real(width);
   }
-  const double k = real(key);
-  const double f = real(features);
-  if (feature == "elu1") costs.flops += 4.0 * tokens * real(keys);
-  if (feature == "favor") {
-    costs.flops += 2.0 * tokens * real(heads) * (2.0 * f * k + 3.0 * k + 2.0 * f);
-  }
-  if (feature == "taylor2") costs.flops += 2.0 * tokens * real(heads) * (2.0 * k * k + k);
-  if (feature == "hedgehog") {
-    costs.parameters += 2 * heads * (key * key + key);
-    costs.flops += tokens * real(heads) * (4.0 * k * k + 18.0 * k);
-  }
+  add_feature_map(layer, heads, key, shape.context, costs);
   if (layer.gating != "none") add(described("gating", layer.gating), shape, costs);
   return costs;
 }

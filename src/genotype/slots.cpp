@@ -28,7 +28,7 @@ bool is_number_of_buckets(std::int64_t number) { return number == 1 || is_even(n
 bool is_number_of_taps(std::int64_t number) { return number != 1; }
 
 /// A gene of the paper that components fill.
-Slot paper_component(std::string name, std::string summary, std::string Mechanism::*member,
+Slot paper_component(const std::string& name, std::string summary, std::string Mechanism::*member,
                      Words keys, Mixers mixers = {{"attn", {}}}) {
   const auto& labels = paper_labels(name);
   return {.name = name,
@@ -44,8 +44,8 @@ Slot paper_component(std::string name, std::string summary, std::string Mechanis
 }
 
 /// A choice among words or components, of which the first is the default.
-Slot choice(Kind kind, std::string name, std::string summary, Slot::Member member, Words words,
-            Mixers mixers) {
+Slot choice(Kind kind, const std::string& name, std::string summary, Slot::Member member,
+            Words words, Mixers mixers) {
   Slot slot{.name = name,
             .summary = std::move(summary),
             .kind = kind,
@@ -58,15 +58,15 @@ Slot choice(Kind kind, std::string name, std::string summary, Slot::Member membe
   return slot;
 }
 
-Slot model_gene(Kind kind, std::string name, std::string summary, std::string ModelGenes::*member,
-                Words words) {
-  auto slot = choice(kind, std::move(name), std::move(summary), member, std::move(words), {});
+Slot model_gene(Kind kind, const std::string& name, std::string summary,
+                std::string ModelGenes::*member, Words words) {
+  auto slot = choice(kind, name, std::move(summary), member, std::move(words), {});
   slot.model = true;
   return slot;
 }
 
-Slot integer(std::string name, std::string summary, std::int64_t Mechanism::*member, double lower,
-             Mixers mixers) {
+Slot integer(const std::string& name, std::string summary, std::int64_t Mechanism::*member,
+             double lower, Mixers mixers) {
   const auto standard = std::to_string(Mechanism{}.*member);
   return {.name = name,
           .summary = std::move(summary),
@@ -80,7 +80,7 @@ Slot integer(std::string name, std::string summary, std::int64_t Mechanism::*mem
           .mixers = std::move(mixers)};
 }
 
-Slot real(std::string name, std::string summary, double Mechanism::*member, double lower,
+Slot real(const std::string& name, std::string summary, double Mechanism::*member, double lower,
           double upper, Mixers mixers) {
   const double standard = Mechanism{}.*member;
   return {.name = name,
