@@ -16,6 +16,7 @@
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
+#include "genotype/architecture_name.hpp"
 #include "mechanisms.hpp"
 #include "nn/attention.hpp"
 #include "ops/memory.hpp"
@@ -160,6 +161,31 @@ TEST_P(ArrayOfModels, OfReplicatesComputesWhatEachComputesAlone) {
       expect_same(together, place, step_of(all, {place}, GetParam()), 0, to_string(mechanism));
     }
   }
+}
+
+/// Parts around attention, in a frame each; layers differ.
+TEST_P(ArrayOfModels, OfOtherFramesComputesWhatEachComputesAlone) {
+  const int before = at::get_num_threads();
+  for (const auto* genes :
+       {"model{norm=rms,norm_place=sandwich,bias=none}/", "model{block=parallel,norm=rms,tied=0}/",
+        "model{position_embedding=sinusoidal,norm_place=post}/",
+        "model{position_embedding=none,norm=rms}/"}) {
+    std::vector<Architecture> all;
+    for (const auto* layers :
+         {"attn+swiglu/attn+relu2", "attn{normalization=sparsemax}+swiglu/attn+relu2",
+          "attn+swiglu/attn{temperature=learned}+relu2"}) {
+      all.push_back(
+          parse_model(std::string(genes) + layers, small(vanilla_mechanism(Semantics::corrected))));
+    }
+    at::set_num_threads(GetParam() == NumericalMode::reference ? 1 : 2);
+    const auto together = step_of(all, {0, 1, 2}, GetParam());
+    at::set_num_threads(1);
+    for (const std::size_t place : {0U, 1U, 2U}) {
+      expect_same(together, place, step_of(all, {place}, GetParam()), 0,
+                  genes + std::to_string(place));
+    }
+  }
+  at::set_num_threads(before);
 }
 
 /// Heads and tensors that are divided among threads.

@@ -88,6 +88,51 @@ TEST(Dropout, OfAModelDependsOnItsOwnSeedAndShare) {
   }
 }
 
+/// Output and gradients of a gated hidden layer.
+std::vector<torch::Tensor> swiglu_pass(const torch::Tensor& gate, const torch::Tensor& x,
+                                       const torch::Tensor& gradient, const Masks& masks,
+                                       bool by_kernels) {
+  const auto g = gate.detach().clone().requires_grad_(true);
+  const auto in = x.detach().clone().requires_grad_(true);
+  const auto y = by_kernels ? dropped_swiglu(g, in, masks) : nn::dropout(at::silu(g) * in, masks);
+  y.backward(gradient);
+  return {y.detach(), g.grad(), in.grad()};
+}
+
+TEST(DroppedSwiglu, IsTheDropoutOfGatedValuesForwardAndBackward) {
+  for (const auto& [type, tolerance] :
+       {std::pair(at::kDouble, 1e-12), std::pair(at::kFloat, 2e-5)}) {
+    const auto gate = (at::randn({2, 3, 1001}) * 4.0).to(type);
+    const auto x = at::randn({2, 3, 1001}).to(type);
+    const auto gradient = at::randn({2, 3, 1001}).to(type);
+    const Pass pass{true, {1, 2}};
+    for (const double share : {0.0, 0.3}) {
+      const auto masks = dropout_masks(share, pass, 4, 2);
+      const auto ours = swiglu_pass(gate, x, gradient, masks, true);
+      const auto expected = swiglu_pass(gate, x, gradient, masks, false);
+      for (std::size_t i = 0; i < ours.size(); ++i) {
+        EXPECT_TRUE(ours[i].eq(0.0).equal(expected[i].eq(0.0))) << i;
+        EXPECT_TRUE(ours[i].allclose(expected[i], tolerance, tolerance)) << i;
+      }
+    }
+  }
+}
+
+TEST(DroppedSwiglu, OfAModelDependsOnNeitherItsMatesNorThreads) {
+  const auto gate = at::randn({2, 50001});
+  const auto x = at::randn({2, 50001});
+  const Pass pass{true, {1, 2}};
+  const auto threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const auto one = dropped_swiglu(gate, x, dropout_masks(0.1, pass, 4, 2));
+  at::set_num_threads(3);
+  EXPECT_TRUE(one.equal(dropped_swiglu(gate, x, dropout_masks(0.1, pass, 4, 2))));
+  at::set_num_threads(threads);
+  const auto alone =
+      dropped_swiglu(gate.slice(0, 1), x.slice(0, 1), dropout_masks(0.1, Pass{true, {2}}, 4, 1));
+  EXPECT_TRUE(one[1].equal(alone[0]));
+}
+
 TEST(Dropout, DoesNothingOutsideTrainingOrAtZero) {
   const auto x = ones(10);
   EXPECT_TRUE(nn::dropout(x, dropout_masks(0.5, Pass{false, {42}}, 1, 10)).is_same(x));

@@ -10,6 +10,7 @@
 #include <torch/types.h>
 
 #include "core/error.hpp"
+#include "genotype/architecture_name.hpp"
 #include "mechanisms.hpp"
 
 namespace nas::nn {
@@ -284,6 +285,172 @@ TEST(Transformer, MovesToAnotherType) {
   EXPECT_EQ(model.parameters().front().second.grad().scalar_type(), at::kDouble);
   EXPECT_TRUE(model.logits(tokens, Pass{})
                   .equal(at::linear(model.features(tokens, Pass{}), model.embedding())));
+}
+
+// Models that differ from the paper's in what surrounds the mixers.
+
+/// A small model of the wide space.
+Architecture wide_model(const std::string& name) {
+  Architecture frame;
+  frame.width = 24;
+  frame.heads = 3;
+  frame.layers = 2;
+  frame.context = 16;
+  frame.vocabulary = 50;
+  return parse_model(name, frame);
+}
+
+const std::vector<std::string>& frames() {
+  static const std::vector<std::string> names{
+      "model{norm=rms}/2*attn+swiglu",
+      "model{norm_place=post}/2*attn",
+      "model{norm=rms,norm_place=sandwich,bias=none}/attn+relu2/none+swiglu",
+      "model{block=parallel,bias=none}/attn/attn+none",
+      "model{position_embedding=sinusoidal,tied=0}/attn/attn+swiglu{ratio=2}",
+      "model{position_embedding=none,norm=rms,tied=0,bias=no_bias}/attn+none/none+relu2/attn"};
+  return names;
+}
+
+TEST(Frame, FormulaCountsTheParametersOfTheBuiltModel) {
+  for (const auto& name : frames()) {
+    const auto architecture = wide_model(name);
+    EXPECT_EQ(num_parameters(architecture), built_parameters(architecture)) << name;
+  }
+}
+
+TEST(Frame, PartsThatAreMissingHaveNoParameters) {
+  const auto names = [](const char* model) {
+    std::set<std::string> found;
+    for (const auto& [name, tensor] : parameters_of(wide_model(model))) found.insert(name);
+    return found;
+  };
+  const auto none =
+      names("model{position_embedding=none,norm=rms,bias=none}/attn+none/none+swiglu");
+  EXPECT_EQ(none,
+            (std::set<std::string>{
+                "embedding.weight", "final_norm.weight", "layers.0.attention.k_proj.weight",
+                "layers.0.attention.out_proj.weight", "layers.0.attention.q_proj.weight",
+                "layers.0.attention.v_proj.weight", "layers.0.attention_norm.weight",
+                "layers.1.feed_forward.contract.weight", "layers.1.feed_forward.expand.weight",
+                "layers.1.feed_forward.gate.weight", "layers.1.feed_forward_norm.weight"}));
+  EXPECT_FALSE(names("model{norm_place=post}/2*attn").contains("final_norm.weight"));
+  EXPECT_TRUE(names("model{tied=0}/2*attn").contains("head.weight"));
+}
+
+TEST(Frame, StartsAsItsOptionsSay) {
+  auto architecture = wide_model("model{position_embedding=sinusoidal,tied=0}/8*attn+swiglu");
+  architecture.width = 96;
+  architecture.vocabulary = 200;
+  const auto parameters = parameters_of(architecture);
+  EXPECT_FLOAT_EQ(parameters.at("position_scale").item<float>(), 0.0283F);
+  for (const auto& [name, deviation] :
+       std::map<std::string, double>{{"head.weight", 0.02},
+                                     {"layers.3.feed_forward.gate.weight", 0.02},
+                                     {"layers.3.feed_forward.expand.weight", 0.02},
+                                     {"layers.3.feed_forward.contract.weight", 0.02 / 4.0}}) {
+    EXPECT_NEAR(parameters.at(name).std().item<double>(), deviation, 0.03 * deviation) << name;
+  }
+}
+
+TEST(Frame, EveryParameterGetsAGradientInEveryMode) {
+  for (const auto& name : frames()) {
+    for (const auto mode : {NumericalMode::reference, NumericalMode::exact, NumericalMode::fast}) {
+      Transformer model(wide_model(name), mode);
+      model.initialise(1, 0);
+      const auto tokens = at::arange(32, at::TensorOptions(at::kLong)).view({2, 16});
+      model.loss(tokens, tokens.roll(1, 1), Pass{true, {1}}).backward();
+      for (const auto& [parameter, tensor] : model.parameters()) {
+        ASSERT_TRUE(tensor.grad().defined()) << name << " " << parameter;
+        EXPECT_TRUE(tensor.grad().isfinite().all().item<bool>()) << name << " " << parameter;
+        // Softmax does not see what biases of keys add to all scores alike.
+        if (parameter.ends_with("k_proj.bias")) continue;
+        EXPECT_GT(tensor.grad().abs().max().item<double>(), 0.0) << name << " " << parameter;
+      }
+    }
+  }
+}
+
+TEST(Frame, ExactModeComputesWhatOperationsCompute) {
+  const at::NoGradGuard no_grad;
+  const auto tokens = at::arange(32, at::TensorOptions(at::kLong)).view({2, 16});
+  for (const auto& name : frames()) {
+    const auto logits = [&](NumericalMode mode) {
+      Transformer model(wide_model(name), mode);
+      model.initialise(1, 0);
+      model.to(at::kCPU, at::kDouble);
+      return model.logits(tokens, Pass{true, {3}});
+    };
+    const auto difference = logits(NumericalMode::exact) - logits(NumericalMode::reference);
+    EXPECT_LT(difference.abs().max().item<double>(), 1e-9) << name;
+  }
+}
+
+TEST(Frame, OnlyLearnedPositionsEndWithTheContext) {
+  const at::NoGradGuard no_grad;
+  const auto tokens = at::arange(40, at::TensorOptions(at::kLong)).view({1, 40});
+  for (const auto* name :
+       {"model{position_embedding=sinusoidal}/2*attn", "model{position_embedding=none}/2*attn"}) {
+    Transformer model(wide_model(name), NumericalMode::exact);
+    model.initialise(1, 0);
+    model.to(at::kCPU, at::kDouble);
+    const auto whole = model.logits(tokens, Pass{});
+    const auto prefix = model.logits(tokens.slice(1, 0, 16), Pass{});
+    EXPECT_LT((whole.slice(1, 0, 16) - prefix).abs().max().item<double>(), 1e-9) << name;
+  }
+  Transformer learned(wide_model("model{norm=rms}/2*attn"));
+  EXPECT_THROW(learned.logits(tokens, Pass{}), std::invalid_argument);
+}
+
+TEST(Frame, ModelsAreAlikeIfTheirGenesAndShapesAre) {
+  const auto like = [](const char* a, const char* b) {
+    return alike(wide_model(a), wide_model(b));
+  };
+  EXPECT_TRUE(like("model{norm=rms}/attn/attn{normalization=sparsemax}",
+                   "model{norm=rms}/attn{temperature=learned}/attn"));
+  // The model's bias is only what layers have unless they say otherwise.
+  EXPECT_TRUE(like("dot|softmax|none|fixed|bias|0.1", "dot|softmax|none|fixed|no_bias|0.1"));
+  EXPECT_FALSE(like("model{norm=rms}/2*attn", "2*attn"));
+  EXPECT_FALSE(like("model{tied=0}/2*attn", "2*attn"));
+  EXPECT_FALSE(like("2*attn+swiglu", "2*attn"));
+  EXPECT_FALSE(like("2*attn+relu2", "2*attn+relu2{ratio=2}"));
+  EXPECT_FALSE(like("attn/none+gelu", "none+gelu/attn"));
+  EXPECT_FALSE(like("attn/attn{kv_heads=1}", "2*attn"));
+}
+
+TEST(Causality, IsCheckedOfEveryLayer) {
+  EXPECT_TRUE(check_causality(wide_model("model{norm=rms}/3*attn+swiglu/none+relu2")).causal);
+  const auto leaking = check_causality(wide_model("attn/attn{temperature=sequence_mean}/attn"));
+  EXPECT_FALSE(leaking.causal);
+  EXPECT_GT(leaking.largest_change, 1e-4);
+}
+
+TEST(Causality, HoldsForTheOptionsOfLayers) {
+  for (const auto* name :
+       {"model{position_embedding=none}/attn{position=rope}/attn{pattern=window,window=4}",
+        "attn{kv_heads=1,position=rope,rope_fraction=0.5}/attn{decay=scalar}",
+        "attn{position=alibi}/attn{position=t5}/attn{conv=4}",
+        "attn{normalization=sink,pattern=window,window=3,globals=2}/"
+        "attn{qk_norm=rms,head_norm=rms}",
+        "attn{normalization=sigmoid_attn}/attn{normalization=relu_n}/attn{temperature=log_length}",
+        "attn{gating=headwise_gate}/attn{gating=elementwise_gate}/attn{similarity=l2}"}) {
+    const auto causality = check_causality(wide_model(name));
+    EXPECT_TRUE(causality.causal) << name << " changes by " << causality.largest_change;
+    const auto prefixes = check_prefixes(wide_model(name));
+    EXPECT_TRUE(prefixes.consistent) << name << " changes by " << prefixes.largest_change;
+  }
+}
+
+TEST(Prefixes, AreConsistentUnlessAnOptionDependsOnTheLength) {
+  for (const auto& mechanism : single_options(Semantics::corrected)) {
+    const bool expected =
+        components().at("normalization", mechanism.normalization).prefix_consistent &&
+        components().at("temperature", mechanism.temperature).prefix_consistent &&
+        mechanism.temperature != "sequence_mean";
+    const auto report = check_prefixes(paper_model(mechanism, Semantics::corrected));
+    EXPECT_EQ(report.consistent, expected)
+        << to_string(mechanism) << " changes by " << report.largest_change;
+  }
+  EXPECT_FALSE(check_prefixes(wide_model("attn/attn{normalization=topk_quarter}")).consistent);
 }
 
 void expect_refused(const Architecture& architecture, const char* text) {

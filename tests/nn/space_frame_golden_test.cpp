@@ -1,0 +1,361 @@
+// What surrounds the mixers, against the golden cases of the wide space: its parts, layers with
+// their norms, and whole models.
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <torch/types.h>
+
+#include "nn/attention.hpp"
+#include "nn/block.hpp"
+#include "nn/feed_forward.hpp"
+#include "nn/norm.hpp"
+#include "nn/position_embedding.hpp"
+#include "nn/transformer.hpp"
+
+namespace nas::nn {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Of options that no module computes yet.
+const std::set<std::string>& later_cases() {
+  static const std::set<std::string> later{"hybrid_gdn_attn/2x7x8", "sinusoidal_linear/2x7x8",
+                                           "paper_difference_conv/2x7x8"};
+  return later;
+}
+
+/// In which mode and type a case is computed, and how near it must come.
+struct Way {
+  NumericalMode mode;
+  at::ScalarType type;
+  double tolerance;  ///< relative to max(1, |expected|)
+};
+
+const std::vector<Way>& ways() {
+  static const std::vector<Way> all{{NumericalMode::reference, at::kDouble, 1e-9},
+                                    {NumericalMode::exact, at::kDouble, 1e-9},
+                                    {NumericalMode::reference, at::kFloat, 2e-5},
+                                    {NumericalMode::exact, at::kFloat, 2e-5}};
+  return all;
+}
+
+std::vector<double> flat(const Json& json) {
+  if (!json.is_array()) return {json.get<double>()};
+  std::vector<double> values;
+  for (const auto& item : json) {
+    for (const auto value : flat(item)) values.push_back(value);
+  }
+  return values;
+}
+
+torch::Tensor tensor_of(const Json& json, at::IntArrayRef sizes) {
+  return at::tensor(flat(json.is_object() ? json.at("values") : json),
+                    at::TensorOptions(at::kDouble))
+      .view(sizes);
+}
+
+void expect_near(const torch::Tensor& actual, const torch::Tensor& expected, const Way& way,
+                 const std::string& what) {
+  ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
+  const auto scale = expected.abs().clamp_min(1.0);
+  const auto error = ((actual.to(at::kDouble) - expected) / scale).abs().max().item<double>();
+  EXPECT_LE(error, way.tolerance) << what;
+}
+
+/// Our name of a parameter. @param part  "norm1.weight", "mixer.q_proj.weight", "ffn.up.bias", ...
+std::string name_in_block(const std::string& part, const ModelGenes& genes) {
+  static const std::map<std::string, std::string> kSequential{{"norm1", "attention_norm"},
+                                                              {"norm2", "feed_forward_norm"}};
+  static const std::map<std::string, std::string> kSandwich{{"norm1", "attention_norm"},
+                                                            {"norm2", "attention_norm_out"},
+                                                            {"norm3", "feed_forward_norm"},
+                                                            {"norm4", "feed_forward_norm_out"}};
+  static const std::map<std::string, std::string> kFeedForward{
+      {"gate", "gate"}, {"up", "expand"}, {"down", "contract"}};
+  const auto dot = part.find('.');
+  const auto head = part.substr(0, dot);
+  const auto rest = part.substr(dot);
+  if (head == "mixer") return "attention" + rest;
+  if (head == "ffn") {
+    const auto second = rest.find('.', 1);
+    return "feed_forward." + kFeedForward.at(rest.substr(1, second - 1)) + rest.substr(second);
+  }
+  if (genes.block == "parallel") return "norm" + rest;
+  return (genes.norm_place == "sandwich" ? kSandwich : kSequential).at(head) + rest;
+}
+
+/// Of a whole model's parameter.
+std::string name_in_model(const std::string& name, const ModelGenes& genes) {
+  if (name == "positions.weight") return "position.weight";
+  if (!name.starts_with("layers.")) return name;
+  const auto begin = name.find('.', 7) + 1;
+  return name.substr(0, begin) + name_in_block(name.substr(begin), genes);
+}
+
+ModelGenes model_genes(const Json& given) {
+  return {.position_embedding = given.at("position_embedding"),
+          .norm = given.at("norm"),
+          .norm_place = given.at("norm_place"),
+          .block = given.at("block"),
+          .tied = std::to_string(given.at("tied").get<int>()),
+          .bias = "none"};
+}
+
+Mechanism layer_of(const Json& given) {
+  static const std::map<std::string, std::string Mechanism::*> kWords{
+      {"similarity", &Mechanism::similarity},
+      {"qk_norm", &Mechanism::qk_norm},
+      {"normalization", &Mechanism::normalization},
+      {"temperature", &Mechanism::temperature},
+      {"gating", &Mechanism::gating},
+      {"bias", &Mechanism::bias},
+      {"pattern", &Mechanism::pattern},
+      {"position", &Mechanism::position},
+      {"decay", &Mechanism::decay},
+      {"maps", &Mechanism::maps},
+      {"head_norm", &Mechanism::head_norm}};
+  static const std::map<std::string, std::int64_t Mechanism::*> kIntegers{
+      {"heads", &Mechanism::heads},     {"kv_heads", &Mechanism::kv_heads},
+      {"kv_rank", &Mechanism::kv_rank}, {"window", &Mechanism::window},
+      {"globals", &Mechanism::globals}, {"conv", &Mechanism::conv}};
+  static const std::map<std::string, double Mechanism::*> kReals{
+      {"rope_base", &Mechanism::rope_base}, {"rope_fraction", &Mechanism::rope_fraction}};
+  auto layer = vanilla_mechanism(Semantics::corrected);
+  layer.attention_dropout = 0.0;
+  layer.mixer = given.at("mixer");
+  layer.ffn = given.at("ffn");
+  const auto& genes = given.at("genes");
+  for (const auto& [name, member] : kWords) layer.*member = genes.at(name).get<std::string>();
+  for (const auto& [name, member] : kIntegers) {
+    layer.*member = genes.at(name).get<std::int64_t>();
+  }
+  for (const auto& [name, member] : kReals) layer.*member = genes.at(name).get<double>();
+  return layer;
+}
+
+Architecture architecture_of(const Json& record, const std::vector<Mechanism>& stack,
+                             std::int64_t hidden) {
+  const auto& shapes = record.at("shapes");
+  Architecture architecture;
+  architecture.genes = model_genes(record.at("settings").at("model"));
+  architecture.stack = stack;
+  architecture.layers = static_cast<std::int64_t>(stack.size());
+  architecture.width = shapes.at("width");
+  architecture.heads = 2;
+  architecture.context = shapes.at("tokens");
+  architecture.hidden = hidden;
+  architecture.dropout = 0.0;
+  return architecture;
+}
+
+/// Fills parameters from a case. @param name_of  our name of each of theirs.
+template <class NameOf>
+void fill(std::vector<Parameter>& parameters, const Json& record, at::ScalarType type,
+          const NameOf& name_of, const std::string& what) {
+  std::map<std::string, const Json*> given;
+  for (const auto& [name, values] : record.at("params").items()) given[name_of(name)] = &values;
+  ASSERT_EQ(parameters.size(), given.size()) << what;
+  for (auto& parameter : parameters) {
+    ASSERT_TRUE(given.contains(parameter.name)) << what << ": " << parameter.name;
+    const auto& values = *given.at(parameter.name);
+    ASSERT_EQ(values.at("shape").get<std::vector<std::int64_t>>(),
+              parameter.tensor.sizes().slice(1).vec())
+        << what << ": " << parameter.name;
+    parameter.tensor.set_data(tensor_of(values, parameter.tensor.sizes()).to(type));
+  }
+}
+
+template <class NameOf>
+void expect_gradients(const std::vector<Parameter>& parameters, const Json& record, const Way& way,
+                      const NameOf& name_of, const std::string& what) {
+  std::map<std::string, const Json*> expected;
+  for (const auto& [name, values] : record.at("param_grads").items()) {
+    expected[name_of(name)] = &values;
+  }
+  for (const auto& parameter : parameters) {
+    ASSERT_TRUE(parameter.tensor.grad().defined()) << what << ": " << parameter.name;
+    expect_near(parameter.tensor.grad(),
+                tensor_of(*expected.at(parameter.name), parameter.tensor.sizes()), way,
+                what + ": gradient of " + parameter.name);
+  }
+}
+
+/// A map of vectors: y, and the gradients of sum(y w).
+///
+/// @param make  make(scope) gives the map (1, B, T, D) -> (1, B, T, D) with its parameters.
+template <class Make, class NameOf>
+void expect_map(const Json& record, const Way& way, const Make& make, const NameOf& name_of) {
+  const auto what = record.at("id").get<std::string>() + " " + std::string(to_string(way.mode)) +
+                    " " + toString(way.type);
+  std::vector<Parameter> parameters;
+  auto map = make(ParameterScope(parameters, way.mode));
+  fill(parameters, record, way.type, name_of, what);
+  if (::testing::Test::HasFatalFailure()) return;
+  const auto& shapes = record.at("shapes");
+  const std::vector<std::int64_t> sizes{1, shapes.at("batch"), shapes.at("tokens"),
+                                        shapes.at("width")};
+  const auto x = tensor_of(record.at("x"), sizes).to(way.type).requires_grad_(true);
+  const auto y = map(x);
+  expect_near(y, tensor_of(record.at("y"), sizes), way, what + ": y");
+  (y * tensor_of(record.at("w"), sizes).to(way.type)).sum().backward();
+  expect_near(x.grad(), tensor_of(record.at("grad_x"), sizes), way, what + ": gradient of x");
+  expect_gradients(parameters, record, way, name_of, what);
+}
+
+/// The cases of a kind; none where the file is not given.
+std::vector<Json> cases_of(const std::string& kind) {
+  std::vector<Json> cases;
+  const char* path = std::getenv("NAS_GOLDEN_SPACE");
+  if (path == nullptr) return cases;
+  std::ifstream lines(path);
+  for (std::string line; std::getline(lines, line);) {
+    auto record = Json::parse(line);
+    if (record.at("kind") == kind) cases.push_back(std::move(record));
+  }
+  return cases;
+}
+
+class SpaceFrameGolden : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("NAS_GOLDEN_SPACE") == nullptr) {
+      GTEST_SKIP() << "NAS_GOLDEN_SPACE, a file of the wide space's golden cases, is not set";
+    }
+  }
+};
+
+TEST_F(SpaceFrameGolden, Parts) {
+  int checked = 0;
+  for (const auto& record : cases_of("part")) {
+    const auto option = record.at("option").get<std::string>();
+    const auto& params = record.at("params");
+    const auto width = record.at("shapes").at("width").get<std::int64_t>();
+    const auto same = [](const std::string& name) { return name; };
+    for (const auto& way : ways()) {
+      if (option == "rms_norm") {
+        expect_map(
+            record, way,
+            [&](const ParameterScope& scope) {
+              return [norm = std::shared_ptr<Norm>(norms().at("rms").make(
+                          width, scope.child("norm")))](const torch::Tensor& x) {
+                return norm->normalised(x);
+              };
+            },
+            same);
+      } else if (option == "short_conv") {
+        const auto taps = params.at("conv.weight").at("shape").at(1).get<std::int64_t>();
+        expect_map(
+            record, way,
+            [&](const ParameterScope& scope) {
+              return [conv = ShortConvolution(scope.child("conv"), width, taps)](
+                         const torch::Tensor& x) { return conv(x); };
+            },
+            same);
+      } else {
+        const auto hidden = params.at("up.weight").at("shape").at(0).get<std::int64_t>();
+        expect_map(
+            record, way,
+            [&](const ParameterScope& scope) {
+              return [layer = std::shared_ptr<FeedForward>(feed_forwards().at(option).make(
+                          {width, hidden}, scope.child("feed_forward")))](const torch::Tensor& x) {
+                return layer->forward(x, dropout_masks(0.0, Pass{}, 0, 1));
+              };
+            },
+            [](const std::string& name) { return name_in_block("ffn." + name, {}); });
+      }
+    }
+    ++checked;
+  }
+  EXPECT_EQ(checked, 5);
+}
+
+TEST_F(SpaceFrameGolden, Blocks) {
+  int checked = 0;
+  for (const auto& record : cases_of("block")) {
+    const auto& layer = record.at("settings").at("layer");
+    const auto architecture = architecture_of(record, {layer_of(layer)}, layer.at("hidden"));
+    for (const auto& way : ways()) {
+      expect_map(
+          record, way,
+          [&](const ParameterScope& scope) {
+            return [block = std::make_shared<Block>(std::vector{architecture}, scope, 0)](
+                       const torch::Tensor& x) { return block->forward(x, Pass{}); };
+          },
+          [&](const std::string& name) { return name_in_block(name, architecture.genes); });
+    }
+    ++checked;
+  }
+  EXPECT_EQ(checked, 4);
+}
+
+void expect_model(const Json& record, const Way& way) {
+  const auto what = record.at("id").get<std::string>() + " " + std::string(to_string(way.mode)) +
+                    " " + toString(way.type);
+  const auto& layers = record.at("settings").at("layers");
+  std::vector<Mechanism> stack;
+  for (const auto& layer : layers) stack.push_back(layer_of(layer));
+  auto architecture = architecture_of(record, stack, layers.at(0).at("hidden"));
+  const auto& shapes = record.at("shapes");
+  architecture.vocabulary = shapes.at("vocabulary");
+  TransformerArray model({architecture}, way.mode);
+  const auto name_of = [&](const std::string& name) {
+    return name_in_model(name, architecture.genes);
+  };
+  auto parameters = model.parameters();  // handles to the model's tensors
+  fill(parameters, record, way.type, name_of, what);
+  if (::testing::Test::HasFatalFailure()) return;
+  const std::vector<std::int64_t> sizes{1, shapes.at("batch"), shapes.at("tokens")};
+  const auto tokens = tensor_of(record.at("tokens"), sizes).to(at::kLong);
+  const auto targets = tensor_of(record.at("targets"), sizes).to(at::kLong);
+  const std::vector<std::int64_t> logits{sizes[0], sizes[1], sizes[2], architecture.vocabulary};
+  expect_near(model.logits(tokens, Pass{}), tensor_of(record.at("y"), logits), way,
+              what + ": logits");
+  const auto loss = model.loss(tokens, targets, Pass{});
+  expect_near(loss, tensor_of(record.at("loss"), {1}), way, what + ": loss");
+  loss.sum().backward();
+  expect_gradients(parameters, record, way, name_of, what);
+}
+
+TEST_F(SpaceFrameGolden, Models) {
+  int checked = 0;
+  for (const auto& record : cases_of("model")) {
+    if (later_cases().contains(record.at("id"))) continue;
+    for (const auto& way : ways()) expect_model(record, way);
+    ++checked;
+  }
+  EXPECT_EQ(checked, 1);
+}
+
+TEST_F(SpaceFrameGolden, Sinusoids) {
+  int checked = 0;
+  for (const auto& record : cases_of("table")) {
+    if (record.at("option") != "sinusoids") continue;
+    const auto tokens = record.at("settings").at("tokens").get<std::int64_t>();
+    Architecture architecture;
+    architecture.width = record.at("settings").at("width");
+    architecture.genes.position_embedding = "sinusoidal";
+    for (const auto& way : ways()) {
+      std::vector<Parameter> parameters;
+      PositionEmbedding positions(architecture, ParameterScope(parameters, way.mode));
+      ASSERT_EQ(parameters.size(), 1U);
+      parameters.front().tensor.set_data(at::ones({1, 1}, at::TensorOptions(way.type)));
+      expect_near(positions(tokens),
+                  tensor_of(record.at("values"), {1, tokens, architecture.width}), way,
+                  "sinusoids");
+    }
+    ++checked;
+  }
+  EXPECT_EQ(checked, 1);
+}
+
+}  // namespace
+}  // namespace nas::nn
