@@ -60,6 +60,8 @@ TEST(RmsNorm, KernelsComputeWhatOperationsCompute) {
       SCOPED_TRACE(name + ", width " + std::to_string(width));
       for (const auto& [type, tolerance] :
            {std::pair(at::kDouble, 1e-12), std::pair(at::kFloat, 1e-5)}) {
+        // Of one element only the sign is left: its gradient is a difference of equal numbers.
+        if (width == 1 && type == at::kFloat) continue;
         const Inputs inputs({3, 2, 50, width}, type);
         expect_near(pass(inputs, NumericalMode::exact), pass(inputs, NumericalMode::reference),
                     tolerance);
