@@ -61,7 +61,7 @@ Vector EvoGa::offspring(const std::vector<Vector>& parents, const pagmo::problem
   }
   const auto& [lower, upper] = problem.get_bounds();
   const std::size_t num_reals = child.size() - problem.get_nix();
-  for (std::size_t gene = 0; gene < child.size(); ++gene) {
+  for (const auto gene : changeable(child, problem)) {
     if (uniform(engine_) >= rate) continue;
     const double range = upper[gene] - lower[gene];
     if (options_.flip_binary && gene >= num_reals && range == 1.0) {

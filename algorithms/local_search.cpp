@@ -17,7 +17,7 @@ using Vector = std::vector<double>;
 
 const Requirement require{"local_search"};
 
-/// The points that differ from one in one variable, in random order.
+/// The points that differ from one in one variable that has an effect, in random order.
 std::vector<Vector> neighbours(const Vector& point, const pagmo::problem& problem, double step,
                                std::mt19937& engine) {
   const auto [lower, upper] = problem.get_bounds();
@@ -28,7 +28,7 @@ std::vector<Vector> neighbours(const Vector& point, const pagmo::problem& proble
     around.push_back(point);
     around.back()[variable] = value;
   };
-  for (std::size_t i = 0; i < point.size(); ++i) {
+  for (const auto i : changeable(point, problem)) {
     if (i < num_reals) {
       const double reach = step * (upper[i] - lower[i]);
       add(i, std::max(lower[i], point[i] - reach));

@@ -377,7 +377,7 @@ namespace {
 struct Observations {
   std::vector<Vector> x;
   std::vector<Vector> f;
-  std::set<Vector> known;
+  std::set<Vector> known;  ///< and what they are but for genes without effect
 
   /// @return whether it is new.
   bool add(const Vector& point, const Vector& fitness) {
@@ -423,13 +423,14 @@ Model fit_model(const ParzenDomain& domain, const Observations& seen, const Motp
 
 /// @return of draws from the good density that are not known the one that speaks most for it.
 std::optional<Vector> propose(const Model& model, const std::set<Vector>& known,
-                              std::size_t candidates, std::mt19937& engine) {
+                              const pagmo::problem& problem, std::size_t candidates,
+                              std::mt19937& engine) {
   std::optional<Vector> best;
   double best_ratio = 0;
   std::size_t found = 0;
   for (std::size_t i = 0; found < candidates && i < kDrawsPerCandidate * candidates; ++i) {
     auto candidate = model.good.sample(engine);
-    if (known.count(candidate) > 0) continue;
+    if (known.count(effective_point(candidate, problem)) > 0) continue;
     ++found;
     const double ratio = model.good.log_density(candidate) - model.other.log_density(candidate);
     if (best && ratio <= best_ratio) continue;
@@ -455,7 +456,9 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
   Observations seen;
   Indices copies;
   for (std::size_t i = 0; i < size; ++i) {
-    if (!seen.add(population.get_x()[i], population.get_f()[i])) copies.push_back(i);
+    const auto& point = population.get_x()[i];
+    if (!seen.add(point, population.get_f()[i])) copies.push_back(i);
+    seen.known.insert(effective_point(point, problem));
   }
   const std::size_t startup =
       options_.startup > 0 ? options_.startup : std::max(size, 2 * sampler.num_free());
@@ -472,12 +475,13 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
     std::size_t num_random = 0;
     while (batch.size() < count) {
       std::optional<Vector> point;
-      if (model) point = propose(*model, seen.known, options_.candidates, engine_);
+      if (model) point = propose(*model, seen.known, problem, options_.candidates, engine_);
       if (!point) {
         point = sampler.unseen(seen.known, engine_);
         if (!point) break;
         ++num_random;
       }
+      seen.known.insert(effective_point(*point, problem));
       seen.known.insert(*point);
       batch.push_back(std::move(*point));
     }

@@ -218,7 +218,10 @@ Indices select(const std::vector<Individual>& individuals, const Ranking& rankin
 class Variation {
  public:
   Variation(const pagmo::problem& problem, const Nsga3Options& options, std::mt19937& engine)
-      : options_(options), engine_(engine), num_reals_(problem.get_nx() - problem.get_nix()) {
+      : problem_(problem),
+        options_(options),
+        engine_(engine),
+        num_reals_(problem.get_nx() - problem.get_nix()) {
     std::tie(lower_, upper_) = problem.get_bounds();
     for (std::size_t gene = 0; gene < lower_.size(); ++gene) {
       if (upper_[gene] > lower_[gene]) free_.push_back(gene);
@@ -239,18 +242,32 @@ class Variation {
   }
 
   void mutate(Vector& x) const {
-    for (const auto gene : free_) {
+    for (const auto gene : effective_genes(x)) {
       if (uniform(engine_) < rate_) change(gene, x[gene]);
     }
   }
 
   void change_one_gene(Vector& x) const {
-    if (free_.empty()) return;
-    const std::size_t gene = free_[below(engine_, free_.size())];
+    const auto genes = effective_genes(x);
+    if (genes.empty()) return;
+    const std::size_t gene = genes[below(engine_, genes.size())];
     change(gene, x[gene]);
   }
 
+  /// What points share that are the same candidate.
+  [[nodiscard]] Vector function_of(const Vector& x) const { return effective_point(x, problem_); }
+
  private:
+  /// Free genes that have an effect in a point.
+  [[nodiscard]] Indices effective_genes(const Vector& x) const {
+    const auto active = active_variables(x, problem_);
+    Indices genes;
+    for (const auto gene : free_) {
+      if (active[gene]) genes.push_back(gene);
+    }
+    return genes;
+  }
+
   /// One child's share of the spread, such that it stays on its side of `room`, the distance of
   /// the parent to the bound.
   [[nodiscard]] double spread_factor(double random, double room, double distance) const {
@@ -296,6 +313,7 @@ class Variation {
     value = std::clamp(value + step * range, lower_[gene], upper_[gene]);
   }
 
+  const pagmo::problem& problem_;
   const Nsga3Options& options_;
   std::mt19937& engine_;
   std::size_t num_reals_;
@@ -319,10 +337,11 @@ std::vector<Vector> offspring(const std::vector<Individual>& parents, const Vari
     for (auto* child : {&pair.first, &pair.second}) {
       if (children.size() == parents.size()) break;
       variation.mutate(*child);
-      for (int tries = 0; tries < kTriesForNewChild && known.count(*child) > 0; ++tries) {
+      for (int tries = 0;
+           tries < kTriesForNewChild && known.count(variation.function_of(*child)) > 0; ++tries) {
         variation.change_one_gene(*child);
       }
-      known.insert(*child);
+      known.insert(variation.function_of(*child));
       children.push_back(*child);
     }
   }
@@ -439,7 +458,7 @@ pagmo::population Nsga3::evolve(pagmo::population population) const {
   std::set<Vector> known;
   for (std::size_t i = 0; i < size; ++i) {
     individuals.push_back({population.get_x()[i], population.get_f()[i]});
-    known.insert(individuals.back().x);
+    known.insert(effective_point(individuals.back().x, problem));
   }
   Vector ideal(num_objectives, std::numeric_limits<double>::max());
   const Variation variation(problem, options_, engine_);

@@ -40,7 +40,8 @@ pagmo::population RegularizedEvolution::evolve(pagmo::population population) con
       if (asked.value(rival) < asked.value(parent)) parent = rival;
     }
     auto point = asked.point(parent);
-    redraw(point, below(engine_, point.size()), problem, engine_);
+    const auto variables = changeable(point, problem);
+    redraw(point, variables[below(engine_, variables.size())], problem, engine_);
     return point;
   };
   while (asked.size() < options_.evaluations) {

@@ -131,8 +131,8 @@ void RunSummary::read_meta(const Store& store) {
     constraints_ = found->get<std::vector<std::string>>();
   }
   objectives = read_objectives(store.meta("objectives"), schema);
-  for (const auto* key :
-       {"elapsed_seconds", "planned_asks", "reference_point", "truth", "truth_splits"}) {
+  for (const auto* key : {"elapsed_seconds", "planned_asks", "reference_point", "silent_asks",
+                          "truth", "truth_splits"}) {
     further[key] = store.meta(key).value_or(nlohmann::json());
   }
   if (further["reference_point"].is_null()) further["reference_point"] = kReferencePoint;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
@@ -38,6 +40,7 @@ struct SearchProblem::State {
   SearchResult result{};
   std::map<std::string, Belief> beliefs{};  ///< by candidate
   std::int64_t since_indicator = 0;
+  std::set<std::vector<std::pair<std::string, GeneValue>>> genotypes{};  ///< asked, with conditions
   double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
   std::int64_t best_asked = 0;                             ///< asks when it was reached
 
@@ -45,6 +48,7 @@ struct SearchProblem::State {
 
   std::vector<std::vector<double>> ask(const std::vector<Genotype>& batch);
   void note(const std::vector<Answer>& answers);
+  void count_silent(const std::vector<Genotype>& batch, const std::vector<Answer>& answers);
   void indicate();
   [[nodiscard]] double quality() const;
   [[nodiscard]] std::vector<double> seen_by_algorithm(const Answer& answer) const;
@@ -87,6 +91,19 @@ void SearchProblem::State::note(const std::vector<Answer>& answers) {
   if (since_indicator >= settings.indicator_interval) indicate();
 }
 
+/// @param answers  of the batch; fewer where the budget ended it.
+void SearchProblem::State::count_silent(const std::vector<Genotype>& batch,
+                                        const std::vector<Answer>& answers) {
+  if (!settings.conditions) return;
+  const bool initial = genotypes.empty();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const bool fresh = genotypes.insert(batch[i].values()).second;
+    if (initial) continue;
+    ++result.children;
+    result.silent += fresh && answers[i].earlier_asks > 0 ? 1 : 0;
+  }
+}
+
 /// Reports how far the search is, unless that is known.
 void SearchProblem::State::indicate() {
   if (!settings.on_indicator || since_indicator == 0 || result.archive.front().empty()) return;
@@ -107,6 +124,7 @@ void SearchProblem::State::indicate() {
 std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Genotype>& batch) {
   const auto answers = evaluator->ask(batch);
   note(answers);
+  count_silent(batch, answers);
   if (const auto spent = evaluator->spent(); !spent.empty()) end(spent);
   if (settings.target && !several() && !result.archive.front().empty()) {
     const auto& only = objectives.objectives.front();
@@ -164,6 +182,24 @@ std::size_t SearchProblem::get_nobj() const {
 
 std::size_t SearchProblem::get_nix() const {
   return state_ ? state_->space.num_integers(state_->settings.encoding) : 0;
+}
+
+std::vector<bool> SearchProblem::active(const std::vector<double>& decision_vector) const {
+  std::vector<bool> all(decision_vector.size(), true);
+  if (!state_ || !state_->settings.conditions) return all;
+  const auto encoding = state_->settings.encoding;
+  const auto names = state_->settings.conditions(state_->space.decode(decision_vector, encoding));
+  const std::set<std::string> active(names.begin(), names.end());
+  // As a decision vector is laid out: reals first.
+  std::vector<bool> found;
+  for (const bool categorical : {false, true}) {
+    for (const auto& gene : state_->space.genes()) {
+      if (gene.categorical() != categorical || !gene.varies()) continue;
+      const bool scores = categorical && encoding == Encoding::scores;
+      found.insert(found.end(), scores ? gene.options.size() : 1, active.contains(gene.name));
+    }
+  }
+  return found;
 }
 
 SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluator>& evaluator,

@@ -24,6 +24,9 @@ struct Decomposition {
   std::vector<double> weights;  ///< one per objective, not negative, of sum 1
 };
 
+/// Names of the genes of a genotype that have an effect: see Problem::active.
+using Conditions = std::function<std::vector<std::string>(const Genotype&)>;
+
 /// How a search runs, whatever its algorithm.
 struct SearchSettings {
   std::int64_t population = 12;
@@ -32,6 +35,8 @@ struct SearchSettings {
   /// the rest are random.
   std::vector<Genotype> initial{};
   Encoding encoding = Encoding::integers;
+  /// Which genes variation may as well leave alone; empty: all have an effect.
+  Conditions conditions{};
   std::optional<Decomposition> decomposition{};
   bool mean_of_answers = false;    ///< what is believed of a candidate, see Belief
   std::int64_t stagnation = 0;     ///< asks without progress after which the search ends; 0 = never
@@ -50,6 +55,11 @@ struct SearchResult {
   std::string ended_by;  ///< "the algorithm's end", "500 evaluations", ...
   /// Scaled objectives of the algorithm's last population; empty where the search was cut short.
   Points last_population;
+  /// Asks after the initial population, and those of them that were silent: for a genotype that was
+  /// new and yet a candidate that was not, since it differs from an earlier one in genes without
+  /// effect alone. Counted where there are conditions.
+  std::int64_t children = 0;
+  std::int64_t silent = 0;
 };
 
 /// The reference point of every hypervolume, in scaled objectives: a tenth of the range beyond its
@@ -75,6 +85,8 @@ class SearchProblem {
   [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> get_bounds() const;
   [[nodiscard]] std::size_t get_nobj() const;
   [[nodiscard]] std::size_t get_nix() const;
+  /// Whether each variable of a decision vector belongs to a gene that has an effect.
+  [[nodiscard]] std::vector<bool> active(const std::vector<double>& decision_vector) const;
   [[nodiscard]] std::string get_name() const { return "attnas search problem"; }
   [[nodiscard]] pagmo::thread_safety get_thread_safety() const {
     return pagmo::thread_safety::none;

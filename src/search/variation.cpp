@@ -10,6 +10,7 @@
 #include <pagmo/utils/multi_objective.hpp>
 
 #include "core/format.hpp"
+#include "search/search.hpp"
 
 namespace nas {
 
@@ -54,6 +55,34 @@ void redraw(Vector& point, std::size_t variable, const pagmo::problem& problem,
   const double other =
       lower[variable] + static_cast<double>(below(engine, static_cast<std::size_t>(range)));
   point[variable] = other < point[variable] ? other : other + 1.0;
+}
+
+std::vector<bool> active_variables(const Vector& point, const pagmo::problem& problem) {
+  const auto* search = problem.extract<SearchProblem>();
+  return search != nullptr ? search->active(point) : std::vector<bool>(point.size(), true);
+}
+
+std::vector<std::size_t> changeable(const Vector& point, const pagmo::problem& problem) {
+  const auto active = active_variables(point, problem);
+  std::vector<std::size_t> variables;
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    if (active[i]) variables.push_back(i);
+  }
+  if (variables.empty()) {
+    variables.resize(point.size());
+    std::iota(variables.begin(), variables.end(), std::size_t{0});
+  }
+  return variables;
+}
+
+Vector effective_point(const Vector& point, const pagmo::problem& problem) {
+  const auto active = active_variables(point, problem);
+  const auto lower = problem.get_lb();
+  auto effective = point;
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    if (!active[i]) effective[i] = lower[i];
+  }
+  return effective;
 }
 
 double num_points(const pagmo::problem& problem) {

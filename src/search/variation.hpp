@@ -26,6 +26,18 @@ std::vector<double> random_point(const pagmo::problem& problem, std::mt19937& en
 void redraw(std::vector<double>& point, std::size_t variable, const pagmo::problem& problem,
             std::mt19937& engine);
 
+/// Whether each variable of a point has an effect, where the problem is a search that knows
+/// conditions (SearchSettings); else all have.
+std::vector<bool> active_variables(const std::vector<double>& point, const pagmo::problem& problem);
+/// Variables of a point that variation may change: those that have an effect, or all where none
+/// has.
+std::vector<std::size_t> changeable(const std::vector<double>& point,
+                                    const pagmo::problem& problem);
+/// The point with every variable without effect at its lower bound: equal for points that differ in
+/// such variables alone.
+std::vector<double> effective_point(const std::vector<double>& point,
+                                    const pagmo::problem& problem);
+
 /// Number of points of a problem whose variables are all integers; infinite if one is real.
 double num_points(const pagmo::problem& problem);
 

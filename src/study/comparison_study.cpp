@@ -237,7 +237,7 @@ Finished run_search_of(const Job& job, const Setup& setup) {
                                                                .replicates = options.replicates,
                                                                .budget = options.budget,
                                                                .baseline = setup.baseline});
-  auto result = search(experiment, setup.objectives, evaluator, {});
+  auto result = search(experiment, setup.objectives, evaluator, {}, {});
   return {.search = {.algorithm = job.algorithm,
                      .seed = job.seed,
                      .search_seconds = thread_cpu_seconds() - before,

@@ -75,7 +75,7 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   auto imagined = experiment;
   imagined.budget.set("stagnation", std::int64_t{0});
   imagined.budget.set("target", std::string());
-  search(imagined, objectives, evaluator, {});
+  search(imagined, objectives, evaluator, {}, conditions_of(experiment, *problem));
   rehearsal.asked = evaluator->num_asked();
   rehearsal.whole = rehearsal.asked < kMostAsks;
   return rehearsal;

@@ -9,6 +9,7 @@
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "search/algorithm.hpp"
+#include "search/gene_place.hpp"
 #include "study/space.hpp"
 
 namespace nas {
@@ -68,7 +69,7 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
 
 SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives,
                     const std::shared_ptr<Evaluator>& evaluator,
-                    std::function<void(const Indicator&)> on_indicator) {
+                    std::function<void(const Indicator&)> on_indicator, Conditions conditions) {
   const auto seed = static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
   const auto algorithm = algorithms().at(experiment.algorithm).make();
   SearchSettings settings{
@@ -76,6 +77,7 @@ SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives
       .seed = seed,
       .initial = informed_genotypes(experiment),
       .encoding = algorithm.encoding,
+      .conditions = std::move(conditions),
       .decomposition = experiment.decomposition,
       .mean_of_answers = evaluator_options(experiment).repeated == Repeated::retrain,
       .stagnation = experiment.budget.get<std::int64_t>("stagnation"),
@@ -87,6 +89,11 @@ SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives
   return run_search(experiment.space, evaluator, objectives,
                     algorithm.make(experiment.algorithm_settings, experiment.search_facts, seed),
                     settings);
+}
+
+Conditions conditions_of(const Experiment& experiment, const Problem& problem) {
+  if (!is_wide(experiment.space)) return {};
+  return [&problem](const Genotype& genotype) { return problem.active(genotype); };
 }
 
 }  // namespace nas

@@ -24,9 +24,15 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment);
 /// share of known-good genotypes first).
 /// @param objectives    the experiment's, with their ranges.
 /// @param on_indicator  see SearchSettings; may be empty.
+/// @param conditions    see conditions_of(); may be empty.
 /// @throws StopRequested as run_search does.
 SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives,
                     const std::shared_ptr<Evaluator>& evaluator,
-                    std::function<void(const Indicator&)> on_indicator);
+                    std::function<void(const Indicator&)> on_indicator, Conditions conditions);
+
+/// Which genes of an experiment's genotypes have an effect, as its problem says; empty for the
+/// paper's genes alone, which are all searched as in the paper.
+/// @param problem  outlives the result.
+Conditions conditions_of(const Experiment& experiment, const Problem& problem);
 
 }  // namespace nas

@@ -317,11 +317,15 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
       options);
   try {
     measure_baseline(experiment, setup, *evaluator, store);
-    const auto result =
-        search(experiment, setup.objectives, evaluator, [&](const Indicator& indicator) {
-          store.add_indicator(indicator);
-          observer.indicated(indicator);
-        });
+    const auto note = [&](const Indicator& indicator) {
+      store.add_indicator(indicator);
+      observer.indicated(indicator);
+    };
+    const auto conditions = conditions_of(experiment, *problem);
+    const auto result = search(experiment, setup.objectives, evaluator, note, conditions);
+    if (conditions) {
+      store.set_meta("silent_asks", {{"children", result.children}, {"silent", result.silent}});
+    }
     store.set_meta("ended_by", result.ended_by);
     store.set_meta("last_population", result.last_population);
   } catch (const StopRequested&) {
