@@ -23,6 +23,7 @@ if __name__ == "__main__":
     packages.require(__doc__, "numpy", "scipy", "pandas")
 
 import numpy as np
+import pandas as pd
 
 from nas_analysis import digest, factorial, figures, noise, statistics, tables
 from nas_analysis.digest import BadInput
@@ -37,6 +38,7 @@ ALPHA = 0.05
 WINNERS = 5
 UNEVEN = 0.3  # rank correlation of noise and value from which on a reader is warned
 DROPOUT = "attention_dropout"  # the gene that is a number
+MOST_LISTED = 2000  # combinations of which it is said which ones are missing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +131,8 @@ class Study:
         self.values = goal.minimised[rows]
         self.rows = rows
         genes = table.genes.iloc[rows]
-        self.factorial = Factorial(genes.drop(columns=DROPOUT), table.schema)
+        dropouts = _dropouts(genes)
+        self.factorial = Factorial(genes.drop(columns=dropouts), table.schema)
         self.options = [dict(zip(genes.columns, row)) for row in genes.itertuples(index=False)]
         if len(rows) < 2 or not self.factorial.options:
             raise TableError(f"{table.path}: {len(rows)} of {len(table.mechanisms)} mechanisms "
@@ -137,10 +140,10 @@ class Study:
         self.estimate = factorial.means(self.values)
         self.exact = self.factorial.complete
         self.effects = (factorial.decompose(self.factorial, self.estimate) if self.exact else [])
-        dropout = genes[DROPOUT].astype(float).to_numpy()
         self.squares = None if self.exact else factorial.least_squares(
             self.factorial, self.estimate.mean,
-            {DROPOUT: dropout} if len(set(dropout)) > 1 else {})
+            {gene: genes[gene].astype(float).to_numpy() for gene in dropouts
+             if genes[gene].nunique() > 1})
         self.baseline = self._baseline(baseline)
         self.winners = self._winners()
         self.path, self.path_note = self._path()
@@ -153,6 +156,8 @@ class Study:
         """The mechanisms that are analysed: those of the most frequent attention dropout where they
         are all combinations, otherwise all."""
         rows = np.flatnonzero(np.isfinite(self.goal.values).any(axis=1))
+        if _dropouts(self.table.genes) != [DROPOUT]:
+            return rows  # each slot of a cycle has one of its own
         dropouts = self.table.genes[DROPOUT].iloc[rows]
         if dropouts.nunique() < 2:
             return rows
@@ -171,6 +176,9 @@ class Study:
                 raise TableError(f"--baseline {name}: not among the {len(self.names)} mechanisms "
                                  f"of {self.table.path}; their names are like {self.names[0]}")
             return self.names.index(name)
+        if "baseline" in self.table.facts:  # of runs with names of many genes
+            recorded = self.table.facts["baseline"]
+            return self.names.index(recorded) if recorded in self.names else None
         return next((i for i, options in enumerate(self.options) if all(
             options[gene] in allowed for gene, allowed in self.table.schema.vanilla.items())), None)
 
@@ -266,6 +274,11 @@ class Study:
         return statistics.Interval(self.goal.natural(interval.point), *ends)
 
 
+def _dropouts(genes: pd.DataFrame) -> list[str]:
+    """The genes that are numbers: one, or one for each slot of a cycle."""
+    return [gene for gene in genes.columns if gene.rpartition(".")[2] == DROPOUT]
+
+
 def _listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
@@ -309,12 +322,10 @@ def verdict(study: Study) -> Chapter:
     if study.rungs and study.noise:
         items.append(_how_early(study))
     if not study.exact:
-        missing = study.factorial.missing()
-        total = len(missing) + len(study.factorial.number)
-        items.append(f"Of {total} functions that these options make, {len(missing)} have not been "
-                     "recorded: there is no exact decomposition, and what is there was perhaps "
-                     "chosen by a search, which prefers what is good. Read these numbers as "
-                     "hints.")
+        items.append(f"{_how_many_missing(study)}: there is no exact decomposition, but main "
+                     "effects by least squares over the mechanisms that were evaluated, with "
+                     "intervals. What is there was perhaps chosen by a search, which prefers what "
+                     "is good. Read these numbers as hints.")
     if study.left_out:
         items.append(study.left_out)
     troubles = study.table.troubles()
@@ -322,6 +333,17 @@ def verdict(study: Study) -> Chapter:
         items.append(f"Cells without a value: {len(troubles)} of {study.table.status.size}; a "
                      "mechanism is judged by those that it has. They are listed at the end.")
     return Chapter("verdict", "Verdict", [Bullets(items)])
+
+
+def _how_many_missing(study: Study) -> str:
+    """What of the space was not recorded; a space that is too large to list is only counted."""
+    there = len(study.factorial.number)
+    if study.factorial.combinations > MOST_LISTED:
+        return (f"These options make {study.factorial.combinations:,} combinations, of which "
+                f"{there} functions have been recorded")
+    missing = len(study.factorial.missing())
+    return (f"Of {missing + there} functions that these options make, {missing} have not been "
+            "recorded")
 
 
 def _what_decides(study: Study) -> str:
@@ -711,7 +733,7 @@ def making(study: Study, command: str) -> Chapter:
                                                      "run_seed") if key in table.facts]
     items += [", ".join(facts)] if facts else []
     troubles = table.troubles()
-    missing = [] if study.exact else [
+    missing = [] if study.exact or study.factorial.combinations > MOST_LISTED else [
         "|".join(option or "*" for option in function) for function in study.factorial.missing()]
     parts = [Bullets(items), Code(command)]
     if troubles:

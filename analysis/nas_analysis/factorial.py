@@ -9,6 +9,7 @@ function, that function stands for all of them and has their weight.
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,7 +68,7 @@ class Factorial:
                      for row in genes[list(self.options)].itertuples(index=False)]
         self.number = {function: i for i, function in enumerate(functions)}
         sizes = {gene: len(own) for gene, own in self.options.items()}
-        self.combinations = int(np.prod(list(sizes.values())))
+        self.combinations = math.prod(sizes.values())
         self.weights = np.array([np.prod([sizes[gene] for gene, option in
                                           zip(self.options, function) if option is None] or [1])
                                  for function in functions], dtype=float)

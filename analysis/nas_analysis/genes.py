@@ -1,12 +1,14 @@
 """The genes of a run's mechanisms: which there are, and which option each mechanism has.
 
-A mechanism's label is its options, one per gene: similarity|normalization|... A gene of numbers
-counts by thirds of its range.
+A mechanism's label is its options, one per gene: similarity|normalization|... Where names are longer
+than the paper's six genes, the digest says what each mechanism has. A gene of numbers counts by
+thirds of its range.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from nas_analysis.run import Run
 
@@ -20,6 +22,8 @@ class Gene:
     low: float = 0.0  # range, where it is a number
     high: float = 0.0
     options: tuple[str, ...] = ()  # of a categorical gene, as the space lists them
+    # What mechanisms have, by label; None: their labels say it.
+    choices: Mapping[str, Sequence[str]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def numeric(self) -> bool:
@@ -27,8 +31,9 @@ class Gene:
         return self.high > self.low
 
     def raw(self, label: str) -> str:
-        """What a label says of it."""
-        return label.split("|")[self.place]
+        """What a mechanism has of it, whose label is given."""
+        chosen = label.split("|") if self.choices is None else self.choices[label]
+        return chosen[self.place]
 
     def option(self, label: str) -> str:
         """The option that a label has; of a number the third of the range."""
@@ -41,17 +46,24 @@ class Gene:
 
 
 def genes(run: Run) -> list[Gene]:
-    """The genes that vary; empty where candidates are no mechanisms of one layer kind."""
+    """The genes that vary; empty where it is not known what every candidate has of them."""
     labels = [run.label(evaluation.candidate) for evaluation in run.evaluations]
-    if not labels or any(label.count("|") + 1 != len(run.schema.genes) for label in labels):
+    names, choices = run.schema.genes, None
+    if run.models:
+        names = run.models["genes"]
+        choices = {run.label(name): own for name, own in run.models["choices"].items()}
+    if not labels or any(label not in choices if choices is not None else
+                         label.count("|") + 1 != len(names) for label in labels):
         return []
     recorded = {own["name"]: own for own in run.digest["genes"]}
     found = []
-    for place, name in enumerate(run.schema.genes):
+    for place, name in enumerate(names):
         own = recorded.get(name, {})
         gene = Gene(name, place, own.get("min", 0.0), own.get("max", 0.0),
-                    tuple(own.get("options", ())))
+                    tuple(own.get("options", ())), choices)
         raw = {gene.raw(label) for label in labels}
+        if choices is not None:  # an option may be another name of one, as kv_heads = heads of 0
+            gene = replace(gene, options=tuple(option for option in gene.options if option in raw))
         if all(map(_is_number, raw)) if gene.numeric else len(raw) > 1:
             found.append(gene)
     return found

@@ -38,10 +38,13 @@ def element(tag: str, *children: Any, **attributes: Any) -> Html:
     return Html(f"<{opening}>{join(*children)}</{tag}>")
 
 
-def mechanism(label: str) -> Html:
-    """A mechanism's name, which may break after each gene."""
-    return element("span", join(*shortened(label, 160).split("|"), separator="|<wbr>"),
-                   class_="mechanism")
+def mechanism(label: str, brief: str = "") -> Html:
+    """A mechanism's name, which may break after each gene.
+
+    @param brief  shown in its place, the whole name being a tooltip; empty: the name itself.
+    """
+    return element("span", join(*shortened(brief or label, 160).split("|"), separator="|<wbr>"),
+                   class_="mechanism", title=label if brief not in ("", label) else None)
 
 
 def prose(words: str) -> Html:

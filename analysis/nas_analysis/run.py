@@ -79,6 +79,7 @@ class Candidate:
 
     name: str
     label: str
+    brief: str  # the same where there is little room
     fitness: list[float]
     values: list[float]
     on_front: bool
@@ -137,6 +138,8 @@ class Run:
         self.facts: dict[str, Any] = own["facts"]
         self.sessions: list[dict[str, Any]] = own["sessions"]
         self.labels: dict[str, str] = own["labels"]
+        # Of names of many genes: which genes, what each candidate has, what differs from the baseline.
+        self.models: dict[str, Any] = own.get("models") or {}
         self.retest: dict[str, Any] = own["retest"] or {}
         self.tuning: list[dict[str, Any]] = own["tuning"] or []
         self.ended_by: str = own["ended_by"] or ""
@@ -166,7 +169,8 @@ class Run:
     def _candidate(self, record: dict[str, Any], rank: int) -> Candidate:
         values = [finite_or(record["values"][o.name], math.nan) for o in self.objectives]
         return Candidate(
-            record["candidate"], record["mechanism"], self.natural(values), values,
+            record["candidate"], record["mechanism"], self.brief(record["candidate"]),
+            self.natural(values), values,
             record["on_front"], record["first_ask"], record["times_asked"], rank, record["n"],
             record["replicates"], record["stopped_at"],
             [self.by_id[id_] for id_ in record["evaluations"]])
@@ -213,6 +217,11 @@ class Run:
     def label(self, candidate: str) -> str:
         """A candidate's name for people."""
         return str(self.labels.get(candidate, candidate))
+
+    def brief(self, candidate: str) -> str:
+        """The same where there is little room: of a name of many genes what differs from the
+        baseline."""
+        return str(self.models.get("differences", {}).get(candidate) or self.label(candidate))
 
     def natural(self, fitness: Iterable[float]) -> list[float]:
         """From the minimisation form to the objectives' own senses, and back."""

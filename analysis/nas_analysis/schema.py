@@ -40,7 +40,7 @@ OLD: dict[str, Any] = {
 class Schema:
     """The digested form."""
 
-    genes: tuple[str, ...]  # in the order of a mechanism's name
+    genes: tuple[str, ...]  # the paper's, in the order of a mechanism's name
     voids: Mapping[tuple[str, str], frozenset[str]]  # (gene, option): genes without effect beside it
     vanilla: Mapping[str, frozenset[str]]  # what the vanilla transformer has, of categorical genes
     sources: Mapping[str, str]  # objective: "analytic", "measured" or "trained"
@@ -69,7 +69,7 @@ def schema(record: Mapping[str, Any] | None) -> Schema:
     record = {**OLD, **(record or {})}
     genes = record["genes"]
     return Schema(
-        genes=tuple(gene["name"] for gene in genes),
+        genes=tuple(gene["name"] for gene in genes if gene.get("paper", True)),
         voids={(gene["name"], option["key"]): frozenset(option["voids"])
                for gene in genes for option in gene.get("options", ()) if option.get("voids")},
         vanilla={gene["name"]: frozenset(gene["vanilla"]) for gene in genes if "vanilla" in gene},

@@ -179,6 +179,7 @@ def collect(runs: Sequence[str]) -> Table:
     """
     cells: dict[tuple[str, int], dict] = {}
     facts: dict = {}
+    models: dict = {}  # of names of many genes
     identity: dict | None = None
     path = ", ".join(runs)
     try:
@@ -186,6 +187,9 @@ def collect(runs: Sequence[str]) -> Table:
             own = digest.read(run)
             facts.update({**own["facts"], "name": own["config"].get("name", ""),
                           "sources": [*facts.get("sources", []), run]})
+            if own.get("models"):
+                _add_models(models, own["models"], run)
+                facts.setdefault("baseline", (own["baseline"] or {}).get("candidate"))
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
             for evaluation in own["evaluations"]:
@@ -199,12 +203,21 @@ def collect(runs: Sequence[str]) -> Table:
                 cells.setdefault((evaluation["candidate"], evaluation["replicate"]), evaluation)
         if not cells:
             raise TableError(f"{runs[0]}: holds no evaluation yet")
-        return _collected(cells, {**facts, **identity}, path)
+        return _collected(cells, {**facts, **identity}, path, models)
     except (KeyError, TypeError, ValueError) as error:
         raise TableError(f"{path}: damaged: {type(error).__name__}: {error}") from None
 
 
-def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str) -> Table:
+def _add_models(models: dict, own: dict, run: str) -> None:
+    """Joins what digests say of names of many genes. @throws BadInput  where the genes differ."""
+    if models and models["genes"] != own["genes"]:
+        raise TableError(f"{run}: its genes are {', '.join(own['genes'])}, must be "
+                         f"{', '.join(models['genes'])}, as those of the runs before it")
+    models["genes"] = own["genes"]
+    models.setdefault("choices", {}).update(own["choices"])
+
+
+def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str, models: dict) -> Table:
     mechanisms = sorted({candidate for candidate, _ in cells})
     replicates = max(replicate for _, replicate in cells) + 1
     longest = max((cell["curve"] for cell in cells.values()), key=len)
@@ -236,9 +249,9 @@ def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str) -> Ta
                 objectives[cell[0]].setdefault(name, []).append(value["value"])
     lower = [{name: {"value": sorted(found)[(len(found) - 1) // 2]}
               for name, found in own.items()} for own in objectives]
-    return Table(path, "", facts, mechanisms, genes(mechanisms, recorded), replicates, steps, status, nll,
-                 accuracy, at, values.get("test_nll", np.full(shape, np.nan)), seconds, values,
-                 _measured(lower))
+    own = genes_of(mechanisms, models) if models else genes(mechanisms, recorded)
+    return Table(path, "", facts, mechanisms, own, replicates, steps, status, nll, accuracy, at,
+                 values.get("test_nll", np.full(shape, np.nan)), seconds, values, _measured(lower))
 
 
 def _measured(records: list[dict]) -> dict[str, np.ndarray]:
@@ -260,6 +273,18 @@ def genes(mechanisms: Sequence[str], recorded: Schema) -> pd.DataFrame:
             raise TableError(f"mechanism {name!r}: {len(row)} fields, must be {len(names)}: "
                              f"{'|'.join(names)}")
     return pd.DataFrame(rows, columns=list(names), index=list(mechanisms))
+
+
+def genes_of(mechanisms: Sequence[str], models: dict) -> pd.DataFrame:
+    """The options of each mechanism, as digests say them of names of many genes.
+
+    @throws TableError  for a mechanism of which they do not say them.
+    """
+    for name in mechanisms:
+        if name not in models["choices"]:
+            raise TableError(f"mechanism {name!r}: the runs do not say what it has of their genes")
+    return pd.DataFrame([models["choices"][name] for name in mechanisms],
+                        columns=list(models["genes"]), index=list(mechanisms))
 
 
 def _is_packed(path: str) -> bool:

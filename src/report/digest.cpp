@@ -4,8 +4,10 @@
 #include <map>
 #include <set>
 
+#include "genotype/slots.hpp"
 #include "indicators/indicators.hpp"
 #include "report/recorded_genes.hpp"
+#include "search/gene_place.hpp"
 #include "search/search.hpp"
 
 namespace nas {
@@ -260,6 +262,30 @@ nlohmann::json genes_json(const RunSummary& run) {
   return genes;
 }
 
+/// What names of many genes say, in a form that needs no reader of names; null in other runs.
+nlohmann::json models_json(const RunSummary& run) {
+  if (!has_long_names(run)) return nullptr;
+  const auto genes = gene_names(run);
+  const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
+  nlohmann::json json{{"genes", genes},
+                      {"choices", nlohmann::json::object()},
+                      {"differences", nlohmann::json::object()}};
+  for (const auto& evaluation : run.evaluations) {
+    const auto& name = evaluation.candidate;
+    if (json["differences"].contains(name)) continue;
+    json["differences"][name] = short_label(run, name);
+    auto choices = choices_of(run, name, genes);
+    if (!choices) continue;
+    for (std::size_t i = 0; i < genes.size(); ++i) {
+      const auto& slot = nas::slot(place_of(genes[i]).slot);
+      auto& choice = (*choices)[i];
+      if (slot.is_component()) choice = component_label(semantics, slot.name, choice);
+    }
+    json["choices"][name] = *choices;
+  }
+  return json;
+}
+
 }  // namespace
 
 nlohmann::json results_json(const RunSummary& run) {
@@ -303,6 +329,7 @@ nlohmann::json results_json(const RunSummary& run) {
       {"record_schema", run.schema},
       {"genes", genes_json(run)},
       {"labels", run.labels},
+      {"models", models_json(run)},
       {"identities", identities.all()},
       {"evaluations", evaluations},
       {"asks", asks_json(run)}};

@@ -97,13 +97,15 @@ bool has_six_fields(const std::string& candidate) {
   return std::count(candidate.begin(), candidate.end(), '|') + 1 == std::ssize(paper_slots());
 }
 
+bool has_long_names(const RunSummary& run) {
+  return run.config.contains("space") &&
+         !std::all_of(run.evaluations.begin(), run.evaluations.end(),
+                      [](const auto& evaluation) { return has_six_fields(evaluation.candidate); });
+}
+
 std::vector<std::string> gene_names(const RunSummary& run) {
-  const auto space = run.config.find("space");
-  if (space == run.config.end()) return {};
-  const bool six =
-      std::all_of(run.evaluations.begin(), run.evaluations.end(),
-                  [](const auto& evaluation) { return has_six_fields(evaluation.candidate); });
-  return gene_names(six ? nlohmann::json::object() : *space);
+  if (!run.config.contains("space")) return {};
+  return gene_names(has_long_names(run) ? run.config.at("space") : nlohmann::json::object());
 }
 
 std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
@@ -126,6 +128,28 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
   } catch (const InputError&) {
     return std::nullopt;
   }
+}
+
+std::string short_label(const RunSummary& run, const std::string& candidate) {
+  const auto label = run.label(candidate);
+  if (!run.baseline || run.baseline->candidate == candidate || !has_long_names(run)) return label;
+  const auto genes = gene_names(run);
+  const auto own = choices_of(run, candidate, genes);
+  const auto baseline = choices_of(run, run.baseline->candidate, genes);
+  if (!own || !baseline) return label;
+  const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < genes.size(); ++i) {
+    const auto& choice = (*own)[i];
+    if (choice == (*baseline)[i]) continue;
+    const auto& slot = nas::slot(place_of(genes[i]).slot);
+    const bool speaks = slot.paper && slot.is_component() && genes[i] == slot.name &&
+                        choice != "none" && choice.find('/') == std::string::npos;
+    const auto option =
+        slot.is_component() ? component_label(semantics, slot.name, choice) : choice;
+    differences.push_back(speaks ? option : genes[i] + "=" + option);
+  }
+  return differences.empty() ? label : join(differences);
 }
 
 }  // namespace nas

@@ -28,4 +28,13 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
                                                    const std::string& candidate,
                                                    const std::vector<std::string>& genes);
 
+/// Whether names of a run's candidates say more than the paper's six genes: they are long then.
+bool has_long_names(const RunSummary& run);
+
+/// A candidate's name for people, in tables that have little room: its label, or in runs of long
+/// names what differs from the baseline, "position=rope, sink". Options of the paper's components
+/// stand for themselves, but for none. The label, too, where the baseline is unknown or differs in
+/// what is no gene of the run.
+std::string short_label(const RunSummary& run, const std::string& candidate);
+
 }  // namespace nas

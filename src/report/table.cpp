@@ -10,6 +10,7 @@
 #include "core/format.hpp"
 #include "report/columns.hpp"
 #include "report/files.hpp"
+#include "report/recorded_genes.hpp"
 #include "report/retest_table.hpp"
 #include "report/text.hpp"
 #include "search/search.hpp"
@@ -33,11 +34,11 @@ Column column(const Rows& rows, std::string header,
   return made;
 }
 
-std::vector<Column> name_columns(const Rows& rows) {
+std::vector<Column> name_columns(const Rows& rows, const RunSummary& run) {
   Column names{.header = ""};
   for (const auto& [name, candidate] : rows) names.cells.push_back(name);
-  auto mechanisms = column(rows, "mechanism", [](const RankedCandidate& candidate) {
-    return shortened(candidate.label, kLabelWidth);
+  auto mechanisms = column(rows, "mechanism", [&run](const RankedCandidate& candidate) {
+    return shortened(short_label(run, candidate.candidate), kLabelWidth);
   });
   mechanisms.left = true;
   return {std::move(names), std::move(mechanisms)};
@@ -132,7 +133,7 @@ std::string best_table(const RunSummary& run) {
   }
   if (run.baseline) rows.emplace_back("baseline", &*run.baseline);
   if (rows.empty()) return {};
-  auto columns = name_columns(rows);
+  auto columns = name_columns(rows, run);
   add_objective(columns, rows, run, 0);
   columns.push_back(baseline_column(rows, run));
   columns.push_back(replicates_column(rows));
@@ -184,7 +185,7 @@ std::string front_table(const RunSummary& run) {
   }
   text << '\n';
   if (rows.empty()) return text.str();
-  auto columns = name_columns(rows);
+  auto columns = name_columns(rows, run);
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
     add_objective(columns, rows, run, i);
   }
@@ -299,6 +300,25 @@ std::string outside_text(const RunSummary& run) {
          effort_text(run.outside) + "\n";
 }
 
+/// How mechanisms are named where their names are long.
+std::string long_names_text(const RunSummary& run) {
+  if (!run.baseline || run.ranking.empty() || !has_long_names(run)) return {};
+  return "\nmechanisms are named by what differs from the baseline " + run.baseline->label + "\n";
+}
+
+/// How many asks of the search changed nothing but genes without effect.
+std::string silent_text(const RunSummary& run) {
+  const auto found = run.further.find("silent_asks");
+  if (found == run.further.end() || !found->is_object()) return {};
+  const auto children = found->value("children", std::int64_t{0});
+  const auto silent = found->value("silent", std::int64_t{0});
+  if (children == 0) return {};
+  const double percent = 100.0 * static_cast<double>(silent) / static_cast<double>(children);
+  return std::to_string(silent) + " of " + std::to_string(children) +
+         " asks after the initial population (" + fixed_text(percent, 1) +
+         " %) differ from an earlier one in genes without effect alone\n";
+}
+
 /// What the numbers of training runs can and cannot say.
 std::string replicates_text(const RunSummary& run) {
   if (run.answered_by_means()) {
@@ -339,11 +359,11 @@ std::string closing_table(const RunSummary& run) {
   std::ostringstream text;
   text << run.asks.size() << " candidates asked for, " << evaluated_text(run.search) << ", "
        << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
-  text << outside_text(run);
+  text << outside_text(run) << silent_text(run);
   if (!run.ended_by.empty()) text << "ended by: " << run.ended_by << '\n';
   text << '\n' << (run.several() ? front_table(run) : best_table(run));
   if (run.several()) text << hypervolume_text(run);
-  text << canary_text(run);
+  text << long_names_text(run) << canary_text(run);
   if (!run.rejected.empty()) {
     text << "\nrejected by constraints\n" << rejections_text(run.rejected);
   }

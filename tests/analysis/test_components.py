@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import itertools
+import json
 import pathlib
 import tempfile
 import unittest
@@ -408,6 +409,32 @@ class Program(unittest.TestCase):
         self.assertLess(float(self.rows("type_two")["gating"]["p_holm"]), 1e-6)
         html = self.written("components.html")
         self.assertIn("cosine|relu_norm|none|*|bias", html)
+
+    def test_a_space_too_large_to_list(self):
+        random = np.random.default_rng(4)
+        genes = ["gating", "attention_dropout", *(f"gene{i}" for i in range(11))]
+        choices, cells = {}, {}
+        for number in range(60):
+            chosen = ["none" if number == 0 else random.choice(["none", "highway"]), "0.1",
+                      *("0" if number == 0 else random.choice(["0", "4"]) for _ in range(11))]
+            name = f"model{{norm=rms}}/2*attn{{{','.join(chosen)}}}"
+            choices[name] = chosen
+            cells[name, 0] = cell(20 - 3 * (chosen[0] == "highway") + 0.1 * random.normal())
+        baseline = next(iter(choices))
+        file = self.folder / "s.json"
+        write_run(file, cells)
+        digest = json.loads(file.read_text(encoding="utf-8"))
+        digest["models"] = {"genes": genes, "choices": choices, "differences": {}}
+        digest["baseline"] = {"candidate": baseline}
+        file.write_text(json.dumps(digest), encoding="utf-8")
+        self.assertEqual(self.run_program(file), (0, ""))
+        text = self.written()
+        self.assertIn(f"These options make 4,096 combinations, of which {len(choices)} functions "
+                      "have been recorded: there is no exact decomposition, but main effects by "
+                      "least squares over the mechanisms that were evaluated, with intervals", text)
+        self.assertIn("clearly at work: gating", text)
+        self.assertIn("better than the baseline by", text)
+        self.assertLess(float(self.rows("type_two")["gating"]["p_holm"]), 1e-6)
 
     def test_an_ablation_that_was_not_recorded(self):
         cells = self.cells()

@@ -48,6 +48,53 @@ class PageTest(unittest.TestCase):
         return words_of(report(Run(self.folder)))
 
 
+class LongNames(PageTest):
+    """Mechanisms whose names have more than the paper's six genes."""
+
+    def setUp(self):
+        super().setUp()
+        self.made = self.fixture()
+        space = ["similarity", "normalization", "gating", "temperature", "bias",
+                 "attention_dropout"]
+        self.names = {name: f"model{{norm=rms}}/2*attn{{{name.replace('|', ',')}}}"
+                      for name in self.made.candidates}
+        text = self.made.file.read_text(encoding="utf-8")
+        for short in sorted(self.names, key=len, reverse=True):
+            text = text.replace(json.dumps(short), json.dumps(self.names[short]))
+        digest = json.loads(text)
+        digest["models"] = {
+            "genes": [*space, "norm"],
+            "choices": {long: [*short.split("|"), "rms"] for short, long in self.names.items()},
+            "differences": {long: f"gating={short.split('|')[2]} and so on"
+                            for short, long in self.names.items()}}
+        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+
+    def test_genes_are_those_that_the_digest_says(self):
+        run = Run(self.folder)
+        found = {gene.name: gene for gene in genes(run)}
+        self.assertEqual(list(found), ["similarity", "normalization", "gating", "temperature",
+                                       "bias", "attention_dropout"], "norm does not vary")
+        best = run.ranking[0]
+        short = next(short for short, long in self.names.items() if long == best.name)
+        self.assertEqual(found["gating"].raw(best.label), short.split("|")[2])
+        self.assertGreater(len(effects(run, 0)), 0)
+
+    def test_pages_name_what_differs_and_hold_the_whole_name(self):
+        run = Run(self.folder)
+        best = run.ranking[0]
+        page = report(run)
+        self.assertIn("and so on", best.brief)
+        self.assertIn(best.brief, page)
+        self.assertIn(html.escape(best.label), page)
+        self.assertIn(f'title="{html.escape(best.label)}"', page)
+
+    def test_a_candidate_of_unknown_genes_makes_no_components(self):
+        digest = json.loads(self.made.file.read_text(encoding="utf-8"))
+        del digest["models"]["choices"][next(iter(digest["models"]["choices"]))]
+        self.made.file.write_text(json.dumps(digest), encoding="utf-8")
+        self.assertEqual(genes(Run(self.folder)), [])
+
+
 class Verdicts(PageTest):
     def test_one_seed_distinguishes_options_and_no_mechanisms(self):
         self.fixture(objectives=1, replicates=1)

@@ -104,7 +104,9 @@ struct Outcome {
   std::vector<Genotype> asked;
 };
 
-Outcome run(const pagmo::algorithm& algorithm, std::size_t count, const Conditions& conditions) {
+/// @param algorithm  a copy, since an algorithm's engine goes on from search to search.
+Outcome run(pagmo::algorithm algorithm, std::size_t count,
+            const Conditions& conditions) {  // NOLINT
   const auto evaluator = std::make_shared<ByFunction>(count);
   auto result = run_search(space(), evaluator, objectives(count), algorithm,
                            {.population = 12, .seed = 3, .conditions = conditions});
@@ -159,7 +161,7 @@ TEST(Conditions, ThatNeverHoldBackAGeneChangeNothing) {
     return names;
   };
   for (const auto& [algorithm, count] : varying()) {
-    EXPECT_EQ(run(algorithm, count, all).asked, run(algorithm, count, {}).asked)
+    EXPECT_TRUE(run(algorithm, count, all).asked == run(algorithm, count, {}).asked)
         << algorithm.get_name();
   }
 }

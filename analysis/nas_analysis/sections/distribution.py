@@ -93,7 +93,7 @@ def _worst(run: Run, ordered: list, objective: int) -> Html | None:
         return None
     name = run.objectives[objective].title
     rows = [
-        [Cell(mechanism(candidate.label), left=True), Cell(number(candidate.values[objective])),
+        [Cell(mechanism(candidate.label, candidate.brief), left=True), Cell(number(candidate.values[objective])),
          Cell(candidate.n_text)]
         for candidate in reversed(ordered[-WORST:])
     ]
@@ -115,7 +115,7 @@ def _all(run: Run) -> Html:
     rows = []
     for candidate in shown:
         row = [Cell(candidate.rank + 1, candidate.rank),
-               Cell(mechanism(candidate.label), candidate.label, left=True)]
+               Cell(mechanism(candidate.label, candidate.brief), candidate.label, left=True)]
         row += [Cell(number(value), value) for value in candidate.values]
         if run.baseline:
             row.append(Cell(candidate.stop_text or change(candidate.values[0],

@@ -94,7 +94,7 @@ def _slowest(run: Run) -> Html | None:
     known.sort(key=lambda pair: -pair[0])
     middle = median(seconds for seconds, _ in known)
     rows = [
-        [Cell(mechanism(candidate.label), left=True), Cell(duration(seconds)),
+        [Cell(mechanism(candidate.label, candidate.brief), left=True), Cell(duration(seconds)),
          Cell(f"{number(seconds / middle)} \u00d7")]
         for seconds, candidate in known[:SLOWEST]
     ]

@@ -73,8 +73,9 @@ def _constraint(reason: str) -> str:
 
 
 def _names(run: Run, evaluations: list[Evaluation]) -> Html:
-    labels = sorted({run.label(evaluation.candidate) for evaluation in evaluations})
-    shown = [mechanism(label) for label in labels[:MOST_NAMED]]
+    labels = sorted({(run.label(evaluation.candidate), run.brief(evaluation.candidate))
+                     for evaluation in evaluations})
+    shown = [mechanism(*names) for names in labels[:MOST_NAMED]]
     if len(labels) > MOST_NAMED:
         shown.append(Html(f"and {len(labels) - MOST_NAMED} more"))
     return join(*shown, separator="<br>")

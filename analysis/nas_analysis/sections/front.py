@@ -32,7 +32,7 @@ def pictures(run: Run) -> dict[str, Figure]:
         return _figures(run) if run.ranking else {}
     words = _reading(run)
     if _numbered(run):
-        key = "; ".join(f"{i + 1}\u00a0{one.label}" + (" (knee)" if one.name == run.knee else "")
+        key = "; ".join(f"{i + 1}\u00a0{one.brief}" + (" (knee)" if one.name == run.knee else "")
                         for i, one in enumerate(run.front))
         words = words.replace(" as in the table", "") + f" {key}."
     return {name: replace(each, caption=words) for name, each in _figures(run).items()}
@@ -141,7 +141,7 @@ def _table(run: Run) -> Html:
         is_baseline = i == len(shown)
         place = f"{i + 1}, knee" if candidate.name == run.knee else i + 1
         row = [Cell("baseline" if is_baseline else place, left=True),
-               Cell(mechanism(candidate.label), left=True)]
+               Cell(mechanism(candidate.label, candidate.brief), left=True)]
         row += [Cell(number(value)) for value in candidate.values]
         if baseline:
             # What was stopped early has a value of another step.
@@ -187,9 +187,9 @@ def _ranking(run: Run, width: float) -> Picture:
         y = frame.top + row * (i + 0.5) + (6 if narrow else 0)
         is_baseline = run.baseline is not None and candidate.name == run.baseline.name
         place = "" if i >= len(shown) else str(i + 1)
-        name = shortened(candidate.label, 44 if narrow else 52)
+        name = shortened(candidate.brief, 44 if narrow else 52)
         if candidate.stop_text:
-            name = shortened(candidate.label, 24 if narrow else 32) + f" ({candidate.stop_text})"
+            name = shortened(candidate.brief, 24 if narrow else 32) + f" ({candidate.stop_text})"
         colour = " baseline-text" if is_baseline else ""
         picture.text(24, y + 4, place, "tick", "end")
         picture.text(left if narrow else 32, y - 9 if narrow else y + 4, name,

@@ -83,7 +83,7 @@ def _picture(run: Run, shown: list[Candidate], objective: int, width: float) -> 
 def _table(run: Run, objective: int, shown: set[str]) -> object:
     found = from_baseline(run, objective)
     rows = [
-        [Cell(mechanism(d.a.label), left=True), Cell(signed(d.value)),
+        [Cell(mechanism(d.a.label, d.a.brief), left=True), Cell(signed(d.value)),
          Cell(range_text(d.low, d.high)), Cell(p_value(d.p)), Cell(p_value(d.p_holm)), Cell(d.n)]
         for d in found if d.a.name in shown
     ]

@@ -61,13 +61,13 @@ def _seeds(candidate: Candidate) -> str:
 
 def _one(run: Run) -> Html:
     best, baseline, objective = run.ranking[0], run.baseline, run.objectives[0]
-    says = [_spent(run), "the best mechanism is ", mechanism(best.label),
+    says = [_spent(run), "the best mechanism is ", mechanism(best.label, best.brief),
             f" with {objective.name} {number(best.values[0])}"]
     if baseline is None:
         return join(*says, f" ({_seeds(best)})." if run.trained else ".")
     if baseline.name == best.name:
         return join(_spent(run), "no mechanism scored better than the vanilla baseline, ",
-                    mechanism(best.label), f": {objective.name} {number(best.values[0])} "
+                    mechanism(best.label, best.brief), f": {objective.name} {number(best.values[0])} "
                     f"({_seeds(best)}).")
     if not objective.is_better(best.values[0], baseline.values[0]):
         return join(*says, f", no better than the vanilla baseline's {number(baseline.values[0])} "
@@ -83,7 +83,7 @@ def _several(run: Run) -> Html:
             f"{counted(len(run.ranking), 'mechanism')}. "]
     first = run.objectives[0]
     best = run.front[0]
-    says += [f"The best in {first.name} is ", mechanism(best.label),
+    says += [f"The best in {first.name} is ", mechanism(best.label, best.brief),
              f" with {number(best.values[0])}"]
     if run.baseline is None:
         return join(*says, ".")
