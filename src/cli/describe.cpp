@@ -13,6 +13,7 @@
 #include "genotype/mechanism.hpp"
 #include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
+#include "search/gene_place.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
@@ -151,10 +152,10 @@ struct Section {
 
 /// What the section `space` may list of a slot.
 std::string offers_text(const Slot& slot) {
-  constexpr double kUnbounded = 0x1.0p53;
-  const auto range = slot.upper < kUnbounded
-                         ? "in [" + shortest(slot.lower) + ", " + shortest(slot.upper) + ")"
-                         : ">= " + shortest(slot.lower);
+  const auto upper = upper_bound(slot);
+  const auto range = upper ? "in [" + shortest(slot.lower) + ", " + shortest(upper->value) +
+                                 (upper->excluded ? ")" : "]")
+                           : ">= " + shortest(slot.lower);
   if (slot.is_number()) return "a number " + range + ", or a map of min, max and decimals";
   if (slot.is_integer()) return "a list of integers " + range;
   if (slot.is_flag()) return "a list of true, false and none";

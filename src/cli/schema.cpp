@@ -9,6 +9,7 @@
 #include "evaluation/settings.hpp"
 #include "genotype/slots.hpp"
 #include "search/algorithm.hpp"
+#include "search/gene_place.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
@@ -137,8 +138,9 @@ Json gene_schema(const Slot& slot) {
   }
   if (!slot.is_number() && !slot.is_integer()) return one_or_list(option_schema(slot));
   Json number{{"type", slot.is_integer() ? "integer" : "number"}, {"minimum", slot.lower}};
-  constexpr double kUnbounded = 0x1.0p53;
-  if (slot.upper < kUnbounded) number["exclusiveMaximum"] = slot.upper;
+  if (const auto upper = upper_bound(slot)) {
+    number[upper->excluded ? "exclusiveMaximum" : "maximum"] = upper->value;
+  }
   if (slot.is_integer()) return one_or_list(number);
   return any_of(
       {number, map_of({{"min", number}, {"max", number}, {"decimals", {{"type", "integer"}}}})});

@@ -59,9 +59,10 @@ Json gene_json(const Slot& slot, Semantics semantics) {
     gene["model"] = slot.model;
   }
   if (slot.is_number() || slot.is_integer()) {
-    gene["bounds"] = {{"min", slot.lower}, {"max", slot.upper}, {"max_exclusive", true}};
-    constexpr double kUnbounded = 0x1.0p53;
-    if (slot.upper >= kUnbounded) gene["bounds"]["max"] = nullptr;
+    const auto upper = upper_bound(slot);
+    gene["bounds"] = {{"min", slot.lower},
+                      {"max", upper ? Json(upper->value) : Json()},
+                      {"max_exclusive", !upper || upper->excluded}};
     gene["scale"] = "linear";
     return gene;
   }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "core/error.hpp"
-#include "genotype/slots.hpp"
 
 namespace nas {
 
@@ -61,6 +61,15 @@ std::vector<std::string> gene_names(const nlohmann::json& section) {
   }
   const bool cycle = section.value("stack", "uniform") == "cycle";
   return gene_names(listed, cycle ? section.value("period", std::size_t{1}) : 1);
+}
+
+std::optional<UpperBound> upper_bound(const Slot& slot) {
+  constexpr double kUnbounded = 0x1.0p53;  // integers are exact below
+  if (slot.upper >= kUnbounded) return std::nullopt;
+  // The number behind 1 says that 1 belongs to it.
+  const double last = std::nextafter(slot.upper, slot.lower);
+  if (last == std::floor(last)) return UpperBound{.value = last, .excluded = false};
+  return UpperBound{.value = slot.upper};
 }
 
 std::string choice_text(std::string_view gene, const Architecture& architecture) {

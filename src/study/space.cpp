@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -225,12 +226,13 @@ class SpaceReader {
     auto gene = slot.searched;
     const auto path = "space." + slot.name;
     const auto bound = [&slot](std::string name, double value) {
-      return Setting{.name = std::move(name),
-                     .default_value = value,
-                     .help = slot.summary,
-                     .min = slot.lower,
-                     .max = slot.upper,
-                     .max_exclusive = true};
+      Setting setting{
+          .name = std::move(name), .default_value = value, .help = slot.summary, .min = slot.lower};
+      if (const auto upper = upper_bound(slot)) {
+        setting.max = upper->value;
+        setting.max_exclusive = upper->excluded;
+      }
+      return setting;
     };
     if (node.kind == Kind::scalar) {
       Value value = gene.min;
@@ -277,6 +279,23 @@ Genotype fixed_genes(const SearchSpace& space) {
   return Genotype(std::move(values));
 }
 
+/// A value that a gene offers and that makes the same model: of a gene without effect any, of
+/// kv_heads as many as there are heads.
+std::optional<GeneValue> equivalent(const Gene& gene, const Architecture& architecture,
+                                    const std::string& wanted) {
+  std::vector<GeneValue> values(gene.options.begin(), gene.options.end());
+  if (!gene.categorical()) values.emplace_back(gene.min);
+  for (auto& value : values) {
+    try {
+      const auto other = architecture_of(Genotype({{gene.name, value}}), architecture);
+      if (to_string(canonical(other)) == wanted) return std::move(value);
+    } catch (const InputError&) {
+      continue;  // there is no such model
+    }
+  }
+  return std::nullopt;
+}
+
 std::string allowed_text(const Gene& gene) {
   return gene.categorical() ? "one of " + join(gene.options)
                             : "in [" + shortest(gene.min) + ", " + shortest(gene.max) + "]";
@@ -312,16 +331,17 @@ std::string vanilla_of(const SearchSpace& space, const Architecture& frame) {
 
 Genotype genotype_in(const SearchSpace& space, const Architecture& architecture,
                      const Architecture& frame) {
+  const auto wanted = to_string(canonical(architecture));
   std::vector<std::pair<std::string, GeneValue>> values;
   for (const auto& gene : space.genes()) {
     auto value = offered(gene, architecture);
+    if (!value) value = equivalent(gene, architecture, wanted);
     if (!value) {
       throw InputError(gene.name + " must be " + allowed_text(gene) + ", as the space is");
     }
     values.emplace_back(gene.name, std::move(*value));
   }
   Genotype genotype(std::move(values));
-  const auto wanted = to_string(canonical(architecture));
   const auto found = to_string(canonical(architecture_of(genotype, frame)));
   if (found != wanted) {
     throw InputError(

@@ -323,6 +323,10 @@ TEST_F(ExperimentTest, InformedModelsOfAWideSpaceLieInIt) {
     return mistakes(space + "algorithm:\n  informed_share: 0.5\n  informed:\n    - " + name + "\n");
   };
   EXPECT_EQ(informed("model{norm=rms,bias=none}/2*attn{position=rope}"), "");
+  EXPECT_EQ(mistakes("space: {kv_heads: [1, 4], pattern: [full, window], window: 8}\nalgorithm: "
+                     "{informed_share: 0.5, informed: dot|softmax|none|fixed|bias|0.1}\n"),
+            "")
+      << "four heads of keys are as many as heads, and without a window its size is any";
   EXPECT_EQ(informed("model{bias=none}/2*attn"),
             "a.yaml:5:7: algorithm.informed = model{bias=none}/2*attn, norm must be one of rms, as "
             "the space is");
