@@ -32,9 +32,9 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
 bool has_long_names(const RunSummary& run);
 
 /// A candidate's name for people, in tables that have little room: its label, or in runs of long
-/// names what differs from the baseline, "position=rope, sink". Options of the paper's components
-/// stand for themselves, but for none. The label, too, where the baseline is unknown or differs in
-/// what is no gene of the run.
+/// names the genes of the run that differ from the baseline's, "position=rope, sink". Options of the
+/// paper's components stand for themselves, but for none. The label, too, where the baseline is
+/// unknown and where no gene differs.
 std::string short_label(const RunSummary& run, const std::string& candidate);
 
 }  // namespace nas

@@ -641,6 +641,65 @@ TEST_F(ReportTest, GenesHaveColumnsWhereCandidatesAreMechanisms) {
   EXPECT_THAT(csv, HasSubstr(",dot,softmax,none,learned,bias,0.1,0,"));
 }
 
+class LongNamesTest : public ReportTest {
+ protected:
+  LongNamesTest() {
+    const std::vector<std::pair<std::string, std::string>> candidates{
+        {"v", "model{norm=rms}/2*attn"},
+        {"a", "model{norm=rms}/2*attn{position=rope}"},
+        {"b", "model{norm=rms}/2*attn{kv_heads=1,normalization=sparsemax,gating=highway}"},
+        {"c", "model{norm=rms}/2*attn{temperature=per_query}"}};
+    std::vector<Evaluation> made;
+    std::vector<Ask> asks;
+    for (const auto& [id, name] : candidates) {
+      made.push_back(evaluation(id, 90.0 + static_cast<double>(made.size())));
+      made.back().candidate = name;
+      if (id != "v") {
+        asks.push_back(ask(std::ssize(asks), 0, id, 90.0));
+        asks.back().genotype = "dot|softmax|none|fixed|bias|0.1|rms|1|rope";
+      }
+    }
+    long_.add(made);
+    long_.add_asks(asks);
+    long_.set_meta(
+        "config",
+        {{"space", {{"norm", {"rms"}}, {"kv_heads", {1, 4}}, {"position", {"none", "rope"}}}}});
+    long_.set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400)}));
+    long_.set_meta("baseline", {{"evaluations", {"v"}}, {"fitness", {100.0}}});
+    long_.set_meta("silent_asks", {{"children", 8}, {"silent", 2}});
+  }
+
+  Store long_{folder_ / "long.sqlite"};
+};
+
+TEST_F(LongNamesTest, GenesOfTheSpaceHaveColumns) {
+  const auto csv = evaluations_csv(RunSummary(long_));
+  EXPECT_THAT(csv, HasSubstr("candidate,similarity,normalization,gating,temperature,bias,"
+                             "attention_dropout,norm,kv_heads,position,replicate,"));
+  EXPECT_THAT(csv, HasSubstr(",dot,softmax,none,fixed,bias,0.1,rms,0,rope,0,"));
+  EXPECT_THAT(csv, HasSubstr(",dot,sparsemax,highway,fixed,bias,0.1,rms,1,none,0,"));
+}
+
+TEST_F(LongNamesTest, TablesNameWhatDiffersFromTheBaseline) {
+  const auto text = closing_table(RunSummary(long_));
+  EXPECT_THAT(text, HasSubstr(" position=rope "));
+  EXPECT_THAT(text, HasSubstr(" sparsemax, highway, kv_heads=1 "));
+  EXPECT_THAT(text, HasSubstr("named by what differs from the baseline model{norm=rms}/2*attn\n"));
+  EXPECT_THAT(text, HasSubstr("2 of 8 asks after the initial population (25.0 %) differ"));
+}
+
+TEST_F(LongNamesTest, TheDigestSaysWhatEachHas) {
+  const auto json = results_json(RunSummary(long_));
+  const auto& models = json.at("models");
+  EXPECT_EQ(models.at("genes").back(), "position");
+  const std::string windowed = "model{norm=rms}/2*attn{position=rope}";
+  EXPECT_EQ(models.at("choices").at(windowed).back(), "rope");
+  EXPECT_EQ(models.at("differences").at(windowed), "position=rope");
+  EXPECT_EQ(json.at("genes").size(), 9U);
+  EXPECT_EQ(json.at("genes")[7].at("options"), (nlohmann::json{"1", "4"}));
+  EXPECT_TRUE(results_json(RunSummary(*store_)).at("models").is_null());
+}
+
 TEST_F(ReportTest, EmptyStoreIsNoError) {
   const RunSummary run(Store(folder_ / "empty.sqlite"));
   EXPECT_THAT(closing_table(run), HasSubstr("0 candidates asked for"));
