@@ -32,8 +32,8 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
 bool has_long_names(const RunSummary& run);
 
 /// A candidate's name for people, in tables that have little room: its label, or in runs of long
-/// names the genes of the run that differ from the baseline's, "position=rope, sink". Options of the
-/// paper's components stand for themselves, but for none. The label, too, where the baseline is
+/// names the genes of the run that differ from the baseline's, "position=rope, sink". Options of
+/// the paper's components stand for themselves, but for none. The label, too, where the baseline is
 /// unknown and where no gene differs.
 std::string short_label(const RunSummary& run, const std::string& candidate);
 
