@@ -1,6 +1,7 @@
 #include "ops/score_vectors.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <ATen/Dispatch.h>
@@ -54,7 +55,7 @@ struct Call {
   }
 };
 
-/// The vectors of a model.
+/// The vectors of a model, in q or in k.
 struct Sizes {
   std::int64_t rows, width;
   [[nodiscard]] std::int64_t elements() const { return rows * width; }
@@ -62,8 +63,20 @@ struct Sizes {
   [[nodiscard]] std::int64_t weights() const { return 2 * width * width; }
 };
 
-Sizes sizes_of(const torch::Tensor& q, std::int64_t width) {
-  return {q.numel() / (q.size(0) * width), width};
+Sizes sizes_of(const torch::Tensor& x, std::int64_t width) {
+  return {x.numel() / (x.size(0) * width), width};
+}
+
+/// Those of q and k, which has fewer vectors where heads share keys.
+using BothSizes = std::array<Sizes, 2>;
+
+/// Where what is kept of the vectors of q (input 0) or k (1) begins: q's, then k's, model by model.
+/// @param size  of what is kept: &Sizes::rows or &Sizes::elements.
+template <class Size>
+std::int64_t kept_begin(const BothSizes& sizes, std::int64_t nth, std::size_t input,
+                        const Size& size) {
+  const auto of_q = std::invoke(size, sizes[0]);
+  return nth * (of_q + std::invoke(size, sizes[1])) + (input == 0 ? 0 : of_q);
 }
 
 /// Calls run(first row, rows) on LibTorch's threads.
@@ -76,23 +89,24 @@ void for_rows(std::int64_t rows, const Run& run) {
 
 /// y (rows, d) = bias + x W_i', i the half of the weight.
 template <class Real>
-void map_half(const Sizes& size, const Real* x, const Real* weight, std::int64_t half,
+void map_half(const Sizes& size, const Real* x, const Real* weight, std::size_t half,
               const Real* bias, Real* y) {
+  const auto offset = static_cast<std::int64_t>(half) * size.width;
   kernels::Initial<Real> initial;
   if (bias != nullptr) initial = {bias, 0};
   multiply_on_threads<Real>(size.rows, size.width, size.width, {x, size.width, 1},
-                            {weight + half * size.width, 1, 2 * size.width}, initial, y,
-                            size.width);
+                            {weight + offset, 1, 2 * size.width}, initial, y, size.width);
 }
 
 /// The gradients of map_half() w.r.t. x and its half of the weight.
 template <class Real>
-void map_half_backward(const Sizes& size, const Real* x, const Real* weight, std::int64_t half,
+void map_half_backward(const Sizes& size, const Real* x, const Real* weight, std::size_t half,
                        const Real* by_y, Real* by_x, Real* by_weight) {
+  const auto offset = static_cast<std::int64_t>(half) * size.width;
   multiply_on_threads<Real>(size.rows, size.width, size.width, {by_y, size.width, 1},
-                            {weight + half * size.width, 2 * size.width, 1}, {}, by_x, size.width);
+                            {weight + offset, 2 * size.width, 1}, {}, by_x, size.width);
   multiply_on_threads<Real>(size.width, size.width, size.rows, {by_y, 1, size.width},
-                            {x, size.width, 1}, {}, by_weight + half * size.width, 2 * size.width);
+                            {x, size.width, 1}, {}, by_weight + offset, 2 * size.width);
 }
 
 class Mapped : public torch::autograd::Function<Mapped> {
@@ -103,23 +117,25 @@ class Mapped : public torch::autograd::Function<Mapped> {
                                const KeptPointer<Call>& call) {
     const auto q = given_q.contiguous();
     const auto k = given_k.contiguous();
-    const auto size = sizes_of(q, call->value.width);
+    const BothSizes sizes{sizes_of(q, call->value.width), sizes_of(k, call->value.width)};
     variable_list out{at::empty(q.sizes(), q.options()), at::empty(k.sizes(), k.options())};
     const auto given_vectors =
-        at::empty({call->value.num_models(Kind::pair), 2, size.elements()}, q.options());
+        at::empty({call->value.num_models(Kind::pair), sizes[0].elements() + sizes[1].elements()},
+                  q.options());
     const auto inverse_lengths =
-        at::empty({call->value.num_models(Kind::unit), 2, size.rows}, q.options());
+        at::empty({call->value.num_models(Kind::unit), sizes[0].rows + sizes[1].rows}, q.options());
     AT_DISPATCH_FLOATING_TYPES(q.scalar_type(), "score_vectors", [&] {
       call->value.for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
-        const auto at = model * size.elements();
-        for (std::int64_t i = 0; i < 2; ++i) {
+        for (std::size_t i = 0; i < 2; ++i) {
+          const auto& size = sizes.at(i);
+          const auto at = model * size.elements();
           const auto* x = (i == 0 ? q : k).template data_ptr<scalar_t>() + at;
-          auto* y = out[static_cast<std::size_t>(i)].template data_ptr<scalar_t>() + at;
+          auto* y = out[i].template data_ptr<scalar_t>() + at;
           if (kind == Kind::same || kind == Kind::own) {
             std::copy_n(x, size.elements(), y);
           } else if (kind == Kind::unit) {
-            auto* inverse =
-                inverse_lengths.template data_ptr<scalar_t>() + (2 * nth + i) * size.rows;
+            auto* inverse = inverse_lengths.template data_ptr<scalar_t>() +
+                            kept_begin(sizes, nth, i, &Sizes::rows);
             for_rows(size.rows, [&](std::int64_t row, std::int64_t rows) {
               kernels::unit_vectors<scalar_t>(rows, size.width, x + row * size.width,
                                               y + row * size.width, inverse + row);
@@ -130,9 +146,9 @@ class Mapped : public torch::autograd::Function<Mapped> {
             const auto* bias =
                 parameters[2 * map + 1].template data_ptr<scalar_t>() + place * size.width;
             map_half<scalar_t>(size, x, weight, i, i == 0 ? bias : nullptr, y);
-            std::copy_n(
-                x, size.elements(),
-                given_vectors.template data_ptr<scalar_t>() + (2 * nth + i) * size.elements());
+            std::copy_n(x, size.elements(),
+                        given_vectors.template data_ptr<scalar_t>() +
+                            kept_begin(sizes, nth, i, &Sizes::elements));
           }
         }
       });
@@ -154,26 +170,26 @@ class Mapped : public torch::autograd::Function<Mapped> {
     const auto& call = kept<Call>(context);
     const auto saved = context->get_saved_variables();
     const std::array<torch::Tensor, 2> by_out{outer[0].contiguous(), outer[1].contiguous()};
-    const auto size = sizes_of(by_out[0], call.width);
+    const BothSizes sizes{sizes_of(by_out[0], call.width), sizes_of(by_out[1], call.width)};
     variable_list by_inputs;
     for (const auto& by_y : by_out) by_inputs.push_back(at::empty(by_y.sizes(), by_y.options()));
     for (std::size_t i = 4; i < saved.size(); ++i) {
       by_inputs.push_back(at::empty(saved[i].sizes(), saved[i].options()));
-      by_inputs.push_back(at::empty({saved[i].size(0), size.width}, saved[i].options()));
+      by_inputs.push_back(at::empty({saved[i].size(0), call.width}, saved[i].options()));
     }
     AT_DISPATCH_FLOATING_TYPES(by_out[0].scalar_type(), "score_vectors_backward", [&] {
       const auto data = [](const torch::Tensor& x) { return x.data_ptr<scalar_t>(); };
       call.for_models([&](Kind kind, auto model, auto nth, std::size_t map, auto place) {
-        const auto at = model * size.elements();
-        for (std::int64_t i = 0; i < 2; ++i) {
-          const auto input = static_cast<std::size_t>(i);
-          const auto* by_y = data(by_out[input]) + at;
-          auto* by_x = data(by_inputs[input]) + at;
+        for (std::size_t i = 0; i < 2; ++i) {
+          const auto& size = sizes.at(i);
+          const auto at = model * size.elements();
+          const auto* by_y = data(by_out.at(i)) + at;
+          auto* by_x = data(by_inputs[i]) + at;
           if (kind == Kind::same || kind == Kind::own) {
             std::copy_n(by_y, size.elements(), by_x);
           } else if (kind == Kind::unit) {
-            const auto* y = data(saved[1 + input]) + at;
-            const auto* inverse = data(saved[3]) + (2 * nth + i) * size.rows;
+            const auto* y = data(saved[1 + i]) + at;
+            const auto* inverse = data(saved[3]) + kept_begin(sizes, nth, i, &Sizes::rows);
             for_rows(size.rows, [&](std::int64_t row, std::int64_t rows) {
               const auto first = row * size.width;
               kernels::unit_vectors_backward<scalar_t>(rows, size.width, y + first, inverse + row,
@@ -181,9 +197,10 @@ class Mapped : public torch::autograd::Function<Mapped> {
             });
           } else {
             const auto of_weight = place * size.weights();
-            map_half_backward<scalar_t>(size, data(saved[0]) + (2 * nth + i) * size.elements(),
-                                        data(saved[4 + map]) + of_weight, i, by_y, by_x,
-                                        data(by_inputs[2 + 2 * map]) + of_weight);
+            map_half_backward<scalar_t>(
+                size, data(saved[0]) + kept_begin(sizes, nth, i, &Sizes::elements),
+                data(saved[4 + map]) + of_weight, i, by_y, by_x,
+                data(by_inputs[2 + 2 * map]) + of_weight);
             if (i == 0) {
               add_up_rows(size.rows, size.width, by_y,
                           data(by_inputs[3 + 2 * map]) + place * size.width);
@@ -267,8 +284,10 @@ std::array<torch::Tensor, 2> pair_terms(const torch::Tensor& q, const torch::Ten
 std::array<torch::Tensor, 2> score_vectors(const torch::Tensor& q, const torch::Tensor& k,
                                            const std::vector<MappedModels>& maps,
                                            std::int64_t width) {
-  TORCH_CHECK(q.sizes() == k.sizes() && q.size(-1) % width == 0, "vectors of ", width,
-              " numbers do not lie side by side in q ", q.sizes(), " and k ", k.sizes());
+  TORCH_CHECK(q.sizes().slice(0, 3) == k.sizes().slice(0, 3) && q.size(-1) % width == 0 &&
+                  k.size(-1) % width == 0,
+              "vectors of ", width, " numbers do not lie side by side in q ", q.sizes(), " and k ",
+              k.sizes());
   const auto have = [&](const auto& is_kind) {
     return std::any_of(maps.begin(), maps.end(),
                        [&](const MappedModels& mapped) { return is_kind(mapped.map.kind); });

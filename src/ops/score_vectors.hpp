@@ -23,7 +23,7 @@ struct VectorMap {
   Kind kind = Kind::same;
   torch::Tensor weight{};  ///< of pair: (M, d, 2 d), W_q beside W_k
   torch::Tensor bias{};    ///< of pair: (M, d)
-  /// Of own: q and k, (M, B, T, H d) each, of the mapped ones.
+  /// Of own: q (M, B, T, H d) and k (M, B, T, G d), of the mapped ones.
   std::function<std::array<torch::Tensor, 2>(const torch::Tensor& q, const torch::Tensor& k)>
       function{};
 };
@@ -49,9 +49,9 @@ std::array<torch::Tensor, 2> pair_terms(const torch::Tensor& q, const torch::Ten
 /// have a function of their own, backward likewise, in which no model's numbers depend on the
 /// others; not for second derivatives. q and k themselves where no model has a map.
 ///
-/// @param q, k   (R, B, T, H d), float32 or float64.   @param width  d.
-/// @param maps   of all R models.
-/// @return (R, B, T, H d) each.
+/// @param q      (R, B, T, H d), float32 or float64.   @param k  (R, B, T, G d).
+/// @param maps   of all R models.   @param width  d.
+/// @return the same sizes.
 std::array<torch::Tensor, 2> score_vectors(const torch::Tensor& q, const torch::Tensor& k,
                                            const std::vector<MappedModels>& maps,
                                            std::int64_t width);
