@@ -1,7 +1,9 @@
 #include "cli/describe.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -243,6 +245,9 @@ std::string labels_text(const Component& component) {
 
 std::string component_text(const Component& component) {
   const AttentionShape shape;  // the paper's
+  const std::set<std::string> of_kernel{"similarity", "normalization", "position", "pattern",
+                                        "decay"};
+  const bool in_kernel = of_kernel.contains(component.gene);
   const auto row = [](const char* name, const std::string& value) { return Texts{name, value}; };
   std::ostringstream at;
   at << " (width " << shape.width << ", " << shape.heads << " heads, " << shape.context
@@ -256,8 +261,7 @@ std::string component_text(const Component& component) {
              row("cost", human_count(component.flops(shape)) + " FLOPs per layer and sequence"),
              row("state", std::to_string(component.state_bytes(shape)) +
                               " bytes per layer and sequence, beside keys and values"),
-             row("fused", component.gene != "similarity" && component.gene != "normalization"
-                              ? "computed outside the attention kernel"
+             row("fused", !in_kernel ? "computed outside the attention kernel"
                           : component.fused
                               ? "yes, in every numerical mode but reference"
                               : "no: attention with it is computed by LibTorch's operations in "

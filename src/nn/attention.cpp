@@ -58,7 +58,7 @@ OptionRegistry<VectorNorm>& vector_norms() {
 namespace {
 
 /// Whether the fused kernel computes what is between q, k, v and the weighted values. Norms,
-/// convolutions and gates are around it, and keys are repeated for the queries that share them.
+/// convolutions and gates are around it.
 bool is_fused(const Mechanism& mechanism) {
   const auto fused = [](const char* gene, const std::string& key) {
     return components().at(gene, key).fused;
@@ -199,6 +199,12 @@ bool fits(const torch::Tensor& known, std::int64_t tokens, torch::Device device)
   return known.defined() && known.size(-1) == tokens && known.device() == device;
 }
 
+/// Rows of some models after those of others; undefined: there are none.
+torch::Tensor joined_rows(const std::vector<torch::Tensor>& rows) {
+  if (rows.empty()) return {};
+  return rows.size() == 1 ? rows.front() : at::cat(rows);
+}
+
 /// Scores (M, B, H, T, T) with biases b by distance, (M, H, T).
 torch::Tensor biased_by_distance(const torch::Tensor& scores, const torch::Tensor& biases) {
   const auto tokens = scores.size(-1);
@@ -320,7 +326,6 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
                              .make(context_of(models), scope_of(scope, models));
     normalizations_.push_back({std::move(models), std::move(normalization)});
   }
-  if (fused_) set_up_kernel();
   for (auto& models :
        grouped_models(mechanisms, same_option(&Mechanism::gating), if_fused(forms.gating))) {
     auto gating =
@@ -370,25 +375,52 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   make_modules(decays_, decays(), &Mechanism::decay, same_option(&Mechanism::decay), scope);
   make_modules(head_norms_, vector_norms(), &Mechanism::head_norm,
                same_option(&Mechanism::head_norm), scope.child("head_norm"));
+  if (fused_) set_up_kernel();
 }
 
 void AttentionLayer::set_up_kernel() {
   attention_.resize(static_cast<std::size_t>(num_models_));
+  // Rows of tensors that some models have are in the order of their groups.
+  const auto take_rows = [this](const Models& models, std::int64_t ModelAttention::*row,
+                                std::int64_t& next) {
+    for (const auto r : models) attention_[static_cast<std::size_t>(r)].*row = next++;
+  };
+  for (std::int64_t r = 0; r < num_models_; ++r) {
+    const auto ranges = sight(r).pattern->ranges().value();
+    if (ranges.window == KeyRanges{}.window) continue;
+    auto& model = attention_[static_cast<std::size_t>(r)];
+    model.window = ranges.window;
+    model.globals = ranges.globals;
+  }
+  std::int64_t num_sinks = 0;
   for (const auto& [models, normalization] : normalizations_) {
     for (const auto r : models) {
       attention_[static_cast<std::size_t>(r)].normalization = *normalization->fused();
     }
+    if (auto sinks = normalization->sinks(); sinks.defined()) {
+      take_rows(models, &ModelAttention::sinks, num_sinks);
+      sinks_.push_back(std::move(sinks));
+    }
+  }
+  std::int64_t num_biases = 0;
+  for (const auto& [models, position] : positions_) {
+    if (position->biases_scores()) take_rows(models, &ModelAttention::distance_biases, num_biases);
+  }
+  std::int64_t num_sums = 0;
+  for (const auto& [models, decay] : decays_) {
+    if (decay->decays_scores()) take_rows(models, &ModelAttention::sums, num_sums);
   }
   std::int64_t num_directions = 0;
   for (const auto& [models, similarity] : similarities_) {
     auto fused = *similarity->fused();
     maps_.push_back({models, std::move(fused.map)});
     for (const auto r : models) {
-      auto& model = attention_[static_cast<std::size_t>(r)];
-      model.score = fused.score;
-      if (fused.direction.defined()) model.direction = num_directions++;
+      attention_[static_cast<std::size_t>(r)].score = fused.score;
     }
-    if (fused.direction.defined()) directions_.push_back(std::move(fused.direction));
+    if (fused.direction.defined()) {
+      take_rows(models, &ModelAttention::direction, num_directions);
+      directions_.push_back(std::move(fused.direction));
+    }
   }
 }
 
@@ -555,12 +587,15 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
     v = convolutions_[2](v);
   }
   q = placed(q, q_norms_);
-  k = for_queries(placed(k, k_norms_));
-  v = for_queries(v);
+  k = placed(k, k_norms_);
+  if (!kernel || !kernel_shares_keys(q.device())) {
+    k = for_queries(k);
+    v = for_queries(v);
+  }
   const auto multiples = factors(input, q);
   if (kernel && multiples.defined()) temperature = temperature * multiples;
   const auto masks = dropout_masks(dropouts_, pass, site);
-  auto of_heads = kernel ? fused_mixed(q, k, v, temperature, masks)
+  auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, masks)
                          : mixed(q, k, v, input, temperature, multiples, masks);
   if (!head_norms_.empty()) {
     of_heads = grouped(head_norms_, normalised, by_head(of_heads)).flatten(3);
@@ -597,8 +632,8 @@ torch::Tensor AttentionLayer::biased(torch::Tensor scores, const torch::Tensor& 
     scores = grouped(
         decays_,
         [](const ScoreDecay& decay, const torch::Tensor& part, const torch::Tensor& read) {
-          const auto cumulative = decay.cumulative(read);
-          return cumulative.defined() ? model_by_model(decayed, part, cumulative) : part;
+          return decay.decays_scores() ? model_by_model(decayed, part, decay.cumulative(read))
+                                       : part;
         },
         scores, input);
   }
@@ -644,9 +679,34 @@ bool AttentionLayer::has_kernel(const torch::Tensor& q) const {
   const auto* device = device_operations(q.device());
   if (device == nullptr) return q.device().is_cpu();
   return device->attention_fits(q, num_heads_) &&
+         std::none_of(attention_.begin(), attention_.end(), needs_more) &&
          std::all_of(normalizations_.begin(), normalizations_.end(), [&](const auto& group) {
            return device->has_form_of(*group.option->fused());
          });
+}
+
+bool AttentionLayer::kernel_shares_keys(torch::Device device) {
+  return device_operations(device) == nullptr;
+}
+
+torch::Tensor AttentionLayer::distance_biases(const torch::Tensor& q) const {
+  if (!biases_scores_) return {};
+  std::vector<torch::Tensor> rows;
+  for (const auto& [models, position] : positions_) {
+    if (position->biases_scores()) rows.push_back(position->distance_biases(q.size(2), q));
+  }
+  return joined_rows(rows);
+}
+
+torch::Tensor AttentionLayer::sums(const torch::Tensor& input) const {
+  if (decays_.empty()) return {};
+  const auto parts = split_models({input}, models_of(decays_)).front();
+  std::vector<torch::Tensor> rows;
+  for (std::size_t i = 0; i < decays_.size(); ++i) {
+    const auto& decay = *decays_[i].option;
+    if (decay.decays_scores()) rows.push_back(decay.cumulative(parts[i]));
+  }
+  return joined_rows(rows);
 }
 
 const torch::Tensor& AttentionLayer::described(const Masks& masks, torch::Device device) {
@@ -658,14 +718,15 @@ const torch::Tensor& AttentionLayer::described(const Masks& masks, torch::Device
 }
 
 torch::Tensor AttentionLayer::fused_mixed(const torch::Tensor& q, const torch::Tensor& k,
-                                          const torch::Tensor& v,
+                                          const torch::Tensor& v, const torch::Tensor& input,
                                           const torch::Tensor& inverse_temperature,
                                           const Masks& masks) {
   auto [mapped_q, mapped_k] = score_vectors(q, k, maps_, head_width_);
   AttentionTensors tensors{std::move(mapped_q), std::move(mapped_k), v, inverse_temperature};
-  if (!directions_.empty()) {
-    tensors.directions = directions_.size() == 1 ? directions_.front() : at::cat(directions_);
-  }
+  tensors.directions = joined_rows(directions_);
+  tensors.distance_biases = distance_biases(q);
+  tensors.sums = sums(input);
+  tensors.sinks = joined_rows(sinks_);
   ArrayAttention models{attention_, masks};
   if (device_operations(q.device()) != nullptr) models.on_device = described(masks, q.device());
   return fused_attention(std::move(models), tensors);

@@ -77,6 +77,8 @@ class Normalization {
   [[nodiscard]] virtual std::optional<kernels::RowNormalization> fused() const {
     return std::nullopt;
   }
+  /// What kernels::sink() reads besides: (M, H), for as long as the module lives; undefined: nothing.
+  [[nodiscard]] virtual torch::Tensor sinks() const { return {}; }
 };
 
 /// Divides scores by a temperature, or multiplies them by its inverse.
@@ -176,7 +178,7 @@ class Pattern {
   /// @return bool, (T, T) or one matrix a head, (H, T, T): never a later key, always the query's
   /// own; a query's row does not depend on T.
   [[nodiscard]] virtual torch::Tensor visible(std::int64_t tokens, torch::Device device) const = 0;
-  /// The same as ranges; nothing: it is not of that form.
+  /// The same as ranges; nothing: it is not of that form, and has none in the fused kernel.
   [[nodiscard]] virtual std::optional<KeyRanges> ranges() const { return std::nullopt; }
 };
 
@@ -184,11 +186,13 @@ class Pattern {
 class ScoreDecay {
  public:
   virtual ~ScoreDecay() = default;
+  /// Whether it lowers any.
+  [[nodiscard]] virtual bool decays_scores() const { return false; }
   /// @param x  (M, B, T, D), what q, k and v are projected from.
   /// @return c (M, B, H, T), float64: s_ij + (c_i - c_j) is the decayed score, after the
   /// temperature; undefined: nothing decays. Sums over many tokens are large and their differences
   /// are not, so that these are taken in double.
-  [[nodiscard]] virtual torch::Tensor cumulative(const torch::Tensor& x) const = 0;
+  [[nodiscard]] virtual torch::Tensor cumulative(const torch::Tensor& /*x*/) const { return {}; }
 };
 
 /// Normalises the vectors of heads.
@@ -418,9 +422,14 @@ class AttentionLayer final : public Mixer {
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& input, const torch::Tensor& divisors,
                       const torch::Tensor& factors, const Masks& masks);
-  /// The same by the fused kernel.
+  /// The same by the fused kernel. @param k, v  (R, B, T, G d), or H d where they are repeated.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
-                            const torch::Tensor& inverse_temperature, const Masks& masks);
+                            const torch::Tensor& input, const torch::Tensor& inverse_temperature,
+                            const Masks& masks);
+  /// (N, H, T), biases by distance of the models that have some; undefined: none has.
+  [[nodiscard]] torch::Tensor distance_biases(const torch::Tensor& q) const;
+  /// (N, B, H, T), sums of the models whose scores decay; undefined: none do.
+  [[nodiscard]] torch::Tensor sums(const torch::Tensor& input) const;
   /// Scores with the biases of positions and decays.
   [[nodiscard]] torch::Tensor biased(torch::Tensor scores, const torch::Tensor& input) const;
   /// Reads what the fused kernel does for each model off the modules.
@@ -429,6 +438,8 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] bool fuses_gates(const torch::Tensor& x) const;
   /// Whether there is a fused kernel for all models where q is.
   [[nodiscard]] bool has_kernel(const torch::Tensor& q) const;
+  /// Whether the fused kernel there lets heads share keys.
+  [[nodiscard]] static bool kernel_shares_keys(torch::Device device);
   /// The models as the kernels of a device read them.
   const torch::Tensor& described(const Masks& masks, torch::Device device);
   /// What the queries of a model see, by its place in the array.
@@ -451,6 +462,7 @@ class AttentionLayer final : public Mixer {
   std::vector<ModelAttention> attention_;  ///< in the fused kernel
   std::vector<MappedModels> maps_;         ///< of q and k there
   std::vector<torch::Tensor> directions_;  ///< of similarities that have some
+  std::vector<torch::Tensor> sinks_;       ///< of normalizations likewise
   Groups<Normalization> normalizations_;
   Groups<Gating> gatings_;
   Groups<Temperature> temperatures_;

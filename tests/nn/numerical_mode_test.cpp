@@ -189,8 +189,16 @@ TEST(FusedAttention, EqualsTheReferenceAtEveryLengthAndHeadSize) {
 TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
   for (const auto& key : components().keys("normalization")) {
     std::vector<Parameter> parameters;
-    const auto normalization =
-        normalizations().at(key).make(LayerContext{}, ParameterScope(parameters));
+    LayerContext context;
+    context.shape.heads = 1;
+    const auto normalization = normalizations().at(key).make(context, ParameterScope(parameters));
+    {
+      const at::NoGradGuard no_grad;
+      // A sink of no weight, as for the rows' function without sinks.
+      for (auto& parameter : parameters) {
+        parameter.tensor.fill_(-std::numeric_limits<double>::infinity());
+      }
+    }
     const auto row_kernel = normalization->fused();
     ASSERT_TRUE(row_kernel) << key;
     for (const float scale : {0.0F, 1.0F, -1.0F, 300.0F, -300.0F}) {
@@ -199,9 +207,10 @@ TEST(FusedAttention, LargeAndEqualScoresStayFinite) {
         row.narrow(0, 0, visible).copy_(at::linspace(-1.0, 1.0, visible).abs().mul(scale));
         const auto expected =
             normalization
-                ->weights(row.narrow(0, 0, visible).expand({1, 1, visible, visible}),
+                ->weights(row.narrow(0, 0, visible).expand({1, 1, 1, visible, visible}),
                           at::ones({visible, visible}, at::TensorOptions(at::kBool)).tril())
-                .select(2, visible - 1)
+                .select(3, visible - 1)
+                .detach()
                 .flatten();
         const auto statistic = row_kernel->kernel<float>().forward(row.data_ptr<float>(), visible,
                                                                    row.numel(), visible);

@@ -3,10 +3,7 @@
 namespace nas::nn {
 namespace {
 
-class None final : public ScoreDecay {
- public:
-  torch::Tensor cumulative(const torch::Tensor& /*x*/) const override { return {}; }
-};
+class None final : public ScoreDecay {};
 
 NAS_REGISTER_DECAY(None, .key = "none", .summary = "nothing is forgotten", .fused = true);
 

@@ -34,6 +34,8 @@ class Scalar final : public ScoreDecay {
         bias_(scope.add("forget.bias", {context.shape.heads},
                         Start::listed(start_logits(context.shape)), Decay::no)) {}
 
+  bool decays_scores() const override { return true; }
+
   torch::Tensor cumulative(const torch::Tensor& x) const override {
     return model_by_model(
         [](const torch::Tensor& logits) {
@@ -59,7 +61,8 @@ NAS_REGISTER_DECAY(
           return static_cast<double>(shape.context * shape.heads * (2 * shape.width + 2)) +
                  2.0 * shape.scores();
         },
-    .state_bytes = [](const AttentionShape& shape) { return 4 * shape.heads * shape.kept(); });
+    .state_bytes = [](const AttentionShape& shape) { return 4 * shape.heads * shape.kept(); },
+    .fused = true);
 
 }  // namespace
 }  // namespace nas::nn

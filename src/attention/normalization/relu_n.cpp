@@ -10,6 +10,7 @@ class ReluN final : public Normalization {
     const auto counts = visible.sum(-1, /*keepdim=*/true).to(scores.scalar_type());
     return scores.masked_fill(visible.logical_not(), 0.0).relu() / counts;
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::relu_n(); }
 };
 
 NAS_REGISTER_NORMALIZATION(

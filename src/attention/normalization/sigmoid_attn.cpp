@@ -11,6 +11,9 @@ class SigmoidAttention final : public Normalization {
     const auto counts = visible.sum(-1, /*keepdim=*/true).to(scores.scalar_type());
     return (scores - counts.log()).sigmoid().masked_fill(visible.logical_not(), 0.0);
   }
+  std::optional<kernels::RowNormalization> fused() const override {
+    return kernels::sigmoid_attn();
+  }
 };
 
 NAS_REGISTER_NORMALIZATION(

@@ -15,6 +15,8 @@ class Sink final : public Normalization {
                            .expand({-1, scores.size(1), -1, scores.size(3), 1});
     return at::cat({hide(scores, visible), sinks}, -1).softmax(-1).narrow(-1, 0, scores.size(-1));
   }
+  std::optional<kernels::RowNormalization> fused() const override { return kernels::sink(); }
+  torch::Tensor sinks() const override { return sink_; }
 
  private:
   torch::Tensor sink_;  // (M, H)

@@ -28,7 +28,8 @@ NAS_REGISTER_PATTERN(
     Window, .key = "window",
     .summary =
         "i - j < window, which counts the query's own token, or j < globals (Beltagy et al. 2020, "
-        "arXiv:2004.05150)");
+        "arXiv:2004.05150)",
+    .fused = true);
 
 }  // namespace
 }  // namespace nas::nn

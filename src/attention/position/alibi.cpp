@@ -52,7 +52,7 @@ class Alibi final : public Position {
 NAS_REGISTER_POSITION(
     Alibi, .key = "alibi",
     .summary = "s_ij - m_h (i - j), m_h = 2^(-8(h+1)/H) (Press et al. 2022, arXiv:2108.12409)",
-    .flops = [](const AttentionShape& shape) { return shape.scores(); });
+    .flops = [](const AttentionShape& shape) { return shape.scores(); }, .fused = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -62,7 +62,7 @@ NAS_REGISTER_POSITION(
         "s_ij + b[bucket(i - j), h]: learned, distances in t5_buckets buckets up to t5_distance, "
         "start N(0, 0.02) (Raffel et al. 2020, arXiv:1910.10683)",
     .parameters = [](const AttentionShape& shape) { return shape.sizes.t5_buckets * shape.heads; },
-    .flops = [](const AttentionShape& shape) { return shape.scores(); });
+    .flops = [](const AttentionShape& shape) { return shape.scores(); }, .fused = true);
 
 }  // namespace
 }  // namespace nas::nn

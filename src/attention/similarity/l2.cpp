@@ -15,6 +15,9 @@ class L2 final : public Similarity {
     };
     return q.matmul(k.transpose(-2, -1)) - half_squares(q) - half_squares(k).transpose(-2, -1);
   }
+  std::optional<FusedSimilarity> fused() const override {
+    return FusedSimilarity{kernels::Score::distance};
+  }
   double start_temperature(const AttentionShape& shape) const override {
     return std::sqrt(static_cast<double>(shape.head_width()));
   }
@@ -22,10 +25,12 @@ class L2 final : public Similarity {
 
 NAS_REGISTER_SIMILARITY(
     L2, .key = "l2", .summary = "s = -|q - k|^2 / 2: the nearest key",
-    .flops = [](const AttentionShape& shape) {
-      return shape.pairs() * static_cast<double>(2 * shape.width + shape.heads) +
-             2.0 * static_cast<double>(shape.context * shape.key_width());
-    });
+    .flops =
+        [](const AttentionShape& shape) {
+          return shape.pairs() * static_cast<double>(2 * shape.width + shape.heads) +
+                 2.0 * static_cast<double>(shape.context * shape.key_width());
+        },
+    .placeless = true);
 
 }  // namespace
 }  // namespace nas::nn
