@@ -1,6 +1,8 @@
 // What the options of the wide space promise: properties of each, causality, and arrays.
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -10,6 +12,7 @@
 #include <torch/types.h>
 
 #include "lone_layer.hpp"
+#include "ops/memory.hpp"
 #include "ops/torch_compat.hpp"
 
 namespace nas::nn {
@@ -159,7 +162,7 @@ TEST(AttentionOptions, ChangeWhatIsComputed) {
   }
 }
 
-TEST(AttentionOptions, AreTheSameBesideTheFusedKernel) {
+TEST(AttentionOptions, AreTheSameInTheFusedKernel) {
   for (const auto& [name, mechanism] : options_of_attention()) {
     SCOPED_TRACE(name);
     Layer reference(mechanism);
@@ -168,11 +171,77 @@ TEST(AttentionOptions, AreTheSameBesideTheFusedKernel) {
   }
 }
 
-TEST(AttentionOptions, StayBesideTheFusedKernelWhereTheyWorkAroundIt) {
-  for (const auto* name : {"rope", "half a rope", "two key heads", "qk_norm", "head_norm", "conv",
-                           "log_length", "elementwise", "headwise"}) {
-    const auto forms = fused_forms(options_of_attention().at(name));
-    EXPECT_EQ(forms, (FusedForms{true, true, true})) << name;
+TEST(AttentionOptions, AllHaveFusedForms) {
+  for (const auto& [name, mechanism] : options_of_attention()) {
+    EXPECT_EQ(fused_forms(mechanism), (FusedForms{true, true, true})) << name;
+  }
+}
+
+/// Output and gradients by name of a layer of 4 heads over 2 sequences of 40 tokens, in float64.
+Values step_in_double(const Mechanism& mechanism, NumericalMode mode) {
+  Layer layer(mechanism, mode);
+  auto x = noise({2, 40, 16}, 5).requires_grad_(true);
+  const Pass pass{.training = true, .seeds = {3}};
+  const auto y = layer.layer.forward(x, at::zeros_like(x), pass, 1);
+  (y * noise(y.sizes(), 6)).sum().backward();
+  Values values{{"y", y.detach()}, {"x", x.grad()}};
+  for (const auto& parameter : layer.parameters) values[parameter.name] = parameter.tensor.grad();
+  return values;
+}
+
+void expect_exact_equals_reference(const Mechanism& mechanism, const std::string& name) {
+  const auto exact = step_in_double(mechanism, NumericalMode::exact);
+  const auto reference = step_in_double(mechanism, NumericalMode::reference);
+  ASSERT_EQ(exact.size(), reference.size()) << name;
+  for (const auto& [what, expected] : reference) {
+    ASSERT_TRUE(expected.defined() && exact.at(what).defined()) << name << " " << what;
+    ASSERT_EQ(exact.at(what).sizes(), expected.sizes()) << name << " " << what;
+    EXPECT_LE((exact.at(what) - expected).abs().max().item<double>(),
+              1e-9 * std::max(1.0, expected.abs().max().item<double>()))
+        << name << " " << what;
+  }
+}
+
+/// The options beside every similarity, whose maps of keys see fewer heads where keys are shared.
+TEST(AttentionOptions, OfSharedKeysInWindowsEqualTheReferenceInTheFusedKernel) {
+  auto mechanisms = options_of_attention();
+  for (const auto* similarity : {"additive", "bilinear", "cosine", "silu_dot"}) {
+    mechanisms[similarity] = with([&](auto& m) { m.similarity = similarity; });
+    mechanisms[std::string("many ") + similarity] = mechanisms.at("many");
+    mechanisms[std::string("many ") + similarity].similarity = similarity;
+  }
+  for (const auto& [name, mechanism] : mechanisms) {
+    for (const std::int64_t kv_heads : {1, 2}) {
+      for (const std::int64_t window : {0, 7}) {
+        auto own = mechanism;
+        own.kv_heads = kv_heads;
+        own.attention_dropout = 0.2;
+        if (window > 0) own.pattern = "window", own.window = window;
+        expect_exact_equals_reference(own, name + ", " + std::to_string(kv_heads) +
+                                               " key heads, window " + std::to_string(window));
+      }
+    }
+  }
+}
+
+/// Bytes of tensors at most at once in a step of mode exact.
+std::int64_t peak_bytes(const Mechanism& mechanism, std::int64_t tokens) {
+  Layer layer(mechanism, NumericalMode::exact);
+  const auto x = noise({1, tokens, 16}, 5).requires_grad_(true);
+  const MemoryScope scope;
+  const auto y = layer.layer.forward(x, x, Pass{}, 0);
+  y.sum().backward();
+  return scope.peak_bytes();
+}
+
+TEST(AttentionOptions, InAWindowNeedMemoryInProportionToTheTokens) {
+  for (const auto& [name, mechanism] : options_of_attention()) {
+    auto in_window = mechanism;
+    in_window.pattern = "window";
+    in_window.window = 7;
+    const auto few = peak_bytes(in_window, 1024);
+    const auto many = peak_bytes(in_window, 4096);
+    EXPECT_LE(static_cast<double>(many), 4.4 * static_cast<double>(few)) << name;
   }
 }
 
@@ -376,9 +445,10 @@ TEST(AttentionOptions, OfOneShapeMayBeInOneArray) {
   EXPECT_FALSE(same_shapes(vanilla(), with([](auto& m) { m.heads = 2; })));
 }
 
-/// Output and gradients of one model of an array of layers in float32, by name.
+/// Output and gradients of each model of an array of layers in float32, by name.
 std::vector<Values> step_of(const std::vector<Mechanism>& mechanisms,
-                            const std::vector<std::size_t>& places, NumericalMode mode) {
+                            const std::vector<std::size_t>& places, NumericalMode mode,
+                            std::int64_t tokens) {
   std::vector<Mechanism> chosen;
   std::vector<StartSeed> seeds;
   std::vector<torch::Tensor> inputs;
@@ -386,7 +456,7 @@ std::vector<Values> step_of(const std::vector<Mechanism>& mechanisms,
   for (const auto place : places) {
     chosen.push_back(mechanisms[place]);
     seeds.push_back({place, 0});
-    inputs.push_back(noise({3, 9, 16}, place).to(at::kFloat));
+    inputs.push_back(noise({3, tokens, 16}, place).to(at::kFloat));
     pass.seeds.push_back(place);
   }
   std::vector<Parameter> parameters;
@@ -411,12 +481,13 @@ std::vector<Values> step_of(const std::vector<Mechanism>& mechanisms,
   return results;
 }
 
-void expect_same_alone(const std::vector<Mechanism>& mechanisms, NumericalMode mode) {
+void expect_same_alone(const std::vector<Mechanism>& mechanisms, NumericalMode mode,
+                       std::int64_t tokens = 9) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < mechanisms.size(); ++i) places.push_back(i);
-  const auto together = step_of(mechanisms, places, mode);
+  const auto together = step_of(mechanisms, places, mode, tokens);
   for (const auto place : places) {
-    const auto alone = step_of(mechanisms, {place}, mode).front();
+    const auto alone = step_of(mechanisms, {place}, mode, tokens).front();
     ASSERT_EQ(together[place].size(), alone.size()) << place;
     for (const auto& [name, values] : together[place]) {
       EXPECT_TRUE(values.equal(alone.at(name))) << place << " " << name;
@@ -425,17 +496,23 @@ void expect_same_alone(const std::vector<Mechanism>& mechanisms, NumericalMode m
 }
 
 TEST(AttentionOptions, InAnArrayComputeWhatEachComputesAlone) {
-  std::vector<Mechanism> all, fused;
-  for (const auto& [name, mechanism] : options_of_attention()) {
-    if (!same_shapes(mechanism, vanilla())) continue;
-    for (int twice = 0; twice < 2; ++twice) {
+  auto mechanisms = options_of_attention();
+  mechanisms["biases, sums and sinks"] =
+      with([](auto& m) { m.position = "t5", m.decay = "scalar", m.normalization = "sink"; });
+  std::vector<Mechanism> all;
+  for (int twice = 0; twice < 2; ++twice) {
+    for (const auto& [name, mechanism] : mechanisms) {
+      if (!same_shapes(mechanism, vanilla())) continue;
       all.push_back(mechanism);
       all.back().attention_dropout = 0.2;
-      if (fused_forms(mechanism).attention) fused.push_back(all.back());
     }
   }
   expect_same_alone(all, NumericalMode::reference);
-  expect_same_alone(fused, NumericalMode::exact);
+  expect_same_alone(all, NumericalMode::exact);
+  for (const auto* similarity : {"dot", "additive", "bilinear", "cosine", "silu_dot"}) {
+    all.push_back(with([&](auto& m) { m.similarity = similarity; }));
+  }
+  expect_same_alone(all, NumericalMode::exact, 40);
 }
 
 TEST(AttentionOptions, WithSharedKeysInAnArrayComputeWhatEachComputesAlone) {
@@ -448,6 +525,16 @@ TEST(AttentionOptions, WithSharedKeysInAnArrayComputeWhatEachComputesAlone) {
   }
   expect_same_alone(all, NumericalMode::reference);
   expect_same_alone(all, NumericalMode::exact);
+  for (const auto& [name, mechanism] : options_of_attention()) {
+    all.push_back(mechanism);
+    all.back().kv_heads = 2;
+    all.back().conv = 4;
+  }
+  for (const auto* similarity : {"additive", "bilinear", "cosine", "silu_dot", "additive"}) {
+    all.push_back(options_of_attention().at("many"));
+    all.back().similarity = similarity;
+  }
+  expect_same_alone(all, NumericalMode::exact, 40);
 }
 
 }  // namespace

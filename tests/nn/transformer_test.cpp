@@ -407,6 +407,9 @@ TEST(Frame, ModelsAreAlikeIfTheirGenesAndShapesAre) {
   };
   EXPECT_TRUE(like("model{norm=rms}/attn/attn{normalization=sparsemax}",
                    "model{norm=rms}/attn{temperature=learned}/attn"));
+  // All of them have fused forms.
+  EXPECT_TRUE(like("attn{position=alibi}/attn{normalization=sink,similarity=l2}",
+                   "attn{decay=scalar}/attn{pattern=window,window=4,temperature=log_length}"));
   // The model's bias is only what layers have unless they say otherwise.
   EXPECT_TRUE(like("dot|softmax|none|fixed|bias|0.1", "dot|softmax|none|fixed|no_bias|0.1"));
   EXPECT_FALSE(like("model{norm=rms}/2*attn", "2*attn"));
