@@ -228,15 +228,18 @@ TEST_P(DeviceOperationsOf, ModelsOfVariousMechanisms) {
 }
 
 TEST_P(DeviceOperationsOf, GradientsOfEveryParameter) {
-  for (const auto& all : {test::models_of_all_pairs(37), test::third_of_all_pairs(128)}) {
-    std::vector<std::size_t> places(all.size());
-    std::iota(places.begin(), places.end(), std::size_t{0});
-    const auto truth = step_of(all, places, at::kDouble, at::kCPU, From::spread);
-    const Emulation emulation;
-    const auto ours = step_of(all, places, GetParam(), at::kCPU, From::spread);
-    for (const auto place : places) {
-      test::expect_gradients(ours.gradients[place], truth.gradients[place], truth.gradients[place],
-                             GetParam(), to_string(all[place].stack.front()));
+  for (const auto& models : {test::models_of_all_pairs(37), test::third_of_all_pairs(128)}) {
+    for (const auto& all : test::by_device_form(models)) {
+      std::vector<std::size_t> places(all.size());
+      std::iota(places.begin(), places.end(), std::size_t{0});
+      const auto truth = step_of(all, places, at::kDouble, at::kCPU, From::spread);
+      const Emulation emulation;
+      const auto ours = step_of(all, places, GetParam(), at::kCPU, From::spread);
+      for (const auto place : places) {
+        test::expect_gradients(ours.gradients[place], truth.gradients[place],
+                               truth.gradients[place], GetParam(),
+                               to_string(all[place].stack.front()));
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 // Gradients of whole models against those of a reference, each parameter by itself.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -55,6 +56,21 @@ inline std::vector<Architecture> third_of_all_pairs(std::int64_t context) {
     EXPECT_EQ(options.size(), components().keys(gene).size()) << gene;
   }
   return third;
+}
+
+/// Those that kernels of devices compute, and the others. Apart from each other, since one of the
+/// others leaves all of an array to LibTorch's operations there.
+inline std::array<std::vector<Architecture>, 2> by_device_form(
+    const std::vector<Architecture>& models) {
+  const std::set<std::string> of_the_cpu{"l2", "sink", "sigmoid_attn", "relu_n"};
+  std::array<std::vector<Architecture>, 2> parts;
+  for (const auto& model : models) {
+    const auto& mechanism = model.stack.front();
+    const bool lacking =
+        of_the_cpu.contains(mechanism.similarity) || of_the_cpu.contains(mechanism.normalization);
+    parts.at(lacking ? 1 : 0).push_back(model);
+  }
+  return parts;
 }
 
 /// The Euclidean norm of the gradient by all parameters.
