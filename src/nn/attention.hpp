@@ -284,7 +284,8 @@ bool register_vector_norm(Component component, const char* file) {
   register_module<Module>(vector_norms(), component, file);
   auto of_keys = component;
   of_keys.gene = "qk_norm";
-  of_keys.parameters = [one = component.parameters](const AttentionShape& shape) {
+  of_keys.parameters = [one = component.parameters](AttentionShape shape) {
+    shape.width = shape.score_width() * shape.heads;
     return 2 * one(shape);
   };
   of_keys.flops = [one = component.flops](const AttentionShape& shape) {
