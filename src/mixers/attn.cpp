@@ -15,6 +15,13 @@ class Attention final : public Mixer {
                         std::uint64_t site) override {
     return layer_.forward(x, residual, pass, site);
   }
+  [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override {
+    return layer_.start(room);
+  }
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual,
+                     State& state) override {
+    return layer_.step(x, residual, state);
+  }
 
  private:
   AttentionLayer layer_;

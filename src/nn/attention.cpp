@@ -242,6 +242,10 @@ torch::Tensor ShortConvolution::operator()(const torch::Tensor& z) const {
       z, weight_);
 }
 
+torch::Tensor ShortConvolution::newest(const torch::Tensor& latest) const {
+  return (latest * weight_.transpose(1, 2).unsqueeze(1)).sum(2, /*keepdim=*/true);
+}
+
 void AttentionLayer::make_projections(const std::vector<Mechanism>& mechanisms,
                                       const AttentionShape& shape, const ParameterScope& scope,
                                       const Start& output_start) {
@@ -485,7 +489,9 @@ torch::Tensor AttentionLayer::placed(const torch::Tensor& vectors,
   if (maps_places_) {
     of_heads = grouped(
         positions_,
-        [](const Position& position, const torch::Tensor& part) { return position.mapped(part); },
+        [](const Position& position, const torch::Tensor& part) {
+          return position.mapped(part, 0);
+        },
         of_heads);
   }
   return of_heads.flatten(3);

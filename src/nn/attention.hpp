@@ -59,6 +59,10 @@ class Similarity {
                                              const torch::Tensor& k) const = 0;
   /// The same in the fused kernel, for as long as the module lives; nothing: it has no such form.
   [[nodiscard]] virtual std::optional<FusedSimilarity> fused() const { return std::nullopt; }
+  /// Whether queries of several heads may be scored as several queries of the key head that they
+  /// read: scores() does the same in every head, and with any number of queries. In decoding, where
+  /// each head has one query, keys then need not be repeated.
+  [[nodiscard]] virtual bool treats_heads_alike() const { return true; }
   /// @return T0, the divisor that gives the scores a suitable scale at the start (corrected).
   [[nodiscard]] virtual double start_temperature(const AttentionShape& shape) const = 0;
 };
@@ -70,6 +74,7 @@ class Normalization {
   /// @param scores   (M, B, H, T, T), finite.
   /// @param visible  bool, (T, T) or one matrix a head, (H, T, T): what the pattern shows, never a
   /// later key and always the query's own. Where a count n of keys matters, it is of visible ones.
+  /// In decoding there is one row, (1, n), of the keys that are kept.
   /// @return weights (M, B, H, T, T), exactly 0 for hidden keys, never NaN.
   [[nodiscard]] virtual torch::Tensor weights(const torch::Tensor& scores,
                                               const torch::Tensor& visible) const = 0;
@@ -145,8 +150,12 @@ class Position {
   /// Whether mapped() changes anything.
   [[nodiscard]] virtual bool maps() const { return false; }
   /// @param vectors  queries or keys, (M, B, T, heads, d), of H or of G heads.
-  /// @return the same with the place of each, t = 0 .. T - 1, put in.
-  [[nodiscard]] virtual torch::Tensor mapped(const torch::Tensor& vectors) const { return vectors; }
+  /// @param first    the place of the first of them; 0 but in decoding.
+  /// @return the same with the place of each, t = first .. first + T - 1, put in.
+  [[nodiscard]] virtual torch::Tensor mapped(const torch::Tensor& vectors,
+                                             std::int64_t /*first*/) const {
+    return vectors;
+  }
   /// Whether there are biases.
   [[nodiscard]] virtual bool biases_scores() const { return false; }
   /// @param like  of whose device and type the result is.
@@ -190,7 +199,8 @@ class ScoreDecay {
   [[nodiscard]] virtual bool decays_scores() const { return false; }
   /// @param x  (M, B, T, D), what q, k and v are projected from.
   /// @return c (M, B, H, T), float64: s_ij + (c_i - c_j) is the decayed score, after the
-  /// temperature; undefined: nothing decays. Sums over many tokens are large and their differences
+  /// temperature; undefined: nothing decays. What c grows by at a token depends on that token alone,
+  /// so that c of a single token is its growth. Sums over many tokens are large and their differences
   /// are not, so that these are taken in double.
   [[nodiscard]] virtual torch::Tensor cumulative(const torch::Tensor& /*x*/) const { return {}; }
 };
@@ -343,6 +353,10 @@ class ShortConvolution {
 
   /// @param z  (M, B, T, channels).   @return the same sizes.
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& z) const;
+  /// @param latest  (M, B, K, channels), the newest last.   @return y of the newest, (M, B, 1,
+  /// channels).
+  [[nodiscard]] torch::Tensor newest(const torch::Tensor& latest) const;
+  [[nodiscard]] std::int64_t taps() const { return weight_.size(2); }
 
  private:
   torch::Tensor weight_;  // (M, channels, K)
@@ -371,8 +385,17 @@ class AttentionLayer final : public Mixer {
   /// @param site  of the weights' dropout.
   torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual, const Pass& pass,
                         std::uint64_t site) override;
+  /// Keeps keys, normalised and mapped by position, and values, of G heads; of windows those that
+  /// are still seen, min(t, window + globals); what each head forgot since each of them; and the
+  /// last K - 1 inputs of the convolutions.
+  [[nodiscard]] std::unique_ptr<State> start(std::int64_t room) const override;
+  /// By the operations of numerical mode `reference` in every mode. @throws std::invalid_argument
+  /// for an array of several models.
+  torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual, State& state) override;
 
  private:
+  struct KeptState;
+
   /// Models of the array that have one option, and its module.
   template <class Option>
   struct Group {
@@ -447,6 +470,18 @@ class AttentionLayer final : public Mixer {
   const torch::Tensor& visible(std::int64_t model, std::int64_t tokens, torch::Device device);
   const torch::Tensor& seen(std::int64_t model, std::int64_t tokens, torch::Device device);
   Sight& sight(std::int64_t model);
+  // In attention_step.cpp, of the newest token of one model.
+  /// Queries or keys of the token at a place as (1, B, heads, 1, d), normalised and mapped.
+  [[nodiscard]] torch::Tensor newest_vectors(const torch::Tensor& projected,
+                                             const Groups<VectorNorm>& norms,
+                                             std::int64_t place) const;
+  /// Scores of all kept keys, (1, B, H, 1, n), divided by the temperature. @param q  (1, B, H, 1, d).
+  torch::Tensor newest_scores(const torch::Tensor& q, const torch::Tensor& input,
+                              const torch::Tensor& shown, const KeptState& state);
+  /// The same with the biases of positions and decays.
+  [[nodiscard]] torch::Tensor newest_biased(torch::Tensor scores, const KeptState& state) const;
+  /// Which of the kept keys the newest token sees, (1, n) or (H, 1, n) bool.
+  [[nodiscard]] torch::Tensor newest_shown(const KeptState& state, torch::Device device) const;
 
   std::int64_t num_models_;
   std::int64_t num_heads_;

@@ -90,13 +90,29 @@ Block::Norms Block::make_norms(const Architecture& common, const ParameterScope&
 }
 
 torch::Tensor Block::forward(const torch::Tensor& stream, const Pass& pass) {
+  return passed(stream, pass, [&](const torch::Tensor& x, const torch::Tensor& residual) {
+    return mixer_->forward(x, residual, pass, first_site_ + kMixerSite);
+  });
+}
+
+std::unique_ptr<Mixer::State> Block::start(std::int64_t room) const {
+  return mixer_ ? mixer_->start(room) : nullptr;
+}
+
+torch::Tensor Block::step(const torch::Tensor& stream, Mixer::State* state) {
+  return passed(stream, Pass{}, [&](const torch::Tensor& x, const torch::Tensor& residual) {
+    return mixer_->step(x, residual, *state);
+  });
+}
+
+template <class Mix>
+torch::Tensor Block::passed(const torch::Tensor& stream, const Pass& pass, const Mix& mix) const {
   if (shared_norm_) {
     const auto x = shared_norm_->normalised(stream);
-    const auto mixed =
-        mixer_ ? stream + mixer_->forward(x, stream, pass, first_site_ + kMixerSite) : stream;
+    const auto mixed = mixer_ ? stream + mix(x, stream) : stream;
     return feed_forward_ ? added(mixed, fed_forward(x, pass), pass) : mixed;
   }
-  const auto mixed = mixer_ ? with_mixer(stream, pass) : stream;
+  const auto mixed = mixer_ ? with_mixer(stream, mix) : stream;
   return feed_forward_ ? with_feed_forward(mixed, pass) : mixed;
 }
 
@@ -104,9 +120,9 @@ torch::Tensor Block::normalised(const std::unique_ptr<Norm>& norm, const torch::
   return norm ? norm->normalised(x) : x;
 }
 
-torch::Tensor Block::with_mixer(const torch::Tensor& stream, const Pass& pass) {
-  const auto x = normalised(mixer_norms_.input, stream);
-  const auto increment = mixer_->forward(x, stream, pass, first_site_ + kMixerSite);
+template <class Mix>
+torch::Tensor Block::with_mixer(const torch::Tensor& stream, const Mix& mix) const {
+  const auto increment = mix(normalised(mixer_norms_.input, stream), stream);
   return normalised(mixer_norms_.sum, stream + normalised(mixer_norms_.increment, increment));
 }
 

@@ -41,6 +41,13 @@ class Block {
   /// @param stream  h, (R, B, T, D).   @return the stream behind the layer.
   torch::Tensor forward(const torch::Tensor& stream, const Pass& pass);
 
+  /// @return the state of the mixer before the first token; nothing if there is no mixer.
+  [[nodiscard]] std::unique_ptr<Mixer::State> start(std::int64_t room) const;
+  /// The stream of the next token of one model behind the layer, without dropout.
+  ///
+  /// @param stream  (1, B, 1, D).   @param state  of the mixer, if there is one.
+  torch::Tensor step(const torch::Tensor& stream, Mixer::State* state);
+
  private:
   /// Of one part of the layer; each may be missing.
   struct Norms {
@@ -54,7 +61,11 @@ class Block {
   Norms make_norms(const Architecture& common, const ParameterScope& scope, const std::string& part,
                    const MakePart& make_part) const;
   static torch::Tensor normalised(const std::unique_ptr<Norm>& norm, const torch::Tensor& x);
-  torch::Tensor with_mixer(const torch::Tensor& stream, const Pass& pass);
+  /// The stream behind the layer. @param mix  mix(x, h) is what the mixer adds.
+  template <class Mix>
+  torch::Tensor passed(const torch::Tensor& stream, const Pass& pass, const Mix& mix) const;
+  template <class Mix>
+  torch::Tensor with_mixer(const torch::Tensor& stream, const Mix& mix) const;
   [[nodiscard]] torch::Tensor with_feed_forward(const torch::Tensor& stream,
                                                 const Pass& pass) const;
   [[nodiscard]] torch::Tensor fed_forward(const torch::Tensor& x, const Pass& pass) const;

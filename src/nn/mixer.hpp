@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include <torch/types.h>
 
@@ -17,6 +18,16 @@ namespace nas::nn {
 /// from a scope when it is made, for the R models of that scope.
 class Mixer {
  public:
+  /// What a mixer keeps of earlier tokens, so that it can go on one token at a time.
+  class State {
+   public:
+    virtual ~State() = default;
+    /// @return a state that changes apart from this one.
+    [[nodiscard]] virtual std::unique_ptr<State> copy() const = 0;
+    /// @return the numbers that it keeps of each sequence.
+    [[nodiscard]] virtual std::int64_t numbers() const = 0;
+  };
+
   virtual ~Mixer() = default;
 
   /// @param x         (R, B, T, D), LayerNorm of the residual stream.
@@ -25,6 +36,17 @@ class Mixer {
   /// @return what is added to h, (R, B, T, D).
   virtual torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& residual,
                                 const Pass& pass, std::uint64_t site) = 0;
+
+  /// @param room  tokens for which memory is set apart at once; more may come.
+  /// @return the state before the first token.
+  [[nodiscard]] virtual std::unique_ptr<State> start(std::int64_t room) const = 0;
+  /// What forward() adds at the next token, without dropout and gradients.
+  ///
+  /// @param x, residual  (1, B, 1, D), of that token and of one model.
+  /// @param state  of the tokens before, made by this mixer's start(); then also of this one.
+  /// @return (1, B, 1, D).
+  virtual torch::Tensor step(const torch::Tensor& x, const torch::Tensor& residual,
+                             State& state) = 0;
 };
 
 }  // namespace nas::nn

@@ -1,5 +1,6 @@
 #include "nn/position_embedding.hpp"
 
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -31,6 +32,15 @@ torch::Tensor PositionEmbedding::operator()(std::int64_t tokens) {
   // A product, whose gradient w.r.t. c is summed in an order that depends on nothing else.
   return linear(sinusoids(tokens), scale_.view({models_, 1, 1}), {}, mode_)
       .view({models_, tokens, width_});
+}
+
+torch::Tensor PositionEmbedding::of_place(std::int64_t place) {
+  if (learned_.defined()) return learned_.narrow(1, place, 1);
+  if (!scale_.defined()) return {};
+  // Of as many places as a power of two, so that they are made seldom.
+  const auto places = std::bit_ceil(static_cast<std::uint64_t>(place) + 1);
+  const auto all = sinusoids(static_cast<std::int64_t>(places)).view({models_, -1, width_});
+  return all.narrow(1, place, 1) * scale_.view({models_, 1, 1});
 }
 
 const torch::Tensor& PositionEmbedding::sinusoids(std::int64_t tokens) {

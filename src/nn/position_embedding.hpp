@@ -22,6 +22,8 @@ class PositionEmbedding {
 
   /// @return (R, >= T, D); undefined: nothing is added.
   torch::Tensor operator()(std::int64_t tokens);
+  /// @return what is added at one place, from 0, (R, 1, D); undefined: nothing is added.
+  torch::Tensor of_place(std::int64_t place);
 
  private:
   /// (R, T D, 1), on the device and of the type of c.

@@ -144,6 +144,25 @@ TokenScores TransformerArray::scores(const torch::Tensor& tokens, const torch::T
                       impl_->mode);
 }
 
+SequenceState TransformerArray::start(std::int64_t room) const {
+  SequenceState state;
+  for (const auto& block : impl_->blocks) state.layers.push_back(block.start(room));
+  return state;
+}
+
+torch::Tensor TransformerArray::step(const torch::Tensor& tokens, SequenceState& state) {
+  const at::NoGradGuard no_grad;
+  set_float_products(tokens.device(), impl_->numerical_mode);
+  auto stream = embed(tokens.unsqueeze(-1), impl_->embedding,
+                      impl_->positions->of_place(state.tokens), impl_->mode);
+  for (std::size_t i = 0; i < impl_->blocks.size(); ++i) {
+    stream = impl_->blocks[i].step(stream, state.layers[i].get());
+  }
+  ++state.tokens;
+  if (impl_->final_norm) stream = impl_->final_norm->normalised(stream);
+  return linear(stream, impl_->output, {}, impl_->mode).squeeze(2);
+}
+
 torch::Tensor TransformerArray::embedding() { return impl_->embedding; }
 
 const std::vector<Parameter>& TransformerArray::parameters() const { return impl_->parameters; }

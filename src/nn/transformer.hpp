@@ -10,11 +10,19 @@
 
 #include "core/numerical_mode.hpp"
 #include "genotype/architecture.hpp"
+#include "nn/mixer.hpp"
 #include "ops/dropout.hpp"
 #include "ops/loss.hpp"
 #include "ops/parameter.hpp"
 
 namespace nas::nn {
+
+/// What a model keeps of a sequence so far: the states of the mixers of its layers, of which some
+/// have none.
+struct SequenceState {
+  std::int64_t tokens = 0;  ///< so far
+  std::vector<std::unique_ptr<Mixer::State>> layers;
+};
 
 /// An array of language models: layers of a mixer of positions and a feed-forward layer, with norms
 /// where the model's genes place them. The paper's are pre-norm transformers:
@@ -59,6 +67,13 @@ class TransformerArray {
   TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);
   /// @return the embedding matrices E (R, V, D).
   torch::Tensor embedding();
+
+  /// @param room  tokens for which memory is set apart at once.   @return the state of an array of
+  /// one model before the first token (nn/decoder.hpp checks whether there is a next one).
+  [[nodiscard]] SequenceState start(std::int64_t room) const;
+  /// The logits behind the next token, (1, B, V), without dropout and gradients.
+  /// @param tokens  (1, B) int64.   @param state  made by start(); then also of these tokens.
+  torch::Tensor step(const torch::Tensor& tokens, SequenceState& state);
 
   /// In a fixed order.
   [[nodiscard]] const std::vector<Parameter>& parameters() const;

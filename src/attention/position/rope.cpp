@@ -23,25 +23,29 @@ class Rope final : public Position {
 
   bool maps() const override { return true; }
 
-  torch::Tensor mapped(const torch::Tensor& vectors) const override {
+  torch::Tensor mapped(const torch::Tensor& vectors, std::int64_t first_place) const override {
     if (half_ == 0) return vectors;
-    turn_to(vectors);
+    turn_to(first_place, vectors);
+    const auto cosines = cosines_.narrow(0, first_place, vectors.size(2));
+    const auto sines = sines_.narrow(0, first_place, vectors.size(2));
     const auto first = vectors.narrow(-1, 0, half_);
     const auto second = vectors.narrow(-1, half_, half_);
-    return at::cat({first * cosines_ - second * sines_, second * cosines_ + first * sines_,
+    return at::cat({first * cosines - second * sines, second * cosines + first * sines,
                     vectors.narrow(-1, 2 * half_, vectors.size(-1) - 2 * half_)},
                    -1);
   }
 
  private:
-  /// Makes the tables (T, 1, R/2) for these vectors, in double and rounded once, unless they are
-  /// there.
-  void turn_to(const torch::Tensor& vectors) const {
-    const auto tokens = vectors.size(2);
-    if (cosines_.defined() && cosines_.size(0) == tokens && cosines_.device() == vectors.device() &&
+  /// Makes the tables (places, 1, R/2) for these vectors, in double and rounded once, unless they
+  /// are there. For vectors from a later place they are made longer than needed, since decoding goes
+  /// on from there.
+  void turn_to(std::int64_t first_place, const torch::Tensor& vectors) const {
+    const auto end = first_place + vectors.size(2);
+    if (cosines_.defined() && cosines_.size(0) >= end && cosines_.device() == vectors.device() &&
         cosines_.scalar_type() == vectors.scalar_type()) {
       return;
     }
+    const auto tokens = first_place == 0 ? end : 2 * end;
     std::vector<double> cosines, sines;
     for (std::int64_t t = 0; t < tokens; ++t) {
       for (std::int64_t m = 0; m < half_; ++m) {
@@ -61,7 +65,7 @@ class Rope final : public Position {
 
   std::int64_t half_;  // R/2
   double base_;
-  mutable torch::Tensor cosines_, sines_;  // of the last (T, device, type)
+  mutable torch::Tensor cosines_, sines_;  // of the last device and type
 };
 
 // It works on q and k, before the fused kernel.

@@ -84,6 +84,11 @@ class Additive final : public Similarity {
 
   torch::Tensor scores(const torch::Tensor& q, const torch::Tensor& k) const override {
     const auto terms = pair_terms(q, k, weight_, bias_, mode_);
+    if (q.size(3) != k.size(3)) {  // in decoding, a query that sees every key
+      return for_each_model(q.size(0), [&](std::int64_t m) {
+        return (terms[0][m].unsqueeze(3) + terms[1][m].unsqueeze(2)).tanh().matmul(v_[m].view(-1));
+      });
+    }
     return for_each_model(q.size(0), [&](std::int64_t m) {
       return AdditiveScores::apply(terms[0][m], terms[1][m], v_[m].view(-1));
     });
@@ -93,6 +98,8 @@ class Additive final : public Similarity {
                            .map = {.kind = VectorMap::Kind::pair, .weight = weight_, .bias = bias_},
                            .direction = v_};
   }
+  // As many queries as keys are taken for those of the same tokens.
+  bool treats_heads_alike() const override { return false; }
   double start_temperature(const AttentionShape& /*shape*/) const override { return 1.0; }
 
  private:

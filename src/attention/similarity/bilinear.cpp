@@ -25,6 +25,7 @@ class Bilinear final : public Similarity {
     };
     return FusedSimilarity{.map = {.kind = VectorMap::Kind::own, .function = map}};
   }
+  bool treats_heads_alike() const override { return false; }
   // Xavier's initialiser keeps the scale of q, so the dot product's T0 suits.
   double start_temperature(const AttentionShape& shape) const override {
     return std::sqrt(static_cast<double>(shape.head_width()));
