@@ -60,9 +60,8 @@ class KeptRows {
 
  private:
   [[nodiscard]] std::int64_t slot_of(std::int64_t place) const {
-    return place < ranges_.globals
-               ? place
-               : ranges_.globals + (place - ranges_.globals) % ranges_.window;
+    return place < ranges_.globals ? place
+                                   : ranges_.globals + (place - ranges_.globals) % ranges_.window;
   }
   [[nodiscard]] torch::Tensor memory_like(const torch::Tensor& row) const {
     return at::empty({row.size(0), row.size(1), row.size(2), capacity_, row.size(4)},
@@ -106,8 +105,8 @@ struct AttentionLayer::KeptState final : public Mixer::State {
                           const torch::Tensor& z) {
     const auto earlier = convolution.taps() - 1;
     auto& inputs = latest.at(which);
-    const auto seen = inputs.defined() ? at::cat({inputs, z}, 2)
-                                       : at::constant_pad_nd(z, {0, 0, earlier, 0});
+    const auto seen =
+        inputs.defined() ? at::cat({inputs, z}, 2) : at::constant_pad_nd(z, {0, 0, earlier, 0});
     inputs = seen.narrow(2, 1, earlier);  // never written to: copies may share it
     return convolution.newest(seen);
   }
@@ -201,8 +200,8 @@ torch::Tensor AttentionLayer::newest_biased(torch::Tensor scores, const KeptStat
     const auto distances = newest - state.keys.places(newest);
     // As many as a power of two, so that positions make their tables seldom.
     const auto tokens = std::bit_ceil(static_cast<std::uint64_t>(state.tokens));
-    const auto biases = positions_.front().option->distance_biases(
-        static_cast<std::int64_t>(tokens), scores);
+    const auto biases =
+        positions_.front().option->distance_biases(static_cast<std::int64_t>(tokens), scores);
     scores = scores + biases.index_select(2, distances).unsqueeze(1).unsqueeze(3);
   }
   if (!decays_.empty()) scores = scores + state.forgotten.rows().transpose(3, 4);

@@ -21,9 +21,9 @@ void require_decodable(const Architecture& architecture) {
       if (!components().contains(slot->name, key)) continue;  // none, of which there is no module
       const auto& component = components().at(slot->name, key);
       if (component.causal && component.prefix_consistent) continue;
-      throw InputError(slot->name + " = " + key + ": cannot go on one token at a time, since it " +
-                       (component.causal ? "depends on the length of the sequence"
-                                         : "sees later tokens"));
+      throw InputError(
+          slot->name + " = " + key + ": cannot go on one token at a time, since it " +
+          (component.causal ? "depends on the length of the sequence" : "sees later tokens"));
     }
   }
 }
@@ -45,8 +45,7 @@ torch::Tensor Decoder::step(const torch::Tensor& tokens) {
         (batch_ > 0 ? " with B = " + std::to_string(batch_) + " as before" : ""));
   }
   const auto& architecture = model_->architectures().front();
-  if (architecture.genes.position_embedding == "learned" &&
-      state_.tokens >= architecture.context) {
+  if (architecture.genes.position_embedding == "learned" && state_.tokens >= architecture.context) {
     throw std::invalid_argument("no position is learned for more tokens than context = " +
                                 std::to_string(architecture.context));
   }

@@ -113,11 +113,8 @@ TEST(Decoder, StepsAreThoseOfTheWholeSequenceForEveryOption) {
 
 const std::vector<std::string>& combinations() {
   static const std::vector<std::string> names{
-      "2*attn{conv=3}",
-      "2*attn{conv=4,kv_heads=2,qk_norm=rms}",
-      "2*attn{pattern=window,window=1}",
-      "2*attn{pattern=window,window=3}",
-      "2*attn{pattern=window,window=1,globals=3}",
+      "2*attn{conv=3}", "2*attn{conv=4,kv_heads=2,qk_norm=rms}", "2*attn{pattern=window,window=1}",
+      "2*attn{pattern=window,window=3}", "2*attn{pattern=window,window=1,globals=3}",
       "2*attn{pattern=window,window=14,globals=2}",
       "2*attn{pattern=window,window=13,globals=2,position=alibi}",
       "2*attn{pattern=window,window=3,globals=2,position=rope}",
@@ -140,8 +137,7 @@ const std::vector<std::string>& combinations() {
       "attn{pattern=window,window=4,globals=1,position=rope}+swiglu/attn{kv_heads=1,"
       "decay=scalar}+swiglu/attn{heads=2,conv=3,pattern=window,window=2}",
       // What surrounds the mixers.
-      "model{norm=rms}/2*attn+swiglu",
-      "model{norm_place=post}/2*attn",
+      "model{norm=rms}/2*attn+swiglu", "model{norm_place=post}/2*attn",
       "model{norm=rms,norm_place=sandwich,bias=none}/attn+relu2/none+swiglu",
       "model{block=parallel,bias=none}/attn/attn+none",
       "model{position_embedding=sinusoidal,tied=0}/attn/attn+swiglu{ratio=2}",
@@ -281,7 +277,9 @@ TEST(Decoder, NeedsNoArray) {
   two.initialise({{1, 0}, {1, 1}});
   auto state = two.start(1);
   expect_throws<std::invalid_argument>(
-      [&] { (void)two.step(at::zeros({2, 1}, at::TensorOptions(at::kLong)), state); },
+      [&] {
+        (void)two.step(at::zeros({2, 1}, at::TensorOptions(at::kLong)), state);
+      },
       "a step of 2 models: only one model goes on token by token");
 }
 
