@@ -2,6 +2,9 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <ATen/Parallel.h>
@@ -9,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "nn/attention.hpp"
+#include "nn/decoder.hpp"
 #include "nn/transformer.hpp"
 #include "ops/memory.hpp"
 #include "ops/model_failure.hpp"
@@ -29,17 +33,61 @@ Architecture with_context(Architecture architecture, std::int64_t context) {
   return architecture;
 }
 
-std::function<void()> model_pass(const Architecture& architecture, const PassSettings& settings) {
+struct Calls {
+  std::function<void()> run;
+  std::function<void()> prepare{};  ///< nothing: there is nothing to prepare
+};
+
+/// Tokens of all sequences, (B, L).
+torch::Tensor some_tokens(const Architecture& architecture, const PassSettings& settings) {
+  return at::arange(settings.batch * architecture.context, at::TensorOptions(at::kLong))
+      .remainder(architecture.vocabulary)
+      .view({settings.batch, architecture.context})
+      .to(torch::Device(settings.device));
+}
+
+Calls model_pass(const Architecture& architecture, const PassSettings& settings) {
   const torch::Device device(settings.device);
   auto model = std::make_shared<Transformer>(architecture, settings.numerical_mode);
   model->initialise(kSeed, 0);
   model->to(device);
-  const auto tokens =
-      at::arange(settings.batch * architecture.context, at::TensorOptions(at::kLong))
-          .remainder(architecture.vocabulary)
-          .view({settings.batch, architecture.context})
-          .to(device);
-  return [model, tokens] { (void)model->logits(tokens, Pass{}); };
+  const auto tokens = some_tokens(architecture, settings);
+  return {[model, tokens] { (void)model->logits(tokens, Pass{}); }};
+}
+
+/// A model that has read all tokens of some sequences but the last.
+class LastStep {
+ public:
+  LastStep(const Architecture& architecture, const PassSettings& settings)
+      : model_(started(architecture, torch::Device(settings.device))),
+        before_(model_, architecture.context) {
+    const auto tokens = some_tokens(architecture, settings);
+    for (std::int64_t t = 0; t + 1 < architecture.context; ++t) {
+      (void)before_.step(tokens.select(1, t));
+    }
+    last_ = tokens.select(1, architecture.context - 1).clone();
+  }
+
+  void prepare() { next_.emplace(before_.copy()); }
+  void run() { (void)next_->step(last_); }
+
+ private:
+  static Transformer started(const Architecture& architecture, torch::Device device) {
+    Transformer model(architecture, NumericalMode::reference);
+    model.initialise(kSeed, 0);
+    model.to(device);
+    return model;
+  }
+
+  Transformer model_;
+  Decoder before_;
+  std::optional<Decoder> next_;
+  torch::Tensor last_;  // (B)
+};
+
+Calls step_pass(const Architecture& architecture, const PassSettings& settings) {
+  const auto step = std::make_shared<LastStep>(architecture, settings);
+  return {[step] { step->run(); }, [step] { step->prepare(); }};
 }
 
 /// @throws InputError if no layer is one of attention.
@@ -50,8 +98,7 @@ const Mechanism& first_attention(const Architecture& architecture) {
   throw InputError("part = attention: no layer of the model is one of attention");
 }
 
-std::function<void()> attention_pass(const Architecture& architecture,
-                                     const PassSettings& settings) {
+Calls attention_pass(const Architecture& architecture, const PassSettings& settings) {
   const torch::Device device(settings.device);
   set_float_products(device, settings.numerical_mode);
   std::vector<Parameter> parameters;
@@ -65,7 +112,7 @@ std::function<void()> attention_pass(const Architecture& architecture,
   const auto x = at::randn({1, settings.batch, architecture.context, architecture.width},
                            make_generator(at::kCPU, kSeed), at::TensorOptions(at::kFloat))
                      .to(device);
-  return [layer, x] { (void)layer->forward(x, x, Pass{}, 0); };
+  return {[layer, x] { (void)layer->forward(x, x, Pass{}, 0); }};
 }
 
 }  // namespace
@@ -83,13 +130,28 @@ struct ForwardPass::Impl {
     // An earlier training run would have installed it: the same memory for every candidate.
     install_cpu_allocator();
     const at::NoGradGuard no_grad;
-    const auto prepare = settings.part == Part::model ? model_pass : attention_pass;
-    run = of_model([&] { return prepare(architecture, settings); });
+    const auto make = settings.part == Part::model       ? model_pass
+                      : settings.part == Part::attention ? attention_pass
+                                                         : step_pass;
+    calls = of_model([&] { return make(architecture, settings); });
+    prepare();
+  }
+
+  void prepare() const {
+    if (!calls.prepare) return;
+    const at::NoGradGuard no_grad;
+    of_model(calls.prepare);
+    wait();
+  }
+
+  void wait() const {
+    if (!device.is_cuda()) return;
+    of_model([this] { torch::cuda::synchronize(device.index()); });
   }
 
   Architecture architecture;
   torch::Device device;
-  std::function<void()> run;
+  Calls calls;
 };
 
 ForwardPass::ForwardPass(const Architecture& architecture, const PassSettings& settings)
@@ -98,15 +160,16 @@ ForwardPass::~ForwardPass() = default;
 ForwardPass::ForwardPass(ForwardPass&&) noexcept = default;
 ForwardPass& ForwardPass::operator=(ForwardPass&&) noexcept = default;
 
+void ForwardPass::prepare() { impl_->prepare(); }
+
 void ForwardPass::enqueue() {
   const at::NoGradGuard no_grad;
-  of_model(impl_->run);
+  of_model(impl_->calls.run);
 }
 
 void ForwardPass::operator()() {
   enqueue();
-  if (!impl_->device.is_cuda()) return;
-  of_model([this] { torch::cuda::synchronize(impl_->device.index()); });
+  impl_->wait();
 }
 
 std::int64_t ForwardPass::context() const { return impl_->architecture.context; }

@@ -21,7 +21,7 @@ namespace {
 class Stopwatch {
  public:
   virtual ~Stopwatch() = default;
-  /// @return milliseconds of one pass.
+  /// @return milliseconds of one pass, without what prepares it.
   virtual double time(ForwardPass& pass) = 0;
   [[nodiscard]] virtual std::string clock() const = 0;
 };
@@ -29,6 +29,7 @@ class Stopwatch {
 class SteadyStopwatch final : public Stopwatch {
  public:
   double time(ForwardPass& pass) override {
+    pass.prepare();
     const auto start = std::chrono::steady_clock::now();
     pass();
     const std::chrono::duration<double, std::milli> elapsed =
@@ -46,6 +47,7 @@ class CudaStopwatch final : public Stopwatch {
 
   double time(ForwardPass& pass) override {
     const c10::cuda::CUDAGuard guard(device_);
+    pass.prepare();
     begin_.record();
     pass.enqueue();
     end_.record();

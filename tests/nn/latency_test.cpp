@@ -11,6 +11,7 @@
 #include <torch/cuda.h>
 
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "search/objective.hpp"
 
 namespace nas::nn {
@@ -68,13 +69,54 @@ TEST(Latency, IsMeasuredOfEitherPart) {
   }
 }
 
+TEST(Latency, IsMeasuredOfAStepAtItsPlace) {
+  auto subject = small_model();
+  subject.stack.front().pattern = "window";
+  subject.stack.front().window = 3;
+  for (const std::int64_t tokens : {0, 1, 12}) {
+    const auto report = measure_latency(subject, small_model(), settings_for(Part::step, tokens));
+    EXPECT_GT(report.p50, 0.0);
+    EXPECT_LE(report.p50, report.p90);
+    EXPECT_GT(report.canary_p50, 0.0);
+    EXPECT_EQ(report.context, tokens == 0 ? 8 : tokens);
+  }
+}
+
+// A second run without prepare() would be one of a ninth token, which has no learned position.
+TEST(ForwardPass, PreparesTheSameStepAgain) {
+  ForwardPass step(small_model(), {.part = Part::step});
+  EXPECT_NO_THROW(step());
+  step.prepare();
+  EXPECT_NO_THROW(step());
+  EXPECT_THROW(step(), CandidateFailure);
+  ForwardPass pass(small_model(), {.part = Part::model});
+  EXPECT_NO_THROW(pass());
+  EXPECT_NO_THROW(pass());
+}
+
+TEST(ForwardPass, RefusesStepsOfWhatSeesLaterTokens) {
+  auto architecture = small_model(Semantics::published);
+  architecture.stack.front().temperature = "sequence_mean";
+  try {
+    const ForwardPass step(architecture, {.part = Part::step});
+    ADD_FAILURE() << "no exception";
+  } catch (const CandidateFailure& error) {
+    EXPECT_STREQ(error.what(),
+                 "temperature = sequence_mean: cannot go on one token at a time, since it sees "
+                 "later tokens");
+  }
+}
+
 TEST(Latency, IsTimedByEventsOnAGpu) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no CUDA device";
   auto settings = settings_for(Part::model);
   settings.pass.device = "cuda:0";
-  const auto report = measure_latency(small_model(), small_model(), settings);
-  EXPECT_EQ(report.clock, "CUDA events");
-  EXPECT_GT(report.p50, 0.0);
+  for (const auto part : {Part::model, Part::step}) {
+    settings.pass.part = part;
+    const auto report = measure_latency(small_model(), small_model(), settings);
+    EXPECT_EQ(report.clock, "CUDA events");
+    EXPECT_GT(report.p50, 0.0);
+  }
 }
 
 // 64 times the scores and 8 times the rest, so that no noise hides it.
@@ -89,6 +131,17 @@ TEST(Latency, GrowsWithTheTokens) {
   EXPECT_EQ(lengthy.context, 256);
   EXPECT_GT(lengthy.p50, 2 * brief.p50);
   EXPECT_GT(lengthy.canary_p50, 2 * brief.canary_p50);
+}
+
+// 8 MB of keys and values are read for one token, against 8 KB.
+TEST(Latency, OfAStepGrowsWithTheKeysThatAreKept) {
+  auto architecture = small_model();
+  architecture.width = 256;
+  auto windowed = architecture;
+  windowed.stack.front().pattern = "window";
+  windowed.stack.front().window = 4;
+  const auto full = measure_latency(architecture, windowed, settings_for(Part::step, 4096));
+  EXPECT_GT(full.relative(), 1.5);
 }
 
 TEST(Latency, TellsTheSubjectFromTheCanary) {
@@ -178,6 +231,39 @@ TEST(LatencyObjective, RecordsWhatWasMeasured) {
     EXPECT_EQ(measured.at("batch"), 2);
     EXPECT_EQ(measured.at("context"), 8);
     EXPECT_EQ(measured.at("part"), "attention");
+  }
+}
+
+TEST(DecodeLatencyObjective, RecordsWhatWasMeasured) {
+  const auto& entry = objectives().at("decode_latency");
+  Parameters settings(entry.description.settings);
+  settings.set("repeats", std::int64_t{50});
+  Subject subject{.architecture = small_model()};
+  subject.architecture.stack.front().kv_heads = 1;
+  for (const std::int64_t tokens : {0, 20}) {
+    for (const bool median : {true, false}) {
+      settings.set("tokens", tokens);
+      settings.set("percentile", std::string(median ? "p50" : "p90"));
+      const auto objective = entry.make(settings);
+      EXPECT_EQ(objective.unit, "ms");
+      EXPECT_FALSE(objective.maximise);
+      EXPECT_FALSE(objective.analytic || objective.trained);
+      const auto measured = objective.measured(subject);
+      for (const auto* time : {"value", "p50", "p90", "canary_p50", "canary_p90", "relative"}) {
+        EXPECT_GT(measured.at(time).get<double>(), 0.0) << time;
+        EXPECT_TRUE(std::isfinite(measured.at(time).get<double>())) << time;
+      }
+      EXPECT_EQ(measured.at("value"), measured.at(median ? "p50" : "p90"));
+      EXPECT_EQ(measured.at("repeats"), 50);
+      EXPECT_EQ(measured.at("threads"), 1);
+      EXPECT_EQ(measured.at("device"), "cpu");
+      EXPECT_EQ(measured.at("clock"), "steady clock");
+      EXPECT_EQ(measured.at("numerical_mode"), "reference");
+      EXPECT_EQ(measured.at("batch"), 1);
+      EXPECT_EQ(measured.at("tokens"), tokens == 0 ? 8 : tokens);
+      // Keys and values of one layer, one head of 8.
+      EXPECT_EQ(measured.at("state_bytes"), 2 * 8 * 4 * (tokens == 0 ? 8 : tokens));
+    }
   }
 }
 
