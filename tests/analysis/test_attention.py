@@ -1,0 +1,261 @@
+"""Reports about attention: what is read, compared, drawn and said."""
+
+import contextlib
+import io
+import json
+import math
+import pathlib
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import attention
+import numpy as np
+from nas_analysis import attention_figures as figures
+from nas_analysis.attention import differences, read
+from nas_analysis.digest import BadInput
+from scipy import stats
+
+SEQUENCES, TOKENS, HEADS = 12, 20, 2
+
+
+def estimate(values, shown=True) -> dict:
+    """As nas-analyse writes it: NaN is null."""
+    known = np.array([value for value in values if not math.isnan(value)])
+    if not len(known):
+        return {"mean": None, "low": None, "high": None, "n": 0,
+                **({"values": [None] * len(values)} if shown else {})}
+    margin = (stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known))
+              if len(known) > 1 else math.nan)
+    found = {"mean": known.mean(), "low": known.mean() - margin, "high": known.mean() + margin,
+             "n": len(known)}
+    if shown:
+        found["values"] = [None if math.isnan(value) else value for value in values]
+    return found
+
+
+def statistic(heads) -> dict:
+    """Of values (H, sequences)."""
+    heads = np.asarray(heads, dtype=float)
+    return {"layer": estimate(heads.mean(axis=0)),
+            "heads": [estimate(head, shown=False) for head in heads]}
+
+
+def example(kind: str) -> list:
+    """A head's map, rows of i + 1 weights."""
+    if kind == "previous":
+        return [[0.0] * (i - 1) + [1.0, 0.0] if i else [1.0] for i in range(TOKENS)]
+    if kind == "negative":
+        return [[-0.5] + [1.5 / i] * i if i else [1.0] for i in range(TOKENS)]
+    return [[1.0 / (i + 1)] * (i + 1) for i in range(TOKENS)]
+
+
+def analysis(label="dot|softmax", shift=0.0, seed=5, **changes) -> dict:
+    """Two layers of attention with a gate and one layer of another mixer, in between."""
+    random = np.random.default_rng(seed)
+
+    def about(mean, spread=0.01):
+        return mean + spread * random.standard_normal((HEADS, SEQUENCES))
+
+    def layer(index):
+        names = {"entropy_ratio": 0.6 + shift, "sink_mass": 0.35 if index else 0.1, "row_mass": 1.0,
+                 "light_rows": 0.25 if index else 0.0, "mean_distance": 9.0, "score_sd": 2.0,
+                 "previous_token": 0.9 if index == 0 else 0.1, "induction": 0.2}
+        spread = {"row_mass": 0.0, "light_rows": 0.0}
+        found = {name: statistic(about(mean, spread.get(name, 0.01)))
+                 for name, mean in names.items()}
+        found["distance_slope"] = statistic(np.full((HEADS, SEQUENCES), math.nan))
+        return {"layer": index, "mixer": "attn", "statistics": found,
+                "profile": [[None, *(0.3 / n for n in range(1, TOKENS))]] * HEADS,
+                "gates": [{"name": "output_gate",
+                           "statistics": {"gate_mean": statistic(about(0.7))},
+                           "histogram": [[0.0] * 10 + [0.1] * 10] * HEADS}],
+                "example": [example("previous"), example("negative" if index else "uniform")]}
+
+    return {"schema": 1, "run": "quickstart", "mechanism": label, "candidate": label,
+            "replicate": 0, "weights": "kept", "corpus": "brown", "corpus_hash": "abc",
+            "split": "test", "windows": list(range(SEQUENCES)), "token_seed": 1,
+            "sequences": SEQUENCES, "length": TOKENS, "first_query": 8, "confidence": 0.95,
+            "model": {"nll": estimate(3.0 + shift + 0.1 * random.standard_normal(SEQUENCES)),
+                      "in_context_score": estimate(0.5 + 0.1 * random.standard_normal(SEQUENCES))},
+            "layers": [layer(0), {"layer": 1, "mixer": "conv"}, layer(2)], **changes}
+
+
+class Folder(unittest.TestCase):
+    """Each test has a folder of its own."""
+
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+
+    def write(self, name: str, what) -> pathlib.Path:
+        """A folder with attention.json."""
+        folder = self.folder / name
+        folder.mkdir()
+        text = what if isinstance(what, str) else json.dumps(what)
+        (folder / "attention.json").write_text(text, encoding="utf-8")
+        return folder
+
+    def run_main(self, *arguments) -> tuple[int, str, str]:
+        """Exit code and what was printed."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = attention.main([str(each) for each in arguments])
+        return code, out.getvalue(), err.getvalue()
+
+
+class Reading(Folder):
+    def test_layers_heads_and_maps(self):
+        found = read(self.write("a", analysis()))
+        self.assertEqual([layer.index for layer in found.attention], [0, 2])
+        self.assertEqual([layer.mixer for layer in found.layers], ["attn", "conv", "attn"])
+        first = found.layers[0]
+        self.assertEqual(first.num_heads, HEADS)
+        self.assertEqual(first.maps.shape, (HEADS, TOKENS, TOKENS))
+        self.assertTrue((np.triu(first.maps, 1) == 0).all())
+        self.assertEqual(first.maps[0][5, 4], 1.0)
+        self.assertAlmostEqual(first.maps[1][3, 2], 0.25)
+        self.assertTrue(math.isnan(first.profile[0, 0]))
+        self.assertTrue(math.isnan(first.statistics["distance_slope"].layer.mean))
+        self.assertEqual(len(first.statistics["sink_mass"].layer.values), SEQUENCES)
+
+    def test_says_what_is_wrong(self):
+        with self.assertRaisesRegex(BadInput, "nas-analyse RUN MECHANISM writes one"):
+            read(self.folder)
+        for name, text in (("a", "{"), ("b", "[]"), ("c", '{"schema": 2, "layers": []}'),
+                           ("d", '{"schema": 1, "layers": [{}], "mechanism": "x", "model": {}}')):
+            with self.assertRaisesRegex(BadInput, "not an analysis of attention"):
+                read(self.write(name, text))
+
+
+class Differences(Folder):
+    def compared(self, a: dict, b: dict):
+        return differences(read(self.write("a", a)), read(self.write("b", b)))
+
+    def named(self, found, name, layer):
+        return next(each for each in found if (each.name, each.layer) == (name, layer))
+
+    def test_equal_models_do_not_differ(self):
+        found = self.compared(analysis(), analysis("other"))
+        self.assertGreater(len(found), 10)
+        self.assertTrue(all(each.p == 1.0 and each.value == 0.0 for each in found))
+
+    def test_pairs_are_those_of_the_sequences(self):
+        a, b = analysis(), analysis("other", shift=0.02)
+        found = self.compared(a, b)
+        each = self.named(found, "entropy_ratio", 0)
+        # The shift alone, without noise: what is left of the pairs' spread is rounding.
+        self.assertTrue(each.paired and each.significant)
+        self.assertAlmostEqual(each.value, -0.02)
+        self.assertEqual((each.size, each.p), (-math.inf, 0.0))
+        self.assertFalse(self.named(found, "sink_mass", 0).significant)
+        self.assertEqual({each.layer for each in found}, {None, 0, 2})
+
+    def test_p_values_are_students(self):
+        a, b = analysis(), analysis("other")
+        noise = np.random.default_rng(1).standard_normal(SEQUENCES)
+        values = b["layers"][0]["statistics"]["sink_mass"]["layer"]
+        values["values"] = list(np.array(values["values"]) + 0.01 + 0.02 * noise)
+        x = a["layers"][0]["statistics"]["sink_mass"]["layer"]["values"]
+        each = self.named(self.compared(a, b), "sink_mass", 0)
+        self.assertAlmostEqual(each.p, stats.ttest_rel(x, values["values"]).pvalue)
+        self.assertGreaterEqual(each.p_holm, each.p)
+
+        b["windows"] = [1]
+        (self.folder / "b" / "attention.json").write_text(json.dumps(b), encoding="utf-8")
+        found = differences(read(self.folder / "a"), read(self.folder / "b"))
+        each = self.named(found, "sink_mass", 0)
+        self.assertFalse(each.paired)
+        self.assertAlmostEqual(
+            each.p, stats.ttest_ind(x, values["values"], equal_var=False).pvalue)
+
+    def test_what_is_undefined_is_left_out(self):
+        found = self.compared(analysis(), analysis("other", shift=0.1))
+        self.assertNotIn("distance_slope", {each.name for each in found})
+        b = analysis("third")
+        values = b["layers"][0]["statistics"]["induction"]["layer"]["values"]
+        values[0] = None
+        a = read(self.folder / "a")
+        each = self.named(differences(a, read(self.write("c", b))), "induction", 0)
+        self.assertEqual(each.n, SEQUENCES - 1)
+
+
+class Drawing(Folder):
+    def test_blocks_keep_thin_lines(self):
+        weights = np.eye(200, k=-1)
+        cells = figures.blocks(weights)
+        self.assertEqual(cells.shape, (50, 50))
+        self.assertTrue((np.diag(cells) == 1.0).all())
+        self.assertEqual(cells[10, 20], 0.0)
+        negative = np.zeros((65, 65))
+        negative[64, 0] = -0.7
+        self.assertEqual(figures.blocks(negative)[32, 0], -0.7)
+        small = np.random.default_rng(1).random((5, 5))
+        self.assertTrue((figures.blocks(small) == small).all())
+
+    def test_levels_are_half_powers_of_ten(self):
+        weights = np.array([0.0, 9e-4, 1.1e-3, 4e-3, 0.2, 0.4, 1.0, -0.4, -1e-5])
+        self.assertEqual(figures.levels(weights).tolist(), [0, 0, 1, 2, 5, 6, 6, -6, 0])
+
+    def test_all_pictures_are_files_of_their_own(self):
+        self.write("a", analysis())
+        code, out, _ = self.run_main(self.folder / "a", "-o", self.folder / "out")
+        self.assertEqual(code, 0)
+        names = {path.name for path in (self.folder / "out").glob("*.svg")}
+        self.assertLessEqual({"maps.svg", "distance_0.svg", "distance_2.svg", "entropy_ratio.svg",
+                              "sink_mass.svg", "output_gate_0.svg"}, names)
+        self.assertIn(f"{len(names)} pictures", out)
+        for path in (self.folder / "out").glob("*.svg"):
+            root = xml.etree.ElementTree.fromstring(path.read_text(encoding="utf-8"))
+            self.assertGreater(len(list(root.iter())), 8, path)
+            self.assertNotIn("nan", path.read_text(encoding="utf-8"), path)
+
+    def test_negative_weights_have_another_colour(self):
+        found = read(self.write("a", analysis()))
+        drawn = figures.maps(found, "").draw(520).markup("wide")
+        paths = [part for part in drawn.split("<path") if "fill c1" in part]
+        self.assertEqual(len(paths), 1, "one level of one head")
+
+
+class Pages(Folder):
+    def test_one_model(self):
+        self.write("a", analysis())
+        code, _, err = self.run_main(self.folder / "a")
+        self.assertEqual((code, err), (0, ""))
+        text = (self.folder / "a" / "attention.md").read_text(encoding="utf-8")
+        for words in ("2 of 4 heads give more than 0.3 of their weight to the first token",
+                      "of layer 0 looks at the token before with 0.9",
+                      "less than 0.4", "25 % of them in layer 2",
+                      "replicate 0 of run quickstart, weights kept"):
+            self.assertIn(words, text)
+        page = (self.folder / "a" / "attention.html").read_text(encoding="utf-8")
+        self.assertIn("<svg", page)
+        self.assertNotIn("Differences", text)
+
+    def test_two_models_with_their_differences(self):
+        self.write("a", analysis())
+        self.write("b", analysis("cosine|softmax", shift=0.05, seed=6))
+        code, _, err = self.run_main(self.folder / "a", self.folder / "b", "-o",
+                                     self.folder / "both")
+        self.assertEqual((code, err), (0, ""))
+        text = (self.folder / "both" / "attention.md").read_text(encoding="utf-8")
+        self.assertIn("differ significantly between dot|softmax and cosine|softmax", text)
+        self.assertIn("entropy ratio of layer 0", text)
+        self.assertIn("two trained models on the same sequences", text)
+        for name in ("maps_a.svg", "maps_b.svg", "differences.svg", "output_gate_2_b.svg"):
+            self.assertTrue((self.folder / "both" / name).is_file(), name)
+
+    def test_refuses_more_than_two(self):
+        folder = self.write("a", analysis())
+        code, _, err = self.run_main(folder, folder, folder)
+        self.assertEqual((code, err), (2, "attention.py: 3 analyses, must be one or two\n"))
+
+    def test_says_what_cannot_be_read(self):
+        code, _, err = self.run_main(self.folder / "nothing")
+        self.assertEqual(code, 2)
+        self.assertIn("no such file", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
