@@ -601,11 +601,13 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
   const auto multiples = factors(input, q);
   if (kernel && multiples.defined()) temperature = temperature * multiples;
   const auto masks = dropout_masks(dropouts_, pass, site);
+  auto* const record = record_of(pass, kernel);
   auto of_heads = kernel ? fused_mixed(q, k, v, input, temperature, masks)
-                         : mixed(q, k, v, input, temperature, multiples, masks);
+                         : mixed(q, k, v, input, temperature, multiples, masks, record);
   if (!head_norms_.empty()) {
     of_heads = grouped(head_norms_, normalised, by_head(of_heads)).flatten(3);
   }
+  const auto before_gate = record != nullptr ? of_heads : torch::Tensor();
   if (gates_heads_) {
     of_heads = grouped(
         gatings_,
@@ -615,12 +617,42 @@ torch::Tensor AttentionLayer::forward(const torch::Tensor& x, const torch::Tenso
         of_heads, input);
   }
   const auto attended = out_proj_(of_heads);
+  if (record != nullptr) record_gate(x, before_gate, attended, *record);
   if (fused_gates) return gates_->increment(attended, input, residual, logits);
   return grouped(
       gatings_,
       [](const Gating& gating, const torch::Tensor& part, const torch::Tensor& gated,
          const torch::Tensor& stream) { return gating.increment(part, gated, stream); },
       attended, input, residual);
+}
+
+LayerRecord* AttentionLayer::record_of(const Pass& pass, bool kernel) const {
+  if (pass.record == nullptr) return nullptr;
+  if (num_models_ != 1 || kernel) {
+    throw std::logic_error("attention is recorded of one model, in numerical mode reference");
+  }
+  return &pass.record->layers.emplace_back();
+}
+
+void AttentionLayer::record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
+                                 const torch::Tensor& input, LayerRecord& record) {
+  record.scores = scores.detach()[0];
+  record.weights = weights.detach()[0];
+  record.visible = visible(0, scores.size(-1), scores.device());
+  if (decays_.empty()) return;
+  const auto cumulative = decays_.front().option->cumulative(input);
+  if (!cumulative.defined()) return;
+  // What lies before the first token is 0: c_0 = log f_0.
+  const auto before = at::zeros_like(cumulative[0].narrow(-1, 0, 1));
+  record.log_forget = at::diff(cumulative.detach()[0], 1, -1, before);
+}
+
+void AttentionLayer::record_gate(const torch::Tensor& x, const torch::Tensor& of_heads,
+                                 const torch::Tensor& attended, LayerRecord& record) const {
+  const auto gate = gatings_.front().option->gate(x);
+  if (!gate.defined()) return;
+  record.gate = gate.detach()[0];
+  record.gated = (gates_input_ ? x : gates_heads_ ? of_heads : attended).detach()[0];
 }
 
 torch::Tensor AttentionLayer::biased(torch::Tensor scores, const torch::Tensor& input) const {
@@ -649,7 +681,7 @@ torch::Tensor AttentionLayer::biased(torch::Tensor scores, const torch::Tensor& 
 torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor& k,
                                     const torch::Tensor& v, const torch::Tensor& input,
                                     const torch::Tensor& divisors, const torch::Tensor& factors,
-                                    const Masks& masks) {
+                                    const Masks& masks, LayerRecord* record) {
   const auto raw = grouped(
       similarities_,
       [](const Similarity& similarity, const torch::Tensor& queries, const torch::Tensor& keys) {
@@ -657,7 +689,7 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
       },
       // In one layout in every array, since products depend on it in the last digit.
       heads(q).contiguous(), heads(k).contiguous());
-  const auto scores =
+  auto scores =
       factors.defined()
           ? grouped(
                 temperatures_,
@@ -667,12 +699,14 @@ torch::Tensor AttentionLayer::mixed(const torch::Tensor& q, const torch::Tensor&
                 },
                 raw, divisors, factors)
           : raw / divisors;
+  scores = biased(std::move(scores), input);
   const auto weights = grouped_with_place(
       normalizations_,
       [&](const Normalization& normalization, std::int64_t model, const torch::Tensor& part) {
         return normalization.weights(part, visible(model, q.size(2), q.device()));
       },
-      biased(scores, input));
+      scores);
+  if (record != nullptr) record_maps(scores, weights, input, *record);
   return dropout(weights, masks).matmul(heads(v)).transpose(2, 3).flatten(3);
 }
 

@@ -17,6 +17,7 @@
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
+#include "nn/attention_record.hpp"
 #include "nn/mixer.hpp"
 #include "ops/dropout.hpp"
 #include "ops/fused_attention.hpp"
@@ -134,6 +135,10 @@ class Gating {
                                                 const torch::Tensor& /*residual*/) const {
     return attended;
   }
+  /// The gate's values, for who looks into a model.
+  /// @param x  (M, B, T, D), LayerNorm of the residual stream.
+  /// @return  (M, B, T, D), or (M, B, T, H) of a gate of whole heads, in [0, 1]; undefined: no gate.
+  [[nodiscard]] virtual torch::Tensor gate(const torch::Tensor& /*x*/) const { return {}; }
   /// The same as a gate, for arrays of various ones, but for gated_heads(), which is called beside
   /// it; nothing: it is not of that form.
   [[nodiscard]] virtual std::optional<FusedGate> fused() const { return std::nullopt; }
@@ -443,9 +448,10 @@ class AttentionLayer final : public Mixer {
   /// (R, B, T, D), the weighted values of all heads; q, k, v likewise.
   /// @param input  (R, B, T, D), what q, k and v were projected from.
   /// @param factors  undefined: none.
+  /// @param record   receives scores, weights and what they depend on; may be nullptr.
   torch::Tensor mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const torch::Tensor& input, const torch::Tensor& divisors,
-                      const torch::Tensor& factors, const Masks& masks);
+                      const torch::Tensor& factors, const Masks& masks, LayerRecord* record);
   /// The same by the fused kernel. @param k, v  (R, B, T, G d), or H d where they are repeated.
   torch::Tensor fused_mixed(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                             const torch::Tensor& input, const torch::Tensor& inverse_temperature,
@@ -456,6 +462,14 @@ class AttentionLayer final : public Mixer {
   [[nodiscard]] torch::Tensor sums(const torch::Tensor& input) const;
   /// Scores with the biases of positions and decays.
   [[nodiscard]] torch::Tensor biased(torch::Tensor scores, const torch::Tensor& input) const;
+  /// A new layer of a pass's record; nullptr where nobody asks.
+  /// @throws std::logic_error unless this is one model, computed by operations.
+  [[nodiscard]] LayerRecord* record_of(const Pass& pass, bool kernel) const;
+  void record_maps(const torch::Tensor& scores, const torch::Tensor& weights,
+                   const torch::Tensor& input, LayerRecord& record);
+  /// @param of_heads, attended  what gates of heads and gates of outputs multiply.
+  void record_gate(const torch::Tensor& x, const torch::Tensor& of_heads,
+                   const torch::Tensor& attended, LayerRecord& record) const;
   /// Reads what the fused kernel does for each model off the modules.
   void set_up_kernel();
   /// Whether gates are computed for all models together where x is.

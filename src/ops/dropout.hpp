@@ -9,6 +9,8 @@
 
 namespace nas::nn {
 
+struct AttentionRecord;  // nn/attention_record.hpp
+
 /// What one forward pass of an array draws its dropout from. Masks depend on (seed, site), never on
 /// a global generator: the trainer gives the seeds of the step, and the pass is a pure function of
 /// parameters, tokens and seeds.
@@ -19,6 +21,8 @@ struct Pass {
   /// int64 of the same bits: read when the kernels run, and in place of `seeds`, which may then be
   /// empty.
   torch::Tensor device_seeds{};
+  /// Receives what attention computes, where somebody asks.
+  AttentionRecord* record = nullptr;
 
   /// The same pass for models on a device: its seeds are there, too, where kernels read them.
   [[nodiscard]] Pass on(torch::Device device) const;
