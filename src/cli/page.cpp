@@ -103,6 +103,11 @@ Page page_of_comparison(const fs::path& folder) {
           .file = folder / "compare.html"};
 }
 
+Page page_of_attention(const fs::path& folder) {
+  return {
+      .script = "attention.py", .arguments = {folder.string()}, .file = folder / "attention.html"};
+}
+
 std::optional<fs::path> find_analysis_script(const std::string& name) {
   std::error_code unknown;
   for (const auto& folder : shared_folders()) {

@@ -29,9 +29,10 @@ struct Page {
   std::vector<std::string> arguments;  ///< as a person would type them
   std::filesystem::path file;          ///< what it writes
 };
-/// Of the run, or of the comparison, in a folder.
+/// Of the run, of the comparison, or of the analysis of attention in a folder.
 Page page_of_run(const std::filesystem::path& folder);
 Page page_of_comparison(const std::filesystem::path& folder);
+Page page_of_attention(const std::filesystem::path& folder);
 
 /// A script of analysis/: of the installed package or, for a program in its build folder, of the
 /// source tree.

@@ -92,6 +92,23 @@ void save_weights(const fs::path& checkpoint, const std::string& name, std::int6
   write_durably(file, bytes_of(weights));
 }
 
+void load_weights(const fs::path& file, nn::Transformer& model) {
+  const auto bytes = read_bytes(file);
+  try {
+    torch::serialize::InputArchive archive;
+    archive.load_from(bytes.data(), bytes.size(), torch::kCPU);
+    const torch::NoGradGuard no_grad;
+    for (const auto& [name, parameter] : model.parameters()) {
+      torch::Tensor weights;
+      archive.read(name, weights);
+      auto own = parameter[0];
+      copy_exactly(own, weights, name);
+    }
+  } catch (const c10::Error& error) {
+    throw UnreadableCheckpoint(error.what_without_backtrace());
+  }
+}
+
 bool ArrayTraining::Member::validation_is_due() const {
   const auto& due = job->settings.checkpoints;
   return std::binary_search(due.begin(), due.end(), step()) &&

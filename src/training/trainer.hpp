@@ -74,6 +74,12 @@ std::filesystem::path checkpoint_file(const std::filesystem::path& folder, const
 void save_weights(const std::filesystem::path& checkpoint, const std::string& name,
                   std::int64_t replicate, const std::filesystem::path& file);
 
+/// Reads weights that save_weights has written.
+/// @param model  of the architecture that they are of.
+/// @throws UnreadableCheckpoint naming the parameter that is missing or of another shape, or where
+/// this is no archive; MachineError if the file cannot be read.
+void load_weights(const std::filesystem::path& file, nn::Transformer& model);
+
 /// Whether two jobs may be trained in one array: models are alike but for the mechanism
 /// (nn::alike), and so are the sizes of batches and the windows that are scored.
 bool fit_together(const TrainingJob& a, const TrainingJob& b);

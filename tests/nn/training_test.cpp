@@ -268,6 +268,31 @@ TEST_F(CheckpointTest, HoldsTheWeightsOfAFinishedTraining) {
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()), names);
 }
 
+TEST_F(CheckpointTest, WeightsAreReadIntoAModel) {
+  const auto result = train_once(vanilla_, corpus_, how_, context_);
+  const auto file = folder_ / "models" / "weights.pt";
+  save_weights(file_, "x", 0, file);
+  nn::Transformer model(vanilla_, NumericalMode::exact);
+  model.initialise(7, 0);  // of another seed
+  load_weights(file, model);
+  const auto all = evenly_spaced(corpus_.valid.size(), 0);
+  const auto scores = validate(model.array(), corpus_.valid, all, corpus_.special, 7, "cpu");
+  EXPECT_NEAR(scores.front().nll, result.curve.back().valid.nll, 1e-9 * scores.front().nll);
+
+  auto wide = vanilla_;
+  wide.width = 32;
+  nn::Transformer other(wide);
+  try {
+    load_weights(file, other);
+    FAIL();
+  } catch (const UnreadableCheckpoint& error) {
+    EXPECT_NE(std::string(error.what()).find("embedding.weight has sizes"), std::string::npos)
+        << error.what();
+  }
+  write_durably(file, "no archive");
+  EXPECT_THROW(load_weights(file, model), UnreadableCheckpoint);
+}
+
 TEST_F(CheckpointTest, WithoutRoomForOneTheMachineIsToBlame) {
   rlimit unlimited{};
   getrlimit(RLIMIT_FSIZE, &unlimited);

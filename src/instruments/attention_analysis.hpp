@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <torch/types.h>
+
+#include "nn/transformer.hpp"
+
+namespace nas::nn {
+
+/// Statistics by name, each as [head][sequence]; NaN where one is not defined. What they are:
+/// instruments/attention_statistics.hpp.
+using HeadValues = std::map<std::string, std::vector<std::vector<double>>>;
+
+/// The values of the gate of a layer.
+struct GateAnalysis {
+  /// gate_mean, gate_sd, gate_shut, gate_open, and gate_output, the correlation of gates with the
+  /// size of what they multiply. Of a gate of all D channels, head h has those from h D / H on.
+  HeadValues statistics;
+  /// [head][bin]: shares of the values in kGateBins equal parts of [0, 1], over all sequences.
+  std::vector<std::vector<double>> histogram;
+};
+inline constexpr std::int64_t kGateBins = 20;
+
+/// What one attention layer does.
+struct LayerAnalysis {
+  std::int64_t layer = 0;  ///< its place in the model, from 0
+  /// map_statistics, score_statistics, of forget gates memory_statistics; head_scores of repeated
+  /// tokens.
+  HeadValues statistics;
+  /// [head][n]: a(n) (distance_profile), a mean over sequences.
+  std::vector<std::vector<double>> profile;
+  std::optional<GateAnalysis> gate{};
+  /// [head][query][key <= query]: the maps of the first sequence, of its first kExampleTokens.
+  std::vector<std::vector<std::vector<double>>> example;
+};
+inline constexpr std::int64_t kExampleTokens = 128;
+
+/// What the attention of a model does on some sequences.
+struct AttentionAnalysis {
+  std::vector<LayerAnalysis> layers;  ///< those that attend
+  /// By sequence: nll, mean over its targets; in_context_score, of repeated tokens; sink_rate, over
+  /// the heads of all layers that attend.
+  std::map<std::string, std::vector<double>> model;
+};
+
+/// Looks into a trained model: its maps on held-out sequences, and on as many sequences of random
+/// tokens that repeat themselves. Cost: two forward passes over each in numerical mode reference,
+/// and T^2 float64 numbers per head of a few sequences at a time.
+///
+/// @param model       of numerical mode reference, on the CPU.
+/// @param tokens      (B, T) int64, 2 kFirstQuery <= T <= context.
+/// @param targets     (B, T) int64, below 0 where nothing is asked.
+/// @param token_seed  of the repeated tokens.
+/// @throws std::logic_error for a model of another numerical mode, std::invalid_argument for other
+/// sizes.
+AttentionAnalysis analyse_attention(Transformer& model, const torch::Tensor& tokens,
+                                    const torch::Tensor& targets, std::uint64_t token_seed);
+
+}  // namespace nas::nn

@@ -1,0 +1,241 @@
+// What attention layers hand out, and what is found in models whose weights are set by hand.
+
+#include "nn/attention_record.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "instruments/attention_analysis.hpp"
+#include "instruments/attention_statistics.hpp"
+#include "nn/attention.hpp"
+#include "nn/transformer.hpp"
+#include "ops/torch_compat.hpp"
+
+namespace nas::nn {
+namespace {
+
+constexpr std::int64_t kTokens = 32;
+constexpr std::int64_t kVocabulary = 50;
+constexpr std::int64_t kSequences = 10;  // more than are computed at once
+
+Architecture small(const std::string& mechanism = "dot|softmax|none|fixed|bias|0.1") {
+  Architecture architecture;
+  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
+  architecture.layers = 1;
+  architecture.width = kTokens;
+  architecture.heads = 2;
+  architecture.context = kTokens;
+  architecture.vocabulary = kVocabulary;
+  return architecture;
+}
+
+torch::Tensor random_tokens(std::uint64_t seed = 1) {
+  return at::randint(kVocabulary, {kSequences, kTokens}, make_generator(at::kCPU, seed),
+                     at::TensorOptions(at::kLong));
+}
+
+/// A model with some parameters set by hand, those of all layers likewise.
+class Planted {
+ public:
+  explicit Planted(const Architecture& architecture) : model_(architecture) {
+    model_.initialise(1, 0);
+  }
+
+  /// The parameter of a model whose name ends so, without the array's dimension.
+  torch::Tensor operator[](const std::string& end) {
+    for (auto& [name, tensor] : model_.parameters()) {
+      if (name.size() >= end.size() && name.ends_with(end)) return tensor.detach()[0];
+    }
+    throw std::invalid_argument("no parameter " + end);
+  }
+
+  AttentionAnalysis analysis() {
+    const auto tokens = random_tokens();
+    return analyse_attention(model_, tokens, tokens, 1);
+  }
+
+  Transformer& model() { return model_; }
+
+ private:
+  Transformer model_;
+};
+
+void expect_all(const LayerAnalysis& layer, const std::string& name, double expected,
+                double tolerance) {
+  const auto& heads = layer.statistics.at(name);
+  ASSERT_FALSE(heads.empty());
+  for (const auto& head : heads) {
+    ASSERT_EQ(head.size(), static_cast<std::size_t>(kSequences));
+    for (const double value : head) EXPECT_NEAR(value, expected, tolerance) << name;
+  }
+}
+
+double mean_over_keys(double (*function)(double)) {
+  double sum = 0.0;
+  for (std::int64_t i = kFirstQuery; i < kTokens; ++i) sum += function(static_cast<double>(i + 1));
+  return sum / static_cast<double>(kTokens - kFirstQuery);
+}
+
+TEST(AttentionRecordTest, HoldsWhatLayersCompute) {
+  auto architecture = small("dot|softmax|output_gate|fixed|bias|0.1");
+  architecture.layers = 2;
+  Transformer model(architecture);
+  model.initialise(3, 0);
+  const at::NoGradGuard no_grad;
+  const auto tokens = random_tokens();
+  AttentionRecord record;
+  Pass pass;
+  pass.record = &record;
+  const auto logits = model.logits(tokens, pass);
+  EXPECT_TRUE(at::equal(logits, model.logits(tokens, Pass{}))) << "looking changes nothing";
+  ASSERT_EQ(record.layers.size(), 2U);
+  const auto square = at::IntArrayRef({kSequences, 2, kTokens, kTokens});
+  for (const auto& layer : record.layers) {
+    EXPECT_EQ(layer.scores.sizes(), square);
+    ASSERT_EQ(layer.weights.sizes(), square);
+    EXPECT_TRUE(at::equal(layer.weights, layer.weights.tril()));
+    EXPECT_TRUE(at::allclose(layer.weights, hide(layer.scores, layer.visible).softmax(-1)));
+    EXPECT_TRUE(at::equal(layer.visible,
+                          at::ones({kTokens, kTokens}, at::TensorOptions(at::kBool)).tril()));
+    EXPECT_FALSE(layer.log_forget.defined());
+    EXPECT_EQ(layer.gate.sizes(), at::IntArrayRef({kSequences, kTokens, kTokens}));
+    EXPECT_EQ(layer.gated.sizes(), layer.gate.sizes());
+  }
+  EXPECT_FALSE(at::equal(record.layers[0].weights, record.layers[1].weights));
+}
+
+TEST(AttentionRecordTest, IsOfOneModelThatIsComputedByOperations) {
+  AttentionRecord record;
+  Pass pass;
+  pass.record = &record;
+  Transformer kernel(small(), NumericalMode::exact);
+  kernel.initialise(1, 0);
+  EXPECT_THROW((void)kernel.features(random_tokens(), pass), std::logic_error);
+  TransformerArray two({small(), small()}, NumericalMode::reference);
+  two.initialise({{1, 0}, {2, 0}});
+  const auto tokens = random_tokens().expand({2, kSequences, kTokens});
+  EXPECT_THROW((void)two.features(tokens, pass), std::logic_error);
+}
+
+TEST(PlantedModel, ThatAttendsToAllKeysAlike) {
+  Planted planted(small());
+  planted["attention.q_proj.weight"].zero_();
+  const auto found = planted.analysis();
+  ASSERT_EQ(found.layers.size(), 1U);
+  const auto& layer = found.layers.front();
+  expect_all(layer, "entropy_ratio", 1.0, 1e-6);
+  expect_all(layer, "sink_mass", mean_over_keys([](double n) { return 1.0 / n; }), 1e-6);
+  expect_all(layer, "effective_keys", mean_over_keys([](double n) { return n; }), 1e-4);
+  expect_all(layer, "row_mass", 1.0, 1e-6);
+  expect_all(layer, "score_sd", 0.0, 1e-9);
+  for (const double rate : found.model.at("sink_rate")) EXPECT_EQ(rate, 0.0);
+  // 1, 1/2, ... of queries 0, 1, ...: rows of i + 1 weights.
+  ASSERT_EQ(layer.example.size(), 2U);
+  ASSERT_EQ(layer.example[1].size(), static_cast<std::size_t>(kTokens));
+  ASSERT_EQ(layer.example[1][4].size(), 5U);
+  EXPECT_NEAR(layer.example[1][4][2], 0.2, 1e-6);
+  EXPECT_FALSE(layer.gate.has_value());
+}
+
+TEST(PlantedModel, ThatLooksAtThePreviousToken) {
+  auto architecture = small();
+  architecture.heads = 1;
+  Planted planted(architecture);
+  // Tokens are all alike; place t is unit vector t, whose layer norm has length sqrt(D).
+  planted["embedding.weight"].zero_();
+  planted["position.weight"].copy_(at::eye(kTokens));
+  planted["attention.q_proj.weight"].copy_(10.0 * at::eye(kTokens).roll(-1, 0));
+  planted["attention.k_proj.weight"].copy_(at::eye(kTokens));
+  const auto found = planted.analysis();
+  const auto& layer = found.layers.front();
+  expect_all(layer, "previous_token", 1.0, 1e-6);
+  expect_all(layer, "mean_distance", 1.0, 1e-6);
+  expect_all(layer, "entropy_ratio", 0.0, 1e-6);
+  expect_all(layer, "induction", 0.0, 1e-2);
+  EXPECT_NEAR(layer.profile.front().at(1), 1.0, 1e-6);
+  EXPECT_NEAR(layer.profile.front().at(2), 0.0, 1e-6);
+  // All logits are alike.
+  for (const double nll : found.model.at("nll")) {
+    EXPECT_NEAR(nll, std::log(static_cast<double>(kVocabulary)), 1e-5);
+  }
+  for (const double score : found.model.at("in_context_score")) EXPECT_NEAR(score, 0.0, 1e-5);
+}
+
+TEST(PlantedModel, WithASinkOf50) {
+  Planted planted(small("dot|sink|none|fixed|bias|0.1"));
+  planted["attention.sink"].fill_(50.0);
+  const auto layer = planted.analysis().layers.front();
+  expect_all(layer, "row_mass", 0.0, 1e-9);
+  expect_all(layer, "light_rows", 1.0, 0.0);
+  expect_all(layer, "entropy_ratio", 1.0, 1e-2);
+}
+
+TEST(PlantedModel, ThatForgetsHalf) {
+  auto architecture = small();
+  architecture.stack.front().decay = "scalar";
+  Planted planted(architecture);
+  planted["forget.bias"].zero_();  // with weights of 0, every gate is 1/2
+  planted["attention.q_proj.weight"].zero_();
+  const auto layer = planted.analysis().layers.front();
+  expect_all(layer, "half_life", 1.0, 1e-6);
+  expect_all(layer, "forget_mean", 0.5, 1e-6);
+  expect_all(layer, "memory_length",
+             mean_over_keys([](double n) { return 2.0 * (1.0 - std::pow(0.5, n)); }), 1e-6);
+  // Weights are 1/2, 1/4, ... from the query's own token back.
+  EXPECT_NEAR(layer.example[0][20][20], 0.5, 1e-5);
+  EXPECT_NEAR(layer.example[0][20][18], 0.125, 1e-5);
+}
+
+TEST(PlantedModel, ThatSeesAWindow) {
+  auto architecture = small();
+  architecture.stack.front().pattern = "window";
+  architecture.stack.front().window = 4;
+  Planted planted(architecture);
+  planted["attention.q_proj.weight"].zero_();
+  const auto layer = planted.analysis().layers.front();
+  expect_all(layer, "entropy_ratio", 1.0, 1e-6);
+  expect_all(layer, "effective_keys", 4.0, 1e-5);
+  expect_all(layer, "mean_distance", 1.5, 1e-5);
+}
+
+TEST(PlantedModel, WithOpenGates) {
+  for (const auto* gating : {"output_gate", "input_gate", "highway", "normed_highway",
+                             "elementwise_gate", "headwise_gate"}) {
+    SCOPED_TRACE(gating);
+    Planted planted(small("dot|softmax|" + std::string(gating) + "|fixed|bias|0.1"));
+    planted["gate.weight"].zero_();
+    planted["gate.bias"].fill_(3.0);  // 0.9526 once through the sigmoid
+    const auto layer = planted.analysis().layers.front();
+    ASSERT_TRUE(layer.gate.has_value());
+    for (const auto& head : layer.gate->statistics.at("gate_mean")) {
+      for (const double value : head) EXPECT_NEAR(value, 0.952574, 1e-5);
+    }
+    for (const auto& head : layer.gate->statistics.at("gate_open")) {
+      for (const double value : head) EXPECT_EQ(value, 1.0);
+    }
+    ASSERT_EQ(layer.gate->histogram.size(), 2U);
+    EXPECT_EQ(layer.gate->histogram[0].at(19), 1.0);
+    EXPECT_EQ(layer.gate->histogram[1].at(0), 0.0);
+  }
+}
+
+TEST(PlantedModel, OfSeveralLayersIsLookedIntoInOrder) {
+  auto architecture = small();
+  architecture.layers = 2;
+  Planted planted(architecture);
+  planted["layers.1.attention.q_proj.weight"].zero_();
+  planted["layers.0.attention.q_proj.weight"].mul_(50.0);
+  planted["layers.0.attention.k_proj.weight"].mul_(50.0);
+  const auto found = planted.analysis();
+  ASSERT_EQ(found.layers.size(), 2U);
+  EXPECT_EQ(found.layers[1].layer, 1);
+  expect_all(found.layers[1], "entropy_ratio", 1.0, 1e-6);
+  EXPECT_LT(found.layers[0].statistics.at("entropy_ratio")[0][0], 0.9);
+}
+
+}  // namespace
+}  // namespace nas::nn
