@@ -9,7 +9,7 @@
 
 namespace nas::nn {
 
-struct AttentionRecord;  // nn/attention_record.hpp
+struct AttentionRecord;
 
 /// What one forward pass of an array draws its dropout from. Masks depend on (seed, site), never on
 /// a global generator: the trainer gives the seeds of the step, and the pass is a pure function of
@@ -21,7 +21,7 @@ struct Pass {
   /// int64 of the same bits: read when the kernels run, and in place of `seeds`, which may then be
   /// empty.
   torch::Tensor device_seeds{};
-  /// Receives what attention computes, where somebody asks.
+  /// Receives what attention computes, where somebody asks (nn/attention_record.hpp).
   AttentionRecord* record = nullptr;
 
   /// The same pass for models on a device: its seeds are there, too, where kernels read them.
