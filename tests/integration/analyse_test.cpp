@@ -1,5 +1,7 @@
 // nas-analyse on runs: whose weights it takes, what it writes and what it refuses.
 
+#include "cli/analyse.hpp"
+
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -113,6 +115,15 @@ TEST_F(AnalyseTest, SaysWhatIsWrong) {
   EXPECT_FALSE(fs::exists(fs::path(folder) / "attention")) << "nothing was changed";
   EXPECT_EQ(run("nas-analyse", {"--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("exit codes"));
+}
+
+TEST(FolderName, IsReadableAndDistinguishesMechanisms) {
+  EXPECT_EQ(folder_name("dot|softmax|none|fixed|bias|0.1"), "dot-softmax-none-fixed-bias-0.1");
+  EXPECT_EQ(folder_name("model{norm=rms}/4*attn{position=rope}+swiglu"),
+            "model-norm-rms-4-attn-position-rope-swiglu");
+  const std::string layers(300, 'a');
+  EXPECT_EQ(folder_name(layers).size(), 100U);
+  EXPECT_NE(folder_name(layers + "b"), folder_name(layers + "c"));
 }
 
 TEST_F(AnalyseTest, RefusesRunsThatTrainNothing) {

@@ -93,7 +93,7 @@ TEST(AttentionRecordTest, HoldsWhatLayersCompute) {
   const auto logits = model.logits(tokens, pass);
   EXPECT_TRUE(at::equal(logits, model.logits(tokens, Pass{}))) << "looking changes nothing";
   ASSERT_EQ(record.layers.size(), 2U);
-  const auto square = at::IntArrayRef({kSequences, 2, kTokens, kTokens});
+  const std::vector<std::int64_t> square{kSequences, 2, kTokens, kTokens};
   for (const auto& layer : record.layers) {
     EXPECT_EQ(layer.scores.sizes(), square);
     ASSERT_EQ(layer.weights.sizes(), square);
@@ -155,7 +155,9 @@ TEST(PlantedModel, ThatLooksAtThePreviousToken) {
   expect_all(layer, "previous_token", 1.0, 1e-6);
   expect_all(layer, "mean_distance", 1.0, 1e-6);
   expect_all(layer, "entropy_ratio", 0.0, 1e-6);
-  expect_all(layer, "induction", 0.0, 1e-2);
+  for (const double score : layer.statistics.at("induction").front()) {
+    EXPECT_LT(score, 0.5) << "tokens that come twice in three by chance";
+  }
   EXPECT_NEAR(layer.profile.front().at(1), 1.0, 1e-6);
   EXPECT_NEAR(layer.profile.front().at(2), 0.0, 1e-6);
   // All logits are alike.

@@ -100,7 +100,7 @@ TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
 }
 
 TEST_F(PageTest, FindsTheScriptsOfTheSourceTree) {
-  for (const auto& page : {page_of_run(run_), page_of_comparison(run_)}) {
+  for (const auto& page : {page_of_run(run_), page_of_comparison(run_), page_of_attention(run_)}) {
     EXPECT_EQ(find_analysis_script(page.script),
               fs::path(NAS_SOURCE_DIR) / "analysis" / page.script);
   }
