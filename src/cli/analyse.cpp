@@ -312,6 +312,7 @@ std::string folder_name(const std::string& mechanism) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_';
     if (plain || name.empty() || name.back() != '-') name += plain ? c : '-';
   }
+  if (name.size() > 1 && name.back() == '-') name.pop_back();
   if (name.size() <= kLongest) return name;
   return name.substr(0, kLongest - kDigits - 1) + "-" + sha256(mechanism).substr(0, kDigits);
 }

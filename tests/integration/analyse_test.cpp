@@ -121,6 +121,7 @@ TEST(FolderName, IsReadableAndDistinguishesMechanisms) {
   EXPECT_EQ(folder_name("dot|softmax|none|fixed|bias|0.1"), "dot-softmax-none-fixed-bias-0.1");
   EXPECT_EQ(folder_name("model{norm=rms}/4*attn{position=rope}+swiglu"),
             "model-norm-rms-4-attn-position-rope-swiglu");
+  EXPECT_EQ(folder_name("2*swa{window=16}"), "2-swa-window-16");
   const std::string layers(300, 'a');
   EXPECT_EQ(folder_name(layers).size(), 100U);
   EXPECT_NE(folder_name(layers + "b"), folder_name(layers + "c"));
