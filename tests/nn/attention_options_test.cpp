@@ -276,8 +276,8 @@ TEST(AttentionOptions, RotatedScoresDependOnTheDistanceAlone) {
     const auto rope = positions().at("rope").make(context, ParameterScope(parameters));
     const auto q = noise({1, 1, 1, 4, 8}, 1).expand({1, 1, 12, 4, 8});
     const auto k = noise({1, 1, 1, 4, 8}, 2).expand({1, 1, 12, 4, 8});
-    const auto turned = rope->mapped(q).transpose(2, 3);
-    const auto scores = turned.matmul(rope->mapped(k).transpose(2, 3).transpose(-2, -1));
+    const auto turned = rope->mapped(q, 0).transpose(2, 3);
+    const auto scores = turned.matmul(rope->mapped(k, 0).transpose(2, 3).transpose(-2, -1));
     EXPECT_TRUE(scores.slice(-2, 1).slice(-1, 1).allclose(scores.slice(-2, 0, 11).slice(-1, 0, 11),
                                                           1e-12, 1e-12));
     EXPECT_TRUE(turned.norm(2, -1).allclose(q.transpose(2, 3).norm(2, -1), 1e-12, 0.0));
