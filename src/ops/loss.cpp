@@ -133,13 +133,14 @@ class RoundedProducts {
   }
 
   Kernel* logits(std::int64_t first, std::int64_t rows) {
-    logits_ = at::mm(features_.narrow(0, first, rows), embedding_.t());
+    logits_ = multiply_rounded(features_.narrow(0, first, rows), embedding_.t());
     return reinterpret_cast<Kernel*>(logits_.data_ptr<Given>());
   }
 
   void backward(std::int64_t first, std::int64_t rows) {
-    layer_.by_features[model_].narrow(0, first, rows).copy_(at::mm(logits_, embedding_));
-    layer_.by_embedding[model_].add_(at::mm(logits_.t(), features_.narrow(0, first, rows)));
+    layer_.by_features[model_].narrow(0, first, rows).copy_(multiply_rounded(logits_, embedding_));
+    layer_.by_embedding[model_].add_(
+        multiply_rounded(logits_.t(), features_.narrow(0, first, rows)));
   }
 
   [[nodiscard]] std::int64_t row_size() const { return layer_.vocabulary(); }

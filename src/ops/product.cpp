@@ -130,7 +130,7 @@ class ExactLinear : public torch::autograd::Function<ExactLinear> {
 /// batched product of bfloat16 numbers guarantees nothing about its members.
 torch::Tensor rounded_product(const torch::Tensor& a, const torch::Tensor& b) {
   if (!a.device().is_cpu()) return at::bmm(a, b);
-  return for_each_model(a.size(0), [&](std::int64_t r) { return at::mm(a[r], b[r]); });
+  return for_each_model(a.size(0), [&](std::int64_t r) { return multiply_rounded(a[r], b[r]); });
 }
 
 class RoundedLinear : public torch::autograd::Function<RoundedLinear> {
@@ -272,6 +272,20 @@ torch::Tensor rounded_factor(const torch::Tensor& x) {
   if (x.scalar_type() == at::kDouble) return x;
   const auto rounded = x.to(at::kBFloat16);
   return x.device().is_cpu() && !has_bf16_products() ? rounded.to(at::kFloat) : rounded;
+}
+
+torch::Tensor multiply_rounded(const torch::Tensor& a, const torch::Tensor& b) {
+  if (a.scalar_type() == at::kBFloat16) return at::mm(a, b);
+  auto product = at::empty({a.size(0), b.size(1)}, a.options());
+  AT_DISPATCH_FLOATING_TYPES(a.scalar_type(), "multiply_rounded", [&] {
+    const auto view = [](const torch::Tensor& matrix) {
+      return kernels::MatrixView<scalar_t>{matrix.data_ptr<scalar_t>(), matrix.stride(0),
+                                           matrix.stride(1)};
+    };
+    multiply_on_threads<scalar_t>(a.size(0), b.size(1), a.size(1), view(a), view(b), {},
+                                  product.data_ptr<scalar_t>(), b.size(1));
+  });
+  return product;
 }
 
 Biases Biases::of_all(const torch::Tensor& values) {

@@ -78,6 +78,11 @@ bool has_bf16_products();
 /// stays.
 torch::Tensor rounded_factor(const torch::Tensor& x);
 
+/// The product (m, n) of two rounded factors on the CPU, any strides: by LibTorch where there are
+/// products of bfloat16 numbers, else by the kernels, with the same result for any number of
+/// threads.
+torch::Tensor multiply_rounded(const torch::Tensor& a, const torch::Tensor& b);
+
 /// The biases of an array's models, of which some may have none.
 struct Biases {
   torch::Tensor values;            ///< (M, n), of those that have one; undefined: none has
