@@ -49,7 +49,12 @@ inline std::vector<Architecture> models_of_all_pairs(std::int64_t context) {
 inline std::vector<Architecture> third_of_all_pairs(std::int64_t context) {
   const auto all = models_of_all_pairs(context);
   std::vector<Architecture> third;
-  for (std::size_t i = 0; i < all.size(); i += 3) third.push_back(all[i]);
+  // From row to row of normalizations another third.
+  const auto row =
+      components().keys("normalization").size() + components().keys("temperature").size();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((i + i / row) % 3 == 0) third.push_back(all[i]);
+  }
   for (const auto& gene : component_genes()) {
     std::set<std::string> options;
     for (const auto& model : third) options.insert(model.stack.front().component(gene));

@@ -100,10 +100,10 @@ TEST(Slots, WriteWholeNumbersWithoutExponent) {
 }
 
 TEST(Slots, OfferWhatAModuleComputes) {
-  // Stand-ins are registered for the paper's components alone.
-  EXPECT_EQ(options(slot("position")), Texts{"none"});
+  // Stand-ins are registered for the paper's components and some others.
+  EXPECT_EQ(options(slot("position")), (Texts{"none", "rope"}));
   EXPECT_EQ(options(slot("maps")), Texts{"single"});
-  EXPECT_EQ(options(slot("ffn")), (Texts{"gelu", "none"}));
+  EXPECT_EQ(options(slot("ffn")), (Texts{"gelu", "swiglu", "none"}));
   EXPECT_EQ(options(slot("norm_place")), (Texts{"pre", "post", "sandwich"}));
   EXPECT_TRUE(is_built(slot("gating"), "highway"));
   EXPECT_FALSE(is_built(slot("gating"), "swish_gate"));

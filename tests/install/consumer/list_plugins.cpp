@@ -28,6 +28,10 @@ int main() {
   for (const auto& gene : nas::component_genes()) {
     print("attention/" + std::string(gene), nas::components().keys(gene));
   }
+  for (const auto* gene : {"position", "pattern", "decay"}) {
+    print("attention/" + std::string(gene), nas::components().keys(gene));
+  }
+  print("attention/vector_norm", nas::components().keys("head_norm"));
   print("feed_forward", nas::components().keys("ffn"));
   print("mixers", nas::components().keys("mixer"));
   print("norms", nas::components().keys("norm"));
