@@ -264,7 +264,7 @@ class Reader {
 
   /// The baseline that is named, or that of a wide space.
   void check_baseline() {
-    if (!reads("baseline") || mistaken_.contains("baseline")) return;
+    if (!reads("baseline")) return;
     const auto* node = document_.find("baseline");
     const bool named = node != nullptr && node->find("mechanism") != nullptr;
     if (!named && reads("space") && !mistaken_.contains("space") && has_sizes() &&

@@ -86,7 +86,7 @@ TEST(Normalization, HiddenKeysHaveNoWeightAndNothingIsNaN) {
   for (const auto& key : components().keys("normalization")) {
     for (const double scale : {0.0, 1.0, -1.0, 300.0}) {
       for (const auto type : {at::kFloat, at::kDouble}) {
-        auto scores = at::randn({1, 2, 1, 9, 9}, at::TensorOptions(type)).abs().mul(scale);
+        auto scores = at::randn({1, 2, 4, 9, 9}, at::TensorOptions(type)).abs().mul(scale);
         scores.requires_grad_(true);
         const auto weights = normalization(key)->weights(scores, causal_mask(9));
         (weights * at::randn_like(weights)).sum().backward();
