@@ -124,13 +124,20 @@ class LayerRules {
         (pattern == "strided" && (layer_.stride == 1 || layer_.stride >= context)) ||
         (pattern == "bigbird" && blocks - 2 <= layer_.globals + layer_.random) ||
         (pattern == "lsh" && layer_.buckets < 2);
-    if (all) layer_.pattern = default_.pattern;
+    if (!all) return;
+    layer_.pattern = default_.pattern;
+    shows_all_ = true;
   }
 
   void sizes() {
     for (const auto* slot : layer_slots()) {
       if (slot->owner.empty()) continue;
-      if (!holds(slot->owner_options, text(nas::slot(slot->owner), layer_))) clear(*slot);
+      if (holds(slot->owner_options, text(nas::slot(slot->owner), layer_))) continue;
+      if (shows_all_ && slot->owner == "pattern") {
+        set(*slot, default_, layer_);  // the gene keeps its effect: other sizes hide keys
+      } else {
+        clear(*slot);
+      }
     }
   }
 
@@ -138,6 +145,7 @@ class LayerRules {
   Mechanism& layer_;
   const Mechanism default_;
   const std::function<void(const Slot&)>& voided_;
+  bool shows_all_ = false;  ///< the pattern, by its sizes
 };
 
 void require(bool holds, const std::string& gene, const std::string& value,
@@ -147,10 +155,13 @@ void require(bool holds, const std::string& gene, const std::string& value,
 
 void require_rotatable(const Mechanism& layer, std::int64_t entries, double share) {
   const double rotated = share * static_cast<double>(entries);
-  require(rotated >= 2.0 && rotated == std::floor(rotated) && std::fmod(rotated, 2.0) == 0.0,
-          "position", layer.position,
-          "rotate an even number of entries, not " + shortest(rotated) + " of " +
-              std::to_string(entries));
+  const double nearest = std::round(rotated);
+  constexpr double kRounding = 1e-9;  // 0.28 times 50 is not quite 14
+  require(
+      rotated >= 2.0 && std::abs(rotated - nearest) < kRounding && std::fmod(nearest, 2.0) == 0.0,
+      "position", layer.position,
+      "rotate an even number of entries, not " + shortest(rotated) + " of " +
+          std::to_string(entries));
 }
 
 }  // namespace

@@ -364,6 +364,10 @@ TEST(Genotypes, SayWhichGenesHaveAnEffect) {
                            {"temperature", std::string("learned")}});
   EXPECT_THAT(active(genotype, frame), ElementsAre("block", "slot0.mixer", "slot0.decay",
                                                    "slot1.pattern", "slot1.window", "temperature"));
+  // A window of the whole context hides nothing, but smaller ones do.
+  const Genotype wide({{"pattern", std::string("window")}, {"window", std::string("128")}});
+  EXPECT_EQ(to_string(canonical(architecture_of(wide, frame))), "dot|softmax|none|fixed|bias|0.1");
+  EXPECT_THAT(active(wide, frame), ElementsAre("pattern", "window"));
 }
 
 TEST(RequireBuilt, NamesWhatNoModuleComputes) {
