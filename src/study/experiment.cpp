@@ -199,6 +199,12 @@ class Reader {
                "must be at most model.layers = " + std::to_string(layers));
         return;
       }
+      try {
+        (void)vanilla_of(space, frame_);  // what the space fixes
+      } catch (const InputError& error) {
+        diagnostics_.add(users_origin("space"), std::string("space: ") + error.what());
+        return;
+      }
       std::set<std::string> impossible;  // options
       for (const auto& gene : space.genes()) {
         for (const auto& option : gene.options) {
@@ -376,6 +382,11 @@ class Reader {
     try {
       auto architecture = parse_model(name, frame_);
       require_built(architecture);
+      // Six fields do not say how many layers they are of.
+      if (has_sizes() && architecture.layers != frame_.layers) {
+        throw InputError("'" + name + "' has " + std::to_string(architecture.layers) +
+                         " layers, must have model.layers = " + std::to_string(frame_.layers));
+      }
       // Wrong sizes are a mistake of the section `model`.
       if (has_sizes()) (void)canonical(architecture);
       return architecture;

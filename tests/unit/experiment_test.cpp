@@ -315,6 +315,10 @@ TEST_F(ExperimentTest, TheBaselineOfAWideSpaceIsVanillaInItsFrame) {
             "dot|softmax|none|fixed|bias|0.1")
       << "the paper's genes alone";
   EXPECT_THAT(mistakes("baseline: 2*attn{position=cope}\n"), testing::HasSubstr("cope"));
+  EXPECT_EQ(mistakes("baseline: 4*attn\n"),
+            "a.yaml:1:11: baseline: '4*attn' has 4 layers, must have model.layers = 2");
+  EXPECT_EQ(mistakes("space: {kv_heads: 3}\n"),
+            "a.yaml:1:8: space: kv_heads = 3, must divide heads = 4");
 }
 
 TEST_F(ExperimentTest, InformedModelsOfAWideSpaceLieInIt) {
@@ -333,8 +337,7 @@ TEST_F(ExperimentTest, InformedModelsOfAWideSpaceLieInIt) {
   EXPECT_THAT(informed("model{norm=rms,bias=none}/2*attn{kv_heads=1}"),
               testing::HasSubstr("as one of the space it is model{norm=rms,bias=none}/2*attn"));
   EXPECT_THAT(informed("model{norm=rms,bias=none}/4*attn"),
-              testing::HasSubstr("as one of the space it is model{norm=rms,bias=none}/2*attn"))
-      << "the number of layers is the model's";
+              testing::HasSubstr("has 4 layers, must have model.layers = 2"));
 }
 
 TEST_F(ExperimentTest, MistakesOfDropout) {
