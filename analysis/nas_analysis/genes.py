@@ -58,6 +58,8 @@ def genes(run: Run) -> list[Gene]:
     recorded = {own["name"]: own for own in run.digest["genes"]}
     found = []
     for place, name in enumerate(names):
+        if choices is not None and is_fixed(run.config.get("space", {}), name):
+            continue
         own = recorded.get(name, {})
         gene = Gene(name, place, own.get("min", 0.0), own.get("max", 0.0),
                     tuple(own.get("options", ())), choices)
@@ -67,6 +69,17 @@ def genes(run: Run) -> list[Gene]:
         if all(map(_is_number, raw)) if gene.numeric else len(raw) > 1:
             found.append(gene)
     return found
+
+
+def is_fixed(space: Mapping[str, object], name: str) -> bool:
+    """Whether the section `space` gives one value for a gene, perhaps of a slot ("slot0.window").
+
+    Beside options that leave it without effect, such a gene reads as its default: as if it varied.
+    """
+    listed = space.get(name.rsplit(".", 1)[-1])
+    if isinstance(listed, list):
+        return len(listed) == 1
+    return listed is not None and not isinstance(listed, dict)
 
 
 def _is_number(text: str) -> bool:

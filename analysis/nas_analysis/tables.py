@@ -20,6 +20,7 @@ import pandas as pd
 
 from . import digest, sqlite_files
 from .digest import BadInput
+from .genes import is_fixed
 from .schema import Schema, schema
 
 MISSING = -1  # status of a cell that was never trained
@@ -188,7 +189,7 @@ def collect(runs: Sequence[str]) -> Table:
             facts.update({**own["facts"], "name": own["config"].get("name", ""),
                           "sources": [*facts.get("sources", []), run]})
             if own.get("models"):
-                _add_models(models, own["models"], run)
+                _add_models(models, own["models"], own["config"].get("space", {}), run)
                 facts.setdefault("baseline", (own["baseline"] or {}).get("candidate"))
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
@@ -208,13 +209,20 @@ def collect(runs: Sequence[str]) -> Table:
         raise TableError(f"{path}: damaged: {type(error).__name__}: {error}") from None
 
 
-def _add_models(models: dict, own: dict, run: str) -> None:
-    """Joins what digests say of names of many genes. @throws BadInput  where the genes differ."""
-    if models and models["genes"] != own["genes"]:
-        raise TableError(f"{run}: its genes are {', '.join(own['genes'])}, must be "
+def _add_models(models: dict, own: dict, space: dict, run: str) -> None:
+    """Joins what digests say of names of many genes, as far as spaces let them vary.
+
+    @throws BadInput  where the genes differ.
+    """
+    places = [place for place, name in enumerate(own["genes"]) if not is_fixed(space, name)]
+    names = [own["genes"][place] for place in places]
+    if models and models["genes"] != names:
+        raise TableError(f"{run}: its genes are {', '.join(names)}, must be "
                          f"{', '.join(models['genes'])}, as those of the runs before it")
-    models["genes"] = own["genes"]
-    models.setdefault("choices", {}).update(own["choices"])
+    models["genes"] = names
+    choices = models.setdefault("choices", {})
+    for name, chosen in own["choices"].items():
+        choices[name] = [chosen[place] for place in places]
 
 
 def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str, models: dict) -> Table:

@@ -412,11 +412,13 @@ class Program(unittest.TestCase):
 
     def test_a_space_too_large_to_list(self):
         random = np.random.default_rng(4)
-        genes = ["gating", "attention_dropout", *(f"gene{i}" for i in range(11))]
+        genes = ["gating", "attention_dropout", *(f"gene{i}" for i in range(11)), "window"]
         choices, cells = {}, {}
         for number in range(60):
             chosen = ["none" if number == 0 else random.choice(["none", "highway"]), "0.1",
                       *("0" if number == 0 else random.choice(["0", "4"]) for _ in range(11))]
+            # What the space fixes reads as its default where it has no effect.
+            chosen.append("32" if chosen[2] == "4" else "64")
             name = f"model{{norm=rms}}/2*attn{{{','.join(chosen)}}}"
             choices[name] = chosen
             cells[name, 0] = cell(20 - 3 * (chosen[0] == "highway") + 0.1 * random.normal())
@@ -425,6 +427,7 @@ class Program(unittest.TestCase):
         write_run(file, cells)
         digest = json.loads(file.read_text(encoding="utf-8"))
         digest["models"] = {"genes": genes, "choices": choices, "differences": {}}
+        digest["config"]["space"] = {"window": 32}
         digest["baseline"] = {"candidate": baseline}
         file.write_text(json.dumps(digest), encoding="utf-8")
         self.assertEqual(self.run_program(file), (0, ""))
