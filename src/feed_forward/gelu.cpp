@@ -34,14 +34,7 @@ NAS_REGISTER_FEED_FORWARD(
     GeluFeedForward, .key = "gelu",
     .summary =
         "W_2 gelu(W_1 x + b_1) + b_2 (Hendrycks & Gimpel 2016, arXiv:1606.08415): the paper's",
-    .parameters =
-        [](const AttentionShape& shape) {
-          return 2 * shape.width * shape.hidden + shape.hidden + shape.width;
-        },
-    .flops =
-        [](const AttentionShape& shape) {
-          return 4.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
-        });
+    .parameters = parameters_of_two_matrices, .flops = flops_of_two_matrices);
 
 }  // namespace
 

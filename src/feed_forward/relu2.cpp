@@ -23,14 +23,7 @@ class SquaredReluFeedForward final : public FeedForward {
 NAS_REGISTER_FEED_FORWARD(
     SquaredReluFeedForward, .key = "relu2",
     .summary = "W_2 max(W_1 x + b_1, 0)^2 + b_2 (So et al. 2021, Primer, arXiv:2109.08668)",
-    .parameters =
-        [](const AttentionShape& shape) {
-          return 2 * shape.width * shape.hidden + shape.hidden + shape.width;
-        },
-    .flops =
-        [](const AttentionShape& shape) {
-          return 4.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
-        });
+    .parameters = parameters_of_two_matrices, .flops = flops_of_two_matrices);
 
 }  // namespace
 

@@ -11,14 +11,6 @@ namespace {
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
-std::int64_t two_matrices(const AttentionShape& shape) {
-  return 2 * shape.width * shape.hidden + shape.hidden + shape.width;
-}
-
-double products_of(double matrices, const AttentionShape& shape) {
-  return matrices * 2.0 * real(shape.context) * real(shape.width) * real(shape.hidden);
-}
-
 /// Costs as everywhere: a multiply-add 2, an elementary function 1, comparisons 0.
 std::vector<Component> make_planned() {
   std::vector<Component> planned;
@@ -66,29 +58,6 @@ std::vector<Component> make_planned() {
                            return 4.0 * shape.pairs() * width + 2.0 * tokens * width * width +
                                   2.0 * tokens * width * real(shape.heads);
                          }});
-  for (const std::string key : {"gelu", "relu2"}) {
-    planned.push_back(
-        {.gene = "ffn",
-         .key = key,
-         .summary = "W_2 " + key + "(W_1 x + b_1) + b_2",
-         .parameters = two_matrices,
-         .flops = [](const AttentionShape& shape) { return products_of(2.0, shape); }});
-  }
-  planned.push_back(
-      {.gene = "ffn",
-       .key = "swiglu",
-       .summary = "W_2 (SiLU(W_1 x) . W_3 x) (Shazeer 2020, arXiv:2002.05202)",
-       .parameters = [](const AttentionShape& shape) { return 3 * shape.width * shape.hidden; },
-       .flops = [](const AttentionShape& shape) { return products_of(3.0, shape); }});
-  planned.push_back({.gene = "norm",
-                     .key = "layer",
-                     .summary = "LayerNorm",
-                     .parameters = [](const AttentionShape& shape) { return 2 * shape.width; }});
-  planned.push_back({.gene = "norm",
-                     .key = "rms",
-                     .summary = "x / sqrt(mean x^2 + eps) g (Zhang & Sennrich 2019, "
-                                "arXiv:1910.07467)",
-                     .parameters = [](const AttentionShape& shape) { return shape.width; }});
   return planned;
 }
 

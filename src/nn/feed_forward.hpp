@@ -37,6 +37,15 @@ using FeedForwardRegistry =
 /// By the keys of gene ffn.
 FeedForwardRegistry& feed_forwards();
 
+/// Parameters of a layer of two matrices with biases, W_1 (F, D) and W_2 (D, F).
+inline std::int64_t parameters_of_two_matrices(const AttentionShape& shape) {
+  return 2 * shape.width * shape.hidden + shape.hidden + shape.width;
+}
+/// Floating-point operations of its products.
+inline double flops_of_two_matrices(const AttentionShape& shape) {
+  return 4.0 * static_cast<double>(shape.context * shape.width * shape.hidden);
+}
+
 // NAS_REGISTER_FEED_FORWARD(Class, .key = "swiglu", .summary = ..., .parameters = ...): the
 // arguments after the class are designated initialisers of nas::Component, without its gene. Its
 // costs are those of a whole layer of width F = AttentionShape::hidden.
