@@ -14,6 +14,7 @@
 
 #include "core/format.hpp"
 #include "search/algorithm.hpp"
+#include "search/genetic_variation.hpp"
 #include "search/variation.hpp"
 
 namespace nas {
@@ -22,8 +23,6 @@ namespace {
 
 using Vector = std::vector<double>;
 using Indices = std::vector<std::size_t>;
-
-constexpr int kTriesForNewChild = 20;
 
 const Requirement require{"nsga3"};
 
@@ -214,138 +213,13 @@ Indices select(const std::vector<Individual>& individuals, const Ranking& rankin
   return survivors;
 }
 
-/// Crossover and mutation within the bounds of a problem.
-class Variation {
- public:
-  Variation(const pagmo::problem& problem, const Nsga3Options& options, std::mt19937& engine)
-      : problem_(problem),
-        options_(options),
-        engine_(engine),
-        num_reals_(problem.get_nx() - problem.get_nix()) {
-    std::tie(lower_, upper_) = problem.get_bounds();
-    for (std::size_t gene = 0; gene < lower_.size(); ++gene) {
-      if (upper_[gene] > lower_[gene]) free_.push_back(gene);
-    }
-    rate_ = options.mutation > 0
-                ? options.mutation
-                : 1.0 / static_cast<double>(std::max<std::size_t>(1, free_.size()));
-  }
-
-  void cross(Vector& a, Vector& b) const {
-    if (uniform(engine_) >= options_.crossover) return;
-    for (const auto gene : free_) {
-      if (uniform(engine_) >= 0.5) continue;
-      if (gene < num_reals_) cross_reals(gene, a[gene], b[gene]);
-      // Crossed reals go to either child; integers are exchanged or nothing happens to them.
-      if (gene >= num_reals_ || uniform(engine_) < 0.5) std::swap(a[gene], b[gene]);
-    }
-  }
-
-  void mutate(Vector& x) const {
-    for (const auto gene : effective_genes(x)) {
-      if (uniform(engine_) < rate_) change(gene, x[gene]);
-    }
-  }
-
-  void change_one_gene(Vector& x) const {
-    const auto genes = effective_genes(x);
-    if (genes.empty()) return;
-    const std::size_t gene = genes[below(engine_, genes.size())];
-    change(gene, x[gene]);
-  }
-
-  /// What points share that are the same candidate.
-  [[nodiscard]] Vector function_of(const Vector& x) const { return effective_point(x, problem_); }
-
- private:
-  /// Free genes that have an effect in a point.
-  [[nodiscard]] Indices effective_genes(const Vector& x) const {
-    const auto active = active_variables(x, problem_);
-    Indices genes;
-    for (const auto gene : free_) {
-      if (active[gene]) genes.push_back(gene);
-    }
-    return genes;
-  }
-
-  /// One child's share of the spread, such that it stays on its side of `room`, the distance of
-  /// the parent to the bound.
-  [[nodiscard]] double spread_factor(double random, double room, double distance) const {
-    const double power = options_.eta_c + 1;
-    const double alpha = 2.0 - std::pow(1.0 + 2.0 * room / distance, -power);
-    const double share = random * alpha;
-    return std::pow(share <= 1.0 ? share : 1.0 / (2.0 - share), 1.0 / power);
-  }
-
-  void cross_reals(std::size_t gene, double& a, double& b) const {
-    const double low = std::min(a, b);
-    const double high = std::max(a, b);
-    const double distance = high - low;
-    const double random = uniform(engine_);
-    if (!(distance > 1e-14 * (upper_[gene] - lower_[gene]))) return;
-    const double down = spread_factor(random, low - lower_[gene], distance);
-    const double up = spread_factor(random, upper_[gene] - high, distance);
-    a = std::clamp(0.5 * (low + high - down * distance), lower_[gene], upper_[gene]);
-    b = std::clamp(0.5 * (low + high + up * distance), lower_[gene], upper_[gene]);
-  }
-
-  void change(std::size_t gene, double& value) const {
-    const double range = upper_[gene] - lower_[gene];
-    if (gene >= num_reals_) {
-      // One of the others, all alike.
-      const double other =
-          lower_[gene] + static_cast<double>(below(engine_, static_cast<std::size_t>(range)));
-      value = other < value ? other : other + 1;
-      return;
-    }
-    const double power = options_.eta_m + 1;
-    const double random = uniform(engine_);
-    const double step =
-        random < 0.5
-            ? std::pow(2 * random +
-                           (1 - 2 * random) * std::pow(1 - (value - lower_[gene]) / range, power),
-                       1 / power) -
-                  1
-            : 1 - std::pow(
-                      2 * (1 - random) +
-                          (2 * random - 1) * std::pow(1 - (upper_[gene] - value) / range, power),
-                      1 / power);
-    value = std::clamp(value + step * range, lower_[gene], upper_[gene]);
-  }
-
-  const pagmo::problem& problem_;
-  const Nsga3Options& options_;
-  std::mt19937& engine_;
-  std::size_t num_reals_;
-  Vector lower_;
-  Vector upper_;
-  Indices free_;
-  double rate_ = 0;
-};
-
-/// As many children as parents, of random pairs; each is added to `known`.
-std::vector<Vector> offspring(const std::vector<Individual>& parents, const Variation& variation,
-                              std::set<Vector>& known, std::mt19937& engine) {
-  Indices order(parents.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[below(engine, i)]);
+/// The population in random pairs; one individual is in two of them where their number is odd.
+std::vector<Vector> pairs(const std::vector<Individual>& individuals, std::mt19937& engine) {
+  auto order = shuffled(individuals.size(), engine);
   if (order.size() % 2 == 1) order.push_back(order.front());
-  std::vector<Vector> children;
-  for (std::size_t i = 0; i < order.size(); i += 2) {
-    std::pair<Vector, Vector> pair{parents[order[i]].x, parents[order[i + 1]].x};
-    variation.cross(pair.first, pair.second);
-    for (auto* child : {&pair.first, &pair.second}) {
-      if (children.size() == parents.size()) break;
-      variation.mutate(*child);
-      for (int tries = 0;
-           tries < kTriesForNewChild && known.count(variation.function_of(*child)) > 0; ++tries) {
-        variation.change_one_gene(*child);
-      }
-      known.insert(variation.function_of(*child));
-      children.push_back(*child);
-    }
-  }
-  return children;
+  std::vector<Vector> parents;
+  for (const auto i : order) parents.push_back(individuals[i].x);
+  return parents;
 }
 
 void lower_ideal(Vector& ideal, const std::vector<Individual>& individuals) {
@@ -429,10 +303,7 @@ Vector axis_intercepts(std::vector<Vector> points, const Vector& fallback) {
 
 void Nsga3Options::check() const {
   require(generations >= 1, "generations", generations, ">= 1");
-  require(crossover >= 0 && crossover <= 1, "crossover", crossover, "in [0, 1]");
-  require(eta_c >= 0 && std::isfinite(eta_c), "eta_c", eta_c, ">= 0");
-  require(mutation >= 0 && mutation <= 1, "mutation", mutation, "in [0, 1]");
-  require(eta_m >= 0 && std::isfinite(eta_m), "eta_m", eta_m, ">= 0");
+  VariationOptions::of(*this).check(require);
 }
 
 pagmo::population Nsga3::evolve(pagmo::population population) const {
@@ -455,13 +326,11 @@ pagmo::population Nsga3::evolve(pagmo::population population) const {
 
   log_.clear();
   std::vector<Individual> individuals;
-  std::set<Vector> known;
   for (std::size_t i = 0; i < size; ++i) {
     individuals.push_back({population.get_x()[i], population.get_f()[i]});
-    known.insert(effective_point(individuals.back().x, problem));
   }
   Vector ideal(num_objectives, std::numeric_limits<double>::max());
-  const Variation variation(problem, options_, engine_);
+  GeneticVariation variation(problem, VariationOptions::of(options_), engine_, population.get_x());
   unsigned long long evaluations = size;
   for (unsigned generation = 0;; ++generation) {
     lower_ideal(ideal, individuals);
@@ -477,7 +346,7 @@ pagmo::population Nsga3::evolve(pagmo::population population) const {
            {generation, evaluations, num_first, ideal});
     if (generation + 1 >= options_.generations) break;
 
-    const auto children = offspring(individuals, variation, known, engine_);
+    const auto children = variation.offspring(pairs(individuals, engine_), size);
     const auto fitness = evaluate(problem, children);
     evaluations += children.size();
     for (std::size_t i = 0; i < children.size(); ++i) {

@@ -71,10 +71,7 @@ using Nsga3LogLine = std::tuple<unsigned, unsigned long long, std::size_t, std::
 /// f_i - z_i of the first front, makes the units cancel. Where there is no such hyperplane, a_i is
 /// r_i: a penalty in the last front would make all others alike.
 ///
-/// Variation: with probability `crossover` simulated binary crossover (Deb & Agrawal 1995) of the
-/// reals and uniform crossover of the integers; then with probability `mutation` for each gene
-/// polynomial mutation of reals and a uniformly drawn other value for integers, which are treated
-/// as categories. A child that was asked before has random genes changed further, a few times.
+/// Children are those of GeneticVariation.
 ///
 /// N individuals and G generations cost (G - 1) N evaluations beyond those of the population given
 /// to evolve(); each generation is one batch where the problem has batch_fitness.

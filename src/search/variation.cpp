@@ -30,6 +30,13 @@ std::size_t below(std::mt19937& engine, std::size_t n) {
   return static_cast<std::size_t>(uniform(engine) * static_cast<double>(n));
 }
 
+std::vector<std::size_t> shuffled(std::size_t n, std::mt19937& engine) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[below(engine, i)]);
+  return order;
+}
+
 Vector random_point(const pagmo::problem& problem, std::mt19937& engine) {
   const auto [lower, upper] = problem.get_bounds();
   Vector point;

@@ -18,6 +18,8 @@ namespace nas {
 double uniform(std::mt19937& engine);
 /// @return uniform in 0 .. n-1; n >= 1.
 std::size_t below(std::mt19937& engine, std::size_t n);
+/// @return 0 .. n-1 in random order, all orders alike.
+std::vector<std::size_t> shuffled(std::size_t n, std::mt19937& engine);
 
 /// A point drawn uniformly within a problem's bounds.
 std::vector<double> random_point(const pagmo::problem& problem, std::mt19937& engine);
