@@ -1,16 +1,118 @@
+#include "algorithms/nsga2.hpp"
+
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 #include <pagmo/algorithms/nsga2.hpp>
 #include <pagmo/bfe.hpp>
+#include <pagmo/problem.hpp>
+#include <pagmo/s11n.hpp>
+#include <pagmo/utils/multi_objective.hpp>
 
 #include "search/algorithm.hpp"
+#include "search/genetic_variation.hpp"
+#include "search/variation.hpp"
 
 namespace nas {
 
 namespace {
 
-pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
-                      std::uint32_t seed) {
+using Vector = std::vector<double>;
+using Points = std::vector<Vector>;
+
+const Requirement require{"nsga2"};
+
+/// Who wins tournaments.
+class Tournament {
+ public:
+  explicit Tournament(const Points& fitness) : crowding_(fitness.size()) {
+    const auto sorted = pagmo::fast_non_dominated_sorting(fitness);
+    ranks_ = std::get<3>(sorted);
+    for (const auto& front : std::get<0>(sorted)) {
+      Points members;
+      for (const auto i : front) members.push_back(fitness[i]);
+      const auto distances = front.size() > 2  // pagmo refuses one alone
+                                 ? pagmo::crowding_distance(members)
+                                 : Vector(front.size(), std::numeric_limits<double>::infinity());
+      for (std::size_t i = 0; i < front.size(); ++i) crowding_[front[i]] = distances[i];
+    }
+  }
+
+  [[nodiscard]] std::size_t winner(std::size_t a, std::size_t b, std::mt19937& engine) const {
+    if (ranks_[a] != ranks_[b]) return ranks_[a] < ranks_[b] ? a : b;
+    if (crowding_[a] > crowding_[b]) return a;
+    if (crowding_[a] < crowding_[b]) return b;
+    return uniform(engine) < 0.5 ? a : b;
+  }
+
+ private:
+  std::vector<pagmo::pop_size_t> ranks_;
+  Vector crowding_;
+};
+
+/// Winners of tournaments, as many as there are individuals.
+Points parents(const Points& individuals, const Points& fitness, std::mt19937& engine) {
+  const Tournament tournament(fitness);
+  Points winners;
+  for (int round = 0; round < 2; ++round) {
+    const auto order = shuffled(individuals.size(), engine);
+    for (std::size_t i = 0; i < order.size(); i += 2) {
+      winners.push_back(individuals[tournament.winner(order[i], order[i + 1], engine)]);
+    }
+  }
+  return winners;
+}
+
+}  // namespace
+
+void Nsga2Options::check() const {
+  require(generations >= 1, "generations", generations, ">= 1");
+  VariationOptions::of(*this).check(require);
+}
+
+pagmo::population Nsga2::evolve(pagmo::population population) const {
+  require_suitable("nsga2", population, /*single=*/false);
+  const pagmo::problem& problem = population.get_problem();
+  const std::size_t size = population.size();
+  require(problem.get_nobj() >= 2, "objectives of the problem",
+          static_cast<double>(problem.get_nobj()), ">= 2");
+  require(size % 4 == 0, "population", static_cast<double>(size), "a multiple of 4");
+
+  log_.clear();
+  auto individuals = population.get_x();
+  auto fitness = population.get_f();
+  GeneticVariation variation(problem, VariationOptions::of(options_), engine_, individuals);
+  unsigned long long evaluations = size;
+  for (unsigned generation = 0;; ++generation) {
+    record("nsga2", {"generation", "evaluations", "best"},
+           {generation, evaluations, pagmo::ideal(fitness)});
+    if (generation + 1 >= options_.generations) break;
+
+    const auto children = variation.offspring(parents(individuals, fitness, engine_), size);
+    const auto values = evaluate(problem, children);
+    evaluations += size;
+    individuals.insert(individuals.end(), children.begin(), children.end());
+    fitness.insert(fitness.end(), values.begin(), values.end());
+    Points survivors;
+    Points of_survivors;
+    for (const auto i : pagmo::select_best_N_mo(fitness, size)) {
+      survivors.push_back(individuals[i]);
+      of_survivors.push_back(fitness[i]);
+    }
+    individuals = std::move(survivors);
+    fitness = std::move(of_survivors);
+  }
+  for (std::size_t i = 0; i < size; ++i) population.set_xf(i, individuals[i], fitness[i]);
+  return population;
+}
+
+namespace {
+
+pagmo::algorithm make(const Parameters& settings, const SearchFacts& facts, std::uint32_t seed) {
+  if (settings.get<std::string>("variation") == "active") {
+    return make_seeded<Nsga2>(settings, facts, seed);
+  }
   pagmo::nsga2 nsga2(further_generations(settings), settings.get<double>("crossover"),
                      settings.get<double>("eta_c"), settings.get<double>("mutation"),
                      settings.get<double>("eta_m"), seed);
@@ -38,7 +140,11 @@ NAS_REGISTER_ALGORITHM(
           number_setting("mutation", 0.0, 0, 1,
                          "mutation probability per gene; 0 = 1 / number of genes, one gene of a "
                          "child on average"),
-          number_setting("eta_m", 50.0, 1, 99, "distribution index of the mutation of real genes")},
+          number_setting("eta_m", 50.0, 1, 99, "distribution index of the mutation of real genes"),
+          choice_setting("variation", {"all", "active"},
+                         "all: any gene mutates (pagmo's); active: genes with an effect alone, "
+                         "uniform crossover, and a child that was asked for before is changed "
+                         "further")},
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::several,
@@ -53,3 +159,5 @@ NAS_REGISTER_ALGORITHM(
 }  // namespace
 
 }  // namespace nas
+
+PAGMO_S11N_ALGORITHM_IMPLEMENT(nas::Nsga2)

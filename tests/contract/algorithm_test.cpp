@@ -2,8 +2,10 @@
 
 #include "search/algorithm.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <ostream>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -72,11 +74,44 @@ ChosenObjective objective(const std::string& name, Range range) {
           .range = range};
 }
 
+/// An algorithm of the registry, with one of its choices other than the default or none.
+struct Variant {
+  std::string key;
+  std::string setting{};
+  std::string choice{};
+
+  friend void PrintTo(const Variant& variant, std::ostream* out) {
+    *out << variant.key;
+    if (!variant.setting.empty()) *out << ' ' << variant.setting << ": " << variant.choice;
+  }
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const auto& key : algorithms().keys()) {
+    all.push_back({key});
+    for (const auto& setting : algorithms().at(key).description.settings) {
+      for (std::size_t i = 1; i < setting.choices.size(); ++i) {
+        all.push_back({key, setting.name, setting.choices[i]});
+      }
+    }
+  }
+  return all;
+}
+
+std::string name_of(const Variant& variant) {
+  std::string name = variant.key;
+  if (!variant.setting.empty()) name += "_" + variant.setting + "_" + variant.choice;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
 /// An algorithm with its default settings fitted to a space, made as short as it can be.
 struct Fitted {
-  Fitted(const std::string& key, const SearchSpace& space, std::size_t num_objectives)
-      : algorithm(algorithms().at(key).make()),
-        settings(algorithms().at(key).description.settings) {
+  Fitted(const Variant& variant, const SearchSpace& space, std::size_t num_objectives)
+      : algorithm(algorithms().at(variant.key).make()),
+        settings(algorithms().at(variant.key).description.settings) {
+    if (!variant.setting.empty()) settings.set(variant.setting, variant.choice);
     facts = {.num_genes = space.num_varying(),
              .dimension = space.bounds(algorithm.encoding).first.size(),
              .num_objectives = num_objectives,
@@ -98,15 +133,15 @@ struct Fitted {
   std::vector<Misfit> misfits;
 };
 
-class AlgorithmContract : public ::testing::TestWithParam<std::string> {
+class AlgorithmContract : public ::testing::TestWithParam<Variant> {
  protected:
   [[nodiscard]] static std::size_t num_objectives() {
-    return algorithms().at(GetParam()).make().objectives == Algorithm::Objectives::one ? 1 : 2;
+    return algorithms().at(GetParam().key).make().objectives == Algorithm::Objectives::one ? 1 : 2;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, AlgorithmContract, ::testing::ValuesIn(algorithms().keys()),
-                         [](const auto& key) { return key.param; });
+INSTANTIATE_TEST_SUITE_P(, AlgorithmContract, ::testing::ValuesIn(variants()),
+                         [](const auto& variant) { return name_of(variant.param); });
 
 /// Keeps every decision vector that it is asked for.
 struct Recorder {
@@ -171,9 +206,9 @@ TEST_P(AlgorithmContract, AsksOnlyForWholeCandidatesInsideTheSpace) {
 
 /// One search on the stand-in, as it is run in earnest.
 struct SearchRun {
-  SearchRun(const std::string& key, std::size_t num_objectives, const std::filesystem::path& file,
+  SearchRun(const Variant& variant, std::size_t num_objectives, const std::filesystem::path& file,
             std::uint32_t search_seed = 5, Store::Mode mode = Store::Mode::write_cheap)
-      : seed(search_seed), fitted(key, space, num_objectives), store(file, mode) {
+      : seed(search_seed), fitted(variant, space, num_objectives), store(file, mode) {
     objectives.objectives = {objective("perplexity", {.best = 80, .worst = 120})};
     if (num_objectives > 1) {
       objectives.objectives.push_back(objective("cost", {.best = 0, .worst = 12}));
@@ -215,7 +250,7 @@ struct SearchRun {
 TEST_P(AlgorithmContract, KilledAndResumedItEndsLikeAnUninterruptedRun) {
   const TemporaryFolder folder;
   const auto killed = folder.path() / "killed.sqlite";
-  RandomEngine random(derive_seed(3, 0, "kills", GetParam()));
+  RandomEngine random(derive_seed(3, 0, "kills", name_of(GetParam())));
   for (int kill_number = 0; kill_number < 4; ++kill_number) {
     const int last = 1 + static_cast<int>(random.below(25));
     const pid_t child = fork();

@@ -11,11 +11,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pagmo/algorithm.hpp>
+#include <pagmo/algorithms/nsga2.hpp>
 #include <pagmo/problem.hpp>
 
 #include "algorithms/evo_ga.hpp"
 #include "algorithms/local_search.hpp"
 #include "algorithms/motpe.hpp"
+#include "algorithms/nsga2.hpp"
 #include "algorithms/nsga3.hpp"
 #include "algorithms/random_search.hpp"
 #include "algorithms/regularized_evolution.hpp"
@@ -105,10 +107,10 @@ struct Outcome {
 };
 
 /// @param algorithm  a copy, since an algorithm's engine goes on from search to search.
-Outcome run(pagmo::algorithm algorithm, std::size_t count,
-            const Conditions& conditions) {  // NOLINT
+Outcome run(pagmo::algorithm algorithm, std::size_t count, const Conditions& conditions,  // NOLINT
+            const SearchSpace& where = space()) {
   const auto evaluator = std::make_shared<ByFunction>(count);
-  auto result = run_search(space(), evaluator, objectives(count), algorithm,
+  auto result = run_search(where, evaluator, objectives(count), algorithm,
                            {.population = 12, .seed = 3, .conditions = conditions});
   return {std::move(result), evaluator->asked};
 }
@@ -119,6 +121,7 @@ std::vector<std::pair<pagmo::algorithm, std::size_t>> varying() {
   all.emplace_back(pagmo::algorithm(RegularizedEvolution({.evaluations = 200, .sample = 3})), 1);
   all.emplace_back(pagmo::algorithm(EvoGa({.generations = 16})), 1);
   all.emplace_back(pagmo::algorithm(LocalSearch({.evaluations = 60})), 1);
+  all.emplace_back(pagmo::algorithm(Nsga2({.generations = 8})), 2);
   all.emplace_back(pagmo::algorithm(Nsga3({.generations = 8})), 2);
   all.emplace_back(pagmo::algorithm(Motpe({.evaluations = 60})), 1);
   return all;
@@ -182,6 +185,29 @@ TEST(Conditions, KeepVariationToGenesWithEffect) {
     };
     EXPECT_LT(silent(aware), silent(blind)) << algorithm.get_name();
     EXPECT_EQ(aware.asked.size(), blind.asked.size()) << algorithm.get_name();
+  }
+}
+
+TEST(Conditions, LeaveNoSilentChildToGeneticAlgorithmsThatKnowThem) {
+  std::vector<std::string> sizes;
+  for (int i = 0; i < 200; ++i) sizes.push_back(std::to_string(i));
+  const SearchSpace windows({{.name = "pattern", .options = {"full", "window"}},
+                             {.name = "window", .options = sizes},
+                             {.name = "decay", .options = {"none"}}});
+  const auto conditions = [](const Genotype& genotype) {
+    std::vector<std::string> names{"pattern", "decay"};
+    if (genotype.option("pattern") == "window") names.emplace_back("window");
+    return names;
+  };
+  const auto pagmos =
+      run(pagmo::algorithm(pagmo::nsga2(7, 0.95, 10, 0.5, 50, 1)), 2, conditions, windows);
+  EXPECT_GT(pagmos.result.silent, 0);
+  for (const auto& algorithm : {pagmo::algorithm(Nsga2({.generations = 8}, 1)),
+                                pagmo::algorithm(Nsga3({.generations = 8}, 1))}) {
+    const auto [result, asked] = run(algorithm, 2, conditions, windows);
+    EXPECT_EQ(result.children, 84) << algorithm.get_name();
+    EXPECT_EQ(result.silent, 0) << algorithm.get_name();
+    EXPECT_GE(result.archive.size(), pagmos.result.archive.size()) << algorithm.get_name();
   }
 }
 

@@ -1,0 +1,270 @@
+#include "algorithms/nsga2.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pagmo/algorithm.hpp>
+#include <pagmo/algorithms/nsga2.hpp>
+#include <pagmo/problem.hpp>
+#include <pagmo/problems/ackley.hpp>
+#include <pagmo/problems/zdt.hpp>
+#include <pagmo/s11n.hpp>
+#include <pagmo/utils/hypervolume.hpp>
+#include <pagmo/utils/multi_objective.hpp>
+
+#include "message_of.hpp"
+#include "search/algorithm.hpp"
+
+namespace nas {
+namespace {
+
+using ::testing::HasSubstr;
+using Vector = std::vector<double>;
+
+/// A real gene, one that cannot vary, and categories of 4, 3 and 20 options; what is asked is
+/// recorded in batches.
+struct Landscape {
+  struct Record {
+    std::vector<std::vector<Vector>> batches;
+  };
+  static constexpr std::size_t kLength = 5;
+
+  std::shared_ptr<Record> record = std::make_shared<Record>();
+
+  [[nodiscard]] std::size_t get_nobj() const { return 2; }
+  [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
+    return {{-0.5, 2, 0, 0, -1}, {0.5, 2, 3, 2, 18}};
+  }
+  [[nodiscard]] std::size_t get_nix() const { return 3; }
+  [[nodiscard]] Vector fitness(const Vector& x) const {
+    const double cost = x[0] + x[2] + x[4];
+    return {cost, 30 - cost + (x[3] == 1 ? 0.0 : 2.0)};
+  }
+  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
+    Vector values;
+    std::vector<Vector> batch;
+    for (auto i = joined.begin(); i != joined.end(); i += kLength) {
+      batch.emplace_back(i, i + kLength);
+      const auto f = fitness(batch.back());
+      values.insert(values.end(), f.begin(), f.end());
+    }
+    record->batches.push_back(batch);
+    return values;
+  }
+};
+
+pagmo::population start(const pagmo::problem& problem, std::size_t size, unsigned seed) {
+  return pagmo::population(problem, size, seed);
+}
+
+Nsga2::Options options(unsigned generations) {
+  Nsga2::Options result;
+  result.generations = generations;
+  return result;
+}
+
+TEST(Nsga2, ConvergesOnZdt1AsPagmosDoes) {
+  // The hypervolume of the whole front is 1.1^2 - 1/3 = 0.877.
+  const pagmo::problem problem{pagmo::zdt(1, 30)};
+  const auto quality = [](const pagmo::population& population) {
+    std::vector<Vector> inside;
+    for (const auto& f : population.get_f()) {
+      if (f[0] < 1.1 && f[1] < 1.1) inside.push_back(f);
+    }
+    return inside.empty() ? 0.0 : pagmo::hypervolume(inside).compute({1.1, 1.1});
+  };
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    const auto begin = start(problem, 100, seed);
+    const Nsga2 nsga2(options(250), seed);
+    const auto end = nsga2.evolve(begin);
+    EXPECT_EQ(std::get<1>(nsga2.log().back()), 25000U);
+    EXPECT_EQ(end.get_problem().get_fevals(), 25000U);
+    const double found = quality(end);
+    const double by_pagmo = quality(pagmo::nsga2(249, 0.95, 10, 1.0 / 30, 50, seed).evolve(begin));
+    std::cout << "hypervolume " << found << ", pagmo's " << by_pagmo << '\n';
+    EXPECT_GT(found, 0.86);
+    EXPECT_GT(found, by_pagmo - 0.005);
+  }
+}
+
+TEST(Nsga2, AsksGenerationsAsBatchesOfWhatIsInBoundsAndNew) {
+  const Landscape landscape;
+  const auto [lower, upper] = landscape.get_bounds();
+  const auto begin = start(pagmo::problem(landscape), 12, 2);
+  const auto end = Nsga2(options(30), 2).evolve(begin);
+  ASSERT_EQ(landscape.record->batches.size(), 29U);
+  const auto initial = begin.get_x();
+  std::set<Vector> asked(initial.begin(), initial.end());
+  std::set<double> categories;
+  for (const auto& batch : landscape.record->batches) {
+    EXPECT_EQ(batch.size(), 12U);
+    for (const auto& x : batch) {
+      EXPECT_TRUE(asked.insert(x).second);
+      for (std::size_t gene = 0; gene < x.size(); ++gene) {
+        EXPECT_GE(x[gene], lower[gene]);
+        EXPECT_LE(x[gene], upper[gene]);
+        EXPECT_TRUE(gene < 2 || x[gene] == std::round(x[gene]));
+      }
+      categories.insert(x[4]);
+    }
+  }
+  EXPECT_EQ(categories.size(), 20U);
+  EXPECT_EQ(end.size(), 12U);
+}
+
+TEST(Nsga2, KeepsTheBestByRankAndCrowdingDistance) {
+  const Landscape landscape;
+  const auto begin = start(pagmo::problem(landscape), 40, 6);
+  const auto end = Nsga2(options(2), 6).evolve(begin);
+  auto all = begin.get_f();
+  for (const auto& x : landscape.record->batches.front()) all.push_back(landscape.fitness(x));
+  std::multiset<Vector> best;
+  for (const auto i : pagmo::select_best_N_mo(all, 40)) best.insert(all[i]);
+  const auto kept = end.get_f();
+  EXPECT_EQ(std::multiset<Vector>(kept.begin(), kept.end()), best);
+}
+
+TEST(Nsga2, TournamentsGoToTheBetterRankThenToTheLonelier) {
+  // Neither crossed nor mutated, a child differs from its parent in one gene, so that the other two
+  // tell whose it is.
+  struct Tagged {
+    std::shared_ptr<std::vector<Vector>> asked = std::make_shared<std::vector<Vector>>();
+    [[nodiscard]] std::size_t get_nobj() const { return 2; }
+    [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
+      return {{0, 0, 0}, {7, 1e6, 1e6}};
+    }
+    [[nodiscard]] std::size_t get_nix() const { return 3; }
+    [[nodiscard]] Vector fitness(const Vector& x) const {
+      asked->push_back(x);
+      return of(x[0]);
+    }
+    /// 0 to 4 are the front: its ends, a lonely point, and two that are close; the others lie behind.
+    static Vector of(double kind) {
+      const std::vector<Vector> values{{0, 10},    {10, 0},  {5, 5},   {1, 9},
+                                       {1.5, 8.5}, {20, 20}, {21, 21}, {22, 22}};
+      return values[static_cast<std::size_t>(kind)];
+    }
+  };
+  std::vector<int> wins(8, 0);
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    const Tagged tagged;
+    pagmo::population population{pagmo::problem(tagged)};
+    for (double kind = 0; kind < 8; ++kind) {
+      population.push_back({kind, kind, kind}, Tagged::of(kind));
+    }
+    auto how = options(2);
+    how.crossover = 0;
+    how.mutation = 1e-300;
+    Nsga2(how, seed).evolve(population);
+    ASSERT_EQ(tagged.asked->size(), 8U);
+    for (const auto& x : *tagged.asked) {
+      ++wins[static_cast<std::size_t>(x[0] == x[1] || x[0] == x[2] ? x[0] : x[1])];
+    }
+  }
+  // Each fights 100 times: the ends win all but against each other, the last never.
+  EXPECT_EQ(wins[7], 0);
+  EXPECT_GT(wins[0], 80);
+  EXPECT_GT(wins[1], 80);
+  EXPECT_GT(wins[2], wins[3]);
+  EXPECT_GT(wins[2], wins[4]);
+  EXPECT_GT(wins[3], wins[5]);
+  EXPECT_GT(wins[4], wins[5]);
+  EXPECT_GT(wins[5], wins[6]);
+}
+
+TEST(Nsga2, SameSeedSameAsksOtherSeedOtherAsks) {
+  const auto asked = [](unsigned seed) {
+    const Landscape landscape;
+    Nsga2(options(5), seed).evolve(start(pagmo::problem(landscape), 12, 1));
+    return landscape.record->batches;
+  };
+  EXPECT_EQ(asked(7), asked(7));
+  EXPECT_NE(asked(7), asked(8));
+}
+
+TEST(Nsga2, RefusesWhatItCannotDo) {
+  const auto with = [](auto change) {
+    Nsga2::Options how;
+    change(how);
+    return message_of([&] { Nsga2(how, 1); });
+  };
+  EXPECT_EQ(with([](auto& o) { o.generations = 0; }), "nsga2: generations = 0, must be >= 1");
+  EXPECT_EQ(with([](auto& o) { o.crossover = 1.5; }), "nsga2: crossover = 1.5, must be in [0, 1]");
+  EXPECT_EQ(with([](auto& o) { o.mutation = -0.1; }), "nsga2: mutation = -0.1, must be in [0, 1]");
+  EXPECT_EQ(with([](auto& o) { o.eta_c = -1; }), "nsga2: eta_c = -1, must be >= 0");
+  EXPECT_EQ(with([](auto& o) { o.eta_m = std::nan(""); }), "nsga2: eta_m = nan, must be >= 0");
+
+  const auto evolving = [](const pagmo::problem& problem, std::size_t size) {
+    return message_of([&] { Nsga2({}, 1).evolve(start(problem, size, 1)); });
+  };
+  EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 12),
+            "nsga2: objectives of the problem = 1, must be >= 2");
+  const pagmo::problem zdt{pagmo::zdt(1, 30)};
+  EXPECT_EQ(evolving(zdt, 10), "nsga2: population = 10, must be a multiple of 4");
+  EXPECT_EQ(evolving(zdt, 0), "nsga2: the population is empty, must have an individual");
+}
+
+TEST(Nsga2, SurvivesArchives) {
+  const pagmo::algorithm algorithm{Nsga2(options(10), 4)};
+  const auto begin = start(pagmo::problem(pagmo::zdt(1, 5)), 20, 4);
+  std::stringstream stream;
+  {
+    boost::archive::binary_oarchive archive(stream);
+    archive << algorithm;
+  }
+  pagmo::algorithm loaded;
+  {
+    boost::archive::binary_iarchive archive(stream);
+    archive >> loaded;
+  }
+  const auto end = algorithm.evolve(begin);
+  EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
+  EXPECT_EQ(loaded.extract<Nsga2>()->log(), algorithm.extract<Nsga2>()->log());
+  EXPECT_THAT(loaded.get_extra_info(), HasSubstr("eta_c: 10"));
+}
+
+class Nsga2Registry : public ::testing::Test {
+ protected:
+  Nsga2Registry() : parameters(algorithms().at("nsga2").description.settings) {
+    parameters.set("population", std::int64_t{12});
+    parameters.set("generations", std::int64_t{9});
+    facts.num_genes = 4;
+    facts.num_objectives = 2;
+  }
+  pagmo::algorithm made() {
+    EXPECT_TRUE(algorithm.fit(parameters, facts).empty());
+    return algorithm.make(parameters, facts, 3);
+  }
+  Algorithm algorithm = algorithms().at("nsga2").make();
+  Parameters parameters;
+  SearchFacts facts;
+};
+
+TEST_F(Nsga2Registry, IsPagmosByDefault) {
+  const auto begin = start(pagmo::problem(pagmo::zdt(1, 4)), 12, 1);
+  const auto expected = pagmo::nsga2(8, 0.95, 10, 0.25, 50, 3).evolve(begin);
+  EXPECT_EQ(made().evolve(begin).get_x(), expected.get_x());
+}
+
+TEST_F(Nsga2Registry, VariesActiveGenesWhereToldTo) {
+  parameters.set("variation", std::string("active"));
+  parameters.set("eta_m", 30.0);
+  const auto algorithm_of_ours = made();
+  const auto* nsga2 = algorithm_of_ours.extract<Nsga2>();
+  ASSERT_NE(nsga2, nullptr);
+  EXPECT_EQ(nsga2->options().generations, 9U);
+  EXPECT_EQ(nsga2->options().crossover, 0.95);
+  EXPECT_EQ(nsga2->options().eta_c, 10);
+  EXPECT_EQ(nsga2->options().mutation, 0.25);
+  EXPECT_EQ(nsga2->options().eta_m, 30);
+}
+
+}  // namespace
+}  // namespace nas
