@@ -146,13 +146,15 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
     for (const auto& contender : comparison.contenders) {
       const auto given = contender.record();
       if (given.name != recorded.name || given == recorded) continue;
-      const auto both = [](const ComparedAlgorithm& algorithm) {
+      // As the section `algorithm` of a run, so that settings that are new have their defaults.
+      const auto section = [](const ComparedAlgorithm& algorithm) {
         auto settings = algorithm.settings;
         settings["name"] = algorithm.key;
-        return nlohmann::json{{algorithm.name, settings}};
+        return nlohmann::json{{"algorithm", settings}};
       };
-      for (const auto& difference : differing_keys(both(recorded), both(given))) {
-        differences.push_back("algorithms." + difference);
+      for (const auto& difference : differing_keys(section(recorded), section(given))) {
+        differences.push_back("algorithms." + given.name +
+                              difference.substr(std::string("algorithm").size()));
       }
     }
   }
