@@ -189,6 +189,13 @@ class AttentionSearch final : public Problem {
     measure_array(std::array{Assignment{task, evaluation}});
   }
 
+  [[nodiscard]] std::vector<std::vector<std::size_t>> alike(
+      std::span<const Assignment> tasks) const override {
+    std::vector<TrainingJob> jobs;
+    for (const auto& member : tasks) jobs.push_back(job_of(member.task));
+    return fitting_groups(jobs);
+  }
+
   void measure_array(std::span<const Assignment> array) override {
     std::vector<TrainingJob> jobs;
     for (const auto& member : array) jobs.push_back(job_of(member.task));

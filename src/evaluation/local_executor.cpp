@@ -145,13 +145,28 @@ class LocalExecutor::Pool {
   void divide() {
     const auto tasks = submitted_.size();
     // Finding out how wide arrays should be may take a while.
-    const auto width = tasks > most_ ? measurement_.array_width() : 1;
-    const auto arrays = num_arrays(tasks, most_, static_cast<std::size_t>(width));
+    const auto width =
+        static_cast<std::size_t>(tasks > most_ ? measurement_.array_width() : std::int64_t{1});
+    const auto groups =
+        width > 1 ? measurement_.alike(submitted_) : measurement_.Measurement::alike(submitted_);
+    const auto arrays = num_arrays(tasks, most_, width);
+    std::vector<std::vector<std::size_t>> divided;
+    for (const auto& group : groups) {
+      const auto share = std::max((group.size() + width - 1) / width,
+                                  (2 * arrays * group.size() + tasks) / (2 * tasks));
+      for (std::size_t i = 0; i < share; ++i) {
+        const auto place = [&](std::size_t part) {
+          return group.begin() + static_cast<std::ptrdiff_t>(part * group.size() / share);
+        };
+        divided.emplace_back(place(i), place(i + 1));
+      }
+    }
+    std::sort(divided.begin(), divided.end());  // by their first tasks
     const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < arrays; ++i) {
-      const auto from = submitted_.begin() + static_cast<std::ptrdiff_t>(i * tasks / arrays);
-      const auto to = submitted_.begin() + static_cast<std::ptrdiff_t>((i + 1) * tasks / arrays);
-      waiting_.push_back(arrays_.emplace_back(from, to));
+    for (const auto& places : divided) {
+      auto& array = arrays_.emplace_back();
+      for (const auto place : places) array.push_back(submitted_[place]);
+      waiting_.push_back(array);
     }
     submitted_.clear();
     if (measurement_.expensive()) {

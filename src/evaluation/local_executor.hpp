@@ -7,8 +7,10 @@
 namespace nas {
 
 /// Measures on a pool of workers of this process: each a thread of its own where the measurement is
-/// expensive, else the thread that waits. They take arrays of neighbours (see num_arrays), the first
-/// ones first.
+/// expensive, else the thread that waits. What was submitted until next() is divided into arrays of
+/// tasks that are alike (Measurement::alike), evenly and in their order. A group of tasks that are
+/// alike has its share, rounded, of num_arrays(), but no fewer than it needs. The array of the first
+/// task begins first.
 ///
 /// What does not fit in memory as an array is measured again in halves. On any other failure the
 /// members of an array are measured one by one, so that one of them cannot fail its neighbours; a

@@ -1,11 +1,18 @@
 #include "evaluation/measurement.hpp"
 
+#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
 
 namespace nas {
+
+std::vector<std::vector<std::size_t>> Measurement::alike(std::span<const Assignment> tasks) const {
+  std::vector<std::size_t> all(tasks.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return {all};
+}
 
 Task make_task(const Measurement& measurement, const Candidate& candidate, std::int64_t replicate) {
   Task task{.candidate = candidate, .replicate = replicate, .id = {}, .identity = {}};

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "genotype/candidate.hpp"
 #include "store/evaluation.hpp"
@@ -69,6 +71,10 @@ class Measurement {
   /// Most tasks that measure_array() takes at once, where more are waiting than there are workers.
   /// May time some the first time, before anything is measured.
   virtual std::int64_t array_width() { return 1; }
+  /// Which of some tasks gain by being measured together: groups of their places, which hold each
+  /// place once, ascending in a group and by the groups' first.
+  [[nodiscard]] virtual std::vector<std::vector<std::size_t>> alike(
+      std::span<const Assignment> tasks) const;
   /// measure() for tasks that are measured together, at least one. Each result is what the task
   /// alone comes to. Where an array of several throws, or one of them gets Status::out_of_memory,
   /// nothing that it filled in counts: parts of it are measured again.

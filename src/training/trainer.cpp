@@ -95,6 +95,21 @@ bool fit_together(const TrainingJob& a, const TrainingJob& b) {
   return nn::alike(a.architecture, b.architecture) && sizes(a.settings) == sizes(b.settings);
 }
 
+std::vector<std::vector<std::size_t>> fitting_groups(std::span<const TrainingJob> jobs) {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) {
+      return fit_together(jobs[known.front()], jobs[i]);
+    });
+    if (group != groups.end()) {
+      group->push_back(i);
+    } else {
+      groups.push_back({i});
+    }
+  }
+  return groups;
+}
+
 namespace {
 
 /// @param jobs  fit together.
@@ -123,17 +138,9 @@ std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpu
                                   const TrainingContext& context) {
   at::set_num_threads(context.threads);
   std::vector<TrainingResult> results(jobs.size());
-  std::vector<bool> done(jobs.size(), false);
-  for (std::size_t first = 0; first < jobs.size(); ++first) {
-    if (done[first]) continue;
+  for (const auto& places : fitting_groups(jobs)) {
     std::vector<TrainingJob> array;
-    std::vector<std::size_t> places;
-    for (std::size_t i = first; i < jobs.size(); ++i) {
-      if (done[i] || !fit_together(jobs[first], jobs[i])) continue;
-      array.push_back(jobs[i]);
-      places.push_back(i);
-      done[i] = true;
-    }
+    for (const auto i : places) array.push_back(jobs[i]);
     auto trained = train_together(array, corpus, context);
     for (std::size_t i = 0; i < places.size(); ++i) results[places[i]] = std::move(trained[i]);
   }

@@ -84,6 +84,9 @@ void load_weights(const std::filesystem::path& file, nn::Transformer& model);
 /// (nn::alike), and so are the sizes of batches and the windows that are scored.
 bool fit_together(const TrainingJob& a, const TrainingJob& b);
 
+/// Places of jobs, by which fit together: ascending in a group and by the groups' first.
+std::vector<std::vector<std::size_t>> fitting_groups(std::span<const TrainingJob> jobs);
+
 /// The result of one training run.
 struct TrainingResult {
   Status status = Status::failed;
@@ -101,7 +104,7 @@ struct TrainingResult {
   std::int64_t peak_bytes = 0;
 };
 
-/// Trains jobs together, as one array of models; those that do not fit together (fit_together), as
+/// Trains jobs together, as one array of models; those that do not fit together, as
 /// several, one after the other.
 ///
 /// Initial values, data order and dropout of a job draw from generators seeded by (run seed,

@@ -454,6 +454,8 @@ TEST_F(TrainingInArrays, FitTogetherWhatIsAlike) {
   other = one;
   other.architecture.width = 48;
   EXPECT_FALSE(fit_together(one, other));
+  EXPECT_EQ(fitting_groups(std::vector{one, other, one, other, one}),
+            (std::vector<std::vector<std::size_t>>{{0, 2, 4}, {1, 3}}));
   EXPECT_GE(best_array(one, corpus_, context_, 4), 1);
   EXPECT_EQ(best_array(one, corpus_, context_, 1), 1);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -78,6 +79,17 @@ class FakeMeasurement : public Measurement {
     ++widths_asked_;
     return array_width_;
   }
+  std::vector<std::vector<std::size_t>> alike(std::span<const Assignment> tasks) const override {
+    if (!kind_) return Measurement::alike(tasks);
+    std::vector<std::vector<std::size_t>> groups;
+    std::map<char, std::size_t> known;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const auto group = known.emplace(kind_(tasks[i].task), groups.size()).first->second;
+      groups.resize(std::max(groups.size(), group + 1));
+      groups[group].push_back(i);
+    }
+    return groups;
+  }
   void measure_array(std::span<const Assignment> array) override {
     {
       const std::lock_guard lock(mutex_);
@@ -99,6 +111,7 @@ class FakeMeasurement : public Measurement {
   std::function<void(const Evaluation&)> on_recorded_;
   std::function<void(std::span<const Assignment>)> on_array_;
   std::function<void(std::span<const Assignment>)> after_array_;
+  std::function<char(const Task&)> kind_;  ///< alike are tasks of one kind
   std::int64_t array_width_ = 1;
   int widths_asked_ = 0;
   std::vector<std::size_t> arrays_;  ///< sizes, those that failed included

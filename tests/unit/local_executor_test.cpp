@@ -101,6 +101,35 @@ TEST_P(LocalExecutorTest, WhatEndsItIsThrownAfterAllThatHappened) {
   EXPECT_THAT(rest(executor), ElementsAre("+a", "-a"));
 }
 
+TEST_P(LocalExecutorTest, ArraysAreOfTasksThatAreAlike) {
+  fake_.kind_ = [](const Task& task) {
+    return std::string("ae").find(task.candidate.name[0]) == std::string::npos ? 'c' : 'v';
+  };
+  fake_.array_width_ = 2;
+  LocalExecutor executor(fake_, 1);
+  submit(executor, "abcdef");
+  EXPECT_THAT(rest(executor), ElementsAre("+ae", "-ae", "+bc", "-bc", "+df", "-df"));
+  submit(executor, "fcebd");
+  EXPECT_THAT(rest(executor), ElementsAre("+fc", "-fc", "+e", "-e", "+bd", "-bd"));
+  fake_.array_width_ = 8;
+  submit(executor, "abcdef");
+  EXPECT_THAT(rest(executor), ElementsAre("+ae", "-ae", "+bcdf", "-bcdf"));
+}
+
+TEST(LocalExecutorThreads, AGroupHasItsShareOfTheArraysOfAllWorkers) {
+  FakeMeasurement fake;
+  fake.kind_ = [](const Task& task) { return task.candidate.name[0]; };
+  fake.array_width_ = 8;
+  LocalExecutor executor(fake, 2);
+  std::int64_t replicate = 0;
+  for (const char letter : std::string("abaaaaaa")) {
+    executor.submit(make_task(fake, {std::string(1, letter) + "|a|a|0.5"}, replicate++), {});
+  }
+  while (executor.next()) {
+  }
+  EXPECT_THAT(fake.arrays_, UnorderedElementsAre(4U, 3U, 1U));
+}
+
 TEST(LocalExecutorThreads, SeveralWorkersShareTheWork) {
   FakeMeasurement fake;
   fake.sleep_ = std::chrono::milliseconds(5);

@@ -637,6 +637,23 @@ TEST_F(EvaluatorTest, ArraysAndWorkersChangeNothingButMeasuredFields) {
   }
 }
 
+TEST_F(EvaluatorTest, WhichTasksAreAlikeChangesNothingEither) {
+  const auto whole = uninterrupted();
+  for (const int workers : {1, 2}) {
+    const Run run(folder_ / (std::to_string(workers) + ".sqlite"), {.workers = workers});
+    run.fake->array_width_ = 3;
+    run.fake->kind_ = [](const Task& task) { return task.candidate.name[2]; };
+    run.fake->on_array_ = [](std::span<const Assignment> array) {
+      for (const auto& member : array) {
+        EXPECT_EQ(member.task.candidate.name[2], array.front().task.candidate.name[2]);
+      }
+    };
+    run.search();
+    EXPECT_EQ(comparable(run.store), whole) << workers;
+    EXPECT_GT(*std::max_element(run.fake->arrays_.begin(), run.fake->arrays_.end()), 1U);
+  }
+}
+
 TEST_F(EvaluatorTest, EachMemberOfAnArrayIsChargedItsOwnShare) {
   for (const int workers : {1, 2}) {
     for (const std::int64_t width : {1, 3, 8}) {
