@@ -513,25 +513,29 @@ bool is_causal(const Architecture& architecture) {
                      [](const Mechanism& layer) { return is_causal(layer); });
 }
 
-std::vector<std::string> active(const Genotype& genotype, const Architecture& frame) {
-  auto architecture = architecture_of(genotype, frame);
+std::vector<std::string> active(const std::vector<std::string>& genes, Architecture architecture) {
   std::set<std::pair<std::int64_t, std::string>> voided;
   apply_rules(architecture,
               [&](std::int64_t place, const Slot& slot) { voided.emplace(place, slot.name); });
+  const auto period = std::ssize(architecture.stack);
   std::vector<std::string> names;
-  for (const auto& [gene, value] : genotype.values()) {
+  for (const auto& gene : genes) {
     const auto [place, name] = place_of(gene);
     bool acts = false;
     if (nas::slot(name).model || place >= 0) {
-      acts = !voided.contains({place, name});
+      acts = !voided.contains({place < 0 ? place : place % period, name});
     } else {
-      for (std::size_t i = 0; i < architecture.stack.size() && !acts; ++i) {
-        acts = !voided.contains({static_cast<std::int64_t>(i), name});
-      }
+      for (std::int64_t i = 0; i < period && !acts; ++i) acts = !voided.contains({i, name});
     }
     if (acts) names.push_back(gene);
   }
   return names;
+}
+
+std::vector<std::string> active(const Genotype& genotype, const Architecture& frame) {
+  std::vector<std::string> genes;
+  for (const auto& [gene, value] : genotype.values()) genes.push_back(gene);
+  return active(genes, architecture_of(genotype, frame));
 }
 
 void require_built(const Architecture& architecture) {

@@ -56,8 +56,11 @@ Candidate candidate_of(const Architecture& architecture);
 /// @return whether all components of all layers are causal.
 bool is_causal(const Architecture& architecture);
 
-/// Names of the genes whose value has an effect, in the genotype's order: those that the rules of
-/// the canonical form do not void.
+/// Those of some genes whose value has an effect in an architecture, in their order: the rules of the
+/// canonical form do not void them. "position" is of all layers, "slot1.position" of layers 1, 1 +
+/// period and so on.
+std::vector<std::string> active(const std::vector<std::string>& genes, Architecture architecture);
+/// The same of a genotype's.
 std::vector<std::string> active(const Genotype& genotype, const Architecture& frame);
 
 /// @throws InputError naming an option that no module computes, if there is one.

@@ -520,8 +520,9 @@ void assign(const Slot& slot, const GeneValue& value, Semantics semantics, Mecha
 
 namespace {
 
-bool voids(const Component& component, const Slot& slot) {
-  return holds(component.voids, slot.name);
+bool voids(const Slot& gene, const std::string& key, const Slot& slot) {
+  if (slot.owner == gene.name && !holds(slot.owner_options, key)) return true;
+  return holds(components().at(gene.name, key).voids, slot.name);
 }
 
 }  // namespace
@@ -542,7 +543,7 @@ std::map<std::string, std::vector<std::string>> voided_by(const Slot& slot) {
   for (const auto& gene : slots()) {
     if (!gene.is_component() || gene.model) continue;
     for (const auto& key : components().keys(gene.name)) {
-      if (voids(components().at(gene.name, key), slot)) voiding[gene.name].push_back(key);
+      if (voids(gene, key, slot)) voiding[gene.name].push_back(key);
     }
   }
   return voiding;

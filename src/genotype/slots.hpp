@@ -111,7 +111,8 @@ void assign(const Slot& slot, const GeneValue& value, Semantics semantics, Mecha
 bool is_active(const Slot& slot, const Mechanism& mechanism);
 
 /// The condition of a slot: the component keys that say that it has no effect beside them, by the
-/// gene of the component. Genes that never void it are left out.
+/// gene of the component; of a size those that it is no size of. Genes that never void it are left
+/// out.
 std::map<std::string, std::vector<std::string>> voided_by(const Slot& slot);
 
 /// The paper's space: what is searched where a configuration says nothing.

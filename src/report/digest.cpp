@@ -4,10 +4,8 @@
 #include <map>
 #include <set>
 
-#include "genotype/slots.hpp"
 #include "indicators/indicators.hpp"
 #include "report/recorded_genes.hpp"
-#include "search/gene_place.hpp"
 #include "search/search.hpp"
 
 namespace nas {
@@ -266,7 +264,6 @@ nlohmann::json genes_json(const RunSummary& run) {
 nlohmann::json models_json(const RunSummary& run) {
   if (!has_long_names(run)) return nullptr;
   const auto genes = gene_names(run);
-  const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
   nlohmann::json json{{"genes", genes},
                       {"choices", nlohmann::json::object()},
                       {"differences", nlohmann::json::object()}};
@@ -274,14 +271,9 @@ nlohmann::json models_json(const RunSummary& run) {
     const auto& name = evaluation.candidate;
     if (json["differences"].contains(name)) continue;
     json["differences"][name] = short_label(run, name);
-    auto choices = choices_of(run, name, genes);
-    if (!choices) continue;
-    for (std::size_t i = 0; i < genes.size(); ++i) {
-      const auto& slot = nas::slot(place_of(genes[i]).slot);
-      auto& choice = (*choices)[i];
-      if (slot.is_component()) choice = component_label(semantics, slot.name, choice);
+    if (auto choices = choices_json(run, name, genes); !choices.is_null()) {
+      json["choices"][name] = std::move(choices);
     }
-    json["choices"][name] = *choices;
   }
   return json;
 }

@@ -1,5 +1,6 @@
 #include "report/record_schema.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,6 +19,19 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// Names of the genes that have no effect beside an option.
+Json voids_json(const Slot& slot, const std::string& key) {
+  auto voids = Json::array();
+  for (const auto& other : slots()) {
+    const auto voiding = voided_by(other);
+    const auto own = voiding.find(slot.name);
+    if (own != voiding.end() && std::count(own->second.begin(), own->second.end(), key) > 0) {
+      voids.push_back(other.name);
+    }
+  }
+  return voids;
+}
+
 Json options_json(const Slot& slot, Semantics semantics) {
   auto options = Json::array();
   if (!slot.is_component()) {
@@ -29,7 +43,7 @@ Json options_json(const Slot& slot, Semantics semantics) {
   for (const auto& key : components().keys(slot.name)) {
     options.push_back({{"key", key},
                        {"label", component_label(semantics, slot.name, key)},
-                       {"voids", components().at(slot.name, key).voids}});
+                       {"voids", voids_json(slot, key)}});
   }
   return options;
 }

@@ -71,6 +71,21 @@ void extend(Gene& gene, const std::vector<std::string>& values, bool told) {
   }
 }
 
+/// The model that a candidate's name says. Nothing where this version does not know it.
+std::optional<Architecture> recorded_architecture(const RunSummary& run,
+                                                  const std::string& candidate) {
+  try {
+    Parameters model(model_settings());
+    if (const auto found = run.config.find("model"); found != run.config.end()) {
+      found->get_to(model);
+    }
+    const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
+    return parse_model(candidate, frame_of(model, semantics));
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::vector<Gene> recorded_genes(const RunSummary& run) {
@@ -115,19 +130,38 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
   if (has_six_fields(candidate) && genes == gene_names(nlohmann::json::object())) {
     return fields_of(candidate);
   }
-  try {
-    Parameters model(model_settings());
-    if (const auto found = run.config.find("model"); found != run.config.end()) {
-      found->get_to(model);
+  const auto architecture = recorded_architecture(run, candidate);
+  if (!architecture) return std::nullopt;
+  std::vector<std::string> choices;
+  for (const auto& gene : genes) choices.push_back(choice_text(gene, *architecture));
+  return choices;
+}
+
+nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
+                            const std::vector<std::string>& genes) {
+  const auto architecture = recorded_architecture(run, candidate);
+  if (!architecture) return nullptr;
+  const auto space = run.config.value("space", nlohmann::json::object());
+  const auto acting = active(genes, *architecture);
+  auto choices = nlohmann::json::array();
+  for (const auto& gene : genes) {
+    if (std::find(acting.begin(), acting.end(), gene) == acting.end()) {
+      choices.push_back(nullptr);
+      continue;
     }
-    const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
-    const auto architecture = parse_model(candidate, frame_of(model, semantics));
-    std::vector<std::string> choices;
-    for (const auto& gene : genes) choices.push_back(choice_text(gene, architecture));
-    return choices;
-  } catch (const InputError&) {
-    return std::nullopt;
+    const auto& slot = nas::slot(place_of(gene).slot);
+    auto choice = choice_text(gene, *architecture);
+    if (slot.is_component()) {
+      choice = component_label(architecture->semantics, slot.name, choice);
+    } else if (slot.is_integer() && choice.find('/') == std::string::npos) {
+      const auto configured = configured_gene(gene, space);
+      const auto value = configured.categorical() ? offered(configured, *architecture)
+                                                  : std::optional<GeneValue>();
+      if (value) choice = std::get<std::string>(*value);  // 4 for a 0 that means all of 4 heads
+    }
+    choices.push_back(choice);
   }
+  return choices;
 }
 
 std::string short_label(const RunSummary& run, const std::string& candidate) {
@@ -137,11 +171,14 @@ std::string short_label(const RunSummary& run, const std::string& candidate) {
   const auto own = choices_of(run, candidate, genes);
   const auto baseline = choices_of(run, run.baseline->candidate, genes);
   if (!own || !baseline) return label;
+  const auto architecture = recorded_architecture(run, candidate);
+  const auto acting = architecture ? active(genes, *architecture) : genes;
   const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
   std::vector<std::string> differences;
   for (std::size_t i = 0; i < genes.size(); ++i) {
     const auto& choice = (*own)[i];
     if (choice == (*baseline)[i]) continue;
+    if (std::find(acting.begin(), acting.end(), genes[i]) == acting.end()) continue;
     const auto& slot = nas::slot(place_of(genes[i]).slot);
     const bool speaks = slot.paper && slot.is_component() && genes[i] == slot.name &&
                         choice != "none" && choice.find('/') == std::string::npos;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "genotype/search_space.hpp"
 #include "report/summary.hpp"
 
@@ -28,13 +30,18 @@ std::optional<std::vector<std::string>> choices_of(const RunSummary& run,
                                                    const std::string& candidate,
                                                    const std::vector<std::string>& genes);
 
+/// The same for people: labels of components, numbers as the run's space offers them, and null for a
+/// gene that has no effect in the candidate. Null where this version does not know the candidate.
+nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
+                            const std::vector<std::string>& genes);
+
 /// Whether names of a run's candidates say more than the paper's six genes: they are long then.
 bool has_long_names(const RunSummary& run);
 
 /// A candidate's name for people, in tables that have little room: its label, or in runs of long
-/// names the genes of the run that differ from the baseline's, "position=rope, sink". Options of
-/// the paper's components stand for themselves, but for none. The label, too, where the baseline is
-/// unknown and where no gene differs.
+/// names the genes of the run with an effect that differ from the baseline's, "position=rope, sink".
+/// Options of the paper's components stand for themselves, but for none. The label, too, where the
+/// baseline is unknown and where no gene differs.
 std::string short_label(const RunSummary& run, const std::string& candidate);
 
 }  // namespace nas

@@ -368,6 +368,12 @@ TEST(Genotypes, SayWhichGenesHaveAnEffect) {
   const Genotype wide({{"pattern", std::string("window")}, {"window", std::string("128")}});
   EXPECT_EQ(to_string(canonical(architecture_of(wide, frame))), "dot|softmax|none|fixed|bias|0.1");
   EXPECT_THAT(active(wide, frame), ElementsAre("pattern", "window"));
+  // Of layers in turn, where neighbours that are alike are written once.
+  const std::vector<std::string> genes{"window", "slot0.window", "slot1.window", "slot2.window"};
+  EXPECT_THAT(active(genes, parse_model("attn/swa", kFrame)),
+              ElementsAre("window", "slot1.window"));
+  EXPECT_THAT(active(genes, parse_model("2*swa", kFrame)),
+              ElementsAre("window", "slot0.window", "slot1.window", "slot2.window"));
 }
 
 TEST(RequireBuilt, NamesWhatNoModuleComputes) {

@@ -18,6 +18,8 @@ namespace {
                                                            .key = "squared_relu_norm",
                                                            .summary = "max(s, 0)^2 / sum of them",
                                                            .voids = {"temperature"}});
+[[maybe_unused]] const bool kPattern =
+    components().add({.gene = "pattern", .key = "full", .summary = "every key before"});
 
 NAS_REGISTER_OBJECTIVE({.key = "cache_megabytes",
                         .summary = "memory of the key/value cache",
@@ -87,6 +89,20 @@ TEST(RecordSchema, SaysBesideWhichOptionsAGeneHasNoEffect) {
   EXPECT_EQ(named(genes, "name", "temperature").at("voided_by"),
             (nlohmann::json{{"normalization", {"relu_norm", "squared_relu_norm"}}}));
   EXPECT_EQ(named(genes, "name", "gating").at("voided_by"), nlohmann::json::object());
+}
+
+TEST(RecordSchema, SaysBesideWhichOptionsASizeHasNoEffect) {
+  auto space = paper_space().genes();
+  space.push_back({.name = "pattern", .options = {"full", "window"}});
+  space.push_back({.name = "window", .options = {"4", "8"}});
+  const auto genes = record_schema(Semantics::corrected, SearchSpace(space)).at("genes");
+  EXPECT_EQ(named(genes, "name", "window").at("voided_by"),
+            (nlohmann::json{{"pattern", {"full"}}}));
+  const auto& options = named(genes, "name", "pattern").at("options");
+  const auto beside_full = named(options, "key", "full").at("voids");
+  const auto beside_window = named(options, "key", "window").at("voids");
+  EXPECT_EQ(std::count(beside_full.begin(), beside_full.end(), "window"), 1);
+  EXPECT_EQ(std::count(beside_window.begin(), beside_window.end(), "window"), 0);
 }
 
 TEST(RecordSchema, SaysWhereANumberLies) {
