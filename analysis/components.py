@@ -30,6 +30,7 @@ from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial, Term
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
                                Report)
+from nas_analysis.schema import place
 from nas_analysis.svg import Figure
 from nas_analysis.tables import Table, TableError
 from nas_analysis.words import digits
@@ -37,7 +38,7 @@ from nas_analysis.words import digits
 ALPHA = 0.05
 WINNERS = 5
 UNEVEN = 0.3  # rank correlation of noise and value from which on a reader is warned
-DROPOUT = "attention_dropout"  # the gene that is a number
+DROPOUT = "attention_dropout"  # of which tables have one value
 MOST_LISTED = 2000  # combinations of which it is said which ones are missing
 
 
@@ -128,11 +129,12 @@ class Study:
         self.left_out = ""
         rows = self._rows()
         self.names = [table.mechanisms[i] for i in rows]
+        self.briefs = [table.brief(name) for name in self.names]
         self.values = goal.minimised[rows]
         self.rows = rows
         genes = table.genes.iloc[rows]
-        dropouts = _dropouts(genes)
-        self.factorial = Factorial(genes.drop(columns=dropouts), table.schema)
+        numbers = [gene for gene in genes.columns if table.schema.is_number(gene)]
+        self.factorial = Factorial(genes.drop(columns=numbers), table.schema)
         self.options = [dict(zip(genes.columns, row)) for row in genes.itertuples(index=False)]
         if len(rows) < 2 or not self.factorial.options:
             raise TableError(f"{table.path}: {len(rows)} of {len(table.mechanisms)} mechanisms "
@@ -142,7 +144,7 @@ class Study:
         self.effects = (factorial.decompose(self.factorial, self.estimate) if self.exact else [])
         self.squares = None if self.exact else factorial.least_squares(
             self.factorial, self.estimate.mean,
-            {gene: genes[gene].astype(float).to_numpy() for gene in dropouts
+            {gene: genes[gene].astype(float).to_numpy() for gene in numbers
              if genes[gene].nunique() > 1})
         self.baseline = self._baseline(baseline)
         self.winners = self._winners()
@@ -156,8 +158,9 @@ class Study:
         """The mechanisms that are analysed: those of the most frequent attention dropout where they
         are all combinations, otherwise all."""
         rows = np.flatnonzero(np.isfinite(self.goal.values).any(axis=1))
-        if _dropouts(self.table.genes) != [DROPOUT]:
-            return rows  # each slot of a cycle has one of its own
+        if DROPOUT not in self.table.genes or any(
+                self.table.schema.is_number(gene) for gene in set(self.table.genes) - {DROPOUT}):
+            return rows
         dropouts = self.table.genes[DROPOUT].iloc[rows]
         if dropouts.nunique() < 2:
             return rows
@@ -201,11 +204,12 @@ class Study:
         if self.baseline is None:
             return []
         own, plain = self.options[row], self.options[self.baseline]
+        whole = _filled(own, plain)  # as far as leaving one out lets others have an effect
         ablations = []
         for gene in self.factorial.options:
-            if own[gene] == plain[gene]:
+            if own[gene] == plain[gene] or None in (own[gene], plain[gene]):
                 continue
-            other = self.factorial.find({**own, gene: plain[gene]})
+            other = self.factorial.find({**whole, gene: plain[gene]})
             ablations.append(Ablation(gene, plain[gene],
                                       None if other is None else self.paired(other, row)))
         return ablations
@@ -214,11 +218,12 @@ class Study:
         """From the baseline to the best mechanism, at each step the component that helps most."""
         if self.baseline is None or self.winners[0].row == self.baseline:
             return [], ""
-        now, goal = dict(self.options[self.baseline]), self.options[self.winners[0].row]
+        goal = self.options[self.winners[0].row]
+        now = _filled(self.options[self.baseline], goal)
         at, path = self.baseline, []
         while True:
             reachable = {gene: self.factorial.find({**now, gene: goal[gene]})
-                         for gene in self.factorial.options if now[gene] != goal[gene]}
+                         for gene in self.factorial.options if goal[gene] not in (None, now[gene])}
             known = {gene: row for gene, row in reachable.items() if row is not None}
             if not known:
                 left = sorted(reachable)
@@ -274,9 +279,9 @@ class Study:
         return statistics.Interval(self.goal.natural(interval.point), *ends)
 
 
-def _dropouts(genes: pd.DataFrame) -> list[str]:
-    """The genes that are numbers: one, or one for each slot of a cycle."""
-    return [gene for gene in genes.columns if gene.rpartition(".")[2] == DROPOUT]
+def _filled(options: dict, others: dict) -> dict:
+    """Options, and of genes that are not applicable those of others."""
+    return {gene: others[gene] if option is None else option for gene, option in options.items()}
 
 
 def _listed(names: list[str]) -> str:
@@ -370,7 +375,7 @@ def _what_decides(study: Study) -> str:
 
 def _best(study: Study) -> str:
     winner = study.winners[0]
-    text = (f"Best mean: {study.names[winner.row]} with {study.goal.title} "
+    text = (f"Best mean: {study.briefs[winner.row]} with {study.goal.title} "
             f"{digits(study.goal.natural(winner.mean))}, better than the baseline by "
             f"{_interval(winner.against)}")
     known = np.isfinite(winner.against.low)
@@ -425,7 +430,9 @@ def _how_early(study: Study) -> str:
 
 def importance(study: Study) -> Chapter:
     """Main effects and interactions."""
-    parts = [_least_squares_table(study)] if not study.exact else _exact_tables(study)
+    parts = _exact_tables(study) if study.exact else _least_squares_table(study)
+    if study.factorial.voided:
+        parts.insert(0, Paragraph(_not_applicable(study)))
     pictures = {"main_effects.svg": _main_effects(study)}
     if study.exact:
         shown = [effect for effect in study.effects if effect.share.point >= 0.005]
@@ -442,14 +449,30 @@ def importance(study: Study) -> Chapter:
 
 
 def _short(term: Term) -> str:
-    return " x ".join(gene if len(term) == 1 else gene[:4] + "." for gene in term)
+    if len(term) == 1:
+        return term[0]
+    return " x ".join(map(_abbreviated, term))
+
+
+def _abbreviated(gene: str) -> str:
+    prefix, name = place(gene)
+    return f"{prefix}{name[:4]}."
+
+
+def _alone(study: Study, gene: str, option: str) -> str:
+    """An option where its gene does not stand beside it."""
+    genes = sum(option in options for options in study.factorial.options.values())
+    speaks = genes == 1 and option.isidentifier() and option != "none"
+    if speaks:
+        return option
+    return f"{option} ({_abbreviated(gene) if place(gene)[0] else gene})"
 
 
 def _strongest_pairs(study: Study) -> list[Term]:
     """At most three, none that the noise explains, none with a pair of options not recorded."""
     pairs = ([(effect.share.point, effect.p_holm, effect.term) for effect in study.effects]
              if study.exact else
-             [(term.share, term.p_holm, term.term) for term in study.squares.terms])
+             [(term.share, term.p_holm, term.term) for term in study.squares.terms if term.freedom])
     pairs = sorted((pair for pair in pairs if len(pair[2]) == 2), reverse=True)
     return [term for _, p, term in pairs[:3] if not p > ALPHA and all(
         study.factorial.recorded({term[0]: row, term[1]: column})
@@ -485,20 +508,27 @@ def _exact_tables(study: Study) -> list:
             Columns(head, rows, "All terms")]
 
 
-def _least_squares_table(study: Study) -> Columns:
+def _not_applicable(study: Study) -> str:
+    names = study.factorial.voided
+    return (f"{_listed(names)} {'is' if len(names) == 1 else 'are'} not applicable to mechanisms in "
+            "which other options leave no effect to choose. Such a mechanism counts for no option of "
+            "that gene, and for the mean over its options where other genes are compared.")
+
+
+def _least_squares_table(study: Study) -> list:
     rows = [[_name(term.term), _share(term.share), str(term.freedom), digits(term.f),
              _p(term.p_holm)] for term in study.squares.terms]
     rows.append(["residual", _share(study.squares.residual_share),
                  str(study.squares.residual_freedom), "", ""])
-    return Columns(["term (type II)", "share of sum of squares", "degrees of freedom", "F",
-                        "p (Holm)"], rows)
+    return [Columns(["term (type II)", "share of sum of squares", "degrees of freedom", "F",
+                     "p (Holm)"], rows)]
 
 
 def _main_effects(study: Study) -> Figure:
     rows = []
     for i, (gene, options) in enumerate(study.factorial.options.items()):
-        each = [figures.Row(option if option not in ("none",) else f"{option} ({gene})",
-                            f"c{i % figures.NUM_COLOURS}", *study.option_mean(gene, option))
+        each = [figures.Row(_alone(study, gene, option), f"c{i % figures.NUM_COLOURS}",
+                            *study.option_mean(gene, option))
                 for option in options]
         rows += sorted(each, key=lambda row: study.goal.natural(row.point))
     how = ("over all combinations with it; 95 % interval over seeds, without what a seed does to "
@@ -540,13 +570,16 @@ def winners(study: Study) -> Chapter:
     rows = []
     for winner in study.winners:
         gain = "the baseline" if winner.row == study.baseline else _interval(winner.against)
-        rows.append([study.names[winner.row], digits(study.goal.natural(winner.mean)),
+        rows.append([study.briefs[winner.row], digits(study.goal.natural(winner.mean)),
                      *([gain] if against else [])])
     parts: list = [Columns(head, rows)]
+    if study.briefs != study.names:
+        parts.append(Paragraph("Mechanisms are named by what differs from the baseline "
+                               f"{study.table.facts['baseline']}."))
     if not against:
-        parts.append(Paragraph("The baseline (dot, softmax, none, fixed, bias) has not been "
-                                     "recorded, so nothing can be left out for it; --baseline "
-                                     "names another."))
+        vanilla = study.table.facts.get("baseline") or "dot, softmax, none, fixed, bias"
+        parts.append(Paragraph(f"The baseline ({vanilla}) has not been recorded, so nothing can be "
+                               "left out for it; --baseline names another."))
         return Chapter("best", "The best mechanisms", parts)
     bars = [figures.Row(f"{i + 1}: {each.gene}", f"c{i % figures.NUM_COLOURS}", *each.difference)
             for i, winner in enumerate(study.winners) for each in winner.ablations
@@ -562,7 +595,8 @@ def winners(study: Study) -> Chapter:
         pictures["path.svg"] = figures.intervals(
             "From the baseline to the best", "Gain of each step, in the order of the largest gain "
             "first; 95 % interval over paired seeds.", f"gain in {study.goal.title}",
-            [figures.Row(f"+ {step.option}", "c0" if step.gain.low > 0 else "plain", *step.gain)
+            [figures.Row(f"+ {_alone(study, step.gene, step.option)}",
+                         "c0" if step.gain.low > 0 else "plain", *step.gain)
              for step in study.path], [(0.0, "no gain")])
     parts.append(Pictures(pictures))
     parts += _ablation_tables(study)
@@ -578,7 +612,7 @@ def _ablation_tables(study: Study) -> list:
         parts.append(Columns(["mechanism", "component", "its option", "the baseline's",
                                   "worse with that by [95 %]"], rows))
     if study.path:
-        rows = [[study.names[study.baseline], "",
+        rows = [["the baseline", "",
                  digits(study.goal.natural(study.estimate.mean[study.baseline]))]]
         rows += [[f"+ {step.gene} {step.option}", _interval(step.gain),
                   digits(study.goal.natural(step.mean))] for step in study.path]
@@ -664,23 +698,22 @@ def early(study: Study) -> Chapter:
 
 def descent(path: str, study: Study) -> Chapter:
     """A winner's inferred line through a run's generations."""
-    asks, batches, names, values, parents, goal = _asks(path)
-    options = tables.genes(names, study.table.schema)
-    genes = options.to_numpy()
+    own = digest.read(path)
+    asks, batches, names, genotypes, values, parents, goal = _asks(path, own)
     at = int(np.argmin(values))
     line = [at]
     while batches[at] > 0:
-        at = _parent(at, batches, genes, values, parents)
+        at = _parent(at, batches, genotypes.to_numpy(), values, parents)
         line.append(at)
     line.reverse()
     ancestors = []
     for i, ask in enumerate(line):
         if i == 0:
-            words = names[ask]
+            words = _people_say(own, names[ask])
         else:
-            changed = np.flatnonzero(genes[ask] != genes[line[i - 1]])
-            words = ", ".join(f"{options.columns[gene]} {genes[line[i - 1]][gene]} -> "
-                              f"{genes[ask][gene]}" for gene in changed) or "the same again"
+            before, now = (genotypes.iloc[each] for each in (line[i - 1], ask))
+            words = ", ".join(f"{gene} {before[gene]} -> {now[gene]}" for gene in genotypes.columns
+                              if before[gene] != now[gene]) or "the same again"
         ancestors.append(figures.Ancestor(
             int(asks[ask]), int(batches[ask]), goal.natural(values[ask]), words))
     shown = goal.natural(values)
@@ -690,8 +723,9 @@ def descent(path: str, study: Study) -> Chapter:
         shown, goal.name, ancestors)
     text = (f"{path}: an inferred lineage. A store does not say who was whose parent; the parent "
             f"shown is the genotype of smallest Hamming distance among the {parents} best that "
-            "were known before its generation, the better of equals. The winner is the best that "
-            "the run itself saw, noise and luck included.")
+            "were known before its generation, the better of equals. Genes without effect are "
+            "inherited and count, too. The winner is the best that the run itself saw, noise and "
+            "luck included.")
     known = {name: i for i, name in enumerate(study.names)}
     last = names[line[-1]]
     if last in known and study.goal.name == goal.name:
@@ -700,6 +734,12 @@ def descent(path: str, study: Study) -> Chapter:
                  f"{study.goal.title} {digits(mean)}.")
     return Chapter("lineage", "Where a winner came from", [
         Pictures({"lineage.svg": picture}), Paragraph(text)])
+
+
+def _people_say(own: dict, candidate: str) -> str:
+    """A candidate's name for people: of names of many genes what differs from the baseline."""
+    brief = (own["models"] or {}).get("differences", {}).get(candidate)
+    return brief or own["labels"].get(candidate, candidate)
 
 
 def _parent(at: int, batches, genes, values, parents: int) -> int:
@@ -711,17 +751,20 @@ def _parent(at: int, batches, genes, values, parents: int) -> int:
     return int(best[np.argmin(distances)])
 
 
-def _asks(path: str) -> tuple:
+def _asks(path: str, own: dict) -> tuple:
     """Asks of a run by its first objective, in minimisation form; how many may be parents."""
-    own = digest.read(path)
     asks, goal = own["asks"], digest.objectives(own)[0]
     if not asks:
         raise TableError(f"--run {path}: a run that has asked for nothing yet")
+    genes = [gene["name"] for gene in own["genes"]]
+    if not genes:
+        raise TableError(f"--run {path}: its genotypes have no common number of genes")
+    genotypes = pd.DataFrame([ask["genotype"].split("|") for ask in asks], columns=genes)
     values = [ask["fitness"][0] for ask in asks]
     values = np.array([np.inf if value is None else value for value in values], dtype=float)
     parents = max(int(own["config"].get("algorithm", {}).get("population", 12)) // 2, 1)
     return (np.array([ask["number"] for ask in asks]), np.array([ask["batch"] for ask in asks]),
-            [ask["genotype"] for ask in asks], values, parents, goal)
+            [ask["candidate"] for ask in asks], genotypes, values, parents, goal)
 
 
 def making(study: Study, command: str) -> Chapter:

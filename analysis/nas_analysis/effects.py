@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,9 @@ def effects(run: Run, objective: int) -> list[Effect]:
     tried, else the most frequent), the clearest first.
 
     Least squares over all genes, a number as a straight line, with standard errors that allow each
-    mechanism its own variance (HC3; Long & Ervin 2000) and Holm's correction. What remains, the
+    mechanism its own variance (HC3; Long & Ervin 2000) and Holm's correction. Where a gene is not
+    applicable, it adds nothing; elsewhere its options add deviations from their mean, so that an
+    option beside which it has no effect is compared with the mean of its options. What remains, the
     seeds' noise and what options do only together, is the error that the intervals are made of. A
     search chose the mechanisms, which such a sum of effects does not know. Mechanisms that were
     stopped early or lie beyond the upper outlier fence (exploded training runs) and options with
@@ -57,7 +60,7 @@ def effects(run: Run, objective: int) -> list[Effect]:
     candidates = _without_outliers(run, objective)
     rare = True
     while rare:
-        counts = {gene: Counter(gene.raw(c.label) for c in candidates)
+        counts = {gene: Counter(_applicable(gene, candidates))
                   for gene in found if not gene.numeric}
         rare = {(gene, option) for gene, each in counts.items() for option, n in each.items()
                 if n < LEAST_MECHANISMS}
@@ -68,11 +71,12 @@ def effects(run: Run, objective: int) -> list[Effect]:
         instead = _reference(run, gene, each)
         for option in each:
             if option != instead:
-                columns.append(np.array([gene.raw(c.label) == option for c in candidates], float))
+                columns.append(_column(gene, candidates, lambda own: own == option, 1 / len(each)))
                 terms.append((len(columns) - 1, gene, option, instead, each))
     for gene in found:
         if gene.numeric:
-            columns.append(np.array([float(gene.raw(c.label)) for c in candidates]))
+            middle = np.mean([float(own) for own in _applicable(gene, candidates)] or [0.0])
+            columns.append(_column(gene, candidates, float, middle))
     design = np.stack(columns, axis=1)
     freedom = len(design) - design.shape[1]
     if not terms or freedom < LEAST_FREEDOM or \
@@ -90,6 +94,18 @@ def effects(run: Run, objective: int) -> list[Effect]:
     for each, p in zip(result, holm([each.p for each in result])):
         each.p_holm = float(p)
     return sorted(result, key=lambda each: (each.p_holm, each.p))
+
+
+def _applicable(gene: Gene, candidates: list[Candidate]) -> list[str]:
+    """What candidates have of a gene, without those to which it is not applicable."""
+    return [own for c in candidates if (own := gene.raw(c.label)) is not None]
+
+
+def _column(gene: Gene, candidates: list[Candidate], coded: Callable[[str], float],
+            middle: float) -> np.ndarray:
+    """A code of what candidates have of a gene, minus its middle; 0 where it is not applicable."""
+    own = [gene.raw(c.label) for c in candidates]
+    return np.array([0.0 if raw is None else coded(raw) - middle for raw in own])
 
 
 def _without_outliers(run: Run, objective: int) -> list[Candidate]:

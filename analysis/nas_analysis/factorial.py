@@ -58,15 +58,16 @@ class Factorial:
     """
 
     def __init__(self, genes: pd.DataFrame, recorded: Schema):
-        """@param genes     a row for each mechanism, a column for each gene; genes of one option do
-                            not count.
+        """@param genes     a row for each mechanism, a column for each gene, None where it is not
+                            applicable; genes of one option do not count.
         @param recorded  says which options void which genes."""
         self._schema = recorded
-        self.options = {gene: sorted(set(genes[gene])) for gene in genes.columns}
+        self.options = {gene: sorted(set(genes[gene].dropna())) for gene in genes.columns}
         self.options = {gene: own for gene, own in self.options.items() if len(own) > 1}
         functions = [self._function_of(row)
                      for row in genes[list(self.options)].itertuples(index=False)]
         self.number = {function: i for i, function in enumerate(functions)}
+        self._open = [function for function in self.number if None in function]
         sizes = {gene: len(own) for gene, own in self.options.items()}
         self.combinations = math.prod(sizes.values())
         self.weights = np.array([np.prod([sizes[gene] for gene, option in
@@ -84,16 +85,29 @@ class Factorial:
         return (int(self.weights.sum()) == self.combinations
                 and len(self.number) == len(self.weights))
 
+    @property
+    def voided(self) -> list[str]:
+        """Genes that are not applicable to some mechanisms."""
+        return [gene for at, gene in enumerate(self.options)
+                if any(function[at] is None for function in self._functions)]
+
     def missing(self) -> list[tuple]:
         """Functions that are not there, their options in the order of `options`."""
         all_of_them = dict.fromkeys(self._function_of(options)
                                     for options in itertools.product(*self.options.values()))
-        return [function for function in all_of_them if function not in self.number]
+        return [function for function in all_of_them if self._recorded_as(function) is None]
 
-    def find(self, options: dict[str, str]) -> int | None:
-        """The function of a combination of options, by gene; None where it is not there."""
-        ordered = [options[gene] for gene in self.options]
-        return self.number.get(self._function_of(ordered))
+    def find(self, options: dict[str, str | None]) -> int | None:
+        """The function of a combination of options, by gene; None where it is not there. An option
+        of None is that of a gene without effect."""
+        return self._recorded_as(self._function_of([options[gene] for gene in self.options]))
+
+    def _recorded_as(self, function: tuple) -> int | None:
+        """A function that leaves genes open is recorded under fewer options."""
+        if function in self.number:
+            return self.number[function]
+        return next((self.number[own] for own in self._open if all(
+            option is None or option == given for option, given in zip(own, function))), None)
 
     def terms(self, most: int | None = None) -> list[Term]:
         """Main effects, then interactions of two genes, and so on, up to those of `most`."""
@@ -272,12 +286,13 @@ def least_squares(factorial: Factorial, mean: np.ndarray,
     A term's sum of squares is what it explains beyond all terms that do not contain it; its F is
     against the residual of the whole model, which holds the noise and all higher interactions.
     Main effects and interactions of two genes, or main effects alone where those leave fewer than
-    10 degrees of freedom. Means of options are those of the main effects' model.
+    10 degrees of freedom. Means of options are those of the main effects' model. To the value of a
+    mechanism a gene that is not applicable adds nothing.
 
     @param mean        (f,) value of each mechanism.
-    @param covariates  numbers of each mechanism that take part linearly.
+    @param covariates  numbers of each mechanism that take part linearly; NaN: not applicable.
     """
-    lines = {(name,): (column - column.mean())[:, None]
+    lines = {(name,): np.nan_to_num(column - np.nanmean(column))[:, None]
              for name, column in (covariates or {}).items()}
     for most in (2, 1):
         blocks = {**{term: factorial.contrasts(term) for term in factorial.terms(most)}, **lines}

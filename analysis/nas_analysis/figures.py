@@ -25,9 +25,10 @@ def _row_style(style: str) -> str:
     return "fill plain" if style == "other" else f"fill {style}"
 
 
-def _names(width: float) -> tuple[float, int]:
-    """Room for the names of rows, and how many letters fit there."""
-    room = min(160.0, 0.36 * width)
+def _names(width: float, longest: int = 0) -> tuple[float, int]:
+    """Room for the names of rows, and how many letters fit there; at most half the width for the
+    longest of them."""
+    room = max(min(160.0, 0.36 * width), min(7.0 * min(longest, LETTERS) + 9, 0.5 * width))
     return room, min(LETTERS, int((room - 8) / 7.0))
 
 
@@ -126,9 +127,10 @@ def intervals(title: str, below: str, x_title: str, rows: list[Row],
               x_range: tuple[float, float] | None = None) -> Figure:
     """A row for each algorithm: a dot and its interval. Guides are named upright lines."""
     def draw(width: float) -> Picture:
-        left, letters = _names(width)
+        left, letters = _names(width, max((len(row.name) for row in rows), default=0))
         top = 20.0 if guides else 6.0
-        frame = Frame(left, top, width - 62, top + ROW * len(rows) + 6)
+        right = max(62.0, *(7.0 * len(digits(row.point)) + 14 for row in rows))
+        frame = Frame(left, top, width - right, top + ROW * len(rows) + 6)
         picture = Picture(width, frame.bottom + 46, title)
         x = Axis(*x_range) if x_range else linear(
             [(row.low, row.high, row.point) for row in rows], [place for place, _ in guides])

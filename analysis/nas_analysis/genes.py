@@ -1,7 +1,8 @@
 """The genes of a run's mechanisms: which there are, and which option each mechanism has.
 
 A mechanism's label is its options, one per gene: similarity|normalization|... Where names are longer
-than the paper's six genes, the digest says what each mechanism has. A gene of numbers counts by
+than the paper's six genes, the digest says what each mechanism has. A gene without effect beside a
+mechanism's other options is not applicable to it: it has no option there. A gene of numbers counts by
 thirds of its range.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nas_analysis.run import Run
+from nas_analysis.schema import place as place_of
 
 
 @dataclass(frozen=True)
@@ -18,27 +20,27 @@ class Gene:
     """One gene of the search space."""
 
     name: str
-    place: int  # in a label
+    place: int  # among what mechanisms have
     low: float = 0.0  # range, where it is a number
     high: float = 0.0
-    options: tuple[str, ...] = ()  # of a categorical gene, as the space lists them
-    # What mechanisms have, by label; None: their labels say it.
-    choices: Mapping[str, Sequence[str]] | None = field(default=None, compare=False, repr=False)
+    options: tuple[str, ...] = ()  # of a categorical gene, as the space lists them, by their labels
+    # What mechanisms have, by label.
+    choices: Mapping[str, Sequence[str | None]] = field(default_factory=dict, compare=False,
+                                                        repr=False)
 
     @property
     def numeric(self) -> bool:
         """Whether its options are numbers of a range."""
         return self.high > self.low
 
-    def raw(self, label: str) -> str:
-        """What a mechanism has of it, whose label is given."""
-        chosen = label.split("|") if self.choices is None else self.choices[label]
-        return chosen[self.place]
+    def raw(self, label: str) -> str | None:
+        """What a mechanism has of it, whose label is given; None: it is not applicable."""
+        return self.choices[label][self.place]
 
-    def option(self, label: str) -> str:
+    def option(self, label: str) -> str | None:
         """The option that a label has; of a number the third of the range."""
         raw = self.raw(label)
-        if not self.numeric:
+        if not self.numeric or raw is None:
             return raw
         third = min(2, int(3 * (float(raw) - self.low) / (self.high - self.low)))
         width = (self.high - self.low) / 3
@@ -47,36 +49,42 @@ class Gene:
 
 def genes(run: Run) -> list[Gene]:
     """The genes that vary; empty where it is not known what every candidate has of them."""
-    labels = [run.label(evaluation.candidate) for evaluation in run.evaluations]
-    names, choices = run.schema.genes, None
-    if run.models:
-        names = run.models["genes"]
-        choices = {run.label(name): own for name, own in run.models["choices"].items()}
-    if not labels or any(label not in choices if choices is not None else
-                         label.count("|") + 1 != len(names) for label in labels):
+    labels = {run.label(evaluation.candidate) for evaluation in run.evaluations}
+    names = run.models.get("genes", run.schema.genes)
+    choices = _choices(run, labels)
+    if not labels or not labels <= choices.keys():
         return []
     recorded = {own["name"]: own for own in run.digest["genes"]}
     found = []
     for place, name in enumerate(names):
-        if choices is not None and is_fixed(run.config.get("space", {}), name):
+        if run.models and is_fixed(run.config.get("space", {}), name):
             continue
         own = recorded.get(name, {})
         gene = Gene(name, place, own.get("min", 0.0), own.get("max", 0.0),
-                    tuple(own.get("options", ())), choices)
-        raw = {gene.raw(label) for label in labels}
-        if choices is not None:  # an option may be another name of one, as kv_heads = heads of 0
+                    tuple(run.schema.label(name, option) for option in own.get("options", ())),
+                    choices)
+        raw = {gene.raw(label) for label in labels} - {None}
+        if run.models:
             gene = replace(gene, options=tuple(option for option in gene.options if option in raw))
         if all(map(_is_number, raw)) if gene.numeric else len(raw) > 1:
             found.append(gene)
     return found
 
 
-def is_fixed(space: Mapping[str, object], name: str) -> bool:
-    """Whether the section `space` gives one value for a gene, perhaps of a slot ("slot0.window").
+def _choices(run: Run, labels: set[str]) -> dict[str, Sequence[str | None]]:
+    """What each mechanism has, by label, as far as it is known."""
+    if run.models:
+        return {run.label(name): own for name, own in run.models["choices"].items()}
+    names = run.schema.genes
+    fields = {label: label.split("|") for label in labels}
+    return {label: run.schema.function_of(own, names) for label, own in fields.items()
+            if len(own) == len(names)}
 
-    Beside options that leave it without effect, such a gene reads as its default: as if it varied.
-    """
-    listed = space.get(name.rsplit(".", 1)[-1])
+
+def is_fixed(space: Mapping[str, object], name: str) -> bool:
+    """Whether the section `space` gives one value for a gene, perhaps of a slot ("slot0.window"): a
+    baseline of another space may differ in it."""
+    listed = space.get(place_of(name)[1])
     if isinstance(listed, list):
         return len(listed) == 1
     return listed is not None and not isinstance(listed, dict)

@@ -2,7 +2,8 @@
 
 A run writes it into its store (meta key "schema"), a packed table keeps that of its first run among
 its facts. Components and objectives that somebody adds are therefore known here without being
-named here. Records of versions that did not write it had what stands in OLD.
+named here. Stores of version 2 and tables packed from such (problems/tables/mini.table is one) may
+lack it: they had what stands in OLD.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ OLD: dict[str, Any] = {
         {"name": "gating", "vanilla": ["none"], "options": []},
         {"name": "temperature", "vanilla": ["fixed", "sqrt_d"], "options": []},
         {"name": "bias", "vanilla": ["bias"], "options": []},
-        {"name": "attention_dropout"},
+        {"name": "attention_dropout", "kind": "number"},
     ],
     "objectives": {
         **{key: {"source": "analytic", "maximise": False} for key in (
@@ -41,7 +42,9 @@ class Schema:
     """The digested form."""
 
     genes: tuple[str, ...]  # the paper's, in the order of a mechanism's name
-    voids: Mapping[tuple[str, str], frozenset[str]]  # (gene, option): genes without effect beside it
+    numbers: frozenset[str]  # genes whose options are real numbers
+    labels: Mapping[tuple[str, str], str]  # (gene, key of an option): its name for people
+    voids: Mapping[tuple[str, str], frozenset[str]]  # (gene, key or label): genes without effect beside
     vanilla: Mapping[str, frozenset[str]]  # what the vanilla transformer has, of categorical genes
     sources: Mapping[str, str]  # objective: "analytic", "measured" or "trained"
     maximised: frozenset[str]  # objectives of which more is better
@@ -52,26 +55,47 @@ class Schema:
         """Whether it follows from the architecture by formula: replicates do not differ in it."""
         return self.sources.get(objective) == "analytic"
 
-    def function_of(self, options: Sequence[str], order: Sequence[str]) -> tuple:
-        """What two combinations of options share where they are one function: a voided gene is
-        None.
+    def is_number(self, gene: str) -> bool:
+        """Whether a gene's options are real numbers; "slot1.rope_base" is one of rope_base."""
+        return place(gene)[1] in self.numbers
+
+    def label(self, gene: str, option: str) -> str:
+        """The name for people of an option that is given by its key, its label or as a number."""
+        return self.labels.get((place(gene)[1], option), option)
+
+    def function_of(self, options: Sequence[str | None], order: Sequence[str]) -> tuple:
+        """What two combinations of options share where they are one function: a gene without effect
+        is None.
 
         @param options  one per entry of `order`, which names their genes.
         """
         voided: set[str] = set()
-        for choice in zip(order, options):
-            voided |= self.voids.get(choice, frozenset())
+        for gene, option in zip(order, options):
+            prefix, name = place(gene)
+            voided |= {prefix + other for other in self.voids.get((name, option), ())}
         return tuple(None if gene in voided else option for gene, option in zip(order, options))
+
+
+def place(gene: str) -> tuple[str, str]:
+    """Which layers have a gene, and what it is in them: "slot1." and "window" of "slot1.window",
+    "" and "window" of "window", which is of all layers."""
+    prefix, dot, name = gene.rpartition(".")
+    return prefix + dot, name
 
 
 def schema(record: Mapping[str, Any] | None) -> Schema:
     """That of a record; None: one of a version that wrote none."""
     record = {**OLD, **(record or {})}
     genes = record["genes"]
+    options = [(gene["name"], option["key"], option) for gene in genes
+               for option in gene.get("options", ())]
+    labels = {(gene, key): option.get("label", key) for gene, key, option in options}
+    voids = {(gene, key): frozenset(option.get("voids", ())) for gene, key, option in options}
     return Schema(
         genes=tuple(gene["name"] for gene in genes if gene.get("paper", True)),
-        voids={(gene["name"], option["key"]): frozenset(option["voids"])
-               for gene in genes for option in gene.get("options", ()) if option.get("voids")},
+        numbers=frozenset(gene["name"] for gene in genes if gene.get("kind") == "number"),
+        labels=labels,
+        voids={**{(gene, labels[gene, key]): voided for (gene, key), voided in voids.items()}, **voids},
         vanilla={gene["name"]: frozenset(gene["vanilla"]) for gene in genes if "vanilla" in gene},
         sources={key: own["source"] for key, own in record["objectives"].items()},
         maximised=frozenset(key for key, own in record["objectives"].items() if own["maximise"]),

@@ -44,7 +44,7 @@ class Table:
     sha256: str  # of the packed content: its identity; empty where collected from runs
     facts: dict
     mechanisms: list[str]  # canonical names, sorted
-    genes: pd.DataFrame  # a row for each mechanism, a column for each gene
+    genes: pd.DataFrame  # a row for each mechanism, a column for each gene; None: not applicable
     replicates: int
     steps: np.ndarray  # (s,) of the validation curves, ascending; the last: the whole run
     status: np.ndarray  # (m, r) index into schema.statuses, or MISSING
@@ -66,10 +66,14 @@ class Table:
         """(m, r): trained to the end."""
         return self.status == self.schema.statuses.index("ok")
 
+    def brief(self, mechanism: str) -> str:
+        """A mechanism's name for people: of names of many genes what differs from the baseline."""
+        return self.facts.get("differences", {}).get(mechanism, mechanism)
+
     def troubles(self) -> list[str]:
         """Cells that are not usable, in words: "NAME, replicate 2: diverged"."""
         statuses = self.schema.statuses
-        return [f"{self.mechanisms[i]}, replicate {r}: "
+        return [f"{self.brief(self.mechanisms[i])}, replicate {r}: "
                 + ("missing" if self.status[i, r] == MISSING else statuses[self.status[i, r]])
                 for i, r in np.argwhere(~self.usable)]
 
@@ -190,7 +194,10 @@ def collect(runs: Sequence[str]) -> Table:
                           "sources": [*facts.get("sources", []), run]})
             if own.get("models"):
                 _add_models(models, own["models"], own["config"].get("space", {}), run)
-                facts.setdefault("baseline", (own["baseline"] or {}).get("candidate"))
+                baseline = (own["baseline"] or {}).get("candidate")
+                if facts.setdefault("baseline", baseline) == baseline:
+                    facts["differences"] = {**own["models"]["differences"],
+                                            **facts.get("differences", {})}
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
             for evaluation in own["evaluations"]:
@@ -290,9 +297,10 @@ def genes_of(mechanisms: Sequence[str], models: dict) -> pd.DataFrame:
     """
     for name in mechanisms:
         if name not in models["choices"]:
-            raise TableError(f"mechanism {name!r}: the runs do not say what it has of their genes")
+            raise TableError(f"mechanism {name!r}: the runs do not say what it has of their genes: a "
+                             "model that only later versions know, as pair(...) is?")
     return pd.DataFrame([models["choices"][name] for name in mechanisms],
-                        columns=list(models["genes"]), index=list(mechanisms))
+                        columns=list(models["genes"]), index=list(mechanisms), dtype=object)
 
 
 def _is_packed(path: str) -> bool:

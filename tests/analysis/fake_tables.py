@@ -59,14 +59,16 @@ def write_run(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, 
     @param asks   (batch, genotype, fitness) each.
     """
     digest = {
-        "schema": 3, "facts": {"device": "cpu"}, "record_schema": record_schema,
+        "schema": 3, "facts": {"device": "cpu"}, "record_schema": record_schema, "labels": {},
+        "models": None, "genes": [{"name": name} for name in schema(record_schema).genes],
         "config": {"name": "fake", "algorithm": {"name": "x", "population": population}},
         "objectives": [{"name": "perplexity", "unit": "1", "maximise": False, "best": 0.0,
                         "worst": 1.0, "penalty": 10.0, "source": "trained"}],
         "identities": [identity or IDENTITY],
         "evaluations": [{"candidate": mechanism, "replicate": replicate, "identity": 0, **own}
                         for (mechanism, replicate), own in cells.items()],
-        "asks": [{"number": i, "batch": batch, "genotype": genotype, "fitness": [fitness]}
+        "asks": [{"number": i, "batch": batch, "genotype": genotype, "candidate": genotype,
+                  "fitness": [fitness]}
                  for i, (batch, genotype, fitness) in enumerate(asks)]}
     path.write_text(json.dumps(digest), encoding="utf-8")
 

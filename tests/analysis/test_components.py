@@ -482,6 +482,77 @@ class Program(unittest.TestCase):
         self.assertEqual(self.run_program(self.table(cells), "--baseline", other), (0, ""))
         self.assertTrue(self.rows("ablation"))
 
+    SCHEMA = {"genes": [
+        {"name": "normalization", "options": [
+            {"key": "softmax", "label": "softmax", "voids": []},
+            {"key": "relu_norm", "label": "relu_norm", "voids": ["temperature"]}]},
+        {"name": "pattern", "paper": False, "options": [
+            {"key": "full", "label": "full", "voids": ["window"]},
+            {"key": "window", "label": "window", "voids": []}]}]}
+
+    def layers_in_turn(self, without: str = ""):
+        """Writes a run over a cycle: in slot 0 a full factorial of 16 combinations, 9 functions; the
+        window of 8 gains 3 and relu_norm costs 1; the baseline sees all keys."""
+        genes = [f"slot0.{name}" for name in ("normalization", "temperature", "pattern", "window")]
+        choices, cells, asks = {}, {}, []
+        for normalization, temperature in (("softmax", "fixed"), ("softmax", "learned"),
+                                           ("relu_norm", None)):
+            for pattern, window in (("full", None), ("window", "4"), ("window", "8")):
+                name = f"{normalization}{temperature or ''}/{pattern}{window or ''}"
+                if name == without:
+                    continue
+                choices[name] = [normalization, temperature, pattern, window]
+                value = 20 - 3 * (window == "8") + (normalization == "relu_norm")
+                asks.append((len(asks) // 3, "|".join([normalization, temperature or "learned",
+                                                       pattern, window or "4"]), value))
+                for seed in range(2):
+                    cells[name, seed] = cell(value + 0.01 * seed)
+        file = self.folder / "layers.json"
+        write_run(file, cells, asks, record_schema=self.SCHEMA)
+        digest = json.loads(file.read_text(encoding="utf-8"))
+        names = list(choices)
+        digest["models"] = {"genes": genes, "choices": choices, "differences": {
+            name: f"differs{i}" for i, name in enumerate(names)}}
+        digest["genes"] = [{"name": gene, "options": []} for gene in genes]
+        for ask, name in zip(digest["asks"], names):
+            ask["candidate"] = name
+        digest["baseline"] = {"candidate": "softmaxfixed/full"}
+        file.write_text(json.dumps(digest), encoding="utf-8")
+        return file
+
+    def test_genes_that_are_not_applicable(self):
+        file = self.layers_in_turn()
+        table = tables.load([str(file)])
+        study = components.Study(table, components.objective(table, "perplexity", None), None)
+        self.assertTrue(study.exact)
+        self.assertEqual(study.factorial.combinations, 16)
+        self.assertEqual(study.factorial.weights.sum(), 16)
+        self.assertEqual(study.factorial.voided, ["slot0.temperature", "slot0.window"])
+        # Of 16 combinations 8 have a window: half of the mean difference of 3 is the main effect.
+        self.assertAlmostEqual(study.option_mean("slot0.window", "4").point
+                               - study.option_mean("slot0.window", "8").point, 1.5)
+        best = study.winners[0]
+        self.assertEqual([(each.gene, each.option) for each in best.ablations],
+                         [("slot0.pattern", "full")], "the baseline has no window")
+        self.assertAlmostEqual(best.ablations[0].difference.point, 3.0)
+        self.assertEqual([step.gene for step in study.path], ["slot0.pattern"])
+        self.assertEqual(self.run_program(file, "--run", file), (0, ""))
+        text = self.written()
+        self.assertIn("slot0.temperature and slot0.window are not applicable to mechanisms in which "
+                      "other options leave no effect to choose", text)
+        self.assertIn("Best mean: differs2 with", text)
+        self.assertIn("named by what differs from the baseline softmaxfixed/full.", text)
+        picture = self.written("lineage.svg")
+        self.assertIn("differs2", picture)
+
+    def test_functions_of_genes_that_are_not_applicable(self):
+        file = self.layers_in_turn(without="relu_norm/full")
+        self.assertEqual(self.run_program(file), (0, ""))
+        text = self.written()
+        self.assertIn("Of 9 functions that these options make, 1 have not been recorded", text)
+        self.assertIn("slot0.temperature and slot0.window are not applicable", text)
+        self.assertIn("relu_norm|*|full|*", self.written("components.html"))
+
     def test_lineage(self):
         asks = [(0, "dot|softmax|none|fixed|bias|0", 20.0),
                 (0, "cosine|softmax|none|learned|bias|0", 30.0),

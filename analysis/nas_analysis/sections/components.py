@@ -11,7 +11,7 @@ from nas_analysis.page import Cell, Section, folded, note, table
 from nas_analysis.run import Candidate, Run
 from nas_analysis.sections.front import describe
 from nas_analysis.svg import Frame, Picture, figure, thinned, value_axis
-from nas_analysis.words import number, p_value, range_text, shortened, signed
+from nas_analysis.words import listed, number, p_value, range_text, shortened, signed
 
 
 def section(run: Run) -> Section | None:
@@ -26,8 +26,20 @@ def section(run: Run) -> Section | None:
                "the number of mechanisms; arrows lie beyond the axis."),
         note("A search asks more often for combinations that did well, so that an option's dots "
              "also show its company: these are distributions, not effects."),
+        _not_applicable(run, found),
         _effects(run, objective),
     ))
+
+
+def _not_applicable(run: Run, found: list[Gene]) -> Html | None:
+    """Which genes have no effect in some mechanisms."""
+    names = [gene.name.replace("_", " ") for gene in found
+             if any(gene.raw(candidate.label) is None for candidate in run.comparable)]
+    if not names:
+        return None
+    verb = "is" if len(names) == 1 else "are"
+    return note(f"{listed(names, 8)} {verb} not applicable to mechanisms whose other options leave "
+                "no effect to choose: rows hold the other mechanisms.")
 
 
 def _effects(run: Run, objective: int) -> Html | None:
@@ -42,14 +54,17 @@ def _effects(run: Run, objective: int) -> Html | None:
         table(["gene", "option", "instead of", f"changes {run.objectives[objective].title} by",
                "95 % interval", "p (Holm)", "mechanisms"], rows),
         note("Least squares over all genes; what options do only together counts as error, and that "
-             "a search chose the mechanisms is not known to it. Intervals stand each for itself.")))
+             "a search chose the mechanisms is not known to it. A gene that is not applicable adds "
+             "nothing. Intervals stand each for itself.")))
 
 
 def by_option(run: Run, gene: Gene) -> dict[str, list[Candidate]]:
-    """The comparable candidates by a gene's option, in the space's order, then as found."""
+    """The comparable candidates to which a gene applies by its option, in the space's order, then as
+    found."""
     groups: dict[str, list[Candidate]] = {option: [] for option in gene.options}
     for candidate in run.comparable:
-        groups.setdefault(gene.option(candidate.label), []).append(candidate)
+        if (option := gene.option(candidate.label)) is not None:
+            groups.setdefault(option, []).append(candidate)
     if gene.numeric:
         groups = dict(sorted(groups.items(), key=lambda item: float(item[0].split(" ")[0])))
     return groups

@@ -24,7 +24,7 @@ class Diversity:
     asked: int
     hamming: float  # mean share of genes in which two members differ
     distinct: float  # share of members that differ from all earlier ones
-    entropy: list[float]  # of each gene, 1 = all its options equally often
+    entropy: list[float]  # of each gene where it applies, 1 = all its options equally often
 
 
 def section(run: Run) -> Section | None:
@@ -74,11 +74,12 @@ def measure(run: Run, name: str, asks: list[Ask], found: list[Gene]) -> Diversit
     entropy, distance = [], 0.0
     for place, gene in enumerate(found):
         counts = Counter(member[place] for member in members)
-        shares = [count / n for count in counts.values()]
+        if n > 1:  # pairs that differ, of all pairs
+            distance += (1 - sum((count / n) ** 2 for count in counts.values())) * n / (n - 1)
+        having = n - counts.pop(None, 0)
+        shares = [count / having for count in counts.values()]
         options = max(3 if gene.numeric else len(gene.options), len(counts), 2)
         entropy.append(-sum(s * math.log(s) for s in shares) / math.log(options))
-        if n > 1:  # pairs that differ, of all pairs
-            distance += (1 - sum(s * s for s in shares)) * n / (n - 1)
     return Diversity(name, n, distance / len(found), len(set(members)) / n,
                       [abs(value) for value in entropy])
 
@@ -107,7 +108,8 @@ def _lines(series: list[Diversity], width: float) -> Picture:
 
 
 def _entropy(series: list[Diversity], found: list[Gene], width: float) -> Picture:
-    left, row = (112.0 if width < 600 else 150.0), 24.0
+    names = 7.0 * max(len(gene.name) for gene in found) + 10
+    left, row = max(112.0 if width < 600 else 150.0, names), 24.0
     cell = min(48.0, (width - left - 10) / len(series))
     picture = Picture(width, row * len(found) + 26, "entropy of each gene by batch")
     for i, gene in enumerate(found):

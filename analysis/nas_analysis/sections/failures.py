@@ -89,7 +89,7 @@ def _common(run: Run) -> Html | None:
     shared = []
     for gene in genes(run):
         options = {gene.option(label) for label in labels}
-        if len(options) == 1:
+        if len(options) == 1 and None not in options:
             shared.append(f"{gene.name} {options.pop()}")
     if not shared:
         return None

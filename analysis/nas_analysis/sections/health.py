@@ -180,7 +180,10 @@ def _genes(run: Run) -> Iterator[_Check]:
     for gene in found:
         if not gene.numeric:
             continue
-        top = sorted(run.comparable, key=lambda c: c.fitness[objective])
+        having = [c for c in run.comparable if gene.raw(c.label) is not None]
+        top = sorted(having, key=lambda c: c.fitness[objective])
+        if len(top) < 3:
+            continue
         values = [float(gene.raw(c.label)) for c in top[:max(3, len(top) // 10)]]
         margin = 0.05 * (gene.high - gene.low)
         for edge, words in ((gene.low, "lower"), (gene.high, "upper")):
