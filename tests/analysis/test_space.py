@@ -1,0 +1,133 @@
+"""Spaces beyond the paper's genes: docs/space.md names what can be searched, and analyses of runs over
+such spaces read what the programs wrote.
+
+NAS_BIN, or the first argument, is the folder of nas-run.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import components
+from nas_analysis.genes import genes
+from nas_analysis.run import Run
+from report import report
+
+PROGRAM = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""),
+               "nas-run")
+SOURCES = Path(__file__).resolve().parents[2]
+CONFIG = """
+extends: {sources}/configs/smoke.yaml
+model: {{layers: 2, heads: 4}}
+space:
+  stack: {stack}
+  similarity: dot
+  gating: none
+  bias: none
+  attention_dropout: 0.1
+  normalization: [softmax, relu_norm]
+  temperature: [fixed, per_query]
+  pattern: [full, window]
+  window: [4, 8]
+  kv_heads: [1, 4]
+baseline: model{{bias=none}}/2*attn
+algorithm: {{population: 12, generations: 3}}
+"""
+
+
+def described() -> dict[str, list[str]]:
+    """The genes of `nas-run describe space`, each with the options that it lists by name."""
+    text = subprocess.run([PROGRAM, "describe", "space"], text=True, capture_output=True,
+                          check=True).stdout
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if head := re.match(r"  (\w+)  ", line):
+            found[head.group(1)] = []
+        elif (listed := re.match(r" +a list of (?!integers)(.*)", line)) and found:
+            found[[*found][-1]] += re.split(r", | and ", listed.group(1))
+    del found["stack"], found["period"]
+    return found
+
+
+def documented() -> dict[str, str]:
+    """What docs/space.md says of each gene: its rows of the tables, else the sentences."""
+    text = (SOURCES / "docs" / "space.md").read_text(encoding="utf-8")
+    rows, names = {}, []
+    for line in text.splitlines():
+        if line.startswith("|"):
+            names = re.findall(r"`(\w+)`", line.split("|")[1]) or names
+            for name in names:
+                rows[name] = rows.get(name, "") + line
+    sentences = text[text.index("no module computes yet"):text.index("## Genes of the whole model")]
+    return {**{name: sentences for name in re.findall(r"`(\w+)`", sentences)}, **rows}
+
+
+class Page(unittest.TestCase):
+    def test_has_every_gene_and_option(self):
+        said = documented()
+        options = described()
+        self.assertGreater(len(options), 40)
+        for gene, own in options.items():
+            self.assertIn(gene, said)
+            for option in own:
+                self.assertIn(f"`{option}`", said[gene], f"an option of {gene}")
+
+
+class Runs(unittest.TestCase):
+    def searched(self, stack: str) -> tuple[dict, str, str]:
+        """The digest of a search, its page, and its page of components."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            config = folder / "wide.yaml"
+            config.write_text(CONFIG.format(sources=SOURCES, stack=stack), encoding="utf-8")
+            subprocess.run([PROGRAM, config, "--output", folder / "run", "--quiet", "--no-report"],
+                           cwd=SOURCES, check=True, capture_output=True)
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(components.main([str(folder / "run"), "--run", str(folder / "run"),
+                                                  "-o", name]), 0)
+            run = Run(folder / "run")
+            self.found = {gene.name: gene for gene in genes(run)}
+            return run.digest, report(run), (folder / "components.md").read_text(encoding="utf-8")
+
+    def check(self, stack: str, prefix: str):
+        digest, page, analysed = self.searched(stack)
+        at = {name: place for place, name in enumerate(digest["models"]["genes"])}
+        for own in digest["models"]["choices"].values():
+            chosen = {name: own[place] for name, place in at.items()}
+            self.assertEqual(chosen[f"{prefix}window"] is None, chosen[f"{prefix}pattern"] == "full")
+            self.assertEqual(chosen[f"{prefix}temperature"] is None,
+                             chosen[f"{prefix}normalization"] == "relu_norm")
+        self.assertEqual(self.found[f"{prefix}kv_heads"].options, ("1", "4"))
+        self.assertEqual(self.found[f"{prefix}window"].options, ("4", "8"))
+        self.assertEqual(self.found[f"{prefix}temperature"].options, ("fixed", "adaptive"))
+        for text in (page, analysed):
+            self.assertRegex(text, f"{prefix}window\\b.* are not applicable to mechanisms")
+        self.assertIn("an inferred lineage", analysed)
+        self.assertIn("named by what differs from the baseline", analysed)
+
+    def test_all_layers_alike(self):
+        self.check("uniform", "")
+
+    def test_layers_in_turn(self):
+        self.check("cycle\n  period: 2", "slot0.")
+
+    def test_pairs_of_mixers_are_refused(self):
+        said = subprocess.run(
+            [PROGRAM, SOURCES / "configs" / "smoke.yaml", "baseline=pair(attn|conv)", "--dry-run"],
+            cwd=SOURCES, text=True, capture_output=True, check=False)
+        self.assertEqual(said.returncode, 2)
+        self.assertIn("pair: no module computes it", said.stderr)
+
+
+if __name__ == "__main__":
+    if not PROGRAM.is_file():
+        print("skipped: without nas-run, in the folder NAS_BIN")
+        sys.exit(77)
+    unittest.main()
