@@ -367,9 +367,11 @@ void train_on_request(const Settings& settings) {
             << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     const auto begin = std::chrono::steady_clock::now();
+    const double cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
     const auto loss = training.take(settings.steps);
     training.synchronize();
     std::cout << nlohmann::json{{"seconds", seconds_since(begin)},
+                                {"cpu_seconds", cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu},
                                 {"model_steps", settings.steps * settings.array},
                                 {"loss", loss[0].item<double>()}}
               << std::endl;
