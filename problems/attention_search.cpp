@@ -101,7 +101,7 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] Candidate parse(const std::string& name) const override {
-    const auto architecture = parse_model(name, architecture_);
+    const auto architecture = parse_unchecked(name, architecture_);
     require_built(architecture);
     return candidate_of(architecture);
   }
@@ -111,7 +111,7 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] std::string label(const std::string& candidate) const override {
-    return nas::label(parse_model(candidate, architecture_));
+    return nas::label(parse_unchecked(candidate, architecture_));
   }
 
   [[nodiscard]] nlohmann::json identity() const override {
@@ -310,9 +310,9 @@ class AttentionSearch final : public Problem {
   /// The name under which measured values are remembered: attention dropout does nothing outside
   /// training.
   [[nodiscard]] std::string function_of(const std::string& candidate) const {
-    auto architecture = parse_model(candidate, architecture_);
+    auto architecture = parse_unchecked(candidate, architecture_);
     for (auto& mechanism : architecture.stack) mechanism.attention_dropout = 0.0;
-    return to_string(nas::canonical(std::move(architecture)));
+    return candidate_of(architecture).name;
   }
 
   /// Keeps what was measured before training, for further candidates of the same function.

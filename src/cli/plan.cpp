@@ -94,7 +94,10 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
                         ", encoding " + std::string(to_string(algorithm.encoding)) + ", seed " +
                         std::to_string(experiment.seed));
   line("objectives", objectives_text(plan.objectives));
-  if (plan.feasibility) line("constraints", plan.feasibility->text());
+  if (const auto& found = plan.feasibility) {
+    if (found->models < found->combinations) line("models", found->models_text());
+    if (!found->parts.empty()) line("constraints", found->text());
+  }
   if (plan.trains) {
     line("evaluations", evaluations_text(experiment, plan.rehearsal));
     training_lines(experiment, plan.facts, line);

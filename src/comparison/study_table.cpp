@@ -66,7 +66,7 @@ Evaluation screened(Measurement& problem, const Task& task) {
   evaluation.replicate = task.replicate;
   evaluation.status = Status::ok;
   evaluation.measured = nlohmann::json::object();
-  guarded(evaluation, [&] { problem.screen(task, evaluation); });
+  guarded(evaluation, [&] { screen(problem, task, evaluation); });
   return evaluation;
 }
 

@@ -31,8 +31,8 @@ class Ledger {
 
   void begin_batch() { newcomers_ = 0; }
   /// Books an ask of a candidate.
-  /// @param rejected  constraints reject it before training: one evaluation, the record of that,
-  /// answers whenever it is asked for, and is free.
+  /// @param rejected  it is rejected before training: one evaluation, the record of that, answers
+  /// whenever it is asked for, and is free.
   /// @return the replicates that answer; nothing where the budget is spent.
   std::optional<Replicates> ask(Account& account, bool rejected);
   /// Books further evaluations of a race.

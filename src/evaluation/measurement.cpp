@@ -23,6 +23,12 @@ Task make_task(const Measurement& measurement, const Candidate& candidate, std::
   return task;
 }
 
+void screen(Measurement& measurement, const Task& task, Evaluation& evaluation) {
+  if (task.candidate.refusal.empty()) return measurement.screen(task, evaluation);
+  evaluation.status = Status::rejected;
+  evaluation.reason = "no such model: " + task.candidate.refusal;
+}
+
 nlohmann::json task_json(const Task& task) {
   return {{"id", task.id},
           {"candidate", task.candidate.name},

@@ -40,7 +40,7 @@ struct Advance {
 class Measurement {
  public:
   virtual ~Measurement() = default;
-  /// The candidate that a genotype is.
+  /// The candidate that a genotype is; with a refusal where it is none that can be measured.
   [[nodiscard]] virtual Candidate canonical(const Genotype& genotype) const = 0;
   /// The candidate of a name, as a record or a configuration has it. What a measurement makes of
   /// the name alone needs no genotype. @throws InputError if there is no such candidate.
@@ -61,6 +61,7 @@ class Measurement {
   /// What can be known without the expensive part: values, and Status::rejected, which ends the
   /// evaluation there. Called for one task of a batch after the other before any of them is
   /// measured, so that timings are undisturbed. Its exceptions mean what those of measure() do.
+  /// Neither is called for candidates with a refusal.
   virtual void screen(const Task& /*task*/, Evaluation& /*evaluation*/) {}
   /// Fills status, reason, curve, values and measured of `evaluation`, whose other fields are set.
   /// @throws StopRequested if asked to stop; CandidateFailure and MemoryLimitExceeded, which become
@@ -103,6 +104,9 @@ class Measurement {
 
 /// The unit of work that measures a candidate at a replicate.
 Task make_task(const Measurement& measurement, const Candidate& candidate, std::int64_t replicate);
+
+/// screen(), or Status::rejected for a candidate with a refusal.
+void screen(Measurement& measurement, const Task& task, Evaluation& evaluation);
 
 /// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity".
 nlohmann::json task_json(const Task& task);

@@ -233,7 +233,7 @@ const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
   auto evaluation = begun(task);
   evaluation.status = Status::ok;
   const Evaluation before = evaluation;
-  const auto work = [&] { measurement->screen(task, evaluation); };
+  const auto work = [&] { nas::screen(*measurement, task, evaluation); };
   try {
     record_failure(evaluation, work);
   } catch (const std::bad_alloc&) {
@@ -243,7 +243,7 @@ const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
   return screened.emplace(task.id, std::move(evaluation)).first->second;
 }
 
-/// Whether constraints reject a candidate before it is trained. The first replicate tells, as it is
+/// Whether a candidate is rejected before it is trained. The first replicate tells, as it is
 /// recorded or else by screening it.
 bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
   const auto earlier = asked_for.find(candidate.name);
@@ -271,11 +271,12 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
     if (evaluations.back().status != Status::ok) screen_out(evaluations.back());
   }
   screened.clear();
-  std::vector<double> costs;
-  for (const auto& task : tasks) costs.push_back(measurement->expected_cost(task.candidate));
+  std::vector<double> costs(tasks.size());
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (evaluations[i].status == Status::ok) order.push_back(i);
+    if (evaluations[i].status != Status::ok) continue;
+    order.push_back(i);
+    costs[i] = measurement->expected_cost(tasks[i].candidate);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });

@@ -24,7 +24,7 @@ struct Progress {
   enum class Kind {
     candidate_screening,  ///< about to be looked at: costs, measurements, constraints
     batch_started,
-    evaluation_screened_out,  ///< rejected by a constraint, or failed, before it could start
+    evaluation_screened_out,  ///< rejected, or failed, before it could start
     evaluation_started,
     evaluation_advanced,
     evaluation_finished,  ///< one that started
@@ -33,7 +33,7 @@ struct Progress {
   std::int64_t batch = 0;
   std::int64_t asked = 0;     ///< asks so far, this batch included
   std::int64_t trained = 0;   ///< evaluations measured by this process
-  std::int64_t rejected = 0;  ///< those that a constraint rejected before, of this process
+  std::int64_t rejected = 0;  ///< those that were rejected before, of this process
   std::int64_t reused = 0;    ///< asks answered by what was known, recorded runs included
   /// The one that was screened out, started, advanced or finished.
   const Evaluation* evaluation = nullptr;
@@ -50,8 +50,9 @@ struct Progress {
 /// With racing, answers are means over all replicates so far, once a batch's race is decided. They
 /// stay what they are until the candidate is asked for again.
 ///
-/// A candidate that a constraint rejects before training has one evaluation, the record of that,
-/// which answers whenever it is asked for; it is not charged to the budget.
+/// A candidate that is rejected before training, by a constraint or since there is no such model,
+/// has one evaluation, the record of that, which answers whenever it is asked for; it is not charged
+/// to the budget.
 class RecordingEvaluator final : public Evaluator {
  public:
   struct Options {

@@ -373,6 +373,36 @@ void apply_rules(Architecture& architecture, Voided voided) {
   }
 }
 
+/// What the rules of the canonical form leave, whether or not there is such a model.
+Architecture reduced(Architecture architecture) {
+  require_valid(architecture);
+  apply_rules(architecture, [](std::int64_t, const Slot&) {});
+  shorten(architecture);
+  if (architecture.semantics == Semantics::published && !has_six_fields(architecture)) {
+    throw InputError("semantics = published knows the paper's six genes only, not " +
+                     layered_text(architecture, false));
+  }
+  return architecture;
+}
+
+/// What is reduced. @throws InputError if there is no such model.
+Architecture checked(Architecture architecture) {
+  for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
+    try {
+      require_valid_layer(architecture, architecture.stack[i]);
+    } catch (const InputError& error) {
+      if (architecture.stack.size() == 1) throw;
+      throw InputError("layer " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  return architecture;
+}
+
+/// Whether a name is written layer by layer, not in six fields.
+bool is_layered(std::string_view name) {
+  return name.find('|') == std::string_view::npos || name.find("pair(") != std::string_view::npos;
+}
+
 /// "slot3.position" -> 3, "position"; "position" -> -1, "position".
 std::pair<std::int64_t, std::string> place_of(const std::string& gene) {
   constexpr std::string_view kPrefix = "slot";
@@ -412,15 +442,18 @@ std::string label(const Architecture& architecture) {
 }
 
 Architecture parse_model(std::string_view name, const Architecture& frame) {
-  if (name.find('|') == std::string_view::npos || name.find("pair(") != std::string_view::npos) {
-    auto architecture = NameReader(trimmed(name), frame).read();
-    try {
-      (void)canonical(architecture);  // refuses what cannot be
-    } catch (const InputError& error) {
-      throw InputError("model '" + std::string(name) + "': " + error.what());
-    }
-    return architecture;
+  auto architecture = parse_unchecked(name, frame);
+  if (!is_layered(name)) return architecture;
+  try {
+    (void)canonical(architecture);  // refuses what cannot be
+  } catch (const InputError& error) {
+    throw InputError("model '" + std::string(name) + "': " + error.what());
   }
+  return architecture;
+}
+
+Architecture parse_unchecked(std::string_view name, const Architecture& frame) {
+  if (is_layered(name)) return NameReader(trimmed(name), frame).read();
   auto architecture = frame;
   architecture.genes = {};
   architecture.stack = {parse_mechanism(name, frame.semantics)};
@@ -429,22 +462,7 @@ Architecture parse_model(std::string_view name, const Architecture& frame) {
 }
 
 Architecture canonical(Architecture architecture) {
-  require_valid(architecture);
-  apply_rules(architecture, [](std::int64_t, const Slot&) {});
-  shorten(architecture);
-  for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
-    try {
-      require_valid_layer(architecture, architecture.stack[i]);
-    } catch (const InputError& error) {
-      if (architecture.stack.size() == 1) throw;
-      throw InputError("layer " + std::to_string(i) + ": " + error.what());
-    }
-  }
-  if (architecture.semantics == Semantics::published && !has_six_fields(architecture)) {
-    throw InputError("semantics = published knows the paper's six genes only, not " +
-                     layered_text(architecture, false));
-  }
-  return architecture;
+  return checked(reduced(std::move(architecture)));
 }
 
 Architecture vanilla_architecture(const Architecture& frame) {
@@ -504,8 +522,14 @@ Genotype genotype_of(const Architecture& architecture) {
 }
 
 Candidate candidate_of(const Architecture& architecture) {
-  const auto function = canonical(architecture);
-  return {.name = to_string(function), .genotype = genotype_of(function)};
+  const auto function = reduced(architecture);
+  Candidate candidate{.name = to_string(function), .genotype = genotype_of(function)};
+  try {
+    (void)checked(function);
+  } catch (const InputError& error) {
+    candidate.refusal = error.what();
+  }
+  return candidate;
 }
 
 bool is_causal(const Architecture& architecture) {

@@ -33,6 +33,8 @@ std::string label(const Architecture& architecture);
 /// number of layers of a six-field name; everything else is the frame's.
 /// @throws InputError naming the place, what was given and what is allowed.
 Architecture parse_model(std::string_view name, const Architecture& frame);
+/// The same of a recorded name, whether or not there is such a model (Candidate::refusal).
+Architecture parse_unchecked(std::string_view name, const Architecture& frame);
 
 /// The canonical form (function identity): what has no effect is set to its default. Idempotent.
 /// @throws InputError naming the gene, its value and the rule if there is no such model.
@@ -50,7 +52,9 @@ Architecture architecture_of(const Genotype& genotype, const Architecture& frame
 /// these six; else the model genes that are not default, then of each slot of the stack the genes
 /// that are not default, and the paper's six where attention is the mixer.
 Genotype genotype_of(const Architecture& architecture);
-/// An architecture in its canonical form as a candidate. @throws InputError as canonical.
+/// An architecture as a candidate. Where there is no such model, it says why and has the name of
+/// what the rules of the canonical form leave.
+/// @throws InputError if the sizes of the model are wrong.
 Candidate candidate_of(const Architecture& architecture);
 
 /// @return whether all components of all layers are causal.

@@ -11,6 +11,9 @@ namespace nas {
 struct Candidate {
   std::string name;     ///< equal for candidates that are the same function
   Genotype genotype{};  ///< the same, gene by gene
+  /// Why there is no such model, by the rule that its genes break; empty if there is one. Such a
+  /// candidate is recorded as rejected and never measured.
+  std::string refusal{};
 };
 
 }  // namespace nas

@@ -80,7 +80,7 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run,
       found->get_to(model);
     }
     const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
-    return parse_model(candidate, frame_of(model, semantics));
+    return parse_unchecked(candidate, frame_of(model, semantics));
   } catch (const InputError&) {
     return std::nullopt;
   }

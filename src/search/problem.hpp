@@ -59,7 +59,7 @@ class Problem : public Measurement {
     return names;
   }
   /// What objectives that need no training are computed from; nothing where the problem has no
-  /// such.
+  /// such. @param candidate  without refusal.
   [[nodiscard]] virtual std::optional<Subject> subject(const Candidate& /*candidate*/) const {
     return std::nullopt;
   }

@@ -78,7 +78,8 @@ bool is_usable(const Evaluation& evaluation);
 /// perplexity beyond the range of doubles, from 709 nats per token on, cannot be compared. What the
 /// test split says decides nothing.
 void require_finite_values(Evaluation& evaluation);
-/// Whether a constraint rejected it before anything was trained.
+/// Whether it was rejected before anything was trained: it breaks a constraint, sees later tokens,
+/// or is no model.
 bool is_screened_out(const Evaluation& evaluation);
 /// Sets the values that the last point of the curve determines: perplexity, published_perplexity,
 /// accuracy, and bits_per_byte where tokens have bytes and none of the targets is unknown: of an

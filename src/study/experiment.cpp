@@ -188,7 +188,7 @@ class Reader {
     }
   }
 
-  /// What a space offers must be right beside the sizes of the model.
+  /// What a space offers must be part of some model of these sizes.
   void check_space() {
     const auto& space = experiment_.space;
     if (!reads("space") || mistaken_.contains("space") || !has_sizes() || !is_wide(space)) return;
@@ -199,73 +199,25 @@ class Reader {
                "must be at most model.layers = " + std::to_string(layers));
         return;
       }
-      try {
-        (void)vanilla_of(space, frame_);  // what the space fixes
-      } catch (const InputError& error) {
-        diagnostics_.add(users_origin("space"), std::string("space: ") + error.what());
+      // What the space fixes, then each option.
+      if (const auto why = refusal_of(space, frame_); !why.empty()) {
+        diagnostics_.add(users_origin("space"), "space: " + why);
         return;
       }
-      std::set<std::string> impossible;  // options
       for (const auto& gene : space.genes()) {
         for (const auto& option : gene.options) {
-          if (!is_possible(with_option(space, gene.name, option), gene, option, "")) {
-            impossible.insert(gene.name + " = " + option);
-          }
-        }
-      }
-      for (const auto& gene : space.genes()) {
-        for (const auto& option : gene.options) {
-          if (!impossible.contains(gene.name + " = " + option)) {
-            check_beside(with_option(space, gene.name, option), gene, option, impossible);
-          }
+          const auto why = refusal_of(with_value(space, gene.name, option), frame_);
+          if (why.empty()) continue;
+          const auto slot = std::string(place_of(gene.name).slot);
+          diagnostics_.add(origin_of("space", slot), "space." + slot + " = " + option + ": " + why);
         }
       }
     });
   }
 
-  /// Options that are right alone, but not together: of genes after `first` in the same layers.
-  void check_beside(const SearchSpace& space, const Gene& first, const std::string& option,
-                    const std::set<std::string>& impossible) {
-    const auto& genes = space.genes();
-    const auto begin = std::find_if(genes.begin(), genes.end(),
-                                    [&](const Gene& gene) { return gene.name == first.name; });
-    for (auto gene = std::next(begin); gene != genes.end(); ++gene) {
-      if (place_of(gene->name).layer != place_of(first.name).layer) continue;
-      for (const auto& other : gene->options) {
-        if (impossible.contains(gene->name + " = " + other)) continue;
-        (void)is_possible(with_option(space, gene->name, other), *gene, other,
-                          " beside " + first.name + " = " + option);
-      }
-    }
-  }
-
-  /// Whether there is a model of the genes of one value; else says why not.
-  bool is_possible(const SearchSpace& space, const Gene& gene, const std::string& option,
-                   const std::string& beside) {
-    try {
-      (void)vanilla_of(space, frame_);
-      return true;
-    } catch (const InputError& error) {
-      const auto slot = std::string(place_of(gene.name).slot);
-      diagnostics_.add(origin_of("space", slot),
-                       "space." + slot + " = " + option + beside + ": " + error.what());
-      return false;
-    }
-  }
-
   /// Whether the section `model` has sizes that go together.
   [[nodiscard]] bool has_sizes() const {
     return !mistaken_.contains("model") && frame_.width % frame_.heads == 0;
-  }
-
-  /// A space in which one gene has but one option.
-  static SearchSpace with_option(const SearchSpace& space, const std::string& name,
-                                 const std::string& option) {
-    auto genes = space.genes();
-    for (auto& gene : genes) {
-      if (gene.name == name) gene.options = {option};
-    }
-    return SearchSpace(std::move(genes));
   }
 
   /// The baseline that is named, or that of a wide space.
@@ -275,12 +227,23 @@ class Reader {
     const bool named = node != nullptr && node->find("mechanism") != nullptr;
     if (!named && reads("space") && !mistaken_.contains("space") && has_sizes() &&
         is_wide(experiment_.space)) {
-      experiment_.baseline = vanilla_of(experiment_.space, frame_);
+      noting_mistakes("baseline", [&] { take_vanilla(); });
       return;
     }
     noting_mistakes("baseline", [&] {
       (void)read_model("baseline", experiment_.baseline, origin_of("baseline", "mechanism"));
     });
+  }
+
+  void take_vanilla() {
+    try {
+      experiment_.baseline = vanilla_of(experiment_.space, frame_);
+    } catch (const InputError& error) {
+      diagnostics_.add(users_origin("space"),
+                       std::string("baseline: is missing, and there is no vanilla transformer of "
+                                   "what the space fixes: ") +
+                           error.what());
+    }
   }
 
   Parameters read_own(const std::string& section, const std::vector<Setting>& settings) {

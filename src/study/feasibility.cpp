@@ -31,16 +31,26 @@ std::string texts(const std::vector<Feasibility::Part>& parts) {
 
 }  // namespace
 
-std::string Feasibility::text() const {
-  const auto counts = std::to_string(passing) + " of " + std::to_string(combinations);
-  if (whole) return counts + " combinations satisfy " + texts(parts);
-  const auto [low, high] = share_interval(passing, combinations);
-  return counts + " random combinations satisfy " + texts(parts) + ": " + percent(low) + " to " +
-         percent(high) + " of the space";
+std::string Feasibility::counted(std::int64_t number, const std::string& what) const {
+  const auto counts = std::to_string(number) + " of " + std::to_string(combinations);
+  if (whole) return counts + " combinations " + what;
+  const auto [low, high] = share_interval(number, combinations);
+  return counts + " random combinations " + what + ": " + percent(low) + " to " + percent(high) +
+         " of the space";
 }
+
+std::string Feasibility::models_text() const {
+  return counted(models, "are models") + "; others are rejected, e.g.: " + refusal;
+}
+
+std::string Feasibility::text() const { return counted(passing, "satisfy " + texts(parts)); }
 
 void Feasibility::require_any() const {
   if (!whole || passing > 0) return;
+  if (models == 0) {
+    throw InputError("space: none of its " + std::to_string(combinations) +
+                     " combinations is a model, e.g.: " + refusal);
+  }
   const auto none = "constraints: none of the " + std::to_string(combinations) +
                     " combinations of the space satisfies " + texts(parts);
   std::vector<std::string> excluding;
@@ -55,7 +65,6 @@ void Feasibility::require_any() const {
 std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const SearchSpace& space,
                                        const Problem& problem) {
   const auto constraints = decided_by_formula(objectives);
-  if (constraints.empty()) return std::nullopt;
   Feasibility found;
   for (const auto* constraint : constraints) {
     found.parts.push_back({.text = constraint->text(),
@@ -63,11 +72,18 @@ std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const Sea
                            .least = std::numeric_limits<double>::infinity(),
                            .most = -std::numeric_limits<double>::infinity()});
   }
-  const auto genotypes = shown_combinations(space);
-  found.whole = static_cast<std::int64_t>(genotypes.size()) == space.num_combinations();
-  for (const auto& genotype : genotypes) {
-    const auto subject = problem.subject(problem.canonical(genotype));
-    if (!subject) return std::nullopt;
+  const auto shown = shown_candidates(space, problem);
+  found.whole = shown.whole;
+  for (const auto& candidate : shown.candidates) {
+    ++found.combinations;
+    if (!candidate.refusal.empty()) {
+      if (found.refusal.empty()) found.refusal = candidate.refusal;
+      continue;
+    }
+    ++found.models;
+    const auto subject =
+        constraints.empty() ? std::optional<Subject>() : problem.subject(candidate);
+    if (!constraints.empty() && !subject) return std::nullopt;
     bool all = true;
     for (std::size_t i = 0; i < constraints.size(); ++i) {
       const double value = constraints[i]->quantity.objective.analytic(*subject);
@@ -78,9 +94,9 @@ std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const Sea
       part.most = std::max(part.most, value);
       all &= passes;
     }
-    ++found.combinations;
     found.passing += all ? 1 : 0;
   }
+  if (constraints.empty() && found.refusal.empty()) return std::nullopt;
   return found;
 }
 
@@ -88,12 +104,17 @@ std::string baseline_warning(const ObjectiveSet& objectives, const std::string& 
                              const Problem& problem) {
   if (baseline.empty()) return {};
   const auto candidate = problem.parse(baseline);
+  const auto untrained = ": it will not be trained, and nothing is compared with it";
+  if (!candidate.refusal.empty()) {
+    return "the baseline " + problem.label(candidate.name) + " is no model, " + candidate.refusal +
+           untrained;
+  }
   const auto subject = problem.subject(candidate);
   if (!subject) return {};
   const auto why = objectives.violation_by_formula(*subject);
   if (why.empty()) return {};
   return "the baseline " + problem.label(candidate.name) + " breaks a constraint, " + why +
-         ": it will not be trained, and nothing is compared with it";
+         untrained;
 }
 
 }  // namespace nas

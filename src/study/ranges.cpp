@@ -45,14 +45,50 @@ std::vector<Genotype> shown_combinations(const SearchSpace& space) {
 
 namespace {
 
+/// A genotype with the largest values of its real genes.
+Genotype with_largest_reals(const Genotype& genotype, const SearchSpace& space) {
+  auto values = genotype.values();
+  for (auto& [name, value] : values) {
+    if (const auto& gene = space.gene(name); !gene.categorical()) value = gene.max;
+  }
+  return Genotype(std::move(values));
+}
+
+}  // namespace
+
+ShownCandidates shown_candidates(const SearchSpace& space, const Problem& problem) {
+  ShownCandidates shown{.candidates = {}, .whole = space.num_combinations() <= kMostCombinations};
+  bool reals_decide = false;
+  for (const auto& genotype : shown_combinations(space)) {
+    shown.candidates.push_back(problem.canonical(genotype));
+    const auto& refusal = shown.candidates.back().refusal;
+    if (refusal.empty() || !shown.whole || reals_decide) continue;
+    reals_decide = problem.canonical(with_largest_reals(genotype, space)).refusal != refusal;
+  }
+  if (!reals_decide) return shown;
+  shown = {.candidates = {}, .whole = false};
+  RandomEngine random(1);
+  for (std::int64_t i = 0; i < kMostCombinations; ++i) {
+    shown.candidates.push_back(problem.canonical(space.draw(random)));
+  }
+  return shown;
+}
+
+namespace {
+
 /// From the least to the largest value over the space, for objectives that a formula computes.
 void set_ranges_over_space(const std::vector<ChosenObjective*>& objectives,
                            const SearchSpace& space, const Problem& problem) {
   if (objectives.empty()) return;
   std::vector<double> least(objectives.size(), std::numeric_limits<double>::infinity());
   std::vector<double> most(objectives.size(), -std::numeric_limits<double>::infinity());
-  for (const auto& genotype : shown_combinations(space)) {
-    const auto subject = problem.subject(problem.canonical(genotype));
+  std::string refusal;
+  for (const auto& candidate : shown_candidates(space, problem).candidates) {
+    if (!candidate.refusal.empty()) {
+      refusal = candidate.refusal;
+      continue;
+    }
+    const auto subject = problem.subject(candidate);
     if (!subject) throw std::logic_error("a problem without subjects has an analytic objective");
     for (std::size_t i = 0; i < objectives.size(); ++i) {
       const double value = objectives[i]->objective.analytic(*subject);
@@ -62,6 +98,11 @@ void set_ranges_over_space(const std::vector<ChosenObjective*>& objectives,
   }
   for (std::size_t i = 0; i < objectives.size(); ++i) {
     auto& objective = *objectives[i];
+    if (least[i] > most[i]) {
+      throw InputError("objectives: nothing is known of the range of " + objective.name +
+                       ", since no combination of the space that was looked at is a model (" +
+                       refusal + "); give objectives." + objective.key + ".range");
+    }
     if (!(least[i] < most[i])) {
       throw InputError("objectives: " + objective.name + " is " + shortest(least[i]) +
                        " for every candidate of this space; leave it out");

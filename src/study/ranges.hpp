@@ -13,11 +13,21 @@ namespace nas {
 /// most 20,000; else as many random ones. Real genes have their least value in the former.
 std::vector<Genotype> shown_combinations(const SearchSpace& space);
 
+/// The candidates that these genotypes are.
+struct ShownCandidates {
+  std::vector<Candidate> candidates;
+  bool whole = true;  ///< every combination, once; else random ones
+};
+/// Where a combination is no model, for another reason at the largest values of its real genes, or
+/// for none, these decide: then 20,000 random genotypes are shown. Cost: up to a second.
+ShownCandidates shown_candidates(const SearchSpace& space, const Problem& problem);
+
 /// Sets the ranges that can be known before anything is trained: what an objective expects of the
 /// problem's facts; for one by formula its least and largest value over the space (up to 20,000
 /// combinations of the categorical genes all of them, else as many random ones).
 ///
-/// @throws InputError if an objective is unavailable here, or is the same for the whole space.
+/// @throws InputError if an objective is unavailable here, is the same for the whole space, or is
+/// computed of no combination since none is a model.
 void set_expected_ranges(ObjectiveSet& objectives, const SearchSpace& space, const Problem& problem,
                          const nlohmann::json& facts);
 

@@ -279,6 +279,12 @@ Genotype fixed_genes(const SearchSpace& space) {
   return Genotype(std::move(values));
 }
 
+/// What a gene offers, of a range its ends.
+std::vector<GeneValue> shown_values(const Gene& gene) {
+  if (!gene.categorical()) return {gene.min, gene.max};
+  return {gene.options.begin(), gene.options.end()};
+}
+
 /// A value that a gene offers and that makes the same model: of a gene without effect any, of
 /// kv_heads as many as there are heads.
 std::optional<GeneValue> equivalent(const Gene& gene, const Architecture& architecture,
@@ -327,6 +333,39 @@ nlohmann::json space_json(const SearchSpace& space) {
 
 std::string vanilla_of(const SearchSpace& space, const Architecture& frame) {
   return to_string(canonical(architecture_of(fixed_genes(space), vanilla_architecture(frame))));
+}
+
+SearchSpace with_value(const SearchSpace& space, const std::string& gene, const GeneValue& value) {
+  auto genes = space.genes();
+  for (auto& one : genes) {
+    if (one.name != gene) continue;
+    if (one.categorical()) {
+      one.options = {std::get<std::string>(value)};
+    } else {
+      one.min = one.max = std::get<double>(value);
+    }
+  }
+  return SearchSpace(std::move(genes));
+}
+
+std::string refusal_of(const SearchSpace& space, const Architecture& frame) {
+  const auto refusal = [&frame](const SearchSpace& fixed) -> std::string {
+    try {
+      (void)vanilla_of(fixed, frame);
+      return {};
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  auto why = refusal(space);
+  if (why.empty()) return why;
+  for (const auto& gene : space.genes()) {
+    if (!gene.varies()) continue;
+    for (const auto& value : shown_values(gene)) {
+      if (refusal(with_value(space, gene.name, value)).empty()) return {};
+    }
+  }
+  return why;
 }
 
 Genotype genotype_in(const SearchSpace& space, const Architecture& architecture,

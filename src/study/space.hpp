@@ -36,6 +36,14 @@ nlohmann::json space_json(const SearchSpace& space);
 /// @throws InputError if there is no such model.
 std::string vanilla_of(const SearchSpace& space, const Architecture& frame);
 
+/// A space in which a gene has one value only.
+SearchSpace with_value(const SearchSpace& space, const std::string& gene, const GeneValue& value);
+
+/// Why the genes of one value are part of no model: the rule that vanilla_of breaks, unless another
+/// value of a single gene, one of its options or an end of its range, keeps it. Empty if there is a
+/// model. Cost: milliseconds where there is none.
+std::string refusal_of(const SearchSpace& space, const Architecture& frame);
+
 /// A model gene by gene as a space offers it.
 /// @throws InputError naming the gene that does not offer the model's choice and what is allowed,
 /// or the model that the space makes of it where that is another one.

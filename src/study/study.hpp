@@ -22,7 +22,7 @@ namespace nas {
 /// What a study is going to do.
 struct Plan {
   ObjectiveSet objectives;                   ///< with their ranges, as far as known beforehand
-  std::optional<Feasibility> feasibility{};  ///< where a formula decides a constraint
+  std::optional<Feasibility> feasibility{};  ///< where a formula or a rule decides
   nlohmann::json facts{};                    ///< see Problem::facts
   bool trains = false;                       ///< else what follows is empty
   Rehearsal rehearsal{};

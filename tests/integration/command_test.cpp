@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -332,6 +333,68 @@ TEST_F(BitsPerByteTest, OfUnknownWordsIsRefused) {
   expect_text("of the validation targets are <unk>");
   expect_text("take data.unit = byte");
   EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+class SpaceTest : public CommandTest {
+ protected:
+  /// A search of all combinations in the frame of the paper's choices.
+  std::vector<std::string> search(const std::string& genes, const std::string& folder,
+                                  std::vector<std::string> further = {}) {
+    const auto file = write_config(
+        "extends: " + config("smoke.yaml") +
+        "\n"
+        "space: {similarity: dot, normalization: softmax, gating: none, temperature: fixed, bias: "
+        "true, attention_dropout: 0.1, " +
+        genes + "}\nalgorithm: {name: exhaustive, population: 2}\n");
+    further.insert(further.begin(), {file.string(), "--output", (folder_ / folder).string()});
+    return further;
+  }
+  [[nodiscard]] std::map<std::string, Evaluation> evaluations(const std::string& folder) const {
+    std::map<std::string, Evaluation> found;
+    const Store store(folder_ / folder / "store.sqlite", Store::Mode::read_only);
+    for (auto& evaluation : store.evaluations()) found[evaluation.candidate] = evaluation;
+    return found;
+  }
+};
+
+TEST_F(SpaceTest, WhatIsNoModelIsRejectedAndTheSearchGoesOn) {
+  const std::string genes = "mixer: [attn, none], ffn: [swiglu, none]";
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--dry-run"})), 0) << text();
+  expect_text("3 of 4 combinations are models; others are rejected, e.g.: mixer = none, must have");
+  expect_text("about 3 trained");
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report"})), 0) << text();
+  expect_text("rejected");
+  const auto found = evaluations("run");
+  const auto& none = found.at("none+none");
+  EXPECT_EQ(none.status, Status::rejected);
+  EXPECT_EQ(none.reason,
+            "no such model: mixer = none, must have a feed-forward layer beside it: ffn is none, "
+            "too");
+  EXPECT_EQ(std::count_if(found.begin(), found.end(),
+                          [](const auto& item) { return is_usable(item.second); }),
+            std::ssize(found) - 1);
+  const auto results = nlohmann::json::parse(read_file(folder_ / "run" / "results.json"));
+  EXPECT_EQ(results["rejected"][0]["candidate"], "none+none");
+  const auto first = canonical_export(folder_ / "run");
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report"})), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "run"), first) << "it is known";
+}
+
+TEST_F(SpaceTest, RealGenesMayHitNoModel) {
+  const std::string genes =
+      "position: [none, rope], rope_fraction: {min: 0.1, max: 1, decimals: 2}";
+  ASSERT_EQ(
+      run("nas-run", search(genes, "run",
+                            {"--dry-run", "objectives=[perplexity, flops]", "algorithm.levels=4"})),
+      0)
+      << text();
+  expect_text("of 20000 random combinations are models: ");
+  expect_text("e.g.: position = rope, must rotate an even number of entries, not ");
+  ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report", "algorithm.levels=4"})), 0)
+      << text();
+  EXPECT_EQ(evaluations("run").at("attn{position=rope,rope_fraction=0.1}").status,
+            Status::rejected);
+  EXPECT_EQ(evaluations("run").at("attn{position=rope}").status, Status::ok);
 }
 
 /// Descriptions of the models in a folder that have their weights beside them.

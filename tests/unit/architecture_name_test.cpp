@@ -185,6 +185,39 @@ TEST(LayeredNames, RefuseModelsThatCannotBe) {
   EXPECT_EQ(refusal("attn{position=t5,t5_distance=17}"), "nothing was thrown");
 }
 
+TEST(Candidates, SayWhyThereIsNoSuchModel) {
+  struct Case {
+    std::string given, name, refusal;
+  };
+  const std::vector<Case> cases{
+      {"none+none", "none+none",
+       "mixer = none, must have a feed-forward layer beside it: ffn is none, too"},
+      {"attn{normalization=relu_norm,temperature=learned,kv_heads=3}/conv",
+       "attn{kv_heads=3,normalization=relu_norm}/conv",
+       "layer 0: kv_heads = 3, must divide heads = 4"},
+      {"attn{position=rope,rope_fraction=0.3,window=8}+swiglu",
+       "attn{position=rope,rope_fraction=0.3}+swiglu",
+       "position = rope, must rotate an even number of entries, not 9.6 of 32"},
+      {"attn{window=8}+swiglu", "attn+swiglu", ""}};
+  for (const auto& each : cases) {
+    const auto candidate = candidate_of(parse_unchecked(each.given, kFrame));
+    EXPECT_EQ(candidate.name, each.name);
+    EXPECT_EQ(candidate.refusal, each.refusal) << each.given;
+    const auto recorded = parse_unchecked(candidate.name, kFrame);
+    EXPECT_EQ(candidate_of(recorded).name, candidate.name) << "as it is recorded";
+    EXPECT_EQ(candidate_of(recorded).refusal, candidate.refusal);
+    EXPECT_EQ(label(recorded), candidate.name);
+    EXPECT_EQ(candidate_of(architecture_of(candidate.genotype, recorded)).name, candidate.name);
+  }
+}
+
+TEST(Candidates, OfWrongSizesThereAreNone) {
+  auto frame = kFrame;
+  frame.width = 129;
+  EXPECT_THAT(message_of<InputError>([&] { (void)candidate_of(frame); }),
+              HasSubstr("heads = 4, must divide width = 129"));
+}
+
 TEST(LayeredNames, PublishedSemanticsKnowsThePapersGenesOnly) {
   auto published = kFrame;
   published.semantics = Semantics::published;

@@ -305,6 +305,31 @@ TEST_F(ExperimentTest, MistakesOfOtherGenes) {
               testing::StartsWith("a.yaml:2:22: space.bias = none, must be true or false: "));
 }
 
+TEST_F(ExperimentTest, ASpaceMayHoldWhatIsNoModel) {
+  for (const std::string space :
+       {"mixer: [attn, none], ffn: [swiglu, none]", "heads: [4, 2], kv_heads: [2, 4]",
+        "position: [none, rope], rope_fraction: {min: 0.1, max: 1, decimals: 1}",
+        "position: rope, rope_fraction: {min: 0.03, max: 0.5}, heads: [4, 32]"}) {
+    EXPECT_EQ(mistakes("space: {" + space + "}\n"), "");
+  }
+  EXPECT_EQ(mistakes("model: {width: 96}\nspace: {kv_heads: [1, 3], heads: [4, 6]}\n"), "")
+      << "3 divides 6";
+  const std::string rotating = "space: {heads: [4, 64], position: rope, rope_fraction: 0.5";
+  EXPECT_EQ(mistakes(rotating + "}\n"), "") << "additive scores are not rotated";
+  EXPECT_EQ(mistakes(rotating + ", similarity: dot}\n"),
+            "a.yaml:1:16: space.heads = 64: position = rope, must rotate an even number of "
+            "entries, not 1 of 2");
+}
+
+TEST_F(ExperimentTest, WhereTheFrameAllowsNoVanillaModelABaselineIsNamed) {
+  const std::string space = "model: {width: 96}\nspace: {kv_heads: 3, heads: [6, 12]}\n";
+  EXPECT_EQ(mistakes(space),
+            "a.yaml:2:8: baseline: is missing, and there is no vanilla transformer of what the "
+            "space fixes: kv_heads = 3, must divide heads = 4");
+  EXPECT_EQ(load(space + "baseline: 2*attn{heads=6,kv_heads=3}\n").baseline,
+            "2*attn{heads=6,kv_heads=3}");
+}
+
 TEST_F(ExperimentTest, TheBaselineOfAWideSpaceIsVanillaInItsFrame) {
   const std::string space = "space: {norm: rms, position: [none, rope], bias: none, ffn: swiglu}\n";
   EXPECT_EQ(load(space).baseline, "model{norm=rms,bias=none}/2*attn+swiglu");

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include <gtest/gtest.h>
+
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
@@ -37,18 +39,24 @@ class FakeMeasurement : public Measurement {
   }
 
   Candidate canonical(const Genotype& genotype) const override {
-    return {.name = genotype.option("first") + "|" + genotype.option("second") + "|" +
-                    genotype.option("third") + "|" + shortest(genotype.real("number")),
-            .genotype = genotype};
+    Candidate candidate{.name = genotype.option("first") + "|" + genotype.option("second") + "|" +
+                                genotype.option("third") + "|" + shortest(genotype.real("number")),
+                        .genotype = genotype};
+    if (candidate.name[0] == refused_) candidate.refusal = "must not begin so";
+    return candidate;
   }
   nlohmann::json identity() const override { return {{"fake", version_}}; }
   bool expensive() const override { return expensive_; }
-  double expected_cost(const Candidate& candidate) const override { return candidate.name[0]; }
+  double expected_cost(const Candidate& candidate) const override {
+    EXPECT_EQ(candidate.refusal, "");
+    return candidate.name[0];
+  }
   void begin_batch(std::span<const Evaluation* const> earlier) override {
     earlier_.push_back(earlier.size());
   }
 
   void screen(const Task& task, Evaluation& evaluation) override {
+    EXPECT_EQ(task.candidate.refusal, "");
     if (on_screen_) on_screen_(task, evaluation);
   }
 
@@ -103,6 +111,7 @@ class FakeMeasurement : public Measurement {
   using Measurement::tell;
 
   int version_ = 1;
+  char refused_ = '\0';  ///< first letter of what is no candidate
   bool expensive_ = true;
   std::chrono::milliseconds sleep_{0};
   std::function<double(const std::string& candidate, std::int64_t replicate)> value_ = value;

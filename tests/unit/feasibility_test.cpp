@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/format.hpp"
+#include "study/ranges.hpp"
 #include "unit/data_fixture.hpp"
 #include "unit/widths.hpp"
 
@@ -28,6 +30,73 @@ ObjectiveSet under(std::vector<Constraint> constraints) {
 const SearchSpace kSpace({{.name = "width", .options = {"32", "64", "128", "256"}},
                           {.name = "other", .options = {"a", "b", "c"}},
                           {.name = "real", .max = 1.0}});
+
+/// Of which what is too wide is no model, and what its real gene says perhaps.
+class NarrowOnes final : public Widths {
+ public:
+  NarrowOnes(int most, double least_real) : most_(most), least_real_(least_real) {}
+  [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    return check(Widths::canonical(genotype), genotype.real("real"));
+  }
+  [[nodiscard]] Candidate parse(const std::string& name) const override {
+    return check({.name = name}, 1.0);
+  }
+  [[nodiscard]] std::optional<Subject> subject(const Candidate& candidate) const override {
+    EXPECT_EQ(candidate.refusal, "");
+    return Widths::subject(candidate);
+  }
+
+ private:
+  [[nodiscard]] Candidate check(Candidate candidate, double real) const {
+    if (std::stoi(candidate.name) > most_) candidate.refusal = "too wide";
+    if (real < least_real_) candidate.refusal = shortest(real) + " is too small";
+    return candidate;
+  }
+
+  int most_;
+  double least_real_;
+};
+
+TEST(Feasibility, CountsWhatIsAModel) {
+  const auto found = feasibility(under({}), kSpace, NarrowOnes(64, 0.0)).value();
+  EXPECT_EQ(found.models_text(),
+            "6 of 12 combinations are models; others are rejected, e.g.: too wide");
+  EXPECT_NO_THROW(found.require_any());
+  const auto constrained =
+      feasibility(under({{.quantity = width(), .bound = 32}}), kSpace, NarrowOnes(64, 0.0)).value();
+  EXPECT_EQ(constrained.models, 6);
+  EXPECT_EQ(constrained.text(), "3 of 12 combinations satisfy width <= 32");
+}
+
+TEST(Feasibility, RefusesASpaceWithoutAModel) {
+  const auto none = feasibility(under({}), kSpace, NarrowOnes(16, 0.0)).value();
+  EXPECT_EQ(error_of([&] { none.require_any(); }),
+            "space: none of its 12 combinations is a model, e.g.: too wide");
+}
+
+TEST(Feasibility, RealGenesThatDecideWhetherThereIsAModelAreDrawn) {
+  const auto found = feasibility(under({}), kSpace, NarrowOnes(256, 0.75)).value();
+  EXPECT_FALSE(found.whole);
+  EXPECT_NEAR(static_cast<double>(found.models), 5000, 250);
+  EXPECT_THAT(found.models_text(),
+              ::testing::MatchesRegex("[0-9]+ of 20000 random combinations are models: "
+                                      "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space; others "
+                                      "are rejected, e\\.g\\.: .* is too small"));
+  const auto none = feasibility(under({}), kSpace, NarrowOnes(256, 2.0)).value();
+  EXPECT_EQ(none.models, 0);
+  EXPECT_NO_THROW(none.require_any()) << "what was not drawn may be one";
+}
+
+TEST(Feasibility, RangesAreThoseOfModels) {
+  auto objectives = under({});
+  set_expected_ranges(objectives, kSpace, NarrowOnes(64, 0.0), {});
+  EXPECT_EQ(objectives.objectives.front().range->best, 32.0);
+  EXPECT_EQ(objectives.objectives.front().range->worst, 64.0);
+  auto unknown = under({});
+  EXPECT_EQ(error_of([&] { set_expected_ranges(unknown, kSpace, NarrowOnes(16, 0.0), {}); }),
+            "objectives: nothing is known of the range of width, since no combination of the "
+            "space that was looked at is a model (too wide); give objectives.width.range");
+}
 
 TEST(Feasibility, CountsTheCombinationsThatSatisfyAllConstraints) {
   const auto found = feasibility(under({{.quantity = width(), .at_most = true, .bound = 128},
@@ -90,6 +159,9 @@ TEST(Feasibility, ABaselineThatBreaksAConstraintIsWarnedOf) {
   EXPECT_EQ(baseline_warning(set, "128", Widths()),
             "the baseline 128 breaks a constraint, width = 128, must be <= 100: it will not "
             "be trained, and nothing is compared with it");
+  EXPECT_EQ(baseline_warning(set, "64", NarrowOnes(32, 0.0)),
+            "the baseline 64 is no model, too wide: it will not be trained, and nothing is "
+            "compared with it");
 }
 
 }  // namespace

@@ -498,6 +498,26 @@ TEST_F(EvaluatorTest, WhatIsScreenedOutIsNotMeasuredButRecorded) {
   EXPECT_EQ(by_first['c'].reason, "cannot tell");
 }
 
+TEST_F(EvaluatorTest, WhatIsNoModelIsRecordedAsRejectedAndCostsNothing) {
+  const Run run(folder_ / "s.sqlite",
+                {.workers = 2, .replicates = 2, .budget = {.evaluations = 4}});
+  run.fake->refused_ = 'b';
+  const auto values = run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}});
+  EXPECT_EQ(values[1], 1000.0);
+  EXPECT_EQ(values[2], 1000.0);
+  EXPECT_LT(values[3], 1000.0);
+  EXPECT_EQ(run.fake->measured_, 4);
+  EXPECT_EQ(run.evaluator->num_evaluated(), 4);
+  int rejected = 0;
+  for (const auto& evaluation : run.store.evaluations()) {
+    if (evaluation.candidate != "b|a|a|0") continue;
+    ++rejected;
+    EXPECT_TRUE(is_screened_out(evaluation));
+    EXPECT_EQ(evaluation.reason, "no such model: must not begin so");
+  }
+  EXPECT_EQ(rejected, 1);
+}
+
 /// Rejects before training whatever begins with another letter than d.
 void reject_all_but_d(const Task& task, Evaluation& evaluation) {
   if (task.candidate.name[0] == 'd') return;

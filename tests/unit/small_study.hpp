@@ -96,6 +96,15 @@ class ScreeningMeasurement final : public TableMeasurement {
   }
 };
 
+/// To which what scores additively is no model.
+class RefusingMeasurement final : public TableMeasurement {
+ public:
+  using TableMeasurement::TableMeasurement;
+  [[nodiscard]] Candidate parse(const std::string& name) const override {
+    return {.name = name, .refusal = name.starts_with("additive") ? "it is additive" : ""};
+  }
+};
+
 inline StudyTable small_study(ReplayMode mode = ReplayMode::noisy, bool several = false,
                               const Table& table = small_table(),
                               const SearchSpace& space = small_space()) {

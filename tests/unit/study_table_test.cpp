@@ -49,6 +49,21 @@ TEST(StudyTable, RefusesASpaceThatTheTableDoesNotHave) {
   }
 }
 
+TEST(StudyTable, WhatIsNoModelIsRejected) {
+  const auto table = small_table();
+  const StudyTable study(
+      table, {.space = small_space(),
+              .objectives = small_objectives(),
+              .mode = ReplayMode::noisy,
+              .seed = 77,
+              .problem = std::make_shared<RefusingMeasurement>(table, ReplayMode::noisy, 77)});
+  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
+    const bool additive = table.mechanism(i).starts_with("additive");
+    EXPECT_EQ(study.cell(i, 0).rejected, additive) << table.mechanism(i);
+    EXPECT_EQ(is_usable(study.cell(i, 0).status), !additive);
+  }
+}
+
 TEST(StudyTable, ACellAnswersAsItsEvaluationWould) {
   const auto study = small_study(ReplayMode::noisy, true);
   const auto& name = study.table().mechanism(5);

@@ -8,7 +8,7 @@
 namespace nas::testing {
 
 /// A problem of two genes whose subjects differ in width.
-class Widths final : public Problem {
+class Widths : public Problem {
  public:
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
     return {.name = genotype.option("width"), .genotype = genotype};
