@@ -70,7 +70,7 @@ class AttentionSearch final : public Problem {
     const auto& causality = inputs.evaluation.get<std::string>("causality");
     gate_ =
         causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);
-    architecture_ = frame_of(inputs.model, semantics_);
+    architecture_ = frame_of(inputs.model, semantics_, inputs.match_parameters);
     // The corpus may be too large as well.
     require_memory();
     corpus_ = std::make_shared<const Corpus>(
@@ -136,6 +136,8 @@ class AttentionSearch final : public Problem {
         {"memory_limit", memory_limit_},
         {"run_seed", seed_},
     };
+    // Only where it is on, as identities were before there was such a setting.
+    if (architecture_.match_parameters) identity["model"]["match_parameters"] = true;
     for (const auto& constraint : objectives_->constraints) {
       identity["constraints"].push_back(constraint.text());
     }

@@ -56,6 +56,7 @@ Architecture architecture_of(const nlohmann::json& facts) {
           .context = model.at("context"),
           .vocabulary = model.at("vocabulary"),
           .feed_forward = model.at("feed_forward"),
+          .match_parameters = model.value("match_parameters", false),
           .dropout = model.at("dropout")};
 }
 
@@ -128,9 +129,7 @@ class Tabular final : public Problem {
   }
 
   [[nodiscard]] std::optional<Subject> subject(const Candidate& candidate) const override {
-    Subject subject{.architecture = architecture_};
-    subject.architecture.stack = {nas::mechanism_of(candidate.genotype, semantics_)};
-    return subject;
+    return Subject{.architecture = model_of(nas::mechanism_of(candidate.genotype, semantics_))};
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
@@ -196,7 +195,20 @@ class Tabular final : public Problem {
   [[nodiscard]] Candidate candidate_of(const Mechanism& mechanism) const {
     auto function = nas::canonical(mechanism, semantics_);
     function.attention_dropout = 0.0;
-    return {.name = to_string(function), .genotype = genotype_of(function)};
+    Candidate candidate{.name = to_string(function), .genotype = genotype_of(function)};
+    try {
+      (void)model_of(function);
+    } catch (const InputError& error) {
+      candidate.refusal = error.what();
+    }
+    return candidate;
+  }
+
+  /// @throws InputError if the table's models match in parameters, and this one cannot.
+  [[nodiscard]] Architecture model_of(const Mechanism& mechanism) const {
+    auto architecture = architecture_;
+    architecture.stack = {mechanism};
+    return fitted(std::move(architecture));
   }
 
   /// The training runs of a mechanism, by the split of their scores.

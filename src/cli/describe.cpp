@@ -21,6 +21,7 @@
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
 #include "study/retest.hpp"
+#include "study/space.hpp"
 #include "study/tuning.hpp"
 
 namespace nas {
@@ -220,7 +221,8 @@ std::vector<Section> sections() {
        "the options of each gene that are searched, or its range; the paper's six genes, and of "
        "the "
        "others those that are listed\n" +
-           space_table()},
+           space_table(),
+       space_settings()},
       {"constraints",
        "a list of conditions, each NAME <= NUMBER or NAME >= NUMBER of an objective; a "
        "candidate that violates one is rejected, before training where that can be known"},

@@ -15,6 +15,7 @@
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
 #include "study/retest.hpp"
+#include "study/space.hpp"
 #include "study/tuning.hpp"
 
 namespace nas {
@@ -153,6 +154,7 @@ Json space_schema() {
                              "whether all layers have the same genes, or `period` slots in turn");
   genes["period"] = described({{"type", "integer"}, {"minimum", 2}, {"maximum", 16}},
                               "slots that layers take in turn");
+  genes.update(properties_of(space_settings()));
   return described(map_of(std::move(genes)), "the options of each gene that are searched");
 }
 

@@ -4,7 +4,7 @@
 
 namespace nas {
 
-Architecture frame_of(const Parameters& model, Semantics semantics) {
+Architecture frame_of(const Parameters& model, Semantics semantics, bool match_parameters) {
   Architecture frame;
   frame.semantics = semantics;
   frame.layers = model.get<std::int64_t>("layers");
@@ -13,6 +13,7 @@ Architecture frame_of(const Parameters& model, Semantics semantics) {
   frame.context = model.get<std::int64_t>("context");
   frame.vocabulary = 1;
   frame.feed_forward = model.get<std::int64_t>("feed_forward");
+  frame.match_parameters = match_parameters;
   frame.dropout = model.get<double>("dropout");
   return frame;
 }

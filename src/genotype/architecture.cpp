@@ -167,6 +167,11 @@ std::int64_t matched_hidden(const Architecture& architecture) {
   return hidden;
 }
 
+Architecture fitted(Architecture architecture) {
+  if (architecture.match_parameters) architecture.hidden = matched_hidden(architecture);
+  return architecture;
+}
+
 double least_training_bytes(const Architecture& architecture, std::int64_t batch_size) {
   const auto width = real(architecture.width);
   double parameters = real(architecture.vocabulary) * width;

@@ -25,6 +25,7 @@ struct Architecture {
   std::int64_t feed_forward = 4;    ///< hidden width of the feed-forward layer / D, unless a layer
                                     ///< has a ratio of its own
   std::int64_t hidden = 0;          ///< width F of all feed-forward layers; 0: by their ratios
+  bool match_parameters = false;    ///< whether fitted() chooses `hidden`; ratios are void then
   double dropout =
       0.1;  ///< on the embedding sum, after GELU and after the second feed-forward layer
 
@@ -57,8 +58,12 @@ std::int64_t hidden_width(const Architecture& architecture, const Mechanism& mec
 /// The hidden width F that all feed-forward layers must have so that the model has as many
 /// parameters as the vanilla model of the same layers, width and vocabulary: the multiple of 8 that
 /// comes nearest, of equals the smaller.
-/// @throws InputError saying why, if F < D / 2, or if no layer has a feed-forward layer.
+/// @throws InputError saying why, if F < D / 2, or if no layer has a feed-forward layer: nothing can
+/// then make up for what the mixers have more or less.
 std::int64_t matched_hidden(const Architecture& architecture);
+/// The architecture with its matched_hidden() where match_parameters asks for it, else as it is.
+/// @throws InputError as matched_hidden.
+Architecture fitted(Architecture architecture);
 
 /// Floating-point operations of one forward pass over one sequence of L tokens; a multiply-add
 /// counts 2, an elementary function 1. Of a layer of attention, with G heads of keys and values and

@@ -385,7 +385,7 @@ Architecture reduced(Architecture architecture) {
   return architecture;
 }
 
-/// What is reduced. @throws InputError if there is no such model.
+/// What is reduced, fitted(). @throws InputError if there is no such model.
 Architecture checked(Architecture architecture) {
   for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
     try {
@@ -395,7 +395,7 @@ Architecture checked(Architecture architecture) {
       throw InputError("layer " + std::to_string(i) + ": " + error.what());
     }
   }
-  return architecture;
+  return fitted(std::move(architecture));
 }
 
 /// Whether a name is written layer by layer, not in six fields.
@@ -443,9 +443,9 @@ std::string label(const Architecture& architecture) {
 
 Architecture parse_model(std::string_view name, const Architecture& frame) {
   auto architecture = parse_unchecked(name, frame);
-  if (!is_layered(name)) return architecture;
+  if (!is_layered(name) && !frame.match_parameters) return architecture;
   try {
-    (void)canonical(architecture);  // refuses what cannot be
+    architecture.hidden = canonical(architecture).hidden;  // refuses what cannot be
   } catch (const InputError& error) {
     throw InputError("model '" + std::string(name) + "': " + error.what());
   }
@@ -471,7 +471,7 @@ Architecture vanilla_architecture(const Architecture& frame) {
     for (const auto& slot : paper_slots()) assign(slot, slot.vanilla, frame.semantics, layer);
     layer.bias = frame.genes.bias;
   }
-  return vanilla;
+  return fitted(std::move(vanilla));
 }
 
 Architecture architecture_of(const Genotype& genotype, const Architecture& frame) {

@@ -30,18 +30,20 @@ std::string label(const Architecture& architecture);
 
 /// Parses a name of either form; fields of six may be surrounded by blanks. Not canonical, but of
 /// layers that repeat only one period is held. Model genes and layers are the text's, but for the
-/// number of layers of a six-field name; everything else is the frame's.
+/// number of layers of a six-field name; everything else is the frame's, or fitted() to it.
 /// @throws InputError naming the place, what was given and what is allowed.
 Architecture parse_model(std::string_view name, const Architecture& frame);
-/// The same of a recorded name, whether or not there is such a model (Candidate::refusal).
+/// The same of a recorded name, whether or not there is such a model (Candidate::refusal); not
+/// fitted().
 Architecture parse_unchecked(std::string_view name, const Architecture& frame);
 
-/// The canonical form (function identity): what has no effect is set to its default. Idempotent.
+/// The canonical form (function identity): what has no effect is set to its default; fitted().
+/// Idempotent.
 /// @throws InputError naming the gene, its value and the rule if there is no such model.
 Architecture canonical(Architecture architecture);
 
 /// The frame with the vanilla transformer's choice of the paper's six genes; biases as the frame's
-/// model genes say.
+/// model genes say; fitted().
 Architecture vanilla_architecture(const Architecture& frame);
 
 /// The architecture that a genotype means, not canonical. What the genotype has no gene of is the

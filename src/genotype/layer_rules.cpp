@@ -45,7 +45,7 @@ class LayerRules {
 
   void apply() {
     what_the_mixer_lacks();
-    if (layer_.ffn == "none") clear({"ratio"});
+    if (layer_.ffn == "none" || architecture_.match_parameters) clear({"ratio"});
     if (layer_.ratio == architecture_.feed_forward) layer_.ratio = 0;
     if (layer_.heads == architecture_.heads) layer_.heads = 0;
     what_components_void();

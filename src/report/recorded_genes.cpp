@@ -80,7 +80,8 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run,
       found->get_to(model);
     }
     const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
-    return parse_unchecked(candidate, frame_of(model, semantics));
+    const auto frame = frame_of(model, semantics, /*match_parameters=*/false);  // no widths here
+    return parse_unchecked(candidate, frame);
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -25,8 +25,9 @@ struct ProblemInputs {
   std::uint64_t seed = 42;
   Parameters settings;  ///< of the problem plug-in itself
   Parameters model;
-  std::string corpus;  ///< key of the corpus plug-in
-  Parameters data;     ///< its settings
+  bool match_parameters = false;  ///< of the section `space`
+  std::string corpus;             ///< key of the corpus plug-in
+  Parameters data;                ///< its settings
   Parameters training;
   Parameters evaluation;
   /// What is wanted of every candidate; a problem that trains screens candidates with it. Not

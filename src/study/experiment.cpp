@@ -70,7 +70,8 @@ class Reader {
     read_top(file);
     read_space_section();
     experiment_.model = read_own("model", model_settings());
-    frame_ = frame_of(experiment_.model, experiment_.semantics);
+    frame_ = frame_of(experiment_.model, experiment_.semantics, experiment_.match_parameters);
+    if (!has_sizes()) frame_.match_parameters = false;  // there is nothing to match
     check_space();
     check_baseline();
     experiment_.training = read_own("training", training_settings());
@@ -180,6 +181,9 @@ class Reader {
       experiment_.space =
           kind_.space ? decided_by_problem(kind_.space)
                       : read_space(document_.find("space"), experiment_.semantics, diagnostics_);
+      if (reads("space")) {
+        experiment_.match_parameters = read_match_parameters(document_.find("space"), diagnostics_);
+      }
     });
     if (!mistaken_.contains("space") && !mistaken_.contains("problem") &&
         experiment_.space.num_varying() == 0) {
@@ -582,6 +586,7 @@ class Reader {
       if (experiment_.tuning) json["baseline"]["tune"] = *experiment_.tuning;
     }
     if (reads("space")) json["space"] = space_json(experiment_.space);
+    if (experiment_.match_parameters) json["space"]["match_parameters"] = true;
     if (reads("model")) json["model"] = experiment_.model;
     if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
     if (reads("training")) json["training"] = experiment_.training;

@@ -24,8 +24,9 @@ struct Experiment {
   std::string name;  ///< default: the file's stem
   std::uint64_t seed = 42;
   Semantics semantics = Semantics::corrected;
-  SearchSpace space;    ///< options as the user wrote them (labels or component keys)
-  std::string problem;  ///< key
+  SearchSpace space;              ///< options as the user wrote them (labels or component keys)
+  bool match_parameters = false;  ///< of the section `space`: Architecture::match_parameters
+  std::string problem;            ///< key
   Parameters problem_settings;
   ObjectiveSet objectives;  ///< ranges only where the configuration gives them
   Parameters model, training, evaluation, budget;

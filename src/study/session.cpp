@@ -20,7 +20,7 @@ namespace {
 std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
   const auto wanted = static_cast<std::size_t>(
       std::llround(experiment.informed_share * static_cast<double>(experiment.population)));
-  const auto frame = frame_of(experiment.model, experiment.semantics);
+  const auto frame = frame_of(experiment.model, experiment.semantics, experiment.match_parameters);
   std::vector<Genotype> genotypes;
   for (std::size_t i = 0; i < wanted && !experiment.informed.empty(); ++i) {
     const auto& name = experiment.informed[i % experiment.informed.size()];
@@ -43,6 +43,7 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .seed = experiment.seed,
              .settings = experiment.problem_settings,
              .model = experiment.model,
+             .match_parameters = experiment.match_parameters,
              .corpus = experiment.corpus,
              .data = experiment.data,
              .training = experiment.training,

@@ -60,6 +60,7 @@ class SpaceReader {
                                              : option_gene(slot, *node);
     }
     known.insert(known.end(), {"stack", "period"});
+    for (auto& setting : space_settings()) known.push_back(std::move(setting.name));
     check_keys("space", *space, known, diagnostics_);
     std::vector<Gene> in_order;
     for (auto& name : gene_names(listed, period)) {
@@ -311,6 +312,22 @@ std::string allowed_text(const Gene& gene) {
 
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics) {
   return SpaceReader(semantics, diagnostics).read(node);
+}
+
+std::vector<Setting> space_settings() {
+  return {{.name = "match_parameters",
+           .default_value = false,
+           .help = "whether feed-forward layers get the hidden width that brings a model nearest "
+                   "to the parameters of the vanilla one; what would need less than half of "
+                   "model.width, or has none, is rejected"}};
+}
+
+bool read_match_parameters(const DocumentNode* node, Diagnostics& diagnostics) {
+  const auto setting = space_settings().front();
+  Value value = setting.default_value;
+  const auto* given = node != nullptr ? node->find(setting.name) : nullptr;
+  if (given != nullptr) read_value("space." + setting.name, *given, setting, diagnostics, value);
+  return std::get<bool>(value);
 }
 
 nlohmann::json space_json(const SearchSpace& space) {

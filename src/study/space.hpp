@@ -1,10 +1,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "config/document.hpp"
+#include "core/parameters.hpp"
 #include "genotype/architecture.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
@@ -25,6 +27,11 @@ namespace nas {
 /// @param diagnostics  receives unknown options, options that are the same component, and what no
 ///                     module computes.
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics);
+
+/// Settings of the section `space` beside its genes, `stack` and `period`.
+std::vector<Setting> space_settings();
+/// Of these match_parameters, in a section that read_space has read.
+bool read_match_parameters(const DocumentNode* node, Diagnostics& diagnostics);
 
 /// The section from which a space would be read again.
 nlohmann::json space_json(const SearchSpace& space);

@@ -397,6 +397,39 @@ TEST_F(SpaceTest, RealGenesMayHitNoModel) {
   EXPECT_EQ(evaluations("run").at("attn{position=rope}").status, Status::ok);
 }
 
+TEST_F(SpaceTest, ModelsMatchInParameters) {
+  const std::string genes = "norm: rms, position_embedding: none, ffn: [gelu, swiglu]";
+  const auto matched = genes + ", match_parameters: true";
+  ASSERT_EQ(run("nas-run", search(genes, "own", {"--no-report"})), 0) << text();
+  ASSERT_EQ(run("nas-run", search(matched, "matched", {"--no-report", "evaluation.keep_models=9"})),
+            0)
+      << text();
+  const auto own = evaluations("own");
+  const auto found = evaluations("matched");
+  ASSERT_EQ(found.size(), own.size());
+  const auto target = Store(folder_ / "matched" / "store.sqlite", Store::Mode::read_only)
+                          .meta("facts")
+                          ->at("vanilla_parameters")
+                          .get<double>();
+  const std::string frame = "model{position_embedding=none,norm=rms}/attn";
+  for (const std::string ffn : {"", "+swiglu"}) {
+    const auto& evaluation = found.at(frame + ffn);
+    EXPECT_EQ(evaluation.status, Status::ok) << evaluation.reason;
+    constexpr double kStep = 3 * 16 * 8;  // of the hidden width by 8
+    EXPECT_NEAR(evaluation.values.at("parameters"), target, kStep / 2) << ffn;
+    EXPECT_NE(evaluation.id, own.at(frame + ffn).id);
+    EXPECT_EQ(evaluation.identity.at("model").at("match_parameters"), true);
+    EXPECT_FALSE(own.at(frame + ffn).identity.at("model").contains("match_parameters"));
+  }
+  EXPECT_GT(found.at(frame).values.at("parameters"), own.at(frame).values.at("parameters"))
+      << "in place of the position embedding";
+  ASSERT_EQ(run("nas-run", search("ffn: [gelu, none], match_parameters: true", "none")), 2);
+  expect_text("space.ffn = none: match_parameters: no layer has a feed-forward layer");
+  // Weights of the matched width are read again.
+  const auto folder = (folder_ / "matched").string();
+  EXPECT_EQ(run("nas-analyse", {folder, frame + "+swiglu", "--no-report"}), 0) << text();
+}
+
 /// Descriptions of the models in a folder that have their weights beside them.
 std::vector<nlohmann::json> kept_models(const fs::path& folder) {
   std::vector<nlohmann::json> kept;

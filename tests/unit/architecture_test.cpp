@@ -85,6 +85,47 @@ TEST(MatchedHidden, RefusesWhatIsTooLarge) {
   EXPECT_THAT(refusal(model("2*attn+none")), HasSubstr("no layer has a feed-forward layer"));
 }
 
+TEST(Fitted, ModelsMatchTheVanillaOneInParameters) {
+  Architecture frame;
+  EXPECT_EQ(fitted(model("2*attn+swiglu")).hidden, 0) << "unless that is asked for";
+  frame.match_parameters = true;
+  for (const std::string name : {"2*attn{gating=highway}+swiglu", "attn/conv+swiglu",
+                                 "dot|softmax|highway|fixed|bias|0.1"}) {
+    const auto given = parse_model(name, frame);
+    EXPECT_EQ(given.hidden, matched_hidden(model(name))) << name;
+    EXPECT_EQ(canonical(given).hidden, given.hidden) << name;
+    EXPECT_EQ(hidden_width(given, given.layer(0)), given.hidden) << name;
+    EXPECT_NEAR(static_cast<double>(num_parameters(given)),
+                static_cast<double>(num_parameters(model("2*attn"))), 2 * 3 * 4 * 128.0)
+        << name;
+  }
+  EXPECT_EQ(vanilla_architecture(frame).hidden, 512);
+}
+
+TEST(Fitted, RatiosAreVoid) {
+  Architecture frame;
+  frame.match_parameters = true;
+  EXPECT_EQ(to_string(canonical(parse_model("2*attn+swiglu{ratio=2}", frame))), "2*attn+swiglu");
+  EXPECT_EQ(to_string(canonical(parse_model("2*attn+swiglu{ratio=2}", {}))),
+            "2*attn+swiglu{ratio=2}");
+  const Genotype genotype({{"ffn", "swiglu"}, {"ratio", "2"}});
+  EXPECT_EQ(active(genotype, frame), std::vector<std::string>{"ffn"});
+}
+
+TEST(Fitted, WhatCannotMatchIsNoModel) {
+  Architecture frame;
+  frame.match_parameters = true;
+  const auto refusal = [&frame](const std::string& name) {
+    const auto candidate = candidate_of(parse_unchecked(name, frame));
+    EXPECT_EQ(candidate.name, name);
+    EXPECT_EQ(message_of<InputError>([&] { (void)parse_model(name, frame); }),
+              "model '" + name + "': " + candidate.refusal);
+    return candidate.refusal;
+  };
+  EXPECT_THAT(refusal("model{tied=0}/2*attn"), HasSubstr("narrower than half of width = 128"));
+  EXPECT_THAT(refusal("2*attn+none"), HasSubstr("no layer has a feed-forward layer"));
+}
+
 TEST(Costs, OfOptionsWithoutDescriptionAreRefused) {
   EXPECT_THAT(message_of<InputError>([] { (void)num_parameters(model("2*attn{position=t5}")); }),
               HasSubstr("position = t5: no module computes it"));

@@ -205,7 +205,8 @@ TEST_F(ExperimentTest, MistakesOfTheSpace) {
   EXPECT_THAT(unknown, testing::StartsWith("a.yaml:2:3: space.similarities: unknown key, known: "
                                            "similarity, normalization, gating, temperature, bias, "
                                            "attention_dropout, "));
-  EXPECT_THAT(unknown, testing::EndsWith(", stack, period; did you mean similarity?"));
+  EXPECT_THAT(unknown,
+              testing::EndsWith(", stack, period, match_parameters; did you mean similarity?"));
   EXPECT_EQ(mistakes("space:\n  gating: []\n"),
             "a.yaml:2:11: space.gating = [], must be a list of at least one option");
   EXPECT_EQ(mistakes("space:\n  gating: [[none]]\n").substr(0, 46),
@@ -328,6 +329,28 @@ TEST_F(ExperimentTest, WhereTheFrameAllowsNoVanillaModelABaselineIsNamed) {
             "space fixes: kv_heads = 3, must divide heads = 4");
   EXPECT_EQ(load(space + "baseline: 2*attn{heads=6,kv_heads=3}\n").baseline,
             "2*attn{heads=6,kv_heads=3}");
+}
+
+TEST_F(ExperimentTest, ModelsMatchInParametersWhereTheSpaceSaysSo) {
+  EXPECT_FALSE(load("").match_parameters);
+  EXPECT_FALSE(
+      load("space: {match_parameters: false}\n").resolved["space"].contains("match_parameters"))
+      << "records are as before there was such a setting";
+  const auto matched = load("space: {match_parameters: true}\n");
+  EXPECT_TRUE(matched.match_parameters);
+  EXPECT_EQ(matched.space.num_combinations(), 384) << "it is no gene";
+  EXPECT_TRUE(recorded_experiment(matched.resolved).match_parameters);
+  EXPECT_EQ(differing_keys(load("").resolved, matched.resolved),
+            Texts{"space.match_parameters: absent -> true"});
+  EXPECT_THAT(mistakes("space: {match_parameters: 1}\n"),
+              testing::StartsWith("a.yaml:1:27: space.match_parameters = 1, must be true or "));
+  EXPECT_THAT(mistakes("space: {match_parameters: true, norm: [layer, rms], ffn: none}\n"),
+              testing::StartsWith("a.yaml:1:8: space: match_parameters: no layer has a feed-"));
+  EXPECT_THAT(mistakes("space: {match_parameters: true}\nbaseline: 2*attn+none\n"),
+              testing::HasSubstr("baseline: model '2*attn+none': match_parameters: no layer has"));
+  const std::string wrong = "\nmodel: {width: 30}\n";
+  EXPECT_EQ(mistakes("space: {match_parameters: true}" + wrong),
+            mistakes("space: {match_parameters: false}" + wrong));
 }
 
 TEST_F(ExperimentTest, TheBaselineOfAWideSpaceIsVanillaInItsFrame) {

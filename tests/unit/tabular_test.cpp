@@ -247,6 +247,23 @@ TEST_F(TabularTest, AnalyticAndMeasuredObjectivesAreAnsweredWithoutMeasuring) {
   EXPECT_EQ(architecture.layers, 1);
 }
 
+TEST_F(TabularTest, ModelsMatchInParametersWhereTheTablesDo) {
+  auto content = testing::small_content();
+  content.identity["model"]["match_parameters"] = true;
+  write_table(content, file_);
+  const std::string additive = "additive|softmax|none|fixed|bias|0";
+  const auto problem = make();
+  const auto architecture = problem->subject(problem->parse(additive))->architecture;
+  EXPECT_EQ(architecture.hidden, matched_hidden(architecture));
+  EXPECT_LT(architecture.hidden, 32) << "additive scores have parameters of their own";
+  EXPECT_EQ(problem->subject(problem->parse(kDot))->architecture.hidden, 32);
+
+  content.identity["model"]["feed_forward"] = 1;
+  write_table(content, file_);
+  EXPECT_THAT(make()->parse("additive|softmax|highway|fixed|bias|0").refusal,
+              ::testing::HasSubstr("narrower than half of width = 16"));
+}
+
 TEST_F(TabularTest, ObjectivesThatWereNotMeasuredAreRefused) {
   auto cells = testing::small_cells();
   for (auto& cell : cells) {
