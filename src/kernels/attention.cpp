@@ -759,6 +759,13 @@ void forward_heads(const Attention<Real>& attention, HeadVectors<Real> output, s
   }
 }
 
+/// Whether a query's factor u leaves too little of u dL/ds to divide by it. The raw scores of the
+/// block are computed again then; only training may make such factors, seldom.
+template <class Real>
+bool vanishes(Real factor) {
+  return std::abs(factor) < static_cast<Real>(sizeof(Real) == sizeof(float) ? 1e-18 : 1e-150);
+}
+
 template <class ScoreOf, class Real>
 void backward_heads(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
                     std::int64_t begin, std::int64_t end, Real* memory) {
@@ -791,6 +798,7 @@ void backward_heads(const Attention<Real>& attention, const AttentionGradients<R
     pack_columns(attention.v.head(sequence, key_head), tokens, width, values);
     pack_rows(gradients.output.head(sequence, head), tokens, width, outputs);
     if (first_of_group) std::fill_n(dv, tokens * row, Real{0});
+    Real* by_temperature = gradients.inverse_temperature + index * tokens;
     Real by_sink = 0;
     const Real* weights = attention.weights + index * kept_size;
     for (std::int64_t first = 0; first < tokens; first += kQueryRows) {
@@ -815,6 +823,7 @@ void backward_heads(const Attention<Real>& attention, const AttentionGradients<R
         multiply_rows<Real>(run.size(), row, block.rows(), {used + run.begin, 1, columns},
                             outputs + block.begin * row, row, {by_values, row}, by_values, row);
       });
+      bool has_raw_scores = false;
       for (std::int64_t i = block.begin; i < block.end; ++i) {
         const Real statistic = attention.statistics[index * tokens + i];
         const std::int64_t row_begin = block.row_begin(i);
@@ -832,6 +841,13 @@ void backward_heads(const Attention<Real>& attention, const AttentionGradients<R
         }
         attention.normalization.backward(w, g, size, statistic);
         biases.backward(block, i, whole);
+        if (vanishes(*temperature[i])) {
+          // What dropout left of the weights has been used.
+          if (!has_raw_scores) score.forward(block, dropped);
+          has_raw_scores = true;
+          const Real* raw = dropped + (g - gradient);
+          by_temperature[i] = std::inner_product(g, g + size, raw, Real{0});
+        }
         const auto factor = hn::Set(d, *temperature[i]);
         for (std::int64_t j = 0; j < size; j += lanes) {
           hn::StoreU(hn::Mul(factor, hn::LoadU(d, g + j)), d, g + j);
@@ -840,7 +856,8 @@ void backward_heads(const Attention<Real>& attention, const AttentionGradients<R
       score.backward(block, gradient, dq, dots);
       unpack_rows(dq, gradients.q.head(sequence, head), block.begin, block.end, width);
       for (std::int64_t i = block.begin; i < block.end; ++i) {
-        gradients.inverse_temperature[index * tokens + i] = dots[i - block.begin] / *temperature[i];
+        const Real factor = *temperature[i];
+        if (!vanishes(factor)) by_temperature[i] = dots[i - block.begin] / factor;
       }
       weights += block.rows() * columns;
     }

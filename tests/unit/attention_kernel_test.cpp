@@ -498,6 +498,31 @@ TEST(AttentionKernel, EveryNormalizationBearsWindows) {
   }
 }
 
+/// Say of a log_length whose scale was trained to zero, or next to it.
+TYPED_TEST(AttentionKernel, FactorsOfZeroHaveGradients) {
+  for (const auto score : {Score::product, Score::silu_product, Score::additive, Score::distance}) {
+    for (const auto& rows : {softmax(), softmax1(), sink(), sigmoid_attn(), sigmoid_norm(),
+                             relu_norm(), relu_n(), sparsemax(), entmax15(), top_k(),
+                             topk_quarter()}) {
+      for (const std::int64_t window : {0, 32}) {
+        Case<TypeParam> given({.tokens = 70,
+                               .window = window,
+                               .globals = 1,
+                               .score = score,
+                               .normalization = rows,
+                               .distance_biases = true,
+                               .dropout = 0.1});
+        auto& factors = given.inputs.temperature;
+        for (std::size_t i = 0; i < factors.size(); i += 3) {
+          factors[i] = i % 2 == 0 ? TypeParam{0} : std::numeric_limits<TypeParam>::denorm_min();
+        }
+        expect_close(by_kernels(given, 8), by_loops(given),
+                     sizeof(TypeParam) == sizeof(float) ? 2e-5 : 1e-12, described(given.form));
+      }
+    }
+  }
+}
+
 TYPED_TEST(AttentionKernel, NeighbouringHeadsShareKeys) {
   for (const std::int64_t kv_heads : {1, 2, 4}) {
     for (const std::int64_t tokens : {1, 33, 70}) {
