@@ -292,6 +292,69 @@ TEST(AttentionOptions, EqualBiasesOfDistancesAreNone) {
   expect_equal(biased, none);
 }
 
+/// The buckets of distances below `tokens`.
+std::vector<std::int64_t> t5_buckets_of(const Sizes& sizes, std::int64_t tokens) {
+  LayerContext context;
+  context.shape.heads = 1;
+  context.shape.sizes = sizes;
+  std::vector<Parameter> parameters;
+  const auto t5 = positions().at("t5").make(context, ParameterScope(parameters));
+  const at::NoGradGuard no_grad;
+  auto& table = parameters.front().tensor;
+  table.copy_(at::arange(sizes.t5_buckets).view({1, -1, 1}));
+  const auto buckets = t5->distance_biases(tokens, table)[0][0].to(at::kLong).contiguous();
+  return {buckets.data_ptr<std::int64_t>(), buckets.data_ptr<std::int64_t>() + tokens};
+}
+
+/// a^i b^j, whole: its digits to base 2^32, the highest first.
+std::vector<std::uint32_t> product_of_powers(std::int64_t a, std::int64_t i, std::int64_t b,
+                                             std::int64_t j) {
+  std::vector<std::uint32_t> digits{1};  // the lowest first
+  for (std::int64_t n = 0; n < i + j; ++n) {
+    std::uint64_t carry = 0;
+    for (auto& digit : digits) {
+      carry += std::uint64_t{digit} * static_cast<std::uint64_t>(n < i ? a : b);
+      digit = static_cast<std::uint32_t>(carry);
+      carry >>= 32U;
+    }
+    if (carry > 0) digits.push_back(static_cast<std::uint32_t>(carry));
+  }
+  return {digits.rbegin(), digits.rend()};
+}
+
+/// Distance n is in bucket E + k or later where log(n / E) / log(far / E) >= k / E: where
+/// n^E E^k >= far^k E^E.
+TEST(AttentionOptions, DistancesShareBucketsExactlyByTheirLogarithms) {
+  std::vector<std::int64_t> distances{320, 480, 640, 960, 1000, 1024, 2187};
+  for (std::int64_t distance = 2; distance <= 160; ++distance) distances.push_back(distance);
+  for (std::int64_t exact = 1; exact <= 32; ++exact) {
+    for (const auto far : distances) {
+      if (far <= exact) continue;
+      Sizes sizes;
+      sizes.t5_buckets = 2 * exact;
+      sizes.t5_distance = far;
+      const auto buckets = t5_buckets_of(sizes, far + 2);
+      const auto reaches = [&](std::int64_t distance, std::int64_t k) {
+        const auto ours = product_of_powers(distance, exact, exact, k);
+        const auto edge = product_of_powers(far, k, exact, exact);
+        return ours.size() != edge.size() ? ours.size() > edge.size() : ours >= edge;
+      };
+      for (std::int64_t n = 1; n < far + 2; ++n) {
+        const auto before = buckets[static_cast<std::size_t>(n - 1)];
+        const auto bucket = buckets[static_cast<std::size_t>(n)];
+        if (n < exact || n >= far) {
+          ASSERT_EQ(bucket, n < exact ? n : 2 * exact - 1) << n << " " << exact << " " << far;
+        } else if (bucket != before) {
+          ASSERT_TRUE(reaches(n, bucket - exact)) << n << " " << exact << " " << far;
+          ASSERT_FALSE(reaches(n - 1, before - exact + 1)) << n << " " << exact << " " << far;
+        }
+      }
+      const auto last = buckets[static_cast<std::size_t>(far - 1)];
+      ASSERT_FALSE(reaches(far - 1, last - exact + 1)) << exact << " " << far;
+    }
+  }
+}
+
 TEST(AttentionOptions, AlibiIsForgetGatesOfOneStrengthEach) {
   Layer alibi(with([](auto& m) { m.position = "alibi"; }));
   Layer forget(with([](auto& m) { m.decay = "scalar"; }));

@@ -501,9 +501,9 @@ TEST(AttentionKernel, EveryNormalizationBearsWindows) {
 /// Say of a log_length whose scale was trained to zero, or next to it.
 TYPED_TEST(AttentionKernel, FactorsOfZeroHaveGradients) {
   for (const auto score : {Score::product, Score::silu_product, Score::additive, Score::distance}) {
-    for (const auto& rows : {softmax(), softmax1(), sink(), sigmoid_attn(), sigmoid_norm(),
-                             relu_norm(), relu_n(), sparsemax(), entmax15(), top_k(),
-                             topk_quarter()}) {
+    for (const auto& rows :
+         {softmax(), softmax1(), sink(), sigmoid_attn(), sigmoid_norm(), relu_norm(), relu_n(),
+          sparsemax(), entmax15(), top_k(), topk_quarter()}) {
       for (const std::int64_t window : {0, 32}) {
         Case<TypeParam> given({.tokens = 70,
                                .window = window,

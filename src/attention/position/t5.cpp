@@ -8,6 +8,25 @@
 namespace nas::nn {
 namespace {
 
+/// How often `factor` divides a positive number, which loses these factors.
+std::int64_t take_factors(std::int64_t& number, std::int64_t factor) {
+  std::int64_t count = 0;
+  for (; number % factor == 0; number /= factor) ++count;
+  return count;
+}
+
+/// Whether (a / c)^m = (b / c)^k, prime by prime.
+bool are_equal_powers(std::int64_t a, std::int64_t m, std::int64_t b, std::int64_t k,
+                      std::int64_t c) {
+  for (std::int64_t prime = 2; a > 1 || c > 1; ++prime) {
+    const auto of_a = take_factors(a, prime);
+    const auto of_b = take_factors(b, prime);
+    const auto of_c = take_factors(c, prime);
+    if (m * (of_a - of_c) != k * (of_b - of_c)) return false;
+  }
+  return k == 0 || b == 1;
+}
+
 /// The bucket of a key `distance` tokens back: distances below half of the buckets have their own,
 /// later ones share by their logarithm, and from `furthest` on all are in the last.
 std::int64_t bucket(std::int64_t distance, std::int64_t buckets, std::int64_t furthest) {
@@ -17,8 +36,13 @@ std::int64_t bucket(std::int64_t distance, std::int64_t buckets, std::int64_t fu
   const auto near = static_cast<double>(exact);
   const double share = std::log(static_cast<double>(distance) / near) /
                        std::log(static_cast<double>(furthest) / near);
-  const auto further = static_cast<std::int64_t>(share * static_cast<double>(buckets - exact));
-  return std::min(buckets - 1, exact + further);
+  const double place = share * static_cast<double>(buckets - exact);
+  // The first distance of a bucket may be whole, 20 of 10 buckets up to 160; its place is rounded.
+  constexpr double kRounding = 1e-9;
+  const auto edge = std::llround(place);
+  const bool on_edge = std::abs(place - static_cast<double>(edge)) < kRounding &&
+                       are_equal_powers(distance, buckets - exact, furthest, edge, exact);
+  return exact + (on_edge ? edge : static_cast<std::int64_t>(place));
 }
 
 /// Learned biases by distance, b[bucket(i - j), h].
