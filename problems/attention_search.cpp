@@ -72,13 +72,14 @@ class AttentionSearch final : public Problem {
         causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);
     architecture_ = frame_of(inputs.model, semantics_, inputs.match_parameters);
     // The corpus may be too large as well.
-    require_memory();
+    require_memory(architecture_);
     corpus_ = std::make_shared<const Corpus>(
         corpora()
             .at(inputs.corpus)
             .make(inputs.data, architecture_.context, default_data_location()));
     architecture_.vocabulary = corpus_->vocabulary;
-    require_memory();
+    require_memory(architecture_);
+    require_memory(inputs.space);
     if (corpus_->train.size() == 0 || corpus_->valid.size() == 0) {
       throw InputError("data.corpus = " + inputs.corpus + ": no window of " +
                        std::to_string(architecture_.context) +
@@ -242,10 +243,7 @@ class AttentionSearch final : public Problem {
   }
 
   [[nodiscard]] std::optional<Subject> subject(const Candidate& candidate) const override {
-    return Subject{.architecture = architecture_of(candidate),
-                   .device = device(),
-                   .threads = threads_,
-                   .numerical_mode = numerical_mode_};
+    return subject_of(architecture_of(candidate));
   }
 
   [[nodiscard]] nlohmann::json facts() const override {
@@ -293,6 +291,13 @@ class AttentionSearch final : public Problem {
   }
 
  private:
+  [[nodiscard]] Subject subject_of(Architecture architecture) const {
+    return {.architecture = std::move(architecture),
+            .device = device(),
+            .threads = threads_,
+            .numerical_mode = numerical_mode_};
+  }
+
   void take_training(const Parameters& training) {
     training_parameters_ = training;
     training_ = TrainingSettings(training);
@@ -366,19 +371,30 @@ class AttentionSearch final : public Problem {
 
   /// @throws InputError if one training run alone exceeds the machine's memory; on a GPU, if the
   /// model exceeds the host's memory, where it is built.
-  void require_memory() const {
+  void require_memory(const Architecture& architecture, const std::string& also = {}) const {
     const auto batch_size = training_parameters_.get<std::int64_t>("batch_size");
-    auto what = "model.layers = " + std::to_string(architecture_.layers) +
-                ", model.width = " + std::to_string(architecture_.width) +
-                ", model.context = " + std::to_string(architecture_.context) +
-                ", model.feed_forward = " + std::to_string(architecture_.feed_forward) +
-                ", vocabulary = " + std::to_string(architecture_.vocabulary);
+    auto what = "model.layers = " + std::to_string(architecture.layers) +
+                ", model.width = " + std::to_string(architecture.width) +
+                ", model.context = " + std::to_string(architecture.context) +
+                ", model.feed_forward = " + std::to_string(architecture.feed_forward) +
+                ", vocabulary = " + std::to_string(architecture.vocabulary) + also;
     if (device() != "cpu") {
-      nas::require_memory(what, least_training_bytes(architecture_, 0) / 4.0);
+      nas::require_memory(what, least_training_bytes(architecture, 0) / 4.0);
       return;
     }
     what += ", training.batch_size = " + std::to_string(batch_size);
-    nas::require_memory(what, least_training_bytes(architecture_, batch_size));
+    nas::require_memory(what, least_training_bytes(architecture, batch_size));
+  }
+
+  /// The same of the largest candidate that no constraint rejects before it is trained.
+  void require_memory(const SearchSpace& space) const {
+    const auto largest = largest_candidate(
+        space, architecture_, training_parameters_.get<std::int64_t>("batch_size"),
+        [&](const Architecture& candidate) {
+          return objectives_ == nullptr ||
+                 objectives_->violation_by_formula(subject_of(candidate)).empty();
+        });
+    if (largest) require_memory(*largest, ", space: " + to_string(*largest));
   }
 
   /// The device of what needs one only.

@@ -532,6 +532,43 @@ Candidate candidate_of(const Architecture& architecture) {
   return candidate;
 }
 
+std::optional<Architecture> largest_candidate(
+    const SearchSpace& space, const Architecture& frame, std::int64_t batch_size,
+    const std::function<bool(const Architecture&)>& counts) {
+  std::vector<std::pair<std::string, GeneValue>> values;
+  for (const auto& gene : space.genes()) {
+    values.emplace_back(gene.name,
+                        gene.categorical() ? GeneValue(gene.options.front()) : GeneValue(gene.min));
+  }
+  std::optional<Architecture> largest;
+  double most = 0.0;
+  const auto grows = [&] {
+    try {
+      auto candidate = canonical(architecture_of(Genotype(values), frame));
+      const double bytes = least_training_bytes(candidate, batch_size);
+      if (bytes <= most || !counts(candidate)) return false;
+      most = bytes;
+      largest = std::move(candidate);
+      return true;
+    } catch (const InputError&) {
+      return false;  // there is no such model
+    }
+  };
+  grows();
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      for (const auto& option : space.genes()[i].options) {
+        const auto before = std::exchange(values[i].second, GeneValue(option));
+        const bool larger = grows();
+        if (!larger) values[i].second = before;
+        grew |= larger;
+      }
+    }
+  }
+  return largest;
+}
+
 bool is_causal(const Architecture& architecture) {
   return std::all_of(architecture.stack.begin(), architecture.stack.end(),
                      [](const Mechanism& layer) { return is_causal(layer); });

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +60,15 @@ Genotype genotype_of(const Architecture& architecture);
 /// what the rules of the canonical form leave.
 /// @throws InputError if the sizes of the model are wrong.
 Candidate candidate_of(const Architecture& architecture);
+
+/// The candidate of a space whose training takes the most memory (least_training_bytes), as found
+/// gene by gene: each takes its most expensive option beside the others' until none grows. Cost: a
+/// canonical form per option, a few times.
+/// @param counts  whether a candidate, in its canonical form, is trained at all.
+/// @return in its canonical form; nothing where no such candidate is found.
+std::optional<Architecture> largest_candidate(
+    const SearchSpace& space, const Architecture& frame, std::int64_t batch_size,
+    const std::function<bool(const Architecture&)>& counts);
 
 /// @return whether all components of all layers are causal.
 bool is_causal(const Architecture& architecture);

@@ -22,6 +22,10 @@ using Kind = Slot::Kind;
 using Mixers = std::vector<std::pair<std::string, Words>>;
 
 constexpr double kUnbounded = 9007199254740992.0;  // 2^53: integers are exact below
+// Of sizes that memory and time grow with: beyond what any model has, so that a typo is refused by
+// name.
+constexpr double kLargestSize = 65536.0;
+constexpr double kLargestRatio = 64.0;
 
 bool is_even(std::int64_t number) { return number % 2 == 0; }
 bool is_number_of_buckets(std::int64_t number) { return number == 1 || is_even(number); }
@@ -66,14 +70,14 @@ Slot model_gene(Kind kind, const std::string& name, std::string summary,
 }
 
 Slot integer(const std::string& name, std::string summary, std::int64_t Mechanism::*member,
-             double lower, Mixers mixers) {
+             double lower, Mixers mixers, double largest = kUnbounded - 1.0) {
   const auto standard = std::to_string(Mechanism{}.*member);
   return {.name = name,
           .summary = std::move(summary),
           .kind = Kind::integer,
           .member = member,
           .lower = lower,
-          .upper = kUnbounded,
+          .upper = largest + 1.0,
           .searched = {.name = name, .options = {standard}},
           .vanilla = standard,
           .written = name,
@@ -181,7 +185,7 @@ std::vector<Slot> make_layer_slots() {
       integer("kv_heads", "heads of keys and values; 0: as many as heads", &Mechanism::kv_heads, 0,
               attn),
       integer("kv_rank", "width of a latent that keys and values come from; 0: none",
-              &Mechanism::kv_rank, 0, attn),
+              &Mechanism::kv_rank, 0, attn, kLargestSize),
       choice(Kind::component, "qk_norm", "norm of queries and keys", &Mechanism::qk_norm,
              {"none", "rms"}, attn),
       choice(Kind::component, "pattern", "which keys a query sees", &Mechanism::pattern,
@@ -190,22 +194,25 @@ std::vector<Slot> make_layer_slots() {
                     1, attn),
             "pattern", {"window"}),
       owned(integer("globals", "first keys or blocks that it sees besides", &Mechanism::globals, 0,
-                    attn),
+                    attn, kLargestSize),
             "pattern", {"window", "bigbird"}),
       owned(integer("stride", "of pattern strided", &Mechanism::stride, 1, attn), "pattern",
             {"strided"}),
       [&] {
         // Under the name "block" spaces choose how the parts of a model's blocks follow.
-        auto slot = integer("pattern_block", "tokens of a block", &Mechanism::block, 1, attn);
+        auto slot =
+            integer("pattern_block", "tokens of a block", &Mechanism::block, 1, attn, kLargestSize);
         slot.written = "block";
         return owned(std::move(slot), "pattern", {"bigbird", "lsh"});
       }(),
-      owned(integer("random", "random blocks", &Mechanism::random, 0, attn), "pattern",
-            {"bigbird"}),
-      owned(allowing(integer("buckets", "values of a hash", &Mechanism::buckets, 1, attn),
-                     is_number_of_buckets, "1 or an even number"),
+      owned(integer("random", "random blocks", &Mechanism::random, 0, attn, kLargestSize),
+            "pattern", {"bigbird"}),
+      owned(allowing(
+                integer("buckets", "values of a hash", &Mechanism::buckets, 1, attn, kLargestSize),
+                is_number_of_buckets, "1 or an even number <= 65536"),
             "pattern", {"lsh"}),
-      owned(integer("rounds", "hashes of a key", &Mechanism::rounds, 1, attn), "pattern", {"lsh"}),
+      owned(integer("rounds", "hashes of a key", &Mechanism::rounds, 1, attn, kLargestSize),
+            "pattern", {"lsh"}),
       choice(Kind::component, "position", "how scores know of distance", &Mechanism::position,
              {"none", "rope", "alibi", "t5", "cope", "path"},
              {{"attn", {}}, {"recurrent", {"none", "rope"}}}),
@@ -215,20 +222,21 @@ std::vector<Slot> make_layer_slots() {
       owned(real("rope_fraction", "share of a head's entries that are rotated",
                  &Mechanism::rope_fraction, 0.0, std::nextafter(1.0, 2.0), attn),
             "position", {"rope"}),
-      owned(allowing(integer("t5_buckets", "classes of distances", &Mechanism::t5_buckets, 2, attn),
-                     is_even, "an even number >= 2"),
+      owned(allowing(integer("t5_buckets", "classes of distances", &Mechanism::t5_buckets, 2, attn,
+                             kLargestSize),
+                     is_even, "an even number in [2, 65536]"),
             "position", {"t5"}),
       owned(integer("t5_distance", "from which all are in the last class", &Mechanism::t5_distance,
                     1, attn),
             "position", {"t5"}),
-      owned(
-          integer("cope_positions", "positions with a vector", &Mechanism::cope_positions, 1, attn),
-          "position", {"cope"}),
+      owned(integer("cope_positions", "positions with a vector", &Mechanism::cope_positions, 1,
+                    attn, kLargestSize),
+            "position", {"cope"}),
       choice(Kind::component, "decay", "what is forgotten", &Mechanism::decay,
              {"none", "scalar", "fixed", "channel"},
              {{"attn", {"none", "scalar"}}, {"recurrent", {}}}),
       owned(integer("decay_rank", "rank of the map that makes decays", &Mechanism::decay_rank, 1,
-                    recurrent),
+                    recurrent, kLargestSize),
             "decay", {"channel"}),
       owned(real("decay_tau", "divisor of the logarithms of decays", &Mechanism::decay_tau, 1.0,
                  kUnbounded, recurrent),
@@ -236,14 +244,9 @@ std::vector<Slot> make_layer_slots() {
       without_modules(choice(Kind::word, "maps", "maps of weights in a head", &Mechanism::maps,
                              {"single", "difference"}, attn),
                       {"difference"}),
-      allowing(
-          [&] {
-            auto slot = integer("conv", "taps of a short convolution; 0: none", &Mechanism::conv, 0,
-                                {{"attn", {}}, {"recurrent", {}}, {"conv", {}}});
-            slot.upper = 9.0;
-            return slot;
-          }(),
-          is_number_of_taps, "0 or an integer in [2, 8]"),
+      allowing(integer("conv", "taps of a short convolution; 0: none", &Mechanism::conv, 0,
+                       {{"attn", {}}, {"recurrent", {}}, {"conv", {}}}, 8.0),
+               is_number_of_taps, "0 or an integer in [2, 8]"),
       choice(Kind::component, "head_norm", "norm of each head's output", &Mechanism::head_norm,
              {"none", "rms"}, attn),
       without_modules(choice(Kind::word, "update", "how a state takes up a key and its value",
@@ -255,19 +258,15 @@ std::vector<Slot> make_layer_slots() {
                  recurrent),
           {"elu1", "relu", "favor", "taylor2", "hedgehog"}),
       owned(integer("favor_features", "random features; 0: twice the key width",
-                    &Mechanism::favor_features, 0, recurrent),
+                    &Mechanism::favor_features, 0, recurrent, kLargestSize),
             "feature", {"favor"}),
       integer("key_width", "width of a head's keys; 0: that of its values", &Mechanism::key_width,
-              0, recurrent),
-      [&] {
-        auto slot = integer("neg_eigen", "1: a state may be reflected", &Mechanism::neg_eigen, 0,
-                            recurrent);
-        slot.upper = 2.0;
-        return slot;
-      }(),
+              0, recurrent, kLargestSize),
+      integer("neg_eigen", "1: a state may be reflected", &Mechanism::neg_eigen, 0, recurrent, 1.0),
       choice(Kind::component, "ffn", "feed-forward layer", &Mechanism::ffn,
              {"gelu", "relu2", "swiglu", "none"}, any),
-      integer("ratio", "hidden width of the feed-forward layer / D", &Mechanism::ratio, 1, any),
+      integer("ratio", "hidden width of the feed-forward layer / D", &Mechanism::ratio, 1, any,
+              kLargestRatio),
   };
 }
 
@@ -308,7 +307,7 @@ std::int64_t checked_integer(const Slot& slot, std::string_view text) {
     refuse(slot, text,
            !slot.allowed.empty() ? slot.allowed
            : slot.upper < kUnbounded
-               ? "an integer in [" + shortest(slot.lower) + ", " + shortest(slot.upper) + ")"
+               ? "an integer in [" + shortest(slot.lower) + ", " + shortest(slot.upper - 1.0) + "]"
                : "an integer >= " + shortest(slot.lower));
   }
   return number;

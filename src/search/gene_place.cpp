@@ -66,6 +66,7 @@ std::vector<std::string> gene_names(const nlohmann::json& section) {
 std::optional<UpperBound> upper_bound(const Slot& slot) {
   constexpr double kUnbounded = 0x1.0p53;  // integers are exact below
   if (slot.upper >= kUnbounded) return std::nullopt;
+  if (slot.is_integer()) return UpperBound{.value = slot.upper - 1.0, .excluded = false};
   // The number behind 1 says that 1 belongs to it.
   const double last = std::nextafter(slot.upper, slot.lower);
   if (last == std::floor(last)) return UpperBound{.value = last, .excluded = false};

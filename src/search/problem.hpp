@@ -34,7 +34,8 @@ struct ProblemInputs {
   /// owned, may be nullptr; outlives the problem.
   const ObjectiveSet* objectives = nullptr;
   std::filesystem::path
-      folder;  ///< the run's folder, for checkpoints and models; empty: write nothing
+      folder;           ///< the run's folder, for checkpoints and models; empty: write nothing
+  SearchSpace space{};  ///< that candidates are of
 };
 
 /// What is true of candidates, for reports and never for a search.

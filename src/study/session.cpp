@@ -49,7 +49,8 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .training = experiment.training,
              .evaluation = experiment.evaluation,
              .objectives = &objectives,
-             .folder = folder});
+             .folder = folder,
+             .space = experiment.space});
 }
 
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {

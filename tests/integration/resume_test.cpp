@@ -1,9 +1,11 @@
+#include <cmath>
 #include <csignal>
 #include <cstring>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <nlohmann/json.hpp>
 
+#include "core/host.hpp"
 #include "core/seed.hpp"
 #include "integration/program.hpp"
 #include "store/store.hpp"
@@ -212,6 +214,19 @@ TEST_F(ResumeTest, WhatNoMachineCanHoldIsRefusedBeforeItIsBegun) {
     EXPECT_NE(text().find(name + " = "), std::string::npos) << text();
     EXPECT_NE(text().find("iB of memory, must be at most "), std::string::npos) << text();
   }
+}
+
+/// One layer of ratio r takes about 16 (4 + 2 r) D^2 bytes: with 4 an eighth of the memory, with 64
+/// eleven times that.
+TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {
+  const auto width = 2 * std::llround(std::sqrt(largest_memory() / (8 * 16 * 12)) / 2);
+  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run",
+                            "model.width=" + std::to_string(width), "space.ratio=[4, 64]"}),
+            2)
+      << text();
+  EXPECT_NE(text().find(", space: attn{dropout=0}+gelu{ratio=64}, training.batch_size = 8: "),
+            std::string::npos)
+      << text();
 }
 
 TEST_F(ResumeTest, ChangedConfigurationIsRefusedNamingTheKeys) {

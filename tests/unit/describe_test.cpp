@@ -140,6 +140,7 @@ TEST(DescribeText, SettingsByName) {
   EXPECT_THAT(space, HasSubstr("a list of true, false and none\n"));
   EXPECT_THAT(space, HasSubstr("unless listed: learned; of the whole model\n"));
   EXPECT_THAT(space, HasSubstr("unless listed: 64; of pattern window\n"));
+  EXPECT_THAT(space, HasSubstr("a list of integers in [1, 64]\n"));
   EXPECT_THAT(space, HasSubstr("uniform: all layers have the same genes; cycle: "));
   EXPECT_THAT(space, testing::ContainsRegex("  match_parameters +true or false +false "));
   EXPECT_THAT(describe_text("constraints"), HasSubstr("NAME <= NUMBER"));

@@ -4,7 +4,8 @@
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "data_fixture.hpp"
-#include "genotype/architecture.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/slots.hpp"
 #include "unit/message_of.hpp"
 #include "unit/paper_components.hpp"
 
@@ -45,6 +46,35 @@ TEST(MemoryNeed, OfATrainingRunIsRightWhereIntegersWouldOverflow) {
   large.width = 1'048'576;
   EXPECT_NEAR(least_training_bytes(large, 32) / 2.1e20, 1.0, 0.05);
   EXPECT_GT(least_training_bytes({}, 1'000'000'000), 1e15);
+}
+
+/// Of the space of these genes besides the paper's.
+std::string largest_of(const std::vector<Gene>& wide, std::int64_t most_parameters) {
+  auto genes = paper_space().genes();
+  genes.insert(genes.end(), wide.begin(), wide.end());
+  Architecture frame;
+  frame.vocabulary = 100;
+  const auto largest = largest_candidate(
+      SearchSpace(std::move(genes)), frame, 32,
+      [&](const Architecture& given) { return num_parameters(given) <= most_parameters; });
+  return largest ? to_string(*largest) : "none";
+}
+
+TEST(MemoryNeed, OfASpaceIsThatOfItsLargestCandidate) {
+  constexpr std::int64_t kMany = 1'000'000'000;
+  // No model has more heads of keys than heads: the first options of all genes are no candidate.
+  const std::vector<Gene> wide{{.name = "heads", .options = {"2", "4"}},
+                               {.name = "kv_heads", .options = {"4", "1"}},
+                               {.name = "ffn", .options = {"none", "gelu"}},
+                               {.name = "ratio", .options = {"2", "8", "4"}}};
+  EXPECT_EQ(largest_of(wide, kMany), "2*attn{dropout=0}+gelu{ratio=8}");
+  EXPECT_EQ(largest_of(wide, 500'000), "dot|softmax|none|fixed|bias|0");
+  EXPECT_EQ(largest_of(wide, 1000), "none");
+  EXPECT_EQ(largest_of({{.name = "slot0.ratio", .options = {"1", "2"}},
+                        {.name = "slot1.ratio", .options = {"1", "3"}}},
+                       kMany),
+            "attn{dropout=0}+gelu{ratio=2}/attn{dropout=0}+gelu{ratio=3}");
+  EXPECT_TRUE(largest_of({}, kMany).starts_with("dot|softmax|"));
 }
 
 TEST(MemoryNeed, ExamplesThatDoNotFitAreRefusedBeforeTheyAreDrawn) {

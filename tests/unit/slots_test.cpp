@@ -78,14 +78,24 @@ TEST(Slots, RefuseWhatTheyDoNotHave) {
   EXPECT_EQ(refusal("window", "1.5"), "window = 1.5, must be an integer >= 1");
   EXPECT_EQ(refusal("conv", "1"), "conv = 1, must be 0 or an integer in [2, 8]");
   EXPECT_EQ(refusal("conv", "9"), "conv = 9, must be 0 or an integer in [2, 8]");
-  EXPECT_EQ(refusal("buckets", "3"), "buckets = 3, must be 1 or an even number");
-  EXPECT_EQ(refusal("t5_buckets", "7"), "t5_buckets = 7, must be an even number >= 2");
-  EXPECT_EQ(refusal("neg_eigen", "2"), "neg_eigen = 2, must be an integer in [0, 2)");
+  EXPECT_EQ(refusal("buckets", "3"), "buckets = 3, must be 1 or an even number <= 65536");
+  EXPECT_EQ(refusal("t5_buckets", "7"), "t5_buckets = 7, must be an even number in [2, 65536]");
+  EXPECT_EQ(refusal("neg_eigen", "2"), "neg_eigen = 2, must be an integer in [0, 1]");
   EXPECT_EQ(refusal("rope_base", "0.5"), "rope_base = 0.5, must be a number >= 1");
   EXPECT_EQ(refusal("rope_fraction", "1.01"), "rope_fraction = 1.01, must be a number in (0, 1]");
   EXPECT_EQ(refusal("bias", "yes"), "bias = yes, must be one of bias, no_bias, none");
   EXPECT_EQ(refusal("rope_fraction", "1"), "");
   EXPECT_EQ(refusal("conv", "8"), "");
+  EXPECT_EQ(refusal("t5_buckets", "65538"),
+            "t5_buckets = 65538, must be an even number in [2, 65536]");
+  EXPECT_EQ(refusal("t5_buckets", "65536"), "");
+  EXPECT_EQ(refusal("ratio", "400000"), "ratio = 400000, must be an integer in [1, 64]");
+  EXPECT_EQ(refusal("ratio", "64"), "");
+  for (const auto* name : {"kv_rank", "globals", "pattern_block", "random", "rounds",
+                           "cope_positions", "decay_rank", "favor_features", "key_width"}) {
+    EXPECT_NE(refusal(name, "65537").find(", 65536]"), std::string::npos) << name;
+    EXPECT_EQ(refusal(name, "65536"), "") << name;
+  }
 }
 
 TEST(Slots, WriteWholeNumbersWithoutExponent) {
