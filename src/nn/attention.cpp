@@ -285,9 +285,9 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
     return [fused = fused || !scope.device().is_cpu()](std::size_t) { return fused; };
   };
   // Beside the fused kernel a similarity computes no scores.
-  const auto if_placeless = [&](std::size_t r) {
+  const auto if_batch_invariant = [&](std::size_t r) {
     return !scope.device().is_cpu() ||
-           (fused_ && components().at("similarity", mechanisms[r].similarity).placeless);
+           (fused_ && components().at("similarity", mechanisms[r].similarity).batch_invariant);
   };
   // A module for each group; none where all mechanisms do without.
   const auto make_modules = [&]<class Option>(Groups<Option>& groups,
@@ -314,7 +314,7 @@ AttentionLayer::AttentionLayer(const std::vector<Mechanism>& mechanisms,
   }
   starts_.resize(mechanisms.size());
   for (auto& models :
-       grouped_models(mechanisms, same_option(&Mechanism::similarity), if_placeless)) {
+       grouped_models(mechanisms, same_option(&Mechanism::similarity), if_batch_invariant)) {
     auto similarity = similarities()
                           .at(mechanism_of(models).similarity)
                           .make(context_of(models), scope_of(scope, models));

@@ -125,7 +125,7 @@ NAS_REGISTER_SIMILARITY(
           return 4.0 * static_cast<double>(shape.width) *
                  (static_cast<double>(shape.context * shape.head_width()) + shape.pairs());
         },
-    .placeless = true);
+    .batch_invariant = true);
 
 }  // namespace
 }  // namespace nas::nn

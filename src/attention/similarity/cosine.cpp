@@ -30,7 +30,7 @@ NAS_REGISTER_SIMILARITY(
           return 2.0 * shape.pairs() * static_cast<double>(shape.width) +
                  3.0 * static_cast<double>(shape.context * (shape.width + shape.key_width()));
         },
-    .placeless = true);
+    .batch_invariant = true);
 
 }  // namespace
 }  // namespace nas::nn

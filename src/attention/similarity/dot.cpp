@@ -24,7 +24,7 @@ NAS_REGISTER_SIMILARITY(
         [](const AttentionShape& shape) {
           return 2.0 * shape.pairs() * static_cast<double>(shape.width);
         },
-    .placeless = true);
+    .batch_invariant = true);
 
 }  // namespace
 }  // namespace nas::nn

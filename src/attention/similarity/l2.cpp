@@ -30,7 +30,7 @@ NAS_REGISTER_SIMILARITY(
           return shape.pairs() * static_cast<double>(2 * shape.width + shape.heads) +
                  2.0 * static_cast<double>(shape.context * shape.key_width());
         },
-    .placeless = true);
+    .batch_invariant = true);
 
 }  // namespace
 }  // namespace nas::nn

@@ -25,7 +25,7 @@ NAS_REGISTER_SIMILARITY(
         [](const AttentionShape& shape) {
           return 2.0 * shape.pairs() * static_cast<double>(shape.width + shape.heads);
         },
-    .placeless = true);
+    .batch_invariant = true);
 
 }  // namespace
 }  // namespace nas::nn
