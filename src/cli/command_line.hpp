@@ -1,10 +1,13 @@
 #pragma once
 
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include <boost/program_options.hpp>
 
+#include "cli/program.hpp"
+#include "cli/versions.hpp"
 #include "core/error.hpp"
 
 namespace nas {
@@ -31,6 +34,17 @@ inline void parse_command_line(int argc, char** argv, const std::string& program
     throw InputError(std::string("command line: ") + error.what() + "; " + program +
                      " --help lists the options");
   }
+}
+
+/// Prints what --help or --version ask for. @return whether one of them was given.
+inline bool answers(bool help, bool version, const char* usage,
+                    const boost::program_options::options_description& visible) {
+  if (help) {
+    std::cout << usage << visible << exit_codes_text();
+  } else if (version) {
+    std::cout << version_text();
+  }
+  return help || version;
 }
 
 }  // namespace nas

@@ -13,7 +13,6 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 
@@ -79,14 +78,7 @@ int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-analyse", visible, arguments.words);
-  if (arguments.help) {
-    std::cout << kUsage << visible << nas::exit_codes_text();
-    return nas::kDone;
-  }
-  if (arguments.version) {
-    std::cout << nas::version_text();
-    return nas::kDone;
-  }
+  if (nas::answers(arguments.help, arguments.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.size() < 2) {
     throw nas::InputError("command line: give a run and a mechanism\n\n" + std::string(kUsage) +
                           "for example: nas-analyse runs/quickstart best");

@@ -15,7 +15,6 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -158,14 +157,7 @@ int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-compare", visible, arguments.words);
-  if (arguments.help) {
-    std::cout << kUsage << visible << nas::exit_codes_text();
-    return nas::kDone;
-  }
-  if (arguments.version) {
-    std::cout << nas::version_text();
-    return nas::kDone;
-  }
+  if (nas::answers(arguments.help, arguments.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
                           "for example: nas-compare configs/compare_mini.yaml");

@@ -19,7 +19,6 @@
 #include "cli/schema.hpp"
 #include "cli/study_display.hpp"
 #include "cli/verify.hpp"
-#include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "report/digest.hpp"
@@ -123,14 +122,7 @@ int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-run", visible, arguments.words);
-  if (arguments.help) {
-    std::cout << kUsage << visible << nas::exit_codes_text();
-    return nas::kDone;
-  }
-  if (arguments.version) {
-    std::cout << nas::version_text();
-    return nas::kDone;
-  }
+  if (nas::answers(arguments.help, arguments.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
                           "for example: nas-run configs/quickstart.yaml");
