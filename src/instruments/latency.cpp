@@ -104,6 +104,43 @@ LatencyReport measure_latency(const Architecture& subject, const Architecture& c
           .clock = stopwatch->clock()};
 }
 
+Architecture vanilla_canary(Architecture subject) {
+  subject.genes = {};
+  subject.stack = {vanilla_mechanism(subject.semantics)};
+  return subject;
+}
+
+nlohmann::json record_of(const LatencyReport& report, const LatencySettings& settings,
+                         const std::string& percentile) {
+  return {{"value", percentile == "p50" ? report.p50 : report.p90},
+          {"p50", report.p50},
+          {"p90", report.p90},
+          {"canary_p50", report.canary_p50},
+          {"canary_p90", report.canary_p90},
+          {"relative", report.relative()},
+          {"repeats", report.repeats},
+          {"numerical_mode", to_string(settings.pass.numerical_mode)},
+          {"threads", settings.threads},
+          {"device", settings.pass.device},
+          {"clock", report.clock},
+          {"batch", settings.pass.batch}};
+}
+
+Setting percentile_setting() {
+  return {.name = "percentile",
+          .default_value = std::string("p50"),
+          .help = "percentile of the timed calls, by nearest rank",
+          .choices = {"p50", "p90"}};
+}
+
+Setting repeats_setting() {
+  return {.name = "repeats",
+          .default_value = LatencySettings{}.repeats,
+          .help = "timed calls",
+          .min = LatencySettings::kMinRepeats,
+          .max = 1e6};
+}
+
 double percentile(std::vector<double> values, int percent) {
   if (values.empty() || percent < 1 || percent > 100) {
     throw std::logic_error("no percentile " + std::to_string(percent) + " of " +

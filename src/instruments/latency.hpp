@@ -4,6 +4,9 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "core/parameters.hpp"
 #include "genotype/architecture.hpp"
 #include "instruments/forward_pass.hpp"
 
@@ -43,6 +46,18 @@ struct LatencyReport {
 /// @throws InputError for settings out of their range or an architecture that is not valid.
 LatencyReport measure_latency(const Architecture& subject, const Architecture& canary,
                               const LatencySettings& settings);
+
+/// Vanilla attention in a model of the same sizes: the canary of objectives.
+Architecture vanilla_canary(Architecture subject);
+
+/// What a record has of a latency: "value", which is p50 or p90 as the setting `percentile` says,
+/// and all of the report but its context, with what it was measured on.
+nlohmann::json record_of(const LatencyReport& report, const LatencySettings& settings,
+                         const std::string& percentile);
+
+/// Settings of objectives.
+Setting percentile_setting();
+Setting repeats_setting();
 
 /// The percentile by nearest rank: the smallest value that at least `percent` % of all values do
 /// not exceed. It is one of the values; p50 of an even number of them is the lower middle one.

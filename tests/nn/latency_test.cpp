@@ -205,6 +205,22 @@ TEST(Latency, RefusesWhatCannotBeMeasured) {
   expect_refused([] { (void)parse_part("layer"); }, "part = layer, must be model or attention");
 }
 
+/// Of an objective of times, what every record of it says.
+void expect_times(const Objective& objective, const nlohmann::json& measured, bool median) {
+  EXPECT_EQ(objective.unit, "ms");
+  EXPECT_FALSE(objective.maximise);
+  EXPECT_FALSE(objective.analytic || objective.trained);
+  for (const auto* time : {"value", "p50", "p90", "canary_p50", "canary_p90", "relative"}) {
+    EXPECT_GT(measured.at(time).get<double>(), 0.0) << time;
+    EXPECT_TRUE(std::isfinite(measured.at(time).get<double>())) << time;
+  }
+  EXPECT_EQ(measured.at("value"), measured.at(median ? "p50" : "p90"));
+  EXPECT_EQ(measured.at("repeats"), 50);
+  EXPECT_EQ(measured.at("threads"), 1);
+  EXPECT_EQ(measured.at("device"), "cpu");
+  EXPECT_EQ(measured.at("clock"), "steady clock");
+}
+
 TEST(LatencyObjective, RecordsWhatWasMeasured) {
   const auto& entry = objectives().at("latency");
   Parameters settings(entry.description.settings);
@@ -215,19 +231,8 @@ TEST(LatencyObjective, RecordsWhatWasMeasured) {
   for (const bool median : {true, false}) {
     settings.set("percentile", std::string(median ? "p50" : "p90"));
     const auto objective = entry.make(settings);
-    EXPECT_EQ(objective.unit, "ms");
-    EXPECT_FALSE(objective.maximise);
-    EXPECT_FALSE(objective.analytic || objective.trained);
     const auto measured = objective.measured(subject);
-    for (const auto* time : {"value", "p50", "p90", "canary_p50", "canary_p90", "relative"}) {
-      EXPECT_GT(measured.at(time).get<double>(), 0.0) << time;
-      EXPECT_TRUE(std::isfinite(measured.at(time).get<double>())) << time;
-    }
-    EXPECT_EQ(measured.at("value"), measured.at(median ? "p50" : "p90"));
-    EXPECT_EQ(measured.at("repeats"), 50);
-    EXPECT_EQ(measured.at("threads"), 1);
-    EXPECT_EQ(measured.at("device"), "cpu");
-    EXPECT_EQ(measured.at("clock"), "steady clock");
+    expect_times(objective, measured, median);
     EXPECT_EQ(measured.at("batch"), 2);
     EXPECT_EQ(measured.at("context"), 8);
     EXPECT_EQ(measured.at("part"), "attention");
@@ -245,19 +250,8 @@ TEST(DecodeLatencyObjective, RecordsWhatWasMeasured) {
       settings.set("tokens", tokens);
       settings.set("percentile", std::string(median ? "p50" : "p90"));
       const auto objective = entry.make(settings);
-      EXPECT_EQ(objective.unit, "ms");
-      EXPECT_FALSE(objective.maximise);
-      EXPECT_FALSE(objective.analytic || objective.trained);
       const auto measured = objective.measured(subject);
-      for (const auto* time : {"value", "p50", "p90", "canary_p50", "canary_p90", "relative"}) {
-        EXPECT_GT(measured.at(time).get<double>(), 0.0) << time;
-        EXPECT_TRUE(std::isfinite(measured.at(time).get<double>())) << time;
-      }
-      EXPECT_EQ(measured.at("value"), measured.at(median ? "p50" : "p90"));
-      EXPECT_EQ(measured.at("repeats"), 50);
-      EXPECT_EQ(measured.at("threads"), 1);
-      EXPECT_EQ(measured.at("device"), "cpu");
-      EXPECT_EQ(measured.at("clock"), "steady clock");
+      expect_times(objective, measured, median);
       EXPECT_EQ(measured.at("numerical_mode"), "reference");
       EXPECT_EQ(measured.at("batch"), 1);
       EXPECT_EQ(measured.at("tokens"), tokens == 0 ? 8 : tokens);

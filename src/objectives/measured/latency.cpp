@@ -12,30 +12,18 @@ Objective latency(const Parameters& settings) {
   measurement.pass.batch = settings.get<std::int64_t>("batch");
   measurement.pass.context = settings.get<std::int64_t>("context");
   measurement.repeats = settings.get<std::int64_t>("repeats");
-  const bool median = settings.get<std::string>("percentile") == "p50";
-  return {.unit = "ms", .measured = [measurement, part, median](const Subject& subject) {
+  const auto percentile = settings.get<std::string>("percentile");
+  return {.unit = "ms", .measured = [measurement, part, percentile](const Subject& subject) {
             auto here = measurement;
             here.pass.device = subject.device;
             here.pass.numerical_mode = subject.numerical_mode;
             here.threads = subject.threads;
-            auto canary = subject.architecture;
-            canary.genes = {};
-            canary.stack = {vanilla_mechanism(canary.semantics)};
-            const auto report = nn::measure_latency(subject.architecture, canary, here);
-            return nlohmann::json{{"value", median ? report.p50 : report.p90},
-                                  {"p50", report.p50},
-                                  {"p90", report.p90},
-                                  {"canary_p50", report.canary_p50},
-                                  {"canary_p90", report.canary_p90},
-                                  {"relative", report.relative()},
-                                  {"repeats", report.repeats},
-                                  {"numerical_mode", to_string(subject.numerical_mode)},
-                                  {"threads", subject.threads},
-                                  {"device", subject.device},
-                                  {"clock", report.clock},
-                                  {"batch", here.pass.batch},
-                                  {"context", report.context},
-                                  {"part", part}};
+            const auto report = nn::measure_latency(subject.architecture,
+                                                    nn::vanilla_canary(subject.architecture), here);
+            auto record = nn::record_of(report, here, percentile);
+            record["context"] = report.context;
+            record["part"] = part;
+            return record;
           }};
 }
 
@@ -48,21 +36,14 @@ NAS_REGISTER_OBJECTIVE(
                    .default_value = std::string("attention"),
                    .help = "what is timed: one attention layer alone, or the model",
                    .choices = {"attention", "model"}},
-                  {.name = "percentile",
-                   .default_value = std::string("p50"),
-                   .help = "percentile of the timed calls, by nearest rank",
-                   .choices = {"p50", "p90"}},
+                  nn::percentile_setting(),
                   {.name = "batch",
                    .default_value = std::int64_t{1},
                    .help = "sequences per pass",
                    .min = 1,
                    .max = 65536},
                   context_setting(),
-                  {.name = "repeats",
-                   .default_value = std::int64_t{60},
-                   .help = "timed calls",
-                   .min = nn::LatencySettings::kMinRepeats,
-                   .max = 1e6}},
+                  nn::repeats_setting()},
      .file = __FILE__},
     latency);
 
