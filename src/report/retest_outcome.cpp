@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "indicators/front_probability.hpp"
@@ -16,6 +17,8 @@ std::string_view to_string(Role role) {
       return "front";
     case Role::top:
       return "top";
+    case Role::listed:
+      return "listed";
     case Role::baseline:
       return "baseline";
     case Role::tuned:
@@ -35,10 +38,12 @@ double value_named(const Evaluation& evaluation, const char* name) {
   return is_usable(evaluation) && found != evaluation.values.end() ? found->second : kNone;
 }
 
+/// A value of a single training run, NaN where it has none.
+using ValueOf = std::function<double(const Evaluation&)>;
+
 /// Finite ones of a value of each evaluation, as a mean.
-template <class ValueOf>
 std::optional<Estimate> mean_of(const std::vector<Evaluation>& evaluations, double confidence,
-                                ValueOf value_of) {
+                                const ValueOf& value_of) {
   std::vector<double> values;
   for (const auto& evaluation : evaluations) {
     if (const double value = value_of(evaluation); std::isfinite(value)) values.push_back(value);
@@ -52,13 +57,18 @@ double value_across(const ChosenObjective& objective, const std::vector<Evaluati
   return objective.value(Objective::Evaluations(pointers(evaluations)));
 }
 
+/// The values that single training runs have of an objective.
+ValueOf values_of(const ChosenObjective& objective) {
+  return [&objective](const Evaluation& evaluation) {
+    return is_usable(evaluation) ? objective.value(evaluation) : kNone;
+  };
+}
+
 std::optional<Estimate> retested_value(const ChosenObjective& objective, const Retested& retested,
                                        std::int64_t n, double confidence) {
   if (n == 0) return std::nullopt;
   if (!objective.objective.across) {
-    return mean_of(retested.evaluations, confidence, [&objective](const Evaluation& evaluation) {
-      return is_usable(evaluation) ? objective.value(evaluation) : kNone;
-    });
+    return mean_of(retested.evaluations, confidence, values_of(objective));
   }
   const double value = value_across(objective, retested.evaluations);
   if (!std::isfinite(value)) return std::nullopt;
@@ -107,14 +117,14 @@ bool any_failed(const Retested& retested) {
 
 /// Compares two candidates on the seeds that both have.
 std::optional<Contrast> contrast(const Retested& candidate, const Retested& reference,
-                                 double confidence) {
+                                 double confidence, const ValueOf& value_of) {
   std::vector<double> a;
   std::vector<double> b;
   bool same = true;
   for (std::size_t i = 0; i < candidate.evaluations.size(); ++i) {
     same &= candidate.evaluations[i].id == reference.evaluations[i].id;
-    const double first = value_named(candidate.evaluations[i], "test_nll");
-    const double second = value_named(reference.evaluations[i], "test_nll");
+    const double first = value_of(candidate.evaluations[i]);
+    const double second = value_of(reference.evaluations[i]);
     if (!std::isfinite(first) || !std::isfinite(second)) continue;
     a.push_back(first);
     b.push_back(second);
@@ -123,32 +133,59 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
   return Contrast{.paired = compare_paired(a, b, confidence)};
 }
 
-using ContrastField = std::optional<Contrast> RetestedCandidate::*;
+/// Where a candidate keeps a comparison.
+using Place = std::function<std::optional<Contrast>&(RetestedCandidate&)>;
 
 /// Compares with a reference all others, but for one that is left out. A candidate that failed with
 /// one of the seeds is not compared by the others, unless failures are judged by themselves.
 /// @param family  receives the comparisons.
 void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
-                    std::optional<std::size_t> left_out, bool failures_judged, ContrastField field,
-                    RetestOutcome& outcome, std::vector<Contrast*>& family) {
+                    std::optional<std::size_t> left_out, bool failures_judged,
+                    const ValueOf& value_of, const Place& place, RetestOutcome& outcome,
+                    std::vector<Contrast*>& family) {
   const auto may_be_compared = [&](std::size_t i) {
     return failures_judged || !any_failed(retested[i]);
   };
   if (!may_be_compared(reference)) return;
   for (std::size_t i = 0; i < retested.size(); ++i) {
     if (i == reference || i == left_out || !may_be_compared(i)) continue;
-    auto& found = outcome.candidates[i].*field;
-    found = contrast(retested[i], retested[reference], outcome.confidence);
+    auto& found = place(outcome.candidates[i]);
+    found = contrast(retested[i], retested[reference], outcome.confidence, value_of);
     if (found) family.push_back(&*found);
   }
 }
 
-/// Corrects all comparisons of a re-test together: a verdict makes all of them.
+/// Corrects all comparisons of a family together: whoever reads it makes all of them.
 void correct(const std::vector<Contrast*>& family) {
   std::vector<double> p_values;
   for (const auto* one : family) p_values.push_back(one->paired.p);
   const auto corrected = holm(p_values);
   for (std::size_t i = 0; i < family.size(); ++i) family[i]->p_holm = corrected[i];
+}
+
+/// Which constraint a candidate breaks, and how; empty if none, or where that is not known.
+std::string rejection(const Retested& retested, std::int64_t usable,
+                      const ObjectiveSet& objectives) {
+  const auto evaluations = pointers(retested.evaluations);
+  const auto& worst = worst_of(evaluations);
+  if (worst.status == Status::rejected) return worst.reason;
+  const bool known = usable > 0 && (is_usable(worst) || objectives.judges_failures());
+  return known ? objectives.violation_by_training(evaluations) : std::string();
+}
+
+/// Compares all with the baseline by each objective that single training runs have.
+void find_differences(const std::vector<Retested>& retested, std::size_t baseline,
+                      const ObjectiveSet& objectives, RetestOutcome& outcome) {
+  for (std::size_t i = 0; i < objectives.objectives.size(); ++i) {
+    const auto& objective = objectives.objectives[i];
+    if (!objective.needs_training() || objective.objective.across) continue;
+    std::vector<Contrast*> family;
+    find_contrasts(
+        retested, baseline, {}, objectives.judges_failures(), values_of(objective),
+        [i](RetestedCandidate & candidate) -> auto& { return candidate.differences[i]; }, outcome,
+        family);
+    correct(family);
+  }
 }
 
 /// By how much better the search thought of a candidate, in minimisation form.
@@ -235,6 +272,8 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
     for (const auto& objective : all) {
       candidate.retest.push_back(retested_value(objective, one, candidate.n, confidence));
     }
+    candidate.differences.resize(all.size());
+    candidate.rejected = rejection(one, candidate.n, objectives);
     candidate.test = mean_of(one.evaluations, confidence, [](const Evaluation& evaluation) {
       return value_named(evaluation, "test_perplexity");
     });
@@ -244,13 +283,17 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
   const auto baseline = index_of(outcome, outcome.baseline());
   const auto tuned = index_of(outcome, outcome.tuned_baseline());
   std::vector<Contrast*> family;
+  const auto test_nll = [](const Evaluation& evaluation) {
+    return value_named(evaluation, "test_nll");
+  };
   if (baseline) {
-    find_contrasts(retested, *baseline, {}, objectives.judges_failures(),
-                   &RetestedCandidate::against_baseline, outcome, family);
+    find_contrasts(retested, *baseline, {}, objectives.judges_failures(), test_nll,
+                   std::mem_fn(&RetestedCandidate::against_baseline), outcome, family);
+    find_differences(retested, *baseline, objectives, outcome);
   }
   if (tuned) {
-    find_contrasts(retested, *tuned, baseline, objectives.judges_failures(),
-                   &RetestedCandidate::against_tuned_baseline, outcome, family);
+    find_contrasts(retested, *tuned, baseline, objectives.judges_failures(), test_nll,
+                   std::mem_fn(&RetestedCandidate::against_tuned_baseline), outcome, family);
   }
   correct(family);
   find_optimism(all[outcome.objective_index], outcome);
@@ -297,6 +340,8 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
   for (const auto& candidate : outcome.candidates) {
     auto retest = nlohmann::json::array();
     for (const auto& estimate : candidate.retest) retest.push_back(record_of(estimate));
+    auto differences = nlohmann::json::array();
+    for (const auto& one : candidate.differences) differences.push_back(record_of(one));
     candidates.push_back(
         {{"candidate", candidate.candidate},
          {"label", candidate.label},
@@ -308,7 +353,9 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
          {"test", record_of(candidate.test)},
          {"non_dominated_probability", number(candidate.non_dominated_probability)},
          {"against_baseline", record_of(candidate.against_baseline)},
-         {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)}});
+         {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)},
+         {"differences", differences},
+         {"rejected", candidate.rejected}});
   }
   return {{"replicates", outcome.replicates},
           {"confidence", outcome.confidence},

@@ -15,8 +15,8 @@
 namespace nas {
 
 /// Why a candidate is re-tested: it is on the search's front, among the best of its only objective,
-/// the baseline, or what tuning made of a mechanism.
-enum class Role { front, top, baseline, tuned };
+/// listed in place of a search, the baseline, or what tuning made of a mechanism.
+enum class Role { front, top, listed, baseline, tuned };
 std::string_view to_string(Role role);
 
 /// A candidate that was trained again on seeds that the search has not used.
@@ -24,16 +24,17 @@ struct Retested {
   Role role = Role::top;
   std::string candidate;  ///< canonical name
   std::string label;      ///< for people
-  /// What the search saw, one per objective, in minimisation form; for a tuned one its best trial.
+  /// What the search saw, one per objective, in minimisation form; for a tuned one its best trial;
+  /// empty where it saw nothing.
   std::vector<double> search{};
   std::int64_t search_n = 0;            ///< usable evaluations behind it
   std::vector<Evaluation> evaluations;  ///< one per seed, seeds in one order for all candidates
 };
 
-/// Two candidates compared by mean test nll (nats), pair by pair of equal seeds.
+/// Two candidates compared pair by pair of equal seeds.
 struct Contrast {
   PairedComparison paired;
-  double p_holm = 1.0;  ///< corrected for all comparisons of the re-test; the interval is not
+  double p_holm = 1.0;  ///< corrected for all comparisons of its family; the interval is not
 };
 
 /// What the fresh seeds say of one candidate.
@@ -52,9 +53,15 @@ struct RetestedCandidate {
   /// See front_probability; nothing for fewer than two seeds, and for tuned candidates, which are
   /// no members of the front that the search found.
   std::optional<double> non_dominated_probability{};
-  /// Nothing where one of its seeds failed, unless an objective judges failures.
+  /// By mean test nll (nats); all of a re-test are one family. Nothing where one of its seeds
+  /// failed, unless an objective judges failures.
   std::optional<Contrast> against_baseline{};
   std::optional<Contrast> against_tuned_baseline{};
+  /// From the baseline, one per objective, by validation values in the objective's own unit and
+  /// sense; those of an objective are a family. Nothing as above, and for what training does not
+  /// determine, or a single training run does not have.
+  std::vector<std::optional<Contrast>> differences{};
+  std::string rejected{};  ///< which constraint it breaks, and how; empty: none
 };
 
 /// What a re-test found out.

@@ -152,6 +152,10 @@ void add_tuning(const RetestOutcome& outcome, Texts& sentences) {
 
 void add_failures(const RetestOutcome& outcome, Texts& sentences) {
   for (const auto& candidate : outcome.candidates) {
+    if (!candidate.rejected.empty()) {
+      sentences.push_back(candidate.label + " is rejected: " + candidate.rejected + ".");
+      continue;
+    }
     if (candidate.n == outcome.replicates) continue;
     sentences.push_back(
         candidate.label + " failed at " + std::to_string(outcome.replicates - candidate.n) +

@@ -7,8 +7,8 @@
 namespace nas {
 
 /// What a re-test says, in sentences: which mechanisms are better or worse than the baseline (and
-/// the tuned one) beyond noise, for which so few seeds show no difference, and how much the
-/// search's scores flattered what it found.
+/// the tuned one) beyond noise, for which so few seeds show no difference, which failed or break a
+/// constraint, and how much the search's scores flattered what it found.
 ///
 /// Beyond noise: Holm's p is at most 1 - confidence. Differences are in test perplexity: a mean
 /// difference d of nll (nats) is a ratio exp(d) of perplexities.

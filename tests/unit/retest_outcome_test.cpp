@@ -291,6 +291,60 @@ TEST(RetestOutcome, WithoutATestSplitNothingIsCompared) {
               HasSubstr("Without a test split nothing is compared with the baseline."));
 }
 
+TEST(RetestOutcome, DifferencesAreOfEachObjectiveThatTrainingDetermines) {
+  auto both = objectives(/*several=*/true);
+  both.objectives.push_back(objectives(false, /*maximise=*/true).objectives.front());
+  both.objectives.back().objective.trained = [](const Evaluation& e) {
+    return 1.0 / e.values.at("perplexity");
+  };
+  const auto good = times(0.95, kBaseline, 0.002);
+  const auto bad = times(1.1, kBaseline, 0.03);
+  const auto outcome =
+      judge({retested(Role::listed, "good", {}, good), retested(Role::listed, "bad", {}, bad),
+             retested(Role::baseline, "plain", {}, kBaseline)},
+            both, 0.9);
+  const auto& found = outcome.candidates[0].differences;
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_FALSE(found[0]) << "a formula has no noise";
+  const auto expected = compare_paired(good, kBaseline, 0.9);
+  EXPECT_EQ(found[1]->paired.difference.mean, expected.difference.mean);
+  EXPECT_EQ(found[1]->paired.difference.low, expected.difference.low);
+  EXPECT_EQ(found[1]->paired.p, expected.p);
+  const Numbers p{expected.p, compare_paired(bad, kBaseline, 0.9).p};
+  EXPECT_EQ(found[1]->p_holm, holm(p)[0]) << "over the mechanisms, objective by objective";
+  EXPECT_EQ(outcome.candidates[1].differences[1]->p_holm, holm(p)[1]);
+  EXPECT_GT(found[2]->paired.difference.mean, 0.0) << "in the objective's own sense";
+  EXPECT_FALSE(outcome.candidates[2].differences[1]);
+  EXPECT_FALSE(outcome.optimism) << "nothing was searched";
+  const auto record = to_record(outcome)["candidates"][0];
+  EXPECT_EQ(record["role"], "listed");
+  EXPECT_TRUE(record["differences"][0].is_null());
+  EXPECT_EQ(record["differences"][1]["n"], 5);
+}
+
+TEST(RetestOutcome, WhatBreaksAConstraintIsSaid) {
+  auto constrained = objectives();
+  constrained.constraints.push_back(
+      {.quantity = constrained.objectives.front(), .at_most = true, .bound = 100.0});
+  auto late = retested(Role::listed, "late", {}, kBaseline);
+  for (auto& evaluation : late.evaluations) {
+    evaluation.status = Status::rejected;
+    evaluation.reason = "latency = 5, must be <= 4";
+  }
+  const auto outcome = judge({retested(Role::listed, "good", {}, times(0.95, kBaseline)), late,
+                              retested(Role::listed, "bad", {}, times(1.1, kBaseline)),
+                              retested(Role::listed, "frail", {}, {200, 0, 200, 200, 200})},
+                             constrained, 0.95);
+  EXPECT_EQ(outcome.candidates[0].rejected, "");
+  const auto text = verdict(outcome);
+  EXPECT_THAT(text, HasSubstr("the late is rejected: latency = 5, must be <= 4."));
+  EXPECT_THAT(text, HasSubstr("the bad is rejected: perplexity = 111.1, must be <= 100 (over 5 "
+                              "replicates)."));
+  EXPECT_THAT(text, HasSubstr("the frail failed at 1 of 5 seeds."));
+  EXPECT_THAT(text, Not(HasSubstr("the late failed")));
+  EXPECT_EQ(to_record(outcome)["candidates"][1]["rejected"], "latency = 5, must be <= 4");
+}
+
 TEST(RetestOutcome, LongListsAreCounted) {
   std::vector<Retested> all{retested(Role::baseline, "plain", {100}, kBaseline)};
   for (int i = 0; i < 5; ++i) {
