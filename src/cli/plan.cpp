@@ -87,36 +87,42 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
     text << "  " << name << std::string(14 - name.size(), ' ') << value << '\n';
   };
   text << "plan of " << experiment.name << '\n';
-  line("space", std::to_string(experiment.space.num_combinations()) +
-                    " combinations of the categorical genes, " +
-                    std::to_string(experiment.space.num_varying()) + " genes that vary");
-  line("algorithm", experiment.algorithm + ", population " + std::to_string(experiment.population) +
-                        ", encoding " + std::string(to_string(algorithm.encoding)) + ", seed " +
-                        std::to_string(experiment.seed));
+  const bool listed = !experiment.mechanisms.empty();
+  if (listed) {
+    for (const auto& name : experiment.mechanisms) line("mechanism", name);
+  } else {
+    line("space", std::to_string(experiment.space.num_combinations()) +
+                      " combinations of the categorical genes, " +
+                      std::to_string(experiment.space.num_varying()) + " genes that vary");
+    line("algorithm", experiment.algorithm + ", population " +
+                          std::to_string(experiment.population) + ", encoding " +
+                          std::string(to_string(algorithm.encoding)) + ", seed " +
+                          std::to_string(experiment.seed));
+  }
   line("objectives", objectives_text(plan.objectives));
   if (const auto& found = plan.feasibility) {
     if (found->models < found->combinations) line("models", found->models_text());
     if (!found->parts.empty()) line("constraints", found->text());
   }
   if (plan.trains) {
-    line("evaluations", evaluations_text(experiment, plan.rehearsal));
+    line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan.rehearsal));
     training_lines(experiment, plan.facts, line);
     line("device",
          plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
              (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") +
              ", " + std::to_string(experiment.evaluation.get<std::int64_t>("threads")) +
              " thread(s) each" +
-             (algorithm.batches || plan.workers == 1
+             (algorithm.batches || plan.workers == 1 || listed
                   ? ""
                   : "; " + experiment.algorithm +
                         " asks for one candidate at a time, so that after the "
                         "initial population a single worker is busy"));
     if (!plan.tuning.text.empty()) line("tuning", plan.tuning.text);
-    if (!plan.retest.text.empty()) line("re-test", plan.retest.text);
+    if (!plan.retest.text.empty() && !listed) line("re-test", plan.retest.text);
     if (plan.training_seconds > 0.0) {
       line("time", "about " + human_duration(plan.training_seconds) + " per training run, " +
                        human_duration(plan.seconds) + " in all" +
-                       (evaluator_options(experiment).racing ? ", without races" : ""));
+                       (!listed && evaluator_options(experiment).racing ? ", without races" : ""));
     }
   }
   line("folder", study.folder().string() + (plan.continues ? " (continues)" : ""));

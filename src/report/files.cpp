@@ -145,6 +145,7 @@ nlohmann::json comparable_config(nlohmann::json config) {
   config.erase("name");
   config.erase("budget");
   config.erase("retest");
+  config.erase("mechanisms");
   erase_keys(config, "baseline", {"tune"});
   erase_keys(config, "evaluation", {"workers", "array", "device", "keep_models"});
   erase_keys(config, "training", {"checkpoint_minutes"});

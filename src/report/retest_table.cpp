@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kLabelWidth = 60;
 constexpr std::size_t kLineWidth = 100;
 
-/// "71.20 (70.10 to 72.30)", or the mean alone where nothing is known of its error.
+/// "71.20 (70.10 to 72.30)", or the mean alone where it has no error or nothing is known of that.
 std::string estimate_text(const nlohmann::json& estimate) {
   if (!estimate.at("mean").is_number()) return {};
   const auto mean = number_text(estimate.at("mean"));
-  if (!estimate.at("low").is_number()) return mean;
+  if (!estimate.at("low").is_number() || estimate.at("low") == estimate.at("high")) return mean;
   return mean + " (" + number_text(estimate.at("low")) + " to " + number_text(estimate.at("high")) +
          ")";
 }
@@ -80,9 +80,12 @@ std::string table_of(const RunSummary& run) {
     const auto& search = candidate.at("search");
     return index < search.size() ? number_text(objective->natural(search[index])) : std::string();
   }));
-  columns.push_back(column(candidates, objective->title(), [&](const auto& candidate) {
-    return estimate_text(candidate.at("retest").at(index));
-  }));
+  for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+    if (i != index && !run.listed()) continue;  // the tables of a search have the others
+    columns.push_back(column(candidates, run.objectives[i].title(), [i](const auto& candidate) {
+      return estimate_text(candidate.at("retest").at(i));
+    }));
+  }
   columns.push_back(column(candidates, "test perplexity", [](const auto& candidate) {
     return estimate_text(candidate.at("test"));
   }));
@@ -99,6 +102,42 @@ std::string table_of(const RunSummary& run) {
                              return p.is_number() ? fixed_text(p, 2) : std::string();
                            }));
   return aligned(std::move(columns));
+}
+
+/// Differences from the baseline by each objective that training determines, where there are any.
+std::string differences_table(const RunSummary& run) {
+  nlohmann::json compared;  // the candidates that have one
+  for (const auto& candidate : run.retest.at("candidates")) {
+    const auto& all = candidate.at("differences");
+    const bool any =
+        std::any_of(all.begin(), all.end(), [](const auto& d) { return !d.is_null(); });
+    if (any) compared.push_back(candidate);
+  }
+  if (compared.is_null()) return {};
+  std::vector<Column> columns{column(compared, "mechanism", [](const auto& candidate) {
+    return shortened(candidate.at("label"), kLabelWidth);
+  })};
+  columns.back().left = true;
+  for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+    const auto add = [&](const std::string& header, const auto& text) {
+      columns.push_back(column(compared, header, [i, &text](const auto& candidate) {
+        const auto& difference = candidate.at("differences").at(i);
+        return difference.is_null() ? std::string() : text(difference);
+      }));
+    };
+    add(run.objectives[i].title(), [](const nlohmann::json& difference) {
+      const bool more = difference.at("difference") > 0.0;
+      auto estimate = difference;
+      estimate["mean"] = difference.at("difference");
+      return (more ? "+" : "") + estimate_text(estimate);
+    });
+    add("p", p_text);
+    add("n", [](const nlohmann::json& difference) { return difference.at("n").dump(); });
+  }
+  return "\ndifferences from the baseline on the validation split, t-tests of pairs of equal "
+         "seeds, p "
+         "by Holm over the mechanisms of each objective\n" +
+         aligned(std::move(columns));
 }
 
 /// A text in lines of at most kLineWidth characters.
@@ -144,7 +183,8 @@ std::string retest_table(const RunSummary& run) {
   if (!run.tuning.is_null()) text << tuning_text(run);
   if (run.retest.is_null()) return text.str();
   const auto replicates = run.retest.at("replicates").get<std::int64_t>();
-  text << "\nre-test on " << replicates << (replicates == 1 ? " fresh seed" : " fresh seeds");
+  text << (run.listed() ? "\ntrained on " : "\nre-test on ") << replicates
+       << (replicates == 1 ? " fresh seed" : " fresh seeds");
   if (replicates > 1) {
     text << "; " << shortest(100.0 * run.retest.at("confidence").get<double>())
          << " % intervals, each for itself; differences in test perplexity, paired by seed, p by "
@@ -152,6 +192,7 @@ std::string retest_table(const RunSummary& run) {
          << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
   text << '\n' << table_of(run);
+  if (run.listed()) text << differences_table(run);
   const auto verdict = run.retest.at("verdict").get<std::string>();
   if (!verdict.empty()) text << '\n' << wrapped(verdict);
   return text.str();

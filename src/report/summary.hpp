@@ -138,6 +138,8 @@ struct RunSummary {
   /// mechanism.
   [[nodiscard]] bool answered_by_means() const;
   [[nodiscard]] bool several() const { return objectives.size() > 1; }
+  /// Whether listed mechanisms were trained in place of a search; `retest` compares them.
+  [[nodiscard]] bool listed() const { return config.contains("mechanisms"); }
   [[nodiscard]] bool constrained() const { return !constraints_.empty(); }
   [[nodiscard]] const std::string& candidate(const Ask& ask) const;
   /// What answered it, see Judgement: the record says by its fitness, a penalty, that the candidate

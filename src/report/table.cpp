@@ -357,6 +357,14 @@ std::string replicates_text(const RunSummary& run) {
 
 std::string closing_table(const RunSummary& run) {
   std::ostringstream text;
+  if (run.listed()) {
+    text << evaluated_text(run.outside) << ", " << effort_text(run.outside) << '\n'
+         << canary_text(run);
+    if (!run.outside.failures.empty())
+      text << "\nfailures\n" << failures_text(run.outside.failures);
+    text << retest_table(run);
+    return text.str();
+  }
   text << run.asks.size() << " candidates asked for, " << evaluated_text(run.search) << ", "
        << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
   text << outside_text(run) << silent_text(run);

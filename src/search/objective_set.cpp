@@ -201,8 +201,8 @@ nlohmann::json ObjectiveSet::record() const {
                     {"key", objective.key},
                     {"unit", objective.objective.unit},
                     {"maximise", objective.maximise},
-                    {"best", objective.range->best},
-                    {"worst", objective.range->worst}});
+                    {"best", objective.range ? nlohmann::json(objective.range->best) : nullptr},
+                    {"worst", objective.range ? nlohmann::json(objective.range->worst) : nullptr}});
   }
   return json;
 }

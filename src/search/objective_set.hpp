@@ -93,7 +93,7 @@ struct ObjectiveSet {
   /// Objective::alone); nullptr if there is none.
   [[nodiscard]] const ChosenObjective* needs_lone_trainings() const;
 
-  /// For the record: name, key, unit, sense and range of each.
+  /// For the record: name, key, unit, sense and range of each, null where it is not known.
   [[nodiscard]] nlohmann::json record() const;
 
  private:

@@ -78,7 +78,9 @@ class Reader {
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
     experiment_.budget = read_own("budget", budget_settings());
     experiment_.retest = read_own("retest", retest_settings());
-    if (document_.find("retest") == nullptr) experiment_.retest.set("replicates", Integer{0});
+    if (document_.find("retest") == nullptr && !listed()) {
+      experiment_.retest.set("replicates", Integer{0});
+    }
     if (reads("data")) {
       experiment_.corpus = read_plugin("data", corpora(), {}, experiment_.data);
     }
@@ -101,7 +103,8 @@ class Reader {
     check_racing();
     check_array();
     check_informed();
-    fit_to_search();
+    check_mechanisms();
+    listed() ? fit_to_list() : fit_to_search();
     if (diagnostics_.size() == mistakes_before) experiment_.resolved = resolved();
     return experiment_;
   }
@@ -145,8 +148,12 @@ class Reader {
     experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
     experiment_.semantics = kind_.semantics ? decided_by_problem(kind_.semantics)
                                             : parse_semantics(top.get<std::string>("semantics"));
+    experiment_.mechanisms = top.get<Texts>("mechanisms");
     if (reads("baseline")) noting_mistakes("baseline", [this] { read_baseline(); });
   }
+
+  /// Whether mechanisms are trained in place of a search.
+  [[nodiscard]] bool listed() const { return !experiment_.mechanisms.empty(); }
 
   void read_baseline() {
     const auto* node = document_.find("baseline");
@@ -185,7 +192,7 @@ class Reader {
         experiment_.match_parameters = read_match_parameters(document_.find("space"), diagnostics_);
       }
     });
-    if (!mistaken_.contains("space") && !mistaken_.contains("problem") &&
+    if (!listed() && !mistaken_.contains("space") && !mistaken_.contains("problem") &&
         experiment_.space.num_varying() == 0) {
       diagnostics_.add(users_origin("space"),
                        "space: every gene has one value only, at least one must vary");
@@ -472,7 +479,9 @@ class Reader {
                    " for the constraint " + constraint.text());
       }
     };
-    check("evaluation.replicates", experiment_.evaluation.get<Integer>("replicates"));
+    if (!listed()) {
+      check("evaluation.replicates", experiment_.evaluation.get<Integer>("replicates"));
+    }
     const auto fresh = experiment_.retest.get<Integer>("replicates");
     if (fresh > 0) check("retest.replicates", fresh);
   }
@@ -481,6 +490,10 @@ class Reader {
   void check_further() {
     if (!problems().contains(experiment_.problem) || reads("training")) return;
     const auto why = "the problem " + experiment_.problem + " trains nothing";
+    if (listed()) {
+      diagnostics_.add(origin_of("mechanisms"), "mechanisms: must be left out: " + why);
+      return;
+    }
     const auto replicates = experiment_.retest.get<Integer>("replicates");
     if (replicates > 0) {
       refuse("retest.replicates", std::to_string(replicates), "must be 0: " + why);
@@ -520,6 +533,45 @@ class Reader {
       refuse("evaluation.array", array,
              "must be auto or 1 for " + lone->name + ", which only a training run by itself has");
     }
+  }
+
+  /// Listed mechanisms are models of the section `model`, none of them twice, none the baseline.
+  void check_mechanisms() {
+    if (!listed() || !reads("training")) return;
+    if (experiment_.retest.get<Integer>("replicates") == 0) {
+      refuse("retest.replicates", "0", "must be at least 1 where mechanisms are listed");
+    }
+    std::map<std::string, std::string> known;  // what was given, by canonical name
+    if (has_sizes() && !mistaken_.contains("baseline")) {
+      const auto baseline = to_string(canonical(parse_model(experiment_.baseline, frame_)));
+      known.emplace(baseline, "the baseline");
+    }
+    const auto items = document_.find("mechanisms")->as_list();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      auto& name = experiment_.mechanisms[i];
+      const auto architecture = read_model("mechanisms", name, items[i].origin);
+      if (!architecture || !has_sizes()) continue;
+      auto given = std::exchange(name, to_string(canonical(*architecture)));
+      const auto [other, fresh] = known.try_emplace(name, given);
+      if (fresh) continue;
+      diagnostics_.add(items[i].origin, "mechanisms = " + given + ", must be left out: it is " +
+                                            other->second + ", which is trained anyway");
+    }
+  }
+
+  /// What a search alone needs is left out, and what would keep a training run from its end.
+  void fit_to_list() {
+    const auto leave_out = [this](const std::string& setting) {
+      experiment_.notes.push_back(setting + " is left out, since mechanisms are listed");
+    };
+    experiment_.space = SearchSpace();
+    if (experiment_.tuning) leave_out("baseline.tune");
+    experiment_.tuning.reset();
+    if (!reads("training")) return;
+    auto& training = experiment_.training;
+    if (training.get<Integer>("early_stop_after") > 0) leave_out("training.early_stop_after");
+    training.set("early_stop_after", Integer{0});
+    training.set("score_test", true);
   }
 
   void fit_to_search() {
@@ -562,7 +614,8 @@ class Reader {
     }
   }
 
-  /// The configuration as it could be written in a file with nothing left to a default.
+  /// The configuration as it could be written in a file with nothing left to a default; where
+  /// mechanisms are listed, without what a search alone needs.
   [[nodiscard]] nlohmann::json resolved() const {
     const auto plugin = [](const char* section, const std::string& key,
                            const Parameters& parameters) {
@@ -590,6 +643,14 @@ class Reader {
     if (reads("model")) json["model"] = experiment_.model;
     if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
     if (reads("training")) json["training"] = experiment_.training;
+    if (listed()) {
+      json["mechanisms"] = experiment_.mechanisms;
+      for (const auto* section : {"algorithm", "budget", "space"}) json.erase(section);
+      for (const auto* setting :
+           {"repeated", "replicates", "racing_replicates", "racing_elites", "racing_confidence"}) {
+        json["evaluation"].erase(setting);
+      }
+    }
     return json;
   }
 
@@ -629,6 +690,10 @@ std::vector<Setting> experiment_settings() {
            "what the paper's labels compute: what they say (corrected), or what the published code "
            "does, defects included (published)",
        .choices = {"corrected", "published"}},
+      {.name = "mechanisms",
+       .default_value = Texts{},
+       .help = "mechanisms that are trained in place of a search, on retest.replicates seeds each, "
+               "and compared with the baseline; empty: a search"},
   };
 }
 

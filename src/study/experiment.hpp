@@ -42,8 +42,11 @@ struct Experiment {
   std::string baseline;  ///< mechanism trained beside the search; empty where the problem has none
   std::optional<Parameters> tuning;  ///< baseline.tune, unless false
   Parameters retest;                 ///< replicates = 0: none
-  nlohmann::json resolved;           ///< all of the above: the run's recorded configuration
-  std::vector<std::string> notes;    ///< what was made to fit, for the user
+  /// Trained in place of a search, by canonical name, and compared with the baseline as a re-test
+  /// compares; empty: a search, whose space, algorithm and budget count only then.
+  std::vector<std::string> mechanisms;
+  nlohmann::json resolved;         ///< all of the above: the run's recorded configuration
+  std::vector<std::string> notes;  ///< what was made to fit, for the user
 };
 
 /// Settings at the top of a configuration, outside its sections.
@@ -81,8 +84,9 @@ const PluginSections& plugin_sections();
 /// one has no such key). A setting that a section lacks, as in the record of a run that began
 /// before there was one, counts as its default. Left out is what does not change results: name,
 /// evaluation.workers, evaluation.array, evaluation.keep_models, training.checkpoint_minutes, the
-/// budget (a larger one continues the run), what follows the search (retest, baseline.tune), and
-/// evaluation.device, since the device that was used is recorded apart.
+/// budget (a larger one continues the run), what follows the search (retest, baseline.tune),
+/// evaluation.device, since the device that was used is recorded apart, and listed mechanisms that
+/// come to those of the record: those that were trained are all told of.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

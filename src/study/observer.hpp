@@ -25,7 +25,8 @@ class Observer {
     const Problem& problem;
     const Rehearsal& rehearsal;  ///< what it is expected to ask for
   };
-  /// Training runs beside the search: the tuning of the baseline, or the re-test.
+  /// Training runs beside the search: the tuning of the baseline, or the re-test; or in its place,
+  /// those of listed mechanisms.
   struct Stage {
     std::string name;        ///< "re-test"
     std::int64_t total = 0;  ///< training runs, known ones included

@@ -79,7 +79,7 @@ namespace {
 /// From the least to the largest value over the space, for objectives that a formula computes.
 void set_ranges_over_space(const std::vector<ChosenObjective*>& objectives,
                            const SearchSpace& space, const Problem& problem) {
-  if (objectives.empty()) return;
+  if (objectives.empty() || space.genes().empty()) return;
   std::vector<double> least(objectives.size(), std::numeric_limits<double>::infinity());
   std::vector<double> most(objectives.size(), -std::numeric_limits<double>::infinity());
   std::string refusal;

@@ -24,7 +24,8 @@ ShownCandidates shown_candidates(const SearchSpace& space, const Problem& proble
 
 /// Sets the ranges that can be known before anything is trained: what an objective expects of the
 /// problem's facts; for one by formula its least and largest value over the space (up to 20,000
-/// combinations of the categorical genes all of them, else as many random ones).
+/// combinations of the categorical genes all of them, else as many random ones). Those by formula
+/// stay open where the space has no genes: nothing is searched.
 ///
 /// @throws InputError if an objective is unavailable here, is the same for the whole space, or is
 /// computed of no combination since none is a model.

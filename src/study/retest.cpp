@@ -1,6 +1,8 @@
 #include "study/retest.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -81,14 +83,39 @@ void add_tuned(const FurtherWork& work, const RunSummary& run,
   }
 }
 
+/// Trains all on the same fresh seeds and records what these say.
+std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wanted> wanted,
+                                      const std::string& stage) {
+  const auto& settings = work.experiment.retest;
+  const auto replicates = settings.get<Integer>("replicates");
+  std::vector<FurtherTraining> trainings;
+  for (const auto& one : wanted) {
+    const auto candidate = one.problem->parse(one.retested.candidate);
+    for (Integer i = 0; i < replicates; ++i) {
+      trainings.push_back({one.problem, candidate, kFirstHeldOutReplicate + i});
+    }
+  }
+  const auto evaluations = train_further(trainings, work, stage);
+  std::vector<Retested> retested;
+  auto next = evaluations.begin();
+  for (auto& one : wanted) {
+    one.retested.evaluations.assign(next, next + replicates);
+    next += replicates;
+    retested.push_back(std::move(one.retested));
+  }
+  work.store.set_meta(
+      "retest", to_record(judge(retested, work.objectives, settings.get<double>("confidence"))));
+  return retested;
+}
+
 }  // namespace
 
 std::vector<Setting> retest_settings() {
   return {
       {.name = "replicates",
        .default_value = Integer{5},
-       .help = "fresh seeds on which each candidate is trained again; 0 = no re-test, as without "
-               "this section",
+       .help = "fresh seeds on which each candidate is trained again, or each of listed "
+               "`mechanisms`; 0 = no re-test, as without this section",
        .min = 0,
        .max = 1e6},
       {.name = "top",
@@ -109,8 +136,7 @@ std::vector<Setting> retest_settings() {
 }
 
 void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
-  const auto& settings = work.experiment.retest;
-  const auto replicates = settings.get<Integer>("replicates");
+  const auto replicates = work.experiment.retest.get<Integer>("replicates");
   // What an earlier process found is not shown beside another result.
   if (work.store.meta("retest")) work.store.set_meta("retest", nullptr);
   if (replicates == 0) return;
@@ -125,28 +151,53 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
   add_tuned(work, run, tuned, wanted);
 
-  std::vector<FurtherTraining> trainings;
-  for (const auto& one : wanted) {
-    const auto candidate = one.problem->parse(one.retested.candidate);
-    for (Integer i = 0; i < replicates; ++i) {
-      trainings.push_back({one.problem, candidate, kFirstHeldOutReplicate + i});
-    }
+  train_and_judge(work, std::move(wanted), "re-test");
+}
+
+std::vector<Candidate> listed_candidates(const Experiment& experiment,
+                                         const ObjectiveSet& objectives, const Problem& problem) {
+  auto names = experiment.mechanisms;
+  names.push_back(experiment.baseline);
+  std::vector<Candidate> candidates;
+  for (const auto& name : names) {
+    candidates.push_back(problem.parse(name));
+    const auto subject = problem.subject(candidates.back());
+    const auto why = subject ? objectives.violation_by_formula(*subject) : std::string();
+    if (why.empty()) continue;
+    throw InputError("mechanisms: " + problem.label(candidates.back().name) +
+                     " would not be trained, it breaks a constraint: " + why);
   }
-  const auto evaluations = train_further(trainings, work, "re-test");
-  std::vector<Retested> retested;
-  auto next = evaluations.begin();
-  for (auto& one : wanted) {
-    one.retested.evaluations.assign(next, next + replicates);
-    next += replicates;
-    retested.push_back(std::move(one.retested));
+  return candidates;
+}
+
+std::vector<Evaluation> train_listed(const FurtherWork& work,
+                                     const std::shared_ptr<Problem>& problem) {
+  // What an earlier process measured of a candidate holds for its other replicates, too.
+  const auto earlier = work.store.evaluations();
+  problem->begin_batch(pointers(earlier));
+  std::vector<Wanted> wanted;
+  for (const auto& candidate : listed_candidates(work.experiment, work.objectives, *problem)) {
+    wanted.push_back({.retested = {.role = Role::listed,
+                                   .candidate = candidate.name,
+                                   .label = problem->label(candidate.name),
+                                   .evaluations = {}},
+                      .problem = problem});
   }
-  work.store.set_meta(
-      "retest", to_record(judge(retested, work.objectives, settings.get<double>("confidence"))));
+  wanted.back().retested.role = Role::baseline;
+  return train_and_judge(work, std::move(wanted), "training").back().evaluations;
 }
 
 RetestPlan retest_plan(const Experiment& experiment) {
   const auto replicates = experiment.retest.get<Integer>("replicates");
   if (replicates == 0) return {};
+  if (const auto listed = std::ssize(experiment.mechanisms); listed > 0) {
+    const auto trainings = (listed + 1) * replicates;
+    return {.text = std::to_string(trainings) + " training runs: " + std::to_string(listed) +
+                    (listed == 1 ? " mechanism" : " mechanisms") + " and the baseline " +
+                    experiment.baseline + ", on the same " + std::to_string(replicates) +
+                    (replicates == 1 ? " seed" : " seeds"),
+            .trainings = trainings};
+  }
   const bool several = experiment.objectives.objectives.size() > 1;
   const auto tuned = experiment.tuning ? 1 + experiment.tuning->get<Integer>("winners") : 0;
   const auto top = several ? 0 : experiment.retest.get<Integer>("top");

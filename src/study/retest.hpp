@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,19 @@ std::vector<Setting> retest_settings();
 /// Nothing where the experiment asks for no re-test or nothing was found.
 void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned);
 
-/// For the plan: what is trained again.
+/// The mechanisms that an experiment lists in place of a search, then its baseline.
+/// @throws InputError naming one that would not be trained: it breaks a constraint by formula.
+std::vector<Candidate> listed_candidates(const Experiment& experiment,
+                                         const ObjectiveSet& objectives, const Problem& problem);
+
+/// Trains the listed mechanisms and the baseline, all on the seeds that a re-test of the same
+/// experiment would use, and records what they say as "retest".
+/// @param problem  that of the work.
+/// @return the evaluations of the baseline, one a seed.
+std::vector<Evaluation> train_listed(const FurtherWork& work,
+                                     const std::shared_ptr<Problem>& problem);
+
+/// For the plan: what is trained again, or of a list.
 struct RetestPlan {
   std::string text;            ///< empty: nothing
   std::int64_t trainings = 0;  ///< without the front's, whose size is unknown

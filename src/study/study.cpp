@@ -76,8 +76,12 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
   setup->problem = make_problem(experiment, setup->objectives, folder);
   require_further_trainings(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
-  setup->feasibility = feasibility(setup->objectives, experiment.space, *setup->problem);
-  if (setup->feasibility) setup->feasibility->require_any();
+  if (experiment.mechanisms.empty()) {
+    setup->feasibility = feasibility(setup->objectives, experiment.space, *setup->problem);
+    if (setup->feasibility) setup->feasibility->require_any();
+  } else {
+    (void)listed_candidates(experiment, setup->objectives, *setup->problem);
+  }
   set_expected_ranges(setup->objectives, experiment.space, *setup->problem, setup->facts);
   const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
   const auto device = setup->facts.value("device", "cpu");
@@ -129,16 +133,9 @@ void warn_of_slow_blas() {
   }
 }
 
-/// Evaluates the baseline, fixes the ranges of the objectives, and records both.
-void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvaluator& evaluator,
-                      Store& store) {
-  if (const auto recorded = store.meta("objectives")) {
-    set_recorded_ranges(setup.objectives, *recorded);
-  }
-  std::vector<Evaluation> baseline;
-  if (!experiment.baseline.empty()) {
-    baseline = evaluator.evaluate(setup.problem->parse(experiment.baseline));
-  }
+/// Fixes the ranges of the objectives by the baseline's evaluations, and records both.
+/// @param baseline  may be empty.
+void record_baseline(const std::vector<Evaluation>& baseline, Setup& setup, Store& store) {
   const auto evaluations = pointers(baseline);
   set_ranges_from_baseline(setup.objectives, evaluations);
   store.set_meta("objectives", setup.objectives.record());
@@ -157,6 +154,19 @@ void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvalu
                                                                      : judgement.measured}});
 }
 
+/// Evaluates the baseline, fixes the ranges of the objectives, and records both.
+void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvaluator& evaluator,
+                      Store& store) {
+  if (const auto recorded = store.meta("objectives")) {
+    set_recorded_ranges(setup.objectives, *recorded);
+  }
+  std::vector<Evaluation> baseline;
+  if (!experiment.baseline.empty()) {
+    baseline = evaluator.evaluate(setup.problem->parse(experiment.baseline));
+  }
+  record_baseline(baseline, setup, store);
+}
+
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -172,11 +182,13 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
   const auto array = experiment.evaluation.get<std::string>("array");
   const auto widest = array == "auto" ? 1 : std::stoll(array);
   const auto tuning = tuning_plan(experiment, rehearsal.trained);
+  const auto retest = retest_plan(experiment);
+  // A search's further training runs keep none.
+  const auto keeping = experiment.mechanisms.empty() ? rehearsal.trained : retest.trainings;
   return {.parameters = facts.value("vanilla_parameters", std::int64_t{0}),
           .at_once = problem.num_workers() * widest,
-          .kept_models =
-              std::min(experiment.evaluation.get<std::int64_t>("keep_models"), rehearsal.trained),
-          .evaluations = rehearsal.trained + tuning.trainings + retest_plan(experiment).trainings};
+          .kept_models = std::min(experiment.evaluation.get<std::int64_t>("keep_models"), keeping),
+          .evaluations = rehearsal.trained + tuning.trainings + retest.trainings};
 }
 
 /// Whether the search or its baseline, not what follows them, caused an evaluation.
@@ -338,23 +350,44 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
   }
 }
 
-/// The search, and what follows it, which is not charged to it.
+/// The mechanisms that are listed in place of a search, and the baseline.
+void carry_out_list(const FurtherWork& work, Setup& setup) {
+  const ElapsedSeconds elapsed(work.store);
+  work.store.set_meta("retest", nullptr);  // what an earlier process found was of a shorter list
+  work.store.set_meta("objectives", setup.objectives.record());
+  const auto baseline = train_listed(work, setup.problem);
+  if (std::any_of(baseline.begin(), baseline.end(),
+                  [](const auto& evaluation) { return is_usable(evaluation); })) {
+    record_baseline(baseline, setup, work.store);
+  }
+  work.store.set_meta("ended_by", "the end of the list");
+}
+
+/// The search, and what follows it, which is not charged to it; or what is listed in its place.
 void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
                const std::shared_ptr<Executor>& executor, Store& store, Observer& observer) {
   Labels labels(store, *setup.problem);
-  carry_out_search(experiment, setup, rehearsal, executor, store, labels, observer);
+  const bool listed = !experiment.mechanisms.empty();
+  if (!listed) carry_out_search(experiment, setup, rehearsal, executor, store, labels, observer);
   const FurtherWork work{.experiment = experiment,
                          .objectives = setup.objectives,
                          .problem = *setup.problem,
                          .store = store,
                          .observer = observer,
                          .executor = executor};
-  retest(work, tune(work));
+  listed ? carry_out_list(work, setup) : retest(work, tune(work));
   labels.complete();
   store.flush();
 }
 
-/// Seconds of one training: the mean over some of the mechanisms that the search begins with, since
+/// What the search will ask for; where mechanisms are listed, these and the baseline.
+Rehearsal rehearsal_of(const Experiment& experiment, const Setup& setup) {
+  if (!setup.problem->expensive()) return {};
+  if (experiment.mechanisms.empty()) return rehearse(experiment, setup.problem);
+  return {.candidates = listed_candidates(experiment, setup.objectives, *setup.problem)};
+}
+
+/// Seconds of one training: the mean over some of the mechanisms that are trained first, since
 /// they differ in cost.
 double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
   constexpr std::size_t kCalibrated = 4;
@@ -374,7 +407,10 @@ Study::Study(const fs::path& configuration, const std::vector<std::string>& over
 
 Study::Study(Experiment experiment, fs::path folder)
     : experiment_(std::move(experiment)),
-      folder_(folder.empty() ? fs::path("runs") / experiment_.name : std::move(folder)) {}
+      folder_(!folder.empty()
+                  ? std::move(folder)
+                  : fs::path("runs") /
+                        (experiment_.name + (experiment_.mechanisms.empty() ? "" : "-train"))) {}
 
 Plan Study::plan(bool calibrate) const {
   Observer nobody;
@@ -397,17 +433,21 @@ Plan Study::plan(bool calibrate, Observer& given) const {
             .workers = problem->num_workers(),
             .continues = fs::exists(folder_ / "store.sqlite")};
   if (!plan.trains) return plan;
-  plan.rehearsal = rehearse(experiment_, problem);
+  plan.rehearsal = rehearsal_of(experiment_, *setup);
   plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained);
   plan.retest = retest_plan(experiment_);
   if (!calibrate) return plan;
   plan.array_width = problem->array_width();
   plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
+  const auto further = static_cast<double>(plan.tuning.trainings + plan.retest.trainings);
+  if (!experiment_.mechanisms.empty()) {
+    plan.seconds = plan.training_seconds * further / plan.workers;
+    return plan;
+  }
   const auto evaluator = evaluator_options(experiment_);
   const auto of_baseline = evaluator.racing ? evaluator.racing->replicates : evaluator.replicates;
   const bool together = algorithms().at(experiment_.algorithm).make().batches;
   const auto of_search = static_cast<double>(plan.rehearsal.trained + of_baseline);
-  const auto further = static_cast<double>(plan.tuning.trainings + plan.retest.trainings);
   plan.seconds =
       plan.training_seconds * (of_search / (together ? plan.workers : 1) + further / plan.workers);
   return plan;
@@ -424,7 +464,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   warn_of_binary_text(experiment_);
   const auto setup = set_up(experiment_, folder_);
   const auto& problem = setup->problem;
-  const auto rehearsal = problem->expensive() ? rehearse(experiment_, problem) : Rehearsal{};
+  const auto rehearsal = rehearsal_of(experiment_, *setup);
   make_folder(folder_);
   if (problem->expensive()) {
     check_free_space(folder_, fs::space(folder_).available,

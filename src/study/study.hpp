@@ -48,7 +48,7 @@ class Study {
  public:
   /// Opens a configuration as nas-run does.
   /// @param overrides  "training.steps=100".
-  /// @param folder     of the run; default: runs/NAME.
+  /// @param folder     of the run; default: runs/NAME, runs/NAME-train where mechanisms are listed.
   /// @throws InputError listing all mistakes of the configuration.
   explicit Study(const std::filesystem::path& configuration,
                  const std::vector<std::string>& overrides = {}, std::filesystem::path folder = {});
@@ -72,7 +72,8 @@ class Study {
 
   /// Runs the experiment, or continues it where the folder holds a part of it: the algorithm is
   /// rebuilt from its seed and asks again, recorded evaluations answer at once, and the first
-  /// unknown one is trained.
+  /// unknown one is trained. Where mechanisms are listed, they and the baseline are trained instead
+  /// and compared as by a re-test; the folder's run may be of fewer mechanisms or seeds.
   ///
   /// @return the run, digested from its record (store.sqlite in the folder).
   /// @throws InputError if the folder holds a run that this one cannot continue, see

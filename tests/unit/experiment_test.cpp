@@ -18,6 +18,9 @@ namespace {
 using Integer = std::int64_t;
 using Integers = std::vector<std::int64_t>;
 using Texts = std::vector<std::string>;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
 
 class ExperimentTest : public ConfigTest {
  protected:
@@ -404,23 +407,24 @@ TEST_F(ExperimentTest, MistakesOfDropout) {
 // Mistakes.
 
 TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
-  EXPECT_EQ(mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
-                     "training:\n  learning_rate: 0\n  schedule: cosin\n"
-                     "algorithm:\n  crossover: 1.4\n  population: -1\n",
-                     {"evaluation.threads=two"}),
-            "a.yaml:1:7: seed = -1, must be >= 0\n"
-            "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, baseline, problem, "
-            "objectives, constraints, space, model, data, training, evaluation, budget, algorithm, "
-            "retest; did you mean semantics?\n"
-            "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
-            "feed_forward, dropout; did you mean width?\n"
-            "a.yaml:5:10: model.heads = 0, must be >= 1\n"
-            "a.yaml:7:18: training.learning_rate = 0, must be > 0\n"
-            "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine; did you mean "
-            "cosine?\n"
-            "a.yaml:10:14: algorithm.crossover = 1.4, must be in [0, 1]\n"
-            "a.yaml:11:15: algorithm.population = -1, must be in [0, 1e+06]\n"
-            "command line: evaluation.threads = two, must be an integer, got text");
+  EXPECT_EQ(
+      mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
+               "training:\n  learning_rate: 0\n  schedule: cosin\n"
+               "algorithm:\n  crossover: 1.4\n  population: -1\n",
+               {"evaluation.threads=two"}),
+      "a.yaml:1:7: seed = -1, must be >= 0\n"
+      "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, baseline, "
+      "problem, objectives, constraints, space, model, data, training, evaluation, budget, "
+      "algorithm, retest; did you mean semantics?\n"
+      "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
+      "feed_forward, dropout; did you mean width?\n"
+      "a.yaml:5:10: model.heads = 0, must be >= 1\n"
+      "a.yaml:7:18: training.learning_rate = 0, must be > 0\n"
+      "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine; did you mean "
+      "cosine?\n"
+      "a.yaml:10:14: algorithm.crossover = 1.4, must be in [0, 1]\n"
+      "a.yaml:11:15: algorithm.population = -1, must be in [0, 1e+06]\n"
+      "command line: evaluation.threads = two, must be an integer, got text");
 }
 
 TEST_F(ExperimentTest, UnknownPlugInsNameTheNearest) {
@@ -794,6 +798,70 @@ TEST_F(ExperimentTest, ARetestIsThereWhereItsSectionIs) {
             "a.yaml:1:22: retest.replicates = -1, must be in [0, 1e+06]\n"
             "a.yaml:1:31: retest.top = 0, must be in [1, 1e+06]\n"
             "a.yaml:1:46: retest.confidence = 1, must be in (0, 1)");
+}
+
+TEST_F(ExperimentTest, ListedMechanismsAreTrainedInPlaceOfASearch) {
+  const auto experiment = load(
+      "mechanisms: [dot|sparsemax|none|fixed|bias|0.1, 2*mqa]\n"
+      "objectives: [perplexity, accuracy]\n"  // more than the default algorithm takes
+      "space: {similarity: [dot], normalization: [softmax], gating: [none], temperature: [fixed], "
+      "bias: [true], attention_dropout: 0.1}\n"
+      "training: {early_stop_after: 50}\nbaseline: {tune: {trials: 3}}\n");
+  EXPECT_EQ(experiment.mechanisms,
+            (Texts{"dot|sparsemax|none|fixed|bias|0.1", "2*attn{kv_heads=1}"}))
+      << "by canonical name, whether in the space or not";
+  EXPECT_EQ(experiment.retest.get<Integer>("replicates"), 5);
+  EXPECT_EQ(experiment.training.get<Integer>("early_stop_after"), 0);
+  EXPECT_TRUE(experiment.training.get<bool>("score_test"));
+  EXPECT_FALSE(experiment.tuning);
+  EXPECT_EQ(experiment.notes,
+            (Texts{"baseline.tune is left out, since mechanisms are listed",
+                   "training.early_stop_after is left out, since mechanisms are listed"}));
+  const auto& resolved = experiment.resolved;
+  EXPECT_EQ(resolved["mechanisms"], experiment.mechanisms);
+  for (const auto* section : {"algorithm", "budget", "space"}) {
+    EXPECT_FALSE(resolved.contains(section)) << section;
+  }
+  EXPECT_FALSE(resolved["evaluation"].contains("replicates"));
+  EXPECT_EQ(load(resolved.dump()).resolved, resolved);
+  EXPECT_EQ(load("mechanisms: 2*mqa\nretest: {replicates: 3}\n").retest.get<Integer>("replicates"),
+            3);
+  EXPECT_FALSE(load("").resolved.contains("mechanisms"));
+}
+
+TEST_F(ExperimentTest, ListedMechanismsAreModelsEachOnceAndNotTheBaseline) {
+  EXPECT_THAT(mistakes("mechanisms:\n  - dot|sofmax|none|fixed|bias|0.1\n  - 2*attn{kv=1}\n"),
+              AllOf(HasSubstr("a.yaml:2:5: mechanisms: mechanism 'dot|sofmax|none|fixed|bias|0.1': "
+                              "unknown normalization 'sofmax'"),
+                    HasSubstr("a.yaml:3:5: mechanisms: model '2*attn{kv=1}': character 8: unknown "
+                              "gene of mixer attn 'kv'")));
+  EXPECT_EQ(mistakes("mechanisms: [2*mqa, dot|softmax|none|fixed|bias|0.1]\n",
+                     {R"(mechanisms=["2*mqa", "2*attn{kv_heads=1}"])"}),
+            "command line: mechanisms = 2*attn{kv_heads=1}, must be left out: it is 2*mqa, which "
+            "is trained anyway");
+  EXPECT_EQ(
+      mistakes("mechanisms: [2*mqa, dot|softmax|none|fixed|bias|0.1]\n"),
+      "a.yaml:1:21: mechanisms = dot|softmax|none|fixed|bias|0.1, must be left out: it is the "
+      "baseline, which is trained anyway");
+  EXPECT_EQ(mistakes("mechanisms: mqa\n"),
+            "a.yaml:1:13: mechanisms: 'mqa' has 1 layers, must have model.layers = 2");
+  EXPECT_EQ(mistakes("mechanisms: 2*mqa\nretest: {replicates: 0}\n"),
+            "a.yaml:2:22: retest.replicates = 0, must be at least 1 where mechanisms are listed");
+}
+
+TEST_F(ExperimentTest, MoreMechanismsMayBeListedAndNoneLeftOut) {
+  const auto listed = [this](const std::string& names) {
+    return load("mechanisms: [" + names + "]\n").resolved;
+  };
+  const auto one = listed("2*mqa");
+  EXPECT_EQ(differing_keys(one, listed("dot|sparsemax|none|fixed|bias|0.1, 2*mqa")), Texts{});
+  EXPECT_EQ(differing_keys(one, listed("dot|sparsemax|none|fixed|bias|0.1")),
+            Texts{"mechanisms: [\"2*attn{kv_heads=1}\"] -> "
+                  "[\"dot|sparsemax|none|fixed|bias|0.1\"]"});
+  EXPECT_EQ(differing_keys(one, load("mechanisms: 2*mqa\nretest: {replicates: 9}\n").resolved),
+            Texts{});
+  EXPECT_THAT(differing_keys(one, load("").resolved),
+              Contains("mechanisms: [\"2*attn{kv_heads=1}\"] -> absent"));
 }
 
 TEST_F(ExperimentTest, InformedMechanismsLieInTheSpace) {

@@ -353,6 +353,59 @@ TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
   EXPECT_EQ(results_json(run)["tuning"][0]["best"], 1);
 }
 
+TEST_F(ReportTest, ListedMechanismsAreComparedWithoutASearch) {
+  Store store(folder_ / "listed.sqlite");
+  store.add({evaluation("m", 84), evaluation("v", 100)});
+  store.set_meta("config", {{"name", "listed"}, {"mechanisms", {"candidate m"}}});
+  store.set_meta("objectives", nlohmann::json::array({objective("perplexity", "1", 1, 400),
+                                                      objective("flops", "FLOP", 0, 10)}));
+  const auto estimate = [](double mean, double half) {
+    return nlohmann::json{{"mean", mean},
+                          {"standard_error", half},
+                          {"n", 3},
+                          {"low", mean - half},
+                          {"high", mean + half}};
+  };
+  const nlohmann::json difference{{"difference", -16.0}, {"low", -18.0},    {"high", -14.0},
+                                  {"p", 0.002},          {"p_holm", 0.004}, {"n", 3}};
+  const auto candidate = [&](const char* name, const char* role, double perplexity) {
+    return nlohmann::json{{"candidate", name},
+                          {"label", name},
+                          {"role", role},
+                          {"search", nlohmann::json::array()},
+                          {"retest", {estimate(perplexity, 1.0), estimate(7.0, 0.0)}},
+                          {"test", estimate(perplexity + 1.0, 2.0)},
+                          {"non_dominated_probability", 0.5},
+                          {"against_baseline", nullptr},
+                          {"differences", {nullptr, nullptr}}};
+  };
+  auto mechanism = candidate("candidate m", "listed", 84.0);
+  mechanism["differences"][0] = difference;
+  store.set_meta("retest",
+                 {{"replicates", 3},
+                  {"confidence", 0.95},
+                  {"objective", "perplexity"},
+                  {"candidates", {mechanism, candidate("candidate v", "baseline", 100.0)}},
+                  {"verdict", "candidate m is better."}});
+  const RunSummary run(store);
+  EXPECT_TRUE(run.listed());
+  const auto text = closing_table(run);
+  EXPECT_THAT(text, ::testing::StartsWith("2 evaluated, 0 failures; 5 s of training\n"));
+  EXPECT_THAT(text, HasSubstr("\ntrained on 3 fresh seeds; 95 % intervals"));
+  EXPECT_THAT(
+      text, ::testing::ContainsRegex("listed  candidate m +84.00 \\(83.00 to 85.00\\) +7.00 +85.00 "
+                                     "\\(83.00 to 87.00\\)"))
+      << "all objectives, since no table of a search has the others";
+  EXPECT_THAT(
+      text, ::testing::ContainsRegex("  mechanism +perplexity +p  n\n"
+                                     "  candidate m  -16.00 \\(-18.00 to -14.00\\)  0.004  3\n\n"));
+  EXPECT_THAT(text, HasSubstr("\ncandidate m is better.\n"));
+  for (const auto* word : {"asked", "search", "front,", "re-test"}) {
+    EXPECT_THAT(text, Not(HasSubstr(word)));
+  }
+  EXPECT_THAT(canonical_export(run), Not(HasSubstr("mechanisms"))) << "more may be listed later";
+}
+
 TEST_F(ReportTest, CsvQuotesAndHasOneLinePerEvaluation) {
   const auto csv = evaluations_csv(RunSummary(*store_));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 6);
