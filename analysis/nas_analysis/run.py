@@ -140,6 +140,8 @@ class Run:
         self.labels: dict[str, str] = own["labels"]
         # Of names of many genes: which genes, what each candidate has, what differs from the baseline.
         self.models: dict[str, Any] = own.get("models") or {}
+        # Whether listed mechanisms were trained in place of a search; `retest` compares them.
+        self.listed = "mechanisms" in self.config
         self.retest: dict[str, Any] = own["retest"] or {}
         self.tuning: list[dict[str, Any]] = own["tuning"] or []
         self.ended_by: str = own["ended_by"] or ""

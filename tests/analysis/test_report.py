@@ -130,6 +130,55 @@ class LongNames(PageTest):
         self.assertEqual(genes(Run(self.folder)), [])
 
 
+class ListedMechanisms(PageTest):
+    """Trained in place of a search."""
+
+    NAME = "cosine|sparsemax|none|fixed|bias|0.1"
+
+    def listed(self) -> RunFixture:
+        made = self.fixture(objectives=2, replicates=3, asked=0)
+        made.evaluate(self.NAME)
+        made.set("config", {"name": "fixture", "seed": 42, "mechanisms": [self.NAME]})
+        return made
+
+    def compare(self, made: RunFixture) -> None:
+        def record(name: str, role: str, mean: float, differences: list) -> dict:
+            found = [{"mean": mean, "standard_error": 0.5, "n": 3, "low": mean - 1,
+                      "high": mean + 1},
+                     {"mean": 1.75e6, "standard_error": 0.0, "n": 3, "low": 1.75e6,
+                      "high": 1.75e6}]
+            return {"candidate": name, "label": name, "role": role, "evaluations": [],
+                    "search": [], "search_n": 0, "retest": found, "test": found[0],
+                    "non_dominated_probability": 0.8, "against_baseline": None,
+                    "differences": differences, "rejected": ""}
+        difference = {"difference": -3.25, "low": -4.5, "high": -2.0, "p": 0.004, "p_holm": 0.0123,
+                      "effect_size": -1.25, "n": 3}
+        made.set("retest", {"replicates": 3, "objective": "perplexity", "candidates": [
+            record(self.NAME, "listed", 87.25, [difference, None]),
+            record(BASELINE, "baseline", 90.5, [None, None])],
+            "verdict": "The listed mechanism is better."})
+
+    def test_the_page_says_the_verdict_and_nothing_of_a_search(self):
+        self.compare(self.listed())
+        words = self.words()
+        self.assertIn("The listed mechanism is better.Every mechanism and the baseline were trained "
+                      "on the same 3 seeds, which no search uses", words)
+        self.assertIn("perplexityattention_flops (FLOP)test perplexity", words)
+        self.assertIn("listed87.251.75 M87.25", words)
+        self.assertIn("perplexity\u22123.25 (\u22124.50 to \u22122.00)p = 0.0123", words)
+        self.assertIn("6 trainings", words)
+        self.assertIn("nas-train fixture.yaml --output runs/fixture-train", words)
+        for word in ("search progress", "The search", "re-test", "selection bias", "asks"):
+            self.assertNotIn(word, words)
+
+    def test_one_that_has_not_ended_says_so(self):
+        made = self.listed()
+        made.set("ended_by", None)
+        words = self.words()
+        self.assertIn("Running, 6 trainings so far; or interrupted", words)
+        self.assertNotIn("No mechanism could be evaluated", words)
+
+
 class Verdicts(PageTest):
     def test_one_seed_distinguishes_options_and_no_mechanisms(self):
         self.fixture(objectives=1, replicates=1)

@@ -30,7 +30,7 @@ class Diversity:
 def section(run: Run) -> Section | None:
     """Hamming distance, distinct share and entropy of each gene, by batch."""
     found = genes(run)
-    if not found:
+    if not found or run.listed:
         return None
     groups = _groups(run)
     if len(groups) < 2:

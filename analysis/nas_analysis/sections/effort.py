@@ -17,9 +17,9 @@ MOST_BARS = 60
 def section(run: Run) -> Section | None:
     """Training and waiting, by batch, and the slowest mechanisms."""
     trained = [evaluation for evaluation in run.evaluations if evaluation.seconds > 0]
-    if not trained or not run.asks:
+    if not trained or not (run.asks or run.listed):
         return None
-    batches = _by_batch(run)
+    batches = _by_batch(run) if run.asks else []
     return Section("time", "Time spent", join(
         _totals(run, trained),
         figure(lambda width: _bars(batches, width), "Training time by batch.")

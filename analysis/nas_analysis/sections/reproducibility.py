@@ -14,7 +14,8 @@ from nas_analysis.words import duration
 
 def section(run: Run) -> Section:
     """Command, configuration, versions, hardware, hashes, seeds, time."""
-    command = f"nas-run {run.name}.yaml --output runs/{run.name}"
+    program, folder = ("nas-train", f"{run.name}-train") if run.listed else ("nas-run", run.name)
+    command = f"{program} {run.name}.yaml --output runs/{folder}"
     return Section("reproducibility", "Reproducibility", join(
         paragraph("Save the configuration below as ", element("code", f"{run.name}.yaml"),
                   ", then:"),

@@ -1,4 +1,5 @@
-"""The re-test on seeds that the search has not seen, beside the score that the search saw."""
+"""The re-test on seeds that the search has not seen, beside the score that the search saw; or what
+was listed in place of a search, on such seeds."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ def section(run: Run) -> Section | None:
     retest = run.retest
     if run.noisy is None:
         return None
+    if run.listed:
+        return _comparison(run) if retest else None
     if not retest.get("candidates"):
         return Section("retest", "Re-test", paragraph(prose(
             "No re-test was made. `retest:` in the configuration trains the best mechanisms and "
@@ -34,12 +37,51 @@ def section(run: Run) -> Section | None:
                "was also a lucky one."),
         _bias(run, records, objective),
         _table(run, records),
-        note("Differences are of the test split's mean nll (nats a target), paired over seeds; "
-             "intervals stand each for itself, p is corrected by Holm over all comparisons of the "
-             "verdict. Effect size: standardised mean difference of the pairs, Hedges-corrected; "
-             "below zero is better. P(non-dominated): the probability that the mechanism is on the "
-             f"front, given the noise, by values of the {_split(retest)} split."),
+        _reading(retest),
     ))
+
+
+def _comparison(run: Run) -> Section:
+    """Listed mechanisms beside the baseline."""
+    records = run.retest["candidates"]
+    objective = run.objectives[run.noisy or 0]
+    return Section("comparison", "Comparison", join(
+        figure(lambda width: _picture(run, records, objective, width),
+               "Mean over the seeds, with its 95 % interval."),
+        _table(run, records),
+        _reading(run.retest),
+        _differences(run, records),
+    ))
+
+
+def _reading(retest: dict[str, Any]) -> Html:
+    return note("Differences are of the test split's mean nll (nats a target), paired over seeds; "
+                "intervals stand each for itself, p is corrected by Holm over all comparisons of "
+                "the verdict. Effect size: standardised mean difference of the pairs, "
+                "Hedges-corrected; below zero is better. P(non-dominated): the probability that the "
+                "mechanism is on the front, given the noise, by values of the "
+                f"{_split(retest)} split.")
+
+
+def _differences(run: Run, records: list[dict]) -> Html | None:
+    """From the baseline, by each objective that training determines."""
+    rows = []
+    for place, objective in enumerate(run.objectives):
+        for record in records:
+            found = record["differences"][place]
+            if found is None:
+                continue
+            low, high = (finite_or(found[key], NAN) for key in ("low", "high"))
+            rows.append([
+                Cell(mechanism(str(record["label"])), left=True), Cell(objective.title, left=True),
+                Cell(f"{signed(found['difference'])} ({range_text(low, high)})"),
+                Cell(p_value(found["p_holm"])), Cell(str(found["n"]))])
+    if not rows:
+        return None
+    return join(
+        table(["mechanism", "objective", "difference (95 % interval)", "p (Holm)", "n"], rows),
+        note("Differences from the baseline on the validation split, in the objective's unit, by "
+             "t-tests of pairs of equal seeds; p by Holm over the mechanisms of each objective."))
 
 
 def _split(retest: dict[str, Any]) -> str:
@@ -63,7 +105,8 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
     row = 38.0 if narrow else 27.0
     left = 8.0 if narrow else 400.0
     frame = Frame(left, 10, width - 14, 10 + row * len(records))
-    picture = Picture(width, frame.bottom + 48, "search score and re-test score")
+    picture = Picture(width, frame.bottom + 48, f"{objective.name} of every mechanism" if run.listed
+                      else "search score and re-test score")
     scores = [_scores(run, record) for record in records]
     shown = [value for score in scores for value in score if value == value]
     x = value_axis(shown, objective.maximise, shown)
@@ -75,8 +118,10 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
         picture.text(left if narrow else 2, y - 10 if narrow else y + 4,
                      shortened(label, 46 if narrow else 53),
                      "code small label" + (" baseline-text" if is_baseline else ""))
-        words = tip(label, f"search {number(seen)} (n = {record.get('search_n', '?')})",
-                    f"re-test {number(mean)}, 95 % interval {range_text(low, high)}",
+        words = tip(label, "" if run.listed else
+                    f"search {number(seen)} (n = {record.get('search_n', '?')})",
+                    f"{'mean' if run.listed else 're-test'} {number(mean)}, 95 % interval "
+                    f"{range_text(low, high)}",
                     str(record.get("role", "")))
         if low == low and high == high:
             picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
@@ -110,12 +155,14 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 
 
 def _table(run: Run, records: list[dict]) -> Html:
-    header = ["mechanism", "role", "search", "re-test", "test perplexity",
+    scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
+    header = ["mechanism", "role", *scores, "test perplexity",
               f"P(non-dominated), {_split(run.retest)}", "difference (95 % interval)", "p (Holm)",
               "effect size", "n"]
     rows = []
     for record in records:
-        seen, mean, *_ = _scores(run, record)
+        shown = ([finite_or(found["mean"], NAN) for found in record["retest"]] if run.listed
+                 else _scores(run, record)[:2])
         test = record.get("test") or {}
         against = record.get("against_baseline") or {}
         probability = record.get("non_dominated_probability")
@@ -125,7 +172,7 @@ def _table(run: Run, records: list[dict]) -> Html:
 
         rows.append([
             Cell(mechanism(str(record.get("label", record.get("candidate", "")))), left=True),
-            Cell(str(record.get("role", "")), left=True), Cell(number(seen)), Cell(number(mean)),
+            Cell(str(record.get("role", "")), left=True), *(Cell(number(each)) for each in shown),
             Cell(number(finite_or(test.get("mean"), NAN))),
             Cell(NOTHING if probability is None else percent(finite_or(probability, NAN))),
             Cell(f"{signed(cell('difference'))} ({range_text(cell('low'), cell('high'))})"

@@ -14,6 +14,8 @@ from nas_analysis.words import (counted, duration, listed, number, p_value, perc
 def section(run: Run) -> Section:
     """The verdict of the re-test where there is one, else what the search alone can say."""
     running = _running(run)
+    if run.listed:
+        return _listed(run, running)
     if not run.ranking and running:
         return Section("verdict", "Verdict", join(
             paragraph(f"{running} No mechanism has been evaluated yet."), _tiles(run)))
@@ -35,10 +37,24 @@ def section(run: Run) -> Section:
     return Section("verdict", "Verdict", join(*parts, _tiles(run)))
 
 
+def _listed(run: Run, running: str) -> Section:
+    """What the training runs of listed mechanisms say; nothing was searched for."""
+    seeds = counted(run.retest.get("replicates", 0), "seed")
+    return Section("verdict", "Verdict", join(
+        paragraph(running) if running else None,
+        paragraph(run.retest["verdict"]) if run.retest.get("verdict") else None,
+        note(f"Every mechanism and the baseline were trained on the same {seeds}, which no search "
+             "uses, and nothing was selected by its score.") if run.retest else None,
+        _tiles(run)))
+
+
 def _running(run: Run) -> str:
     """How far a search has come that has not ended; an empty text for one that has."""
     if run.ended_by:
         return ""
+    if run.listed:
+        done = counted(len(run.evaluations), "training")
+        return f"Running, {done} so far; or interrupted, and the same command continues."
     planned = run.planned_asks
     trainings = int((run.config.get("budget") or {}).get("evaluations") or 0)
     if planned:
@@ -174,10 +190,13 @@ def _tiles(run: Run) -> Html:
             sign = "+" if change > 0 else ""
             words += f", {sign}{percent(change, 1)} to the baseline"
         tiles.append((number(best), words))
-    if run.several:
+    if run.several and not run.listed:
         tiles.append((str(len(run.front)), "mechanisms on the front"))
     kind = "trainings" if run.trained else "evaluations"
-    tiles.append((f"{run.num_searched:,}", f"{kind}; {len(run.ranking):,} mechanisms scored"))
+    if run.listed:
+        tiles.append((f"{len(run.evaluations):,}", kind))
+    else:
+        tiles.append((f"{run.num_searched:,}", f"{kind}; {len(run.ranking):,} mechanisms scored"))
     if run.trained and run.ranking:
         seeds = sorted({candidate.n for candidate in run.ranking})
         words = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]}\u2013{seeds[-1]}"
