@@ -1,28 +1,19 @@
 // nas-run: one experiment from its configuration to its result.
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <memory>
-#include <set>
+#include <string>
+#include <vector>
 
 #include <boost/program_options.hpp>
-#include <unistd.h>
 
 #include "cli/command_line.hpp"
 #include "cli/describe.hpp"
-#include "cli/page.hpp"
-#include "cli/passive_waiting.hpp"
-#include "cli/plan.hpp"
 #include "cli/program.hpp"
 #include "cli/schema.hpp"
-#include "cli/study_display.hpp"
+#include "cli/study_program.hpp"
 #include "cli/verify.hpp"
 #include "core/error.hpp"
-#include "core/stop.hpp"
-#include "report/digest.hpp"
-#include "report/files.hpp"
 #include "study/study.hpp"
 
 namespace {
@@ -46,40 +37,16 @@ constexpr const char* kUsage =
     "\n";
 
 struct Arguments {
+  nas::StudyArguments study;
   std::vector<std::string> words;
-  bool dry_run = false;
-  bool settings = false;
-  bool quiet = false;
-  bool help = false;
-  bool version = false;
-  bool force_device = false;
-  bool no_report = false;
   bool remove = false;
-  std::string output;
-  std::string retry;
 };
 
 po::options_description options(Arguments& arguments) {
-  po::options_description visible("options");
-  visible.add_options()  //
-      ("dry-run", po::bool_switch(&arguments.dry_run),
-       "validate everything and print the plan; write nothing")  //
-      ("settings", po::bool_switch(&arguments.settings),
-       "with --dry-run: print every setting with its effective value, too")  //
-      ("output,o", po::value(&arguments.output),
-       "the run's folder (default: runs/NAME)")  //
-      ("force-device", po::bool_switch(&arguments.force_device),
-       "continue a run on another kind of device than it began on")  //
-      ("retry", po::value(&arguments.retry),
-       "failed: forget what is recorded as failed or out of memory, and the search from there on, "
-       "and train it again")  //
-      ("no-report", po::bool_switch(&arguments.no_report),
-       "do not write report.html, the run as a page (needs Python with numpy and scipy)")  //
-      ("remove", po::bool_switch(&arguments.remove),
-       "verify: remove damaged records, which the command of the run then makes again")  //
-      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")            //
-      ("help,h", po::bool_switch(&arguments.help), "print this text")                    //
-      ("version", po::bool_switch(&arguments.version), "print versions");
+  auto visible = nas::study_options(arguments.study, "runs/NAME");
+  visible.add_options()("remove", po::bool_switch(&arguments.remove),
+                        "verify: remove damaged records, which the command of the run then makes "
+                        "again");
   return visible;
 }
 
@@ -92,47 +59,18 @@ void require_file(const std::string& word) {
                         " is neither a command nor a file; did you mean " + guess + "?");
 }
 
-/// Writes a result for programs.
-void write_results(const std::filesystem::path& folder, const nas::RunSummary& run) {
-  nas::write_file(folder / "results.json", nas::digest_text(nas::results_json(run)));
-  nas::write_file(folder / "evaluations.csv", nas::evaluations_csv(run));
-}
-
-/// What is there of a run that was stopped.
-void write_results(const std::filesystem::path& folder) {
-  const auto file = folder / "store.sqlite";
-  if (!std::filesystem::exists(file)) return;
-  auto store = std::make_unique<nas::Store>(file);  // as its writer: a reader would leave journals
-  const nas::RunSummary run(*store);
-  store.reset();  // the result is to be newer than the store
-  write_results(folder, run);
-}
-
-/// Writes the files of a result and prints its closing table.
-void present(const nas::Study& study, const nas::RunSummary& run) {
-  const auto& folder = study.folder();
-  write_results(folder, run);
-  std::cout << '\n'
-            << nas::closing_table(run) << "\nwritten to " << folder.string()
-            << ": results.json, evaluations.csv, store.sqlite\n";
-}
-
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
   Arguments arguments;
   const auto visible = options(arguments);
   nas::parse_command_line(argc, argv, "nas-run", visible, arguments.words);
-  if (nas::answers(arguments.help, arguments.version, kUsage, visible)) return nas::kDone;
+  const auto& asked = arguments.study;
+  if (nas::answers(asked.help, asked.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
                           "for example: nas-run configs/quickstart.yaml");
   }
-  if (arguments.settings && !arguments.dry_run) {
-    throw nas::InputError("command line: --settings belongs to --dry-run");
-  }
-  if (!arguments.retry.empty() && arguments.retry != "failed") {
-    throw nas::InputError("command line: --retry " + arguments.retry + ", must be failed");
-  }
+  nas::check_study_arguments(arguments.study);
   const auto& words = arguments.words;
   if (words.front() == "schema") {
     if (words.size() > 1) throw nas::InputError("nas-run schema: takes no further word");
@@ -157,33 +95,8 @@ int run(int argc, char** argv, std::string& kept) {
   }
   if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
   require_file(words.front());
-  const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.output);
-  const auto& experiment = study.experiment();
-  for (const auto& note : experiment.notes) std::cerr << "note: " << note << '\n';
-  const bool terminal = isatty(STDOUT_FILENO) == 1;
-  nas::StudyDisplay display(std::cout, terminal && !arguments.quiet, arguments.quiet);
-  if (arguments.dry_run) {
-    std::cerr << "planning " << experiment.name
-              << "; where it trains, a few steps are timed, which takes seconds\n";
-    const auto plan = study.plan(/*calibrate=*/true, display);
-    std::cout << nas::plan_text(study, plan, arguments.settings);
-    return nas::kDone;
-  }
-  nas::wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
-  nas::install_stop_handlers();
-  kept = study.folder().string();
-  try {
-    const nas::Study::RunSettings settings{.force_device = arguments.force_device,
-                                           .retry_failed = !arguments.retry.empty()};
-    present(study, study.run(display, settings));
-  } catch (const nas::StopRequested&) {
-    write_results(study.folder());
-    std::cout << "\nStopped. Everything finished is kept in " << kept
-              << "; the same command continues.\n";
-    return nas::kStopped;
-  }
-  if (!arguments.no_report) nas::write_page(nas::page_of_run(study.folder()));
-  return nas::kDone;
+  const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.study.output);
+  return nas::run_study(study, arguments.study, argv, kept);
 }
 
 }  // namespace

@@ -1,0 +1,139 @@
+// nas-train: a few named mechanisms against the baseline, without a search.
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <boost/program_options.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/program.hpp"
+#include "cli/study_program.hpp"
+#include "core/error.hpp"
+#include "store/store.hpp"
+#include "study/study.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+using Words = std::vector<std::string>;
+
+constexpr const char* kUsage =
+    "nas-train: is a mechanism better than the baseline?\n"
+    "\n"
+    "  nas-train MECHANISM... CONFIG [key.path=value ...] [options]   train them, or continue\n"
+    "  nas-train [MECHANISM...] RUN [key.path=value ...] [options]    continue the run of a "
+    "folder\n"
+    "\n"
+    "Trains the mechanisms and the configuration's baseline, all on the same seeds, which no "
+    "search\n"
+    "uses, scores the test split, and says what is better or worse beyond noise: paired t-tests,\n"
+    "p by Holm over the mechanisms. A mechanism has a name of six fields or one layer by layer, "
+    "and\n"
+    "need not lie in the configuration's space. More mechanisms and more seeds may come to a run;\n"
+    "what is trained is not trained again. For example:\n"
+    "\n"
+    "  nas-train \"dot|sparsemax|none|fixed|bias|0.1\" \"2*mqa\" configs/quickstart.yaml --seeds "
+    "5\n"
+    "\n";
+
+struct Arguments {
+  nas::StudyArguments study;
+  Words words;
+  std::string seeds;
+};
+
+po::options_description options(Arguments& arguments) {
+  auto visible = nas::study_options(arguments.study, "runs/NAME-train");
+  visible.add_options()(
+      "seeds", po::value(&arguments.seeds),
+      "training runs of each mechanism, as retest.replicates=N (default: those of "
+      "CONFIG or RUN, else 5)");
+  return visible;
+}
+
+fs::path store_of(const std::string& folder) { return fs::path(folder) / "store.sqlite"; }
+
+/// Whether a word is the folder of a run. A mechanism may be too long for a file's name.
+bool is_run(const std::string& word) {
+  std::error_code unknown;
+  return fs::is_regular_file(store_of(word), unknown);
+}
+
+bool is_configuration(const std::string& word) {
+  std::error_code unknown;
+  const auto extension = fs::path(word).extension();
+  return extension == ".yaml" || extension == ".yml" || fs::is_regular_file(word, unknown);
+}
+
+std::string listing(const Words& mechanisms) {
+  return "mechanisms=" + nlohmann::json(mechanisms).dump();
+}
+
+/// A run as its folder has recorded it, with further mechanisms.
+/// @throws InputError if it is a search.
+nas::Experiment continued(const std::string& folder, const Words& mechanisms, Words overrides) {
+  const nas::Store store(store_of(folder), nas::Store::Mode::read_only);
+  const auto config = store.meta("config").value_or(nlohmann::json::object());
+  if (!config.contains("mechanisms")) {
+    throw nas::InputError(folder +
+                          " holds no run of listed mechanisms; nas-run continues a search");
+  }
+  auto all = config.at("mechanisms").get<Words>();
+  all.insert(all.end(), mechanisms.begin(), mechanisms.end());
+  overrides.push_back(listing(all));
+  return nas::recorded_experiment(config, overrides);
+}
+
+/// What the command line asks for. @throws InputError with all mistakes.
+nas::Study study_of(const Arguments& arguments) {
+  const auto& words = arguments.words;
+  const auto source = std::find_if(words.begin(), words.end(), [](const auto& word) {
+    return is_configuration(word) || is_run(word);
+  });
+  if (source == words.end()) {
+    throw nas::InputError(
+        "command line: no configuration and no run given; nas-train --help shows how");
+  }
+  const Words mechanisms(words.begin(), source);
+  Words overrides(std::next(source), words.end());
+  if (!arguments.seeds.empty()) overrides.push_back("retest.replicates=" + arguments.seeds);
+  if (is_run(*source)) {
+    if (!arguments.study.output.empty()) {
+      throw nas::InputError("command line: --output " + arguments.study.output +
+                            ", must be left out where the run " + *source + " is continued");
+    }
+    return nas::Study(continued(*source, mechanisms, std::move(overrides)), *source);
+  }
+  if (!mechanisms.empty()) overrides.push_back(listing(mechanisms));
+  nas::Study study(*source, overrides, arguments.study.output);
+  if (study.experiment().mechanisms.empty()) {
+    throw nas::InputError("command line: no mechanism given before " + *source +
+                          ", which lists none; nas-train --help shows how");
+  }
+  return study;
+}
+
+/// @param kept  receives the folder that keeps what is finished.
+int run(int argc, char** argv, std::string& kept) {
+  Arguments arguments;
+  const auto visible = options(arguments);
+  nas::parse_command_line(argc, argv, "nas-train", visible, arguments.words);
+  const auto& asked = arguments.study;
+  if (nas::answers(asked.help, asked.version, kUsage, visible)) return nas::kDone;
+  nas::check_study_arguments(arguments.study);
+  return nas::run_study(study_of(arguments), arguments.study, argv, kept);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string kept;
+  return nas::run_main(
+      "nas-train", [&] { return run(argc, argv, kept); }, kept);
+}

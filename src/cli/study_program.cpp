@@ -1,0 +1,112 @@
+#include "cli/study_program.hpp"
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include <unistd.h>
+
+#include "cli/page.hpp"
+#include "cli/passive_waiting.hpp"
+#include "cli/plan.hpp"
+#include "cli/program.hpp"
+#include "cli/study_display.hpp"
+#include "core/error.hpp"
+#include "core/stop.hpp"
+#include "report/digest.hpp"
+#include "report/files.hpp"
+
+namespace nas {
+
+namespace {
+
+/// Writes a result for programs.
+void write_results(const std::filesystem::path& folder, const RunSummary& run) {
+  write_file(folder / "results.json", digest_text(results_json(run)));
+  write_file(folder / "evaluations.csv", evaluations_csv(run));
+}
+
+/// What is there of a run that was stopped.
+void write_results(const std::filesystem::path& folder) {
+  const auto file = folder / "store.sqlite";
+  if (!std::filesystem::exists(file)) return;
+  auto store = std::make_unique<Store>(file);  // as its writer: a reader would leave journals
+  const RunSummary run(*store);
+  store.reset();  // the result is to be newer than the store
+  write_results(folder, run);
+}
+
+/// Writes the files of a result and prints its closing table.
+void present(const Study& study, const RunSummary& run) {
+  const auto& folder = study.folder();
+  write_results(folder, run);
+  std::cout << '\n'
+            << closing_table(run) << "\nwritten to " << folder.string()
+            << ": results.json, evaluations.csv, store.sqlite\n";
+}
+
+}  // namespace
+
+boost::program_options::options_description study_options(StudyArguments& arguments,
+                                                          const std::string& folder) {
+  namespace po = boost::program_options;
+  po::options_description visible("options");
+  visible.add_options()  //
+      ("dry-run", po::bool_switch(&arguments.dry_run),
+       "validate everything and print the plan; write nothing")  //
+      ("settings", po::bool_switch(&arguments.settings),
+       "with --dry-run: print every setting with its effective value, too")  //
+      ("output,o", po::value(&arguments.output),
+       ("the run's folder (default: " + folder + ")").c_str())  //
+      ("force-device", po::bool_switch(&arguments.force_device),
+       "continue a run on another kind of device than it began on")  //
+      ("retry", po::value(&arguments.retry),
+       "failed: forget what is recorded as failed or out of memory, and the search from there on, "
+       "and train it again")  //
+      ("no-report", po::bool_switch(&arguments.no_report),
+       "do not write report.html, the run as a page (needs Python with numpy and scipy)")  //
+      ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")              //
+      ("help,h", po::bool_switch(&arguments.help), "print this text")                      //
+      ("version", po::bool_switch(&arguments.version), "print versions");
+  return visible;
+}
+
+void check_study_arguments(const StudyArguments& arguments) {
+  if (arguments.settings && !arguments.dry_run) {
+    throw InputError("command line: --settings belongs to --dry-run");
+  }
+  if (!arguments.retry.empty() && arguments.retry != "failed") {
+    throw InputError("command line: --retry " + arguments.retry + ", must be failed");
+  }
+}
+
+int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept) {
+  const auto& experiment = study.experiment();
+  for (const auto& note : experiment.notes) std::cerr << "note: " << note << '\n';
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  StudyDisplay display(std::cout, terminal && !arguments.quiet, arguments.quiet);
+  if (arguments.dry_run) {
+    std::cerr << "planning " << experiment.name
+              << "; where it trains, a few steps are timed, which takes seconds\n";
+    const auto plan = study.plan(/*calibrate=*/true, display);
+    std::cout << plan_text(study, plan, arguments.settings);
+    return kDone;
+  }
+  wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
+  install_stop_handlers();
+  kept = study.folder().string();
+  try {
+    const Study::RunSettings settings{.force_device = arguments.force_device,
+                                      .retry_failed = !arguments.retry.empty()};
+    present(study, study.run(display, settings));
+  } catch (const StopRequested&) {
+    write_results(study.folder());
+    std::cout << "\nStopped. Everything finished is kept in " << kept
+              << "; the same command continues.\n";
+    return kStopped;
+  }
+  if (!arguments.no_report) write_page(page_of_run(study.folder()));
+  return kDone;
+}
+
+}  // namespace nas

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include <boost/program_options.hpp>
+
+#include "study/study.hpp"
+
+namespace nas {
+
+/// What every program that runs a study understands.
+struct StudyArguments {
+  bool dry_run = false;
+  bool settings = false;
+  bool quiet = false;
+  bool help = false;
+  bool version = false;
+  bool force_device = false;
+  bool no_report = false;
+  std::string output;
+  std::string retry;
+};
+
+/// The options of these, bound to them.
+/// @param folder  that of a run without --output, for people: "runs/NAME".
+boost::program_options::options_description study_options(StudyArguments& arguments,
+                                                          const std::string& folder);
+
+/// @throws InputError where options do not go together.
+void check_study_arguments(const StudyArguments& arguments);
+
+/// Runs a study to its end and shows it, or prints its plan.
+/// @param argv  of the program, which may start itself again (see wait_passively).
+/// @param kept  receives the folder that keeps what is finished.
+/// @return exit code.
+int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept);
+
+}  // namespace nas

@@ -1,0 +1,223 @@
+// Listed mechanisms against the baseline, with real trainings: paired seeds, verdict, resume.
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <numbers>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSparse = "dot|sparsemax|none|fixed|bias|0.1";
+constexpr const char* kShared = "attn{kv_heads=1}+swiglu";  // in no space of the configuration
+
+class TrainTest : public ProgramTest {
+ protected:
+  static nlohmann::json results(const fs::path& folder) {
+    return nlohmann::json::parse(read_file(folder / "results.json"));
+  }
+  static std::set<std::string> ids(const fs::path& folder) {
+    std::set<std::string> found;
+    const auto digest = results(folder);
+    for (const auto& evaluation : digest["evaluations"]) found.insert(evaluation["id"]);
+    return found;
+  }
+  void expect_text(const std::string& part) const {
+    EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
+  }
+};
+
+/// A paired t-test of two pairs, by hand: Student's t of one degree of freedom is Cauchy's.
+struct TwoPairs {
+  double mean, half, p;
+  TwoPairs(double first, double second)
+      : mean((first + second) / 2.0),
+        half(std::tan(0.475 * std::numbers::pi) * std::abs(first - second) / 2.0),
+        p(1.0 - 2.0 / std::numbers::pi * std::atan(std::abs(mean / ((first - second) / 2.0)))) {}
+};
+
+TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-train", {kSparse, kShared, config("smoke.yaml"), "--output", out.string(),
+                              "--seeds", "2", "objectives=[perplexity, flops]"}),
+            0)
+      << text();
+  expect_text("trained on 2 fresh seeds");
+  expect_text("differences from the baseline on the validation split");
+  expect_text("All 2 have too few seeds in common with the baseline for a verdict: 2 seeds.");
+  const auto found = results(out);
+  EXPECT_TRUE(found["asks"].empty()) << "nothing is searched";
+  ASSERT_EQ(found["evaluations"].size(), 6U);
+
+  std::map<std::string, std::map<std::int64_t, nlohmann::json>> by_seed;  // of each candidate
+  for (const auto& evaluation : found["evaluations"]) {
+    EXPECT_EQ(evaluation["identity"], 0) << "all are trained alike, but for mechanism and seed";
+    EXPECT_EQ(evaluation["status"], "ok");
+    by_seed[evaluation["candidate"]][evaluation["replicate"]] = evaluation["values"];
+  }
+  const auto& candidates = found["retest"]["candidates"];
+  ASSERT_EQ(candidates.size(), 3U);
+  EXPECT_EQ(candidates[2]["role"], "baseline");
+  const auto& baseline = by_seed.at(candidates[2]["candidate"]);
+  const auto differences = [&](const std::string& candidate, const char* value) {
+    std::vector<double> pairs;
+    for (const auto& [replicate, values] : by_seed.at(candidate)) {
+      pairs.push_back(values.at(value).get<double>() -
+                      baseline.at(replicate).at(value).get<double>());
+    }
+    EXPECT_EQ(pairs.size(), 2U);
+    return TwoPairs(pairs.at(0), pairs.at(1));
+  };
+  const auto expect_contrast = [](const nlohmann::json& record, const TwoPairs& own, double other) {
+    const double holm = std::min(1.0, own.p <= other ? 2.0 * own.p : std::max(own.p, 2.0 * other));
+    EXPECT_EQ(record["n"], 2);
+    EXPECT_NEAR(record["difference"], own.mean, 1e-12);
+    EXPECT_NEAR(record["low"], own.mean - own.half, 1e-9);
+    EXPECT_NEAR(record["high"], own.mean + own.half, 1e-9);
+    EXPECT_NEAR(record["p"], own.p, 1e-9);
+    EXPECT_NEAR(record["p_holm"], holm, 1e-9);
+  };
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string name = candidates[i]["candidate"];
+    const std::string other = candidates[1 - i]["candidate"];
+    EXPECT_EQ(name, i == 0 ? kSparse : kShared);
+    EXPECT_EQ(candidates[i]["role"], "listed");
+    EXPECT_EQ(by_seed.at(name).begin()->first, baseline.begin()->first) << "the same seeds";
+    expect_contrast(candidates[i]["against_baseline"], differences(name, "test_nll"),
+                    differences(other, "test_nll").p);
+    expect_contrast(candidates[i]["differences"][0], differences(name, "perplexity"),
+                    differences(other, "perplexity").p);
+    EXPECT_TRUE(candidates[i]["differences"][1].is_null()) << "FLOPs have no noise";
+    EXPECT_EQ(candidates[i]["retest"][1]["mean"], by_seed.at(name).begin()->second["flops"]);
+  }
+}
+
+TEST_F(TrainTest, SeedsAreThoseOfARetest) {
+  const std::vector<std::string> search{config("smoke.yaml"),          "--output",
+                                        (folder_ / "search").string(), "budget.evaluations=2",
+                                        "retest.replicates=2",         "--no-report"};
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", (folder_ / "run").string(),
+                              "--seeds", "2", "--no-report", "training.early_stop_after=1"}),
+            0)
+      << text();
+  expect_text("note: training.early_stop_after is left out, since mechanisms are listed");
+  const auto baseline = [](const nlohmann::json& found) {
+    return found["retest"]["candidates"].back()["evaluations"];
+  };
+  EXPECT_EQ(baseline(results(folder_ / "run")), baseline(results(folder_ / "search")));
+}
+
+TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
+  const auto command = [this](const fs::path& folder, const std::string& workers) {
+    return std::vector<std::string>{kSparse,
+                                    kShared,
+                                    config("smoke.yaml"),
+                                    "-o",
+                                    folder.string(),
+                                    "--seeds",
+                                    "3",
+                                    "--no-report",
+                                    "training.steps=100",
+                                    "evaluation.array=2",
+                                    "evaluation.workers=" + workers};
+  };
+  const auto whole = folder_ / "whole";
+  ASSERT_EQ(run("nas-train", command(whole, "1")), 0) << text();
+  const auto killed = folder_ / "killed";
+  auto words = command(killed, "2");
+  for (const std::string moment : {"training 2/9", "training 5/9"}) {
+    const auto output = folder_ / "killed.txt";
+    fs::remove(output);
+    Program program("nas-train", words, output);
+    int code = -1;
+    while (read_file(output).find(moment) == std::string::npos) {
+      ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
+    }
+    program.kill(SIGKILL);
+    program.wait();
+    EXPECT_FALSE(fs::exists(killed / "results.json")) << "killed too late";
+    words = {killed.string(), "--no-report"};
+  }
+  ASSERT_EQ(run("nas-train", words), 0) << text();
+  EXPECT_EQ(results(killed)["retest"], results(whole)["retest"]);
+  EXPECT_EQ(canonical_export(killed), canonical_export(whole));
+}
+
+TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-train",
+                {kSparse, config("smoke.yaml"), "-o", out.string(), "--seeds", "2", "--no-report"}),
+            0)
+      << text();
+  const auto before = ids(out);
+  EXPECT_EQ(before.size(), 4U);
+  ASSERT_EQ(run("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}), 0) << text();
+  const auto after = ids(out);
+  EXPECT_EQ(after.size(), 9U);
+  EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
+  EXPECT_EQ(results(out)["retest"]["candidates"].size(), 3U);
+  // What was trained is not left out of the comparisons.
+  EXPECT_EQ(run("nas-train", {kShared, config("smoke.yaml"), "-o", out.string()}), 2);
+  expect_text("holds a run of another configuration:\n  mechanisms: ");
+  EXPECT_EQ(ids(out), after);
+}
+
+TEST_F(TrainTest, AConfigurationMayListMechanisms) {
+  const auto file = folder_ / "mine.yaml";
+  std::ofstream(file) << "extends: " << config("smoke.yaml") << "\nmechanisms: ['" << kSparse
+                      << "']\nretest: {replicates: 1}\n";
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-run", {file.string(), "-o", out.string(), "--no-report"}), 0) << text();
+  expect_text("One fresh seed each: nothing can be distinguished from noise.");
+  ASSERT_EQ(run("nas-train", {file.string(), "-o", out.string(), "--no-report"}), 0) << text();
+  EXPECT_EQ(ids(out).size(), 2U);
+}
+
+TEST_F(TrainTest, APlanSaysWhatIsTrained) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", out.string(), "--dry-run"}), 0)
+      << text();
+  expect_text(
+      "10 training runs: 1 mechanism and the baseline dot|softmax|none|fixed|bias|0.1, on "
+      "the same 5 seeds");
+  expect_text("per training run");
+  EXPECT_EQ(text().find("algorithm"), std::string::npos);
+  EXPECT_FALSE(fs::exists(out));
+}
+
+TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
+  const auto out = folder_ / "run";
+  const auto smoke = config("smoke.yaml");
+  const std::pair<std::vector<std::string>, const char*> mistakes[] = {
+      {{"attn{kv=1}", smoke}, "character 6: unknown gene of mixer attn 'kv'"},
+      {{"dot|softmax|none|fixed|bias|0.1", smoke}, "it is the baseline, which is trained anyway"},
+      {{"mqa", smoke, "constraints=[flops <= 1000]"},
+       "mqa would not be trained, it breaks a constraint: flops = "},
+      {{"mqa", config("nsga2_zdt.yaml")}, "the problem zdt trains nothing"},
+      {{smoke}, "no mechanism given before"},
+      {{"mqa"}, "no configuration and no run given"},
+  };
+  for (auto [words, message] : mistakes) {
+    words.insert(words.end(), {"-o", out.string()});
+    EXPECT_EQ(run("nas-train", words), 2) << message;
+    expect_text(message);
+    EXPECT_FALSE(fs::exists(out)) << message;
+  }
+  ASSERT_EQ(run("nas-run", {smoke, "-o", out.string(), "--no-report", "budget.evaluations=1"}), 0);
+  EXPECT_EQ(run("nas-train", {"mqa", out.string()}), 2);
+  expect_text("holds no run of listed mechanisms");
+  EXPECT_EQ(run("nas-train", {"mqa", smoke, "-o", out.string()}), 2);
+  expect_text("mechanisms: absent -> ");
+}
+
+}  // namespace
+}  // namespace nas::testing
