@@ -60,6 +60,8 @@ struct Corpus {
   std::string name;         ///< key of the plug-in
   std::string description;  ///< for people: source, unit of a token, layout
   std::int64_t vocabulary = 0;
+  std::string unit;                ///< of a text: what a token is, "word" or "byte"; else empty
+  std::vector<std::string> words;  ///< by id, where the unit is a word
   SpecialTokens special;
   Windows train, valid, test;
   std::string

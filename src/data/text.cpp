@@ -129,6 +129,7 @@ Corpus text_corpus(std::string_view name, std::string_view source, const SplitTe
 
   Corpus corpus;
   corpus.name = name;
+  corpus.unit = bytes ? "byte" : "word";
   if (bytes) {
     corpus.vocabulary = 256;
     fill(corpus, texts, published, context, [&](std::string_view text, bool train) {
@@ -139,6 +140,7 @@ Corpus text_corpus(std::string_view name, std::string_view source, const SplitTe
         texts.train, settings.get<std::int64_t>("vocabulary"),
         published ? Vocabulary::Specials::pad_unknown_end : Vocabulary::Specials::unknown_end);
     corpus.vocabulary = vocabulary.size();
+    corpus.words = vocabulary.words();
     corpus.special = vocabulary.special();
     fill(corpus, texts, published, context, [&](std::string_view text, bool train) {
       return published ? published_windows(text, vocabulary, context)

@@ -57,4 +57,16 @@ std::int64_t Vocabulary::size() const {
   return num_specials_ + static_cast<std::int64_t>(ids_.size());
 }
 
+std::vector<std::string> Vocabulary::words() const {
+  std::vector<std::string> words(static_cast<std::size_t>(size()));
+  const auto name = [&words](std::int32_t id, std::string_view word) {
+    if (id >= 0) words[static_cast<std::size_t>(id)] = word;
+  };
+  name(special_.pad, "<pad>");
+  name(special_.unknown, kUnknownWord);
+  name(special_.end_of_sentence, "<eos>");
+  for (const auto& [word, id] : ids_) name(id, word);
+  return words;
+}
+
 }  // namespace nas

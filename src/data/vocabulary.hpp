@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "data/corpus.hpp"
 
@@ -53,6 +54,8 @@ class Vocabulary {
   /// words.
   [[nodiscard]] std::int64_t size() const;
   [[nodiscard]] const SpecialTokens& special() const { return special_; }
+  /// @return the words by id; special tokens as "<pad>", "<unk>", "<eos>".
+  [[nodiscard]] std::vector<std::string> words() const;
 
  private:
   struct Hash {

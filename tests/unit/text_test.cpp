@@ -32,6 +32,8 @@ TEST(StandardLayout, OneStreamWithEndOfSentence) {
   EXPECT_THAT(corpus.train.tokens, ElementsAre(1, 2, 2, 2, 3, 1, 3, 4, 1));
   EXPECT_THAT(corpus.valid.tokens, ElementsAre(1, 2, 3, 1, 1, 0, 1));
   EXPECT_EQ(corpus.train.last_target, -1);
+  EXPECT_EQ(corpus.unit, "word");
+  EXPECT_THAT(corpus.words, ElementsAre("<unk>", "<eos>", "a", "b", "c"));
 }
 
 TEST(StandardLayout, EveryTokenIsScoredOnce) {
@@ -117,6 +119,8 @@ TEST(ByteUnit, IdsAreBytes) {
   EXPECT_THAT(corpus.train.tokens, ElementsAre('\n', 'a', 'b', '\n'));
   EXPECT_THAT(corpus.valid.tokens, ElementsAre('\n', 'b', 0xc3, 0xa9, '\n'));
   EXPECT_EQ(corpus.valid.num_scored(), 4);
+  EXPECT_EQ(corpus.unit, "byte");
+  EXPECT_THAT(corpus.words, ElementsAre());
   EXPECT_EQ(corpus.bytes_per_token, 1.0);
 }
 

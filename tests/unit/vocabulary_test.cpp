@@ -40,6 +40,13 @@ TEST(Vocabulary, WordsByCountTiesByFirstShowing) {
   EXPECT_EQ(vocabulary.id("w"), 5);
 }
 
+TEST(Vocabulary, ListsItsWordsById) {
+  EXPECT_THAT(Vocabulary("z y x y x w", 5, kStandard).words(),
+              ElementsAre("<unk>", "<eos>", "y", "x", "z"));
+  EXPECT_THAT(Vocabulary("a b a", 0, kPublished).words(),
+              ElementsAre("<pad>", "<unk>", "<eos>", "a", "b"));
+}
+
 TEST(Vocabulary, CutAtTheSizeSpecialsIncluded) {
   const Vocabulary vocabulary("z y x y x w", 5, kStandard);
   EXPECT_EQ(vocabulary.size(), 5);
