@@ -1,31 +1,22 @@
 #include "cli/analyse.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <iostream>
-#include <map>
 #include <utility>
 
+#include "cli/trained_model.hpp"
 #include "cli/words.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
-#include "data/corpus.hpp"
 #include "instruments/attention_analysis.hpp"
 #include "instruments/attention_statistics.hpp"
-#include "ops/memory.hpp"
 #include "report/columns.hpp"
-#include "report/digest.hpp"
-#include "report/summary.hpp"
 #include "report/text.hpp"
 #include "statistics/statistics.hpp"
-#include "study/session.hpp"
 #include "training/batches.hpp"
-#include "training/checkpoint.hpp"
-#include "training/trainer.hpp"
 #include "training/validation.hpp"
 
 namespace nas {
@@ -39,141 +30,6 @@ using Json = nlohmann::json;
 /// pair.
 constexpr std::uint64_t kTokenSeed = 1;
 constexpr double kConfidence = 0.95;
-
-fs::path folder_of(const fs::path& run) { return fs::is_directory(run) ? run : run.parent_path(); }
-
-RunSummary read_run(const fs::path& run) {
-  const auto file = fs::is_directory(run) ? run / "store.sqlite" : run;
-  if (!fs::exists(file)) throw InputError(file.string() + ": no such store; give a run's folder");
-  return RunSummary(Store(file, Store::Mode::read_only));
-}
-
-/// A problem that trains, as the run's configuration says, with what it keeps in a folder.
-struct Trainer {
-  Trainer(const RunSummary& run, const std::vector<std::string>& overrides, const fs::path& folder)
-      : experiment(recorded_experiment(run.config, with_models(overrides))) {
-    nn::install_cpu_allocator();  // before the first tensor
-    problem = make_problem(experiment, experiment.objectives, folder);
-    if (problem->with_training(experiment.training) == nullptr) {
-      throw InputError("problem = " + experiment.problem + " trains no models to look into");
-    }
-  }
-
-  static std::vector<std::string> with_models(std::vector<std::string> overrides) {
-    // However many replicates of a mechanism are asked for, none displaces another.
-    overrides.emplace_back("evaluation.keep_models=1000000");
-    return overrides;
-  }
-
-  Experiment experiment;  ///< the problem points to its objectives
-  std::shared_ptr<Problem> problem;
-};
-
-/// The evaluations of a mechanism that have a trained model, by replicate: those of the search, not
-/// of a tuning or a re-test, which train otherwise, unless there are no others.
-std::vector<const Evaluation*> trained(const RunSummary& run, const std::string& candidate,
-                                       const Problem& problem) {
-  std::vector<const Evaluation*> found;
-  std::vector<const Evaluation*> others;
-  const auto identity = problem.identity();
-  for (const auto& evaluation : run.evaluations) {
-    if (evaluation.candidate != candidate || evaluation.status != Status::ok) continue;
-    const bool of_search = evaluation.identity.value("training", Json()) == identity.at("training");
-    (of_search ? found : others).push_back(&evaluation);
-  }
-  if (found.empty()) found = std::move(others);
-  std::sort(found.begin(), found.end(),
-            [](const auto* a, const auto* b) { return a->replicate < b->replicate; });
-  return found;
-}
-
-std::vector<std::string> labels_of(const RunSummary& run) {
-  std::vector<std::string> labels;
-  for (const auto& evaluation : run.evaluations) {
-    auto label = run.label(evaluation.candidate);
-    if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
-      labels.push_back(std::move(label));
-    }
-  }
-  return labels;
-}
-
-/// The canonical name of what the command line calls a mechanism.
-std::string find_mechanism(const RunSummary& run, const std::string& given) {
-  if (given == "best") {
-    if (run.ranking.empty()) throw InputError("mechanism = best, but the run has found none");
-    return run.ranking.front().candidate;
-  }
-  if (given == "baseline") {
-    if (!run.baseline) throw InputError("mechanism = baseline, but the run has none");
-    return run.baseline->candidate;
-  }
-  for (const auto& evaluation : run.evaluations) {
-    if (evaluation.candidate == given || run.label(evaluation.candidate) == given) {
-      return evaluation.candidate;
-    }
-  }
-  auto text = "mechanism = " + given + ", must be best, baseline or one that the run has trained";
-  const auto guess = nearest(given, labels_of(run));
-  if (!guess.empty()) text += "; did you mean " + guess + "?";
-  throw InputError(text);
-}
-
-fs::path weights_file(const fs::path& folder, const Evaluation& evaluation) {
-  return folder / "models" / (evaluation.id + ".pt");
-}
-
-/// The training run whose model is looked into.
-const Evaluation& choose(const RunSummary& run, const std::string& candidate,
-                         const AnalysisRequest& request, const fs::path& folder,
-                         const Problem& problem) {
-  const auto found = trained(run, candidate, problem);
-  if (found.empty()) {
-    throw InputError("mechanism = " + run.label(candidate) +
-                     ": none of its training runs came to an end");
-  }
-  if (request.replicate) {
-    const auto wanted = std::find_if(found.begin(), found.end(), [&](const auto* evaluation) {
-      return evaluation->replicate == *request.replicate;
-    });
-    if (wanted != found.end()) return **wanted;
-    std::vector<std::string> known;
-    for (const auto* evaluation : found) known.push_back(std::to_string(evaluation->replicate));
-    throw InputError("--replicate = " + std::to_string(*request.replicate) +
-                     ", must be one of the trained replicates " + join(known));
-  }
-  const auto kept = std::find_if(found.begin(), found.end(), [&](const auto* evaluation) {
-    return fs::exists(weights_file(folder_of(request.run), *evaluation)) ||
-           fs::exists(weights_file(folder, *evaluation));
-  });
-  return kept != found.end() ? **kept : *found.front();
-}
-
-/// Makes the training run of an evaluation again; its weights are then in models/ of the problem's
-/// folder.
-void train_again(Problem& problem, const Task& task, const Evaluation& recorded) {
-  Evaluation again;
-  again.id = task.id;
-  again.candidate = task.candidate.name;
-  again.replicate = task.replicate;
-  again.identity = task.identity;
-  again.measured = Json::object();
-  problem.measure(task, again);
-  if (again.status != Status::ok) {
-    throw InputError("trained again, " + problem.label(recorded.candidate) + " is " +
-                     std::string(to_string(again.status)) +
-                     ", not ok as recorded: " + again.reason);
-  }
-  if (again.curve.back().valid.nll != recorded.curve.back().valid.nll) {
-    std::cerr << "warning: trained again, its validation nll is "
-              << again.curve.back().valid.nll / static_cast<double>(again.curve.back().valid.tokens)
-              << ", not "
-              << recorded.curve.back().valid.nll /
-                     static_cast<double>(recorded.curve.back().valid.tokens)
-              << " as recorded: another LibTorch, BLAS, device or instruction set\n";
-  }
-  problem.recorded(recorded);
-}
 
 /// A number of JSON: null where it is none.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
@@ -321,51 +177,33 @@ AnalysisResult analyse_run(const AnalysisRequest& request) {
   const auto run = read_run(request.run);
   const auto candidate = find_mechanism(run, request.mechanism);
   const auto label = run.label(candidate);
-  AnalysisResult result{.folder = request.folder.empty()
-                                      ? folder_of(request.run) / "attention" / folder_name(label)
-                                      : request.folder,
+  AnalysisResult result{.folder = request.folder.empty() ? folder_of_run(request.run) /
+                                                               "attention" / folder_name(label)
+                                                         : request.folder,
                         .json = {}};
-  const Trainer trainer(run, request.overrides, result.folder);
-  auto& problem = *trainer.problem;
-  const auto& evaluation = choose(run, candidate, request, result.folder, problem);
-  const auto task = read_task({{"id", evaluation.id},
-                               {"candidate", evaluation.candidate},
-                               {"replicate", evaluation.replicate},
-                               {"identity", evaluation.identity}},
-                              problem);
-  const auto architecture = problem.subject(task.candidate)->architecture;
+  TrainedModel trained(run, {.run = request.run,
+                             .candidate = candidate,
+                             .folder = result.folder,
+                             .replicate = request.replicate,
+                             .overrides = request.overrides});
+  const auto& architecture = trained.architecture();
+  const auto& evaluation = trained.evaluation();
   require_long_enough(architecture.context);
 
   fs::create_directories(result.folder);
-  auto file = weights_file(folder_of(request.run), evaluation);
-  std::string weights = "kept by the run";
-  if (!fs::exists(file)) {
-    file = weights_file(result.folder, evaluation);
-    weights = "trained again";
-    if (!fs::exists(file)) train_again(problem, task, evaluation);
-  }
-  nn::Transformer model(architecture, NumericalMode::reference);
-  try {
-    load_weights(file, model);
-  } catch (const UnreadableCheckpoint& error) {
-    throw InputError(file.string() + ": " + error.what() +
-                     "; without the file the training run is made again");
-  }
-  const auto& experiment = trainer.experiment;
-  const auto corpus = corpora()
-                          .at(experiment.corpus)
-                          .make(experiment.data, architecture.context, default_data_location());
+  auto model = trained.load();
+  const auto corpus = trained.corpus();
   const auto chosen = held_out(corpus, request.sequences);
   const auto analysis =
       nn::analyse_attention(model, chosen.batch.input, chosen.batch.target, kTokenSeed);
 
   result.json = {{"schema", kAnalysisSchema},
-                 {"run", experiment.name},
+                 {"run", trained.experiment().name},
                  {"mechanism", label},
                  {"candidate", candidate},
                  {"evaluation", evaluation.id},
                  {"replicate", evaluation.replicate},
-                 {"weights", weights},
+                 {"weights", trained.origin()},
                  {"corpus", corpus.name},
                  {"corpus_hash", corpus.hash},
                  {"split", chosen.split},

@@ -1,0 +1,197 @@
+#include "cli/trained_model.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "core/error.hpp"
+#include "ops/memory.hpp"
+#include "study/session.hpp"
+#include "training/checkpoint.hpp"
+#include "training/trainer.hpp"
+
+namespace nas {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+fs::path folder_of_run(const fs::path& run) {
+  return fs::is_directory(run) ? run : run.parent_path();
+}
+
+RunSummary read_run(const fs::path& run) {
+  const auto file = fs::is_directory(run) ? run / "store.sqlite" : run;
+  if (!fs::exists(file)) throw InputError(file.string() + ": no such store; give a run's folder");
+  return RunSummary(Store(file, Store::Mode::read_only));
+}
+
+namespace {
+
+std::vector<std::string> labels_of(const RunSummary& run) {
+  std::vector<std::string> labels;
+  for (const auto& evaluation : run.evaluations) {
+    auto label = run.label(evaluation.candidate);
+    if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
+      labels.push_back(std::move(label));
+    }
+  }
+  return labels;
+}
+
+}  // namespace
+
+std::string find_mechanism(const RunSummary& run, const std::string& given) {
+  if (given == "best") {
+    if (run.ranking.empty()) throw InputError("mechanism = best, but the run has found none");
+    return run.ranking.front().candidate;
+  }
+  if (given == "baseline") {
+    if (!run.baseline) throw InputError("mechanism = baseline, but the run has none");
+    return run.baseline->candidate;
+  }
+  for (const auto& evaluation : run.evaluations) {
+    if (evaluation.candidate == given || run.label(evaluation.candidate) == given) {
+      return evaluation.candidate;
+    }
+  }
+  auto text = "mechanism = " + given + ", must be best, baseline or one that the run has trained";
+  const auto guess = nearest(given, labels_of(run));
+  if (!guess.empty()) text += "; did you mean " + guess + "?";
+  throw InputError(text);
+}
+
+namespace {
+
+std::vector<std::string> with_models(std::vector<std::string> overrides) {
+  // However many replicates of a mechanism are asked for, none displaces another.
+  overrides.emplace_back("evaluation.keep_models=1000000");
+  return overrides;
+}
+
+/// A problem that trains, as the run's configuration says.
+std::shared_ptr<Problem> training_problem(const Experiment& experiment, const fs::path& folder) {
+  nn::install_cpu_allocator();  // before the first tensor
+  auto problem = make_problem(experiment, experiment.objectives, folder);
+  if (problem->with_training(experiment.training) == nullptr) {
+    throw InputError("problem = " + experiment.problem + " trains no models to look into");
+  }
+  return problem;
+}
+
+/// The evaluations of a mechanism that have a trained model, by replicate: those of the search, not
+/// of a tuning or a re-test, which train otherwise, unless there are no others.
+std::vector<const Evaluation*> trained(const RunSummary& run, const std::string& candidate,
+                                       const Problem& problem) {
+  std::vector<const Evaluation*> found;
+  std::vector<const Evaluation*> others;
+  const auto identity = problem.identity();
+  for (const auto& evaluation : run.evaluations) {
+    if (evaluation.candidate != candidate || evaluation.status != Status::ok) continue;
+    const bool of_search = evaluation.identity.value("training", Json()) == identity.at("training");
+    (of_search ? found : others).push_back(&evaluation);
+  }
+  if (found.empty()) found = std::move(others);
+  std::sort(found.begin(), found.end(),
+            [](const auto* a, const auto* b) { return a->replicate < b->replicate; });
+  return found;
+}
+
+fs::path weights_file(const fs::path& folder, const Evaluation& evaluation) {
+  return folder / "models" / (evaluation.id + ".pt");
+}
+
+/// The training run whose model is wanted.
+const Evaluation& choose(const RunSummary& run, const ModelRequest& request,
+                         const Problem& problem) {
+  const auto found = trained(run, request.candidate, problem);
+  if (found.empty()) {
+    throw InputError("mechanism = " + run.label(request.candidate) +
+                     ": none of its training runs came to an end");
+  }
+  if (request.replicate) {
+    const auto wanted = std::find_if(found.begin(), found.end(), [&](const auto* evaluation) {
+      return evaluation->replicate == *request.replicate;
+    });
+    if (wanted != found.end()) return **wanted;
+    std::vector<std::string> known;
+    for (const auto* evaluation : found) known.push_back(std::to_string(evaluation->replicate));
+    throw InputError("--replicate = " + std::to_string(*request.replicate) +
+                     ", must be one of the trained replicates " + join(known));
+  }
+  const auto kept = std::find_if(found.begin(), found.end(), [&](const auto* evaluation) {
+    return fs::exists(weights_file(folder_of_run(request.run), *evaluation)) ||
+           fs::exists(weights_file(request.folder, *evaluation));
+  });
+  return kept != found.end() ? **kept : *found.front();
+}
+
+Task task_of(const Evaluation& evaluation, const Problem& problem) {
+  return read_task({{"id", evaluation.id},
+                    {"candidate", evaluation.candidate},
+                    {"replicate", evaluation.replicate},
+                    {"identity", evaluation.identity}},
+                   problem);
+}
+
+}  // namespace
+
+TrainedModel::TrainedModel(const RunSummary& run, const ModelRequest& request)
+    : request_(request),
+      experiment_(recorded_experiment(run.config, with_models(request.overrides))),
+      problem_(training_problem(experiment_, request.folder)),
+      evaluation_(&choose(run, request, *problem_)),
+      task_(task_of(*evaluation_, *problem_)),
+      architecture_(problem_->subject(task_.candidate)->architecture) {}
+
+Corpus TrainedModel::corpus() const {
+  return corpora()
+      .at(experiment_.corpus)
+      .make(experiment_.data, architecture_.context, default_data_location());
+}
+
+void TrainedModel::train_again() {
+  Evaluation again;
+  again.id = task_.id;
+  again.candidate = task_.candidate.name;
+  again.replicate = task_.replicate;
+  again.identity = task_.identity;
+  again.measured = Json::object();
+  problem_->measure(task_, again);
+  if (again.status != Status::ok) {
+    throw InputError("trained again, " + problem_->label(evaluation_->candidate) + " is " +
+                     std::string(to_string(again.status)) +
+                     ", not ok as recorded: " + again.reason);
+  }
+  const auto& ours = again.curve.back().valid;
+  const auto& recorded = evaluation_->curve.back().valid;
+  if (ours.nll != recorded.nll) {
+    std::cerr << "warning: trained again, its validation nll is "
+              << ours.nll / static_cast<double>(ours.tokens) << ", not "
+              << recorded.nll / static_cast<double>(recorded.tokens)
+              << " as recorded: another LibTorch, BLAS, device or instruction set\n";
+  }
+  problem_->recorded(*evaluation_);
+}
+
+nn::Transformer TrainedModel::load() {
+  auto file = weights_file(folder_of_run(request_.run), *evaluation_);
+  origin_ = "kept by the run";
+  if (!fs::exists(file)) {
+    file = weights_file(request_.folder, *evaluation_);
+    origin_ = "trained again";
+    if (!fs::exists(file)) {
+      fs::create_directories(request_.folder);
+      train_again();
+    }
+  }
+  nn::Transformer model(architecture_, NumericalMode::reference);
+  try {
+    load_weights(file, model);
+  } catch (const UnreadableCheckpoint& error) {
+    throw InputError(file.string() + ": " + error.what() +
+                     "; without the file the training run is made again");
+  }
+  return model;
+}
+
+}  // namespace nas
