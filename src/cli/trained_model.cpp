@@ -38,6 +38,16 @@ std::vector<std::string> labels_of(const RunSummary& run) {
   return labels;
 }
 
+/// So many as a person reads.
+std::vector<std::string> shortened(std::vector<std::string> names) {
+  constexpr std::size_t kMost = 20;
+  if (names.size() <= kMost) return names;
+  const auto left_out = names.size() - kMost;
+  names.resize(kMost);
+  names.push_back("and " + std::to_string(left_out) + " more");
+  return names;
+}
+
 }  // namespace
 
 std::string find_mechanism(const RunSummary& run, const std::string& given) {
@@ -54,8 +64,10 @@ std::string find_mechanism(const RunSummary& run, const std::string& given) {
       return evaluation.candidate;
     }
   }
-  auto text = "mechanism = " + given + ", must be best, baseline or one that the run has trained";
-  const auto guess = nearest(given, labels_of(run));
+  const auto known = labels_of(run);
+  const auto guess = nearest(given, known);
+  auto text = "mechanism = " + given +
+              ", must be best, baseline or one that the run has trained: " + join(shortened(known));
   if (!guess.empty()) text += "; did you mean " + guess + "?";
   throw InputError(text);
 }

@@ -105,7 +105,8 @@ TEST_F(AnalyseTest, SaysWhatIsWrong) {
   EXPECT_THAT(text(), HasSubstr("nowhere: no such store; give a run's folder"));
   const auto folder = small_run();
   EXPECT_EQ(run("nas-analyse", {folder, "dot|softmax|none|fixed|bias|0.7"}), 2);
-  EXPECT_THAT(text(), HasSubstr("must be best, baseline or one that the run has trained"));
+  EXPECT_THAT(text(), HasSubstr("must be best, baseline or one that the run has trained: "));
+  EXPECT_THAT(text(), HasSubstr("dot|softmax|none|fixed|bias|0.1, "));
   EXPECT_THAT(text(), HasSubstr("did you mean"));
   EXPECT_EQ(run("nas-analyse", {folder, "best", "--replicate", "7"}), 2);
   EXPECT_THAT(text(), HasSubstr("--replicate = 7, must be one of the trained replicates 0"));
