@@ -1,0 +1,746 @@
+"""A transformer language model of any attention mechanism that attnas searches, in plain PyTorch.
+
+Needs Python 3.9 and torch 1.13, or later ones, and the files beside it: config.json says what the model is made of,
+model.safetensors holds its weights, vocabulary.txt its words.
+
+    python model.py FOLDER --text FILE                         # perplexity of a text
+    python model.py FOLDER --generate "a prompt" --tokens 20   # what the model takes to be likeliest after a prompt
+
+    from model import Attention, load
+    logits = load("FOLDER")(tokens)                            # (B, T) ids to (B, T, V)
+    layer = Attention(width=256, heads=4, context=512, normalization="sink", position="rope")   # for a model of your own
+
+Letters: B batch, T tokens, D width, H heads, G heads of keys and values, d = D / H, L context; scores s_ij of query i and key j.
+"""
+
+import argparse
+import json
+import math
+import os
+import struct
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+# Similarities: q, k (B, H, T, d) to scores (B, H, T, T).
+
+def products(q, k):
+    return q @ k.transpose(-2, -1)
+
+
+def dot(layer, q, k):
+    """s = q.k"""
+    return products(q, k)
+
+
+def silu_dot(layer, q, k):
+    """s = c sigmoid(c), c = q.k"""
+    return F.silu(products(q, k))
+
+
+def additive(layer, q, k):
+    """s = v.tanh(W_q q + W_k k + b), shared by the heads; W_q beside W_k in one matrix"""
+    w_q, w_k = layer.attn_fc.weight.chunk(2, dim=1)
+    pairs = (q @ w_q.T + layer.attn_fc.bias).unsqueeze(3) + (k @ w_k.T).unsqueeze(2)
+    return layer.attn_v(torch.tanh(pairs)).squeeze(-1)
+
+
+def cosine(layer, q, k):
+    """s = (q / |q|).(k / |k|)"""
+    return products(F.normalize(q, dim=-1), F.normalize(k, dim=-1))
+
+
+def bilinear(layer, q, k):
+    """s = q' W_h k"""
+    return products(q @ layer.bilinear["weight"], k)
+
+
+def l2(layer, q, k):
+    """s = -|q - k|^2 / 2"""
+    squares = q.square().sum(-1, keepdim=True) + k.square().sum(-1).unsqueeze(-2)
+    return products(q, k) - squares / 2
+
+
+SIMILARITIES = {"dot": dot, "silu_dot": silu_dot, "additive": additive, "cosine": cosine, "bilinear": bilinear, "l2": l2}
+
+
+def start_temperature(similarity, head_width, context):
+    """T0, at which the scores of a similarity begin at a suitable scale."""
+    if similarity == "additive":
+        return 1.0
+    if similarity == "cosine":
+        length = max(context, 2)
+        return 1.0 / math.log2(length * length - length)
+    return math.sqrt(head_width)
+
+
+# Temperatures: x (B, T, D) and the numbers of visible keys, (T), to what scores are divided by: a number, or a tensor that
+# expands to (B, H, T, 1).
+
+def fixed(layer, x, seen):
+    """T0"""
+    return layer.start_temperature
+
+
+def learned(layer, x, seen):
+    """T0 exp(theta_h)"""
+    return layer.start_temperature * layer.temperature["theta"].exp().view(-1, 1, 1)
+
+
+def per_query(layer, x, seen):
+    """T0 (sigmoid(w_h.x_i + b_h) + 0.5)"""
+    return layer.start_temperature * (layer.temperature(x).sigmoid() + 0.5).transpose(1, 2).unsqueeze(-1)
+
+
+def log_length(layer, x, seen):
+    """The scores are multiplied by a_h log(max(n_i, 2)) / T0, which is why this one is given as a quotient."""
+    factors = layer.length_scale.view(-1, 1, 1) * seen.clamp_min(2).double().log().to(x.dtype).unsqueeze(-1)
+    return layer.start_temperature / factors
+
+
+def sqrt_d(layer, x, seen):
+    """sqrt(d), whatever the similarity"""
+    return math.sqrt(layer.head_width)
+
+
+def shifted_abs(layer, x, seen):
+    """|p| + 0.5"""
+    return layer.temperature.abs() + 0.5
+
+
+def sequence_mean(layer, x, seen):
+    """sigmoid(w.mean_t x_t + b) + 0.5: sees later tokens"""
+    return (layer.temp_proj(x.mean(1)).sigmoid() + 0.5).view(-1, 1, 1, 1)
+
+
+TEMPERATURES = {"fixed": fixed, "learned": learned, "per_query": per_query, "log_length": log_length, "sqrt_d": sqrt_d,
+                "shifted_abs": shifted_abs, "sequence_mean": sequence_mean}
+
+
+# Normalizations: scores (B, H, T, T) and which keys are visible, (T, T), to weights, 0 for hidden keys.
+
+def hide(scores, visible):
+    return scores.masked_fill(~visible, -math.inf)
+
+
+def softmax(layer, scores, visible):
+    """e^s / sum e^s"""
+    return hide(scores, visible).softmax(-1)
+
+
+def softmax1(layer, scores, visible):
+    """e^s / (1 + sum e^s): one more key of score 0, whose weight is dropped"""
+    return F.pad(hide(scores, visible), (0, 1)).softmax(-1)[..., :-1]
+
+
+def sink(layer, scores, visible):
+    """e^s / (e^c_h + sum e^s): one more key of a learned score"""
+    sinks = layer.sink.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
+    return torch.cat([hide(scores, visible), sinks], -1).softmax(-1)[..., :-1]
+
+
+def sigmoid_attn(layer, scores, visible):
+    """sigmoid(s - log n), n visible keys"""
+    return (scores - visible.sum(-1, keepdim=True).to(scores.dtype).log()).sigmoid().masked_fill(~visible, 0.0)
+
+
+def divided_by_sum(weights, visible):
+    weights = weights.masked_fill(~visible, 0.0)
+    return weights / (weights.sum(-1, keepdim=True) + 1e-8)
+
+
+def sigmoid_norm(layer, scores, visible):
+    """sigmoid(s) / (sum sigmoid(s) + 1e-8)"""
+    return divided_by_sum(scores.sigmoid(), visible)
+
+
+def relu_norm(layer, scores, visible):
+    """max(s, 0) / (sum max(s, 0) + 1e-8)"""
+    return divided_by_sum(scores.relu(), visible)
+
+
+def relu_n(layer, scores, visible):
+    """max(s, 0) / n, n visible keys"""
+    return scores.relu().masked_fill(~visible, 0.0) / visible.sum(-1, keepdim=True)
+
+
+def sparsemax(layer, scores, visible):
+    """The nearest point of the simplex: max(s - tau, 0), sum 1 (Martins & Astudillo 2016)"""
+    z = hide(scores, visible)
+    z = z - z.detach().amax(-1, keepdim=True)
+    ordered = z.sort(-1, descending=True).values
+    k = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+    size = (1 + k * ordered > ordered.cumsum(-1)).sum(-1, keepdim=True)
+    inside = z >= ordered.gather(-1, size - 1)
+    tau = (z.masked_fill(~inside, 0.0).sum(-1, keepdim=True) - 1) / inside.sum(-1, keepdim=True)
+    return (z - tau).masked_fill(~inside, 0.0)
+
+
+def entmax15(layer, scores, visible):
+    """max(s / 2 - tau, 0)^2, sum 1 (Peters et al. 2019)"""
+    z = hide(scores, visible)
+    z = (z - z.detach().amax(-1, keepdim=True)) / 2
+
+    def threshold(count, total, squares):
+        mean = total / count
+        return mean - (1 / count - (squares / count - mean.square())).clamp_min(0.0).sqrt()
+
+    ordered = z.detach().sort(-1, descending=True).values
+    k = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+    size = (ordered >= threshold(k, ordered.cumsum(-1), ordered.square().cumsum(-1))).sum(-1, keepdim=True)
+    inside = z.detach() >= ordered.gather(-1, size - 1)
+    kept = z.masked_fill(~inside, 0.0)
+    tau = threshold(inside.sum(-1, keepdim=True).to(z.dtype), kept.sum(-1, keepdim=True), kept.square().sum(-1, keepdim=True))
+    return (z - tau).masked_fill(~inside, 0.0).square()
+
+
+def softmax_of_largest(scores, visible, counts):
+    """Softmax over the counts[i] largest visible scores of row i."""
+    places = hide(scores, visible).topk(int(counts.max()), dim=-1).indices
+    taken = torch.arange(places.shape[-1], device=scores.device) < counts.unsqueeze(-1)
+    largest = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, places, taken.expand_as(places))
+    return softmax(None, scores, largest & visible)
+
+
+def top_k(layer, scores, visible):
+    """Softmax over the ceil(n / 4) largest of n visible scores"""
+    return softmax_of_largest(scores, visible, torch.div(visible.sum(-1) + 3, 4, rounding_mode="floor"))
+
+
+def topk_quarter(layer, scores, visible):
+    """Softmax over the max(1, floor(T / 4)) largest scores: depends on the length"""
+    return softmax_of_largest(scores, visible, torch.full_like(visible.sum(-1), max(1, scores.shape[-1] // 4)))
+
+
+NORMALIZATIONS = {"softmax": softmax, "softmax1": softmax1, "sink": sink, "sigmoid_attn": sigmoid_attn,
+                  "sigmoid_norm": sigmoid_norm, "relu_norm": relu_norm, "relu_n": relu_n, "sparsemax": sparsemax,
+                  "entmax15": entmax15, "top_k": top_k, "topk_quarter": topk_quarter}
+
+
+# Positions: rope maps queries and keys, the others give what is added to the score of a key n tokens back, (H, T).
+
+def rotated(vectors, base, fraction):
+    """Entries m and m + R/2 of the first R = fraction d turn by t base^(-2m/R). vectors: (B, heads, T, d)."""
+    half = math.floor(fraction * vectors.shape[-1] + 0.5) // 2
+    places = torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
+    angles = places * base ** -(torch.arange(half, dtype=torch.double) / max(half, 1))
+    cosines, sines = angles.cos().to(vectors), angles.sin().to(vectors)
+    first, second, rest = vectors[..., :half], vectors[..., half:2 * half], vectors[..., 2 * half:]
+    return torch.cat([first * cosines - second * sines, second * cosines + first * sines, rest], -1)
+
+
+def alibi_slopes(heads):
+    """2^(-8 (h + 1) / H) for H a power of two; else those of the power below, then every other one of twice that."""
+    power = 2 ** int(math.log2(heads))
+    eighths = [(h + 1) / power if h < power else (2 * (h - power) + 1) / (2 * power) for h in range(heads)]
+    return [2.0 ** (-8.0 * eighth) for eighth in eighths]
+
+
+def alibi(layer, tokens):
+    """-m_h n"""
+    slopes = torch.tensor(alibi_slopes(layer.heads), dtype=torch.double).unsqueeze(1)
+    return -slopes * torch.arange(tokens, dtype=torch.double)
+
+
+def t5(layer, tokens):
+    """b[bucket(n), h]"""
+    exact = layer.t5_buckets // 2
+
+    def bucket(n):
+        if n < exact:
+            return n
+        if n >= layer.t5_distance:
+            return layer.t5_buckets - 1
+        share = math.log(n / exact) / math.log(layer.t5_distance / exact)
+        return min(layer.t5_buckets - 1, exact + int(share * (layer.t5_buckets - exact)))
+
+    return layer.relative_bias.weight[[bucket(n) for n in range(tokens)]].T
+
+
+POSITIONS = {"none": None, "rope": None, "alibi": alibi, "t5": t5}
+
+
+# Patterns: which keys a query sees, (T, T).
+
+def full(layer, distances, keys):
+    """j <= i"""
+    return distances >= 0
+
+
+def window(layer, distances, keys):
+    """i - j < window, or j < globals"""
+    return (distances >= 0) & ((distances < layer.window) | (keys < layer.globals))
+
+
+PATTERNS = {"full": full, "window": window}
+
+# Gates: the linear layer that each has. g = sigmoid(W x + b).
+GATES = {"none": None, "input_gate": "gate", "output_gate": "out_gate", "highway": "highway_gate",
+         "normed_highway": "highway_gate", "elementwise_gate": "head_gate", "headwise_gate": "head_gate"}
+DECAYS = ("none", "scalar")
+NORMS_OF_HEADS = ("none", "rms")
+BIASES = ("bias", "no_bias", "none")
+
+
+def require_known(name, value, known):
+    if value not in known:
+        raise ValueError(f"{name} = {value}, must be one of {', '.join(map(str, known))}")
+
+
+class RmsNorm(nn.Module):
+    """x / sqrt(mean x^2 + 1e-5) g"""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt() * self.weight
+
+
+class ShortConvolution(nn.Module):
+    """y_t = sum_a w_a z_{t - K + 1 + a} for each channel; the last of K taps is the present. z: (B, T, channels)."""
+
+    def __init__(self, channels, taps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(channels, taps) * 0.02)
+        nn.init.ones_(self.weight.data[:, -1])
+
+    def forward(self, z):
+        channels, taps = self.weight.shape
+        return F.conv1d(F.pad(z.transpose(1, 2), (taps - 1, 0)), self.weight.unsqueeze(1), groups=channels).transpose(1, 2)
+
+
+def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
+    """A linear layer whose matrix is drawn from N(0, deviation^2) and whose bias begins at `start`."""
+    layer = nn.Linear(inputs, outputs, bias=bias)
+    nn.init.normal_(layer.weight, std=deviation)
+    if bias:
+        nn.init.constant_(layer.bias, start)
+    return layer
+
+
+class Attention(nn.Module):
+    """Causal multi-head attention; what is not given is as in the vanilla transformer.
+
+        x <- x g (input_gate);  q, k, v = x W_q', x W_k', x W_v' (+ b), convolved;  q, k normalised, rotated
+        s_ij = similarity(q_i, k_j) / temperature + b(i - j) + sum of log f_t over t = j + 1 .. i
+        w = dropout(normalization(s)) over the visible keys
+        o = w v, normalised by head, times g (elementwise_gate, headwise_gate)
+        y = o W_o' + b_o, times g (output_gate);  g (y - h) for highway, g y + (1 - g) x for normed_highway
+
+    The genes of a layer in config.json are its arguments.
+
+    @param context    L, the longest sequence: initial values and the temperature of similarity cosine depend on it.
+    @param semantics  published: initial values as in the published code; formulas follow from the genes alone.
+    """
+
+    def __init__(self, width, heads, context, similarity="dot", normalization="softmax", gating="none", temperature="fixed",
+                 bias="bias", attention_dropout=0.0, kv_heads=0, qk_norm="none", pattern="full", window=64, globals=0,
+                 position="none", rope_base=10000.0, rope_fraction=1.0, t5_buckets=32, t5_distance=128, decay="none", conv=0,
+                 head_norm="none", semantics="corrected"):
+        super().__init__()
+        for name, value, known in (
+                ("similarity", similarity, SIMILARITIES), ("normalization", normalization, NORMALIZATIONS),
+                ("gating", gating, GATES), ("temperature", temperature, TEMPERATURES), ("bias", bias, BIASES),
+                ("qk_norm", qk_norm, NORMS_OF_HEADS), ("pattern", pattern, PATTERNS), ("position", position, POSITIONS),
+                ("decay", decay, DECAYS), ("head_norm", head_norm, NORMS_OF_HEADS)):
+            require_known(name, value, known)
+        self.heads, self.key_heads, self.head_width = heads, kv_heads or heads, width // heads
+        self.similarity, self.normalization, self.gating = similarity, normalization, gating
+        self.temperature_kind, self.pattern, self.position = temperature, pattern, position
+        self.attention_dropout = attention_dropout
+        self.window, self.globals = window, globals
+        self.rope_base, self.rope_fraction = rope_base, rope_fraction
+        self.t5_buckets, self.t5_distance = t5_buckets, t5_distance
+        self.start_temperature = start_temperature(similarity, self.head_width, context)
+
+        d, of_keys = self.head_width, self.key_heads * self.head_width
+        self.q_proj = linear(width, width, bias == "bias")
+        self.k_proj = linear(width, of_keys, bias == "bias")
+        self.v_proj = linear(width, of_keys, bias == "bias")
+        self.out_proj = linear(width, width, bias != "none")
+        published = semantics == "published"
+        if similarity == "additive":
+            self.attn_fc, self.attn_v = linear(2 * d, d), linear(d, 1, bias=False)
+            if not published:
+                nn.init.xavier_uniform_(self.attn_fc.weight)
+                nn.init.xavier_uniform_(self.attn_v.weight)
+        elif similarity == "bilinear":
+            matrices = [nn.init.xavier_uniform_(torch.empty(d, d)) for _ in range(heads)]
+            self.bilinear = nn.ParameterDict({"weight": nn.Parameter(torch.stack(matrices))})
+        if normalization == "sink":
+            self.sink = nn.Parameter(torch.zeros(heads))
+        if GATES[gating] is not None:
+            start = -1.0 if gating == "highway" else 0.0 if published or gating == "normed_highway" else 2.0
+            setattr(self, GATES[gating], linear(width, heads if gating == "headwise_gate" else width, start=start))
+        if temperature == "learned":
+            self.temperature = nn.ParameterDict({"theta": nn.Parameter(torch.zeros(heads))})
+        elif temperature == "per_query":
+            self.temperature = linear(width, heads, deviation=0.0)
+        elif temperature == "log_length":
+            self.length_scale = nn.Parameter(torch.full((heads,), 1.0 / math.log(max(context, 2))))
+        elif temperature == "shifted_abs":
+            self.temperature = nn.Parameter(torch.ones(1))
+        elif temperature == "sequence_mean":
+            self.temp_proj = linear(width, 1)
+        if conv > 0:
+            self.q_conv, self.k_conv, self.v_conv = (ShortConvolution(channels, conv) for channels in (width, of_keys, of_keys))
+        self.convolves = conv > 0
+        self.q_norm, self.k_norm, self.head_norm = (
+            RmsNorm(d) if kind == "rms" else nn.Identity() for kind in (qk_norm, qk_norm, head_norm))
+        if position == "t5":
+            self.relative_bias = nn.Embedding(t5_buckets, heads)
+            nn.init.normal_(self.relative_bias.weight, std=0.02)
+        self.forgets = decay == "scalar"
+        if self.forgets:
+            # Gates that forget over 4 to L tokens, in equal ratios.
+            self.forget = linear(width, heads, deviation=0.0)
+            for h in range(heads):
+                tau = 4.0 * (max(4.0, context) / 4.0) ** (h / max(heads - 1, 1))
+                self.forget.bias.data[h] = -math.log(math.expm1(1.0 / tau))
+
+    def by_head(self, vectors):
+        """(B, T, heads d) as (B, heads, T, d)."""
+        return vectors.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
+
+    def visible(self, tokens, device):
+        places = torch.arange(tokens, device=device)
+        return PATTERNS[self.pattern](self, places.unsqueeze(1) - places, places)
+
+    def scores(self, q, k, x, visible):
+        scores = SIMILARITIES[self.similarity](self, q, k)
+        scores = scores / TEMPERATURES[self.temperature_kind](self, x, visible.sum(-1))
+        tokens = scores.shape[-1]
+        bias = POSITIONS[self.position]
+        if bias is not None:
+            places = torch.arange(tokens, device=x.device)
+            distances = (places.unsqueeze(1) - places).clamp_min(0)
+            scores = scores + bias(self, tokens).to(x)[:, distances]
+        if self.forgets:
+            # Sums over many tokens are large and their differences are not.
+            sums = F.logsigmoid(self.forget(x).double()).cumsum(1).transpose(1, 2)
+            scores = scores + (sums.unsqueeze(-1) - sums.unsqueeze(-2)).to(scores.dtype)
+        return scores
+
+    def forward(self, x, residual=None):
+        """
+        @param x         (B, T, D), normalised input.
+        @param residual  (B, T, D), the residual stream h that the result is added to, which gating highway reads; None: x.
+        @return  (B, T, D), what is added to the residual stream.
+        """
+        gate = getattr(self, GATES[self.gating]) if GATES[self.gating] else None
+        if self.gating == "input_gate":
+            x = x * gate(x).sigmoid()
+        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        if self.convolves:
+            q, k, v = self.q_conv(q), self.k_conv(k), self.v_conv(v)
+        q, k, v = self.q_norm(self.by_head(q)), self.k_norm(self.by_head(k)), self.by_head(v)
+        if self.position == "rope":
+            q, k = (rotated(vectors, self.rope_base, self.rope_fraction) for vectors in (q, k))
+        # Query head h reads key head floor(h G / H).
+        k, v = (vectors.repeat_interleave(self.heads // self.key_heads, dim=1) for vectors in (k, v))
+
+        visible = self.visible(x.shape[1], x.device)
+        weights = NORMALIZATIONS[self.normalization](self, self.scores(q, k, x, visible), visible)
+        weights = F.dropout(weights, self.attention_dropout, self.training)
+        of_heads = self.head_norm(weights @ v)  # (B, H, T, d)
+        if self.gating == "headwise_gate":
+            of_heads = of_heads * gate(x).sigmoid().transpose(1, 2).unsqueeze(-1)
+        of_heads = of_heads.transpose(1, 2).flatten(2)
+        if self.gating == "elementwise_gate":
+            of_heads = of_heads * gate(x).sigmoid()
+        attended = self.out_proj(of_heads)
+
+        if self.gating == "output_gate":
+            return attended * gate(x).sigmoid()
+        if self.gating == "highway":
+            return gate(x).sigmoid() * (attended - (x if residual is None else residual))
+        if self.gating == "normed_highway":
+            opened = gate(x).sigmoid()
+            return opened * attended + (1 - opened) * x
+        return attended
+
+
+class FeedForward(nn.Module):
+    """gelu: W_2 gelu(W_1 x + b_1) + b_2;  relu2: W_2 max(W_1 x + b_1, 0)^2 + b_2;  swiglu: W_2 (silu(W_g x) * W_1 x).
+    Dropout before W_2."""
+
+    KINDS = ("gelu", "relu2", "swiglu")
+
+    def __init__(self, kind, width, hidden, dropout):
+        super().__init__()
+        require_known("ffn", kind, self.KINDS)
+        self.kind, self.dropout = kind, nn.Dropout(dropout)
+        bias = kind != "swiglu"
+        if kind == "swiglu":
+            self.gate = linear(width, hidden, bias)
+        self.expand, self.contract = linear(width, hidden, bias), linear(hidden, width, bias)
+
+    def forward(self, x):
+        hidden = self.expand(x)
+        if self.kind == "gelu":
+            hidden = F.gelu(hidden)
+        elif self.kind == "relu2":
+            hidden = hidden.relu().square()
+        else:
+            hidden = F.silu(self.gate(x)) * hidden
+        return self.contract(self.dropout(hidden))
+
+
+NORMS = {"layer": nn.LayerNorm, "rms": RmsNorm}
+NORM_PLACES = ("pre", "post", "sandwich")
+BLOCKS = ("sequential", "parallel")
+
+
+class Block(nn.Module):
+    """One layer, M attention and F feed-forward layer, either of which may be missing.
+
+        pre       h + M(n_1 h), then h + F(n_2 h)
+        post      n_1(h + M h), then n_2(h + F h)
+        sandwich  h + n_2 M(n_1 h), then h + n_4 F(n_3 h)
+        parallel  h + M(n h) + F(n h), wherever norms have their place
+    """
+
+    def __init__(self, model, genes, semantics):
+        super().__init__()
+        genes = dict(genes)
+        mixer, ffn, hidden = genes.pop("mixer"), genes.pop("ffn"), genes.pop("hidden")
+        require_known("mixer", mixer, ("attn", "none"))
+        require_known("norm_place", model["norm_place"], NORM_PLACES)
+        require_known("block", model["block"], BLOCKS)
+        self.parallel, self.place = model["block"] == "parallel", model["norm_place"]
+        width = model["width"]
+        self.parts = []
+        if mixer == "attn":
+            self.attention = Attention(width, context=model["context"], semantics=semantics, **genes)
+            self.parts.append("attention")
+        if ffn != "none":
+            self.feed_forward = FeedForward(ffn, width, hidden, model["dropout"])
+            self.parts.append("feed_forward")
+        self.dropout = nn.Dropout(model["dropout"])
+        norm = NORMS[model["norm"]]
+        if self.parallel:
+            self.norm = norm(width)
+        else:
+            for part in self.parts:
+                setattr(self, part + "_norm", norm(width))
+                if self.place == "sandwich":
+                    setattr(self, part + "_norm_out", norm(width))
+
+    def increment(self, part, x, stream):
+        return self.attention(x, stream) if part == "attention" else self.feed_forward(x)
+
+    def forward(self, stream):
+        if self.parallel:
+            x = self.norm(stream)
+            increments = [self.increment(part, x, stream) for part in self.parts]
+            if "feed_forward" in self.parts:
+                increments[-1] = self.dropout(increments[-1])
+            return stream + sum(increments)
+        for part in self.parts:
+            norm = getattr(self, part + "_norm")
+            increment = self.increment(part, stream if self.place == "post" else norm(stream), stream)
+            if self.place == "sandwich":
+                increment = getattr(self, part + "_norm_out")(increment)
+            stream = stream + (self.dropout(increment) if part == "feed_forward" else increment)
+            if self.place == "post":
+                stream = norm(stream)
+        return stream
+
+
+def sinusoids(tokens, width):
+    """S[t, m] = sin (m even) or cos (m odd) of t 10000^(-(m - m mod 2) / D), (T, D)."""
+    m = torch.arange(width, dtype=torch.double)
+    angles = torch.arange(tokens, dtype=torch.double).unsqueeze(1) * 10000.0 ** (-(m - m % 2) / width)
+    return torch.where(m % 2 == 0, angles.sin(), angles.cos())
+
+
+class Transformer(nn.Module):
+    """Embedding and positions, blocks, norm, output matrix. @param config  as in config.json."""
+
+    POSITIONS = ("learned", "sinusoidal", "none")
+
+    def __init__(self, config):
+        super().__init__()
+        model, semantics = config["model"], config["semantics"]
+        require_known("norm", model["norm"], NORMS)
+        require_known("position_embedding", model["position_embedding"], self.POSITIONS)
+        self.context = model["context"]
+        self.embedding = nn.Embedding(model["vocabulary"], model["width"])
+        nn.init.normal_(self.embedding.weight, std=0.02)
+        self.positions = model["position_embedding"]
+        if self.positions == "learned":
+            self.position = nn.Embedding(model["context"], model["width"])
+            nn.init.normal_(self.position.weight, std=0.02)
+        elif self.positions == "sinusoidal":
+            self.position_scale = nn.Parameter(torch.full((1,), 0.0283))
+        self.dropout = nn.Dropout(model["dropout"])
+        self.layers = nn.ModuleList(Block(model, genes, semantics) for genes in config["layers"])
+        ends_normalised = model["block"] == "parallel" or model["norm_place"] != "post"
+        self.final_norm = NORMS[model["norm"]](model["width"]) if ends_normalised else nn.Identity()
+        self.head = None if model["tied"] else linear(model["width"], model["vocabulary"], bias=False)
+        if semantics == "corrected":  # residual outputs, so that the stream begins at one scale at any depth
+            for layer in self.layers:
+                for part in layer.parts:
+                    output = layer.attention.out_proj if part == "attention" else layer.feed_forward.contract
+                    nn.init.normal_(output.weight, std=0.02 / math.sqrt(2 * len(self.layers)))
+
+    def forward(self, tokens):
+        """
+        @param tokens  (B, T) int64 ids.
+        @return  (B, T, V), logits of each next token.
+        """
+        stream = self.embedding(tokens)
+        if self.positions == "learned":
+            if tokens.shape[1] > self.context:
+                raise ValueError(f"{tokens.shape[1]} tokens, must be at most {self.context}: positions are learned")
+            stream = stream + self.position.weight[:tokens.shape[1]]
+        elif self.positions == "sinusoidal":
+            stream = stream + self.position_scale * sinusoids(tokens.shape[1], stream.shape[-1]).to(stream)
+        stream = self.dropout(stream)
+        for layer in self.layers:
+            stream = layer(stream)
+        return F.linear(self.final_norm(stream), self.embedding.weight if self.head is None else self.head.weight)
+
+
+def read_safetensors(path):
+    """The tensors of a file by name; of float32 only."""
+    with open(path, "rb") as file:
+        size, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(size))
+        data = bytearray(file.read())
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        if entry["dtype"] != "F32":
+            raise ValueError(f"{path}: {name} is of type {entry['dtype']}, must be F32")
+        begin, end = entry["data_offsets"]
+        values = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4, offset=begin)
+        tensors[name] = values.reshape(entry["shape"]).clone()
+    return tensors
+
+
+def read_config(folder):
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def load(folder):
+    """The trained model of a folder, in evaluation mode."""
+    model = Transformer(read_config(folder))
+    model.load_state_dict(read_safetensors(os.path.join(folder, "model.safetensors")))
+    return model.eval()
+
+
+class Text:
+    """How text becomes tokens and windows, as in training."""
+
+    def __init__(self, folder, config):
+        form = config["text"]
+        if form is None:
+            raise SystemExit(f"{folder}: the model's tokens are no text")
+        self.length = config["model"]["context"]
+        self.bytes, self.published = form["unit"] == "byte", form["layout"] == "published"
+        if self.bytes:
+            self.first = ord("\n")
+        else:
+            with open(os.path.join(folder, "vocabulary.txt"), "rb") as file:
+                self.words = file.read().split(b"\n")[:-1]
+            self.pad, self.unknown, self.first = form["pad"], form["unknown"], form["end_of_sentence"]
+            # Behind the special tokens, whose names are no words of a text.
+            self.ids = {word: i for i, word in enumerate(self.words) if i > self.first}
+            self.words[self.first] = b"\n"
+
+    def of_line(self, line):
+        return [self.ids.get(word, self.unknown) for word in line.split()]
+
+    def stream(self, text):
+        """Ids of a text, behind the end of what came before."""
+        if self.bytes:
+            return [self.first, *text]
+        lines = text.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        stream = [self.first]
+        for line in lines:
+            stream += [*self.of_line(line), self.first]
+        return stream
+
+    def windows(self, text):
+        """Inputs and targets (windows, L); targets -100 are not scored. Layout standard: contiguous windows of one stream.
+        Published: half overlapping windows of longer lines, whose last target is <pad>."""
+        length, inputs, targets = self.length, [], []
+        if self.published:
+            for line in text.split(b"\n"):
+                ids = self.of_line(line)
+                for start in range(0, len(ids) - length, max(1, length // 2)):
+                    inputs.append(ids[start:start + length])
+                    targets.append([*ids[start + 1:start + length], self.pad])
+        else:
+            ids = self.stream(text)
+            for start in range(0, len(ids) - 1, length):
+                window, target = ids[start:start + length], ids[start + 1:start + length + 1]
+                inputs.append(window + [0] * (length - len(window)))
+                targets.append(target + [-100] * (length - len(target)))
+        return torch.tensor(inputs), torch.tensor(targets)
+
+    def prompt(self, text):
+        if self.published:
+            return self.of_line(text)
+        return self.stream(text) if self.bytes else [self.first, *self.of_line(text)]
+
+    def text(self, ids):
+        if self.bytes:
+            return bytes(ids).decode(errors="replace")
+        return b" ".join(self.words[i] for i in ids).decode(errors="replace")
+
+
+@torch.no_grad()
+def negative_log_likelihood(model, inputs, targets, batch=16):
+    """The sum over all scored targets in nats, and their number."""
+    total = 0.0
+    for begin in range(0, len(inputs), batch):
+        logits = model(inputs[begin:begin + batch]).flatten(0, 1)
+        total += F.cross_entropy(logits, targets[begin:begin + batch].flatten(), ignore_index=-100, reduction="sum").item()
+    return total, int((targets != -100).sum())
+
+
+@torch.no_grad()
+def generate(model, ids, tokens):
+    """So many tokens after some, each the likeliest."""
+    for _ in range(tokens):
+        ids = [*ids, int(model(torch.tensor([ids[-model.context:]]))[0, -1].argmax())]
+    return ids
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Perplexity of a text, or text after a prompt.")
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser.add_argument("folder", nargs="?", default=here, help="of the model (default: where this file is)")
+    parser.add_argument("--text", metavar="FILE", help="print the perplexity of this text")
+    parser.add_argument("--generate", metavar="PROMPT", help="print what is likeliest to follow")
+    parser.add_argument("--tokens", type=int, default=20, help="to generate (default: 20)")
+    options = parser.parse_args()
+    if options.text is None and options.generate is None:
+        parser.error("give --text or --generate")
+    form = Text(options.folder, read_config(options.folder))
+    model = load(options.folder)
+    if options.text is not None:
+        with open(options.text, "rb") as file:
+            inputs, targets = form.windows(file.read())
+        if not len(inputs):
+            parser.error(f"{options.text}: has no window of {form.length} tokens")
+        nll, count = negative_log_likelihood(model, inputs, targets)
+        print(f"perplexity {math.exp(nll / count):.4f}, nll {nll / count:.6f} nats per token, {count} tokens")
+    if options.generate is not None:
+        ids = form.prompt(os.fsencode(options.generate))
+        if not ids:
+            parser.error("--generate: give at least one word")
+        print(form.text(generate(model, ids, options.tokens)).strip())
+
+
+if __name__ == "__main__":
+    main()

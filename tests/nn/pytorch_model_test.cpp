@@ -1,0 +1,320 @@
+// Models in plain PyTorch (src/model_export/model.py) against ours, for every registered component and
+// every gene: logits in double, and initial values. Python compares, in pytorch_models.py.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/temporary_folder.hpp"
+#include "genotype/architecture_name.hpp"
+#include "genotype/slots.hpp"
+#include "model_export/model_folder.hpp"
+#include "model_export/safetensors.hpp"
+#include "nn/transformer.hpp"
+#include "ops/torch_compat.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kVocabulary = 13;
+
+/// Two vanilla layers in which every option does something.
+Architecture small_model(Semantics semantics) {
+  Architecture frame;
+  frame.semantics = semantics;
+  frame.width = 16;
+  frame.heads = 2;
+  frame.context = 12;
+  frame.vocabulary = kVocabulary;
+  frame.feed_forward = 2;
+  return vanilla_architecture(frame);
+}
+
+/// What to try of a gene besides its default.
+std::vector<std::string> values_of(const Slot& slot) {
+  static const std::map<std::string, std::vector<std::string>> numbers{
+      {"attention_dropout", {"0.2"}},
+      {"heads", {"4"}},
+      {"kv_heads", {"1"}},
+      {"kv_rank", {"4"}},
+      {"window", {"3"}},
+      {"globals", {"2"}},
+      {"stride", {"3"}},
+      {"pattern_block", {"3"}},
+      {"random", {"2"}},
+      {"buckets", {"2"}},
+      {"rounds", {"2"}},
+      {"rope_base", {"50"}},
+      {"rope_fraction", {"0.5"}},
+      {"t5_buckets", {"8"}},
+      {"t5_distance", {"9"}},
+      {"cope_positions", {"4"}},
+      {"decay_rank", {"3"}},
+      {"decay_tau", {"4"}},
+      {"conv", {"3"}},
+      {"favor_features", {"6"}},
+      {"key_width", {"4"}},
+      {"neg_eigen", {"1"}},
+      {"ratio", {"3"}}};
+  if (slot.is_component()) {
+    auto keys = components().keys(slot.name);
+    if (slot.name == "mixer" || slot.name == "ffn") keys.emplace_back("none");
+    return keys;
+  }
+  if (slot.is_word()) return slot.words;
+  const auto found = numbers.find(slot.name);
+  if (found != numbers.end()) return found->second;
+  ADD_FAILURE() << slot.name << ": no value of this gene is tried";
+  return {};
+}
+
+/// Models by name: vanilla, and vanilla but for one gene. What no module computes is left out.
+std::map<std::string, Architecture> models(Semantics semantics) {
+  const auto vanilla = small_model(semantics);
+  const std::string prefix = std::string(to_string(semantics)) + " ";
+  std::map<std::string, Architecture> found;
+  const auto add = [&](const std::string& name, Architecture architecture) {
+    try {
+      architecture = canonical(std::move(architecture));
+      require_built(architecture);
+      found.emplace(prefix + name, std::move(architecture));
+    } catch (const InputError&) {  // no module computes it
+    }
+  };
+  for (const auto& slot : slots()) {
+    for (const auto& value : values_of(slot)) {
+      auto changed = vanilla;
+      auto& layer = changed.stack.front();
+      if (slot.model) {
+        choose(slot, value, changed.genes);
+      } else {
+        choose(slot, value, semantics, layer);
+      }
+      if (!slot.owner.empty()) {
+        choose(nas::slot(slot.owner), slot.owner_options.front(), semantics, layer);
+      }
+      add(slot.name + "=" + value, std::move(changed));
+    }
+  }
+  return found;
+}
+
+/// Those, models of layers that differ, and parts that meet in one layer.
+std::map<std::string, Architecture> all_models() {
+  auto all = models(Semantics::corrected);
+  all.merge(models(Semantics::published));
+  const auto frame = small_model(Semantics::corrected);
+  for (const auto* name :
+       {"model{norm=rms,norm_place=sandwich,bias=none}/attn{pattern=window,window=4,position=rope}"
+        "+swiglu/attn{kv_heads=1,decay=scalar}+relu2/none+gelu/attn+none",
+        "model{position_embedding=sinusoidal,block=parallel,tied=0}/"
+        "2*attn{gating=highway,qk_norm=rms,"
+        "head_norm=rms,conv=3}+swiglu/attn+none",
+        "model{norm_place=post}/attn{heads=4,kv_heads=2,qk_norm=rms,normalization=sink,"
+        "temperature=log_length,gating=headwise_gate,pattern=window,window=5,globals=1,position="
+        "t5}"}) {
+    all.emplace(name, canonical(parse_model(name, frame)));
+  }
+  return all;
+}
+
+void write(const fs::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+std::string weights_of(const nn::Transformer& model) {
+  std::vector<std::pair<std::string, torch::Tensor>> weights;
+  for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
+  return safetensors(weights);
+}
+
+std::vector<double> numbers(const torch::Tensor& tensor) {
+  const auto values = tensor.contiguous();
+  return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+}
+
+/// The model as files CASE.*: its configuration, weights, some tokens and their logits, and two draws
+/// of initial values.
+void write_case(const fs::path& folder, const std::string& name, const Architecture& architecture,
+                std::int64_t number) {
+  const at::NoGradGuard no_grad;
+  nn::Transformer model(architecture, NumericalMode::reference);
+  const auto file = [&](const std::string& what) {
+    return folder / (std::to_string(number) + what);
+  };
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    model.initialise(seed, 0);
+    write(file(".start" + std::to_string(seed)), weights_of(model));
+  }
+  const auto generator = nn::make_generator(at::kCPU, 7);
+  for (auto& [parameter, tensor] : model.parameters()) tensor.normal_(0.0, 0.5, generator);
+  write(file(".safetensors"), weights_of(model));
+  model.to(at::kCPU, at::kDouble);
+  const auto tokens = at::randint(kVocabulary, {2, 11}, generator, at::TensorOptions(at::kLong));
+  const auto* ids = tokens.data_ptr<std::int64_t>();
+  write(file(".json"),
+        nlohmann::ordered_json{{"name", name},
+                               {"config", model_config(architecture, Corpus{})},
+                               {"tokens", std::vector<std::int64_t>(ids, ids + tokens.numel())},
+                               {"length", tokens.size(1)},
+                               {"logits", numbers(model.logits(tokens, nn::Pass{}))}}
+            .dump());
+}
+
+/// The command of a Python with torch; empty: there is none.
+const std::string& python_with_torch() {
+  static const std::string found = [] {
+    const char* wanted = std::getenv("NAS_PYTHON");
+    for (const std::string python :
+         {wanted != nullptr ? wanted : "", "/usr/bin/python3", "python3"}) {
+      if (!python.empty() &&
+          std::system((python + " -c 'import torch' > /dev/null 2>&1").c_str()) == 0) {
+        return python + " -B ";
+      }
+    }
+    return std::string();
+  }();
+  return found;
+}
+
+#define SKIP_WITHOUT_TORCH()                                        \
+  if (python_with_torch().empty()) {                                \
+    GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one"; \
+  }
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+TEST(PytorchModel, ComputesWhatEveryOptionComputesHere) {
+  SKIP_WITHOUT_TORCH();
+  const TemporaryFolder temporary;
+  const auto cases = all_models();
+  // 35 options of components alone, in both semantics.
+  EXPECT_GE(cases.size(), 80U);
+  std::int64_t number = 0;
+  for (const auto& [name, architecture] : cases) {
+    write_case(temporary.path(), name, architecture, number++);
+  }
+  const auto output = temporary.path() / "output";
+  const auto command = python_with_torch() + NAS_SOURCE_DIR + "/tests/nn/pytorch_models.py " +
+                       NAS_SOURCE_DIR + "/src/model_export " + temporary.path().string() + " " +
+                       std::to_string(number) + " > " + output.string() + " 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read(output);
+}
+
+/// A text corpus of words 0, 1, ..., read in windows of 12.
+Corpus text_of_words() {
+  Corpus corpus;
+  corpus.unit = "word";
+  corpus.words = {"<unk>", "<eos>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
+  corpus.vocabulary = std::ssize(corpus.words);
+  corpus.special = {.pad = -1, .unknown = 0, .end_of_sentence = 1};
+  return corpus;
+}
+
+TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
+  const TemporaryFolder temporary;
+  const auto folder = temporary.path() / "model";
+  auto architecture = canonical(small_model(Semantics::corrected));
+  nn::Transformer model(architecture, NumericalMode::reference);
+  model.initialise(1, 0);
+  write_model_folder(folder, architecture, text_of_words(), model, "a card\n");
+  EXPECT_EQ(read(folder / "model.py"),
+            read(fs::path(NAS_SOURCE_DIR) / "src/model_export/model.py"));
+  EXPECT_EQ(read(folder / "README.md"), "a card\n");
+  EXPECT_EQ(read(folder / "vocabulary.txt").substr(0, 14), "<unk>\n<eos>\na\n");
+  const auto config = nlohmann::json::parse(read(folder / "config.json"));
+  EXPECT_EQ(config.at("candidate"), "dot|softmax|none|fixed|bias|0.1");
+  EXPECT_EQ(config.at("text").at("layout"), "standard");
+  EXPECT_EQ(config.at("layers").size(), 2U);
+  EXPECT_EQ(config.at("layers")[0],
+            nlohmann::json::parse(R"({"mixer": "attn", "heads": 2, "similarity": "dot",
+                "normalization": "softmax", "temperature": "fixed", "gating": "none",
+                "bias": "bias", "attention_dropout": 0.1, "ffn": "gelu", "hidden": 32})"));
+  const auto weights = read(folder / "model.safetensors");
+  std::uint64_t length = 0;
+  std::memcpy(&length, weights.data(), sizeof(length));
+  EXPECT_EQ(length % 8, 0U);
+  const auto header = nlohmann::json::parse(weights.substr(8, length));
+  EXPECT_EQ(header.at("embedding.weight").at("shape"), nlohmann::json({13, 16}));
+  EXPECT_EQ(weights.size(),
+            8 + length + 4 * static_cast<std::uint64_t>(num_parameters(architecture)));
+}
+
+/// Scores a text of 27 words in 4 lines, <eos> included, as validation does.
+double validation_nll(nn::Transformer& model, const std::vector<std::int64_t>& stream) {
+  const std::int64_t length = 12;
+  double sum = 0.0;
+  for (std::int64_t start = 0; start + 1 < std::ssize(stream); start += length) {
+    auto input = at::zeros({1, length}, at::TensorOptions(at::kLong));
+    auto target = at::full({1, length}, kNotScored, at::TensorOptions(at::kLong));
+    for (std::int64_t t = 0; t < length && start + t + 1 < std::ssize(stream); ++t) {
+      input[0][t] = stream[static_cast<std::size_t>(start + t)];
+      target[0][t] = stream[static_cast<std::size_t>(start + t + 1)];
+    }
+    sum += model.scores(input, target).nll.to(at::kDouble).sum().item<double>();
+  }
+  return sum / static_cast<double>(std::ssize(stream) - 1);
+}
+
+TEST(PytorchModel, ScoresAndContinuesText) {
+  SKIP_WITHOUT_TORCH();
+  const TemporaryFolder temporary;
+  const auto folder = temporary.path() / "model";
+  const auto architecture = canonical(small_model(Semantics::corrected));
+  nn::Transformer model(architecture, NumericalMode::reference);
+  const at::NoGradGuard no_grad;
+  const auto generator = nn::make_generator(at::kCPU, 7);
+  for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, 0.5, generator);
+  write_model_folder(folder, architecture, text_of_words(), model, "");
+  write(temporary.path() / "text",
+        "a b c\td e  f g\n<eos> unknown <unk> h\n\ni j k a b c d e f g h");
+  const std::vector<std::int64_t> stream{1, 2,  3,  4,  5, 6, 7, 8, 1, 0, 0, 0, 9, 1,
+                                         1, 10, 11, 12, 2, 3, 4, 5, 6, 7, 8, 9, 1};
+  const auto output = temporary.path() / "output";
+  const auto command = python_with_torch() + (folder / "model.py").string() + " --text " +
+                       (temporary.path() / "text").string() + " --generate 'a b' --tokens 4 > " +
+                       output.string() + " 2>&1";
+  const int status = std::system(command.c_str());
+  const auto text = read(output);
+  ASSERT_EQ(status, 0) << text;
+  double nll = 0.0;
+  int tokens = 0;
+  ASSERT_EQ(
+      std::sscanf(text.c_str(), "perplexity %*f, nll %lf nats per token, %d tokens", &nll, &tokens),
+      2)
+      << text;
+  EXPECT_EQ(tokens, 26);
+  EXPECT_NEAR(nll, validation_nll(model, stream), 2e-6 * nll);
+
+  std::vector<std::int64_t> ids{1, 2, 3};
+  const std::vector<std::string> words = text_of_words().words;
+  std::string expected = "a b";
+  for (int i = 0; i < 4; ++i) {
+    const auto logits = model.logits(at::tensor(ids).unsqueeze(0), nn::Pass{});
+    ids.push_back(logits[0].select(0, -1).argmax().item<std::int64_t>());
+    expected += " " + (ids.back() == 1 ? "\n" : words[static_cast<std::size_t>(ids.back())]);
+  }
+  EXPECT_NE(text.find(expected), std::string::npos) << text << "must have " << expected;
+}
+
+}  // namespace
+}  // namespace nas
