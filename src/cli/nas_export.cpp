@@ -1,4 +1,4 @@
-// nas-export: the record of a run in other forms.
+// nas-export: the record of a run in other forms, and its models.
 
 #include <filesystem>
 #include <functional>
@@ -7,6 +7,7 @@
 
 #include <boost/program_options.hpp>
 
+#include "cli/folder_format.hpp"
 #include "cli/program.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -22,12 +23,25 @@ constexpr const char* kUsage =
     "nas-export RUN --format FORMAT [--output PATH]\n"
     "  RUN is a run's folder, or its store.sqlite; analysis/export.py has forms of other programs\n"
     "\n";
+/// Of formats that are folders.
+constexpr const char* kFolderUsage =
+    "nas-export RUN --format pytorch --output FOLDER [--mechanism NAME] [key.path=value ...]\n"
+    "  NAME is best, baseline, or the name or label of a mechanism that the run has trained; best "
+    "is\n"
+    "  what the search hands over, of several objectives the point of the front that is best by "
+    "the\n"
+    "  first. Weights that the run has kept (evaluation.keep_models) are taken; else the training "
+    "run\n"
+    "  is made again. What is different on this machine is given as overrides, such as\n"
+    "  evaluation.device=cpu.\n"
+    "\n";
 constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
 
 struct Options {
-  std::vector<std::string> runs{};
+  std::vector<std::string> words{};  ///< the run, and overrides
   std::string format{};
   std::string output{};
+  std::string mechanism{};
   bool canonical = false;
   std::int64_t trainings = kAll;
   bool force = false;
@@ -55,11 +69,18 @@ const std::vector<Format>& formats() {
   return kFormats;
 }
 
+std::string usage() {
+  return kUsage + std::string(nas::folder_formats().keys().empty() ? "" : kFolderUsage);
+}
+
 std::string formats_text() {
   std::string text = "formats:\n";
-  for (const auto& format : formats()) {
-    const std::string name = format.name;
-    text += "  " + name + std::string(13 - name.size(), ' ') + format.help + '\n';
+  const auto add = [&text](const std::string& name, const std::string& help) {
+    text += "  " + name + std::string(13 - name.size(), ' ') + help + '\n';
+  };
+  for (const auto& format : formats()) add(format.name, format.help);
+  for (const auto& name : nas::folder_formats().keys()) {
+    add(name, nas::folder_formats().at(name).description.summary);
   }
   return text;
 }
@@ -70,6 +91,7 @@ const Format& format_named(const std::string& name) {
     if (format.name == name) return format;
     known.emplace_back(format.name);
   }
+  for (const auto& folder : nas::folder_formats().keys()) known.push_back(folder);
   throw nas::InputError("command line: --format " + name + ", must be one of " + nas::join(known));
 }
 
@@ -79,22 +101,21 @@ po::options_description visible_options(Options& options) {
       ("format", po::value(&options.format), "what to write, see below")        //
       ("canonical", po::bool_switch(&options.canonical), "--format canonical")  //
       ("output,o", po::value(&options.output),
-       "write to PATH instead of standard output")                           //
-      ("force", po::bool_switch(&options.force), "replace what is at PATH")  //
+       "write to PATH instead of standard output; of pytorch a folder")           //
+      ("mechanism", po::value(&options.mechanism), "of pytorch (default: best)")  //
+      ("force", po::bool_switch(&options.force), "replace what is at PATH")       //
       ("trainings", po::value(&options.trainings),
        "json: as the run stood after so many trainings")  //
       ("help,h", po::bool_switch(&options.help), "print this text");
   return visible;
 }
 
+[[noreturn]] void refuse(const std::string& message) {
+  throw nas::InputError("command line: " + message);
+}
+
 /// @throws InputError if options are missing or do not go together.
 const Format& check(const Options& options) {
-  const auto refuse = [](const std::string& message) -> void {
-    throw nas::InputError("command line: " + message);
-  };
-  if (options.runs.size() != 1 || options.canonical != options.format.empty()) {
-    refuse(std::string("give one run and one format\n") + kUsage + formats_text());
-  }
   const auto& format = format_named(options.canonical ? "canonical" : options.format);
   const std::string name = format.name;
   if (name != "json" && options.trainings != kAll) {
@@ -103,17 +124,33 @@ const Format& check(const Options& options) {
   if (options.trainings < 1) {
     refuse("--trainings " + std::to_string(options.trainings) + ", must be >= 1");
   }
+  if (!options.mechanism.empty()) refuse("--mechanism belongs to --format pytorch, not to " + name);
   if (!options.force && !options.output.empty() && fs::exists(options.output)) {
     refuse(options.output + " exists already; --force replaces it");
   }
   return format;
 }
 
-int run(int argc, char** argv) {
+/// The same of a format that is a folder.
+void check_folder(const Options& options) {
+  if (options.trainings != kAll) {
+    refuse("--trainings belongs to --format json, not to " + options.format);
+  }
+  if (options.output.empty()) refuse("--format " + options.format + " needs --output FOLDER");
+  if (options.force)
+    refuse("--force is not for --format " + options.format + ", which replaces no folder");
+  if (fs::exists(options.output) &&
+      !(fs::is_directory(options.output) && fs::is_empty(options.output))) {
+    refuse(options.output + " exists already and is no empty folder");
+  }
+}
+
+/// @param kept  receives the folder that keeps what is finished.
+int run(int argc, char** argv, std::string& kept) {
   Options options;
   const auto visible = visible_options(options);
   po::options_description all;
-  all.add(visible).add_options()("run", po::value(&options.runs));
+  all.add(visible).add_options()("run", po::value(&options.words));
   po::positional_options_description positional;
   positional.add("run", -1);
   try {
@@ -125,11 +162,28 @@ int run(int argc, char** argv) {
     throw nas::InputError(std::string("command line: ") + error.what());
   }
   if (options.help) {
-    std::cout << kUsage << visible << '\n' << formats_text() << nas::exit_codes_text();
+    std::cout << usage() << visible << '\n' << formats_text() << nas::exit_codes_text();
+    return 0;
+  }
+  const bool to_folder = nas::folder_formats().contains(options.format);
+  if (options.words.empty() || (options.words.size() > 1 && !to_folder) ||
+      options.canonical != options.format.empty()) {
+    refuse("give one run and one format\n" + usage() + formats_text());
+  }
+  if (to_folder) {
+    check_folder(options);
+    kept = options.words.front();
+    nas::folder_formats()
+        .at(options.format)
+        .make({.run = options.words.front(),
+               .mechanism = options.mechanism.empty() ? "best" : options.mechanism,
+               .overrides = {options.words.begin() + 1, options.words.end()},
+               .folder = options.output});
+    std::cout << "written to " << options.output << '\n';
     return 0;
   }
   const auto& format = check(options);
-  fs::path file = options.runs.front();
+  fs::path file = options.words.front();
   if (fs::is_directory(file)) file /= "store.sqlite";
   const nas::RunSummary summary(nas::Store(file, nas::Store::Mode::read_only), options.trainings);
   if (options.output.empty()) {
@@ -144,5 +198,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return nas::run_main("nas-export", [&] { return run(argc, argv); });
+  std::string kept;
+  return nas::run_main(
+      "nas-export", [&] { return run(argc, argv, kept); }, kept);
 }

@@ -1,0 +1,44 @@
+#include "cli/folder_format.hpp"
+#include "cli/model_card.hpp"
+#include "cli/trained_model.hpp"
+#include "core/stop.hpp"
+#include "model_export/model_folder.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Writes beside the folder first: there the training run is continued, too, if it was stopped.
+void export_model(const FolderExport& request) {
+  const auto run = read_run(request.run);
+  const auto candidate = find_mechanism(run, request.mechanism);
+  const auto folder = fs::absolute(request.folder / "").lexically_normal().parent_path();
+  auto unfinished = folder;
+  unfinished += ".unfinished";
+  TrainedModel trained(run, {.run = request.run,
+                             .candidate = candidate,
+                             .folder = unfinished,
+                             .overrides = request.overrides});
+  const auto corpus = trained.corpus();
+  install_stop_handlers();
+  const auto model = trained.load();
+  const auto card = model_card(run, trained.evaluation(),
+                               model_config(trained.architecture(), corpus), trained.origin());
+  fs::remove_all(unfinished);
+  fs::create_directories(unfinished);
+  write_model_folder(unfinished, trained.architecture(), corpus, model, card);
+  fs::rename(unfinished, folder);
+}
+
+[[maybe_unused]] const bool kRegistered = folder_formats().add(
+    {.key = "pytorch",
+     .summary =
+         "a folder with a trained model as one file of plain PyTorch, its weights and a card",
+     .file = __FILE__},
+    export_model);
+
+}  // namespace
+
+}  // namespace nas

@@ -1,0 +1,179 @@
+// nas-export --format pytorch: which model it takes, what the folder holds, and that PyTorch scores a
+// split as the run has recorded it.
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PytorchExportTest : public ProgramTest {
+ protected:
+  /// Makes a small run. @return its folder.
+  std::string small_run(std::vector<std::string> overrides = {}) {
+    const auto folder = (folder_ / "run").string();
+    overrides.insert(overrides.begin(), {config("smoke.yaml"), "--output", folder, "--no-report"});
+    EXPECT_EQ(run("nas-run", overrides), 0) << text();
+    return folder;
+  }
+  int export_model(const std::string& run_folder, const fs::path& to,
+                   std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {run_folder, "--format", "pytorch", "--output", to.string()});
+    return run("nas-export", more);
+  }
+  static nlohmann::json results(const std::string& run_folder) {
+    return nlohmann::json::parse(read_file(fs::path(run_folder) / "results.json"));
+  }
+  static nlohmann::json config_of(const fs::path& model) {
+    return nlohmann::json::parse(read_file(model / "config.json"));
+  }
+
+  /// Settings of a corpus of words: three files, of lines long enough for either layout.
+  std::vector<std::string> words() {
+    return {"data={corpus: text_file, vocabulary: 12, train: " + file("train", 60) +
+            ", valid: " + file("valid", 9) + ", test: " + file("test", 5) + "}"};
+  }
+  std::string file(const std::string& name, int lines) {
+    const auto path = folder_ / (name + ".txt");
+    std::ofstream stream(path);
+    for (int line = 0; line < lines; ++line) {
+      for (int i = 0; i < 15 + 3 * (line % 4); ++i)
+        stream << "w" << (line * line + i * i) % 17 << ' ';
+      stream << '\n';
+    }
+    return path.string();
+  }
+
+  /// What model.py says of the validation text, nats per token; nothing where no Python has torch.
+  std::optional<double> nll_in_pytorch(const fs::path& model) {
+    const char* wanted = std::getenv("NAS_PYTHON");
+    const std::string python = wanted != nullptr && *wanted != '\0' ? wanted : "/usr/bin/python3";
+    if (std::system((python + " -c 'import torch' > /dev/null 2>&1").c_str()) != 0) return {};
+    const auto output = folder_ / "scores.txt";
+    const auto command = python + " -B " + (model / "model.py").string() + " " + model.string() +
+                         " --text " + (folder_ / "valid.txt").string() + " > " + output.string() +
+                         " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << read_file(output);
+    double nll = 0.0;
+    EXPECT_EQ(std::sscanf(read_file(output).c_str(), "perplexity %*f, nll %lf", &nll), 1)
+        << read_file(output);
+    return nll;
+  }
+  /// What the run has recorded of the same.
+  static double recorded_nll(const std::string& run_folder, const std::string& candidate) {
+    for (const auto& evaluation : results(run_folder).at("evaluations")) {
+      if (evaluation.at("candidate") != candidate) continue;
+      const auto& valid = evaluation.at("curve").back().at("valid");
+      return valid.at("nll").get<double>() / valid.at("tokens").get<double>();
+    }
+    ADD_FAILURE() << "no evaluation of " << candidate;
+    return 0.0;
+  }
+};
+
+TEST_F(PytorchExportTest, TakesTheWinnerWithTheWeightsThatTheRunHasKept) {
+  const auto run_folder = small_run({"evaluation.keep_models=1"});
+  const auto model = folder_ / "out";
+  ASSERT_EQ(export_model(run_folder, model), 0) << text();
+  EXPECT_FALSE(fs::exists(folder_ / "out.unfinished"));
+  for (const auto* name : {"model.py", "model.safetensors", "config.json", "README.md"}) {
+    EXPECT_TRUE(fs::exists(model / name)) << name;
+  }
+  EXPECT_FALSE(fs::exists(model / "vocabulary.txt")) << "the corpus has no words";
+  const auto winner = results(run_folder).at("ranking")[0];
+  EXPECT_EQ(config_of(model).at("candidate"), winner.at("candidate"));
+  EXPECT_TRUE(config_of(model).at("text").is_null());
+  const auto card = read_file(model / "README.md");
+  EXPECT_THAT(card,
+              HasSubstr("its mechanism is what it hands over, believed the best by perplexity"));
+  EXPECT_THAT(card, HasSubstr("attention = Attention(width=16, context=16, heads=2, similarity="));
+  EXPECT_THAT(card, HasSubstr("| this one | 1 |"));
+  EXPECT_THAT(card, HasSubstr("| the baseline | 1 |"));
+  EXPECT_THAT(card, HasSubstr("was not trained again on fresh seeds"));
+  EXPECT_THAT(card, HasSubstr("learning_rate: 0.003"));
+  EXPECT_THAT(card, HasSubstr("weights: kept by the run"));
+  EXPECT_THAT(card, Not(HasSubstr("--text")));
+}
+
+TEST_F(PytorchExportTest, TrainsAgainWhatWasNotKept) {
+  const auto run_folder = small_run({"evaluation.keep_models=1000"});
+  ASSERT_EQ(export_model(run_folder, folder_ / "kept", {"--mechanism", "baseline"}), 0) << text();
+  fs::remove_all(fs::path(run_folder) / "models");
+  ASSERT_EQ(export_model(run_folder, folder_ / "again", {"--mechanism", "baseline"}), 0) << text();
+  EXPECT_THAT(text(), Not(HasSubstr("warning")));
+  EXPECT_EQ(read_file(folder_ / "kept" / "model.safetensors"),
+            read_file(folder_ / "again" / "model.safetensors"));
+  EXPECT_THAT(read_file(folder_ / "again" / "README.md"), HasSubstr("weights: trained again"));
+  EXPECT_FALSE(fs::exists(folder_ / "again.unfinished"));
+}
+
+TEST_F(PytorchExportTest, PytorchScoresASplitAsRecorded) {
+  for (const bool published : {false, true}) {
+    SCOPED_TRACE(published);
+    auto settings = words();
+    if (published) {
+      settings.insert(settings.end(), {"semantics=published", "data.layout=published"});
+    }
+    const auto run_folder = small_run(settings);
+    const auto model = folder_ / (published ? "published" : "standard");
+    ASSERT_EQ(export_model(run_folder, model), 0) << text();
+    EXPECT_THAT(read_file(model / "vocabulary.txt"),
+                ::testing::StartsWith(published ? "<pad>\n<unk>\n<eos>\nw" : "<unk>\n<eos>\nw"));
+    const auto nll = nll_in_pytorch(model);
+    if (!nll) GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one";
+    const auto recorded = recorded_nll(run_folder, config_of(model).at("candidate"));
+    EXPECT_NEAR(*nll, recorded, 1e-5 * recorded);
+    fs::remove_all(run_folder);
+  }
+}
+
+TEST_F(PytorchExportTest, TellsAFrontAndAVerdict) {
+  const auto run_folder =
+      small_run({"objectives=[perplexity, flops]", "algorithm={name: random_search, population: 8}",
+                 "budget.asks=8", "retest={replicates: 3}"});
+  const auto model = folder_ / "out";
+  ASSERT_EQ(export_model(run_folder, model), 0) << text();
+  const auto card = read_file(model / "README.md");
+  EXPECT_THAT(card, HasSubstr("its mechanism is the best by perplexity of the "));
+  EXPECT_THAT(card, HasSubstr("Trained again on 3 fresh seeds: test perplexity"));
+  const auto verdict = results(run_folder).at("retest").at("verdict").get<std::string>();
+  EXPECT_THAT(card, HasSubstr("Verdict of the re-test: " + verdict));
+}
+
+TEST_F(PytorchExportTest, SaysWhatIsWrongAndWritesNothing) {
+  const auto run_folder = small_run();
+  const auto out = folder_ / "out";
+  EXPECT_EQ(export_model(run_folder, out, {"--mechanism", "dot|softmax|none|fixed|bias|0.7"}), 2);
+  EXPECT_THAT(text(), HasSubstr("must be best, baseline or one that the run has trained"));
+  EXPECT_THAT(text(), HasSubstr("dot|softmax|none|fixed|bias|0.1, "));
+  EXPECT_THAT(text(), HasSubstr("did you mean"));
+  EXPECT_EQ(export_model("nowhere", out), 2);
+  EXPECT_THAT(text(), HasSubstr("nowhere: no such store"));
+  EXPECT_EQ(export_model(run_folder, out, {"data.vocabulary=64"}), 2);
+  EXPECT_EQ(export_model(run_folder, out, {"--force"}), 2);
+  EXPECT_THAT(text(), HasSubstr("--force is not for --format pytorch"));
+  EXPECT_EQ(export_model(run_folder, out, {"--trainings", "3"}), 2);
+  EXPECT_EQ(run("nas-export", {run_folder, "--format", "pytorch"}), 2);
+  EXPECT_THAT(text(), HasSubstr("--format pytorch needs --output FOLDER"));
+  EXPECT_EQ(run("nas-export", {run_folder, "--canonical", "--mechanism", "best"}), 2);
+  EXPECT_THAT(text(), HasSubstr("--mechanism belongs to --format pytorch, not to canonical"));
+  EXPECT_EQ(export_model(run_folder, run_folder), 2);
+  EXPECT_THAT(text(), HasSubstr(run_folder + " exists already and is no empty folder"));
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_FALSE(fs::exists(folder_ / "out.unfinished"));
+  EXPECT_EQ(run("nas-export", {"--help"}), 0);
+  EXPECT_THAT(text(), HasSubstr("--mechanism NAME"));
+}
+
+}  // namespace
+}  // namespace nas::testing
