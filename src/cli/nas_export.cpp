@@ -173,13 +173,14 @@ int run(int argc, char** argv, std::string& kept) {
   if (to_folder) {
     check_folder(options);
     kept = options.words.front();
-    nas::folder_formats()
-        .at(options.format)
-        .make({.run = options.words.front(),
-               .mechanism = options.mechanism.empty() ? "best" : options.mechanism,
-               .overrides = {options.words.begin() + 1, options.words.end()},
-               .folder = options.output});
-    std::cout << "written to " << options.output << '\n';
+    const auto written =
+        nas::folder_formats()
+            .at(options.format)
+            .make({.run = options.words.front(),
+                   .mechanism = options.mechanism.empty() ? "best" : options.mechanism,
+                   .overrides = {options.words.begin() + 1, options.words.end()},
+                   .folder = options.output});
+    std::cout << written << ", written to " << options.output << '\n';
     return 0;
   }
   const auto& format = check(options);

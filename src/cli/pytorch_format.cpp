@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Writes beside the folder first: there the training run is continued, too, if it was stopped.
-void export_model(const FolderExport& request) {
+std::string export_model(const FolderExport& request) {
   const auto run = read_run(request.run);
   const auto candidate = find_mechanism(run, request.mechanism);
   const auto folder = fs::absolute(request.folder / "").lexically_normal().parent_path();
@@ -30,6 +30,7 @@ void export_model(const FolderExport& request) {
   fs::create_directories(unfinished);
   write_model_folder(unfinished, trained.architecture(), corpus, model, card);
   fs::rename(unfinished, folder);
+  return run.label(candidate) + ", weights " + trained.origin();
 }
 
 [[maybe_unused]] const bool kRegistered = folder_formats().add(

@@ -91,6 +91,8 @@ TEST_F(PytorchExportTest, TakesTheWinnerWithTheWeightsThatTheRunHasKept) {
   }
   EXPECT_FALSE(fs::exists(model / "vocabulary.txt")) << "the corpus has no words";
   const auto winner = results(run_folder).at("ranking")[0];
+  EXPECT_THAT(text(), HasSubstr(winner.at("mechanism").get<std::string>() +
+                                ", weights kept by the run, written to "));
   EXPECT_EQ(config_of(model).at("candidate"), winner.at("candidate"));
   EXPECT_TRUE(config_of(model).at("text").is_null());
   const auto card = read_file(model / "README.md");
