@@ -24,8 +24,8 @@ std::filesystem::path folder_of_run(const std::filesystem::path& run);
 RunSummary read_run(const std::filesystem::path& run);
 
 /// The canonical name of what a command line calls a mechanism: a name, a label, "best" or
-/// "baseline"; best is what the search hands over, of several objectives the point of its front that
-/// is best by the first. @throws InputError saying what there is.
+/// "baseline"; best is what the search hands over, of several objectives the point of its front
+/// that is best by the first. @throws InputError saying what there is.
 std::string find_mechanism(const RunSummary& run, const std::string& given);
 
 /// Which model of a run is wanted.
@@ -53,8 +53,8 @@ class TrainedModel {
   [[nodiscard]] const Architecture& architecture() const { return architecture_; }
   /// The corpus that it was trained on.
   [[nodiscard]] Corpus corpus() const;
-  /// The model, in numerical mode reference. What is trained again is kept in models/ of the folder;
-  /// it can be stopped and continued. @throws InputError where a file of weights is damaged;
+  /// The model, in numerical mode reference. What is trained again is kept in models/ of the
+  /// folder; it can be stopped and continued. @throws InputError where a file of weights is damaged;
   /// StopRequested.
   [[nodiscard]] nn::Transformer load();
   /// Where load() had the weights from: "kept by the run" or "trained again".

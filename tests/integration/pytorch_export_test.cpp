@@ -1,5 +1,5 @@
-// nas-export --format pytorch: which model it takes, what the folder holds, and that PyTorch scores a
-// split as the run has recorded it.
+// nas-export --format pytorch: which model it takes, what the folder holds, and that PyTorch scores
+// a split as the run has recorded it.
 
 #include <cstdio>
 #include <cstdlib>

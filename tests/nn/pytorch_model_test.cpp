@@ -1,5 +1,5 @@
-// Models in plain PyTorch (src/model_export/model.py) against ours, for every registered component and
-// every gene: logits in double, and initial values. Python compares, in pytorch_models.py.
+// Models in plain PyTorch (src/model_export/model.py) against ours, for every registered component
+// and every gene: logits in double, and initial values. Python compares, in pytorch_models.py.
 
 #include <cstdint>
 #include <cstdio>
@@ -147,8 +147,8 @@ std::vector<double> numbers(const torch::Tensor& tensor) {
   return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
 }
 
-/// The model as files CASE.*: its configuration, weights, some tokens and their logits, and two draws
-/// of initial values.
+/// The model as files CASE.*: its configuration, weights, some tokens and their logits, and two
+/// draws of initial values.
 void write_case(const fs::path& folder, const std::string& name, const Architecture& architecture,
                 std::int64_t number) {
   const at::NoGradGuard no_grad;
