@@ -1,7 +1,4 @@
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -9,38 +6,14 @@
 #include <torch/cuda.h>
 #include <torch/types.h>
 
+#include "golden_cases.hpp"
 #include "lone_layer.hpp"
 
 namespace nas::nn {
 namespace {
 
-/// @return the lines of a file, gzipped or not.
-std::istringstream lines_of(const std::string& path) {
-  const std::string command = "gzip -dcf '" + path + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
-  std::string text;
-  std::vector<char> buffer(std::size_t{1} << 16U);
-  for (std::size_t size = 0;
-       (size = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) {
-    text.append(buffer.data(), size);
-  }
-  return std::istringstream(text);
-}
-
-void flatten(const nlohmann::json& json, std::vector<double>& values) {
-  if (json.is_array()) {
-    for (const auto& item : json) flatten(item, values);
-  } else {
-    values.push_back(json.get<double>());
-  }
-}
-
-/// @return nested or flat numbers as a float64 tensor of the given shape.
-torch::Tensor tensor_of(const nlohmann::json& json, torch::IntArrayRef shape) {
-  std::vector<double> values;
-  flatten(json.is_object() ? json.at("values") : json, values);
-  return at::tensor(values, at::TensorOptions(at::kDouble)).view(shape);
-}
+using test::lines_of;
+using test::tensor_of;
 
 /// The reference drew its parameters, x and w as float32 and computed on them in float64. Nine
 /// digits name a float32 uniquely, so reading it as one gives back the very number.

@@ -2,8 +2,6 @@
 // their norms, and whole models.
 
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 
+#include "golden_cases.hpp"
 #include "nn/attention.hpp"
 #include "nn/block.hpp"
 #include "nn/feed_forward.hpp"
@@ -24,51 +23,17 @@
 namespace nas::nn {
 namespace {
 
-using Json = nlohmann::json;
+using test::expect_near;
+using test::Json;
+using test::tensor_of;
+using test::Way;
+using test::ways;
 
 /// Of options that no module computes yet.
 const std::set<std::string>& later_cases() {
   static const std::set<std::string> later{"hybrid_gdn_attn/2x7x8", "sinusoidal_linear/2x7x8",
                                            "paper_difference_conv/2x7x8"};
   return later;
-}
-
-/// In which mode and type a case is computed, and how near it must come.
-struct Way {
-  NumericalMode mode;
-  at::ScalarType type;
-  double tolerance;  ///< relative to max(1, |expected|)
-};
-
-const std::vector<Way>& ways() {
-  static const std::vector<Way> all{{NumericalMode::reference, at::kDouble, 1e-9},
-                                    {NumericalMode::exact, at::kDouble, 1e-9},
-                                    {NumericalMode::reference, at::kFloat, 2e-5},
-                                    {NumericalMode::exact, at::kFloat, 2e-5}};
-  return all;
-}
-
-std::vector<double> flat(const Json& json) {
-  if (!json.is_array()) return {json.get<double>()};
-  std::vector<double> values;
-  for (const auto& item : json) {
-    for (const auto value : flat(item)) values.push_back(value);
-  }
-  return values;
-}
-
-torch::Tensor tensor_of(const Json& json, at::IntArrayRef sizes) {
-  return at::tensor(flat(json.is_object() ? json.at("values") : json),
-                    at::TensorOptions(at::kDouble))
-      .view(sizes);
-}
-
-void expect_near(const torch::Tensor& actual, const torch::Tensor& expected, const Way& way,
-                 const std::string& what) {
-  ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
-  const auto scale = expected.abs().clamp_min(1.0);
-  const auto error = ((actual.to(at::kDouble) - expected) / scale).abs().max().item<double>();
-  EXPECT_LE(error, way.tolerance) << what;
 }
 
 /// Our name of a parameter. @param part  "norm1.weight", "mixer.q_proj.weight", "ffn.up.bias", ...
@@ -111,34 +76,11 @@ ModelGenes model_genes(const Json& given) {
 }
 
 Mechanism layer_of(const Json& given) {
-  static const std::map<std::string, std::string Mechanism::*> kWords{
-      {"similarity", &Mechanism::similarity},
-      {"qk_norm", &Mechanism::qk_norm},
-      {"normalization", &Mechanism::normalization},
-      {"temperature", &Mechanism::temperature},
-      {"gating", &Mechanism::gating},
-      {"bias", &Mechanism::bias},
-      {"pattern", &Mechanism::pattern},
-      {"position", &Mechanism::position},
-      {"decay", &Mechanism::decay},
-      {"maps", &Mechanism::maps},
-      {"head_norm", &Mechanism::head_norm}};
-  static const std::map<std::string, std::int64_t Mechanism::*> kIntegers{
-      {"heads", &Mechanism::heads},     {"kv_heads", &Mechanism::kv_heads},
-      {"kv_rank", &Mechanism::kv_rank}, {"window", &Mechanism::window},
-      {"globals", &Mechanism::globals}, {"conv", &Mechanism::conv}};
-  static const std::map<std::string, double Mechanism::*> kReals{
-      {"rope_base", &Mechanism::rope_base}, {"rope_fraction", &Mechanism::rope_fraction}};
   auto layer = vanilla_mechanism(Semantics::corrected);
   layer.attention_dropout = 0.0;
   layer.mixer = given.at("mixer");
   layer.ffn = given.at("ffn");
-  const auto& genes = given.at("genes");
-  for (const auto& [name, member] : kWords) layer.*member = genes.at(name).get<std::string>();
-  for (const auto& [name, member] : kIntegers) {
-    layer.*member = genes.at(name).get<std::int64_t>();
-  }
-  for (const auto& [name, member] : kReals) layer.*member = genes.at(name).get<double>();
+  test::read_genes(given.at("genes"), layer);
   return layer;
 }
 
@@ -194,8 +136,7 @@ void expect_gradients(const std::vector<Parameter>& parameters, const Json& reco
 /// @param make  make(scope) gives the map (1, B, T, D) -> (1, B, T, D) with its parameters.
 template <class Make, class NameOf>
 void expect_map(const Json& record, const Way& way, const Make& make, const NameOf& name_of) {
-  const auto what = record.at("id").get<std::string>() + " " + std::string(to_string(way.mode)) +
-                    " " + toString(way.type);
+  const auto what = record.at("id").get<std::string>() + " " + way.text();
   std::vector<Parameter> parameters;
   auto map = make(ParameterScope(parameters, way.mode));
   fill(parameters, record, way.type, name_of, what);
@@ -211,31 +152,11 @@ void expect_map(const Json& record, const Way& way, const Make& make, const Name
   expect_gradients(parameters, record, way, name_of, what);
 }
 
-/// The cases of a kind; none where the file is not given.
-std::vector<Json> cases_of(const std::string& kind) {
-  std::vector<Json> cases;
-  const char* path = std::getenv("NAS_GOLDEN_SPACE");
-  if (path == nullptr) return cases;
-  std::ifstream lines(path);
-  for (std::string line; std::getline(lines, line);) {
-    auto record = Json::parse(line);
-    if (record.at("kind") == kind) cases.push_back(std::move(record));
-  }
-  return cases;
-}
-
-class SpaceFrameGolden : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (std::getenv("NAS_GOLDEN_SPACE") == nullptr) {
-      GTEST_SKIP() << "NAS_GOLDEN_SPACE, a file of the wide space's golden cases, is not set";
-    }
-  }
-};
+using SpaceFrameGolden = test::SpaceCases;
 
 TEST_F(SpaceFrameGolden, Parts) {
   int checked = 0;
-  for (const auto& record : cases_of("part")) {
+  for (const auto& record : test::space_cases("part")) {
     const auto option = record.at("option").get<std::string>();
     const auto& params = record.at("params");
     const auto width = record.at("shapes").at("width").get<std::int64_t>();
@@ -280,7 +201,7 @@ TEST_F(SpaceFrameGolden, Parts) {
 
 TEST_F(SpaceFrameGolden, Blocks) {
   int checked = 0;
-  for (const auto& record : cases_of("block")) {
+  for (const auto& record : test::space_cases("block")) {
     const auto& layer = record.at("settings").at("layer");
     const auto architecture = architecture_of(record, {layer_of(layer)}, layer.at("hidden"));
     for (const auto& way : ways()) {
@@ -298,8 +219,7 @@ TEST_F(SpaceFrameGolden, Blocks) {
 }
 
 void expect_model(const Json& record, const Way& way) {
-  const auto what = record.at("id").get<std::string>() + " " + std::string(to_string(way.mode)) +
-                    " " + toString(way.type);
+  const auto what = record.at("id").get<std::string>() + " " + way.text();
   const auto& layers = record.at("settings").at("layers");
   std::vector<Mechanism> stack;
   for (const auto& layer : layers) stack.push_back(layer_of(layer));
@@ -327,7 +247,7 @@ void expect_model(const Json& record, const Way& way) {
 
 TEST_F(SpaceFrameGolden, Models) {
   int checked = 0;
-  for (const auto& record : cases_of("model")) {
+  for (const auto& record : test::space_cases("model")) {
     if (later_cases().contains(record.at("id"))) continue;
     for (const auto& way : ways()) expect_model(record, way);
     ++checked;
@@ -337,7 +257,7 @@ TEST_F(SpaceFrameGolden, Models) {
 
 TEST_F(SpaceFrameGolden, Sinusoids) {
   int checked = 0;
-  for (const auto& record : cases_of("table")) {
+  for (const auto& record : test::space_cases("table")) {
     if (record.at("option") != "sinusoids") continue;
     const auto tokens = record.at("settings").at("tokens").get<std::int64_t>();
     Architecture architecture;

@@ -1,26 +1,24 @@
 // The attention options of the wide space against naive loops in double: values and gradients. The
 // cases are not part of the repository: NAS_GOLDEN_SPACE names their file.
 
-#include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <memory>
+#include <algorithm>
 #include <set>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <torch/types.h>
 
+#include "golden_cases.hpp"
 #include "lone_layer.hpp"
 
 namespace nas::nn {
 namespace {
 
-using Json = nlohmann::json;
+using test::Json;
+using test::tensor_of;
+using test::Way;
 
 /// Cases of options that no module computes yet.
 const std::set<std::string>& later_options() {
@@ -53,69 +51,12 @@ bool is_later(const Json& record) {
          record.value("mixer", "attn") == "recurrent";
 }
 
-/// The cases of a kind, by id; nothing where the file is not named.
-std::map<std::string, Json> cases_of(const std::string& kind) {
-  std::map<std::string, Json> cases;
-  const char* path = std::getenv("NAS_GOLDEN_SPACE");
-  if (path == nullptr) return cases;
-  const std::string command = "gzip -dcf '" + std::string(path) + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
-  std::string text;
-  std::vector<char> buffer(std::size_t{1} << 16U);
-  for (std::size_t size = 0;
-       (size = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) {
-    text.append(buffer.data(), size);
-  }
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    auto record = Json::parse(line);
-    if (record.at("kind") != kind) continue;
-    const auto id = record.at("id").get<std::string>();
-    cases[id] = std::move(record);
-  }
-  EXPECT_FALSE(cases.empty()) << path << " has no cases of kind " << kind;
-  return cases;
-}
-
-#define SKIP_WITHOUT_CASES()                                                      \
-  if (std::getenv("NAS_GOLDEN_SPACE") == nullptr) {                               \
-    GTEST_SKIP() << "NAS_GOLDEN_SPACE does not name a file of reference results"; \
-  }
-
 Mechanism layer_of(const Json& record) {
-  static const std::map<std::string, std::string Mechanism::*> words{
-      {"similarity", &Mechanism::similarity},
-      {"normalization", &Mechanism::normalization},
-      {"temperature", &Mechanism::temperature},
-      {"gating", &Mechanism::gating},
-      {"bias", &Mechanism::bias},
-      {"pattern", &Mechanism::pattern},
-      {"position", &Mechanism::position},
-      {"decay", &Mechanism::decay},
-      {"qk_norm", &Mechanism::qk_norm},
-      {"head_norm", &Mechanism::head_norm}};
-  static const std::map<std::string, std::int64_t Mechanism::*> integers{
-      {"heads", &Mechanism::heads},
-      {"kv_heads", &Mechanism::kv_heads},
-      {"conv", &Mechanism::conv},
-      {"window", static_cast<std::int64_t Mechanism::*>(&Mechanism::window)},
-      {"globals", static_cast<std::int64_t Mechanism::*>(&Mechanism::globals)}};
-  const auto& genes = record.at("genes");
-  Mechanism mechanism;
-  for (const auto& [name, member] : words) mechanism.*member = genes.at(name).get<std::string>();
-  for (const auto& [name, member] : integers) {
-    mechanism.*member = genes.at(name).get<std::int64_t>();
-  }
-  mechanism.rope_base = genes.at("rope_base");
-  mechanism.rope_fraction = genes.at("rope_fraction");
-  mechanism.t5_buckets = record.at("hyper").at("t5_buckets");
-  mechanism.t5_distance = record.at("hyper").at("t5_distance");
-  return mechanism;
-}
-
-/// Numbers in float64: those that go in have three decimals, so that the text is exact.
-torch::Tensor tensor_of(const Json& values, torch::IntArrayRef shape) {
-  return at::tensor(values.get<std::vector<double>>(), at::TensorOptions(at::kDouble)).view(shape);
+  Mechanism layer;
+  test::read_genes(record.at("genes"), layer);
+  layer.t5_buckets = record.at("hyper").at("t5_buckets");
+  layer.t5_distance = record.at("hyper").at("t5_distance");
+  return layer;
 }
 
 /// What the cases call one of our parameters.
@@ -123,15 +64,17 @@ std::string their_name(const std::string& ours) {
   return ours == "temperature.theta" ? "temperature" : ours;
 }
 
-void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, torch::ScalarType type,
+/// Relative to the largest element: single ones of float are a little farther off.
+void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, const Way& way,
                   const std::string& what) {
   ASSERT_EQ(ours.sizes(), theirs.sizes()) << what;
-  const double tolerance = type == at::kDouble ? 1e-9 : 2e-5;
   const double size = std::max(1.0, theirs.abs().max().item<double>());
-  EXPECT_LE((ours.to(at::kDouble) - theirs).abs().max().item<double>(), tolerance * size) << what;
+  EXPECT_LE((ours.to(at::kDouble) - theirs).abs().max().item<double>(), way.tolerance * size)
+      << what;
 }
 
-void expect_reference_result(const Json& record, NumericalMode mode, torch::ScalarType type) {
+void expect_reference_result(const Json& record, const Way& way) {
+  const auto type = way.type;
   const auto mechanism = layer_of(record);
   const auto& sizes = record.at("shapes");
   AttentionShape shape;
@@ -140,7 +83,8 @@ void expect_reference_result(const Json& record, NumericalMode mode, torch::Scal
   shape.kv_heads = mechanism.kv_heads;
   shape.context = sizes.at("tokens");
   std::vector<Parameter> parameters;
-  test::LoneLayer layer(mechanism, shape, Semantics::corrected, ParameterScope(parameters, mode));
+  test::LoneLayer layer(mechanism, shape, Semantics::corrected,
+                        ParameterScope(parameters, way.mode));
   move_to(parameters, at::kCPU, type);
   ASSERT_EQ(parameters.size(), record.at("params").size());
   for (auto& parameter : parameters) {
@@ -155,29 +99,28 @@ void expect_reference_result(const Json& record, NumericalMode mode, torch::Scal
   x.requires_grad_(true);
 
   const auto y = layer.forward(x, at::zeros_like(x), Pass{}, 0);
-  expect_close(y, tensor_of(record.at("y"), of_x), type, "y");
+  expect_close(y, tensor_of(record.at("y"), of_x), way, "y");
   (y * tensor_of(record.at("w"), of_x).to(type)).sum().backward();
-  expect_close(x.grad(), tensor_of(record.at("grad_x"), of_x), type, "grad_x");
+  expect_close(x.grad(), tensor_of(record.at("grad_x"), of_x), way, "grad_x");
   for (const auto& parameter : parameters) {
     ASSERT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
     expect_close(parameter.tensor.grad(),
                  tensor_of(record.at("param_grads").at(their_name(parameter.name)),
                            parameter.tensor.sizes()),
-                 type, "gradient of " + parameter.name);
+                 way, "gradient of " + parameter.name);
   }
 }
 
-TEST(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
-  SKIP_WITHOUT_CASES();
+using SpaceGolden = test::SpaceCases;
+
+TEST_F(SpaceGolden, LayersEqualNaiveLoopsInValuesAndGradients) {
   int compared = 0;
-  for (const auto& [id, record] : cases_of("mixer")) {
+  for (const auto& record : test::space_cases("mixer")) {
     if (is_later(record)) continue;
     ++compared;
-    for (const auto mode : {NumericalMode::reference, NumericalMode::exact}) {
-      for (const auto type : {at::kDouble, at::kFloat}) {
-        SCOPED_TRACE(id + " " + std::string(to_string(mode)) + " " + at::toString(type));
-        expect_reference_result(record, mode, type);
-      }
+    for (const auto& way : test::ways()) {
+      SCOPED_TRACE(record.at("id").get<std::string>() + " " + way.text());
+      expect_reference_result(record, way);
     }
   }
   EXPECT_GE(compared, 36);
@@ -236,9 +179,9 @@ void expect_visible(const Json& record) {
   }
 }
 
-TEST(SpaceGolden, TablesAreWhatTheFormulasGive) {
-  SKIP_WITHOUT_CASES();
-  for (const auto& [id, record] : cases_of("table")) {
+TEST_F(SpaceGolden, TablesAreWhatTheFormulasGive) {
+  for (const auto& record : test::space_cases("table")) {
+    const auto id = record.at("id").get<std::string>();
     if (is_later(record) || tables_of_models().contains(id)) continue;
     SCOPED_TRACE(id);
     if (id == "alibi_slopes") {

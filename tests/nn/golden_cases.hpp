@@ -1,0 +1,131 @@
+// Reading golden cases, JSON Lines of layers and models with what naive loops gave, and comparing.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <torch/types.h>
+
+#include "core/numerical_mode.hpp"
+#include "genotype/mechanism.hpp"
+
+namespace nas::test {
+
+using Json = nlohmann::json;
+
+/// @return the lines of a file, gzipped or not.
+inline std::istringstream lines_of(const std::string& path) {
+  const std::string command = "gzip -dcf '" + path + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
+  std::string text;
+  std::vector<char> buffer(std::size_t{1} << 16U);
+  for (std::size_t size = 0;
+       (size = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) {
+    text.append(buffer.data(), size);
+  }
+  return std::istringstream(text);
+}
+
+/// The cases of the wide space of a kind, in order of the file NAS_GOLDEN_SPACE.
+inline std::vector<Json> space_cases(const std::string& kind) {
+  std::vector<Json> cases;
+  const char* path = std::getenv("NAS_GOLDEN_SPACE");
+  if (path == nullptr) return cases;
+  auto lines = lines_of(path);
+  for (std::string line; std::getline(lines, line);) {
+    auto record = Json::parse(line);
+    if (record.at("kind") == kind) cases.push_back(std::move(record));
+  }
+  EXPECT_FALSE(cases.empty()) << path << " has no cases of kind " << kind;
+  return cases;
+}
+
+/// The cases of the wide space are not part of the repository.
+class SpaceCases : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("NAS_GOLDEN_SPACE") == nullptr) {
+      GTEST_SKIP() << "NAS_GOLDEN_SPACE does not name a file of the wide space's golden cases";
+    }
+  }
+};
+
+/// Numbers, nested or not.
+inline std::vector<double> flat(const Json& json) {
+  if (!json.is_array()) return {json.get<double>()};
+  std::vector<double> values;
+  for (const auto& item : json) {
+    for (const auto value : flat(item)) values.push_back(value);
+  }
+  return values;
+}
+
+/// @return numbers, or the "values" of a map, as a float64 tensor.
+inline torch::Tensor tensor_of(const Json& json, at::IntArrayRef sizes) {
+  return at::tensor(flat(json.is_object() ? json.at("values") : json),
+                    at::TensorOptions(at::kDouble))
+      .view(sizes);
+}
+
+/// In which mode and type a case of the wide space is computed, and how near it must come.
+struct Way {
+  NumericalMode mode;
+  at::ScalarType type;
+  double tolerance;  ///< relative to max(1, |expected|)
+
+  [[nodiscard]] std::string text() const {
+    return std::string(to_string(mode)) + " " + at::toString(type);
+  }
+};
+
+inline const std::vector<Way>& ways() {
+  static const std::vector<Way> all{{NumericalMode::reference, at::kDouble, 1e-9},
+                                    {NumericalMode::exact, at::kDouble, 1e-9},
+                                    {NumericalMode::reference, at::kFloat, 2e-5},
+                                    {NumericalMode::exact, at::kFloat, 2e-5}};
+  return all;
+}
+
+/// Element by element.
+inline void expect_near(const torch::Tensor& actual, const torch::Tensor& expected, const Way& way,
+                        const std::string& what) {
+  ASSERT_EQ(actual.sizes(), expected.sizes()) << what;
+  const auto scale = expected.abs().clamp_min(1.0);
+  const auto error = ((actual.to(at::kDouble) - expected) / scale).abs().max().item<double>();
+  EXPECT_LE(error, way.tolerance) << what;
+}
+
+/// Reads a layer's genes of attention.
+inline void read_genes(const Json& genes, Mechanism& layer) {
+  static const std::map<std::string, std::string Mechanism::*> kWords{
+      {"similarity", &Mechanism::similarity},
+      {"qk_norm", &Mechanism::qk_norm},
+      {"normalization", &Mechanism::normalization},
+      {"temperature", &Mechanism::temperature},
+      {"gating", &Mechanism::gating},
+      {"bias", &Mechanism::bias},
+      {"pattern", &Mechanism::pattern},
+      {"position", &Mechanism::position},
+      {"decay", &Mechanism::decay},
+      {"maps", &Mechanism::maps},
+      {"head_norm", &Mechanism::head_norm}};
+  static const std::map<std::string, std::int64_t Mechanism::*> kIntegers{
+      {"heads", &Mechanism::heads},     {"kv_heads", &Mechanism::kv_heads},
+      {"kv_rank", &Mechanism::kv_rank}, {"window", &Mechanism::window},
+      {"globals", &Mechanism::globals}, {"conv", &Mechanism::conv}};
+  for (const auto& [name, member] : kWords) layer.*member = genes.at(name).get<std::string>();
+  for (const auto& [name, member] : kIntegers) layer.*member = genes.at(name).get<std::int64_t>();
+  layer.rope_base = genes.at("rope_base");
+  layer.rope_fraction = genes.at("rope_fraction");
+}
+
+}  // namespace nas::test
