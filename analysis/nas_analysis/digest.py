@@ -106,24 +106,26 @@ def _is_current(file: pathlib.Path, store: pathlib.Path) -> bool:
 
 def _exported(store: pathlib.Path, file: pathlib.Path) -> bytes:
     command = ["nas-export", str(store), "--format", "json"]
-    program = _nas_export()
-    if program is None:
+    found = program("nas-export")
+    if found is None:
         raise BadInput(f"{store}: there is no digest of all that it holds, and no nas-export on "
                        "PATH that could make one; where there is one: "
                        f"{shlex.join([*command, '--force', '--output', str(file)])}")
-    done = subprocess.run([program, *command[1:]], capture_output=True, check=False)
+    done = subprocess.run([found, *command[1:]], capture_output=True, check=False)
     if done.returncode != 0:
         raise BadInput(done.stderr.decode(errors="replace").strip().removeprefix("nas-export: "))
     return done.stdout
 
 
-def _nas_export() -> str | None:
-    """The program: on PATH, of the installation that this file belongs to, or of a build here."""
+def program(name: str) -> str | None:
+    """A program of attnas: on PATH, of the installation that this file belongs to, or of a build,
+    the latest first: of the checkout that this file belongs to, or in the current folder."""
     here = pathlib.Path(__file__).resolve()
-    builds = sorted(here.parents[2].glob("build/*/bin"), key=lambda folder: folder.stat().st_mtime)
-    folders = [os.environ.get("PATH", ""), *(str(prefix / "bin") for prefix in here.parents[4:5]),
-               *map(str, reversed(builds))]
-    return shutil.which("nas-export", path=os.pathsep.join(folders))
+    folders = [os.environ.get("PATH", ""), *(str(prefix / "bin") for prefix in here.parents[4:5])]
+    for checkout in (here.parents[2], pathlib.Path.cwd()):
+        folders += map(str, sorted(checkout.glob("build/*/bin"), reverse=True,
+                                   key=lambda folder: folder.stat().st_mtime))
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
 def _parsed(text: bytes, path: pathlib.Path) -> dict[str, Any]:

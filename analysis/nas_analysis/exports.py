@@ -57,28 +57,37 @@ def _natural(goals: list[Objective], fitness: list[float]) -> list[float]:
 
 # CSV (RFC 4180)
 
-def asks_csv(run: Digest) -> str:
-    """A line per ask: its number from 1, batch, candidate, label, the genes as asked, the number of
-    evaluations that answered, status, each objective in its own sense (empty where nothing was
-    measured), each in minimisation form as the algorithm saw it, evaluations and seconds of training
-    that the asks so far have caused, and whether it was answered by what earlier asks had caused."""
+def asks_table(run: Digest) -> tuple[list[str], list[list]]:
+    """Names of columns, and a row per ask: its number from 1, batch, candidate, label, the genes as
+    asked, the number of evaluations that answered, status, each objective in its own sense (None
+    where nothing was measured), each in minimisation form as the algorithm saw it, evaluations and
+    seconds of training that the asks so far have caused, and whether it was answered by what earlier
+    asks had caused."""
     goals = objectives(run)
+    columns = ["number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]),
+               "replicates", "status", *(goal.name for goal in goals),
+               *(f"fitness_{goal.name}" for goal in goals), "trained", "train_seconds", "reused"]
+    return columns, [
+        [ask["number"] + 1, ask["batch"], ask["candidate"],
+         run["labels"].get(ask["candidate"], ask["candidate"]), *_genes(run, ask),
+         len(ask["evaluations"]), ask["status"],
+         *(_natural(goals, ask["fitness"]) if ask["usable"] else [None] * len(goals)),
+         *ask["fitness"], ask["trained"], ask["seconds"], ask["reused"]] for ask in run["asks"]]
+
+
+def asks_csv(run: Digest) -> str:
+    """The same as CSV; what is None is empty."""
+    columns, rows = asks_table(run)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(["number", "batch", "candidate", "label", *(gene["name"] for gene in run["genes"]),
-                     "replicates", "status", *(goal.name for goal in goals),
-                     *(f"fitness_{goal.name}" for goal in goals), "trained", "train_seconds",
-                     "reused"])
-    for ask in run["asks"]:
-        values = _natural(goals, ask["fitness"]) if ask["usable"] else None
-        writer.writerow([
-            ask["number"] + 1, ask["batch"], ask["candidate"],
-            run["labels"].get(ask["candidate"], ask["candidate"]), *_genes(run, ask),
-            len(ask["evaluations"]), ask["status"],
-            *(map(shortest, values) if values else [""] * len(goals)),
-            *map(shortest, ask["fitness"]), ask["trained"], shortest(ask["seconds"]),
-            "true" if ask["reused"] else "false"])
+    writer.writerows([columns, *([_cell(value) for value in row] for row in rows)])
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return shortest(value) if isinstance(value, float) else value
 
 
 # Point sets, for moocore and R's eaf

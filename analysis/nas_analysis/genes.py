@@ -47,13 +47,20 @@ class Gene:
         return f"{self.low + third * width:.3g} to {self.low + (third + 1) * width:.3g}"
 
 
-def genes(run: Run) -> list[Gene]:
-    """The genes that vary; empty where it is not known what every candidate has of them."""
+def choices_by_label(run: Run) -> tuple[Sequence[str], Mapping[str, Sequence[str | None]]]:
+    """Names of genes, and what each candidate has of them, by its label; both empty where that is
+    not known of every candidate."""
     labels = {run.label(evaluation.candidate) for evaluation in run.evaluations}
-    names = run.models.get("genes", run.schema.genes)
     choices = _choices(run, labels)
     if not labels or not labels <= choices.keys():
-        return []
+        return (), {}
+    return run.models.get("genes", run.schema.genes), choices
+
+
+def genes(run: Run) -> list[Gene]:
+    """The genes that vary; empty where it is not known what every candidate has of them."""
+    names, choices = choices_by_label(run)
+    labels = {run.label(evaluation.candidate) for evaluation in run.evaluations}
     recorded = {own["name"]: own for own in run.digest["genes"]}
     found = []
     for place, name in enumerate(names):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
+import re
+from html import escape, unescape
 from typing import Any
 
 from nas_analysis.words import shortened
@@ -22,6 +23,11 @@ def text(child: Any) -> Html:
 def join(*children: Any, separator: str = "") -> Html:
     """Children one after the other."""
     return Html(separator.join(text(child) for child in children))
+
+
+def plain(markup: Html) -> str:
+    """The words of markup alone."""
+    return unescape(re.sub("<[^>]*>", "", markup))
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Html:

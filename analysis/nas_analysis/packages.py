@@ -16,23 +16,30 @@ def require(description: str, *packages: str) -> None:
 
     @param description  the script's, with its command line.
     """
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if not missing:
+    lacking = missing(*packages)
+    if not lacking:
         return
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(description.strip())
         sys.exit(0)
-    text = (f"{os.path.basename(sys.argv[0])}: {sys.executable} has no {', '.join(missing)}; "
-            f"install what is missing (Debian: apt-get install "
-            f"{' '.join(f'python3-{name}' for name in missing)}; elsewhere: pip install "
-            f"{' '.join(missing)})")
-    if other := _python_with(packages):
+    text = f"{os.path.basename(sys.argv[0])}: {lacking}"
+    if other := python_with(packages):
         text += f", or take the Python that has it: {shlex.join([other, *sys.argv])}"
     print(text, file=sys.stderr)
     sys.exit(2)
 
 
-def _python_with(packages: tuple[str, ...]) -> str | None:
+def missing(*packages: str) -> str:
+    """Which of the packages this Python has not, and how to get them; empty where it has all."""
+    lacking = [name for name in packages if importlib.util.find_spec(name) is None]
+    if not lacking:
+        return ""
+    return (f"{sys.executable} has no {', '.join(lacking)}; install what is missing (Debian: "
+            f"apt-get install {' '.join(f'python3-{name}' for name in lacking)}; elsewhere: "
+            f"pip install {' '.join(lacking)})")
+
+
+def python_with(packages: tuple[str, ...]) -> str | None:
     """The first other Python here that imports all packages; that of NAS_PYTHON before others."""
     candidates = [os.environ.get("NAS_PYTHON", ""), "/usr/bin/python3", "/usr/local/bin/python3",
                   *(os.path.join(folder, "python3") for folder in

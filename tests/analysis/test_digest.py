@@ -1,5 +1,6 @@
 """Reading digests: which one counts, and what is said where there is none."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -18,6 +19,7 @@ class Digests(unittest.TestCase):
         self.folder.mkdir()
         self.programs = pathlib.Path(temporary.name) / "programs"
         self.programs.mkdir()
+        self.enterContext(contextlib.chdir(self.programs))
         for patch in (mock.patch.dict(os.environ, {"PATH": str(self.programs)}),
                       mock.patch.object(digest, "__file__", str(self.programs / "a/b/digest.py"))):
             patch.start()
@@ -74,6 +76,18 @@ class Digests(unittest.TestCase):
     def test_what_nas_export_complains_about_is_passed_on(self):
         self.program("echo 'nas-export: x is damaged' >&2; exit 2")
         self.assertEqual(self.refusal(self.store(100)), "x is damaged")
+
+    def test_programs_are_found_on_path_then_in_the_latest_build_here(self):
+        for seconds, build in ((100, "a"), (200, "b"), (150, "c")):
+            folder = self.folder / "build" / build / "bin"
+            folder.mkdir(parents=True)
+            (folder / "nas-export").touch(0o755)
+            os.utime(folder, (seconds, seconds))
+        with contextlib.chdir(self.folder):
+            self.assertEqual(digest.program("nas-export"), f"{self.folder}/build/b/bin/nas-export")
+            self.assertIsNone(digest.program("nas-none"))
+            self.program("exit 0")
+            self.assertEqual(digest.program("nas-export"), str(self.programs / "nas-export"))
 
     def test_without_nas_export_its_command_is_named(self):
         store = self.store(100)

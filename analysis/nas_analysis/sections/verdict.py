@@ -12,29 +12,33 @@ from nas_analysis.words import (counted, duration, listed, number, p_value, perc
 
 
 def section(run: Run) -> Section:
-    """The verdict of the re-test where there is one, else what the search alone can say."""
+    """Its words and the key figures."""
+    return Section("verdict", "Verdict", join(*words(run), _tiles(run)))
+
+
+def words(run: Run) -> list[Html]:
+    """Paragraphs: the verdict of the re-test where there is one, else what the search alone can
+    say."""
     running = _running(run)
     if run.listed:
         return _listed(run, running)
     if not run.ranking and running:
-        return Section("verdict", "Verdict", join(
-            paragraph(f"{running} No mechanism has been evaluated yet."), _tiles(run)))
+        return [paragraph(f"{running} No mechanism has been evaluated yet.")]
     if not run.ranking:
         why = [f"{counted(len(run.failures), 'evaluation')} failed"]
         if run.rejected:
             why.append(f"{counted(len(run.rejected), 'mechanism')} rejected by constraints")
-        body = paragraph("No mechanism could be evaluated: ", ", ".join(why), ".")
-        return Section("verdict", "Verdict", join(body, _tiles(run)))
-    found = _several(run) if run.several else _one(run)
-    parts = [paragraph(running) if running else None, paragraph(found)]
+        return [paragraph("No mechanism could be evaluated: ", ", ".join(why), ".")]
+    parts = [paragraph(running)] if running else []
+    found = paragraph(_several(run) if run.several else _one(run))
     if run.retest.get("verdict"):
-        parts.insert(1, paragraph(run.retest["verdict"]))
+        parts += [paragraph(run.retest["verdict"]), found]
         parts.append(note(
             f"The first paragraph is the re-test's, on {run.retest.get('replicates', '?')} held-out "
             "seeds each; the second is the search's own, whose scores flatter what it selected."))
     else:
-        parts.append(paragraph(prose(_certainty(run))))
-    return Section("verdict", "Verdict", join(*parts, _tiles(run)))
+        parts += [found, paragraph(prose(_certainty(run)))]
+    return parts
 
 
 def _listed(run: Run, running: str) -> Section:
