@@ -1,0 +1,21 @@
+"""Searches over attention mechanisms, started and read from Python.
+
+    import attnas
+    run = attnas.run("configs/smoke.yaml", output="runs/x", **{"algorithm.population": 8})
+    run = attnas.load("runs/x")
+    run.front
+
+docs/python.md has more. The programs of attnas do the work; what a run says of itself is read as
+the scripts of analysis/ read it.
+"""
+
+from nas_analysis import packages as _packages
+
+if _missing := _packages.missing("numpy", "pandas", "scipy"):
+    raise ImportError(f"attnas: {_missing}")
+
+from attnas.errors import Error, InputError, MachineError, Stopped
+from attnas.launch import run
+from attnas.result import Run, load
+
+__all__ = ["Error", "InputError", "MachineError", "Run", "Stopped", "load", "run"]
