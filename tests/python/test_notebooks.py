@@ -1,0 +1,67 @@
+"""The notebooks: they hold no outputs, and run, each after the one that it builds on.
+
+NAS_RUN is nas-run.
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "python" / "notebooks"
+NOTEBOOKS = ("search.ipynb", "read.ipynb")
+PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
+os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
+
+
+class Notebooks(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = temporary.name
+
+    def test_are_all_here_without_outputs(self):
+        self.assertEqual(sorted(file.name for file in FOLDER.glob("*.ipynb")), sorted(NOTEBOOKS))
+        for name in NOTEBOOKS:
+            for cell in json.loads((FOLDER / name).read_text())["cells"]:
+                self.assertFalse(cell.get("outputs") or cell.get("execution_count"), name)
+
+    def test_run_as_scripts(self):
+        for name in NOTEBOOKS:
+            cells = json.loads((FOLDER / name).read_text())["cells"]
+            names: dict = {}
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()) as shown:
+                for cell in cells:
+                    if cell["cell_type"] == "code":
+                        exec(compile("".join(cell["source"]), name, "exec"), names)
+            self.assertIn("the front over perplexity and attention_flops holds", shown.getvalue())
+
+    @unittest.skipUnless(all(map(importlib.util.find_spec, ("nbclient", "ipykernel"))),
+                         "no Python packages nbclient and ipykernel")
+    def test_run_in_a_kernel(self):
+        import nbclient
+        import nbformat
+
+        for name in NOTEBOOKS:
+            notebook = nbformat.read(FOLDER / name, as_version=4)
+            nbclient.NotebookClient(notebook, timeout=240, startup_timeout=240,
+                                    kernel_name="python3",
+                                    resources={"metadata": {"path": self.folder}}).execute()
+            shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+            pages = [output for output in shown if "text/html" in output.get("data", ())]
+            self.assertTrue(pages, name)
+            if name == "search.ipynb":
+                line = "".join(output.text for output in shown if output.get("name") == "stdout")
+                self.assertIn(" asked, ", line)
+
+
+if __name__ == "__main__":
+    if not PROGRAM.is_file():
+        print("skipped: without nas-run, which NAS_RUN must name")
+        sys.exit(77)
+    unittest.main()
