@@ -10,7 +10,7 @@
 namespace nas {
 
 /// How the paper's labels are read: what the published code really computes, or the same with its
-/// defects repaired. (docs: README, "Two semantics".)
+/// defects repaired. (docs/explanation/semantics.md)
 enum class Semantics { corrected, published };
 
 /// @throws InputError unless "corrected" or "published".
