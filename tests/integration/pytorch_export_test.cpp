@@ -71,7 +71,8 @@ class PytorchExportTest : public ProgramTest {
   }
   /// What the run has recorded of the same.
   static double recorded_nll(const std::string& run_folder, const std::string& candidate) {
-    for (const auto& evaluation : results(run_folder).at("evaluations")) {
+    const auto digest = results(run_folder);
+    for (const auto& evaluation : digest.at("evaluations")) {
       if (evaluation.at("candidate") != candidate) continue;
       const auto& valid = evaluation.at("curve").back().at("valid");
       return valid.at("nll").get<double>() / valid.at("tokens").get<double>();
