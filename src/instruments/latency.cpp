@@ -107,7 +107,8 @@ LatencyReport measure_latency(const Architecture& subject, const Architecture& c
 Architecture vanilla_canary(Architecture subject) {
   subject.genes = {};
   subject.stack = {vanilla_mechanism(subject.semantics)};
-  return subject;
+  subject.hidden = 0;  // the subject's own, where its parameters are matched
+  return fitted(std::move(subject));
 }
 
 nlohmann::json record_of(const LatencyReport& report, const LatencySettings& settings,

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "genotype/architecture_name.hpp"
 #include "search/objective.hpp"
 
 namespace nas::nn {
@@ -152,6 +153,16 @@ TEST(Latency, TellsTheSubjectFromTheCanary) {
   canary.stack = {vanilla_mechanism(canary.semantics)};
   EXPECT_GT(measure_latency(subject, canary, settings_for(Part::attention)).relative(), 1.5);
   EXPECT_LT(measure_latency(canary, subject, settings_for(Part::attention)).relative(), 1 / 1.5);
+}
+
+TEST(Latency, TheCanaryOfModelsThatMatchInParametersIsTheVanillaOne) {
+  Architecture frame;
+  frame.match_parameters = true;
+  const auto narrow = parse_model("2*attn{gating=highway}", frame);
+  const auto wide = parse_model("2*attn{kv_heads=1}", frame);
+  EXPECT_NE(narrow.hidden, wide.hidden);
+  EXPECT_EQ(vanilla_canary(narrow), vanilla_canary(wide));
+  EXPECT_EQ(vanilla_canary(narrow).hidden, vanilla_architecture(frame).hidden);
 }
 
 TEST(Latency, LeavesTheNumberOfThreadsAsItWas) {
