@@ -87,6 +87,11 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run,
   }
 }
 
+/// Whether mechanisms of a space were searched: listed ones need not lie in it.
+bool searched_space(const RunSummary& run) {
+  return run.config.contains("space") && !run.listed();
+}
+
 }  // namespace
 
 std::vector<Gene> recorded_genes(const RunSummary& run) {
@@ -99,7 +104,7 @@ std::vector<Gene> recorded_genes(const RunSummary& run) {
   }
   const auto space = run.config.value("space", nlohmann::json::object());
   const auto names = gene_names(space);
-  const bool models = run.config.contains("space") && columns.size() == names.size();
+  const bool models = searched_space(run) && columns.size() == names.size();
   std::vector<Gene> genes;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto name = models ? names[i] : "x" + std::to_string(i + 1);
@@ -114,13 +119,13 @@ bool has_six_fields(const std::string& candidate) {
 }
 
 bool has_long_names(const RunSummary& run) {
-  return run.config.contains("space") &&
+  return searched_space(run) &&
          !std::all_of(run.evaluations.begin(), run.evaluations.end(),
                       [](const auto& evaluation) { return has_six_fields(evaluation.candidate); });
 }
 
 std::vector<std::string> gene_names(const RunSummary& run) {
-  if (!run.config.contains("space")) return {};
+  if (!searched_space(run)) return {};
   return gene_names(has_long_names(run) ? run.config.at("space") : nlohmann::json::object());
 }
 

@@ -639,7 +639,6 @@ class Reader {
       if (experiment_.tuning) json["baseline"]["tune"] = *experiment_.tuning;
     }
     if (reads("space")) json["space"] = space_json(experiment_.space);
-    if (experiment_.match_parameters) json["space"]["match_parameters"] = true;
     if (reads("model")) json["model"] = experiment_.model;
     if (reads("data")) json["data"] = plugin("data", experiment_.corpus, experiment_.data);
     if (reads("training")) json["training"] = experiment_.training;
@@ -651,6 +650,8 @@ class Reader {
         json["evaluation"].erase(setting);
       }
     }
+    // Of listed mechanisms, too: it decides what models they are.
+    if (experiment_.match_parameters) json["space"]["match_parameters"] = true;
     return json;
   }
 

@@ -171,6 +171,30 @@ TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
   EXPECT_EQ(ids(out), after);
 }
 
+TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
+  const auto out = folder_ / "run";
+  ASSERT_EQ(run("nas-train", {kShared, config("smoke.yaml"), "-o", out.string(), "--seeds", "1",
+                              "--no-report", "space.match_parameters=true",
+                              "objectives=[perplexity, flops]", "evaluation.keep_models=9"}),
+            0)
+      << text();
+  const auto before = ids(out);
+  const auto flops_of_shared = [&] {
+    const auto found = results(out);
+    std::set<double> flops;
+    for (const auto& evaluation : found["evaluations"]) {
+      if (evaluation["candidate"] == kShared) flops.insert(evaluation["values"]["flops"]);
+    }
+    return flops;
+  };
+  ASSERT_EQ(run("nas-train", {out.string(), "--seeds", "2", "--no-report"}), 0) << text();
+  const auto after = ids(out);
+  EXPECT_EQ(after.size(), 4U);
+  EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
+  EXPECT_EQ(flops_of_shared().size(), 1U);
+  EXPECT_EQ(run("nas-analyse", {out.string(), kShared, "--no-report"}), 0) << text();
+}
+
 TEST_F(TrainTest, AConfigurationMayListMechanisms) {
   const auto file = folder_ / "mine.yaml";
   std::ofstream(file) << "extends: " << config("smoke.yaml") << "\nmechanisms: ['" << kSparse

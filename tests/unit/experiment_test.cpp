@@ -829,6 +829,14 @@ TEST_F(ExperimentTest, ListedMechanismsAreTrainedInPlaceOfASearch) {
   EXPECT_FALSE(load("").resolved.contains("mechanisms"));
 }
 
+TEST_F(ExperimentTest, TheRecordOfListedMechanismsSaysThatTheyMatchInParameters) {
+  const auto matched = load("mechanisms: 2*mqa\nspace: {match_parameters: true, gating: none}\n");
+  EXPECT_EQ(matched.resolved["space"].dump(), R"({"match_parameters":true})");
+  const auto recorded = recorded_experiment(matched.resolved);
+  EXPECT_TRUE(recorded.match_parameters);
+  EXPECT_EQ(recorded.resolved, matched.resolved);
+}
+
 TEST_F(ExperimentTest, ListedMechanismsAreModelsEachOnceAndNotTheBaseline) {
   EXPECT_THAT(mistakes("mechanisms:\n  - dot|sofmax|none|fixed|bias|0.1\n  - 2*attn{kv=1}\n"),
               AllOf(HasSubstr("a.yaml:2:5: mechanisms: mechanism 'dot|sofmax|none|fixed|bias|0.1': "

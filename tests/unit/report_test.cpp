@@ -753,6 +753,13 @@ TEST_F(LongNamesTest, TheDigestSaysWhatEachHas) {
   EXPECT_TRUE(results_json(RunSummary(*store_)).at("models").is_null());
 }
 
+TEST_F(LongNamesTest, ListedMechanismsNeedNotBeOfASpace) {
+  long_.set_meta("config", {{"mechanisms", {"2*mqa"}}, {"space", {{"match_parameters", true}}}});
+  const RunSummary run(long_);
+  EXPECT_TRUE(results_json(run).at("models").is_null());
+  EXPECT_THAT(evaluations_csv(run), HasSubstr("candidate,replicate,"));
+}
+
 TEST_F(ReportTest, EmptyStoreIsNoError) {
   const RunSummary run(Store(folder_ / "empty.sqlite"));
   EXPECT_THAT(closing_table(run), HasSubstr("0 candidates asked for"));
