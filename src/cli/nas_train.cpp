@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "cli/program.hpp"
 #include "cli/study_program.hpp"
 #include "core/error.hpp"
+#include "evaluation/frame.hpp"
+#include "genotype/architecture_name.hpp"
 #include "store/store.hpp"
 #include "study/study.hpp"
 
@@ -75,6 +78,24 @@ std::string listing(const Words& mechanisms) {
   return "mechanisms=" + nlohmann::json(mechanisms).dump();
 }
 
+/// The mechanisms that a run does not list yet; mistakes are left to the reader of the whole list.
+Words not_listed(const Words& mechanisms, const nas::Experiment& recorded) {
+  const auto frame =
+      nas::frame_of(recorded.model, recorded.semantics, recorded.match_parameters);
+  const auto is_listed = [&](const std::string& name) {
+    try {
+      const auto canonical = nas::candidate_of(nas::parse_unchecked(name, frame)).name;
+      return std::find(recorded.mechanisms.begin(), recorded.mechanisms.end(), canonical) !=
+             recorded.mechanisms.end();
+    } catch (const nas::InputError&) {
+      return false;
+    }
+  };
+  Words others;
+  std::remove_copy_if(mechanisms.begin(), mechanisms.end(), std::back_inserter(others), is_listed);
+  return others;
+}
+
 /// A run as its folder has recorded it, with further mechanisms.
 /// @throws InputError if it is a search.
 nas::Experiment continued(const std::string& folder, const Words& mechanisms, Words overrides) {
@@ -84,8 +105,10 @@ nas::Experiment continued(const std::string& folder, const Words& mechanisms, Wo
     throw nas::InputError(folder +
                           " holds no run of listed mechanisms; nas-run continues a search");
   }
-  auto all = config.at("mechanisms").get<Words>();
-  all.insert(all.end(), mechanisms.begin(), mechanisms.end());
+  const auto recorded = nas::recorded_experiment(config);
+  auto all = recorded.mechanisms;
+  const auto others = not_listed(mechanisms, recorded);
+  all.insert(all.end(), others.begin(), others.end());
   overrides.push_back(listing(all));
   return nas::recorded_experiment(config, overrides);
 }

@@ -162,6 +162,11 @@ TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
   EXPECT_EQ(before.size(), 4U);
   ASSERT_EQ(run("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}), 0) << text();
   const auto after = ids(out);
+  // The same command continues.
+  EXPECT_EQ(run("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}), 0) << text();
+  EXPECT_EQ(ids(out), after);
+  EXPECT_EQ(run("nas-train", {"attn{kv=1}", out.string()}), 2);
+  expect_text("character 6: unknown gene of mixer attn 'kv'");
   EXPECT_EQ(after.size(), 9U);
   EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
   EXPECT_EQ(results(out)["retest"]["candidates"].size(), 3U);
