@@ -354,7 +354,10 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
 void carry_out_list(const FurtherWork& work, Setup& setup) {
   const ElapsedSeconds elapsed(work.store);
   work.store.set_meta("retest", nullptr);  // what an earlier process found was of a shorter list
-  work.store.set_meta("objectives", setup.objectives.record());
+  // Ranges that the baseline has set stand until it sets them again.
+  if (!work.store.meta("objectives")) {
+    work.store.set_meta("objectives", setup.objectives.record());
+  }
   const auto baseline = train_listed(work, setup.problem);
   if (std::any_of(baseline.begin(), baseline.end(),
                   [](const auto& evaluation) { return is_usable(evaluation); })) {

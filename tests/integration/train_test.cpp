@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/program.hpp"
+#include "store/store.hpp"
 
 namespace nas::testing {
 namespace {
@@ -198,6 +199,29 @@ TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
   EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
   EXPECT_EQ(flops_of_shared().size(), 1U);
   EXPECT_EQ(run("nas-analyse", {out.string(), kShared, "--no-report"}), 0) << text();
+}
+
+TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
+  const auto out = folder_ / "run";
+  const auto ranges = [&] {
+    return Store(out / "store.sqlite", Store::Mode::read_only).meta("objectives").value();
+  };
+  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", out.string(), "--seeds", "1",
+                              "--no-report", "training.steps=100", "evaluation.array=2",
+                              "objectives=[perplexity, flops]"}),
+            0)
+      << text();
+  const auto before = ranges();
+  ASSERT_TRUE(before[1]["worst"].is_number());
+  const auto output = folder_ / "killed.txt";
+  Program program("nas-train", {kShared, out.string(), "--seeds", "3", "--no-report"}, output);
+  int code = -1;
+  while (read_file(output).find("training 5/9") == std::string::npos) {
+    ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
+  }
+  program.kill(SIGKILL);
+  program.wait();
+  EXPECT_EQ(ranges(), before);
 }
 
 TEST_F(TrainTest, AConfigurationMayListMechanisms) {
