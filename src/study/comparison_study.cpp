@@ -51,10 +51,11 @@ struct Setup {
 /// Sets the objectives' ranges; those that nothing else says come from the baseline, all its
 /// replicates. @throws InputError if the constraints exclude all candidates.
 void set_ranges(Setup& setup, const Experiment& common, const Table& table) {
-  if (const auto found = feasibility(setup.objectives, common.space, *setup.problem)) {
+  const auto shown = shown_candidates(common.space, *setup.problem);
+  if (const auto found = feasibility(setup.objectives, shown, *setup.problem)) {
     found->require_any();
   }
-  set_expected_ranges(setup.objectives, common.space, *setup.problem, setup.facts);
+  set_expected_ranges(setup.objectives, shown, *setup.problem, setup.facts);
   const auto& objectives = setup.objectives.objectives;
   if (std::all_of(objectives.begin(), objectives.end(),
                   [](const auto& objective) { return objective.range.has_value(); })) {

@@ -7,7 +7,6 @@
 #include "core/format.hpp"
 #include "report/text.hpp"
 #include "statistics/statistics.hpp"
-#include "study/ranges.hpp"
 
 namespace nas {
 
@@ -62,8 +61,8 @@ void Feasibility::require_any() const {
   throw InputError(none + (excluding.empty() ? " together" : ": " + join(excluding, "; ")));
 }
 
-std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const SearchSpace& space,
-                                       const Problem& problem) {
+std::optional<Feasibility> feasibility(const ObjectiveSet& objectives,
+                                       const ShownCandidates& shown, const Problem& problem) {
   const auto constraints = decided_by_formula(objectives);
   Feasibility found;
   for (const auto* constraint : constraints) {
@@ -72,7 +71,6 @@ std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const Sea
                            .least = std::numeric_limits<double>::infinity(),
                            .most = -std::numeric_limits<double>::infinity()});
   }
-  const auto shown = shown_candidates(space, problem);
   found.whole = shown.whole;
   for (const auto& candidate : shown.candidates) {
     ++found.combinations;

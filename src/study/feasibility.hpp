@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "genotype/search_space.hpp"
 #include "search/problem.hpp"
+#include "study/ranges.hpp"
 
 namespace nas {
 
@@ -44,11 +44,10 @@ struct Feasibility {
   [[nodiscard]] std::string counted(std::int64_t number, const std::string& what) const;
 };
 
-/// Looks at up to 20,000 combinations of the categorical genes, all of them or as many random ones.
-/// Cost: up to a second. @return nothing where all are models and no constraint is decided by a
-/// formula.
-std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const SearchSpace& space,
-                                       const Problem& problem);
+/// @param shown  of the space, by the same problem.
+/// @return nothing where all are models and no constraint is decided by a formula.
+std::optional<Feasibility> feasibility(const ObjectiveSet& objectives,
+                                       const ShownCandidates& shown, const Problem& problem);
 
 /// @return a warning for people if a baseline is no model or breaks a constraint that a formula
 /// decides, so that it will not be trained; empty otherwise.

@@ -58,11 +58,15 @@ Genotype with_largest_reals(const Genotype& genotype, const SearchSpace& space) 
 
 ShownCandidates shown_candidates(const SearchSpace& space, const Problem& problem) {
   ShownCandidates shown{.candidates = {}, .whole = space.num_combinations() <= kMostCombinations};
+  const auto& genes = space.genes();
+  const bool reals_vary = std::any_of(genes.begin(), genes.end(), [](const Gene& gene) {
+    return !gene.categorical() && gene.min < gene.max;
+  });
   bool reals_decide = false;
   for (const auto& genotype : shown_combinations(space)) {
     shown.candidates.push_back(problem.canonical(genotype));
     const auto& refusal = shown.candidates.back().refusal;
-    if (refusal.empty() || !shown.whole || reals_decide) continue;
+    if (refusal.empty() || !shown.whole || !reals_vary || reals_decide) continue;
     reals_decide = problem.canonical(with_largest_reals(genotype, space)).refusal != refusal;
   }
   if (!reals_decide) return shown;
@@ -78,12 +82,12 @@ namespace {
 
 /// From the least to the largest value over the space, for objectives that a formula computes.
 void set_ranges_over_space(const std::vector<ChosenObjective*>& objectives,
-                           const SearchSpace& space, const Problem& problem) {
-  if (objectives.empty() || space.genes().empty()) return;
+                           const ShownCandidates& shown, const Problem& problem) {
+  if (objectives.empty() || shown.candidates.empty()) return;
   std::vector<double> least(objectives.size(), std::numeric_limits<double>::infinity());
   std::vector<double> most(objectives.size(), -std::numeric_limits<double>::infinity());
   std::string refusal;
-  for (const auto& candidate : shown_candidates(space, problem).candidates) {
+  for (const auto& candidate : shown.candidates) {
     if (!candidate.refusal.empty()) {
       refusal = candidate.refusal;
       continue;
@@ -114,8 +118,8 @@ void set_ranges_over_space(const std::vector<ChosenObjective*>& objectives,
 
 }  // namespace
 
-void set_expected_ranges(ObjectiveSet& objectives, const SearchSpace& space, const Problem& problem,
-                         const nlohmann::json& facts) {
+void set_expected_ranges(ObjectiveSet& objectives, const ShownCandidates& shown,
+                         const Problem& problem, const nlohmann::json& facts) {
   const auto require_available = [&facts](const ChosenObjective& objective) {
     // What was recorded elsewhere need not be measurable here.
     if (objective.objective.measured && facts.contains("table")) return;
@@ -134,7 +138,7 @@ void set_expected_ranges(ObjectiveSet& objectives, const SearchSpace& space, con
     }
     if (!objective.range && objective.objective.analytic) by_formula.push_back(&objective);
   }
-  set_ranges_over_space(by_formula, space, problem);
+  set_ranges_over_space(by_formula, shown, problem);
 }
 
 void set_ranges_from_baseline(ObjectiveSet& objectives, Objective::Evaluations baseline) {

@@ -76,13 +76,15 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
   setup->problem = make_problem(experiment, setup->objectives, folder);
   require_further_trainings(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
+  ShownCandidates shown;
   if (experiment.mechanisms.empty()) {
-    setup->feasibility = feasibility(setup->objectives, experiment.space, *setup->problem);
+    shown = shown_candidates(experiment.space, *setup->problem);
+    setup->feasibility = feasibility(setup->objectives, shown, *setup->problem);
     if (setup->feasibility) setup->feasibility->require_any();
   } else {
     (void)listed_candidates(experiment, setup->objectives, *setup->problem);
   }
-  set_expected_ranges(setup->objectives, experiment.space, *setup->problem, setup->facts);
+  set_expected_ranges(setup->objectives, shown, *setup->problem, setup->facts);
   const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");
   const auto device = setup->facts.value("device", "cpu");
   if (gpu_seconds > 0.0 && device != "cuda") {

@@ -36,6 +36,7 @@ class NarrowOnes final : public Widths {
  public:
   NarrowOnes(int most, double least_real) : most_(most), least_real_(least_real) {}
   [[nodiscard]] Candidate canonical(const Genotype& genotype) const override {
+    ++canonicals;
     return check(Widths::canonical(genotype), genotype.real("real"));
   }
   [[nodiscard]] Candidate parse(const std::string& name) const override {
@@ -45,6 +46,8 @@ class NarrowOnes final : public Widths {
     EXPECT_EQ(candidate.refusal, "");
     return Widths::subject(candidate);
   }
+
+  mutable int canonicals = 0;  ///< that were asked for
 
  private:
   [[nodiscard]] Candidate check(Candidate candidate, double real) const {
@@ -57,66 +60,88 @@ class NarrowOnes final : public Widths {
   double least_real_;
 };
 
+std::optional<Feasibility> feasibility_of(const ObjectiveSet& objectives, const SearchSpace& space,
+                                          const Problem& problem) {
+  return feasibility(objectives, shown_candidates(space, problem), problem);
+}
+
 TEST(Feasibility, CountsWhatIsAModel) {
-  const auto found = feasibility(under({}), kSpace, NarrowOnes(64, 0.0)).value();
+  const auto found = feasibility_of(under({}), kSpace, NarrowOnes(64, 0.0)).value();
   EXPECT_EQ(found.models_text(),
             "6 of 12 combinations are models; others are rejected, e.g.: too wide");
   EXPECT_NO_THROW(found.require_any());
   const auto constrained =
-      feasibility(under({{.quantity = width(), .bound = 32}}), kSpace, NarrowOnes(64, 0.0)).value();
+      feasibility_of(under({{.quantity = width(), .bound = 32}}), kSpace, NarrowOnes(64, 0.0))
+          .value();
   EXPECT_EQ(constrained.models, 6);
   EXPECT_EQ(constrained.text(), "3 of 12 combinations satisfy width <= 32");
 }
 
 TEST(Feasibility, RefusesASpaceWithoutAModel) {
-  const auto none = feasibility(under({}), kSpace, NarrowOnes(16, 0.0)).value();
+  const auto none = feasibility_of(under({}), kSpace, NarrowOnes(16, 0.0)).value();
   EXPECT_EQ(error_of([&] { none.require_any(); }),
             "space: none of its 12 combinations is a model, e.g.: too wide");
 }
 
 TEST(Feasibility, RealGenesThatDecideWhetherThereIsAModelAreDrawn) {
-  const auto found = feasibility(under({}), kSpace, NarrowOnes(256, 0.75)).value();
+  const auto found = feasibility_of(under({}), kSpace, NarrowOnes(256, 0.75)).value();
   EXPECT_FALSE(found.whole);
   EXPECT_NEAR(static_cast<double>(found.models), 5000, 250);
   EXPECT_THAT(found.models_text(),
               ::testing::MatchesRegex("[0-9]+ of 20000 random combinations are models: "
                                       "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space; others "
                                       "are rejected, e\\.g\\.: .* is too small"));
-  const auto none = feasibility(under({}), kSpace, NarrowOnes(256, 2.0)).value();
+  const auto none = feasibility_of(under({}), kSpace, NarrowOnes(256, 2.0)).value();
   EXPECT_EQ(none.models, 0);
   EXPECT_NO_THROW(none.require_any()) << "what was not drawn may be one";
 }
 
+TEST(Feasibility, WhereNoRangeVariesEachCombinationIsMadeOnce) {
+  const auto canonicals = [](const SearchSpace& space) {
+    const NarrowOnes problem(16, 0.0);  // no model at all
+    EXPECT_TRUE(shown_candidates(space, problem).whole);
+    return problem.canonicals;
+  };
+  EXPECT_EQ(canonicals(kSpace), 24) << "with the largest values of real genes, too";
+  auto genes = kSpace.genes();
+  genes.back().max = genes.back().min;
+  EXPECT_EQ(canonicals(SearchSpace(genes)), 12);
+}
+
 TEST(Feasibility, RangesAreThoseOfModels) {
   auto objectives = under({});
-  set_expected_ranges(objectives, kSpace, NarrowOnes(64, 0.0), {});
+  const NarrowOnes narrow(64, 0.0);
+  set_expected_ranges(objectives, shown_candidates(kSpace, narrow), narrow, {});
   EXPECT_EQ(objectives.objectives.front().range->best, 32.0);
   EXPECT_EQ(objectives.objectives.front().range->worst, 64.0);
   auto unknown = under({});
-  EXPECT_EQ(error_of([&] { set_expected_ranges(unknown, kSpace, NarrowOnes(16, 0.0), {}); }),
+  const NarrowOnes none(16, 0.0);
+  EXPECT_EQ(error_of([&] {
+              set_expected_ranges(unknown, shown_candidates(kSpace, none), none, {});
+            }),
             "objectives: nothing is known of the range of width, since no combination of the "
             "space that was looked at is a model (too wide); give objectives.width.range");
 }
 
 TEST(Feasibility, CountsTheCombinationsThatSatisfyAllConstraints) {
-  const auto found = feasibility(under({{.quantity = width(), .at_most = true, .bound = 128},
-                                        {.quantity = width(), .at_most = false, .bound = 64}}),
-                                 kSpace, Widths());
+  const auto found = feasibility_of(under({{.quantity = width(), .at_most = true, .bound = 128},
+                                           {.quantity = width(), .at_most = false, .bound = 64}}),
+                                    kSpace, Widths());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->text(), "6 of 12 combinations satisfy width <= 128 and width >= 64");
   EXPECT_NO_THROW(found->require_any());
 }
 
 TEST(Feasibility, IsNothingWhereNoFormulaDecides) {
-  EXPECT_FALSE(feasibility(under({}), kSpace, Widths()));
+  EXPECT_FALSE(feasibility_of(under({}), kSpace, Widths()));
   ChosenObjective trained;
   trained.objective.trained = [](const Evaluation&) { return 0.0; };
-  EXPECT_FALSE(feasibility(under({{.quantity = trained}}), kSpace, Widths()));
+  EXPECT_FALSE(feasibility_of(under({{.quantity = trained}}), kSpace, Widths()));
 }
 
 TEST(Feasibility, RefusesConstraintsThatExcludeEverything) {
   const auto refusal = [](std::vector<Constraint> constraints) {
-    const auto found = feasibility(under(std::move(constraints)), kSpace, Widths());
+    const auto found = feasibility_of(under(std::move(constraints)), kSpace, Widths());
     return error_of([&] { found->require_any(); });
   };
   EXPECT_EQ(refusal({{.quantity = width(), .at_most = true, .bound = 31}}),
@@ -139,7 +164,7 @@ TEST(Feasibility, OfALargeSpaceIsAShareWithItsInterval) {
   }
   const SearchSpace large(genes);
   const auto found =
-      feasibility(under({{.quantity = width(), .bound = 32}}), large, Widths()).value();
+      feasibility_of(under({{.quantity = width(), .bound = 32}}), large, Widths()).value();
   EXPECT_FALSE(found.whole);
   EXPECT_EQ(found.combinations, 20000);
   EXPECT_NEAR(static_cast<double>(found.passing), 5000, 250);
@@ -147,7 +172,7 @@ TEST(Feasibility, OfALargeSpaceIsAShareWithItsInterval) {
                                 "[45][0-9]+ of 20000 random combinations satisfy width <= 32: "
                                 "2[45]\\.[0-9]+ % to 2[56]\\.[0-9]+ % of the space"));
   const auto none =
-      feasibility(under({{.quantity = width(), .bound = 31}}), large, Widths()).value();
+      feasibility_of(under({{.quantity = width(), .bound = 31}}), large, Widths()).value();
   EXPECT_NO_THROW(none.require_any()) << "what was not looked at may satisfy it";
   EXPECT_THAT(none.text(), ::testing::StartsWith("0 of 20000 random combinations"));
 }

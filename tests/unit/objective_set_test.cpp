@@ -306,7 +306,7 @@ TEST(Ranges, OfAFormulaAreItsExtremesOverTheSpace) {
   Probe probe;
   ObjectiveSet set{.objectives = {probe.analytic, probe.analytic}};
   set.objectives[1].maximise = true;
-  set_expected_ranges(set, space, Widths(), {});
+  set_expected_ranges(set, shown_candidates(space, Widths()), Widths(), {});
   EXPECT_EQ(set.objectives[0].range->best, 32);
   EXPECT_EQ(set.objectives[0].range->worst, 128);
   EXPECT_EQ(set.objectives[1].range->best, 128);
@@ -317,14 +317,15 @@ TEST(Ranges, AConstantObjectiveIsRefused) {
   const SearchSpace space({{.name = "width", .options = {"64"}}, {.name = "other", .max = 1.0}});
   Probe probe;
   ObjectiveSet set{.objectives = {probe.analytic}};
-  EXPECT_EQ(error_of([&] { set_expected_ranges(set, space, Widths(), {}); }),
+  const auto shown = shown_candidates(space, Widths());
+  EXPECT_EQ(error_of([&] { set_expected_ranges(set, shown, Widths(), {}); }),
             "objectives: width is 64 for every candidate of this space; leave it out");
 }
 
 TEST(Ranges, WithoutASpaceThoseByFormulaComeFromTheBaselineToo) {
   Probe probe;
   ObjectiveSet set{.objectives = {probe.analytic}};
-  set_expected_ranges(set, SearchSpace(), Widths(), {});
+  set_expected_ranges(set, {}, Widths(), {});
   EXPECT_FALSE(set.objectives[0].range);
   EXPECT_TRUE(set.record()[0]["best"].is_null());
   EXPECT_TRUE(set.record()[0]["worst"].is_null());
@@ -333,8 +334,7 @@ TEST(Ranges, WithoutASpaceThoseByFormulaComeFromTheBaselineToo) {
 TEST(Ranges, OpenOnesComeFromTheBaseline) {
   Probe probe;
   ObjectiveSet set{.objectives = {probe.slow, chosen("perplexity")}};
-  set_expected_ranges(set, SearchSpace({{.name = "x", .max = 1.0}}), Widths(),
-                      {{"unigram_perplexity", 500.0}});
+  set_expected_ranges(set, {}, Widths(), {{"unigram_perplexity", 500.0}});
   EXPECT_FALSE(set.objectives[0].range.has_value());
   EXPECT_EQ(set.objectives[1].range->worst, 500);
   auto baseline = trained(100);
@@ -355,9 +355,7 @@ TEST(Ranges, OpenOnesComeFromTheBaseline) {
 
 TEST(Ranges, WhatIsUnavailableIsRefusedWithTheReason) {
   ObjectiveSet set{.objectives = {chosen("bits_per_byte")}};
-  EXPECT_EQ(error_of([&] {
-              set_expected_ranges(set, SearchSpace(), Widths(), {{"corpus", "mqar"}});
-            }),
+  EXPECT_EQ(error_of([&] { set_expected_ranges(set, {}, Widths(), {{"corpus", "mqar"}}); }),
             "objectives: bits_per_byte is unavailable: the corpus mqar is no text, its tokens have "
             "no bytes");
   const nlohmann::json unknown_words{{"bytes_per_token", 5.0},
@@ -368,16 +366,13 @@ TEST(Ranges, WhatIsUnavailableIsRefusedWithTheReason) {
       "objectives: bits_per_byte is unavailable: 5.1 % of the validation targets are <unk> (410), "
       "whose bytes no model predicts, so that the smallest vocabulary would win; take data.unit = "
       "byte, a vocabulary that covers the validation text, or perplexity at one vocabulary";
-  EXPECT_EQ(error_of([&] { set_expected_ranges(set, SearchSpace(), Widths(), unknown_words); }),
-            why);
+  EXPECT_EQ(error_of([&] { set_expected_ranges(set, {}, Widths(), unknown_words); }), why);
   ObjectiveSet constrained{.objectives = {chosen("perplexity")},
                            .constraints = {{.quantity = chosen("bits_per_byte"), .bound = 2.0}}};
-  EXPECT_EQ(
-      error_of([&] { set_expected_ranges(constrained, SearchSpace(), Widths(), unknown_words); }),
-      why);
+  EXPECT_EQ(error_of([&] { set_expected_ranges(constrained, {}, Widths(), unknown_words); }), why);
   auto covered = unknown_words;
   covered["valid_unknown_targets"] = 0;
-  EXPECT_EQ(error_of([&] { set_expected_ranges(set, SearchSpace(), Widths(), covered); }), "");
+  EXPECT_EQ(error_of([&] { set_expected_ranges(set, {}, Widths(), covered); }), "");
 }
 
 }  // namespace

@@ -476,7 +476,7 @@ TEST_F(TabularTest, AConstraintOnWhatTheTestSplitLacksIsJudgedOnTheValidationSpl
 TEST_F(TabularTest, UnknownWordsOfATableRefuseBitsPerByte) {
   objectives_ = chosen_objectives({"bits_per_byte"});
   const auto problem = make();
-  EXPECT_THAT([&] { set_expected_ranges(objectives_, space(), *problem, problem->facts()); },
+  EXPECT_THAT([&] { set_expected_ranges(objectives_, {}, *problem, problem->facts()); },
               ::testing::ThrowsMessage<InputError>(
                   HasSubstr("objectives: bits_per_byte is unavailable: 1 % of the validation "
                             "targets are <unk> (10)")));
