@@ -72,14 +72,13 @@ class AttentionSearch final : public Problem {
         causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);
     architecture_ = frame_of(inputs.model, semantics_, inputs.match_parameters);
     // The corpus may be too large as well.
-    require_memory(architecture_);
+    require_memory(architecture_, "");
     corpus_ = std::make_shared<const Corpus>(
         corpora()
             .at(inputs.corpus)
             .make(inputs.data, architecture_.context, default_data_location()));
     architecture_.vocabulary = corpus_->vocabulary;
-    require_memory(architecture_);
-    require_memory(inputs.space);
+    require_memory(architecture_, "");
     if (corpus_->train.size() == 0 || corpus_->valid.size() == 0) {
       throw InputError("data.corpus = " + inputs.corpus + ": no window of " +
                        std::to_string(architecture_.context) +
@@ -246,6 +245,20 @@ class AttentionSearch final : public Problem {
     return subject_of(architecture_of(candidate));
   }
 
+  void require_memory(const SearchSpace& space) const override {
+    const auto largest = largest_candidate(
+        space, architecture_, training_parameters_.get<std::int64_t>("batch_size"),
+        [&](const Architecture& candidate) {
+          return objectives_ == nullptr ||
+                 objectives_->violation_by_formula(subject_of(candidate)).empty();
+        });
+    if (largest) require_memory(*largest, ", space: " + to_string(*largest));
+  }
+
+  void require_memory(const Candidate& candidate) const override {
+    require_memory(architecture_of(candidate), ", mechanism: " + candidate.name);
+  }
+
   [[nodiscard]] nlohmann::json facts() const override {
     const auto vanilla = vanilla_architecture(architecture_);
     nlohmann::json facts{
@@ -371,7 +384,7 @@ class AttentionSearch final : public Problem {
 
   /// @throws InputError if one training run alone exceeds the machine's memory; on a GPU, if the
   /// model exceeds the host's memory, where it is built.
-  void require_memory(const Architecture& architecture, const std::string& also = {}) const {
+  void require_memory(const Architecture& architecture, const std::string& also) const {
     const auto batch_size = training_parameters_.get<std::int64_t>("batch_size");
     auto what = "model.layers = " + std::to_string(architecture.layers) +
                 ", model.width = " + std::to_string(architecture.width) +
@@ -384,17 +397,6 @@ class AttentionSearch final : public Problem {
     }
     what += ", training.batch_size = " + std::to_string(batch_size);
     nas::require_memory(what, least_training_bytes(architecture, batch_size));
-  }
-
-  /// The same of the largest candidate that no constraint rejects before it is trained.
-  void require_memory(const SearchSpace& space) const {
-    const auto largest = largest_candidate(
-        space, architecture_, training_parameters_.get<std::int64_t>("batch_size"),
-        [&](const Architecture& candidate) {
-          return objectives_ == nullptr ||
-                 objectives_->violation_by_formula(subject_of(candidate)).empty();
-        });
-    if (largest) require_memory(*largest, ", space: " + to_string(*largest));
   }
 
   /// The device of what needs one only.

@@ -34,8 +34,7 @@ struct ProblemInputs {
   /// owned, may be nullptr; outlives the problem.
   const ObjectiveSet* objectives = nullptr;
   std::filesystem::path
-      folder;           ///< the run's folder, for checkpoints and models; empty: write nothing
-  SearchSpace space{};  ///< that candidates are of
+      folder;  ///< the run's folder, for checkpoints and models; empty: write nothing
 };
 
 /// What is true of candidates, for reports and never for a search.
@@ -60,6 +59,11 @@ class Problem : public Measurement {
     for (const auto& [name, value] : genotype.values()) names.push_back(name);
     return names;
   }
+  /// Before a search of the space begins. @throws InputError if a training run of its largest
+  /// candidate that constraints by formula allow exceeds the memory of this machine.
+  virtual void require_memory(const SearchSpace& /*space*/) const {}
+  /// The same of a candidate without refusal.
+  virtual void require_memory(const Candidate& /*candidate*/) const {}
   /// What objectives that need no training are computed from; nothing where the problem has no
   /// such. @param candidate  without refusal.
   [[nodiscard]] virtual std::optional<Subject> subject(const Candidate& /*candidate*/) const {

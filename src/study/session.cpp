@@ -49,8 +49,7 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .training = experiment.training,
              .evaluation = experiment.evaluation,
              .objectives = &objectives,
-             .folder = folder,
-             .space = experiment.space});
+             .folder = folder});
 }
 
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {

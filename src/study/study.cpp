@@ -78,11 +78,15 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
   setup->facts = setup->problem->facts();
   ShownCandidates shown;
   if (experiment.mechanisms.empty()) {
+    setup->problem->require_memory(experiment.space);
     shown = shown_candidates(experiment.space, *setup->problem);
     setup->feasibility = feasibility(setup->objectives, shown, *setup->problem);
     if (setup->feasibility) setup->feasibility->require_any();
   } else {
-    (void)listed_candidates(experiment, setup->objectives, *setup->problem);
+    for (const auto& candidate :
+         listed_candidates(experiment, setup->objectives, *setup->problem)) {
+      setup->problem->require_memory(candidate);
+    }
   }
   set_expected_ranges(setup->objectives, shown, *setup->problem, setup->facts);
   const double gpu_seconds = experiment.budget.get<double>("gpu_seconds");

@@ -9,6 +9,8 @@
 #include "core/seed.hpp"
 #include "integration/program.hpp"
 #include "store/store.hpp"
+#include "study/experiment.hpp"
+#include "study/worker.hpp"
 
 namespace nas::testing {
 namespace {
@@ -225,6 +227,17 @@ TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {
             2)
       << text();
   EXPECT_NE(text().find(", space: attn{dropout=0}+gelu{ratio=64}, training.batch_size = 8: "),
+            std::string::npos)
+      << text();
+  // What works on single candidates is not refused for others.
+  EXPECT_NO_THROW((void)Worker(
+      load_experiment(config("smoke.yaml"),
+                      {"model.width=" + std::to_string(width), "space.ratio=[4, 64]"})));
+  EXPECT_EQ(run("nas-train", {"attn+gelu{ratio=64}", config("smoke.yaml"), "--dry-run",
+                              "model.width=" + std::to_string(width)}),
+            2)
+      << text();
+  EXPECT_NE(text().find(", mechanism: attn+gelu{ratio=64}, training.batch_size = 8: "),
             std::string::npos)
       << text();
 }
