@@ -64,8 +64,7 @@ void attention(benchmark::State& state, const Case& of) {
   at::set_num_threads(1);
   nn::install_cpu_allocator();
   Layer layer(of.mechanism, of.context, of.tokens, of.mode);
-  const auto expected =
-      Layer(of.mechanism, of.context, of.tokens, NumericalMode::reference).both();
+  const auto expected = Layer(of.mechanism, of.context, of.tokens, NumericalMode::reference).both();
   const double error = (layer.both() - expected).norm().item<double>();
   // bfloat16 moves scores across the edges of relu_norm and of the supports.
   if (error > (of.mode == NumericalMode::fast ? 0.3 : 1e-4) * expected.norm().item<double>()) {
@@ -119,10 +118,7 @@ int main(int argc, char** argv) {
         const auto genes = pattern == "full" ? "" : "pattern=window," + pattern;
         add("length/" + std::string(to_string(mode)) + "/" + pattern + "/" +
                 std::to_string(context),
-            {.mechanism = named(genes),
-             .context = context,
-             .tokens = kWindowTokens,
-             .mode = mode});
+            {.mechanism = named(genes), .context = context, .tokens = kWindowTokens, .mode = mode});
       }
     }
   }

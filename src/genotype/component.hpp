@@ -72,9 +72,9 @@ struct Component {
   /// out at its registration. Gatings and temperatures have kernels apart from that of attention.
   bool fused = false;
   bool gates_input = false;  ///< of a gating, found out likewise: it gates what attention reads
-  /// Of a similarity, whose module may prepare q and k for the kernel: whether results are bitwise independent of the tensor's shape and of the element's
-  /// position in it, as LibTorch's sums are not. Then one module stands for several models of an
-  /// array on the CPU.
+  /// Of a similarity, whose module may prepare q and k for the kernel: whether results are bitwise
+  /// independent of the tensor's shape and of the element's position in it, as LibTorch's sums are
+  /// not. Then one module stands for several models of an array on the CPU.
   bool batch_invariant = false;
   bool prefix_consistent = true;  ///< outputs of a prefix do not change when tokens are appended
 };

@@ -36,8 +36,8 @@ namespace nas::nn {
 // that have the option and its sizes: all parameters have a leading dimension of M. On the CPU,
 // where no result may depend on the array, M is 1 for a similarity, normalization, gating or
 // temperature that has no fused form, and for a similarity that is not batch-invariant
-// (nas::Component::batch_invariant). The other options' modules stand for several models there, too, and
-// compute model by model (ops/product.hpp) what is not batch-invariant.
+// (nas::Component::batch_invariant). The other options' modules stand for several models there,
+// too, and compute model by model (ops/product.hpp) what is not batch-invariant.
 
 /// What the options of one attention layer are built from.
 struct LayerContext {
