@@ -139,7 +139,8 @@ NAS_REGISTER_ALGORITHM(
           number_setting("eta_c", 10.0, 1, 99, "distribution index of the crossover of real genes"),
           number_setting("mutation", 0.0, 0, 1,
                          "mutation probability per gene; 0 = 1 / number of genes, one gene of a "
-                         "child on average"),
+                         "child on average (with variation active fewer, where some have no "
+                         "effect)"),
           number_setting("eta_m", 50.0, 1, 99, "distribution index of the mutation of real genes"),
           choice_setting("variation", {"all", "active"},
                          "all: any gene mutates (pagmo's); active: genes with an effect alone, "

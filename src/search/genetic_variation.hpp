@@ -34,7 +34,8 @@ struct VariationOptions {
 /// `mutation`: a real one by polynomial mutation within its bounds; an integer, which is taken for a
 /// category, becomes one of its other values, all alike. A child that equals one that was asked
 /// before, but for variables without effect, has random variables with effect changed further, one
-/// after the other, until it is new: at most 20.
+/// after the other, until it is new: at most 20. New as a point: two values of a variable with
+/// effect may be one candidate (as many kv_heads as heads are 0), which then comes again.
 ///
 /// @see Deb & Agrawal (1995), Complex Systems 9(2), on simulated binary crossover; Deb & Deb (2014),
 /// Int. J. Artif. Intell. Soft Comput. 4(1), doi:10.1504/IJAISC.2014.059280, on polynomial mutation.
