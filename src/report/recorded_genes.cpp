@@ -80,8 +80,9 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run,
       found->get_to(model);
     }
     const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
-    const auto frame = frame_of(model, semantics, /*match_parameters=*/false);  // no widths here
-    return parse_unchecked(candidate, frame);
+    const auto space = run.config.value("space", nlohmann::json::object());
+    const bool matched = space.value("match_parameters", false);
+    return parse_unchecked(candidate, frame_of(model, semantics, matched));
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -12,6 +12,7 @@
 #include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
+#include "report/recorded_genes.hpp"
 
 namespace nas {
 namespace {
@@ -758,6 +759,15 @@ TEST_F(LongNamesTest, ListedMechanismsNeedNotBeOfASpace) {
   const RunSummary run(long_);
   EXPECT_TRUE(results_json(run).at("models").is_null());
   EXPECT_THAT(evaluations_csv(run), HasSubstr("candidate,replicate,"));
+}
+
+TEST_F(LongNamesTest, ARatioHasNoEffectWhereParametersAreMatched) {
+  const auto choice = [&](bool matched) {
+    long_.set_meta("config", {{"space", {{"ratio", {2, 4}}, {"match_parameters", matched}}}});
+    return choices_json(RunSummary(long_), "model{norm=rms}/2*attn", {"ratio"});
+  };
+  EXPECT_EQ(choice(false), nlohmann::json::array({"4"}));
+  EXPECT_EQ(choice(true), nlohmann::json::array({nullptr}));
 }
 
 TEST_F(ReportTest, EmptyStoreIsNoError) {
