@@ -75,8 +75,9 @@ def effects(run: Run, objective: int) -> list[Effect]:
                 terms.append((len(columns) - 1, gene, option, instead, each))
     for gene in found:
         if gene.numeric:
-            middle = np.mean([float(own) for own in _applicable(gene, candidates)] or [0.0])
-            columns.append(_column(gene, candidates, float, middle))
+            values = [float(own) for own in _applicable(gene, candidates)]
+            if len(set(values)) > 1:
+                columns.append(_column(gene, candidates, float, np.mean(values)))
     design = np.stack(columns, axis=1)
     freedom = len(design) - design.shape[1]
     if not terms or freedom < LEAST_FREEDOM or \

@@ -129,7 +129,7 @@ def intervals(title: str, below: str, x_title: str, rows: list[Row],
     def draw(width: float) -> Picture:
         left, letters = _names(width, max((len(row.name) for row in rows), default=0))
         top = 20.0 if guides else 6.0
-        right = max(62.0, *(7.0 * len(digits(row.point)) + 14 for row in rows))
+        right = max([62.0, *(7.0 * len(digits(row.point)) + 14 for row in rows)])
         frame = Frame(left, top, width - right, top + ROW * len(rows) + 6)
         picture = Picture(width, frame.bottom + 46, title)
         x = Axis(*x_range) if x_range else linear(

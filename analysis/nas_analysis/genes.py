@@ -73,7 +73,7 @@ def genes(run: Run) -> list[Gene]:
         raw = {gene.raw(label) for label in labels} - {None}
         if run.models:
             gene = replace(gene, options=tuple(option for option in gene.options if option in raw))
-        if all(map(_is_number, raw)) if gene.numeric else len(raw) > 1:
+        if len(raw) > 1 and (not gene.numeric or all(map(_is_number, raw))):
             found.append(gene)
     return found
 

@@ -3,6 +3,7 @@
 import unittest
 import xml.etree.ElementTree
 
+from nas_analysis.figures import intervals
 from nas_analysis.svg import Axis, Figure, Picture, linear
 
 
@@ -43,6 +44,10 @@ class Files(unittest.TestCase):
         self.assertEqual(text.count(".fill.c0"), 4, "light and dark, each with texts")
         for words in ("#0072b2", "#56b4e9", "Title", "words &amp; more", "<title>name\nmore"):
             self.assertIn(words, text)
+
+    def test_intervals_of_nothing_are_a_picture(self):
+        root = xml.etree.ElementTree.fromstring(intervals("Title", "", "x", [], [(0.0, "")]).file())
+        self.assertTrue(root.tag.endswith("svg"))
 
 
 if __name__ == "__main__":

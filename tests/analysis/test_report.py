@@ -166,10 +166,20 @@ class ListedMechanisms(PageTest):
         self.assertIn("perplexityattention_flops (FLOP)test perplexity", words)
         self.assertIn("listed87.251.75 M87.25", words)
         self.assertIn("perplexity\u22123.25 (\u22124.50 to \u22122.00)p = 0.0123", words)
+        self.assertEqual(words.count("95 % interval"), 3)
         self.assertIn("6 trainings", words)
         self.assertIn("nas-train fixture.yaml --output runs/fixture-train", words)
         for word in ("search progress", "The search", "re-test", "selection bias", "asks"):
             self.assertNotIn(word, words)
+
+    def test_intervals_are_named_by_their_confidence(self):
+        made = self.listed()
+        self.compare(made)
+        made.set("retest", {**Run(self.folder).retest, "confidence": 0.995})
+        words = self.words()
+        self.assertIn("Mean over the seeds, with its 99.5 % interval.", words)
+        self.assertEqual(words.count("difference (99.5 % interval)"), 2)
+        self.assertNotIn("95 % interval", words)
 
     def test_one_that_has_not_ended_says_so(self):
         made = self.listed()
@@ -369,6 +379,28 @@ class Effects(PageTest):
         sparsemax = found["normalization", "sparsemax"]
         self.assertTrue(sparsemax.low < 4.0 < sparsemax.high)
         self.assertEqual(sparsemax.instead_of, "softmax")
+
+    def test_a_number_that_does_not_vary_leaves_the_others(self):
+        """Of the record only those with one dropout; what others have of it is not applicable."""
+        self.fixture(objectives=1, replicates=1, asked=120, noise=4.0)
+        run = Run(self.folder)
+        dropout = next(gene for gene in genes(run) if gene.name == "attention_dropout")
+        self.assertTrue(dropout.numeric)
+        one = next(iter(dropout.choices.values()))[dropout.place]
+        for kept in (None, one):
+            choices = {label: [*own[:dropout.place], kept] for label, own in dropout.choices.items()}
+            with mock.patch("nas_analysis.genes._choices", return_value=choices):
+                self.assertNotIn("attention_dropout", [gene.name for gene in genes(run)])
+                self.assertGreater(len(effects(run, 0)), 0)
+        # It varies among mechanisms that are left out of the comparison alone.
+        worst = max(run.comparable, key=lambda candidate: candidate.values[0])
+        choices = {label: [*own[:dropout.place], one] for label, own in dropout.choices.items()}
+        choices[worst.label][dropout.place] = "0.123"
+        with mock.patch("nas_analysis.genes._choices", return_value=choices), \
+                mock.patch("nas_analysis.effects._without_outliers", return_value=[
+                    own for own in run.comparable if own is not worst]):
+            self.assertIn("attention_dropout", [gene.name for gene in genes(run)])
+            self.assertGreater(len(effects(run, 0)), 0)
 
     def test_agree_with_plain_least_squares(self):
         fixture = self.fixture(objectives=1, replicates=1, asked=60)

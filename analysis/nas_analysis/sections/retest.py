@@ -33,8 +33,8 @@ def section(run: Run) -> Section | None:
         paragraph(retest["verdict"]) if retest.get("verdict") else None,
         figure(lambda width: _picture(run, records, objective, width),
                "Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
-               "95 % interval. A shift to the worse is selection bias: the best of many draws "
-               "was also a lucky one."),
+               f"{_interval(retest)}. A shift to the worse is selection bias: the best of many "
+               "draws was also a lucky one."),
         _bias(run, records, objective),
         _table(run, records),
         _reading(retest),
@@ -47,7 +47,7 @@ def _comparison(run: Run) -> Section:
     objective = run.objectives[run.noisy or 0]
     return Section("comparison", "Comparison", join(
         figure(lambda width: _picture(run, records, objective, width),
-               "Mean over the seeds, with its 95 % interval."),
+               f"Mean over the seeds, with its {_interval(run.retest)}."),
         _table(run, records),
         _reading(run.retest),
         _differences(run, records),
@@ -79,7 +79,8 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
     if not rows:
         return None
     return join(
-        table(["mechanism", "objective", "difference (95 % interval)", "p (Holm)", "n"], rows),
+        table(["mechanism", "objective", f"difference ({_interval(run.retest)})", "p (Holm)", "n"],
+              rows),
         note("Differences from the baseline on the validation split, in the objective's unit, by "
              "t-tests of pairs of equal seeds; p by Holm over the mechanisms of each objective."))
 
@@ -87,6 +88,11 @@ def _differences(run: Run, records: list[dict]) -> Html | None:
 def _split(retest: dict[str, Any]) -> str:
     """That the probabilities are about; older records have them on the validation split."""
     return str(retest.get("probability_split", "validation"))
+
+
+def _interval(retest: dict[str, Any]) -> str:
+    """What an interval is called; older records do not say."""
+    return f"{100 * finite_or(retest.get('confidence'), 0.95):g} % interval"
 
 
 def _scores(run: Run, record: dict[str, Any]) -> tuple[float, float, float, float]:
@@ -120,8 +126,8 @@ def _picture(run: Run, records: list[dict], objective: Objective, width: float) 
                      "code small label" + (" baseline-text" if is_baseline else ""))
         words = tip(label, "" if run.listed else
                     f"search {number(seen)} (n = {record.get('search_n', '?')})",
-                    f"{'mean' if run.listed else 're-test'} {number(mean)}, 95 % interval "
-                    f"{range_text(low, high)}",
+                    f"{'mean' if run.listed else 're-test'} {number(mean)}, "
+                    f"{_interval(run.retest)} {range_text(low, high)}",
                     str(record.get("role", "")))
         if low == low and high == high:
             picture.line(x(low), y, x(high), y, "baseline" if is_baseline else "interval")
@@ -157,8 +163,8 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 def _table(run: Run, records: list[dict]) -> Html:
     scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
     header = ["mechanism", "role", *scores, "test perplexity",
-              f"P(non-dominated), {_split(run.retest)}", "difference (95 % interval)", "p (Holm)",
-              "effect size", "n"]
+              f"P(non-dominated), {_split(run.retest)}", f"difference ({_interval(run.retest)})",
+              "p (Holm)", "effect size", "n"]
     rows = []
     for record in records:
         shown = ([finite_or(found["mean"], NAN) for found in record["retest"]] if run.listed
