@@ -80,8 +80,7 @@ std::string listing(const Words& mechanisms) {
 
 /// The mechanisms that a run does not list yet; mistakes are left to the reader of the whole list.
 Words not_listed(const Words& mechanisms, const nas::Experiment& recorded) {
-  const auto frame =
-      nas::frame_of(recorded.model, recorded.semantics, recorded.match_parameters);
+  const auto frame = nas::frame_of(recorded.model, recorded.semantics, recorded.match_parameters);
   const auto is_listed = [&](const std::string& name) {
     try {
       const auto canonical = nas::candidate_of(nas::parse_unchecked(name, frame)).name;

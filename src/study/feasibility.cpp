@@ -61,8 +61,8 @@ void Feasibility::require_any() const {
   throw InputError(none + (excluding.empty() ? " together" : ": " + join(excluding, "; ")));
 }
 
-std::optional<Feasibility> feasibility(const ObjectiveSet& objectives,
-                                       const ShownCandidates& shown, const Problem& problem) {
+std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const ShownCandidates& shown,
+                                       const Problem& problem) {
   const auto constraints = decided_by_formula(objectives);
   Feasibility found;
   for (const auto* constraint : constraints) {

@@ -46,8 +46,8 @@ struct Feasibility {
 
 /// @param shown  of the space, by the same problem.
 /// @return nothing where all are models and no constraint is decided by a formula.
-std::optional<Feasibility> feasibility(const ObjectiveSet& objectives,
-                                       const ShownCandidates& shown, const Problem& problem);
+std::optional<Feasibility> feasibility(const ObjectiveSet& objectives, const ShownCandidates& shown,
+                                       const Problem& problem);
 
 /// @return a warning for people if a baseline is no model or breaks a constraint that a formula
 /// decides, so that it will not be trained; empty otherwise.
