@@ -279,12 +279,15 @@ class Figure:
     def file(self, title: str = "") -> str:
         """A file of its own, title and caption within the picture."""
         picture = self.draw(self.wide)
-        lines = wrapped(self.caption, int(picture.width / 6.4)) if self.caption else []
-        top = 34 + 16 * len(lines)
+        # Pixels of a letter, wide ones in a row.
+        heads = wrapped(title or self.title or picture.label, int(picture.width / 9.5))
+        lines = wrapped(self.caption, int(picture.width / 7)) if self.caption else []
+        below = 4 + 18 * len(heads)
+        top = below + 12 + 16 * len(lines)
         height = top + picture.height
-        words = [element("text", title or self.title or picture.label, x=10, y=22, class_="head",
-                         font_size=15)]
-        words += [element("text", line, x=10, y=42 + 16 * i, class_="muted")
+        words = [element("text", line, x=10, y=22 + 18 * i, class_="head", font_size=15)
+                 for i, line in enumerate(heads)]
+        words += [element("text", line, x=10, y=below + 20 + 16 * i, class_="muted")
                   for i, line in enumerate(lines)]
         return element(
             "svg", element("style", Html(_literal_style())),
@@ -313,12 +316,17 @@ def _literal_style() -> str:
 
 
 def wrapped(words: str, letters: int) -> list[str]:
-    """Words in lines of at most so many letters."""
+    """Words in lines of at most so many letters; a longer word, as the name of a model, breaks behind
+    its commas and slashes."""
     lines = [""]
     for word in words.replace(" %", "\u00a0%").split(" "):
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > letters:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
+        pieces = [word] if len(word) <= letters else re.findall(r"[^,/+]+[,/+]*", word)
+        for i, piece in enumerate(pieces):
+            gap = " " if i == 0 and lines[-1] else ""
+            if lines[-1] and len(lines[-1]) + len(gap) + len(piece) > letters:
+                lines.append("")
+                gap = ""
+            lines[-1] += gap + piece
     return lines
 
 

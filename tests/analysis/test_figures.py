@@ -1,10 +1,11 @@
 """Axes of pictures, and pictures as files."""
 
+import re
 import unittest
 import xml.etree.ElementTree
 
 from nas_analysis.figures import intervals
-from nas_analysis.svg import Axis, Figure, Picture, linear
+from nas_analysis.svg import Axis, Figure, Picture, linear, wrapped
 
 
 class Axes(unittest.TestCase):
@@ -48,6 +49,20 @@ class Files(unittest.TestCase):
     def test_intervals_of_nothing_are_a_picture(self):
         root = xml.etree.ElementTree.fromstring(intervals("Title", "", "x", [], [(0.0, "")]).file())
         self.assertTrue(root.tag.endswith("svg"))
+
+
+class Wrapped(unittest.TestCase):
+    def test_breaks_between_words_and_within_long_names_only(self):
+        self.assertEqual(wrapped("one two three", 7), ["one two", "three"])
+        self.assertEqual(wrapped("of model{a=b,c=d}/2*attn", 13), ["of model{a=b,", "c=d}/2*attn"])
+        self.assertEqual(wrapped("of a,b", 12), ["of a,b"])
+
+    def test_titles_of_files_fit_their_pictures(self):
+        name = "model{" + ",".join(f"gene{i}=option" for i in range(20)) + "}"
+        file = Figure(lambda width: Picture(width, 100, "x"), "caption", f"Maps of {name}", 520).file()
+        heads = re.findall(r'class="head"[^>]*>([^<]*)<', file)
+        self.assertEqual("".join(heads), f"Maps of {name}")
+        self.assertLess(max(map(len, heads)), 520 / 9.5 + 1)
 
 
 if __name__ == "__main__":
