@@ -12,15 +12,15 @@ from xml.sax.saxutils import escape
 
 from harness import bootstrap_interval, cell, departure, svg
 
-VANILLA = "attn"
+VANILLA = "2*attn"
 MODES = {"exact": ("exact: fused kernels", "#0b6e4f", "#2fa67d"),
          "reference": ("reference: LibTorch's operations", "#5b8fc7", "#5b8fc7")}
 PATTERNS = {"full": ("full", "#7a4fa3", "#a583cc"), "window=128": ("window of 128", "#c9a66b", "#c9a66b"),
             "window=32": ("window of 32", "#0b6e4f", "#2fa67d")}
 
 
-def _layer(gene, *values, extra=""):
-    return [(f"{gene}={value}", gene, f"attn{{{gene}={value}{extra}}}") for value in values]
+def _layer(gene, *values):
+    return [(f"{gene}={value}", gene, f"2*attn{{{gene}={value}}}") for value in values]
 
 
 def _model(gene, *values):
@@ -35,15 +35,15 @@ OPTIONS = [
     *_layer("temperature", "learned", "per_query", "log_length"),
     *_layer("gating", "input_gate", "output_gate", "highway", "elementwise_gate", "headwise_gate"),
     *_layer("position", "rope", "alibi", "t5"),
-    ("window of 32", "pattern", "attn{pattern=window,window=32}"),
-    ("window of 32, 4 globals", "pattern", "attn{pattern=window,window=32,globals=4}"),
+    ("window of 32", "pattern", "2*attn{pattern=window,window=32}"),
+    ("window of 32, 4 globals", "pattern", "2*attn{pattern=window,window=32,globals=4}"),
     *_layer("decay", "scalar"),
     *_layer("kv_heads", "1", "2"),
     *_layer("qk_norm", "rms"),
     *_layer("head_norm", "rms"),
     *_layer("conv", "3", "4"),
     ("bias=none", "bias", "model{bias=none}/2*attn"),
-    *((f"ffn={key}", "ffn", f"attn+{key}") for key in ("relu2", "swiglu", "none")),
+    *((f"ffn={key}", "ffn", f"2*attn+{key}") for key in ("relu2", "swiglu", "none")),
     *_model("norm", "rms"),
     *_model("norm_place", "post", "sandwich"),
     *_model("block", "parallel"),
@@ -117,8 +117,8 @@ def markdown(data):
 
 def options_picture(data):
     of_all = by_key(data)
-    left, right, top, row = 190, 70, 84, 30
-    width, bottom = 820, 84 + 30 * len(of_all) + 8
+    left, right, top, row = 244, 70, 84, 30
+    width, bottom = 860, 84 + 30 * len(of_all) + 8
     longest = 1.03 * max(ratio(row) for by_mode in of_all.values() for row in by_mode.values())
     unit = (width - left - right) / longest
     noise = spread(data)
@@ -129,16 +129,18 @@ def options_picture(data):
         x = left + unit * i * step
         body.append(f'<line class="grid" x1="{x:.1f}" y1="{top - 6}" x2="{x:.1f}" y2="{bottom}"/>'
                     f'<text class="muted" x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{i * step:g}</text>')
+    labels = []
     for i, (key, by_mode) in enumerate(of_all.items()):
         y = top + row * i
-        body.append(f'<text class="ink" x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(key)}</text>')
+        labels.append(f'<text class="ink" x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(key)}</text>')
         for j, mode in enumerate(MODES):
             value = ratio(by_mode[mode])
-            body.append(f'<rect class="{mode}" x="{left}" y="{y + 1 + 11 * j}" width="{unit * value:.1f}" height="10"/>'
-                        f'<text class="ink halo" font-size="11" x="{left + unit * value + 5:.1f}" y="{y + 10 + 11 * j}">'
-                        f'{value:.2f}</text>')
+            body.append(f'<rect class="{mode}" x="{left}" y="{y + 1 + 11 * j}" width="{unit * value:.1f}" height="10"/>')
+            labels.append(f'<text class="ink halo" font-size="11" x="{left + unit * value + 5:.1f}" y="{y + 10 + 11 * j}">'
+                          f'{value:.2f}</text>')
     body.append(f'<line class="base" stroke-width="1.5" stroke-dasharray="5 3" x1="{left + unit:.1f}" y1="{top - 6}" '
                 f'x2="{left + unit:.1f}" y2="{bottom}"/>')
+    body += labels
     return svg(width, bottom + 46, MODES, [
         '<text class="ink" x="14" y="26" font-size="18" font-weight="bold">A training step with one option, over the vanilla '
         'step</text>', *_legend(MODES, 14, 52), *body,
@@ -228,5 +230,6 @@ def self_check():
     for picture in (options_picture(data), windows_picture(data)):
         assert picture.startswith("<svg") and "nan" not in picture
     assert len({key for key, _, _ in OPTIONS}) == len(OPTIONS)
+    assert all("2*attn" in name for _, _, name in OPTIONS), "all of two layers"
     print("options: checks passed", file=sys.stderr)
     return 0
