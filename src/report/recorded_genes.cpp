@@ -89,9 +89,7 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run,
 }
 
 /// Whether mechanisms of a space were searched: listed ones need not lie in it.
-bool searched_space(const RunSummary& run) {
-  return run.config.contains("space") && !run.listed();
-}
+bool searched_space(const RunSummary& run) { return run.config.contains("space") && !run.listed(); }
 
 }  // namespace
 

@@ -230,9 +230,8 @@ TEST_F(ResumeTest, ASpaceOfWhichNoMachineCanHoldACandidateIsRefused) {
             std::string::npos)
       << text();
   // What works on single candidates is not refused for others.
-  EXPECT_NO_THROW((void)Worker(
-      load_experiment(config("smoke.yaml"),
-                      {"model.width=" + std::to_string(width), "space.ratio=[4, 64]"})));
+  EXPECT_NO_THROW((void)Worker(load_experiment(
+      config("smoke.yaml"), {"model.width=" + std::to_string(width), "space.ratio=[4, 64]"})));
   EXPECT_EQ(run("nas-train", {"attn+gelu{ratio=64}", config("smoke.yaml"), "--dry-run",
                               "model.width=" + std::to_string(width)}),
             2)

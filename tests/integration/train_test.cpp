@@ -207,9 +207,9 @@ TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
   const auto ranges = [&] {
     return Store(out / "store.sqlite", Store::Mode::read_only).meta("objectives").value();
   };
-  ASSERT_EQ(run("nas-train", {kSparse, config("smoke.yaml"), "-o", out.string(), "--seeds", "1",
-                              "--no-report", "training.steps=100", "evaluation.workers=1",
-                              "objectives=[perplexity, flops]"}),
+  ASSERT_EQ(run("nas-train",
+                {kSparse, config("smoke.yaml"), "-o", out.string(), "--seeds", "1", "--no-report",
+                 "training.steps=100", "evaluation.workers=1", "objectives=[perplexity, flops]"}),
             0)
       << text();
   const auto before = ranges();

@@ -116,11 +116,10 @@ TEST(Feasibility, RangesAreThoseOfModels) {
   EXPECT_EQ(objectives.objectives.front().range->worst, 64.0);
   auto unknown = under({});
   const NarrowOnes none(16, 0.0);
-  EXPECT_EQ(error_of([&] {
-              set_expected_ranges(unknown, shown_candidates(kSpace, none), none, {});
-            }),
-            "objectives: nothing is known of the range of width, since no combination of the "
-            "space that was looked at is a model (too wide); give objectives.width.range");
+  EXPECT_EQ(
+      error_of([&] { set_expected_ranges(unknown, shown_candidates(kSpace, none), none, {}); }),
+      "objectives: nothing is known of the range of width, since no combination of the "
+      "space that was looked at is a model (too wide); give objectives.width.range");
 }
 
 TEST(Feasibility, CountsTheCombinationsThatSatisfyAllConstraints) {

@@ -355,7 +355,9 @@ TEST(Ranges, OpenOnesComeFromTheBaseline) {
 
 TEST(Ranges, WhatIsUnavailableIsRefusedWithTheReason) {
   ObjectiveSet set{.objectives = {chosen("bits_per_byte")}};
-  EXPECT_EQ(error_of([&] { set_expected_ranges(set, {}, Widths(), {{"corpus", "mqar"}}); }),
+  EXPECT_EQ(error_of([&] {
+              set_expected_ranges(set, {}, Widths(), {{"corpus", "mqar"}});
+            }),
             "objectives: bits_per_byte is unavailable: the corpus mqar is no text, its tokens have "
             "no bytes");
   const nlohmann::json unknown_words{{"bytes_per_token", 5.0},
