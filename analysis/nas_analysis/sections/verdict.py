@@ -41,15 +41,16 @@ def words(run: Run) -> list[Html]:
     return parts
 
 
-def _listed(run: Run, running: str) -> Section:
+def _listed(run: Run, running: str) -> list[Html]:
     """What the training runs of listed mechanisms say; nothing was searched for."""
-    seeds = counted(run.retest.get("replicates", 0), "seed")
-    return Section("verdict", "Verdict", join(
-        paragraph(running) if running else None,
-        paragraph(run.retest["verdict"]) if run.retest.get("verdict") else None,
-        note(f"Every mechanism and the baseline were trained on the same {seeds}, which no search "
-             "uses, and nothing was selected by its score.") if run.retest else None,
-        _tiles(run)))
+    parts = [paragraph(running)] if running else []
+    if run.retest.get("verdict"):
+        parts.append(paragraph(run.retest["verdict"]))
+    if run.retest:
+        seeds = counted(run.retest.get("replicates", 0), "seed")
+        parts.append(note(f"Every mechanism and the baseline were trained on the same {seeds}, which "
+                          "no search uses, and nothing was selected by its score."))
+    return parts
 
 
 def _running(run: Run) -> str:
