@@ -140,7 +140,7 @@ class Splits:
     """How well the validation split stands for the test split."""
 
     mechanisms: float  # Spearman's correlation of mechanisms' means
-    luck: float  # Pearson's correlation of the noise of single training runs; NaN for one seed
+    luck: float  # Pearson's correlation of the noise of single training runs; NaN without noise
     best_is_best: bool  # the best mechanism of the one is that of the other
 
 
@@ -152,9 +152,8 @@ def splits(valid: np.ndarray, test: np.ndarray) -> Splits | None:
         return None
     valid, test = valid[rows], test[rows]
     rank = _spearman(valid.mean(axis=1), test.mean(axis=1))
-    luck = np.nan
-    if valid.shape[1] > 1:
-        luck = np.corrcoef(_own(valid).ravel(), _own(test).ravel())[0, 1]
+    own = [_own(values).ravel() for values in (valid, test)]  # of one seed nothing is left
+    luck = np.corrcoef(*own)[0, 1] if min(map(np.std, own)) > 0 else np.nan
     return Splits(rank, float(luck),
                   bool(valid.mean(axis=1).argmin() == test.mean(axis=1).argmin()))
 
