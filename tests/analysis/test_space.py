@@ -47,13 +47,14 @@ def described() -> dict[str, list[str]]:
     text = subprocess.run([PROGRAM, "describe", "space"], text=True, capture_output=True,
                           check=True).stdout
     found: dict[str, list[str]] = {}
-    for line in text.splitlines():
+    genes, settings = re.split(r"\n  setting .*\n", text)
+    for line in genes.splitlines():
         if head := re.match(r"  (\w+)  ", line):
             found[head.group(1)] = []
         elif (listed := re.match(r" +a list of (?!integers)(.*)", line)) and found:
             found[[*found][-1]] += re.split(r", | and ", listed.group(1))
     del found["stack"], found["period"]
-    return found
+    return found | {name: [] for name in re.findall(r"^  (\w+)  ", settings, re.MULTILINE)}
 
 
 def documented() -> dict[str, str]:
@@ -66,7 +67,8 @@ def documented() -> dict[str, str]:
             for name in names:
                 rows[name] = rows.get(name, "") + line
     sentences = text[text.index("no module computes yet"):text.index("## Genes of the whole model")]
-    return {**{name: sentences for name in re.findall(r"`(\w+)`", sentences)}, **rows}
+    settings = {name: "" for name in re.findall(r"`(\w+): true`", text)}
+    return {**settings, **{name: sentences for name in re.findall(r"`(\w+)`", sentences)}, **rows}
 
 
 class Page(unittest.TestCase):

@@ -13,7 +13,9 @@ import sys
 import tempfile
 import unittest
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "python" / "notebooks"
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = SOURCES / "python" / "notebooks"
+SMOKE = SOURCES / "configs" / "smoke.yaml"
 NOTEBOOKS = ("search.ipynb", "read.ipynb")
 PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
 os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
@@ -44,20 +46,25 @@ class Notebooks(unittest.TestCase):
     @unittest.skipUnless(all(map(importlib.util.find_spec, ("nbclient", "ipykernel"))),
                          "no Python packages nbclient and ipykernel")
     def test_run_in_a_kernel(self):
-        import nbclient
         import nbformat
 
         for name in NOTEBOOKS:
-            notebook = nbformat.read(FOLDER / name, as_version=4)
-            nbclient.NotebookClient(notebook, timeout=240, startup_timeout=240,
-                                    kernel_name="python3",
-                                    resources={"metadata": {"path": self.folder}}).execute()
-            shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+            shown = self.outputs(nbformat.read(FOLDER / name, as_version=4))
             pages = [output for output in shown if "text/html" in output.get("data", ())]
             self.assertTrue(pages, name)
-            if name == "search.ipynb":
-                line = "".join(output.text for output in shown if output.get("name") == "stdout")
-                self.assertIn(" asked, ", line)
+        training = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(
+            f"import attnas\nattnas.run('{SMOKE}', output='x', **{{'training.steps': 300}});")])
+        line = "".join(output.text for output in self.outputs(training)
+                       if output.get("name") == "stdout")
+        self.assertRegex(line, r"\r\d+/\d+ asked, ")
+
+    def outputs(self, notebook) -> list:
+        """What its cells show."""
+        import nbclient
+
+        nbclient.NotebookClient(notebook, timeout=240, startup_timeout=240, kernel_name="python3",
+                                resources={"metadata": {"path": self.folder}}).execute()
+        return [output for cell in notebook.cells for output in cell.get("outputs", ())]
 
 
 if __name__ == "__main__":
