@@ -28,7 +28,7 @@ std::vector<Candidate> listed_candidates(const Experiment& experiment,
 /// Trains the listed mechanisms and the baseline, all on the seeds that a re-test of the same
 /// experiment would use, and records what they say as "retest".
 /// @param problem  that of the work.
-/// @return the evaluations of the baseline, one a seed.
+/// @return the evaluations of the baseline, one per seed.
 std::vector<Evaluation> train_listed(const FurtherWork& work,
                                      const std::shared_ptr<Problem>& problem);
 

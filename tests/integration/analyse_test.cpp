@@ -17,14 +17,6 @@ using ::testing::HasSubstr;
 
 class AnalyseTest : public ProgramTest {
  protected:
-  /// Makes a small run. @return its folder.
-  std::string small_run(std::vector<std::string> overrides = {}) {
-    const auto folder = (folder_ / "run").string();
-    overrides.insert(overrides.begin(), {config("smoke.yaml"), "--output", folder, "--no-report"});
-    EXPECT_EQ(run("nas-run", overrides), 0) << text();
-    return folder;
-  }
-
   /// What an analysis wrote.
   static nlohmann::json analysis(const fs::path& folder) {
     return nlohmann::json::parse(read_file(folder / "attention.json"));

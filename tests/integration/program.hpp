@@ -93,6 +93,14 @@ class ProgramTest : public ::testing::Test {
   }
   [[nodiscard]] std::string text() const { return read_file(folder_ / "output.txt"); }
 
+  /// A run of configs/smoke.yaml. @return its folder.
+  std::string small_run(std::vector<std::string> overrides = {}) {
+    const auto folder = (folder_ / "run").string();
+    overrides.insert(overrides.begin(), {config("smoke.yaml"), "--output", folder, "--no-report"});
+    EXPECT_EQ(run("nas-run", overrides), 0) << text();
+    return folder;
+  }
+
   std::string canonical_export(const std::filesystem::path& run_folder) {
     EXPECT_EQ(run("nas-export", {run_folder.string(), "--canonical"}), 0) << text();
     return text();

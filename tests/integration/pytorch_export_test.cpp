@@ -19,13 +19,6 @@ using ::testing::Not;
 
 class PytorchExportTest : public ProgramTest {
  protected:
-  /// Makes a small run. @return its folder.
-  std::string small_run(std::vector<std::string> overrides = {}) {
-    const auto folder = (folder_ / "run").string();
-    overrides.insert(overrides.begin(), {config("smoke.yaml"), "--output", folder, "--no-report"});
-    EXPECT_EQ(run("nas-run", overrides), 0) << text();
-    return folder;
-  }
   int export_model(const std::string& run_folder, const fs::path& to,
                    std::vector<std::string> more = {}) {
     more.insert(more.begin(), {run_folder, "--format", "pytorch", "--output", to.string()});

@@ -6,7 +6,6 @@
 #include <memory>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +13,8 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/zdt.hpp>
-#include <pagmo/s11n.hpp>
 
+#include "asked_batches.hpp"
 #include "core/format.hpp"
 #include "core/seed.hpp"
 #include "message_of.hpp"
@@ -31,7 +30,7 @@ using Vector = std::vector<double>;
 /// batches.
 struct Landscape {
   struct Record {
-    std::vector<std::vector<Vector>> batches;
+    AskedBatches batches;
   };
   std::shared_ptr<Record> record = std::make_shared<Record>();
 
@@ -47,12 +46,7 @@ struct Landscape {
   }
   [[nodiscard]] Vector fitness(const Vector& x) const { return {value(x)}; }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    Vector values;
-    std::vector<Vector> batch;
-    for (auto i = joined.begin(); i != joined.end(); i += 6) batch.emplace_back(i, i + 6);
-    for (const auto& x : batch) values.push_back(value(x));
-    record->batches.push_back(batch);
-    return values;
+    return answer(record->batches, joined, 6, [&](const Vector& x) { return fitness(x); });
   }
 };
 
@@ -302,16 +296,7 @@ TEST(EvoGa, RanksNanLastAndTiesByAge) {
 TEST(EvoGa, WorksOnAnyProblemOfPagmoAndSurvivesArchives) {
   pagmo::algorithm algorithm{EvoGa(options(60), 4)};
   const auto begin = start(pagmo::problem(pagmo::ackley(3)), 20, 4);
-  std::stringstream stream;
-  {
-    boost::archive::binary_oarchive archive(stream);
-    archive << algorithm;
-  }
-  pagmo::algorithm loaded;
-  {
-    boost::archive::binary_iarchive archive(stream);
-    archive >> loaded;
-  }
+  const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_LT(end.champion_f().front(), 0.5 * begin.champion_f().front());
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());

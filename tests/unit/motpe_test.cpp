@@ -8,7 +8,6 @@
 #include <memory>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +16,9 @@
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/dtlz.hpp>
 #include <pagmo/problems/zdt.hpp>
-#include <pagmo/s11n.hpp>
 #include <pagmo/utils/hypervolume.hpp>
 
+#include "asked_batches.hpp"
 #include "core/seed.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
@@ -51,16 +50,7 @@ struct Landscape {
   [[nodiscard]] std::size_t get_nix() const { return num_integers; }
   [[nodiscard]] Vector fitness(const Vector& x) const { return value(x); }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    Vector values;
-    std::vector<Vector> batch;
-    const auto length = static_cast<std::ptrdiff_t>(lower.size());
-    for (auto i = joined.begin(); i != joined.end(); i += length) {
-      batch.emplace_back(i, i + length);
-      const auto f = value(batch.back());
-      values.insert(values.end(), f.begin(), f.end());
-    }
-    batches->push_back(batch);
-    return values;
+    return answer(*batches, joined, lower.size(), value);
   }
   [[nodiscard]] std::vector<Vector> asked() const {
     std::vector<Vector> all;
@@ -521,16 +511,7 @@ TEST(Motpe, RefusesWhatItCannotDo) {
 TEST(Motpe, WorksOnAnyProblemOfPagmoAndSurvivesArchives) {
   const pagmo::algorithm algorithm{Motpe(options(60), 4)};
   const pagmo::population begin(pagmo::problem(pagmo::zdt(1, 5)), 12, 4);
-  std::stringstream stream;
-  {
-    boost::archive::binary_oarchive archive(stream);
-    archive << algorithm;
-  }
-  pagmo::algorithm loaded;
-  {
-    boost::archive::binary_iarchive archive(stream);
-    archive >> loaded;
-  }
+  const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_EQ(end.get_problem().get_fevals(), 60U);
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());

@@ -6,7 +6,6 @@
 #include <memory>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,10 +14,10 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/zdt.hpp>
-#include <pagmo/s11n.hpp>
 #include <pagmo/utils/hypervolume.hpp>
 #include <pagmo/utils/multi_objective.hpp>
 
+#include "asked_batches.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
 
@@ -32,7 +31,7 @@ using Vector = std::vector<double>;
 /// recorded in batches.
 struct Landscape {
   struct Record {
-    std::vector<std::vector<Vector>> batches;
+    AskedBatches batches;
   };
   static constexpr std::size_t kLength = 5;
 
@@ -48,15 +47,7 @@ struct Landscape {
     return {cost, 30 - cost + (x[3] == 1 ? 0.0 : 2.0)};
   }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    Vector values;
-    std::vector<Vector> batch;
-    for (auto i = joined.begin(); i != joined.end(); i += kLength) {
-      batch.emplace_back(i, i + kLength);
-      const auto f = fitness(batch.back());
-      values.insert(values.end(), f.begin(), f.end());
-    }
-    record->batches.push_back(batch);
-    return values;
+    return answer(record->batches, joined, kLength, [&](const Vector& x) { return fitness(x); });
   }
 };
 
@@ -214,16 +205,7 @@ TEST(Nsga2, RefusesWhatItCannotDo) {
 TEST(Nsga2, SurvivesArchives) {
   const pagmo::algorithm algorithm{Nsga2(options(10), 4)};
   const auto begin = start(pagmo::problem(pagmo::zdt(1, 5)), 20, 4);
-  std::stringstream stream;
-  {
-    boost::archive::binary_oarchive archive(stream);
-    archive << algorithm;
-  }
-  pagmo::algorithm loaded;
-  {
-    boost::archive::binary_iarchive archive(stream);
-    archive >> loaded;
-  }
+  const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
   EXPECT_EQ(loaded.extract<Nsga2>()->log(), algorithm.extract<Nsga2>()->log());

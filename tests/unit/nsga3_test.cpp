@@ -7,7 +7,6 @@
 #include <memory>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,10 +14,10 @@
 #include <pagmo/problem.hpp>
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/dtlz.hpp>
-#include <pagmo/s11n.hpp>
 #include <pagmo/utils/hypervolume.hpp>
 #include <pagmo/utils/multi_objective.hpp>
 
+#include "asked_batches.hpp"
 #include "core/seed.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
@@ -34,7 +33,7 @@ using Vector = std::vector<double>;
 struct Landscape {
   using Value = Vector (*)(const Vector&);
   struct Record {
-    std::vector<std::vector<Vector>> batches;
+    AskedBatches batches;
   };
   static constexpr std::size_t kLength = 6;
 
@@ -52,15 +51,7 @@ struct Landscape {
   [[nodiscard]] std::size_t get_nix() const { return 4; }
   [[nodiscard]] Vector fitness(const Vector& x) const { return value(x); }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    Vector values;
-    std::vector<Vector> batch;
-    for (auto i = joined.begin(); i != joined.end(); i += kLength) {
-      batch.emplace_back(i, i + kLength);
-      const auto f = value(batch.back());
-      values.insert(values.end(), f.begin(), f.end());
-    }
-    record->batches.push_back(batch);
-    return values;
+    return answer(record->batches, joined, kLength, value);
   }
 };
 
@@ -363,16 +354,7 @@ TEST(Nsga3, RefusesWhatItCannotDo) {
 TEST(Nsga3, SurvivesArchives) {
   const pagmo::algorithm algorithm{Nsga3(options(10), 4)};
   const auto begin = start(pagmo::problem(pagmo::dtlz(1, 7, 3)), 20, 4);
-  std::stringstream stream;
-  {
-    boost::archive::binary_oarchive archive(stream);
-    archive << algorithm;
-  }
-  pagmo::algorithm loaded;
-  {
-    boost::archive::binary_iarchive archive(stream);
-    archive >> loaded;
-  }
+  const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
   EXPECT_EQ(loaded.extract<Nsga3>()->log(), algorithm.extract<Nsga3>()->log());

@@ -22,6 +22,7 @@
 #include "algorithms/local_search.hpp"
 #include "algorithms/random_search.hpp"
 #include "algorithms/regularized_evolution.hpp"
+#include "asked_batches.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
 #include "search/variation.hpp"
@@ -43,14 +44,7 @@ struct Recorder {
 
   [[nodiscard]] Vector fitness(const Vector& x) const { return {value(x)}; }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    Vector values;
-    batches->emplace_back();
-    const auto width = static_cast<std::ptrdiff_t>(lower.size());
-    for (auto i = joined.begin(); i != joined.end(); i += width) {
-      batches->back().emplace_back(i, i + width);
-      values.push_back(value(batches->back().back()));
-    }
-    return values;
+    return answer(*batches, joined, lower.size(), [this](const Vector& x) { return fitness(x); });
   }
   [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {lower, upper}; }
   [[nodiscard]] std::size_t get_nix() const { return nix; }
