@@ -1,8 +1,6 @@
 #include "cli/study_program.hpp"
 
-#include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include <unistd.h>
 
@@ -13,28 +11,11 @@
 #include "cli/study_display.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
-#include "report/digest.hpp"
 #include "report/files.hpp"
 
 namespace nas {
 
 namespace {
-
-/// Writes a result for programs.
-void write_results(const std::filesystem::path& folder, const RunSummary& run) {
-  write_file(folder / "results.json", digest_text(results_json(run)));
-  write_file(folder / "evaluations.csv", evaluations_csv(run));
-}
-
-/// What is there of a run that was stopped.
-void write_results(const std::filesystem::path& folder) {
-  const auto file = folder / "store.sqlite";
-  if (!std::filesystem::exists(file)) return;
-  auto store = std::make_unique<Store>(file);  // as its writer: a reader would leave journals
-  const RunSummary run(*store);
-  store.reset();  // the result is to be newer than the store
-  write_results(folder, run);
-}
 
 /// Writes the files of a result and prints its closing table.
 void present(const Study& study, const RunSummary& run) {

@@ -5,11 +5,13 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <system_error>
 
 #include "core/format.hpp"
 #include "report/csv.hpp"
+#include "report/digest.hpp"
 #include "report/recorded_genes.hpp"
 
 namespace nas {
@@ -200,6 +202,20 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
   throw std::filesystem::filesystem_error("cannot be written", file, failed);
+}
+
+void write_results(const std::filesystem::path& folder, const RunSummary& run) {
+  write_file(folder / "results.json", digest_text(results_json(run)));
+  write_file(folder / "evaluations.csv", evaluations_csv(run));
+}
+
+void write_results(const std::filesystem::path& folder) {
+  const auto file = folder / "store.sqlite";
+  if (!std::filesystem::exists(file)) return;
+  auto store = std::make_unique<Store>(file);  // as its writer: a reader would leave journals
+  const RunSummary run(*store);
+  store.reset();  // the result is to be newer than the store
+  write_results(folder, run);
 }
 
 }  // namespace nas

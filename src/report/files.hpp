@@ -30,4 +30,10 @@ std::string canonical_export(const RunSummary& run);
 /// path or the machine is to blame depends on whether work was done before: run_main() decides.
 void write_file(const std::filesystem::path& file, const std::string& text);
 
+/// Writes a run's result for programs into its folder: results.json and evaluations.csv.
+/// @throws as write_file.
+void write_results(const std::filesystem::path& folder, const RunSummary& run);
+/// The same of a run that was stopped, from what is there of it; nothing where there is no store.
+void write_results(const std::filesystem::path& folder);
+
 }  // namespace nas
