@@ -5,8 +5,8 @@
     run = attnas.load("runs/x")
     run.front
 
-docs/python.md has more. The programs of attnas do the work; what a run says of itself is read as
-the scripts of analysis/ read it.
+docs/python.md has more. The programs of attnas do the work, or its library in this process (Study,
+AskAndTell); what a run says of itself is read as the scripts of analysis/ read it.
 """
 
 from nas_analysis import packages as _packages
@@ -15,7 +15,10 @@ if _missing := _packages.missing("numpy", "pandas", "scipy"):
     raise ImportError(f"attnas: {_missing}")
 
 from attnas.errors import Error, InputError, MachineError, Stopped
+from attnas.functions import Candidate, Search, algorithm, objective
 from attnas.launch import run
 from attnas.result import Run, load
+from attnas.study import AskAndTell, Order, Study
 
-__all__ = ["Error", "InputError", "MachineError", "Run", "Stopped", "load", "run"]
+__all__ = ["AskAndTell", "Candidate", "Error", "InputError", "MachineError", "Order", "Run", "Search", "Stopped", "Study",
+           "algorithm", "load", "objective", "run"]

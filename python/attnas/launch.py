@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from fcntl import ioctl
-from pathlib import Path
 from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any
@@ -22,6 +20,7 @@ from nas_analysis.words import shortened
 
 from attnas.errors import Error, InputError, MachineError, Stopped
 from attnas.result import Run, load
+from attnas.settings import overrides, told, written
 
 _ERRORS = {2: InputError, 75: MachineError, 130: Stopped}
 _REWRITTEN = b"\r\x1b[J"  # what nas-run erases its status lines by
@@ -51,12 +50,7 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
         progress = sys.stdout.isatty() or "ipykernel" in sys.modules
     line = _Line() if progress else None
     with tempfile.TemporaryDirectory() as folder:
-        if isinstance(config, Mapping):
-            file = Path(folder, "python.yaml")
-            file.write_text(_yaml(_from_here(config)), encoding="utf-8")
-        else:
-            file = Path(config)
-        command = [program, os.fspath(file), *(f"{key}={_yaml(value)}" for key, value in settings.items())]
+        command = [program, os.fspath(written(config, folder)), *overrides(settings)]
         if output is not None:
             command += ["--output", os.fspath(output)]
         try:
@@ -67,28 +61,10 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
     if status == 0:
         sys.stderr.write(complaint)
         return load(os.fsdecode(_FOLDER.search(said)[1]))
-    what = complaint.removeprefix("nas-run: ").replace(f"{folder}/python.yaml", "config").strip()
+    what = told(complaint.removeprefix("nas-run: "), folder)
     if status == 130:
         what = "stopped; everything finished is kept, and the same call continues"
     raise _ERRORS.get(status, Error)(what or f"nas-run ended with exit code {status}")
-
-
-def _from_here(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration whose `extends`, which counts from the folder of its file, counts from here."""
-    files = config.get("extends", [])
-    files = files if isinstance(files, (list, tuple)) else [files]
-    return {**config, **({"extends": [os.path.abspath(file) for file in files]} if files else {})}
-
-
-def _yaml(value: Any) -> str:
-    """A setting as JSON, which YAML includes."""
-    def plain(other: Any) -> Any:
-        return other.tolist() if hasattr(other, "tolist") else os.fspath(other)  # of NumPy; a path
-
-    try:
-        return json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{value!r} is no value of a setting: {error}") from None
 
 
 def _watched(command: list[str], show: Callable[[str], None]) -> tuple[int, bytes, str]:

@@ -26,10 +26,10 @@ install(FILES ${PROJECT_BINARY_DIR}/attnasConfig.cmake ${PROJECT_BINARY_DIR}/att
 # What a program outside may include, and all that these headers include in turn: nothing else is installed, so nothing else is
 # promised. They keep the folders by which they include each other.
 set(public
-  study/study.hpp study/ask_and_tell.hpp study/worker.hpp study/comparison_study.hpp  # the front door
+  study/study.hpp study/ask_and_tell.hpp study/worker.hpp study/comparison_study.hpp core/stop.hpp  # the front door
   report/digest.hpp report/files.hpp table/table.hpp table/pack.hpp                   # what comes out of it
   search/algorithm.hpp search/variation.hpp search/problem.hpp search/synthetic.hpp   # what plug-ins are written with
-  search/objective.hpp genotype/component.hpp genotype/slots.hpp data/corpus.hpp)
+  search/objective.hpp genotype/component.hpp genotype/slots.hpp genotype/architecture_name.hpp data/corpus.hpp)
 if(NAS_WITH_TORCH)
   list(APPEND public nn/attention.hpp)
 endif()

@@ -87,6 +87,7 @@ class AskedPoints {
 
   [[nodiscard]] std::size_t size() const { return points_.size(); }
   [[nodiscard]] const std::vector<double>& point(std::size_t i) const { return points_[i]; }
+  [[nodiscard]] const std::vector<double>& fitness(std::size_t i) const { return fitness_[i]; }
   /// Of a single objective; NaN is infinite.
   [[nodiscard]] double value(std::size_t i) const;
   /// The population with the best of the points: by fitness, several objectives by non-domination

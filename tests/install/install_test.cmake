@@ -69,6 +69,16 @@ run("asking and telling from the foreign program" ${consumer}/ask_and_tell ${smo
 if(NOT "${output}" MATCHES "^[^\n]+ 100\\.[0-9]+\n$")
   message(FATAL_ERROR "Not the best mechanism and its value, and nothing else:\n${output}")
 endif()
+if(PYTHON)
+  file(GLOB package ${prefix}/*/attnas/python)
+  file(REMOVE_RECURSE ${WORK}/python)
+  run("running a study from the installed Python package" ${CMAKE_COMMAND} -E env PYTHONPATH=${package} PATH=/usr/bin:/bin
+    PYTHONDONTWRITEBYTECODE=1 ${PYTHON} -c
+    "import attnas\nprint(attnas.library.core().__file__)\nattnas.Study('${smoke}', '${WORK}/python').run()")
+  if(NOT "${output}" MATCHES "^${package}/attnas/_core")
+    message(FATAL_ERROR "Another module than the installed one: ${output}")
+  endif()
+endif()
 run("running the foreign program" ${consumer}/list_plugins)
 
 string(REGEX REPLACE "\n$" "" found "${output}")

@@ -1,0 +1,40 @@
+"""The compiled half of the package."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from types import ModuleType
+
+from nas_analysis import digest
+
+from attnas.errors import InputError
+
+_NAME = "attnas._core"
+
+
+def core() -> ModuleType:
+    """The module attnas._core: in an installation's package, else beside the nas-run that is found.
+
+    @throws InputError  where there is none that this Python can load.
+    """
+    if _NAME in sys.modules:
+        return sys.modules[_NAME]
+    folders = [Path(__file__).parent]
+    if program := digest.program("nas-run"):
+        prefix = Path(program).resolve().parents[1]
+        folders += [prefix / "python" / "attnas", prefix / "share" / "attnas" / "python" / "attnas"]
+    for folder in folders:
+        file = folder / f"_core{EXTENSION_SUFFIXES[0]}"
+        if file.is_file():
+            spec = importlib.util.spec_from_file_location(_NAME, file)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            sys.modules[_NAME] = module
+            return module
+    raise InputError(
+        f"Study, AskAndTell, objective and algorithm need _core{EXTENSION_SUFFIXES[0]}, which is in "
+        f"none of {', '.join(map(str, folders))}; apt-get install pybind11-dev python3-dev, configure "
+        f"and build attnas, and use the Python that it was built for (/usr/bin/python3)")

@@ -1,0 +1,40 @@
+# Which Python: for the scripts of analysis/, their tests, and the module attnas._core.
+
+# Sets result to the first Python that imports what the package stands on, or to NOTFOUND.
+function(nas_find_analysis_python result)
+  foreach(candidate "$ENV{NAS_PYTHON}" /usr/bin/python3 python3)
+    if(candidate STREQUAL "")
+      continue()
+    endif()
+    execute_process(COMMAND ${candidate} -c "import numpy, pandas, scipy"
+      RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+    if(status EQUAL 0)
+      set(${result} ${candidate} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${result} NOTFOUND PARENT_SCOPE)
+endfunction()
+nas_find_analysis_python(NAS_ANALYSIS_PYTHON)
+
+# The module is for the same Python. A Python without the sanitizers cannot load what is compiled with them.
+set(NAS_BUILD_PYTHON OFF)
+if(NAS_WITH_TORCH AND NOT NAS_WITH_PYTHON STREQUAL "OFF" AND NOT NAS_SANITIZE)
+  set(PYBIND11_FINDPYTHON ON)
+  set(PYBIND11_NOPYTHON OFF)
+  if(NAS_ANALYSIS_PYTHON AND NOT Python_EXECUTABLE)
+    find_program(Python_EXECUTABLE ${NAS_ANALYSIS_PYTHON})
+  endif()
+  find_package(Python COMPONENTS Interpreter Development.Module QUIET)
+  if(Python_Development.Module_FOUND)
+    find_package(pybind11 2.10 CONFIG QUIET)
+  endif()
+  if(pybind11_FOUND)
+    set(NAS_BUILD_PYTHON ON)
+  elseif(NAS_WITH_PYTHON STREQUAL "ON")
+    message(FATAL_ERROR "NAS_WITH_PYTHON = ON, but there is no pybind11, or no headers of ${Python_EXECUTABLE}: "
+      "apt-get install pybind11-dev python3-dev")
+  else()
+    message(STATUS "No pybind11, or no headers of Python: the package attnas goes without Study, AskAndTell and own functions")
+  endif()
+endif()

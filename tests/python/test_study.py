@@ -1,0 +1,426 @@
+"""Studies in this process, and functions of Python as objectives and algorithms.
+
+NAS_RUN is nas-run, whose build has the module attnas._core.
+"""
+
+import contextlib
+import io
+import linecache
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIGS = ROOT / "configs"
+PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
+os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
+
+import attnas
+import pandas as pd
+from attnas import library
+
+if __name__ == "__main__":
+    try:
+        library.core()
+    except attnas.InputError as error:
+        print(f"skipped: {error}")
+        sys.exit(77)
+
+SMOKE = CONFIGS / "smoke.yaml"
+# A search that a table answers, in milliseconds.
+TABLE = {"name": "table", "objectives": ["perplexity"], "algorithm": {"name": "random_search", "evaluations": 30},
+         "problem": {"type": "tabular", "table": str(ROOT / "problems/tables/mini.table"), "mode": "mean"}}
+SPHERE = {"name": "sphere", "problem": {"type": "sphere", "dimension": 2}, "budget": {"asks": 600}}
+
+
+def letters(candidate) -> float:
+    """As many as the candidate's name has."""
+    return len(candidate.name)
+
+
+class Case(unittest.TestCase):
+    """With a folder of its own."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def same(self, one: attnas.Run, other: attnas.Run) -> None:
+        """Two runs asked for and measured the same."""
+        pd.testing.assert_frame_equal(*(run.asks.drop(columns="train_seconds") for run in (one, other)))
+        columns = ["id", "candidate", "replicate", "asks", "status", "reason", *one.objectives]
+        pd.testing.assert_frame_equal(one.evaluations[columns], other.evaluations[columns])
+
+
+class Studies(Case):
+    def test_runs_as_the_program_does(self):
+        study = attnas.Study(SMOKE, self.folder / "here", seed=7)
+        self.assertEqual((study.config["seed"], study.output), (7, self.folder / "here"))
+        told = []
+        run = study.run(told.append)
+        self.same(run, attnas.run(SMOKE, self.folder / "there", progress=False, seed=7))
+        last = told[-1]
+        self.assertEqual(last["asked"], len(run.asks))
+        self.assertEqual(last["best"], run.front.perplexity.min())
+        finished = [each["evaluation"]["id"] for each in told if each["evaluation"]]
+        self.assertEqual(sorted(finished), sorted(run.evaluations.id))
+
+    def test_a_plan_writes_nothing(self):
+        plan = attnas.Study(SMOKE, self.folder / "none").plan(calibrate=False)
+        self.assertEqual((plan["asks"], plan["trains"], plan["continues"]), (7, True, False))
+        self.assertEqual(len(plan["candidates"]), plan["trainings"])
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_mistakes_are_named(self):
+        with self.assertRaisesRegex(attnas.InputError, r"^config.*algorithm\.name.*did you mean nsga2"):
+            attnas.Study({"algorithm": {"name": "nsga22"}})
+        with self.assertRaisesRegex(attnas.InputError, "command line: seed = -1"):
+            attnas.Study(SMOKE, seed=-1)
+        study = attnas.Study(SMOKE, self.folder / "none", **{"evaluation.device": "cuda:7"})
+        with self.assertRaises(attnas.InputError):
+            study.run()
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_an_interrupt_stops_it_and_the_same_call_continues(self):
+        study = attnas.Study(SMOKE, self.folder / "stopped")
+
+        def interrupt(progress):
+            if progress["evaluation"] and progress["trained"] == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.5)  # until it is heard
+        with self.assertRaisesRegex(attnas.Stopped, "the same call continues"):
+            study.run(interrupt)
+        before = attnas.load(self.folder / "stopped").evaluations
+        self.assertGreater(len(before), 1)
+        run = study.run()
+        self.assertTrue(set(before.id) < set(run.evaluations.id))
+        self.same(run, attnas.Study(SMOKE, self.folder / "whole").run())
+
+    def test_what_a_listener_raises_ends_it(self):
+        study = attnas.Study(SMOKE, self.folder / "x")
+
+        def fail(progress):
+            raise ValueError("enough")
+        with self.assertRaisesRegex(ValueError, "enough"):
+            study.run(fail)
+        self.assertGreater(len(study.run().evaluations), 3)
+
+    def test_warnings_are_warnings(self):
+        study = attnas.Study(SMOKE, self.folder / "x", **{"evaluation.keep_models": 0})
+        study.run()
+        again = attnas.Study(SMOKE, self.folder / "x", **{"evaluation.keep_models": 2})
+        with self.assertWarnsRegex(UserWarning, "models/ holds 0"):
+            again.run()
+
+    def test_without_the_module_the_text_says_what_to_do(self):
+        with mock.patch.dict(sys.modules), mock.patch.object(library, "EXTENSION_SUFFIXES", [".none.so"]):
+            sys.modules.pop("attnas._core")
+            with self.assertRaisesRegex(attnas.InputError, r"_core\.none\.so.*apt-get install pybind11-dev"):
+                attnas.Study(SMOKE)
+
+    def test_torch_may_be_loaded_before_and_after(self):
+        first = "import torch; torch.ones(8).sum()"
+        second = "import attnas; attnas.Study(*sys.argv[1:]).run()"
+        if subprocess.run([sys.executable, "-c", first], capture_output=True).returncode != 0:
+            self.skipTest("no PyTorch")
+        for place, lines in enumerate(((first, second, first), (second, first, second))):
+            done = subprocess.run([sys.executable, "-c", "\n".join(["import sys", *lines]), SMOKE,
+                                   self.folder / str(place)], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.same(*(attnas.load(self.folder / str(place)) for place in range(2)))
+
+
+class Objectives(Case):
+    def test_one_by_formula_is_an_objective_as_any_other(self):
+        attnas.objective("letters", range=(10, 100), version="1")(letters)
+        run = attnas.Study({**TABLE, "objectives": ["perplexity", "letters"]}, self.folder / "x",
+                           constraints=["letters <= 45"]).run()
+        self.assertIn("rejected", set(run.candidates.status))
+        found = run.candidates[run.candidates.status == "ok"]
+        self.assertEqual(found.letters.tolist(), [len(name) for name in found.candidate])
+        self.assertLessEqual(found.letters.max(), 45)
+        self.assertEqual(run.config["objectives"][1]["version"], "1")
+        (self.folder / "x" / "results.json").unlink()
+        self.same(attnas.load(self.folder / "x"), run)  # by nas-export, which knows no such function
+
+    def test_its_range_is_that_of_the_space_or_given(self):
+        attnas.objective("letters", version="1")(letters)
+        config = {**TABLE, "objectives": ["letters"]}
+        self.assertLess(attnas.Study(config).plan()["objectives"][0]["best"], 40)
+        attnas.objective("letters", sense="max", range=(1, 99), version="1")(letters)
+        record = attnas.Study(config).plan()["objectives"][0]
+        self.assertEqual((record["best"], record["worst"], record["maximise"]), (99, 1, True))
+
+    def test_a_run_continues_with_the_same_version_only(self):
+        config = {**TABLE, "objectives": ["perplexity", "letters"]}
+        attnas.objective("letters", range=(10, 100))(letters)
+        version = attnas.Study(config).config["objectives"][1]["version"]
+        self.assertRegex(version, "^[0-9a-f]{12}$")
+        first = attnas.Study(config, self.folder / "x").run()
+        self.same(attnas.Study(config, self.folder / "x").run(), first)
+        attnas.objective("letters", range=(10, 100))(lambda candidate: 1 + len(candidate.name))
+        with self.assertRaisesRegex(attnas.InputError, f"objectives: .*{version}"):
+            attnas.Study(config, self.folder / "x").run()
+        with self.assertRaisesRegex(attnas.InputError, f"objectives.letters.version = {version}, must be "):
+            attnas.Study(first.config)
+        self.assertEqual(attnas.load(self.folder / "x").asks.shape, first.asks.shape)
+
+    def test_a_constraint_alone_would_hide_its_version(self):
+        attnas.objective("letters", version="1")(letters)
+        with self.assertRaisesRegex(attnas.InputError, "letters is a Python function, must be among the objectives"):
+            attnas.Study(TABLE, constraints=["letters <= 45"])
+
+    def test_a_measured_one_is_called_once_for_each_candidate(self):
+        called = []
+
+        @attnas.objective("seen", range=(0, 10), source="measured", unit="s", version="1")
+        def seen(candidate):
+            called.append(candidate)
+            return float("nan") if len(called) == 2 else len(called)
+        config = {"extends": str(SMOKE), "name": "x", "objectives": ["perplexity", "seen"],
+                  "algorithm": {"name": "nsga2", "population": 8, "generations": 2}, "budget": {"evaluations": 6}}
+        run = attnas.Study(config, self.folder).run()
+        functions = [each.name.rpartition("|")[0] for each in called]  # without dropout
+        self.assertEqual(len(functions), len(set(functions)))
+        usable = run.candidates[run.candidates.status == "ok"]
+        self.assertEqual(usable.seen.tolist(),
+                         [1 + functions.index(name.rpartition("|")[0]) for name in usable.candidate])
+        failed = run.evaluations[run.evaluations.status == "failed"]
+        self.assertEqual(failed.reason.tolist(), ["objective seen = nan, must be finite"])
+        self.assertEqual((called[0].width, called[0].device, called[0].genes["similarity"]),
+                         (16, "cpu", called[0].name.split("|")[0]))
+        self.same(attnas.Study(config, self.folder).run(), run)
+        again = {each.name for each in called[len(functions):]}
+        self.assertFalse(again & set(run.evaluations.candidate), "what is recorded is not measured again")
+
+    def test_a_trained_one_sees_the_record(self):
+        @attnas.objective("squared", source="trained", range=(0, 1e4), version="1")
+        def squared(evaluation):
+            return evaluation["values"]["perplexity"] ** 2
+        run = attnas.Study(SMOKE, self.folder, objectives=["squared", "perplexity"],
+                           algorithm={"name": "nsga2", "population": 8, "generations": 2}).run()
+        pd.testing.assert_series_equal(run.front.squared, run.front.perplexity ** 2, check_names=False)
+
+    def test_what_it_raises_ends_the_run_with_its_name(self):
+        calls = iter(range(100))
+
+        @attnas.objective("fragile", range=(0, 100), source="measured", version="1")
+        def fragile(candidate):
+            return 1 / (3 - next(calls))
+        study = attnas.Study(SMOKE, self.folder, objectives=["perplexity", "fragile"],
+                             algorithm={"name": "nsga2", "population": 8, "generations": 2})
+        with self.assertRaisesRegex(attnas.Error, r"objective fragile of \S+: ZeroDivisionError: division") as caught:
+            study.run()
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+        self.assertGreater(len(study.run().front), 0)
+        attnas.objective("fragile", range=(0, 100), source="measured", version="2")(lambda candidate: None)
+        other = attnas.Study(SMOKE, self.folder / "other", objectives=["fragile"])
+        with self.assertRaisesRegex(attnas.Error, "fragile of .*TypeError"):
+            other.run()
+
+    def test_arguments_are_checked(self):
+        for arguments, text in (({"name": "perplexity"}, "objective 'perplexity': attnas has one"),
+                                ({"name": "a b"}, "must be a name of letters"),
+                                ({"name": "a", "sense": "least"}, "sense = 'least', must be one of min, max"),
+                                ({"name": "a", "source": "guessed"}, "must be one of analytic, measured, trained"),
+                                ({"name": "a", "range": (2, 1)}, r"range = \(2, 1\), must be the least and"),
+                                ({"name": "a", "version": None}, "must be given a version")):
+            with self.subTest(text), self.assertRaisesRegex(attnas.InputError, text):
+                attnas.objective(**{"version": "1", **arguments})(eval("lambda candidate: 1.0"))
+
+
+class Algorithms(Case):
+    def test_one_finds_the_best_of_a_table_and_continues(self):
+        calls = []
+
+        @attnas.algorithm("climb", objectives="one")
+        def climb(search):
+            """Goes to the best neighbour until none is better, from twenty random places."""
+            calls.append(1)
+            for _ in range(20):
+                best = search.draw()
+                [value] = search.ask([best])
+                while True:
+                    around = [{**best, gene: option} for gene, options in search.space.items()
+                              for option in options if option != best[gene]]
+                    values = search.ask(around)
+                    if min(values) >= value:
+                        break
+                    value = min(values)
+                    best = around[values.index(value)]
+        config = {**TABLE, "algorithm": {"name": "climb", "population": 4}, "budget": {"asks": 20}}
+        with self.assertRaisesRegex(attnas.InputError, "climb"):
+            attnas.Study(config, objectives=["perplexity", "parameters"])
+        stopped = attnas.Study(config, self.folder / "x").run()
+        self.assertEqual((len(stopped.asks), stopped.digest["ended_by"]), (20, "20 asks"))
+        run = attnas.Study(config, self.folder / "x", **{"budget.asks": 0}).run()
+        self.assertEqual(run.digest["ended_by"], "the algorithm's end")
+        self.assertEqual(run.asks.iloc[:20].perplexity.tolist(), stopped.asks.perplexity.tolist())
+        everything = attnas.Study({**TABLE, "algorithm": {"name": "exhaustive"}}, self.folder / "all").run()
+        self.assertEqual(run.front.mechanism.tolist(), everything.front.mechanism.tolist())
+        self.assertEqual(len(calls), 2)
+
+    def test_real_genes_and_several_objectives(self):
+        @attnas.algorithm("drift", version="1")
+        def drift(search):
+            self.assertTrue(all(isinstance(bounds, tuple) for bounds in search.space.values()))
+            best, value = min(search.population, key=lambda own: own[1])
+            while True:
+                child = {gene: min(max(own + search.random.gauss(0, 0.1 * (hi - lo)), lo), hi)
+                         for (gene, own), (lo, hi) in zip(best.items(), search.space.values())}
+                [new] = search.ask([child])
+                if new < value:
+                    best, value = child, new
+        run = attnas.Study({**SPHERE, "algorithm": {"name": "drift", "population": 10}}, self.folder / "s").run()
+        self.assertLess(run.front.iloc[0][run.objectives[0]], 0.05)
+        self.assertEqual(len(run.asks), 600)
+
+        @attnas.algorithm("pairs", objectives="several", version="1")
+        def pairs(search):
+            self.assertEqual({len(fitness) for _, fitness in search.population}, {2})
+            self.assertEqual({len(fitness) for fitness in search.ask([search.draw() for _ in range(5)])}, {2})
+        several = attnas.Study({"extends": str(CONFIGS / "nsga2_zdt.yaml"), "name": "z"}, self.folder / "z",
+                               algorithm={"name": "pairs", "population": 10})
+        self.assertEqual(len(several.run().asks), 15)
+
+    def test_it_is_not_called_for_a_plan(self):
+        called = []
+
+        @attnas.algorithm("look", version="1")
+        def look(search):
+            called.append(len(search.population))
+            search.ask([search.draw()])
+        settings = {"algorithm": {"name": "look", "population": 3}, "budget": {"evaluations": 5}}
+        study = attnas.Study({"extends": [str(CONFIGS / "ga_baseline.yaml")], "name": "x", **settings,
+                              **{section: attnas.Study(SMOKE).config[section] for section in ("data", "model", "training")}},
+                             self.folder)
+        self.assertEqual((study.plan(calibrate=False)["trainings"], called), (5, []))
+        self.assertEqual((len(study.run().asks), called), (4, [3]))
+
+    def test_what_cannot_be_asked_is_named(self):
+        @attnas.algorithm("wrong", version="1")
+        def wrong(search):
+            own = search.population[0][0]
+            for genotype, text in (({**own, "x": 1}, "unknown gene 'x', known: "),
+                                   ({**own, "gating": "strange"}, "gating = .*strange"),
+                                   ({**own, "gating": 1}, "gating = 1, must be one of none"),
+                                   ({name: own[name] for name in own if name != "gating"}, "gating is missing")):
+                with self.assertRaisesRegex(attnas.InputError, text):
+                    search.ask([own, genotype])
+            kept.append(search)
+            raise KeyError("mine")
+        kept = []
+        study = attnas.Study({**TABLE, "algorithm": {"name": "wrong"}}, self.folder)
+        with self.assertRaisesRegex(attnas.Error, "algorithm wrong: KeyError: 'mine'") as caught:
+            study.run()
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+        with self.assertRaisesRegex(attnas.InputError, "the search has ended"):
+            kept[0].ask([])
+
+    def test_an_objective_that_fails_beneath_it_is_what_is_told(self):
+        attnas.objective("broken", range=(0, 1), version="1")(lambda candidate: {}["x"])
+        attnas.algorithm("random_walk", version="1")(lambda search: search.ask([search.draw()]))
+        with self.assertRaisesRegex(attnas.Error, "objective broken of .*KeyError: 'x'"):
+            attnas.Study({**TABLE, "objectives": ["broken"], "algorithm": {"name": "random_walk"}}, self.folder).run()
+
+
+class Loops(Case):
+    def test_a_loop_measures_what_the_algorithm_asks_for(self):
+        with attnas.AskAndTell(SMOKE, self.folder) as loop:
+            for order in loop:
+                self.assertIn("parameters", order.values)
+                if order.candidate.startswith("additive"):
+                    loop.tell(order, status="diverged", reason="as told")
+                else:
+                    loop.tell(order, {"perplexity": 100 + len(order.candidate)})
+            self.assertTrue(loop.ended)
+            run = loop.result()
+        usable = run.candidates[run.candidates.status == "ok"]
+        self.assertEqual(usable.perplexity.tolist(), [100.0 + len(name) for name in usable.candidate])
+        self.same(attnas.load(self.folder), run)
+
+    def test_what_is_told_is_kept_and_the_same_call_continues(self):
+        config = {"extends": str(SMOKE), "name": "x"}
+        with attnas.AskAndTell(config, self.folder) as loop:
+            first, second = loop.ask(), loop.ask()
+            self.assertIsNone(second, "the baseline is alone")
+            loop.put_back(first)
+            self.assertEqual(loop.ask().id, first.id)
+            with self.assertRaisesRegex(attnas.InputError, "no perplexity was recorded"):
+                loop.tell(first)
+            loop.tell(first, {"perplexity": 5.0})
+            with self.assertRaisesRegex(attnas.InputError, "must be that of an order that was asked for"):
+                loop.tell(first, {"perplexity": 5.0})
+        self.assertEqual(attnas.load(self.folder).evaluations.perplexity.tolist(), [5.0])
+        with self.assertRaisesRegex(attnas.InputError, "is closed"):
+            loop.ask()
+        with attnas.AskAndTell(config, self.folder) as loop:
+            self.assertNotEqual(loop.ask().id, first.id)
+
+    def test_what_ends_the_study_reaches_the_loop(self):
+        with self.assertRaisesRegex(attnas.InputError, "cuda"):
+            with attnas.AskAndTell(SMOKE, self.folder, **{"evaluation.device": "cuda:7"}) as loop:
+                self.assertEqual(list(loop), [])
+        attnas.objective("broken", range=(0, 1), version="1")(lambda candidate: {}["x"])
+        with self.assertRaisesRegex(attnas.Error, "objective broken"):
+            with attnas.AskAndTell(SMOKE, self.folder / "y", objectives=["broken"]) as loop:
+                self.assertEqual(list(loop), [])
+
+    def test_both_sides_may_be_functions_of_python(self):
+        @attnas.algorithm("twice", version="1")
+        def twice(search):
+            search.ask([search.draw(), search.draw()])
+        with attnas.AskAndTell(SMOKE, self.folder, algorithm={"name": "twice", "population": 2}) as loop:
+            for order in loop:
+                loop.tell(order, {"perplexity": float(len(order.candidate))})
+            self.assertEqual(len(loop.result().asks), 4)
+
+    def test_one_that_is_left_open_ends_with_the_process(self):
+        lines = """import sys, attnas
+            loop = attnas.AskAndTell(*sys.argv[1:], algorithm={"name": "random_search"}, on_progress=print)
+            loop.tell(loop.ask(), {"perplexity": 7.0})"""
+        done = subprocess.run([sys.executable, "-c", lines.replace(" " * 12, ""), SMOKE, self.folder],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(attnas.load(self.folder).evaluations.perplexity.tolist(), [7.0])
+
+    def test_an_interrupt_stops_it(self):
+        @attnas.objective("slow", range=(0, 1), source="measured", version="1")
+        def slow(candidate):
+            time.sleep(0.5)  # until the loop waits
+            os.kill(os.getpid(), signal.SIGINT)
+            return 0.5
+        with self.assertRaises(attnas.Stopped):
+            with attnas.AskAndTell(SMOKE, self.folder, objectives=["slow"]) as loop:
+                for order in loop:
+                    loop.tell(order, {"perplexity": 3.0})
+
+
+class Document(Case):
+    def test_what_it_shows_runs(self):
+        text = (ROOT / "docs" / "python.md").read_text().partition("## In this process")[2]
+        parts = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(parts), 4)
+        (self.folder / "configs").symlink_to(CONFIGS)
+        names: dict = {}
+        shown = io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(shown):
+            for part in parts:
+                file = pathlib.Path("part.py")  # where the sources of functions are looked for
+                file.write_text(part)
+                linecache.checkcache()
+                exec(compile(part, file.absolute(), "exec"), names)
+        self.assertIn("adapter_bytes", shown.getvalue())
+        self.assertIn("climb", repr(attnas.load(self.folder / "runs" / "climb")))
+
+
+if __name__ == "__main__":
+    unittest.main()
