@@ -267,6 +267,9 @@ class Algorithms(Case):
         everything = attnas.Study({**TABLE, "algorithm": {"name": "exhaustive"}}, self.folder / "all").run()
         self.assertEqual(run.front.mechanism.tolist(), everything.front.mechanism.tolist())
         self.assertEqual(len(calls), 2)
+        attnas.algorithm("climb", objectives="one", version="2")(climb)
+        with self.assertRaisesRegex(attnas.InputError, 'algorithm.version: "[0-9a-f]{12}" -> "2"'):
+            attnas.Study(config, self.folder / "x").run()
 
     def test_real_genes_and_several_objectives(self):
         @attnas.algorithm("drift", version="1")
