@@ -77,8 +77,11 @@ __device__ void weigh(const Place<Real>& place, const Memory<Real>& memory) {
     const int visible = query < place.tokens ? query + 1 : 0;
     Real* row = memory.left + row_index(n) * memory.left_stride;
     if (visible > 0) {
-      scale_row(row, visible, *temperature[query]);
-      const Real statistic = normalize(place.mechanism().normalization, row, visible, place.tokens);
+      const ScoreRow<Real> scores{row, visible};
+      scale(scores, *temperature[query]);
+      const Real statistic = with_normalization(
+          place.mechanism().normalization,
+          [&](auto normalization) { return normalization.forward(scores, place.tokens); });
       if (attention.weights != nullptr) {
         Real* kept = place.rows(attention.weights) + Place<Real>::row(query);
         for_keys(visible, [&](int j) { kept[j] = row[j]; });
@@ -143,9 +146,11 @@ __device__ void weigh_backward(const Place<Real>& place, const Memory<Real>& mem
         const Real factor = factors(place.element(query, j));
         row[j] = factor == 0 ? Real{0} : factor * row[j];
       });
-      normalize_backward<Real>(
-          place.mechanism().normalization, place.rows(attention.weights) + Place<Real>::row(query),
-          row, visible, attention.statistics[place.head_of_all() * place.tokens + query]);
+      const GradientRow<Real> gradients{place.rows(attention.weights) + Place<Real>::row(query),
+                                        row, visible};
+      const Real statistic = attention.statistics[place.head_of_all() * place.tokens + query];
+      with_normalization(place.mechanism().normalization,
+                         [&](auto normalization) { normalization.backward(gradients, statistic); });
     }
     clear_hidden(row, visible, place.first);
   }

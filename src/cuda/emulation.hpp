@@ -95,8 +95,6 @@ Real __shfl_xor_sync(unsigned lanes, Real x, int mask) {
 inline int __popc(unsigned x) { return std::popcount(x); }
 inline int __ffs(unsigned x) { return x == 0 ? 0 : std::countr_zero(x) + 1; }
 inline float __fdividef(float x, float y) { return x / y; }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 // NOLINTEND
 
 }  // namespace nas::cuda
