@@ -1,19 +1,16 @@
 #include "data/text.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 
 #include "core/error.hpp"
 #include "data/corpus_facts.hpp"
-#include "data/vocabulary.hpp"
 
 namespace nas {
 
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
-using ReadWindows = std::function<Windows(std::string_view text, bool train)>;
 
 Tokens byte_stream(std::string_view text) {
   Tokens stream;
@@ -81,11 +78,14 @@ std::string windows_missing(std::string_view name, std::string_view split, bool 
                     : "no text");
 }
 
-void fill(Corpus& corpus, const SplitTexts& texts, bool published, std::int64_t context,
-          const ReadWindows& read) {
-  corpus.train = read(texts.train, true);
-  corpus.valid = read(texts.valid, false);
-  corpus.test = read(texts.test, false);
+void fill(Corpus& corpus, const SplitTexts& texts, const TextForm& form, bool published,
+          std::int64_t context) {
+  corpus.vocabulary = form.vocabulary();
+  corpus.words = form.words();
+  corpus.special = form.special();
+  corpus.train = form.windows(texts.train, context, true);
+  corpus.valid = form.windows(texts.valid, context, false);
+  corpus.test = form.windows(texts.test, context, false);
   const auto require_windows = [&](const Windows& windows, std::string_view split) {
     if (windows.size() == 0) {
       throw InputError(windows_missing(corpus.name, split, published, context));
@@ -97,6 +97,42 @@ void fill(Corpus& corpus, const SplitTexts& texts, bool published, std::int64_t 
 }
 
 }  // namespace
+
+TextForm::TextForm(Vocabulary vocabulary, bool published)
+    : vocabulary_(std::move(vocabulary)), words_(vocabulary_->words()), published_(published) {}
+
+std::int64_t TextForm::vocabulary() const { return vocabulary_ ? vocabulary_->size() : 256; }
+
+SpecialTokens TextForm::special() const {
+  return vocabulary_ ? vocabulary_->special() : SpecialTokens{};
+}
+
+Windows TextForm::windows(std::string_view text, std::int64_t length, bool train) const {
+  if (published_) return published_windows(text, *vocabulary_, length);
+  auto stream = vocabulary_ ? word_stream(text, *vocabulary_) : byte_stream(text);
+  return contiguous_windows(std::move(stream), length, train);
+}
+
+std::vector<std::int64_t> TextForm::prompt(std::string_view text) const {
+  if (!vocabulary_) {
+    const auto stream = byte_stream(text);
+    return {stream.begin(), stream.end()};
+  }
+  std::vector<std::int64_t> ids;
+  if (!published_) ids.push_back(vocabulary_->special().end_of_sentence);
+  for_each_word(text, [&](std::string_view word) { ids.push_back(vocabulary_->id(word)); });
+  return ids;
+}
+
+std::string TextForm::text(const std::vector<std::int64_t>& ids) const {
+  if (!vocabulary_) return {ids.begin(), ids.end()};
+  std::vector<std::string> words;
+  for (const auto id : ids) {
+    const bool ends = id == vocabulary_->special().end_of_sentence;
+    words.push_back(ends ? "\n" : words_[static_cast<std::size_t>(id)]);
+  }
+  return join(words, " ");
+}
 
 std::vector<Setting> text_settings() {
   return {
@@ -131,21 +167,12 @@ Corpus text_corpus(std::string_view name, std::string_view source, const SplitTe
   corpus.name = name;
   corpus.unit = bytes ? "byte" : "word";
   if (bytes) {
-    corpus.vocabulary = 256;
-    fill(corpus, texts, published, context, [&](std::string_view text, bool train) {
-      return contiguous_windows(byte_stream(text), context, train);
-    });
+    fill(corpus, texts, TextForm(), published, context);
   } else {
-    const Vocabulary vocabulary(
+    Vocabulary vocabulary(
         texts.train, settings.get<std::int64_t>("vocabulary"),
         published ? Vocabulary::Specials::pad_unknown_end : Vocabulary::Specials::unknown_end);
-    corpus.vocabulary = vocabulary.size();
-    corpus.words = vocabulary.words();
-    corpus.special = vocabulary.special();
-    fill(corpus, texts, published, context, [&](std::string_view text, bool train) {
-      return published ? published_windows(text, vocabulary, context)
-                       : contiguous_windows(word_stream(text, vocabulary), context, train);
-    });
+    fill(corpus, texts, TextForm(std::move(vocabulary), published), published, context);
   }
   corpus.description = std::string(source) + "; " + std::to_string(corpus.vocabulary) +
                        (bytes ? " bytes, " : " words, ") + layout + " layout, windows of " +

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/parameters.hpp"
 #include "data/corpus.hpp"
+#include "data/vocabulary.hpp"
 
 namespace nas {
 
@@ -17,6 +19,32 @@ struct SplitTexts {
 
 /// What every corpus made of text reads from its Parameters: `vocabulary`, `unit` and `layout`.
 std::vector<Setting> text_settings();
+
+/// How a text becomes tokens and windows, and tokens a text (unit and layout of text_corpus).
+class TextForm {
+ public:
+  /// Unit byte, layout standard.
+  TextForm() = default;
+  /// Unit word.
+  TextForm(Vocabulary vocabulary, bool published);
+
+  [[nodiscard]] std::int64_t vocabulary() const;                           ///< number of ids
+  [[nodiscard]] std::vector<std::string> words() const { return words_; }  ///< by id; of bytes none
+  [[nodiscard]] SpecialTokens special() const;
+  /// @param length  L, tokens of a window.   @param train  all windows are full, and may be shifted.
+  /// @return the windows, none where the text has no token or, published, no line of more words.
+  [[nodiscard]] Windows windows(std::string_view text, std::int64_t length, bool train) const;
+  /// @return ids of the beginning of a text that is to go on, in layout standard behind the end of
+  /// what came before; of words those of one line.
+  [[nodiscard]] std::vector<std::int64_t> prompt(std::string_view text) const;
+  /// @return the text of ids: bytes, or words with a blank between them, the ends of lines as such.
+  [[nodiscard]] std::string text(const std::vector<std::int64_t>& ids) const;
+
+ private:
+  std::optional<Vocabulary> vocabulary_;
+  std::vector<std::string> words_;
+  bool published_ = false;
+};
 
 /// Turns texts into token ids and windows of `context` tokens, L.
 ///

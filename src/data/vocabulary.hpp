@@ -47,6 +47,9 @@ class Vocabulary {
   /// @param size  largest number of ids, special tokens included; 0 = every word of the text.
   /// @throws InputError if size leaves no room for a word.
   Vocabulary(std::string_view train_text, std::int64_t size, Specials specials);
+  /// One whose words() are these. @throws InputError naming the line of the first that is none: with
+  /// white space, there already, or not the special token that belongs there.
+  Vocabulary(const std::vector<std::string>& words, Specials specials);
 
   /// @return the word's id, that of <unk> for an unknown one.
   [[nodiscard]] std::int32_t id(std::string_view word) const;

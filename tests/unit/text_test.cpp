@@ -77,6 +77,26 @@ TEST(StandardLayout, BytesPerTokenIsOfTheValidationText) {
   EXPECT_EQ(count_targets(corpus.test, -1), 0);
 }
 
+TEST(TextForm, PromptsAndTextsOfWords) {
+  const Vocabulary words("a a a b b c", 0, Vocabulary::Specials::unknown_end);
+  const TextForm form(words, /*published=*/false);
+  EXPECT_THAT(form.prompt(" b d\na"), ElementsAre(1, 3, 0, 2));
+  EXPECT_THAT(form.prompt(""), ElementsAre(1));
+  EXPECT_EQ(form.text({1, 3, 0, 1, 2}), "\n b <unk> \n a");
+  EXPECT_EQ(form.vocabulary(), 5);
+  const TextForm published({"a a a b b c", 0, Vocabulary::Specials::pad_unknown_end}, true);
+  EXPECT_THAT(published.prompt("b a"), ElementsAre(4, 3));
+  EXPECT_THAT(published.prompt(""), ElementsAre());
+  EXPECT_EQ(published.special().pad, 0);
+}
+
+TEST(TextForm, PromptsAndTextsOfBytes) {
+  EXPECT_THAT(TextForm().prompt("b\xc3"), ElementsAre('\n', 'b', 0xc3));
+  EXPECT_EQ(TextForm().text({'\n', 'b', 0xc3}), "\nb\xc3");
+  EXPECT_EQ(TextForm().vocabulary(), 256);
+  EXPECT_EQ(TextForm().special().unknown, -1);
+}
+
 TEST(PublishedLayout, HalfOverlappingWindowsInLongLines) {
   // Lines of 4 words give nothing at L = 4; 5 words one window; 7 words start at 0 and 2; 8 words
   // also only at 0 and 2, since no word follows a window from 4.

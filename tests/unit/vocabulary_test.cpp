@@ -47,6 +47,29 @@ TEST(Vocabulary, ListsItsWordsById) {
               ElementsAre("<pad>", "<unk>", "<eos>", "a", "b"));
 }
 
+TEST(Vocabulary, IsMadeOfItsWordsAgain) {
+  for (const auto specials : {kStandard, kPublished}) {
+    const Vocabulary vocabulary("z y <eos> x y x w <unk>", 0, specials);
+    const Vocabulary again(vocabulary.words(), specials);
+    EXPECT_EQ(again.words(), vocabulary.words());
+    EXPECT_EQ(again.id("<eos>"), vocabulary.id("<eos>"));
+    EXPECT_EQ(again.id("v"), vocabulary.special().unknown);
+  }
+}
+
+TEST(Vocabulary, RefusesWordsThatAreNone) {
+  const auto error = [](const std::vector<std::string>& words) {
+    return error_of([&] { const Vocabulary vocabulary(words, kStandard); });
+  };
+  EXPECT_EQ(error({"<unk>"}), "line 2: must be <eos>");
+  EXPECT_EQ(error({"<pad>", "<unk>", "<eos>"}), "line 1: must be <unk>");
+  EXPECT_EQ(error({"<unk>", "<eos>", "a", "a"}), "line 4: 'a' is there already");
+  EXPECT_EQ(error({"<unk>", "<eos>", "<unk>"}), "line 3: '<unk>' is there already");
+  EXPECT_EQ(error({"<unk>", "<eos>", "a b"}),
+            "line 3: 'a b' is no word: empty, or with white space");
+  EXPECT_EQ(error({"<unk>", "<eos>", ""}), "line 3: '' is no word: empty, or with white space");
+}
+
 TEST(Vocabulary, CutAtTheSizeSpecialsIncluded) {
   const Vocabulary vocabulary("z y x y x w", 5, kStandard);
   EXPECT_EQ(vocabulary.size(), 5);
