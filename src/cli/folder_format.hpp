@@ -18,7 +18,7 @@ struct FolderExport {
 
 /// Formats of nas-export that are folders, made from what LibTorch reads: they register themselves,
 /// since nas-export is built without LibTorch, too. A format writes the folder whole or not at all,
-/// and returns what it has written, for people.
+/// and returns what it has written, and where, for people.
 using FolderFormats = Registry<std::string(const FolderExport&)>;
 FolderFormats& folder_formats();
 

@@ -194,7 +194,7 @@ void describe_use(const Json& config, std::ostream& text) {
   if (config.at("text").is_null()) return;
   text << "\n```sh\npython3 model.py . --text FILE                        # perplexity\n"
           "python3 model.py . --generate \"a prompt\" --tokens 20  # the likeliest words behind a "
-          "prompt\n```\n";
+          "prompt\n```\n\nWith attnas `nas-model evaluate` and `nas-model generate` do the same.\n";
 }
 
 }  // namespace

@@ -180,7 +180,7 @@ int run(int argc, char** argv, std::string& kept) {
                    .mechanism = options.mechanism.empty() ? "best" : options.mechanism,
                    .overrides = {options.words.begin() + 1, options.words.end()},
                    .folder = options.output});
-    std::cout << written << ", written to " << options.output << '\n';
+    std::cout << written << '\n';
     return 0;
   }
   const auto& format = check(options);

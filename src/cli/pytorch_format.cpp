@@ -24,13 +24,16 @@ std::string export_model(const FolderExport& request) {
   const auto corpus = trained.corpus();
   install_stop_handlers();
   const auto model = trained.load();
-  const auto card = model_card(run, trained.evaluation(),
-                               model_config(trained.architecture(), corpus), trained.origin());
+  const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
+  const auto card = model_card(run, trained.evaluation(), config, trained.origin());
   fs::remove_all(unfinished);
   fs::create_directories(unfinished);
-  write_model_folder(unfinished, trained.architecture(), corpus, model, card);
+  write_model_folder(unfinished, config, corpus, model, card);
   fs::rename(unfinished, folder);
-  return run.label(candidate) + ", weights " + trained.origin();
+  const auto to = request.folder.string();
+  return run.label(candidate) + ", weights " + trained.origin() + ", written to " + to +
+         "; nas-model evaluate " + to + " scores it" +
+         (config.at("text").is_null() ? "" : ", nas-model generate " + to + " continues a text");
 }
 
 [[maybe_unused]] const bool kRegistered = folder_formats().add(

@@ -24,7 +24,7 @@ from torch import nn
 from torch.nn import functional as F
 
 
-# Similarities: q, k (B, H, T, d) to scores (B, H, T, T).
+# Similarities: q (B, H, T, d), k (B, H, S, d) to scores (B, H, T, S); S = T but where a state holds earlier keys.
 
 def products(q, k):
     return q @ k.transpose(-2, -1)
@@ -119,7 +119,7 @@ TEMPERATURES = {"fixed": fixed, "learned": learned, "per_query": per_query, "log
                 "shifted_abs": shifted_abs, "sequence_mean": sequence_mean}
 
 
-# Normalizations: scores (B, H, T, T) and which keys are visible, (T, T), to weights, 0 for hidden keys.
+# Normalizations: scores (B, H, T, S) and which keys are visible, (T, S), to weights, 0 for hidden keys.
 
 def hide(scores, visible):
     return scores.masked_fill(~visible, -math.inf)
@@ -221,10 +221,10 @@ NORMALIZATIONS = {"softmax": softmax, "softmax1": softmax1, "sink": sink, "sigmo
 
 # Positions: rope maps queries and keys, the others give what is added to the score of a key n tokens back, (H, T).
 
-def rotated(vectors, base, fraction):
-    """Entries m and m + R/2 of the first R = fraction d turn by t base^(-2m/R). vectors: (B, heads, T, d)."""
+def rotated(vectors, base, fraction, start):
+    """Entries m and m + R/2 of the first R = fraction d turn by t base^(-2m/R). vectors: (B, heads, T, d) from t = start on."""
     half = math.floor(fraction * vectors.shape[-1] + 0.5) // 2
-    places = torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
+    places = start + torch.arange(vectors.shape[-2], dtype=torch.double).unsqueeze(1)
     angles = places * base ** -(torch.arange(half, dtype=torch.double) / max(half, 1))
     cosines, sines = angles.cos().to(vectors), angles.sin().to(vectors)
     first, second, rest = vectors[..., :half], vectors[..., half:2 * half], vectors[..., 2 * half:]
@@ -262,7 +262,7 @@ def t5(layer, tokens):
 POSITIONS = {"none": None, "rope": None, "alibi": alibi, "t5": t5}
 
 
-# Patterns: which keys a query sees, (T, T).
+# Patterns: which keys a query sees, (T, S) for T queries and S keys.
 
 def full(layer, distances, keys):
     """j <= i"""
@@ -320,6 +320,15 @@ def linear(inputs, outputs, bias=True, start=0.0, deviation=0.02):
     if bias:
         nn.init.constant_(layer.bias, start)
     return layer
+
+
+def so_far(state, name, new, keep=None):
+    """`new` (..., T, n) behind what a state holds under a name, which then is the last `keep` of both; without a state: `new`."""
+    if state is None:
+        return new
+    whole = torch.cat([state[name], new], -2) if name in state else new
+    state[name] = whole if keep is None else whole[..., max(whole.shape[-2] - keep, 0):, :]
+    return whole
 
 
 class Attention(nn.Module):
@@ -406,45 +415,52 @@ class Attention(nn.Module):
         """(B, T, heads d) as (B, heads, T, d)."""
         return vectors.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
 
-    def visible(self, tokens, device):
-        places = torch.arange(tokens, device=device)
-        return PATTERNS[self.pattern](self, places.unsqueeze(1) - places, places)
+    def convolved(self, name, z, state):
+        convolution = getattr(self, name)
+        taps = convolution.weight.shape[1]
+        return convolution(so_far(state, name, z, taps - 1))[:, -z.shape[1]:]
 
-    def scores(self, q, k, x, visible):
+    def scores(self, q, k, x, distances, visible, state):
         scores = SIMILARITIES[self.similarity](self, q, k)
         scores = scores / TEMPERATURES[self.temperature_kind](self, x, visible.sum(-1))
-        tokens = scores.shape[-1]
         bias = POSITIONS[self.position]
         if bias is not None:
-            places = torch.arange(tokens, device=x.device)
-            distances = (places.unsqueeze(1) - places).clamp_min(0)
-            scores = scores + bias(self, tokens).to(x)[:, distances]
+            scores = scores + bias(self, k.shape[2]).to(x)[:, distances.clamp_min(0)]
         if self.forgets:
             # Sums over many tokens are large and their differences are not.
-            sums = F.logsigmoid(self.forget(x).double()).cumsum(1).transpose(1, 2)
-            scores = scores + (sums.unsqueeze(-1) - sums.unsqueeze(-2)).to(scores.dtype)
+            sums = so_far(state, "forget", F.logsigmoid(self.forget(x).double())).cumsum(1).transpose(1, 2)
+            scores = scores + (sums[..., -x.shape[1]:].unsqueeze(-1) - sums.unsqueeze(-2)).to(scores.dtype)
         return scores
 
-    def forward(self, x, residual=None):
+    def forward(self, x, residual=None, state=None):
         """
         @param x         (B, T, D), normalised input.
         @param residual  (B, T, D), the residual stream h that the result is added to, which gating highway reads; None: x.
+        @param state     a dict, empty before the first token: keys, values and what else is kept of earlier tokens. x goes on
+            behind them, by one token or several, and is added to them; the results are those of the whole sequence.
         @return  (B, T, D), what is added to the residual stream.
         """
+        for option in (self.temperature_kind, self.normalization):
+            if state is not None and option in ("sequence_mean", "topk_quarter"):
+                raise ValueError(f"{option} depends on the whole sequence: there is no state to go on from")
+        start = state["k"].shape[-2] if state else 0
         gate = getattr(self, GATES[self.gating]) if GATES[self.gating] else None
         if self.gating == "input_gate":
             x = x * gate(x).sigmoid()
         q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
         if self.convolves:
-            q, k, v = self.q_conv(q), self.k_conv(k), self.v_conv(v)
+            q, k, v = (self.convolved(name, z, state) for name, z in (("q_conv", q), ("k_conv", k), ("v_conv", v)))
         q, k, v = self.q_norm(self.by_head(q)), self.k_norm(self.by_head(k)), self.by_head(v)
         if self.position == "rope":
-            q, k = (rotated(vectors, self.rope_base, self.rope_fraction) for vectors in (q, k))
+            q, k = (rotated(vectors, self.rope_base, self.rope_fraction, start) for vectors in (q, k))
+        k, v = so_far(state, "k", k), so_far(state, "v", v)
         # Query head h reads key head floor(h G / H).
         k, v = (vectors.repeat_interleave(self.heads // self.key_heads, dim=1) for vectors in (k, v))
 
-        visible = self.visible(x.shape[1], x.device)
-        weights = NORMALIZATIONS[self.normalization](self, self.scores(q, k, x, visible), visible)
+        places = torch.arange(k.shape[2], device=x.device)
+        distances = places[start:].unsqueeze(1) - places
+        visible = PATTERNS[self.pattern](self, distances, places)
+        weights = NORMALIZATIONS[self.normalization](self, self.scores(q, k, x, distances, visible, state), visible)
         weights = F.dropout(weights, self.attention_dropout, self.training)
         of_heads = self.head_norm(weights @ v)  # (B, H, T, d)
         if self.gating == "headwise_gate":
@@ -704,15 +720,17 @@ def negative_log_likelihood(model, inputs, targets, batch=16):
     total = 0.0
     for begin in range(0, len(inputs), batch):
         logits = model(inputs[begin:begin + batch]).flatten(0, 1)
-        total += F.cross_entropy(logits, targets[begin:begin + batch].flatten(), ignore_index=-100, reduction="sum").item()
+        losses = F.cross_entropy(logits, targets[begin:begin + batch].flatten(), ignore_index=-100, reduction="none")
+        total += losses.double().sum().item()  # a sum of many float32 numbers has fewer digits than they
     return total, int((targets != -100).sum())
 
 
 @torch.no_grad()
 def generate(model, ids, tokens):
-    """So many tokens after some, each the likeliest."""
+    """So many tokens after some, each the likeliest. Where positions are learned, the model sees the last L of them."""
+    seen = model.context if model.positions == "learned" else 0  # 0: all
     for _ in range(tokens):
-        ids = [*ids, int(model(torch.tensor([ids[-model.context:]]))[0, -1].argmax())]
+        ids = [*ids, int(model(torch.tensor([ids[-seen:]]))[0, -1].argmax())]
     return ids
 
 
@@ -734,7 +752,7 @@ def main():
         if not len(inputs):
             parser.error(f"{options.text}: has no window of {form.length} tokens")
         nll, count = negative_log_likelihood(model, inputs, targets)
-        print(f"perplexity {math.exp(nll / count):.4f}, nll {nll / count:.6f} nats per token, {count} tokens")
+        print(f"perplexity {math.exp(nll / count):.4f}, nll {nll / count:.9f} nats per token, {count} tokens")
     if options.generate is not None:
         ids = form.prompt(os.fsencode(options.generate))
         if not ids:

@@ -1,11 +1,14 @@
 #include "model_export/model_folder.hpp"
 
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/durable_file.hpp"
+#include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
 #include "model_export/safetensors.hpp"
@@ -56,9 +59,8 @@ Json text_json(const Corpus& corpus) {
           {"end_of_sentence", corpus.special.end_of_sentence}};
 }
 
-}  // namespace
-
-Json model_config(const Architecture& architecture, const Corpus& corpus) {
+/// What config.json says of the architecture.
+Json architecture_json(const Architecture& architecture) {
   const auto& genes = architecture.genes;
   auto layers = Json::array();
   for (std::int64_t i = 0; i < architecture.layers; ++i) {
@@ -71,30 +73,216 @@ Json model_config(const Architecture& architecture, const Corpus& corpus) {
            {{"vocabulary", architecture.vocabulary},
             {"context", architecture.context},
             {"width", architecture.width},
+            {"heads", architecture.heads},
+            {"feed_forward", architecture.feed_forward},
+            {"hidden", architecture.hidden},
             {"dropout", architecture.dropout},
             {"position_embedding", genes.position_embedding},
             {"norm", genes.norm},
             {"norm_place", genes.norm_place},
             {"block", genes.block},
             {"tied", genes.tied == "1"}}},
-          {"layers", layers},
-          {"text", text_json(corpus)}};
+          {"layers", layers}};
 }
 
-void write_model_folder(const std::filesystem::path& folder, const Architecture& architecture,
+}  // namespace
+
+Json model_config(const Architecture& architecture, const Corpus& corpus, const Parameters& data) {
+  auto config = architecture_json(architecture);
+  config["text"] = text_json(corpus);
+  config["data"] = {
+      {"corpus", corpus.name}, {"hash", corpus.hash}, {"settings", nlohmann::json(data)}};
+  return config;
+}
+
+void write_model_folder(const std::filesystem::path& folder, const Json& config,
                         const Corpus& corpus, const nn::Transformer& model,
                         const std::string& readme) {
   std::vector<std::pair<std::string, torch::Tensor>> weights;
   for (auto& [name, tensor] : model.parameters()) weights.emplace_back(name, tensor[0]);
   write_durably(folder / "model.py", kModelPy);
   write_durably(folder / "model.safetensors", safetensors(weights));
-  write_durably(folder / "config.json", model_config(architecture, corpus).dump(1) + "\n");
+  write_durably(folder / "config.json", config.dump(1) + "\n");
   if (!corpus.words.empty()) {
     std::string lines;
     for (const auto& word : corpus.words) lines += word + '\n';
     write_durably(folder / "vocabulary.txt", lines);
   }
   write_durably(folder / "README.md", readme);
+}
+
+namespace {
+
+const nlohmann::json& member(const nlohmann::json& json, const std::string& name) {
+  if (!json.is_object() || !json.contains(name)) throw InputError(name + " is missing");
+  return json.at(name);
+}
+
+std::string word(const nlohmann::json& json, const std::string& name) {
+  const auto& value = member(json, name);
+  if (!value.is_string()) throw InputError(name + " = " + value.dump() + ", must be a text");
+  return value;
+}
+
+double number(const nlohmann::json& json, const std::string& name, double least, double most) {
+  const auto& value = member(json, name);
+  if (!value.is_number()) throw InputError(name + " = " + value.dump() + ", must be a number");
+  require_in_range(name, value.get<double>(), least, most);
+  return value;
+}
+
+/// A size of a model; what it is computed from stays far below 2^63.
+std::int64_t size(const nlohmann::json& json, const std::string& name, double least, double most) {
+  const auto value = number(json, name, least, most);
+  const auto integer = static_cast<std::int64_t>(value);
+  if (static_cast<double>(integer) == value) return integer;
+  throw InputError(name + " = " + member(json, name).dump() + ", must be an integer");
+}
+
+/// The architecture is the candidate's, in the frame of the sizes; everything else that the
+/// configuration says, by which model.py builds it, must follow.
+Architecture read_architecture(const nlohmann::json& config) {
+  const auto& model = member(config, "model");
+  Architecture frame;
+  frame.semantics = parse_semantics(word(config, "semantics"));
+  frame.layers = std::ssize(member(config, "layers"));
+  require_in_range("number of layers", static_cast<double>(frame.layers), 1, 1e4);
+  frame.width = size(model, "width", 1, 1e6);
+  frame.heads = size(model, "heads", 1, 1e6);
+  frame.context = size(model, "context", 1, 1e9);
+  frame.vocabulary = size(model, "vocabulary", 1, 1e8);
+  frame.feed_forward = size(model, "feed_forward", 1, 1e4);
+  frame.hidden = size(model, "hidden", 0, 1e7);
+  frame.dropout = number(model, "dropout", 0, 1);
+  auto architecture = canonical(parse_model(word(config, "candidate"), frame));
+  require_built(architecture);
+  const nlohmann::json again = architecture_json(architecture);
+  for (const auto& [name, value] : again.items()) {
+    if (member(config, name) != value) {
+      throw InputError(name + " = " + member(config, name).dump() + ", must be " + value.dump() +
+                       " of candidate " + to_string(architecture));
+    }
+  }
+  return architecture;
+}
+
+/// What `read` makes of a file; its errors begin with the file's name.
+template <class Read>
+auto read_file(const std::filesystem::path& file, Read read) {
+  if (!std::filesystem::is_regular_file(file)) {
+    throw InputError(file.string() +
+                     ": no such file; give a folder that nas-export --format pytorch has written");
+  }
+  try {
+    return read(read_bytes(file));
+  } catch (const InputError& error) {
+    throw InputError(file.string() + ": " + error.what());
+  }
+}
+
+/// @param text  of config.json.   @param vocabulary  vocabulary.txt.
+TextForm read_text_form(const nlohmann::json& text, const std::filesystem::path& vocabulary) {
+  const auto unit = word(text, "unit");
+  const auto layout = word(text, "layout");
+  const bool published = layout == "published";
+  if (unit == "byte" && layout == "standard") return {};
+  if (unit != "word" || (layout != "standard" && !published)) {
+    throw InputError("unit = " + unit + ", layout = " + layout +
+                     ", must be byte and standard, or word and standard or published");
+  }
+  return read_file(vocabulary, [&](const std::string& lines) {
+    std::vector<std::string> words;
+    for_each_line(lines, [&](std::string_view line) { words.emplace_back(line); });
+    return TextForm(Vocabulary(words, published ? Vocabulary::Specials::pad_unknown_end
+                                                : Vocabulary::Specials::unknown_end),
+                    published);
+  });
+}
+
+void take_weights(std::map<std::string, torch::Tensor> tensors, const nn::Transformer& model) {
+  const at::NoGradGuard no_grad;
+  for (auto& [name, parameter] : model.parameters()) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) throw InputError("tensor " + name + " is missing");
+    const auto weights = parameter[0];
+    if (found->second.sizes() != weights.sizes()) {
+      throw InputError("tensor " + name + " has shape " + Json(found->second.sizes().vec()).dump() +
+                       ", must have " + Json(weights.sizes().vec()).dump());
+    }
+    weights.copy_(found->second);
+    tensors.erase(found);
+  }
+  if (!tensors.empty()) {
+    throw InputError("tensor " + tensors.begin()->first + " is none of the model of config.json");
+  }
+}
+
+/// @param bytes  of model.safetensors.
+nn::Transformer read_model(const Architecture& architecture, const std::string& bytes) {
+  auto tensors = read_safetensors(bytes);
+  std::int64_t numbers = 0;
+  for (const auto& [name, tensor] : tensors) numbers += tensor.numel();
+  // How much memory a model takes is the configuration's to say: at most twice what is there.
+  if (numbers < num_parameters(architecture) / 2) {
+    throw InputError("has " + std::to_string(numbers) + " numbers, the model of config.json has " +
+                     std::to_string(num_parameters(architecture)) + " parameters");
+  }
+  nn::Transformer model(architecture, NumericalMode::exact);
+  take_weights(std::move(tensors), model);
+  return model;
+}
+
+Parameters read_settings(const nlohmann::json& json, const std::vector<Setting>& settings) {
+  Parameters read(settings);
+  if (!json.is_object()) throw InputError("settings = " + json.dump() + ", must be a map");
+  for (const auto& [name, value] : json.items()) {
+    if (!read.contains(name)) throw InputError(name + " is no setting of this corpus");
+  }
+  try {
+    from_json(json, read);
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(std::string("settings: ") + error.what());
+  }
+  for (const auto& setting : settings) {
+    const auto& value = read.at(setting.name);
+    if (const auto violation = setting.violation(value); !violation.empty()) {
+      throw InputError(setting.name + " = " + to_text(value) + ", " + violation);
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+ModelFolder read_model_folder(const std::filesystem::path& folder) {
+  nlohmann::json config;
+  const auto architecture = read_file(folder / "config.json", [&](const std::string& text) {
+    config = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return read_architecture(config);
+  });
+  auto model = read_file(folder / "model.safetensors",
+                         [&](const std::string& bytes) { return read_model(architecture, bytes); });
+  ModelFolder read{.config = config, .model = std::move(model)};
+  if (member(config, "text").is_null()) return read;
+  read.text = read_text_form(config.at("text"), folder / "vocabulary.txt");
+  if (read.text->vocabulary() != architecture.vocabulary) {
+    throw InputError(folder.string() + ": tokens are " + std::to_string(read.text->vocabulary()) +
+                     ", the vocabulary of config.json is " +
+                     std::to_string(architecture.vocabulary));
+  }
+  return read;
+}
+
+Corpus corpus_of_model(const nlohmann::json& config) {
+  const auto& data = member(config, "data");
+  const auto& corpus = corpora().at(word(data, "corpus"));
+  auto made = corpus.make(read_settings(member(data, "settings"), corpus.description.settings),
+                          member(config, "model").at("context"), default_data_location());
+  if (made.hash != word(data, "hash")) {
+    throw InputError("corpus " + made.name + " here has SHA-256 " + made.hash + ", must be " +
+                     word(data, "hash") + " as in the training run");
+  }
+  return made;
 }
 
 }  // namespace nas

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "core/parameters.hpp"
 #include "data/corpus.hpp"
+#include "data/text.hpp"
 #include "genotype/architecture.hpp"
 #include "nn/transformer.hpp"
 
@@ -14,18 +17,37 @@ namespace nas {
 /// config.json of a model: `candidate`, `mechanism`, `semantics`; `model`, its sizes and genes;
 /// `layers`, of each its mixer, its genes that are not default (of attention always the paper's
 /// six) and its feed-forward layer; `text`, how text becomes tokens and windows, null where tokens
-/// are no text.
-/// @param architecture  in canonical form.
-nlohmann::ordered_json model_config(const Architecture& architecture, const Corpus& corpus);
+/// are no text; `data`, the corpus that it was trained on.
+/// @param architecture  in canonical form.   @param data  the settings of the corpus.
+nlohmann::ordered_json model_config(const Architecture& architecture, const Corpus& corpus,
+                                    const Parameters& data);
 
 /// Writes a model that needs PyTorch alone: model.py, config.json, model.safetensors with its
 /// weights in float32, README.md, and where the corpus has words vocabulary.txt, a word per line in
 /// the order of ids.
 ///
-/// @param folder  of which the parent is there.   @param readme  text of README.md.
+/// @param folder  of which the parent is there.   @param config  see model_config().
+/// @param readme  text of README.md.
 /// @throws MachineError that names the file.
-void write_model_folder(const std::filesystem::path& folder, const Architecture& architecture,
+void write_model_folder(const std::filesystem::path& folder, const nlohmann::ordered_json& config,
                         const Corpus& corpus, const nn::Transformer& model,
                         const std::string& readme);
+
+/// A model as its folder has it, wherever that comes from.
+struct ModelFolder {
+  nlohmann::json config;
+  nn::Transformer model;           ///< with its weights
+  std::optional<TextForm> text{};  ///< none: its tokens are no text
+};
+
+/// Reads what write_model_folder() writes: config.json, model.safetensors and vocabulary.txt.
+/// @throws InputError naming the file, what it has, and what is allowed: also where a file is not
+/// there, or one does not belong to the others.
+ModelFolder read_model_folder(const std::filesystem::path& folder);
+
+/// The corpus that a model was trained on, made again from the `data` of its configuration.
+/// @throws InputError where the configuration names none that this program has, the corpus' files
+/// are missing, or they are not those of the training run.
+Corpus corpus_of_model(const nlohmann::json& config);
 
 }  // namespace nas

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,5 +17,12 @@ namespace nas {
 /// @param tensors  on the CPU, of any floating-point type. Cost: their bytes once more.
 /// @see https://github.com/huggingface/safetensors, section "Format".
 std::string safetensors(const std::vector<std::pair<std::string, torch::Tensor>>& tensors);
+
+/// The tensors of such a file by name, whoever has written it. Nothing of it is trusted: the header
+/// is at most 100 MB and JSON, each tensor is of float32 numbers and has as many bytes as its shape
+/// says, and together they are the file's data, without gaps and overlaps. Cost: their bytes once
+/// more.
+/// @throws InputError naming the tensor, what it has, and what is allowed.
+std::map<std::string, torch::Tensor> read_safetensors(std::string_view bytes);
 
 }  // namespace nas

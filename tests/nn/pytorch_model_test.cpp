@@ -1,6 +1,7 @@
 // Models in plain PyTorch (src/model_export/model.py) against ours, for every registered component
 // and every gene: logits in double, and initial values. Python compares, in pytorch_models.py.
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,10 +21,12 @@
 #include "core/temporary_folder.hpp"
 #include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
+#include "model_export/generation.hpp"
 #include "model_export/model_folder.hpp"
 #include "model_export/safetensors.hpp"
 #include "nn/transformer.hpp"
 #include "ops/torch_compat.hpp"
+#include "training/validation.hpp"
 
 namespace nas {
 namespace {
@@ -168,7 +171,7 @@ void write_case(const fs::path& folder, const std::string& name, const Architect
   const auto* ids = tokens.data_ptr<std::int64_t>();
   write(file(".json"),
         nlohmann::ordered_json{{"name", name},
-                               {"config", model_config(architecture, Corpus{})},
+                               {"config", model_config(architecture, Corpus{}, {})},
                                {"tokens", std::vector<std::int64_t>(ids, ids + tokens.numel())},
                                {"length", tokens.size(1)},
                                {"logits", numbers(model.logits(tokens, nn::Pass{}))}}
@@ -236,7 +239,8 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   auto architecture = canonical(small_model(Semantics::corrected));
   nn::Transformer model(architecture, NumericalMode::reference);
   model.initialise(1, 0);
-  write_model_folder(folder, architecture, text_of_words(), model, "a card\n");
+  write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
+                     model, "a card\n");
   EXPECT_EQ(read(folder / "model.py"),
             read(fs::path(NAS_SOURCE_DIR) / "src/model_export/model.py"));
   EXPECT_EQ(read(folder / "README.md"), "a card\n");
@@ -284,7 +288,8 @@ TEST(PytorchModel, ScoresAndContinuesText) {
   const at::NoGradGuard no_grad;
   const auto generator = nn::make_generator(at::kCPU, 7);
   for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, 0.5, generator);
-  write_model_folder(folder, architecture, text_of_words(), model, "");
+  write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
+                     model, "");
   write(temporary.path() / "text",
         "a b c\td e  f g\n<eos> unknown <unk> h\n\ni j k a b c d e f g h");
   const std::vector<std::int64_t> stream{1, 2,  3,  4,  5, 6, 7, 8, 1, 0, 0, 0, 9, 1,
@@ -314,6 +319,56 @@ TEST(PytorchModel, ScoresAndContinuesText) {
     expected += " " + (ids.back() == 1 ? "\n" : words[static_cast<std::size_t>(ids.back())]);
   }
   EXPECT_NE(text.find(expected), std::string::npos) << text << "must have " << expected;
+}
+
+TEST(PytorchModel, WritesAndScoresAsHere) {
+  SKIP_WITHOUT_TORCH();
+  const std::string text =
+      "a b c\td e  f g\n<eos> unknown <unk> h\n\ni j k a b c d e f g h\nk j i h g f e d c b a a b";
+  for (const auto* name :
+       {"dot|softmax|none|fixed|bias|0.1",
+        "model{position_embedding=none,norm=rms}/"
+        "attn{pattern=window,window=4,position=rope,decay=scalar,conv=3}+swiglu"}) {
+    const TemporaryFolder temporary;
+    const auto folder = temporary.path() / "model";
+    const auto architecture = canonical(parse_model(name, small_model(Semantics::corrected)));
+    nn::Transformer model(architecture, NumericalMode::reference);
+    const auto generator = nn::make_generator(at::kCPU, 7);
+    {
+      const at::NoGradGuard no_grad;
+      for (auto& [parameter, tensor] : model.parameters()) tensor.normal_(0.0, 0.5, generator);
+    }
+    const auto corpus = text_of_words();
+    write_model_folder(folder, model_config(architecture, corpus, {}), corpus, model, "");
+    write(temporary.path() / "text", text);
+    const auto output = temporary.path() / "output";
+    const auto command = python_with_torch() + (folder / "model.py").string() + " --text " +
+                         (temporary.path() / "text").string() +
+                         " --generate 'c b unknown' --tokens 30 > " + output.string() + " 2>&1";
+    ASSERT_EQ(std::system(command.c_str()), 0) << read(output);
+    const auto theirs = read(output);
+
+    auto ours = read_model_folder(folder);
+    // More than the context of 12: learned positions see the last 12.
+    const auto written =
+        ours.text->text(generate(ours.model, ours.text->prompt("c b unknown"), 30, {})).substr(2);
+    EXPECT_NE(theirs.find(written.substr(0, written.find_last_not_of(" \n") + 1)),
+              std::string::npos)
+        << theirs << "must have " << written;
+    const auto windows = ours.text->windows(text, architecture.context, /*train=*/false);
+    const auto all = evenly_spaced(windows.size(), 0);
+    const auto scores =
+        validate(ours.model.array(), windows, all, ours.text->special(), 16, "cpu").front();
+    double nll = 0.0;
+    int tokens = 0;
+    ASSERT_EQ(std::sscanf(theirs.c_str(), "perplexity %*f, nll %lf nats per token, %d tokens", &nll,
+                          &tokens),
+              2)
+        << theirs;
+    EXPECT_EQ(tokens, scores.tokens);
+    // Both compute logits in float32 and add up in double.
+    EXPECT_NEAR(std::exp(nll - scores.nll / static_cast<double>(tokens)), 1.0, 1e-6) << name;
+  }
 }
 
 }  // namespace

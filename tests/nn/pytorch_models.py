@@ -40,11 +40,40 @@ def differences_of_starts(case, draws):
             yield f"{name} begins with deviation {ours[drawn].std():.3g}, must with {values[drawn].std():.3g}"
 
 
+def difference_of_states(layer):
+    """Attention of a whole sequence beside that of its parts, one after the other."""
+    x, residual = torch.randn(2, 2, 11, layer.q_proj.in_features, dtype=torch.double)
+    with torch.no_grad():
+        whole = layer(x, residual)
+        state, parts = {}, []
+        for begin, end in ((0, 1), (1, 6), (6, 7), (7, 11)):
+            parts.append(layer(x[:, begin:end], residual[:, begin:end], state=state))
+    return ((torch.cat(parts, 1) - whole).abs().max() / whole.abs().max()).item()
+
+
+def differences_of_states(case, weights):
+    model = exported.Transformer(case["config"]).double().eval()
+    model.load_state_dict(weights)
+    for layer in model.modules():
+        if not isinstance(layer, exported.Attention):
+            continue
+        refuses = "sequence_mean" == layer.temperature_kind or "topk_quarter" == layer.normalization
+        try:
+            error = difference_of_states(layer)
+        except ValueError as refusal:
+            if not (refuses and "depends on the whole sequence" in str(refusal)):
+                yield f"with a state: {refusal}"
+            continue
+        if refuses or not error <= TOLERANCE:
+            yield f"with a state attention differs by {error:.3g}"
+
+
 def differences(case, read):
     try:
         error = difference_of_logits(case, read(".safetensors"))
         if not error <= TOLERANCE:
             yield f"logits differ by {error:.3g}"
+        yield from differences_of_states(case, read(".safetensors"))
         yield from differences_of_starts(case, [read(".start0"), read(".start1")])
     except Exception as error:  # every model is named, whatever is wrong with it
         yield f"{type(error).__name__}: {error}"

@@ -1,0 +1,197 @@
+// nas-model: what an exported model says of a text, what it writes, and what a mechanism consists of.
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <boost/program_options.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/program.hpp"
+#include "core/error.hpp"
+#include "core/stop.hpp"
+#include "data/data_set.hpp"
+#include "genotype/architecture_name.hpp"
+#include "model_export/generation.hpp"
+#include "model_export/model_folder.hpp"
+#include "report/text.hpp"
+#include "training/validation.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+
+constexpr const char* kUsage =
+    "nas-model: a model that nas-export --format pytorch has written, without its run\n"
+    "\n"
+    "  nas-model evaluate FOLDER [--text FILE | --split SPLIT]\n"
+    "      how well it predicts a text, or a split of the corpus that it was trained on\n"
+    "  nas-model generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T [--seed S]]\n"
+    "      what it takes to follow: the likeliest tokens, or such as are drawn\n"
+    "  nas-model genes NAME --width D --heads H [--context L] [--semantics S]\n"
+    "      the layers of the model of a name, as JSON: what config.json of a folder says of them\n"
+    "\n";
+constexpr std::int64_t kNotGiven = -1;
+/// Longer than any sequence: no pattern shows all keys of it.
+constexpr std::int64_t kUnlimited = 1'000'000'000;
+
+struct Options {
+  std::string text{}, split{};
+  std::string prompt{};
+  std::int64_t tokens = 20;
+  double temperature = 0.0;
+  std::int64_t seed = kNotGiven;
+  std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
+  std::string semantics = "corrected";
+  bool help = false, version = false;
+};
+
+po::options_description options_of(Options& options) {
+  po::options_description all("options");
+  all.add_options()                                                                    //
+      ("text", po::value(&options.text), "evaluate: a file of text")                   //
+      ("split", po::value(&options.split), "evaluate: valid or test (default: test)")  //
+      ("prompt", po::value(&options.prompt),
+       "generate: the beginning (default: that of a text)")                              //
+      ("tokens", po::value(&options.tokens), "generate: how many tokens (default: 20)")  //
+      ("temperature", po::value(&options.temperature),
+       "generate: draw each token from softmax(logits / T) (default: take the likeliest)")  //
+      ("seed", po::value(&options.seed), "generate: of what is drawn (default: 1)")         //
+      ("width", po::value(&options.width), "genes: width D of the residual stream")         //
+      ("heads", po::value(&options.heads), "genes: heads of a layer that names no number")  //
+      ("context", po::value(&options.context),
+       "genes: L tokens, beside which a window has an effect or none (default: more than any)")  //
+      ("semantics", po::value(&options.semantics),
+       "genes: corrected or published (default: corrected)")         //
+      ("help,h", po::bool_switch(&options.help), "print this text")  //
+      ("version", po::bool_switch(&options.version), "print versions");
+  return all;
+}
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw nas::InputError("command line: " + message);
+}
+
+/// The special tokens and windows of what is scored.
+struct Scored {
+  nas::SpecialTokens special;
+  nas::Windows windows;
+};
+
+Scored windows_of_text(const nas::ModelFolder& folder, const Options& options) {
+  if (!folder.text) {
+    throw nas::InputError(
+        "the tokens of this model are no text; --split test scores it on the task that it was "
+        "trained on");
+  }
+  const auto length = folder.config.at("model").at("context").get<std::int64_t>();
+  Scored scored{folder.text->special(),
+                folder.text->windows(nas::read_text_file(options.text), length, /*train=*/false)};
+  if (scored.windows.size() > 0) return scored;
+  throw nas::InputError(options.text + ": has " +
+                        (scored.windows.last_target >= 0
+                             ? "no line of more than " + std::to_string(length) +
+                                   " words (the context), which layout published needs"
+                             : "no text"));
+}
+
+Scored windows_of_split(const nas::ModelFolder& folder, const std::string& split) {
+  auto corpus = nas::corpus_of_model(folder.config);
+  return {corpus.special, std::move(split == "valid" ? corpus.valid : corpus.test)};
+}
+
+int evaluate(const std::string& path, const Options& options) {
+  if (!options.text.empty() && !options.split.empty()) refuse("give --text or --split, not both");
+  const auto split = options.split.empty() ? "test" : options.split;
+  if (split != "valid" && split != "test") refuse("--split " + split + ", must be valid or test");
+  auto folder = nas::read_model_folder(path);
+  const auto [special, windows] =
+      options.text.empty() ? windows_of_split(folder, split) : windows_of_text(folder, options);
+  constexpr std::int64_t kBatch = 16;
+  const auto all = nas::evenly_spaced(windows.size(), 0);
+  const auto scores =
+      nas::validate(folder.model.array(), windows, all, special, kBatch, "cpu").front();
+  const auto share = [&](std::int64_t tokens) {
+    return nas::fixed_text(100.0 * static_cast<double>(tokens) / static_cast<double>(scores.tokens),
+                           2) +
+           " %";
+  };
+  std::cout << "perplexity  " << nas::fixed_text(scores.perplexity(), 4) << "\nnll         "
+            << nas::fixed_text(scores.nll / static_cast<double>(scores.tokens), 9)
+            << " nats per token\naccuracy    " << share(scores.correct) << "\ntokens      "
+            << scores.tokens << '\n';
+  if (special.unknown >= 0)
+    std::cout << "unknown     " << share(scores.unknown_tokens) << " of the tokens\n";
+  return nas::kDone;
+}
+
+int generate(const std::string& path, const Options& options) {
+  if (options.tokens < 0) refuse("--tokens " + std::to_string(options.tokens) + ", must be >= 0");
+  if (!(options.temperature >= 0.0)) refuse("--temperature must be >= 0; 0 takes the likeliest");
+  if (options.seed != kNotGiven && options.temperature == 0.0) refuse("--seed needs --temperature");
+  if (options.seed < kNotGiven) refuse("--seed must be >= 0");
+  auto folder = nas::read_model_folder(path);
+  if (!folder.text) {
+    throw nas::InputError(path +
+                          ": the tokens of this model are no text, which nobody could read; "
+                          "nas-model evaluate scores it");
+  }
+  auto ids = folder.text->prompt(options.prompt);
+  if (ids.empty()) refuse("--prompt needs a word: the model begins inside a line");
+  const auto unknown = std::count(ids.begin(), ids.end(), folder.text->special().unknown);
+  if (unknown > 0) {
+    std::cerr << "note: the model does not know " << unknown << " of the prompt's words\n";
+  }
+  ids = nas::generate(
+      folder.model, std::move(ids), options.tokens,
+      {.temperature = options.temperature,
+       .seed = options.seed == kNotGiven ? 1 : static_cast<std::uint64_t>(options.seed)});
+  auto text = folder.text->text(ids);
+  const auto* const space = " \t\n\v\f\r";
+  text.erase(0, std::min(text.find_first_not_of(space), text.size()));
+  text.erase(text.find_last_not_of(space) + 1);
+  std::cout << text << '\n';
+  return nas::kDone;
+}
+
+int genes(const std::string& name, const Options& options) {
+  if (options.width == kNotGiven || options.heads == kNotGiven) {
+    refuse("genes needs --width and --heads");
+  }
+  nas::Architecture frame;
+  frame.semantics = nas::parse_semantics(options.semantics);
+  frame.layers = 1;
+  frame.width = options.width;
+  frame.heads = options.heads;
+  frame.context = options.context;
+  frame.vocabulary = 1;
+  const auto architecture = nas::canonical(nas::parse_model(name, frame));
+  nas::require_built(architecture);
+  std::cout << nas::model_config(architecture, {}, {}).at("layers").dump(1) << '\n';
+  return nas::kDone;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  const auto visible = options_of(options);
+  std::vector<std::string> words;
+  nas::parse_command_line(argc, argv, "nas-model", visible, words);
+  if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
+  if (words.size() != 2) refuse("give a command and a folder, or a name\n" + std::string(kUsage));
+  nas::install_stop_handlers();
+  const auto& command = words.front();
+  const auto& of = words.back();
+  if (command == "evaluate") return evaluate(of, options);
+  if (command == "generate") return generate(of, options);
+  if (command == "genes") return genes(of, options);
+  refuse("unknown command '" + command + "', known: evaluate, generate, genes");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return nas::run_main("nas-model", [&] { return run(argc, argv); });
+}

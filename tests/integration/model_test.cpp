@@ -1,0 +1,200 @@
+// nas-model: scores and texts of an exported model, without the run that it is of.
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "integration/program.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ModelTest : public ProgramTest {
+ protected:
+  /// Exports the baseline of a small run, which then is removed. @return its digest.
+  nlohmann::json export_model(std::vector<std::string> settings = {}) {
+    settings.emplace_back("evaluation.keep_models=1000");
+    const auto run_folder = small_run(settings);
+    EXPECT_EQ(run("nas-export",
+                  {run_folder, "--format", "pytorch", "--mechanism", "baseline", "-o", model()}),
+              0)
+        << text();
+    EXPECT_THAT(text(), HasSubstr("written to " + model() + "; nas-model evaluate " + model()));
+    auto digest = nlohmann::json::parse(read_file(fs::path(run_folder) / "results.json"));
+    fs::remove_all(run_folder);
+    return digest;
+  }
+  [[nodiscard]] std::string model() const { return (folder_ / "model").string(); }
+
+  std::string words(int lines) {
+    const auto path = folder_ / (std::to_string(lines) + ".txt");
+    std::ofstream stream(path);
+    for (int line = 0; line < lines; ++line) {
+      for (int i = 0; i < 15 + 3 * (line % 4); ++i) {
+        stream << "w" << (line * line + i * i) % 17 << ' ';
+      }
+      stream << '\n';
+    }
+    return path.string();
+  }
+  std::vector<std::string> of_words() {
+    return {"data={corpus: text_file, vocabulary: 12, train: " + words(60) +
+            ", valid: " + words(9) + ", test: " + words(5) + "}"};
+  }
+
+  /// The number that the last program has printed behind a name.
+  [[nodiscard]] double said(const std::string& name) const {
+    const auto all = "\n" + text();
+    const auto place = all.find("\n" + name + " ");
+    if (place == std::string::npos) {
+      ADD_FAILURE() << name << " is not in" << all;
+      return 0.0;
+    }
+    return std::stod(all.substr(place + name.size() + 1));
+  }
+  /// The scores of the baseline, as the run has recorded them.
+  static nlohmann::json recorded(const nlohmann::json& digest) {
+    for (const auto& evaluation : digest.at("evaluations")) {
+      if (evaluation.at("candidate") == digest.at("baseline").at("candidate")) {
+        return evaluation.at("curve").back().at("valid");
+      }
+    }
+    return {};
+  }
+};
+
+TEST_F(ModelTest, ScoresSplitsAndTexts) {
+  for (const bool published : {false, true}) {
+    SCOPED_TRACE(published);
+    auto settings = of_words();
+    if (published) {
+      settings.insert(settings.end(), {"semantics=published", "data.layout=published"});
+    }
+    const auto valid = recorded(export_model(settings));
+    ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
+    const auto tokens = valid.at("tokens").get<double>();
+    const auto nll = valid.at("nll").get<double>() / tokens;
+    EXPECT_NEAR(said("nll"), nll, 1e-6 * nll);
+    EXPECT_NEAR(said("perplexity"), std::exp(nll), 1e-4 + 1e-6 * std::exp(nll));
+    EXPECT_EQ(said("tokens"), tokens);
+    EXPECT_NEAR(said("unknown"), 100.0 * valid.at("unknown_tokens").get<double>() / tokens, 0.01);
+    EXPECT_NEAR(said("accuracy"), 100.0 * valid.at("correct").get<double>() / tokens, 0.01);
+    const auto of_split = text();
+    ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / "9.txt").string()}), 0);
+    EXPECT_EQ(text(), of_split);
+    ASSERT_EQ(run("nas-model", {"evaluate", model()}), 0) << text();
+    const auto of_test = text();
+    EXPECT_NE(of_test, of_split);
+    ASSERT_EQ(run("nas-model", {"evaluate", model(), "--text", (folder_ / "5.txt").string()}), 0);
+    EXPECT_EQ(text(), of_test);
+    fs::remove_all(model());
+  }
+}
+
+TEST_F(ModelTest, ContinuesTexts) {
+  export_model(of_words());
+  const std::vector<std::string> prompt{"generate", model(), "--prompt", "w1 w4 nobody"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), prompt.begin(), prompt.end());
+    EXPECT_EQ(run("nas-model", more), 0) << text();
+    return text();
+  };
+  const auto greedy = with({"--tokens", "5"});
+  EXPECT_THAT(greedy, StartsWith("note: the model does not know 1 of the prompt's words\nw1 w4"));
+  EXPECT_EQ(with({"--tokens", "5"}), greedy);
+  EXPECT_THAT(with({}), StartsWith(greedy.substr(0, greedy.size() - 1)));
+  const auto drawn = with({"--temperature", "2", "--tokens", "15"});
+  EXPECT_EQ(with({"--temperature", "2", "--tokens", "15", "--seed", "1"}), drawn);
+  EXPECT_NE(with({"--temperature", "2", "--tokens", "15", "--seed", "2"}), drawn);
+  EXPECT_EQ(run("nas-model", {"generate", model()}), 0) << text();
+  EXPECT_THAT(text(), Not(HasSubstr("note")));
+}
+
+TEST_F(ModelTest, ScoresATaskWithoutText) {
+  const auto valid = recorded(export_model());
+  ASSERT_EQ(run("nas-model", {"evaluate", model(), "--split", "valid"}), 0) << text();
+  EXPECT_EQ(said("tokens"), valid.at("tokens").get<double>());
+  EXPECT_THAT(text(), Not(HasSubstr("unknown")));
+  EXPECT_EQ(run("nas-model", {"evaluate", model(), "--text", words(5)}), 2);
+  EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text; --split test scores it"));
+  EXPECT_EQ(run("nas-model", {"generate", model()}), 2);
+  EXPECT_THAT(text(), HasSubstr("the tokens of this model are no text"));
+  const auto file = folder_ / "model" / "config.json";
+  auto config = nlohmann::json::parse(read_file(file));
+  const auto with_data = [&](const std::string& key, const nlohmann::json& value) {
+    auto changed = config;
+    changed["data"][key] = value;
+    std::ofstream(file) << changed.dump();
+    EXPECT_EQ(run("nas-model", {"evaluate", model()}), 2);
+    return text();
+  };
+  EXPECT_THAT(with_data("hash", "abc"), HasSubstr(", must be abc as in the training run"));
+  EXPECT_THAT(with_data("corpus", "mqa"), HasSubstr("unknown corpus 'mqa'"));
+  EXPECT_THAT(with_data("settings", {{"pears", 2}}),
+              HasSubstr("pears is no setting of this corpus"));
+  EXPECT_THAT(with_data("settings", {{"pairs", 0}}), HasSubstr("pairs = 0, must be"));
+  EXPECT_THAT(with_data("settings", {{"pairs", "many"}}), HasSubstr("settings: "));
+}
+
+TEST_F(ModelTest, PrintsTheGenesOfAName) {
+  ASSERT_EQ(run("nas-model",
+                {"genes", "dot|sparsemax|none|fixed|bias|0.1", "--width", "16", "--heads", "2"}),
+            0);
+  EXPECT_EQ(nlohmann::json::parse(text()).at(0).at("normalization"), "sparsemax");
+  ASSERT_EQ(run("nas-model", {"genes", "dot|sparsemax|none|fixed|bias|0.1", "--width", "16",
+                              "--heads", "2", "--semantics", "published"}),
+            0);
+  EXPECT_EQ(nlohmann::json::parse(text()).at(0).at("normalization"), "topk_quarter");
+  const std::vector<std::string> window{
+      "genes", "attn{pattern=window,window=300}", "--width", "16", "--heads", "2"};
+  ASSERT_EQ(run("nas-model", window), 0);
+  EXPECT_EQ(nlohmann::json::parse(text()).at(0).at("window"), 300);
+  EXPECT_EQ(run("nas-model",
+                {"genes", "dot|sparsmax|none|fixed|bias|0.1", "--width", "16", "--heads", "2"}),
+            2);
+  EXPECT_THAT(text(), HasSubstr("sparsmax"));
+  EXPECT_EQ(run("nas-model", {"genes", "mqa"}), 2);
+  EXPECT_THAT(text(), HasSubstr("genes needs --width and --heads"));
+}
+
+TEST_F(ModelTest, SaysWhatIsWrong) {
+  const auto refused = [&](const std::vector<std::string>& arguments) {
+    EXPECT_EQ(run("nas-model", arguments), 2) << text();
+    return text();
+  };
+  EXPECT_THAT(refused({}), HasSubstr("give a command and a folder"));
+  EXPECT_THAT(refused({"chat", "x"}),
+              HasSubstr("unknown command 'chat', known: evaluate, generate"));
+  EXPECT_THAT(refused({"evaluate", folder_.string()}),
+              HasSubstr("config.json: no such file; give a"));
+  EXPECT_THAT(refused({"evaluate", "x", "--text", "a", "--split", "test"}),
+              HasSubstr("give --text or --split, not both"));
+  EXPECT_THAT(refused({"evaluate", "x", "--split", "train"}),
+              HasSubstr("--split train, must be valid or test"));
+  EXPECT_THAT(refused({"generate", "x", "--tokens", "-1"}), HasSubstr("--tokens -1, must be >= 0"));
+  EXPECT_THAT(refused({"generate", "x", "--temperature", "-1"}),
+              HasSubstr("--temperature must be"));
+  EXPECT_THAT(refused({"generate", "x", "--seed", "3"}), HasSubstr("--seed needs --temperature"));
+  EXPECT_THAT(refused({"generate", "x", "--profile"}), HasSubstr("nas-model --help lists"));
+  EXPECT_EQ(run("nas-model", {"--help"}), 0);
+  EXPECT_THAT(text(), HasSubstr("nas-model evaluate FOLDER [--text FILE | --split SPLIT]"));
+
+  export_model(of_words());
+  EXPECT_THAT(refused({"evaluate", model(), "--text", "nowhere"}), HasSubstr("nowhere"));
+  const auto empty = (folder_ / "empty").string();
+  std::ofstream{empty};
+  EXPECT_THAT(refused({"evaluate", model(), "--text", empty}), HasSubstr("empty: has no text"));
+  fs::remove(folder_ / "5.txt");
+  EXPECT_THAT(refused({"evaluate", model()}), HasSubstr("5.txt"));
+  fs::resize_file(folder_ / "model" / "model.safetensors", 1000);
+  EXPECT_THAT(refused({"generate", model()}), HasSubstr("model.safetensors: "));
+}
+
+}  // namespace
+}  // namespace nas::testing

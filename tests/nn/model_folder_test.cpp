@@ -1,0 +1,325 @@
+// Exported models read again: files of others and damaged ones, and what a model writes.
+
+#include "model_export/model_folder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/temporary_folder.hpp"
+#include "genotype/architecture_name.hpp"
+#include "model_export/generation.hpp"
+#include "model_export/safetensors.hpp"
+#include "ops/torch_compat.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+using Ids = std::vector<std::int64_t>;
+using ::testing::HasSubstr;
+
+constexpr const char* kVanilla = "dot|softmax|none|fixed|bias|0.1";
+constexpr const char* kWide =
+    "model{position_embedding=none,norm=rms}/"
+    "attn{pattern=window,window=4,position=rope,decay=scalar,conv=3}+swiglu/"
+    "attn{heads=4,kv_heads=2}";
+
+Architecture model_of(const std::string& name) {
+  Architecture frame;
+  frame.width = 16;
+  frame.heads = 2;
+  frame.context = 12;
+  frame.vocabulary = 13;
+  frame.feed_forward = 2;
+  return canonical(parse_model(name, frame));
+}
+
+Corpus text_of_words() {
+  Corpus corpus;
+  corpus.name = "text_file";
+  corpus.unit = "word";
+  corpus.words = {"<unk>", "<eos>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
+  corpus.special = {.pad = -1, .unknown = 0, .end_of_sentence = 1};
+  return corpus;
+}
+
+/// With weights so large that no two logits are alike.
+nn::Transformer drawn(const Architecture& architecture) {
+  const at::NoGradGuard no_grad;
+  nn::Transformer model(architecture);
+  const auto generator = nn::make_generator(at::kCPU, 7);
+  for (auto& [name, tensor] : model.parameters()) tensor.normal_(0.0, 0.5, generator);
+  return model;
+}
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+void write(const fs::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// A file of safetensors with any header.
+std::string file_of(const std::string& header, std::size_t bytes) {
+  const auto length = static_cast<std::uint64_t>(header.size());
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header +
+         std::string(bytes, '\0');
+}
+
+TEST(Safetensors, ReadsWhatItWrites) {
+  const std::vector<std::pair<std::string, torch::Tensor>> tensors{
+      {"matrix", at::arange(6, at::kFloat).view({2, 3})},
+      {"number", at::full({}, 7.5, at::kFloat)},
+      {"nothing", at::empty({0, 4}, at::kFloat)}};
+  const auto bytes = safetensors(tensors);
+  const auto again = read_safetensors(bytes);
+  ASSERT_EQ(again.size(), tensors.size());
+  for (const auto& [name, tensor] : tensors) EXPECT_TRUE(at::equal(again.at(name), tensor)) << name;
+  // As other programs may write: no blanks, any order, metadata; no place of a multiple of 4.
+  const auto foreign = read_safetensors(
+      file_of(R"({"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},"__metadata__":{"x":"y"},)"
+              R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+              12));
+  EXPECT_EQ(foreign.at("a").numel(), 2);
+  EXPECT_EQ(foreign.at("b").numel(), 1);
+}
+
+TEST(Safetensors, RefusesDamagedFiles) {
+  const auto tensor = [](const std::string& shape, const std::string& offsets,
+                         const std::string& name = "a") {
+    return "\"" + name + R"(":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets +
+           "}";
+  };
+  const auto one = [&](const std::string& shape, const std::string& offsets, std::size_t bytes) {
+    return file_of("{" + tensor(shape, offsets) + "}", bytes);
+  };
+  const auto two = [&](const std::string& offsets, std::size_t bytes) {
+    return file_of("{" + tensor("[2]", "[0,8]") + "," + tensor("[2]", offsets, "b") + "}", bytes);
+  };
+  const auto whole = one("[2]", "[0,8]", 8);
+  ASSERT_EQ(read_safetensors(whole).size(), 1U);
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "below 8 bytes"},
+      {whole.substr(0, 20), "a header of 54 bytes, must be at most 12"},
+      {std::string(8, '\xff') + "{}", "must be at most 2"},
+      {whole.substr(0, whole.size() - 1), "tensor a: is larger than the file"},
+      {file_of("[1]", 0), "the header is no JSON object"},
+      {file_of(R"({"a":)", 0), "the header is no JSON object"},
+      {file_of(R"({"a":3})", 0), "tensor a: has no dtype"},
+      {file_of(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4),
+       R"(tensor a: is of type "F16", must be "F32")"},
+      {file_of(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4), "tensor a: has no shape"},
+      {one("2", "[0,8]", 8), "tensor a: shape 2, must be a list"},
+      {one("[-2]", "[0,8]", 8), "tensor a: size or offset -2, must be an integer in [0, 8]"},
+      {one("[2.0]", "[0,8]", 8), "tensor a: size or offset 2.0, must be an integer"},
+      {one("[8,8]", "[0,8]", 8), "tensor a: is larger than the file"},
+      {one("[2]", "[0,80]", 8), "tensor a: size or offset 80, must be an integer in [0, 8]"},
+      {one("[2]", "[0,4]", 8), "data_offsets [0,4], must be 8 bytes for shape [2]"},
+      {one("[2]", "[8,0]", 8), "data_offsets [8,0], must be 8 bytes for shape [2]"},
+      {one("[2]", "[0,8,8]", 8), "data_offsets [0,8,8], must be two"},
+      {one("[2]", "[0,8]", 12), "has 12 bytes of data, its tensors 8"},
+      {one("[2]", "[4,12]", 12), "tensor a: begins at byte 4, must at 0"},
+      {two("[4,12]", 12), "tensor b: begins at byte 4, must at 8"},
+      {two("[0,8]", 8), "begins at byte 0, must at 8"},
+      {two("[12,20]", 20), "tensor b: begins at byte 12, must at 8"}};
+  for (const auto& [bytes, text] : cases) {
+    EXPECT_THAT(error_of([&, file = bytes] { read_safetensors(file); }), HasSubstr(text));
+  }
+}
+
+class ModelFolderTest : public ::testing::Test {
+ protected:
+  /// @return the weights that it has written.
+  nn::Transformer write_model(const std::string& name, const Corpus& corpus = text_of_words()) {
+    const auto architecture = model_of(name);
+    auto model = drawn(architecture);
+    write_model_folder(folder_, model_config(architecture, corpus, {}), corpus, model, "");
+    return model;
+  }
+  /// What is said of the folder once its configuration is changed.
+  std::string with_config(const std::function<void(nlohmann::json&)>& change) {
+    const auto before = read(folder_ / "config.json");
+    auto config = nlohmann::json::parse(before);
+    change(config);
+    write(folder_ / "config.json", config.dump());
+    const auto error = error_of([&] { read_model_folder(folder_); });
+    write(folder_ / "config.json", before);
+    return error;
+  }
+
+  const TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path() / "model";
+};
+
+TEST_F(ModelFolderTest, IsReadAsItWasWritten) {
+  const at::NoGradGuard no_grad;
+  for (const auto* name : {kVanilla, kWide}) {
+    auto model = write_model(name);
+    auto again = read_model_folder(folder_);
+    EXPECT_EQ(again.model.array().architectures(), model.array().architectures());
+    const auto theirs = again.model.parameters();
+    const auto ours = model.parameters();
+    ASSERT_EQ(theirs.size(), ours.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      EXPECT_TRUE(at::equal(ours[i].second, theirs[i].second)) << ours[i].first;
+    }
+    ASSERT_TRUE(again.text);
+    EXPECT_EQ(again.text->words(), text_of_words().words);
+    fs::remove_all(folder_);
+  }
+  Corpus bytes;
+  bytes.unit = "byte";
+  write_model(kVanilla, bytes);
+  EXPECT_THAT(error_of([&] { read_model_folder(folder_); }),
+              HasSubstr("tokens are 256, the vocabulary of config.json is 13"));
+  fs::remove_all(folder_);
+  write_model(kVanilla, Corpus{});
+  EXPECT_FALSE(read_model_folder(folder_).text);
+}
+
+TEST_F(ModelFolderTest, RefusesConfigurationsThatAreNone) {
+  EXPECT_THAT(error_of([&] { read_model_folder(folder_); }),
+              HasSubstr("config.json: no such file; give a folder that nas-export"));
+  write_model(kWide);
+  using Json = nlohmann::json;
+  const std::vector<std::pair<std::function<void(Json&)>, std::string>> cases{
+      {[](Json& config) { config = 3; }, "config.json: model is missing"},
+      {[](Json& config) { config.at("model").erase("heads"); }, "config.json: heads is missing"},
+      {[](Json& config) { config["model"]["width"] = "16"; }, R"(width = "16", must be a number)"},
+      {[](Json& config) { config["model"]["width"] = 16.5; }, "width = 16.5, must be an integer"},
+      {[](Json& config) { config["model"]["width"] = 1e12; }, "width = 1"},
+      {[](Json& config) { config["model"]["heads"] = 3; }, "config.json: "},
+      {[](Json& config) { config["layers"] = Json::array(); }, "number of layers = 0, must be in"},
+      {[](Json& config) { config["semantics"] = "other"; }, "other"},
+      {[](Json& config) { config["candidate"] = 1; }, "candidate = 1, must be a text"},
+      {[](Json& config) { config["candidate"] = "attn{pattern=wide}"; }, "wide"},
+      {[](Json& config) { config["candidate"] = "attn{conv=3}"; }, "layers = "},
+      {[](Json& config) { config["layers"][0]["window"] = 5; }, "layers = "},
+      {[](Json& config) { config["model"]["vocabulary"] = 100'000'000; },
+       "model.safetensors: has "},
+      {[](Json& config) { config["model"]["vocabulary"] = 14; },
+       "model.safetensors: tensor embedding.weight has shape [13,16], must have [14,16]"},
+      {[](Json& config) { config["text"]["unit"] = "letter"; }, "unit = letter, layout = standard"},
+      {[](Json& config) { config["text"]["layout"] = "published"; },
+       "vocabulary.txt: line 1: must be <pad>"}};
+  for (const auto& [change, text] : cases) EXPECT_THAT(with_config(change), HasSubstr(text));
+}
+
+TEST_F(ModelFolderTest, RefusesOtherWeightsAndWords) {
+  auto model = write_model(kWide);
+  const auto with_weights = [&](const std::string& bytes) {
+    write(folder_ / "model.safetensors", bytes);
+    return error_of([&] { read_model_folder(folder_); });
+  };
+  auto weights = read_safetensors(read(folder_ / "model.safetensors"));
+  const auto bytes_of = [](const std::map<std::string, torch::Tensor>& tensors) {
+    return safetensors({tensors.begin(), tensors.end()});
+  };
+  const std::string name = "layers.0.attention.q_proj.weight";
+  auto others = weights;
+  others[name] = others[name].view({8, 32});
+  EXPECT_THAT(with_weights(bytes_of(others)), HasSubstr("model.safetensors: tensor " + name +
+                                                        " has shape [8,32], must have [16,16]"));
+  others.erase(name);
+  EXPECT_THAT(with_weights(bytes_of(others)), HasSubstr("tensor " + name + " is missing"));
+  others = weights;
+  others["more"] = at::zeros({1}, at::kFloat);
+  EXPECT_THAT(with_weights(bytes_of(others)),
+              HasSubstr("tensor more is none of the model of config.json"));
+  EXPECT_THAT(with_weights("torn"), HasSubstr("model.safetensors: is no safetensors file"));
+  EXPECT_EQ(with_weights(bytes_of(weights)), "no error");
+
+  const auto words = read(folder_ / "vocabulary.txt");
+  const auto with_words = [&](const std::string& lines) {
+    write(folder_ / "vocabulary.txt", lines);
+    return error_of([&] { read_model_folder(folder_); });
+  };
+  EXPECT_THAT(with_words(words + "l\n"), HasSubstr("tokens are 14, the vocabulary of config.json"));
+  EXPECT_THAT(with_words(words + "a\n"),
+              HasSubstr("vocabulary.txt: line 14: 'a' is there already"));
+  fs::remove(folder_ / "vocabulary.txt");
+  EXPECT_THAT(error_of([&] { read_model_folder(folder_); }),
+              HasSubstr("vocabulary.txt: no such file"));
+}
+
+/// The likeliest tokens by whole passes over the last `most` tokens.
+Ids likeliest(nn::Transformer& model, Ids ids, int tokens, std::ptrdiff_t most) {
+  const at::NoGradGuard no_grad;
+  for (int i = 0; i < tokens; ++i) {
+    const Ids seen(ids.end() - std::min(std::ssize(ids), most), ids.end());
+    const auto logits = model.logits(at::tensor(seen).unsqueeze(0), nn::Pass{});
+    ids.push_back(logits[0][-1].argmax().item<std::int64_t>());
+  }
+  return ids;
+}
+
+TEST(Generation, TakesTheLikeliestAlsoBeyondTheContext) {
+  // Learned positions see 12 tokens; of the third the options need whole sequences.
+  const std::vector<std::pair<std::string, std::ptrdiff_t>> cases{
+      {kVanilla, 12},
+      {kWide, 1000},
+      {"dot|topk_quarter|none|fixed|bias|0.1", 12},
+      {"model{position_embedding=sinusoidal}/2*attn{normalization=topk_quarter}+gelu", 1000}};
+  for (const auto& [name, most] : cases) {
+    auto model = drawn(model_of(name));
+    const auto found = generate(model, {1, 2, 3}, 25, {});
+    EXPECT_EQ(found, likeliest(model, {1, 2, 3}, 25, most)) << name;
+  }
+}
+
+TEST(Generation, DrawsBySoftmax) {
+  const at::NoGradGuard no_grad;
+  auto model = drawn(model_of(kWide));
+  const Ids prompt{1, 2, 3};
+  const auto once = generate(model, prompt, 20, {.temperature = 2.0, .seed = 5});
+  EXPECT_EQ(once, generate(model, prompt, 20, {.temperature = 2.0, .seed = 5}));
+  EXPECT_NE(once, generate(model, prompt, 20, {.temperature = 2.0, .seed = 6}));
+  for (const double cold : {1e-6, 1e-300}) {
+    EXPECT_EQ(generate(model, prompt, 20, {.temperature = cold}), generate(model, prompt, 20, {}));
+  }
+  constexpr int kDraws = 250;
+  constexpr double kTemperature = 3.0;
+  std::vector<double> shares(13, 0.0);
+  for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
+    const auto ids = generate(model, prompt, 1, {.temperature = kTemperature, .seed = seed});
+    shares[static_cast<std::size_t>(ids.back())] += 1.0 / kDraws;
+  }
+  const auto logits = model.logits(at::tensor(prompt).unsqueeze(0), nn::Pass{})[0][-1];
+  const auto expected = (logits.to(at::kDouble) / kTemperature).softmax(0);
+  for (std::int64_t id = 0; id < 13; ++id) {
+    const auto p = expected[id].item<double>();
+    EXPECT_NEAR(shares[static_cast<std::size_t>(id)], p, 4.0 * std::sqrt(p * (1.0 - p) / kDraws));
+  }
+}
+
+}  // namespace
+}  // namespace nas
