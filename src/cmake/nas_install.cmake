@@ -56,11 +56,12 @@ while(public)
 endwhile()
 
 # What the programs find there: the scripts that read runs, configurations, and the tables that these name. The Python package
-# has a link to the modules of analysis/.
+# has links to the modules of analysis/ and to the model of exports, which lies in no folder that is installed.
 set(share ${CMAKE_INSTALL_DATADIR}/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis DESTINATION ${share} USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${share}
-  PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE)
+  PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE PATTERN model.py EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/src/model_export/model.py DESTINATION ${share}/python/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/problems/tables DESTINATION ${share}/problems FILES_MATCHING PATTERN *.table)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md

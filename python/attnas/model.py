@@ -1,0 +1,1 @@
+../../src/model_export/model.py

@@ -1,0 +1,130 @@
+"""attnas.Attention: mechanisms by their names as modules of PyTorch.
+
+NAS_RUN is nas-run, with nas-model beside it.
+"""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+PROGRAM = pathlib.Path(os.environ.get("NAS_RUN") or "nas-run")
+os.environ["PATH"] = f"{PROGRAM.parent}:{os.environ.get('PATH', '')}"
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+PAPER = "dot|sparsemax|elementwise_gate|fixed|bias|0.1"
+WIDE = "attn{pattern=window,window=4,position=rope,decay=scalar,conv=3,kv_heads=1}+swiglu"
+
+if __name__ == "__main__":
+    if not PROGRAM.is_file():
+        print("skipped: without nas-run, which NAS_RUN must name")
+        sys.exit(77)
+    if importlib.util.find_spec("torch") is None:
+        print("skipped: this Python has no torch")
+        sys.exit(77)
+
+import attnas
+import torch
+from attnas import model
+
+
+class Names(unittest.TestCase):
+    def test_names_of_the_paper_and_wide_ones(self):
+        layer = attnas.Attention(PAPER, width=16, heads=2)
+        self.assertIsInstance(layer, torch.nn.Module)
+        self.assertEqual((layer.normalization, layer.gating, layer.heads, layer.attention_dropout),
+                         ("sparsemax", "elementwise_gate", 2, 0.1))
+        self.assertEqual(attnas.Attention(PAPER, 16, 2, semantics="published").normalization, "topk_quarter")
+        wide = attnas.Attention(WIDE, 16, heads=2, context=12)
+        self.assertEqual((wide.pattern, wide.window, wide.position, wide.forgets, wide.key_heads),
+                         ("window", 4, "rope", True, 1))
+        self.assertEqual(wide.q_conv.weight.shape, (16, 3))
+        self.assertEqual(attnas.Attention("model{norm=rms}/2*mqa", 16, 2).key_heads, 1)
+        self.assertIn("sparsemax", repr(layer))
+
+    def test_what_reaches_further_than_the_context_is_full(self):
+        name = "attn{pattern=window,window=300}"
+        self.assertEqual(attnas.Attention(name, 16, 2).pattern, "window")
+        self.assertEqual(attnas.Attention(name, 16, 2, context=300).pattern, "full")
+
+    def test_bad_names(self):
+        for name, text in (("dot|sparsmax|none|fixed|bias|0.1", "sparsmax"), ("attn{window=0}", "window"),
+                           ("attn{heads=3}", "heads = 3"), ("attn{pattern=lsh}", "no module computes it"),
+                           ("none+gelu", "its layers have 0 kinds of attention, must have one"),
+                           ("attn/attn{conv=3}", "its layers have 2 kinds of attention, must have one"),
+                           ("cosine|softmax|none|fixed|bias|0.1", "similarity cosine needs a context"),
+                           ("attn{decay=scalar}", "decay scalar needs a context"),
+                           ("dot|softmax|none|log_length|bias|0.1", "temperature log_length needs a context")):
+            with self.subTest(name), self.assertRaises(attnas.InputError) as caught:
+                attnas.Attention(name, 16, heads=2)
+            self.assertIn(text, str(caught.exception))
+        with self.assertRaisesRegex(attnas.InputError, "semantics"):
+            attnas.Attention(PAPER, 16, heads=2, semantics="other")
+
+    def test_no_program(self):
+        with mock.patch("attnas.attention.digest.program", return_value=None), \
+                self.assertRaisesRegex(attnas.InputError, "there is no nas-model on PATH"):
+            attnas.Attention(PAPER, 48, heads=2)
+
+
+class Module(unittest.TestCase):
+    def test_is_causal_and_goes_on_from_a_state(self):
+        for name in (PAPER, WIDE, "dot|softmax|highway|fixed|bias|0.1"):
+            layer = attnas.Attention(name, 16, heads=2, context=12, seed=1).double().eval()
+            x, residual = torch.randn(2, 3, 10, 16, dtype=torch.double)
+            with torch.no_grad():
+                whole = layer(x, residual)
+                torch.testing.assert_close(layer(x[:, :6], residual[:, :6]), whole[:, :6])
+                state: dict = {}
+                steps = [layer(x[:, t:t + 1], residual[:, t:t + 1], state=state) for t in range(10)]
+            self.assertEqual(whole.shape, (3, 10, 16))
+            torch.testing.assert_close(torch.cat(steps, 1), whole)
+
+    def test_learns(self):
+        layer = attnas.Attention(WIDE, 16, heads=2, context=12, seed=1)
+        layer(torch.randn(2, 12, 16)).square().sum().backward()
+        self.assertTrue(all(each.grad is not None for each in layer.parameters()))
+
+    def test_a_seed_draws_initial_values(self):
+        def weights(**arguments):
+            return attnas.Attention(WIDE, 64, heads=2, context=12, **arguments).state_dict()
+
+        torch.manual_seed(3)
+        expected = torch.rand(1)
+        torch.manual_seed(3)
+        one, same, other = weights(seed=1), weights(seed=1), weights(seed=2)
+        self.assertEqual(torch.rand(1), expected)
+        for name in one:
+            self.assertTrue(torch.equal(one[name], same[name]), name)
+        self.assertFalse(torch.equal(one["q_proj.weight"], other["q_proj.weight"]))
+        self.assertAlmostEqual(one["q_proj.weight"].std().item(), 0.02, delta=0.002)
+        self.assertFalse(torch.equal(weights()["q_proj.weight"], weights()["q_proj.weight"]))
+
+    def test_is_that_of_exported_models(self):
+        self.assertTrue(issubclass(attnas.Attention, model.Attention))
+        self.assertEqual(pathlib.Path(model.__file__).read_text(encoding="utf-8"),
+                         (SOURCES / "src" / "model_export" / "model.py").read_text(encoding="utf-8"))
+
+
+class Package(unittest.TestCase):
+    def test_needs_torch_for_attention_alone(self):
+        script = ("import sys; sys.modules['torch'] = None\n"
+                  "import importlib.util\n"
+                  "found = importlib.util.find_spec\n"
+                  "importlib.util.find_spec = lambda name: None if name == 'torch' else found(name)\n"
+                  "import attnas\nattnas.load\nattnas.Attention")
+        done = subprocess.run([sys.executable, "-c", script], text=True, capture_output=True, check=False)
+        self.assertTrue(re.search(r"ImportError: attnas.Attention: \S+ has no torch; install what is missing "
+                                  r"\(Debian: apt-get install python3-torch; elsewhere: pip install torch\)\n$",
+                                  done.stderr), done.stderr)
+
+    def test_knows_nothing_else(self):
+        with self.assertRaisesRegex(AttributeError, "module 'attnas' has no attribute 'Attenton'"):
+            attnas.Attenton
+
+
+if __name__ == "__main__":
+    unittest.main()
