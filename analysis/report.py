@@ -4,7 +4,7 @@
     report.py RUN [-o report.html] [--svg FOLDER]
 
 RUN is a run's folder, its store.sqlite or its results.json. FOLDER receives the pictures of its
-progress and its front, each as a file.
+progress, its front and its learning curves, each as a file.
 
 Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not written.
 """
@@ -25,12 +25,12 @@ from nas_analysis import digest
 from nas_analysis.digest import BadInput
 from nas_analysis.page import page
 from nas_analysis.run import Run
-from nas_analysis.sections import (components, distribution, diversity, effort, failures, front,
-                                   health, progress, replicates, reproducibility, retest, tuning,
-                                   verdict)
+from nas_analysis.sections import (components, curves, distribution, diversity, effort, failures,
+                                   front, health, progress, replicates, reproducibility, retest,
+                                   tuning, verdict)
 from nas_analysis.words import counted, listed
 
-SECTIONS = (verdict, front, progress, replicates, retest, tuning, components, failures, diversity,
+SECTIONS = (verdict, front, progress, curves, replicates, retest, tuning, components, failures, diversity,
             distribution, effort, health, reproducibility)
 
 
@@ -60,12 +60,13 @@ def write(path: Path, text: str) -> None:
 
 
 def write_pictures(folder: Path, run: Run) -> None:
-    """Writes the pictures of progress and front, each as a file. Raises BadInput."""
+    """Writes the pictures of progress, front and curves, each as a file. Raises BadInput."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be made: {error.strerror}") from error
-    for name, each in {**progress.pictures(run), **front.pictures(run)}.items():
+    drawn = {**progress.pictures(run), **front.pictures(run), **curves.pictures(run)}
+    for name, each in drawn.items():
         write(folder / f"{name}.svg", each.file(run.name))
 
 
@@ -76,7 +77,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path,
                         help="the page (default: report.html beside these)")
     parser.add_argument("--svg", type=Path, metavar="FOLDER",
-                        help="write the pictures of progress and front there, too")
+                        help="write the pictures of progress, front and curves there, too")
     arguments = parser.parse_args()
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import shlex
@@ -64,6 +65,16 @@ def objectives(digest: dict[str, Any]) -> list[Objective]:
     """Those of a run."""
     return [Objective(own["name"], own["unit"], own["maximise"], own["best"], own["worst"],
                       own["penalty"], own["source"] or "") for own in digest["objectives"]]
+
+
+def perplexity(valid: dict[str, Any]) -> float:
+    """exp(nll / tokens) of a split's sums; NaN where they are not known, inf beyond doubles."""
+    if not valid.get("tokens") or valid.get("nll") is None:
+        return math.nan
+    try:
+        return math.exp(valid["nll"] / valid["tokens"])
+    except OverflowError:
+        return math.inf
 
 
 def read(given: str | os.PathLike) -> dict[str, Any]:

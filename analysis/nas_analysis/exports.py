@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Iterable
 
-from nas_analysis.digest import BadInput, Objective, objectives
+from nas_analysis.digest import BadInput, Objective, objectives, perplexity
 
 Digest = dict[str, Any]
 
@@ -278,17 +278,8 @@ def _trial(run: Digest, ask: dict[str, Any], answering: list[dict[str, Any]],
         "system_attrs": ({"constraints": [1.0 if rejected else 0.0]}
                          if _constrained(run) and whole else {}),
         "intermediate_values": {
-            point["step"]: perplexity for point in first["curve"]
-            if math.isfinite(perplexity := _perplexity(point["valid"]))}}
-
-
-def _perplexity(valid: dict[str, Any]) -> float:
-    if not valid["tokens"] or valid["nll"] is None:
-        return math.nan
-    try:
-        return math.exp(valid["nll"] / valid["tokens"])
-    except OverflowError:
-        return math.inf
+            point["step"]: value for point in first["curve"]
+            if math.isfinite(value := perplexity(point["valid"]))}}
 
 
 def _times(answering: list[dict[str, Any]]) -> tuple:

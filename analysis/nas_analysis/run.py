@@ -33,12 +33,17 @@ class Evaluation:
     status: str
     reason: str
     identity: dict[str, Any]
-    trained: bool  # whether it has a training curve
+    curve: list[dict[str, Any]]  # its validations, as the digest has them
     values: dict[str, float]
     objectives: list[float | None]  # values, as far as they are known of a single evaluation
     measured: dict[str, Any]
     usable: bool  # whether it has a measured quality
     stopped_at: int | None  # step at which it was stopped early
+
+    @property
+    def trained(self) -> bool:
+        """Whether it has a training curve."""
+        return bool(self.curve)
 
     @property
     def screened_out(self) -> bool:
@@ -256,7 +261,7 @@ def _evaluation(record: dict[str, Any], own: dict[str, Any],
                 objectives: list[digest.Objective]) -> Evaluation:
     return Evaluation(
         record["id"], record["candidate"], record["replicate"], record["status"], record["reason"],
-        own["identities"][record["identity"]], bool(record["curve"]),
+        own["identities"][record["identity"]], record["curve"],
         {name: value for name, value in record["values"].items() if value is not None},
         [record["objectives"][objective.name] for objective in objectives], record["measured"],
         record["usable"], record["stopped_at"])

@@ -275,6 +275,43 @@ def best_of_n(values: ArrayLike, n: int | ArrayLike) -> np.ndarray:
     return weights @ values
 
 
+def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Kendall's rank correlation tau-b of two measurements of n things, in [-1, 1].
+
+    The interval is for another sample of such things: Student's of the jackknife's pseudo-values, on
+    the scale of Fisher's z. Where all pairs are ordered alike, so that nothing varies, it is that of
+    Clopper & Pearson for n / 2 disjoint pairs, which is wider than it must be. NaN where one of them
+    does not vary, NaN bounds for fewer than 4 things.
+    Cost: 20 ns per pair.
+
+    a, b: (n,).
+    """
+    a, b = (_runs_by_tasks(np.ravel(x))[:, 0] for x in (a, b))
+    if len(a) != len(b):
+        raise ValueError(f"kendall: {len(a)} and {len(b)} values, must be pairs")
+    n = len(a)
+    # Of each thing: by how many it is ordered alike rather than oppositely, and not tied, in a and b.
+    own = np.array([(np.dot(x, y), np.dot(x, x), np.dot(y, y)) for x, y in
+                    ((np.sign(a - a[i]), np.sign(b - b[i])) for i in range(n))])
+    score, untied_a, untied_b = own.sum(axis=0)
+    if untied_a == 0 or untied_b == 0:
+        return Interval(np.nan, np.nan, np.nan)
+    tau = float(score / np.sqrt(untied_a * untied_b))
+    if n < 4:
+        return Interval(tau, np.nan, np.nan)
+    tail = (1.0 - confidence) / 2.0
+    if abs(tau) > 1.0 - 1e-12:
+        bound = 2.0 * tail ** (1.0 / (n // 2)) - 1.0
+        return Interval(tau, *sorted((bound * np.sign(tau), tau)))
+    without = np.array([score, untied_a, untied_b]) - 2.0 * own
+    with np.errstate(invalid="ignore"):
+        left_out = without[:, 0] / np.sqrt(without[:, 1] * without[:, 2])
+    pseudo = n * tau - (n - 1) * np.nan_to_num(left_out)
+    margin = (stats.t.ppf(1.0 - tail, n - 1) * pseudo.std(ddof=1) / np.sqrt(n)) / (1.0 - tau**2)
+    low, high = np.tanh(np.arctanh(tau) + np.array([-margin, margin]))
+    return Interval(tau, float(low), float(high))
+
+
 def mean_interval(x: ArrayLike, confidence: float = 0.95) -> Interval:
     """Mean of a sample with Student's t interval; NaN bounds for fewer than two values."""
     x = np.asarray(x, dtype=float)

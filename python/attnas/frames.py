@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
+from nas_analysis.digest import perplexity
 from nas_analysis.exports import asks_table
 from nas_analysis.genes import choices_by_label
 from nas_analysis.run import Candidate, Evaluation, Run
@@ -73,13 +73,11 @@ def curves(run: Run) -> pd.DataFrame:
     rows = []
     for own in run.digest["evaluations"]:
         for point in own["curve"]:
-            scores = _numbers(point["valid"])
-            with np.errstate(over="ignore"):
-                perplexity = float(np.exp(np.divide(scores["nll"], scores["tokens"])))
             rows.append({"mechanism": run.label(own["candidate"]), "candidate": own["candidate"],
                          "replicate": own["replicate"],
                          **_numbers({name: point[name] for name in ("step", "seconds", "train_nll")}),
-                         "perplexity": perplexity, **scores, "id": own["id"]})
+                         "perplexity": perplexity(point["valid"]), **_numbers(point["valid"]),
+                         "id": own["id"]})
     return pd.DataFrame(rows, columns=list(dict.fromkeys(
         ["mechanism", "candidate", "replicate", "step", "seconds", "train_nll", "perplexity",
          *(name for row in rows for name in row)])))

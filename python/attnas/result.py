@@ -98,9 +98,10 @@ class Run:
 
     @cached_property
     def pictures(self) -> dict[str, str]:
-        """SVG by name: how the search came on, and its front or ranking."""
-        from nas_analysis.sections import front, progress
-        drawn = {**front.pictures(self._record), **progress.pictures(self._record)}
+        """SVG by name: how the search came on, its front or ranking, and learning curves."""
+        from nas_analysis.sections import curves, front, progress
+        drawn = {name: each for section in (front, progress, curves)
+                 for name, each in section.pictures(self._record).items()}
         return {name: each.file(self.name) for name, each in drawn.items()}
 
     @cached_property

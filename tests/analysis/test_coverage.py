@@ -7,7 +7,7 @@ test allows a method that is known to be too short or too long for few runs.
 import unittest
 
 import numpy as np
-from nas_analysis.statistics import (iqm, mean_interval, probability_of_improvement,
+from nas_analysis.statistics import (iqm, kendall, mean_interval, probability_of_improvement,
                                      stratified_bootstrap, vargha_delaney)
 from scipy import stats
 
@@ -76,6 +76,17 @@ class Coverage(unittest.TestCase):
                          for _ in range(1500)]
             self.assert_covers(f"probability of improvement, {runs} runs x 5 tasks", intervals,
                                true, allowed_above=0.03)
+
+    def test_kendall(self):
+        generator = np.random.default_rng(6)
+        for size, true in ((16, 0.3), (16, 0.8), (48, 0.6), (48, 0.9)):
+            correlation = np.sin(np.pi * true / 2)
+            intervals = []
+            for _ in range(1000):
+                a = generator.normal(size=size)
+                b = correlation * a + np.sqrt(1 - correlation**2) * generator.normal(size=size)
+                intervals.append(kendall(a, b))
+            self.assert_covers(f"tau = {true}, {size} things", intervals, true, allowed_above=0.05)
 
 
 if __name__ == "__main__":

@@ -501,12 +501,12 @@ class Pages(PageTest):
             return re.findall(r'<section id="(\w+)"', report(Run(self.folder)))
 
         fixture = self.fixture()
-        without = ["verdict", "front", "progress", "replicates", "retest", "components",
+        without = ["verdict", "front", "progress", "curves", "replicates", "retest", "components",
                    "failures", "diversity", "distribution", "time", "health", "reproducibility"]
         self.assertEqual(keys(), without)
         self.assertIn("No re-test was made.", self.words())
         fixture.tuning()
-        self.assertEqual(keys(), without[:5] + ["tuning"] + without[5:])
+        self.assertEqual(keys(), without[:6] + ["tuning"] + without[6:])
         self.assertIn("It lies at the edge of the tried learning rate and weight decay.",
                       self.words())
 
@@ -657,7 +657,8 @@ class Program(PageTest):
         pictures = self.folder / "new" / "pictures"
         self.assertEqual(self.run_script(self.folder, "--svg", pictures).returncode, 0)
         self.assertEqual(sorted(file.name for file in pictures.iterdir()), [
-            "front.svg", "hypervolume.svg", "progress.svg", "progress_by_time.svg"])
+            "curves.svg", "front.svg", "hypervolume.svg", "progress.svg", "progress_by_time.svg",
+            "ranks.svg"])
         for file in pictures.iterdir():
             xml.etree.ElementTree.parse(file)
         front = Run(self.folder).front

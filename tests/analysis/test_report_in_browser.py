@@ -43,6 +43,13 @@ input.dispatchEvent(new Event("input"));
 const left = rows().filter((row) => !row.hidden);
 root.dataset.filtered = left.length > 0 && left.length < rows().length &&
   left.every((row) => /highway/.test(row.textContent) && /softmax/.test(row.textContent));
+const course = [...document.querySelectorAll("#curves svg")].find((s) => s.clientWidth > 0);
+course.scrollIntoView();
+const last = [...course.querySelectorAll("circle.c0")].pop().getBoundingClientRect();
+course.dispatchEvent(new PointerEvent("pointermove", {clientX: last.left - 4, clientY: last.top - 4,
+                                                      bubbles: true}));
+root.dataset.course = document.getElementById("tip").innerText;
+root.dataset.line = document.querySelectorAll("#curves path.stroke.hot").length;
 root.dataset.wide = document.body.scrollWidth <= innerWidth;
 </script>"""
 
@@ -72,6 +79,8 @@ class Browser(unittest.TestCase):
         self.assertIn("perplexity", seen["tip-text"])
         self.assertIn("attention_flops (FLOP)", seen["tip-text"])
         self.assertIn("n = 2", seen["tip-text"])
+        self.assertRegex(seen["course"], r"perplexity \S+ at step 60\s+mean of 2 seeds")
+        self.assertGreater(int(seen["line"]), 1, "its curve lights up")
         self.assertGreater(int(seen["lit"]), 3, "the mechanism lights up in other pictures too")
         self.assertEqual([seen[k] for k in ("tip-hidden", "stepped", "rising", "falling",
                                             "filtered", "wide")],

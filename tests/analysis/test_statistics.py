@@ -5,7 +5,7 @@ import unittest
 from math import comb
 
 import numpy as np
-from nas_analysis.statistics import (best_of_n, cliques, critical_difference, friedman, holm, iqm,
+from nas_analysis.statistics import (best_of_n, cliques, critical_difference, friedman, holm, iqm, kendall,
                                      mann_whitney, mean_interval, optimality_gap,
                                      performance_profile, probability_of_improvement,
                                      stratified_bootstrap, vargha_delaney, wilcoxon)
@@ -287,6 +287,36 @@ class BestOfN(unittest.TestCase):
         for n in (0, 8):
             with self.assertRaisesRegex(ValueError, rf"n = {n}, must be in \[1, 7\]"):
                 best_of_n(self.VALUES, n)
+
+
+class Kendall(unittest.TestCase):
+    def test_is_tau_b(self):
+        generator = np.random.default_rng(1)
+        for size in (4, 9, 60):
+            a = np.round(generator.normal(size=size))
+            b = np.round(a + generator.normal(size=size))
+            self.assertAlmostEqual(kendall(a, b).point, stats.kendalltau(a, b).statistic)
+
+    def test_interval_is_the_jackknifes(self):
+        generator = np.random.default_rng(2)
+        a = np.round(generator.normal(size=12))
+        b = np.round(a + generator.normal(size=12))
+        tau = stats.kendalltau(a, b).statistic
+        pseudo = 12 * tau - 11 * np.array([
+            stats.kendalltau(np.delete(a, i), np.delete(b, i)).statistic for i in range(12)])
+        margin = stats.t.ppf(0.975, 11) * pseudo.std(ddof=1) / np.sqrt(12) / (1 - tau**2)
+        np.testing.assert_allclose(kendall(a, b)[1:], np.tanh(np.arctanh(tau) + [-margin, margin]))
+
+    def test_where_all_pairs_are_ordered_alike(self):
+        bound = 2 * 0.025 ** (1 / 10) - 1
+        np.testing.assert_allclose(kendall(range(20), range(20)), [1, bound, 1])
+        np.testing.assert_allclose(kendall(range(20), range(20, 0, -1)), [-1, -1, -bound])
+
+    def test_what_does_not_vary_has_none(self):
+        self.assertTrue(np.isnan(kendall([1, 1, 1, 1], [1, 2, 3, 4])).all())
+        self.assertTrue(np.isnan(kendall([1, 2, 3], [1, 3, 2])[1:]).all())
+        with self.assertRaisesRegex(ValueError, "kendall: 2 and 3 values, must be pairs"):
+            kendall([1, 2], [1, 2, 3])
 
 
 class MeanInterval(unittest.TestCase):

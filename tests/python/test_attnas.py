@@ -31,6 +31,8 @@ if __name__ == "__main__" and not PROGRAM.is_file():
 import attnas
 import pandas as pd
 from attnas import launch
+from nas_analysis.curves import curves
+from nas_analysis.run import Run
 
 ZDT = {"extends": str(CONFIGS / "nsga2_zdt.yaml"), "name": "from a dict",
        "algorithm": {"population": 8, "generations": 3}}
@@ -76,7 +78,8 @@ class Smoke(unittest.TestCase):
             cls.run_ = attnas.run(
                 CONFIGS / "smoke.yaml", cls.folder, progress=True, seed=7,
                 constraints=["parameters <= 4100"],
-                **{"algorithm.population": 8, "evaluation.replicates": 2})
+                **{"algorithm.population": 8, "evaluation.replicates": 2,
+                   "training.checkpoints": [2]})
         cls.csv = pd.read_csv(cls.folder / "evaluations.csv", float_precision="round_trip")
         cls.digest = json.loads((cls.folder / "results.json").read_text())
 
@@ -145,6 +148,15 @@ class Smoke(unittest.TestCase):
         self.assertEqual(last.step.tolist(), ends.steps.tolist())
         for found, expected in zip(last.perplexity, ends.perplexity):
             self.assertTrue(math.isclose(found, expected, rel_tol=1e-12))
+
+    def test_curves_agree_with_the_page(self):
+        for own in curves(Run(self.folder)):
+            frame = self.run_.curves[self.run_.curves.mechanism == own.label]
+            means = frame.groupby("step").perplexity.mean()
+            self.assertEqual(means.index.tolist(), list(own.points))
+            for found, expected in zip(means, own.points.values()):
+                self.assertAlmostEqual(found, expected)
+        self.assertIn("<svg", self.run_.pictures["curves"])
 
     def test_says_what_came_out(self):
         run, best = self.run_, self.digest["ranking"][0]
