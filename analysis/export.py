@@ -10,6 +10,8 @@ evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
   ioh     IOHprofiler's folder, for IOHanalyzer and iohinspector; several runs
   points  point sets, for moocore and R's eaf; several runs
   optuna  Optuna's journal file, for optuna-dashboard; several runs; needs Python's optuna
+  tensorboard
+          TensorBoard's folder of event files, a run per training run; several runs
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ if __name__ == "__main__":
 from nas_analysis import digest, exports
 from nas_analysis.digest import BadInput
 
-FORMATS = ("csv", "ioh", "points", "optuna")
+FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard")
+FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
 COMPARABLE = ("ioh", "points")  # runs are of the same objectives and the same function
 
 
@@ -48,7 +51,7 @@ def read(paths: list[str], form: str) -> list[exports.Digest]:
     return runs
 
 
-def write_folder(folder: Path, files: dict[str, str]) -> None:
+def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None:
     """Writes a folder of files whole or not at all. One that is there is replaced, unless it holds
     something else, which would be lost. Raises BadInput, OSError."""
     if folder.is_file():
@@ -60,9 +63,9 @@ def write_folder(folder: Path, files: dict[str, str]) -> None:
     temporary = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
-        for name, text in files.items():
+        for name, content in files.items():
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)
-            (temporary / name).write_text(text, encoding="utf-8")
+            (temporary / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(temporary, folder)
     finally:
@@ -86,13 +89,13 @@ def export(options: argparse.Namespace) -> None:
         raise BadInput(f"--format csv takes one run, not {len(options.runs)}")
     if options.all_points and form != "points":
         raise BadInput(f"--all-points belongs to --format points, not to {form}")
-    if form == "ioh" and output is None:
-        raise BadInput("--format ioh is a folder: give --output PATH")
+    if form in FOLDERS and output is None:
+        raise BadInput(f"--format {form} is a folder: give --output PATH")
     if output is not None and output.exists() and not options.force:
         raise BadInput(f"{output} exists already; --force replaces it")
     runs = read(options.runs, form)
-    if form == "ioh":
-        write_folder(output, exports.ioh_files(runs))
+    if form in FOLDERS:
+        write_folder(output, FOLDERS[form](runs))
         return
     text = (exports.asks_csv(runs[0]) if form == "csv" else
             exports.point_sets(runs, options.all_points) if form == "points" else

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Iterable
 
 from nas_analysis.digest import BadInput, Objective, objectives, perplexity
+from nas_analysis.event_files import event_file
 
 Digest = dict[str, Any]
 
@@ -282,13 +283,76 @@ def _trial(run: Digest, ask: dict[str, Any], answering: list[dict[str, Any]],
             if math.isfinite(value := perplexity(point["valid"]))}}
 
 
+def _started(evaluation: dict[str, Any]) -> datetime.datetime | None:
+    """When, in UTC; None where that is not recorded."""
+    text = evaluation["measured"].get("started")
+    return text and datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+
+
 def _times(answering: list[dict[str, Any]]) -> tuple:
     """When evaluations began and ended; None where that is not recorded."""
     starts, ends = [], []
     for own in answering:
-        if "started" in own["measured"]:
-            starts.append(datetime.datetime.strptime(own["measured"]["started"],
-                                                     "%Y-%m-%dT%H:%M:%SZ"))
+        if start := _started(own):
+            starts.append(start)
             seconds = own["measured"].get("train_seconds") or 0.0
             ends.append(starts[-1] + datetime.timedelta(seconds=seconds))
     return (min(starts), max(ends)) if starts else (None, None)
+
+
+# TensorBoard
+
+def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
+    """TensorBoard's log folder: MECHANISM/replicate_R/events... for each training run, below a folder
+    per run where there are several. Scalars by step, natural logarithms: nll/train (mean since the
+    checkpoint before), nll/valid, perplexity/train, perplexity/valid, accuracy/valid. Genes, as asked
+    for first, are hyperparameters, replicates of a mechanism one group. The baseline's folder begins
+    with "baseline_". Times are those of the recorded training run, from 1970 on where none are.
+
+    @return contents by path in the folder.
+    @throws BadInput  where a run has no learning curve.
+    """
+    files: dict[str, bytes] = {}
+    titles: list[str] = []
+    for run in runs:
+        titles.append(_unlike(_file_name(title(run)), titles, "{}_{}"))
+        if not any(own["curve"] for own in run["evaluations"]):
+            raise BadInput(f"{title(run)}: nothing was trained, so there are no learning curves")
+        folders: dict[str, str] = {}  # by candidate
+        genotypes = {ask["candidate"]: _genes(run, ask) for ask in reversed(run["asks"])}
+        for own in run["evaluations"]:
+            name = own["candidate"]
+            if not own["curve"]:
+                continue
+            if name not in folders:
+                folders[name] = _unlike(_folder_name(run, name), folders.values(), "{}_{}")
+            hparams = {gene["name"]: value if "options" in gene else float(value)
+                       for gene, value in zip(run["genes"], genotypes.get(name, []))}
+            start = _started(own)
+            began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
+            path = f"{folders[name]}/replicate_{own['replicate']}/events.out.tfevents.0.attnas"
+            files[f"{titles[-1]}/{path}" if len(runs) > 1 else path] = event_file(
+                began, [(began + point["seconds"], point["step"], _scalars(point))
+                        for point in own["curve"]], name, hparams)
+    return files
+
+
+def _folder_name(run: Digest, candidate: str) -> str:
+    """A mechanism in letters of file names, short enough for one."""
+    brief = (run.get("models") or {}).get("differences", {}).get(candidate)
+    name = re.sub(r"[^A-Za-z0-9.=-]+", "_", brief or run["labels"].get(candidate, candidate))[:120]
+    is_baseline = run["baseline"] and candidate == run["baseline"]["candidate"]
+    return ("baseline_" if is_baseline else "") + name.strip("._")
+
+
+def _scalars(point: dict[str, Any]) -> dict[str, float]:
+    """Of a checkpoint, by tag; what is not known is left out."""
+    tokens = point["valid"]["tokens"]
+    train = {"nll": point["train_nll"], "tokens": 1}
+    values = {"nll/train": point["train_nll"], "perplexity/train": perplexity(train),
+              "perplexity/valid": perplexity(point["valid"])}
+    if tokens and point["valid"]["nll"] is not None:
+        values["nll/valid"] = point["valid"]["nll"] / tokens
+    if tokens and point["valid"]["correct"] >= 0:
+        values["accuracy/valid"] = point["valid"]["correct"] / tokens
+    return {tag: value for tag, value in values.items() if value is not None}

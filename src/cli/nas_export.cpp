@@ -21,7 +21,7 @@ namespace po = boost::program_options;
 
 constexpr const char* kUsage =
     "nas-export RUN --format FORMAT [--output PATH]\n"
-    "  RUN is a run's folder, or its store.sqlite; analysis/export.py has forms of other programs\n"
+    "  RUN is a run's folder, or its store.sqlite\n"
     "\n";
 /// Of formats that are folders.
 constexpr const char* kFolderUsage =
@@ -35,6 +35,9 @@ constexpr const char* kFolderUsage =
     "  is made again. What is different on this machine is given as overrides, such as\n"
     "  evaluation.device=cpu.\n"
     "\n";
+/// Where the forms of other programs are.
+constexpr const char* kElsewhere =
+    "analysis/export.py writes csv, ioh, points, optuna, tensorboard";
 constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
 
 struct Options {
@@ -82,7 +85,7 @@ std::string formats_text() {
   for (const auto& name : nas::folder_formats().keys()) {
     add(name, nas::folder_formats().at(name).description.summary);
   }
-  return text;
+  return text + kElsewhere + '\n';
 }
 
 const Format& format_named(const std::string& name) {
@@ -92,7 +95,8 @@ const Format& format_named(const std::string& name) {
     known.emplace_back(format.name);
   }
   for (const auto& folder : nas::folder_formats().keys()) known.push_back(folder);
-  throw nas::InputError("command line: --format " + name + ", must be one of " + nas::join(known));
+  throw nas::InputError("command line: --format " + name + ", must be one of " + nas::join(known) +
+                        "; " + kElsewhere);
 }
 
 po::options_description visible_options(Options& options) {

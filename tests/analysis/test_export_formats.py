@@ -7,12 +7,18 @@ import io
 import json
 import math
 import pathlib
+import struct
 import tempfile
 import unittest
 
 import export
-from nas_analysis import exports
+from nas_analysis import event_files, exports
 from nas_analysis.digest import BadInput
+
+try:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+except ImportError:
+    descriptor_pb2 = None
 
 A, B, C = ("dot|softmax|none|fixed|bias|0.1", "cosine|softmax|none|fixed|bias|0",
            "dot|softmax|none|learned|bias|0.2")
@@ -28,8 +34,10 @@ GENES = [{"name": "similarity", "options": ["cosine", "dot"]},
 
 
 def evaluation(name: str, started: str, seconds: float, perplexity: float) -> dict:
-    curve = [{"step": 5, "valid": {"tokens": 1, "nll": math.log(perplexity)}}] if perplexity else []
-    return {"id": name, "usable": bool(perplexity), "curve": curve,
+    curve = [{"step": 5, "train_nll": 2.5, "seconds": 0.5, "valid": {
+        "tokens": 4, "correct": 1, "nll": 4 * math.log(perplexity)}}] if perplexity else []
+    return {"id": name, "candidate": {"a": A, "b": B, "c": C}[name], "replicate": 0,
+            "usable": bool(perplexity), "curve": curve,
             "measured": {"started": started, "train_seconds": seconds}}
 
 
@@ -59,7 +67,8 @@ def run(several: bool, seed: int = 7, rejected: bool = False) -> dict:
                    "algorithm": {"name": "nsga2", "population": 2},
                    "constraints": ["flops <= 4e+06"] if rejected else []},
         "facts": {"corpus": "brown"}, "labels": {A: 'the "usual", a'}, "genes": GENES,
-        "counts": {"evaluated": 3}, "ranking": ranking if several else ranking[::-1],
+        "counts": {"evaluated": 3}, "baseline": {"candidate": B}, "models": None,
+        "ranking": ranking if several else ranking[::-1],
         "front": ranking if several else ranking[1:],
         "evaluations": [evaluation("a", "2026-01-31T23:59:59Z", 1.25, 64.0),
                         evaluation("b", "2026-02-01T00:00:10Z", 2.0, 32.0),
@@ -206,6 +215,116 @@ class Journal(unittest.TestCase):
                           {"algorithm": {"name": "nsga2", "population": 2}}])
 
 
+def event_class():
+    """TensorBoard's message Event, as far as it is written, by Google's own reader."""
+    file = descriptor_pb2.FileDescriptorProto(name="event.proto", package="tb", syntax="proto3")
+    kinds = {"double": 1, "float": 2, "int64": 3, "int32": 5, "string": 9, "bytes": 12}
+    for message, fields in (
+            ("Event", "1 double wall_time, 2 int64 step, 3 string file_version, 5 Summary summary"),
+            ("Summary", "1 Value* value"),
+            ("Value", "1 string tag, 2 float simple_value, 9 Metadata metadata"),
+            ("Metadata", "1 Plugin plugin_data"), ("Plugin", "1 string plugin_name, 2 Data content"),
+            ("Data", "1 int32 version, 3 Session session_start_info"),
+            ("Session", "1 Parameter* hparams, 4 string group_name, 5 double start_time_secs"),
+            ("Parameter", "1 string key, 2 Number value"),
+            ("Number", "2 double number_value, 3 string string_value")):
+        own = file.message_type.add(name=message)
+        for number, kind, name in (field.split() for field in fields.split(", ")):
+            field = own.field.add(name=name, number=int(number), label=3 if "*" in kind else 1)
+            if kind in kinds:
+                field.type = kinds[kind]
+            else:
+                field.type, field.type_name = 11, ".tb." + kind.rstrip("*")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.MessageFactory(pool).GetPrototype(pool.FindMessageTypeByName("tb.Event"))
+
+
+class EventFiles(unittest.TestCase):
+    def test_checksums_are_those_of_the_standard(self):
+        for data, expected in ((b"", 0), (b"123456789", 0xE3069283), (bytes(32), 0x8A9136AA),
+                               (b"\xff" * 32, 0x62A8AB43), (bytes(range(32)), 0x46DD794E)):
+            self.assertEqual(event_files.crc32c(data), expected)
+
+    def test_records_are_those_of_tensorflow(self):
+        """The record of TensorBoard's own test of its reader, data/server/tf_record.rs."""
+        self.assertEqual(event_files.event_file(1599759586.0, [], "", {}), (
+            b"\x18\x00\x00\x00\x00\x00\x00\x00" b"\xa3\x7f\x4b\x22"
+            b"\x09\x00\x00\x80\x38\x99\xd6\xd7\x41\x1a\x0dbrain.Event:2" b"\x12\x4b\x36\xab"))
+
+    @unittest.skipIf(descriptor_pb2 is None, "without Python's protobuf")
+    def test_a_run_per_training_run(self):
+        files = exports.tensorboard_files([run(True)])
+        other = "baseline_cosine_softmax_none_fixed_bias_0"
+        self.assertEqual(list(files), [f"{name}/replicate_0/events.out.tfevents.0.attnas"
+                                       for name in ("the_usual_a", other)])
+        head, session, first = self.events(files[f"{other}/replicate_0/events.out.tfevents.0.attnas"])
+        began = 1769904010.0  # 2026-02-01T00:00:10Z
+        self.assertEqual((head.wall_time, head.file_version), (began, "brain.Event:2"))
+        value, = session.summary.value
+        self.assertEqual((value.tag, value.metadata.plugin_data.plugin_name),
+                         ("_hparams_/session_start_info", "hparams"))
+        start = value.metadata.plugin_data.content.session_start_info
+        self.assertEqual((start.group_name, start.start_time_secs), (B, began))
+        self.assertEqual({own.key: own.value.string_value or own.value.number_value
+                          for own in start.hparams},
+                         {"similarity": "cosine", "normalization": "softmax", "gating": "none",
+                          "temperature": "fixed", "bias": "bias", "attention_dropout": 0.0})
+        self.assertEqual((first.wall_time, first.step), (began + 0.5, 5))
+        expected = {"nll/train": 2.5, "perplexity/train": math.exp(2.5), "perplexity/valid": 32.0,
+                    "nll/valid": math.log(32), "accuracy/valid": 0.25}
+        found = {own.tag: own.simple_value for own in first.summary.value}
+        self.assertEqual(list(found), list(expected))
+        for tag, value in expected.items():
+            self.assertAlmostEqual(found[tag], value, places=5)
+
+    def events(self, content: bytes) -> list:
+        """Messages of a file, their checksums compared."""
+        found, event = [], event_class()
+        while content:
+            (length,) = struct.unpack("<Q", content[:8])
+            message = content[12:12 + length]
+            for data, given in ((content[:8], content[8:12]), (message, content[12 + length:][:4])):
+                (masked,) = struct.unpack("<I", given)
+                rotated = (masked - 0xA282EAD8) & 0xFFFFFFFF
+                self.assertEqual((rotated >> 17 | rotated << 15) & 0xFFFFFFFF,
+                                 event_files.crc32c(data))
+            found.append(event.FromString(message))
+            content = content[16 + length:]
+        return found
+
+    @unittest.skipIf(descriptor_pb2 is None, "without Python's protobuf")
+    def test_what_is_not_known_is_left_out(self):
+        odd = run(True)
+        odd["asks"] = odd["asks"][1:2]
+        odd["evaluations"][0]["curve"] = [{"step": 300, "train_nll": None, "seconds": 1.5, "valid": {
+            "tokens": 1, "correct": -1, "nll": 1000.0}}]
+        del odd["evaluations"][0]["measured"]["started"]
+        head, first = self.events(exports.tensorboard_files([odd])[
+            "the_usual_a/replicate_0/events.out.tfevents.0.attnas"])
+        self.assertEqual((head.wall_time, first.wall_time, first.step), (0.0, 1.5, 300))
+        self.assertEqual([own.tag for own in first.summary.value], ["nll/valid"])
+
+    def test_several_runs_have_a_folder_each(self):
+        one = run(True)
+        one["evaluations"][2].update(curve=one["evaluations"][0]["curve"], replicate=3)
+        one["labels"] = {A: "x" * 300, C: "x" * 301}
+        files = exports.tensorboard_files([run(True), one])
+        self.assertEqual([path.rsplit("/", 1)[0].replace("x" * 120, "X") for path in files], [
+            "small__seed_7/the_usual_a/replicate_0",
+            "small__seed_7/baseline_cosine_softmax_none_fixed_bias_0/replicate_0",
+            "small__seed_7_2/X/replicate_0",
+            "small__seed_7_2/baseline_cosine_softmax_none_fixed_bias_0/replicate_0",
+            "small__seed_7_2/X_2/replicate_3"])
+
+    def test_without_training_there_is_nothing(self):
+        one = run(True)
+        for own in one["evaluations"]:
+            own["curve"] = []
+        with self.assertRaisesRegex(BadInput, "small, seed 7: nothing was trained, so there are no"):
+            exports.tensorboard_files([one])
+
+
 class Program(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -221,6 +340,14 @@ class Program(unittest.TestCase):
             code = export.main([*(str(self.folder / f"{name}.json") for name in names),
                                 *map(str, arguments)])
         return code, err.getvalue()
+
+    def test_event_files_are_a_folder(self):
+        target = self.folder / "logs"
+        self.assertEqual(self.export("--format", "tensorboard", "-o", target), (0, ""))
+        for path, content in exports.tensorboard_files([run(True)]).items():
+            self.assertEqual((target / path).read_bytes(), content)
+        self.assertEqual(self.export("--format", "tensorboard"), (
+            2, "export.py: --format tensorboard is a folder: give --output PATH\n"))
 
     def test_a_folder_is_replaced_whole_or_refused(self):
         target = self.folder / "ioh"

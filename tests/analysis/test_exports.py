@@ -14,6 +14,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from export import FORMATS
+
 PROGRAMS = Path(os.environ.get("NAS_BIN") or (sys.argv.pop(1) if len(sys.argv) > 1 else ""))
 SOURCES = Path(__file__).resolve().parents[2]
 SEARCHES = {
@@ -272,6 +274,8 @@ class Exports(unittest.TestCase):
         for arguments, names, complaint in (
                 (["--format", "cvs"], ("two",),
                  "--format cvs, must be one of canonical, json, evaluations"),
+                (["--format", "ioh"], ("two",),
+                 f"; analysis/export.py writes {', '.join(FORMATS)}\n"),
                 ([], ("two",), "give one run and one format"),
                 (["--format", "json"], (), "give one run and one format"),
                 (["--format", "json"], ("two", "other"), "give one run and one format"),
