@@ -162,45 +162,43 @@ std::string ProgressDisplay::first_line(std::size_t columns) const {
     std::string text;
     int rank;
   };
-  std::vector<Part> parts{{elapsed(), 0},
+  std::vector<Part> parts{{asked(), 0},
                           {left().value_or("time left unknown"), 0},
-                          {"gen " + of(last_->batch + 1, options_.expected_batches), 3},
-                          {asked(), 0},
-                          {std::to_string(last_->trained) + " trained", 2},
-                          {std::to_string(last_->reused) + " known", 4}};
+                          {std::to_string(last_->trained) + " trained", 2}};
   if (rejected_ > 0) parts.push_back({std::to_string(rejected_) + " rejected", 1});
   if (failures_ > 0) parts.push_back({std::to_string(failures_) + " failed", 1});
-  for (int rank = 5; rank > 0; --rank) {
+  parts.push_back({std::to_string(last_->reused) + " known", 5});
+  parts.push_back({"gen " + of(last_->batch + 1, options_.expected_batches), 4});
+  parts.push_back({elapsed(), 3});
+  for (int rank = 6;; --rank) {
     std::erase_if(parts, [rank](const Part& part) { return part.rank >= rank; });
     std::vector<std::string> texts;
     for (const auto& part : parts) texts.push_back(part.text);
-    if (auto line = join(texts); width_of(line) <= columns) return line;
+    if (auto line = join(texts); rank == 1 || width_of(line) <= columns) return line;
   }
-  return human_duration(options_.now() - started_) + ", " + join({parts[1].text, parts[2].text});
 }
 
 std::string ProgressDisplay::second_line(std::size_t columns) const {
-  constexpr std::size_t kWorthShowing = 12;  // of a label
+  constexpr std::size_t kLeast = 12;  // of a name
   auto line = quality();
-  std::string training;
-  if (last_->kind == Progress::Kind::candidate_screening) {
+  const auto name = options_.several || !best_ ? std::string() : best_label_;
+  const auto beside = columns - std::min(columns, line.empty() ? 0 : width_of(line) + 3);
+  // A quarter is for the name of the best, as long as those of what trains are readable beside it.
+  const auto reserved = name.empty() ? 0 : 1 + std::min(width_of(name), beside / 4);
+  auto training = trainings_.named(beside - std::min(beside, reserved), options_.label);
+  if (!training) training = trainings_.named(beside, options_.label);
+  if (!training) training = trainings_.numbered(beside);
+  if (training->empty() && last_->kind == Progress::Kind::candidate_screening) {
     training = "looking at candidate " + of(last_->screening, last_->batch_size);
   }
-  for (const auto& text : trainings_.texts()) {
-    const auto longer = training.empty() ? text : training + "; " + text;
-    if (!training.empty() && width_of(line) + width_of(longer) + 3 > columns) {
-      training += "; ...";
-      break;
-    }
-    training = longer;
+  const auto both = [&] {
+    return line + (line.empty() || training->empty() ? "" : " | ") + *training;
+  };
+  if (const auto taken = width_of(both()) + 1;
+      !name.empty() && taken + std::min(width_of(name), kLeast) <= columns) {
+    line += " " + abridged(name, columns - taken);
   }
-  const auto taken = width_of(line) + 1 + (training.empty() ? 0 : width_of(training) + 3);
-  if (!options_.several && best_ && taken + kWorthShowing <= columns) {
-    line += " " + shortened(best_label_, columns - taken);
-  }
-  if (line.empty() || training.empty()) return line + training;
-  const auto both = line + " | " + training;
-  return width_of(both) <= columns ? both : training;
+  return training->empty() || width_of(both()) <= columns ? both() : trainings_.numbered(columns);
 }
 
 void ProgressDisplay::rewrite() {

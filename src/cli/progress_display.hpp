@@ -16,8 +16,8 @@
 namespace nas {
 
 /// Shows a search while it runs. On a terminal two lines, rewritten at every event and every
-/// second: time and counts, and the best so far with what trains at the moment. Else a plain line
-/// for each finished evaluation and each generation.
+/// second: counts and time left, and the best so far with what trains at the moment, both by name as
+/// far as there is room. Else a plain line for each finished evaluation and each generation.
 class ProgressDisplay {
  public:
   struct Options {

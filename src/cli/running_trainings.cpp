@@ -4,8 +4,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
+#include "cli/status_lines.hpp"
+#include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
 
@@ -59,7 +62,8 @@ std::string left_text(const TimeRange& left) {
 void RunningTrainings::update(const Progress& progress, double now) {
   switch (progress.kind) {
     case Progress::Kind::evaluation_started:
-      running_[progress.evaluation->id] = {.number = ++started_, .began = now};
+      running_[progress.evaluation->id] = {
+          .candidate = progress.evaluation->candidate, .number = ++started_, .began = now};
       break;
     case Progress::Kind::evaluation_advanced:
       advance(progress, now);
@@ -150,27 +154,73 @@ std::optional<TimeRange> RunningTrainings::left(double further, int workers, dou
                    .high = count * quantile(seconds, 0.75) / workers};
 }
 
-std::vector<std::string> RunningTrainings::texts() const {
-  std::vector<std::string> texts;
+std::vector<RunningTrainings::Shown> RunningTrainings::shown() const {
+  std::map<std::int64_t, const Running*> by_number;
+  for (const auto& [id, running] : running_) by_number[running.number] = &running;
+  std::vector<Shown> found;
   for (const auto& array : arrays_) {
-    auto text = numbers(array.first, array.last) + ": step " + grouped(array.step) + "/" +
-                grouped(array.steps);
-    if (std::isfinite(array.loss)) text += ", loss " + number_text(array.loss);
-    texts.push_back(std::move(text));
+    auto state = "step " + grouped(array.step) + "/" + grouped(array.steps);
+    if (std::isfinite(array.loss)) state += ", loss " + number_text(array.loss);
+    const auto first = by_number.lower_bound(array.first);
+    found.push_back({first == by_number.end() ? "" : first->second->candidate, array.first,
+                     array.last, std::move(state)});
   }
   // Those of which no step is known yet.
-  std::vector<std::int64_t> others;
-  for (const auto& [id, running] : running_) {
-    if (array_of(running.number) == nullptr) others.push_back(running.number);
+  std::int64_t before = 0;
+  for (const auto& [number, running] : by_number) {
+    if (array_of(number) != nullptr) continue;
+    if (before > 0 && number == before + 1) {
+      found.back().last = number;
+    } else {
+      found.push_back({running->candidate, number, number, "training"});
+    }
+    before = number;
   }
-  std::sort(others.begin(), others.end());
-  for (std::size_t begin = 0; begin < others.size();) {
-    auto end = begin + 1;
-    while (end < others.size() && others[end] == others[end - 1] + 1) ++end;
-    texts.push_back(numbers(others[begin], others[end - 1]) + ": training");
-    begin = end;
+  return found;
+}
+
+std::optional<std::string> RunningTrainings::named(
+    std::size_t columns, const std::function<std::string(const std::string&)>& label) const {
+  constexpr std::size_t kLeast = 12;  // of a name
+  const auto all = shown();
+  if (all.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  std::vector<std::string> rests;
+  std::size_t taken = 2 * (all.size() - 1);
+  for (const auto& one : all) {
+    names.push_back(label(one.candidate));
+    const auto others = one.last - one.first;
+    rests.push_back((others > 0 ? " + " + std::to_string(others) + " more: " : ": ") + one.state);
+    taken += width_of(rests.back());
   }
-  return texts;
+  // Short names leave their room to the others.
+  std::vector<std::size_t> order(names.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&names](std::size_t a, std::size_t b) {
+    return width_of(names[a]) < width_of(names[b]);
+  });
+  if (taken > columns) return std::nullopt;
+  auto room = columns - taken;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    auto& name = names[order[i]];
+    const auto share = room / (order.size() - i);
+    if (share < std::min(width_of(name), kLeast)) return std::nullopt;
+    name = abridged(name, share);
+    room -= width_of(name);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] += rests[i];
+  return join(names, "; ");
+}
+
+std::string RunningTrainings::numbered(std::size_t columns) const {
+  std::string text;
+  for (const auto& one : shown()) {
+    const auto longer =
+        (text.empty() ? "" : text + "; ") + numbers(one.first, one.last) + ": " + one.state;
+    if (!text.empty() && width_of(longer) > columns) return text + "; ...";
+    text = longer;
+  }
+  return text;
 }
 
 }  // namespace nas

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,13 +43,27 @@ class RunningTrainings {
   /// those that run at their present pace included. Nothing before anything is known of that.
   [[nodiscard]] std::optional<TimeRange> left(double further, int workers, double now) const;
 
-  /// Of each array that trains: "3-14: step 1,200/5,000, loss 5.13".
-  [[nodiscard]] std::vector<std::string> texts() const;
+  /// What trains, by names: "dot|softmax: step 1,200/5,000, loss 5.13; ...", "dot|softmax + 11 more:
+  /// ..." of an array. Long names lose their middle, alike; nothing where less than 12 columns would
+  /// be left of one.
+  /// @param label  of a candidate.
+  [[nodiscard]] std::optional<std::string> named(
+      std::size_t columns, const std::function<std::string(const std::string&)>& label) const;
+  /// The same by numbers, "3-14: step 1,200/5,000, loss 5.13"; of several as many as there is room
+  /// for, at least one. Empty where nothing trains.
+  [[nodiscard]] std::string numbered(std::size_t columns) const;
 
  private:
   struct Running {
+    std::string candidate;
     std::int64_t number;
     double began;
+  };
+  /// Training runs that are shown as one.
+  struct Shown {
+    std::string candidate;  ///< of the first
+    std::int64_t first, last;
+    std::string state;  ///< "step 1,200/5,000, loss 5.13", or "training"
   };
   /// Training runs number `first` to `last`, together.
   struct Array {
@@ -64,6 +79,7 @@ class RunningTrainings {
   void advance(const Progress& progress, double now);
   [[nodiscard]] const Array* array_of(std::int64_t number) const;
   [[nodiscard]] std::vector<double> recent(double now) const;
+  [[nodiscard]] std::vector<Shown> shown() const;
 
   std::map<std::string, Running> running_;  ///< by evaluation id
   std::vector<Array> arrays_;

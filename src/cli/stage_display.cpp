@@ -26,17 +26,19 @@ void StageDisplay::update(const Progress& progress) {
       out_ << times(progress) << ": " << finished(*progress.evaluation) << '\n' << std::flush;
     return;
   }
-  const auto trains = join(trainings_.texts(), "; ");
-  lines_->show({times(progress), trains.empty() ? finished(*progress.evaluation) : trains});
+  auto trains = trainings_.named(lines_->columns(), options_.label);
+  if (!trains) trains = trainings_.numbered(lines_->columns());
+  lines_->show({times(progress), trains->empty() ? finished(*progress.evaluation) : *trains});
 }
 
 std::string StageDisplay::times(const Progress& progress) const {
   const auto done = progress.trained + progress.rejected + progress.reused;
-  auto text = options_.stage + " " + std::to_string(done) + "/" + std::to_string(options_.total) +
-              ", " + human_duration(options_.now() - started_) + " elapsed";
+  const auto count =
+      options_.stage + " " + std::to_string(done) + "/" + std::to_string(options_.total) + ", ";
+  const auto elapsed = human_duration(options_.now() - started_) + " elapsed";
   const auto waiting = std::max<std::int64_t>(0, options_.total - done - trainings_.size());
   const auto left = trainings_.left(static_cast<double>(waiting), options_.workers, options_.now());
-  return left && done < options_.total ? text + ", " + left_text(*left) : text;
+  return count + (left && done < options_.total ? left_text(*left) + ", " : "") + elapsed;
 }
 
 std::string StageDisplay::finished(const Evaluation& evaluation) const {

@@ -27,7 +27,7 @@ class StageDisplay {
   };
   StageDisplay(std::ostream& out, Options options);
 
-  /// "re-test 3/20, 41 s elapsed, 3 to 4 min left", and beneath it what trains; or all of it in one
+  /// "re-test 3/20, 3 to 4 min left, 41 s elapsed", and beneath it what trains; or all of it in one
   /// line that ends in ": LABEL replicate 1000002".
   void update(const Progress& progress);
 

@@ -15,12 +15,28 @@ namespace {
 
 constexpr const char* kEraseBelow = "\r\x1b[J";  // from the cursor's line to the end of the screen
 
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+
 }  // namespace
 
 int terminal_width() {
   winsize size{};
   constexpr int kUsual = 100;
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
+std::string abridged(const std::string& text, std::size_t columns) {
+  const auto width = width_of(text);
+  if (width <= columns) return text;
+  // The end of a name says as much as its beginning.
+  const auto begin = columns / 2;
+  std::size_t characters = 0;
+  std::string kept;
+  for (const char c : text) {
+    if (begins_character(c) && ++characters == begin + 1) kept += "\u2026";
+    if (characters <= begin || characters > width - (columns - 1 - begin)) kept += c;
+  }
+  return kept;
 }
 
 StatusLines::StatusLines(std::ostream& out, std::function<int()> width)

@@ -10,6 +10,9 @@ namespace nas {
 /// Columns of the terminal that standard output is, now; 100 where that cannot be asked.
 int terminal_width();
 
+/// A text of at most so many columns, at least one: "…" stands for the middle of a longer one.
+std::string abridged(const std::string& text, std::size_t columns);
+
 /// A few lines at the bottom of a terminal which are rewritten in place. Between two calls the
 /// cursor stays at the beginning of the first, so that the lines are found again however the
 /// terminal has wrapped them after a change of its width.

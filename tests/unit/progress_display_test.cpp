@@ -243,6 +243,7 @@ TEST_F(DisplayTest, RejectedCandidatesHaveNoTime) {
       display.update({.kind = Progress::Kind::batch_finished, .asked = 4, .reused = 3});
     }
     if (terminal) {
+      EXPECT_THAT(shown(out.str()).at(0), HasSubstr("4/10 asked, time left unknown, "));
       EXPECT_THAT(shown(out.str()).at(0), HasSubstr(", 1 rejected"));
       EXPECT_THAT(shown(out.str()).at(0), HasSubstr("time left unknown"));
     } else {
@@ -254,23 +255,30 @@ TEST_F(DisplayTest, RejectedCandidatesHaveNoTime) {
   }
 }
 
-TEST_F(DisplayTest, TimeAndCountsComeFirstInEveryWidth) {
+TEST_F(DisplayTest, CountsAndTimeLeftComeFirstInEveryWidth) {
   auto long_run = options(true);
   long_run.expected_asks = 93;
   long_run.expected_batches = 10;
   long_run.workers = 1;
   TrainingArray array(12);
-  const std::string time = "8 min 20 s elapsed, 3 h left";
-  const std::string training = "31-42: step 1,200/5,000, loss 5.10";
+  const std::string counts = "48/93 asked, 3 h left, 0 trained";
+  const std::string elapsed = "8 min 20 s elapsed";
+  const std::string state = "step 1,200/5,000, loss 5.10";
   const std::vector<std::pair<int, std::vector<std::string>>> expected{
+      {130,
+       {counts + ", 6 known, gen 5/10, " + elapsed,
+        "best 99.00 label of earlier | label of a_rather_long_name|of|a|mechanism|1 + 11 more: " +
+            state}},
       {110,
-       {time + ", gen 5/10, 48/93 asked, 0 trained, 6 known",
-        "best 99.00 label of earlier | " + training}},
+       {counts + ", 6 known, gen 5/10, " + elapsed,
+        "best 99.00 label of earlier | label of a_rather_lo\u2026me|of|a|mechanism|1 + 11 more: " +
+            state}},
       {80,
-       {time + ", gen 5/10, 48/93 asked, 0 trained, 6 known",
-        "best 99.00 label of earlier | " + training}},
-      {60, {time + ", 48/93 asked, 0 trained", "best 99.00 | " + training}},
-      {40, {"8 min 20 s, 3 h left, 48/93 asked", training}}};
+       {counts + ", 6 known, gen 5/10, " + elapsed,
+        "best 99.00 | label of a_ra\u2026a|mechanism|1 + 11 more: " + state}},
+      {60, {counts + ", " + elapsed, "best 99.00 | 31-42: " + state}},
+      {40, {counts, "31-42: " + state}},
+      {30, {"48/93 asked, 3 h left", "31-42: step 1,200/5,000, los\u2026"}}};
   std::ostringstream out;
   ProgressDisplay display(out, long_run);
   Evaluation earlier;
@@ -294,6 +302,39 @@ TEST_F(DisplayTest, TimeAndCountsComeFirstInEveryWidth) {
   EXPECT_THAT(shown(out.str()).at(0), HasSubstr("asked"));
 }
 
+TEST_F(DisplayTest, NamesOfTheBestAndOfWhatTrainsShareTheLine) {
+  auto named = options(true);
+  named.label = [](const std::string& candidate) { return candidate; };
+  Evaluation best;
+  best.candidate = "cosine|sparsemax|highway|learned|no_bias|0.25";
+  best.status = Status::ok;
+  best.values["perplexity"] = 76.5;
+  Evaluation trains;
+  trains.id = "1";
+  trains.candidate = "additive|softmax|input_gate|adaptive|bias|0.1";
+  std::ostringstream out;
+  ProgressDisplay display(out, named);
+  display.count(best);
+  display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &trains});
+  const std::vector<std::pair<int, std::string>> expected{
+      {140,
+       "best 76.50 " + best.candidate + " | " + trains.candidate + ": step 120/600, loss 4.31"},
+      {80,
+       "best 76.50 cosine|s\u2026as|0.25 | additive|sof\u2026ve|bias|0.1: step 120/600, loss 4.31"},
+      {60, "best 76.50 | additive|s\u2026e|bias|0.1: step 120/600, loss 4.31"},
+      {50, "best 76.50 | 2: step 120/600, loss 4.31"},
+      {35, "2: step 120/600, loss 4.31"}};
+  for (const auto& [width, line] : expected) {
+    width_ = width;
+    display.update({.kind = Progress::Kind::evaluation_advanced,
+                    .evaluation = &trains,
+                    .last = &trains,
+                    .advance = {.step = 120, .steps = 600, .loss = 4.31}});
+    EXPECT_EQ(shown(out.str()).at(1), line) << width;
+    EXPECT_LT(width_of(shown(out.str()).at(1)), static_cast<std::size_t>(width));
+  }
+}
+
 TEST_F(DisplayTest, RejectedAndFailedComeBeforeWhatIsKnown) {
   std::ostringstream out;
   width_ = 77;
@@ -305,7 +346,7 @@ TEST_F(DisplayTest, RejectedAndFailedComeBeforeWhatIsKnown) {
   }
   display.update({.kind = Progress::Kind::batch_started, .asked = 4, .reused = 1});
   EXPECT_EQ(shown(out.str()).at(0),
-            "0 s elapsed, time left unknown, 4/10 asked, 0 trained, 2 rejected, 1 failed");
+            "4/10 asked, time left unknown, 0 trained, 2 rejected, 1 failed, 0 s elapsed");
 }
 
 TEST_F(DisplayTest, SeveralArraysAreShownAsFarAsThereIsRoom) {
@@ -314,15 +355,20 @@ TEST_F(DisplayTest, SeveralArraysAreShownAsFarAsThereIsRoom) {
   std::vector<Evaluation> members(4);
   for (std::size_t i = 0; i < members.size(); ++i) {
     members[i].id = std::to_string(i);
+    members[i].candidate = "x";
     display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &members[i]});
   }
-  EXPECT_EQ(shown(out.str()).at(1), "1-4: training");
+  EXPECT_EQ(shown(out.str()).at(1), "label of x + 3 more: training");
   for (const std::size_t i : {std::size_t{2}, std::size_t{0}}) {
     display.update({.kind = Progress::Kind::evaluation_advanced,
                     .evaluation = &members[i],
                     .last = &members[i + 1],
                     .advance = {.step = 10, .steps = 20, .loss = std::nan("")}});
   }
+  const std::string array = "label of x + 1 more: step 10/20";
+  EXPECT_EQ(shown(out.str()).at(1), array + "; " + array);
+  width_ = 50;
+  display.update({.kind = Progress::Kind::batch_started});
   EXPECT_EQ(shown(out.str()).at(1), "1-2: step 10/20; 3-4: step 10/20");
   width_ = 30;
   display.update({.kind = Progress::Kind::batch_started});

@@ -53,7 +53,7 @@ TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownDuringATrainingRun) {
   update(Progress::Kind::evaluation_advanced, evaluation, 80);
   // 2 steps a second: 20 of this one, 100 of one more.
   EXPECT_EQ(left_text(trainings_.left(1, 1, now_).value()), "60 s left");
-  EXPECT_EQ(trainings_.texts(), std::vector<std::string>{"1: step 80/100, loss 2.50"});
+  EXPECT_EQ(trainings_.numbered(80), "1: step 80/100, loss 2.50");
 }
 
 TEST_F(RunningTrainingsTest, PartsOfAnArrayReplaceIt) {
@@ -71,14 +71,37 @@ TEST_F(RunningTrainingsTest, PartsOfAnArrayReplaceIt) {
   };
   advance(0, 3, 1000);
   advance(0, 1, 5);
-  EXPECT_EQ(trainings_.texts(),
-            (std::vector<std::string>{"1-2: step 5/2,000, loss 1.00", "3-4: training"}));
+  EXPECT_EQ(trainings_.numbered(80), "1-2: step 5/2,000, loss 1.00; 3-4: training");
+  EXPECT_EQ(trainings_.numbered(40), "1-2: step 5/2,000, loss 1.00; ...");
   EXPECT_FALSE(trainings_.seconds().has_value());
   now_ += 8;
   members[0].measured = {{"array", 2}};
   update(Progress::Kind::evaluation_finished, members[0]);
   EXPECT_EQ(trainings_.seconds(), 4.0);
   EXPECT_EQ(trainings_.size(), 3);
+}
+
+TEST_F(RunningTrainingsTest, NamesShareTheRoom) {
+  const auto label = [](const std::string& name) { return name; };
+  EXPECT_EQ(trainings_.named(80, label), std::nullopt);
+  EXPECT_EQ(trainings_.numbered(80), "");
+  std::vector<Evaluation> members(3);
+  const char* names[] = {"dot|softmax|none|fixed|bias|0.1", "second", "a|short|one"};
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i].id = std::to_string(9 - i);  // not in the order of their numbers
+    members[i].candidate = names[i];
+    update(Progress::Kind::evaluation_started, members[i]);
+  }
+  trainings_.update({.kind = Progress::Kind::evaluation_advanced,
+                     .evaluation = &members[0],
+                     .last = &members[1],
+                     .advance = {.step = 5, .steps = 10, .loss = 1}},
+                    now_);
+  const std::string first = " + 1 more: step 5/10, loss 1.00; a|short|one: training";
+  EXPECT_EQ(trainings_.named(100, label), names[0] + first);
+  EXPECT_EQ(trainings_.named(75, label), "dot|softma\u2026d|bias|0.1" + first);
+  EXPECT_EQ(trainings_.named(66, label), "dot|so\u2026s|0.1" + first);
+  EXPECT_EQ(trainings_.named(65, label), std::nullopt);
 }
 
 TEST(LeftText, HasOneUnit) {
@@ -104,6 +127,14 @@ TEST(StatusLines, LeavesTheCursorAtTheBeginningOfTheFirst) {
     out.str("");
   }
   EXPECT_EQ(out.str(), "\r\x1b[Ja line of more than thirty c\u2026\ntwo\n");
+}
+
+TEST(Abridged, KeepsBothEnds) {
+  EXPECT_EQ(abridged("dot|softmax", 11), "dot|softmax");
+  EXPECT_EQ(abridged("dot|softmax", 10), "dot|s\u2026tmax");
+  EXPECT_EQ(abridged("dot|softmax", 3), "d\u2026x");
+  EXPECT_EQ(abridged("dot|softmax", 1), "\u2026");
+  EXPECT_EQ(abridged("\u00e9\u00e8\u00ea\u00eb", 3), "\u00e9\u2026\u00eb");
 }
 
 TEST(StatusLines, WritesNothingWhereNothingWasShown) {

@@ -50,7 +50,7 @@ TEST(StageDisplay, WritesALineForEachFinishedTrainingRun) {
                     .evaluation = &failed});
   }
   EXPECT_EQ(out.str(),
-            "re-test 3/4, 10 s elapsed, 10 s left: the one replicate 1000002\n"
+            "re-test 3/4, 10 s left, 10 s elapsed: the one replicate 1000002\n"
             "re-test 4/4, 10 s elapsed: the one replicate 1000002, diverged: not finite\n");
 }
 
@@ -61,11 +61,11 @@ TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
   {
     StageDisplay display(out, options(true, now, 30));
     display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
-    EXPECT_THAT(out.str(), HasSubstr("re-test 0/4, 0 s elapsed\n1: training\r"));
+    EXPECT_THAT(out.str(), HasSubstr("re-test 0/4, 0 s elapsed\nthe one: training\r"));
     out.str("");
     now += 10;
     display.update({.kind = Progress::Kind::evaluation_finished, .trained = 1, .evaluation = &ok});
-    EXPECT_THAT(out.str(), HasSubstr("re-test 1/4, 10 s elapsed, 3\u2026\nthe one replicate"));
+    EXPECT_THAT(out.str(), HasSubstr("re-test 1/4, 30 s left, 10 s\u2026\nthe one replicate"));
   }
   EXPECT_EQ(out.str().back(), '\n');
 }
