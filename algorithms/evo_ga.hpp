@@ -8,8 +8,9 @@
 #include <pagmo/population.hpp>
 
 #include "algorithms/user_defined.hpp"
+#include "core/visibility.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Parameters of EvoGa.
 struct EvoGaOptions {

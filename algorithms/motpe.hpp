@@ -10,8 +10,9 @@
 #include <pagmo/population.hpp>
 
 #include "algorithms/user_defined.hpp"
+#include "core/visibility.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Where decision vectors lie: reals first, then `num_integers` categories.
 struct ParzenDomain {

@@ -9,8 +9,9 @@
 #include <pagmo/population.hpp>
 
 #include "algorithms/user_defined.hpp"
+#include "core/visibility.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// @return C(divisions + num_objectives - 1, num_objectives - 1): how many points
 /// das_dennis_points() has. A double, since it may exceed every integer.

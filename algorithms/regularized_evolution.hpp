@@ -6,8 +6,9 @@
 #include <pagmo/population.hpp>
 
 #include "algorithms/user_defined.hpp"
+#include "core/visibility.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Parameters of RegularizedEvolution.
 struct RegularizedEvolutionOptions {

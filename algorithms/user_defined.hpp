@@ -14,9 +14,10 @@
 #include <pagmo/algorithm.hpp>
 
 #include "core/parameters.hpp"
+#include "core/visibility.hpp"
 #include "search/algorithm.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 // What pagmo asks of a user-defined algorithm beside evolve() and get_name(). One of ours derives
 // from Configured, Seeded or Logged and names its parameters once, in a struct of options:

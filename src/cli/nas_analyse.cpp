@@ -13,6 +13,7 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 
@@ -101,7 +102,7 @@ int run(int argc, char** argv, std::string& kept) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nas::nas_analyse(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
       "nas-analyse", [&] { return run(argc, argv, kept); }, kept);

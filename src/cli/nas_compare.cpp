@@ -15,6 +15,7 @@
 #include "cli/command_line.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -198,7 +199,7 @@ int run(int argc, char** argv, std::string& kept) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nas::nas_compare(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
       "nas-compare", [&] { return run(argc, argv, kept); }, kept);

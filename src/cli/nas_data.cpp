@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "cli/table_commands.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
@@ -257,7 +258,7 @@ int run(Words words) {
 
 }  // namespace nas
 
-int main(int argc, char** argv) {
+int nas::nas_data(int argc, char** argv) {
   nas::install_stop_handlers();
   return nas::run_main("nas-data", [&] { return nas::run({argv + 1, argv + argc}); });
 }

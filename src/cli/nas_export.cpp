@@ -9,6 +9,7 @@
 
 #include "cli/folder_format.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/digest.hpp"
@@ -202,7 +203,7 @@ int run(int argc, char** argv, std::string& kept) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nas::nas_export(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
       "nas-export", [&] { return run(argc, argv, kept); }, kept);

@@ -10,6 +10,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "data/data_set.hpp"
@@ -192,6 +193,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nas::nas_model(int argc, char** argv) {
   return nas::run_main("nas-model", [&] { return run(argc, argv); });
 }

@@ -10,6 +10,7 @@
 #include "cli/command_line.hpp"
 #include "cli/describe.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "cli/schema.hpp"
 #include "cli/study_program.hpp"
 #include "cli/verify.hpp"
@@ -101,7 +102,7 @@ int run(int argc, char** argv, std::string& kept) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nas::nas_run(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
       "nas-run", [&] { return run(argc, argv, kept); }, kept);

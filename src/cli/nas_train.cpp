@@ -13,6 +13,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "cli/study_program.hpp"
 #include "core/error.hpp"
 #include "evaluation/frame.hpp"
@@ -154,7 +155,7 @@ int run(int argc, char** argv, std::string& kept) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nas::nas_train(int argc, char** argv) {
   std::string kept;
   return nas::run_main(
       "nas-train", [&] { return run(argc, argv, kept); }, kept);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "cli/programs.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "study/experiment.hpp"
@@ -76,7 +77,7 @@ int run(const std::vector<std::string>& overrides) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int nas::nas_work(int argc, char** argv) {
   return nas::run_main("nas-work", [&] {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (!words.empty() && (words.front() == "--help" || words.front() == "-h")) {

@@ -11,9 +11,9 @@ foreach(library attnas_base attnas)
     set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
     # Plug-ins register when their library is loaded: a linker that drops libraries nobody calls would drop them, too.
     target_link_options(${library} INTERFACE $<INSTALL_INTERFACE:-Wl,--no-as-needed>)
+    target_compile_features(${library} INTERFACE cxx_std_20)
   endif()
 endforeach()
-target_compile_features(attnas_base INTERFACE cxx_std_20)
 install(TARGETS ${libraries} EXPORT attnas LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT attnas NAMESPACE attnas:: FILE attnasTargets.cmake DESTINATION ${package_folder})
 
@@ -24,7 +24,7 @@ install(FILES ${PROJECT_BINARY_DIR}/attnasConfig.cmake ${PROJECT_BINARY_DIR}/att
   DESTINATION ${package_folder})
 
 # What a program outside may include, and all that these headers include in turn: nothing else is installed, so nothing else is
-# promised. They keep the folders by which they include each other.
+# promised, and nothing else is exported. They keep the folders by which they include each other.
 set(public
   study/study.hpp study/ask_and_tell.hpp study/worker.hpp study/comparison_study.hpp core/stop.hpp  # the front door
   report/digest.hpp report/files.hpp table/table.hpp table/pack.hpp                   # what comes out of it
@@ -54,6 +54,10 @@ while(public)
     list(APPEND public ${include})
   endforeach()
 endwhile()
+
+# For the check that exactly these export what they declare; programs.hpp is the programs' own.
+list(TRANSFORM installed APPEND "\n" OUTPUT_VARIABLE lines)
+file(WRITE ${PROJECT_BINARY_DIR}/generated/exported_headers ${lines} cli/programs.hpp\n)
 
 # What the programs find there: the scripts that read runs, configurations, and the tables that these name. The Python package
 # has links to the modules of analysis/ and to the model of exports, which lies in no folder that is installed.

@@ -1,7 +1,7 @@
-# nas_add_module(NAME [SOURCES...]): a hand-listed folder of src/, compiled into the library that CURRENT_LIBRARY names.
+# nas_add_module(NAME [SOURCES...]): a hand-listed folder of src/, compiled into the library that LIBRARY names.
 # nas_add_plugins(KIND FOLDER): every .cpp of FOLDER, each registering itself; file stem = key.
 #
-# Both become OBJECT libraries linked directly into a shared library: objects of a STATIC library that nobody names are
+# Both become OBJECT libraries linked directly into shared libraries: objects of a STATIC library that nobody names are
 # dropped by the linker, and a plug-in is named by nobody.
 
 # The commit that is built, for the records of runs.
@@ -12,21 +12,42 @@ if(NOT NAS_REVISION)
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/src/core/version.cpp.in ${PROJECT_BINARY_DIR}/generated/version.cpp)
 
-# attnas_base links no Torch (configuration, search, store, data); attnas adds what trains models.
-add_library(attnas_base SHARED)
-add_library(attnas::attnas_base ALIAS attnas_base)
-target_include_directories(attnas_base PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attnas>)
-target_link_libraries(attnas_base PUBLIC Pagmo::pagmo nlohmann_json::nlohmann_json PRIVATE nas_flags)
-set_target_properties(attnas_base PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+# attnas_base links no Torch (configuration, search, store, data); attnas has all of that, and what trains models. A process
+# loads one of them: each has registries of its own. They export what public headers declare (core/visibility.hpp), so that
+# tests and benchmarks link what they are made of: LIBRARY_parts, an archive of the modules, and the plug-ins.
+function(nas_add_library library)
+  add_library(${library} SHARED)
+  add_library(attnas::${library} ALIAS ${library})
+  set_target_properties(${library} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+  add_library(${library}_parts STATIC EXCLUDE_FROM_ALL)
+  foreach(target ${library} ${library}_parts)
+    target_include_directories(${target} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attnas>)
+    target_link_libraries(${target} PUBLIC Pagmo::pagmo nlohmann_json::nlohmann_json ${ARGN} PRIVATE nas_flags)
+  endforeach()
+endfunction()
+nas_add_library(attnas_base)
 if(NAS_WITH_TORCH)
-  add_library(attnas SHARED)
-  add_library(attnas::attnas ALIAS attnas)
-  target_link_libraries(attnas PUBLIC attnas_base nas_torch PRIVATE nas_flags)
-  set_target_properties(attnas PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+  nas_add_library(attnas nas_torch)
+  target_link_libraries(attnas_parts PUBLIC attnas_base_parts)
 endif()
 
+# Links target with the libraries that are made of a target of LIBRARY.
+function(nas_link_libraries library)
+  set(libraries ${library})
+  if(NAS_WITH_TORCH)
+    list(APPEND libraries attnas)
+    list(REMOVE_DUPLICATES libraries)
+  endif()
+  foreach(name ${libraries})
+    foreach(linked ${ARGN})
+      target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:${linked}>)
+    endforeach()
+  endforeach()
+endfunction()
+
+# nas_add_objects(attnas_base TARGET SOURCE...): compiled as what the library is made of, but in no library.
 function(nas_add_objects library target)
   add_library(${target} OBJECT ${ARGN})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
@@ -34,17 +55,18 @@ function(nas_add_objects library target)
   if(library STREQUAL "attnas")
     target_link_libraries(${target} PUBLIC nas_torch)
   endif()
-  target_link_libraries(${library} PRIVATE $<BUILD_INTERFACE:${target}>)
 endfunction()
 
 # nas_add_module(core LIBRARY attnas_base SOURCES error.cpp ... LINK OpenSSL::Crypto)
 function(nas_add_module name)
   cmake_parse_arguments(ARG "" "LIBRARY" "SOURCES;LINK" ${ARGN})
   nas_add_objects(${ARG_LIBRARY} nas_${name} ${ARG_SOURCES})
+  nas_link_libraries(${ARG_LIBRARY} nas_${name})
   if(ARG_LINK)
     target_link_libraries(nas_${name} PRIVATE ${ARG_LINK})
-    target_link_libraries(${ARG_LIBRARY} PRIVATE $<BUILD_INTERFACE:${ARG_LINK}>)
+    nas_link_libraries(${ARG_LIBRARY} ${ARG_LINK})
   endif()
+  target_link_libraries(${ARG_LIBRARY}_parts PRIVATE nas_${name} ${ARG_LINK})
   nas_precompile(nas_${name} ${ARG_LIBRARY})
 endfunction()
 
@@ -57,10 +79,12 @@ function(nas_add_plugins kind)
   endif()
   string(REPLACE "/" "_" target ${kind})
   nas_add_objects(${ARG_LIBRARY} nas_plugins_${target} ${sources})
+  nas_link_libraries(${ARG_LIBRARY} nas_plugins_${target})
   if(ARG_LINK)
     target_link_libraries(nas_plugins_${target} PRIVATE ${ARG_LINK})
   endif()
   nas_precompile(nas_plugins_${target} ${ARG_LIBRARY})
+  set_property(GLOBAL APPEND PROPERTY NAS_PLUGINS_${ARG_LIBRARY} nas_plugins_${target})
   set(keys "")
   foreach(source ${sources})
     get_filename_component(stem ${source} NAME_WE)
@@ -70,14 +94,31 @@ function(nas_add_plugins kind)
   set_property(GLOBAL PROPERTY NAS_PLUGIN_KEYS_${kind} "${keys}")
 endfunction()
 
-# nas_add_program(nas-run SOURCES main.cpp): a program in build/<preset>/bin, installed.
+# nas_add_program(nas-run LIBRARY attnas): a program in build/<preset>/bin, installed; src/cli/nas_run.cpp in the library is
+# what it does.
 function(nas_add_program name)
-  cmake_parse_arguments(ARG "" "LIBRARY" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} ${ARG_LINK} nas_flags)
-  # The library registers plug-ins by being loaded, whether or not a symbol of it is called.
-  target_link_options(${name} PRIVATE -Wl,--no-as-needed)
+  cmake_parse_arguments(ARG "" "LIBRARY" "" ${ARGN})
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+  string(REPLACE "-" "_" program ${name})
+  target_compile_definitions(${name} PRIVATE NAS_PROGRAM=${program})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} nas_flags)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# nas_link_parts(TARGET attnas_base [LIBRARY...]): what the library is made of, and all plug-ins; other libraries come before.
+# Where everything is visible, it is the library itself.
+function(nas_link_parts target library)
+  if(NAS_SANITIZE)
+    target_link_libraries(${target} PRIVATE ${ARGN} ${library})
+    return()
+  endif()
+  set(plugins "")
+  foreach(of attnas_base ${library})
+    get_property(own GLOBAL PROPERTY NAS_PLUGINS_${of})
+    list(APPEND plugins ${own})
+  endforeach()
+  list(REMOVE_DUPLICATES plugins)
+  target_link_libraries(${target} PRIVATE ${ARGN} ${plugins} ${library}_parts)
 endfunction()
 
 # nas_add_test(NAME LABEL unit LIBRARY attnas_base SOURCES ... [LINK ...]): a GoogleTest binary. Binaries that link no
@@ -89,8 +130,8 @@ function(nas_add_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} ${ARG_LINK} GTest::gmock GTest::gtest_main nas_flags)
-  target_link_options(${name} PRIVATE -Wl,--no-as-needed)
+  nas_link_parts(${name} ${ARG_LIBRARY} ${ARG_LINK})
+  target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main nas_flags)
   # Tests take longer to optimise, and to be watched for undefined behaviour, than they run.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(NAS_SANITIZE MATCHES "undefined")

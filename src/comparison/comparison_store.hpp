@@ -11,7 +11,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// A mechanism of the table that a comparison replays. Objectives in order, in minimisation form,
 /// means over all replicates; those of a failure where the means break a constraint.

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "core/parameters.hpp"
+#include "core/visibility.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Where a piece of configuration was written.
 struct Origin {

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// Something the user gave is wrong: text = where, what was given, what is allowed. Programs print
 /// it and exit with 2.

@@ -2,7 +2,9 @@
 
 #include <string_view>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// How the same mathematics is computed. (What is computed: Semantics.) Part of every result's
 /// identity, since sums round differently.

@@ -11,7 +11,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// What a setting can hold. The alternative of a setting's default is its type.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,

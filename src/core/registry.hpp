@@ -10,8 +10,9 @@
 
 #include "core/error.hpp"
 #include "core/parameters.hpp"
+#include "core/visibility.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// What every plug-in says about itself, without being constructed.
 struct PluginDescription {

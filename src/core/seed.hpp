@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// Finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection of 64-bit words that mixes every
 /// input bit into every output bit.

@@ -1,6 +1,8 @@
 #pragma once
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// Cooperative stopping by signals. Long work asks stop_requested() at least once per step and
 /// leaves by throwing StopRequested, with everything that is finished already stored.

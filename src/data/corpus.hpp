@@ -9,8 +9,9 @@
 
 #include "core/parameters.hpp"
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Target value of a position that is not scored (the convention of torch's cross-entropy).
 inline constexpr std::int64_t kNotScored = -100;

@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "genotype/search_space.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The answer to one ask.
 struct Answer {

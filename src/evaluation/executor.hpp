@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "evaluation/measurement.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Measures tasks somewhere: on threads of this process (LocalExecutor), or in processes elsewhere.
 /// Which tasks are measured together, where and in which order they finish changes no result: that

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "store/replicates.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The joint result of a candidate's replicates.
 struct Judgement {

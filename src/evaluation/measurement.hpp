@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "genotype/candidate.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// A unit of work: one candidate with one replicate's seed, ready to be measured.
 struct Task {

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// What happens when a candidate is asked for again.
 enum class Repeated {

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "indicators/indicators.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Racing: how many replicates a candidate deserves is decided by what its first ones say. A
 /// batch's candidates race against each other and against the best of all earlier batches. Each

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "evaluation/evaluator.hpp"
 #include "evaluation/executor.hpp"
 #include "evaluation/judgement.hpp"
@@ -17,7 +18,7 @@
 #include "evaluation/racing.hpp"
 #include "store/store.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Something that happened in a batch, for progress displays. Told by the thread that asks.
 struct Progress {

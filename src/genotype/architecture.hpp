@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Everything that determines a language model's function and parameters, and its costs by formula.
 /// Letters: L context tokens, D width, H heads, V vocabulary, r feed_forward, N layers.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
 #include "genotype/candidate.hpp"
 #include "genotype/search_space.hpp"
@@ -23,7 +24,7 @@
 /// is as in the paper's model. Besides mixers, `linear`, `performer`, `retnet`, `ssd`, `gla`,
 /// `deltanet`, `gdn`, `kda`, `swa` and `mqa` are read, each for a mixer with some genes.
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The name. Identity if the architecture is canonical.
 std::string to_string(const Architecture& architecture);

@@ -2,9 +2,10 @@
 
 #include <string>
 
+#include "core/visibility.hpp"
 #include "genotype/search_space.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// A candidate in its canonical form: what travels from a search to whatever measures it. Records
 /// and configurations hold its name alone, which is parsed where it comes in (Measurement::parse).

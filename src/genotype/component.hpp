@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "genotype/sizes.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Sizes of one attention layer. Letters: T = tokens of a sequence, D = width, H = heads, d = D / H,
 /// G = heads of keys and values, P = pairs of a query and a key that a head computes.

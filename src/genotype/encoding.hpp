@@ -2,7 +2,9 @@
 
 #include <string_view>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// How a genotype is laid out as a decision vector. Real genes are one real each; genes of which
 /// there is only one value are left out.

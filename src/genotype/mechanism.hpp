@@ -5,9 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "genotype/sizes.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// How the paper's labels are read: what the published code really computes, or the same with its
 /// defects repaired. (docs/explanation/semantics.md)

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "core/seed.hpp"
+#include "core/visibility.hpp"
 #include "genotype/encoding.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// One named search-space variable: a choice among options, or a real within bounds.
 struct Gene {

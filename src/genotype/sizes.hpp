@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// Numbers that belong to one option each, and have no effect beside any other.
 struct Sizes {

@@ -11,11 +11,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "genotype/candidate.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// One choice that a model is made of, of a layer or of the whole model. slots() is the one list of
 /// them: the reader of the section `space`, decision vectors, names, columns of files, `nas-run

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "indicators/indicators.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// All candidates of a search with their latest points, and the non-dominated ones among them. Of
 /// candidates with equal points the first stands for all. Minimisation.

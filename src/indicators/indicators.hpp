@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <vector>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 // Quality of sets of points in objective space. Every objective is minimised; all points of a call
 // have the same number m >= 1 of finite coordinates, which is the caller's duty.

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
+#include "core/visibility.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/normalization.hpp"
 
-namespace nas::kernels {
+namespace nas {
+namespace NAS_PUBLIC kernels {
 
 /// How a query's row of raw scores r comes from q (of the query) and all k.
 enum class Score {
@@ -150,4 +152,5 @@ template <class Real>
 void attention_backward(const Attention<Real>& attention, const AttentionGradients<Real>& gradients,
                         std::int64_t begin, std::int64_t end, Real* workspace);
 
-}  // namespace nas::kernels
+}  // namespace kernels
+}  // namespace nas

@@ -3,8 +3,10 @@
 #include <cstdint>
 
 #include "core/seed.hpp"
+#include "core/visibility.hpp"
 
-namespace nas::kernels {
+namespace nas {
+namespace NAS_PUBLIC kernels {
 
 /// Dropout by a counter: element i of a tensor, in row-major order, is kept iff a 32-bit hash of
 /// (key, i) is at least `threshold`, and kept ones are scaled. The mask is a pure function, so that
@@ -46,4 +48,5 @@ constexpr std::uint32_t dropout_hash(std::uint32_t offset, std::uint64_t word) {
   return hash ^ (hash >> 16U);
 }
 
-}  // namespace nas::kernels
+}  // namespace kernels
+}  // namespace nas

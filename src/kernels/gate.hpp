@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace nas::kernels {
+#include "core/visibility.hpp"
+
+namespace nas {
+namespace NAS_PUBLIC kernels {
 
 /// What a gate s in (0, 1) multiplies something by: constant + gated s.
 struct GateFactor {
@@ -61,4 +64,5 @@ void gated_sum_backward(const GatedSum& sum, const Real* logits,
                         const GatedTerms<const Real>& terms, const Real* gradient, Real* by_logits,
                         const GatedTerms<Real>& by_terms, std::int64_t size);
 
-}  // namespace nas::kernels
+}  // namespace kernels
+}  // namespace nas

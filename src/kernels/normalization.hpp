@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-namespace nas::kernels {
+#include "core/visibility.hpp"
+
+namespace nas {
+namespace NAS_PUBLIC kernels {
 
 /// Rows of the fused kernels are padded to a multiple of this many elements: 64 bytes of floats,
 /// the widest vector.
@@ -102,4 +105,5 @@ RowNormalization sigmoid_attn();
 /// p = max(s, 0) / n (arXiv:2309.08586); dL/ds = [p > 0] g / n; the statistic is n.
 RowNormalization relu_n();
 
-}  // namespace nas::kernels
+}  // namespace kernels
+}  // namespace nas

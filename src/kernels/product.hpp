@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-namespace nas::kernels {
+#include "core/visibility.hpp"
+
+namespace nas {
+namespace NAS_PUBLIC kernels {
 
 // Products C (m, n) = initial + A (m, k) B (k, n) of a right factor that is packed once and used
 // often. A general library packs both factors in every call, which costs a tenth of a training
@@ -46,4 +49,5 @@ template <class Real>
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<Real> a,
               const Real* packed, Initial<Real> initial, Real* c, std::int64_t c_row);
 
-}  // namespace nas::kernels
+}  // namespace kernels
+}  // namespace nas

@@ -14,6 +14,7 @@
 #include <torch/types.h>
 
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "kernels/normalization.hpp"
@@ -25,7 +26,8 @@
 #include "ops/parameter.hpp"
 #include "ops/temperature.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 // Conventions. Tensors are row-major. M models, B batch, T tokens, D width, H heads, d = D / H, G
 // heads of keys and values; h (M, B, T, D) residual stream, x = LayerNorm(h); q, k, v (M, B, H, T,
@@ -531,4 +533,5 @@ class AttentionLayer final : public Mixer {
   std::array<torch::Tensor, 2> described_;  ///< of the last device, without and with dropout
 };
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -4,7 +4,10 @@
 
 #include <torch/types.h>
 
-namespace nas::nn {
+#include "core/visibility.hpp"
+
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What one attention layer of a model computed in a forward pass, without gradients. B sequences, H
 /// heads, T tokens, D width.
@@ -26,4 +29,5 @@ struct AttentionRecord {
   std::vector<LayerRecord> layers{};  ///< in their order
 };
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

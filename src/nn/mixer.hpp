@@ -5,9 +5,11 @@
 
 #include <torch/types.h>
 
+#include "core/visibility.hpp"
 #include "ops/dropout.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What mixes positions in one block of each model of an array: the only part of a block through
 /// which tokens see each other. Attention (nn/attention.hpp) is one.
@@ -49,4 +51,5 @@ class Mixer {
                              State& state) = 0;
 };
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

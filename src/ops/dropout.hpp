@@ -5,9 +5,11 @@
 
 #include <torch/types.h>
 
+#include "core/visibility.hpp"
 #include "kernels/dropout.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 struct AttentionRecord;
 
@@ -68,4 +70,5 @@ torch::Tensor dropped_gelu(const torch::Tensor& x, const Masks& masks);
 /// memory by the kernels.
 torch::Tensor dropped_swiglu(const torch::Tensor& gate, const torch::Tensor& x, const Masks& masks);
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -5,11 +5,13 @@
 
 #include <torch/types.h>
 
+#include "core/visibility.hpp"
 #include "kernels/attention.hpp"
 #include "ops/dropout.hpp"
 #include "ops/score_vectors.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// A similarity in the fused kernel: a score of the mapped q and k.
 struct FusedSimilarity {
@@ -69,4 +71,5 @@ struct AttentionTensors {
 /// @return (R, B, T, H d), the weighted values.
 torch::Tensor fused_attention(ArrayAttention attention, const AttentionTensors& tensors);
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

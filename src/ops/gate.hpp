@@ -7,11 +7,13 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "kernels/gate.hpp"
 #include "ops/parameter.hpp"
 #include "ops/partial_linear.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What a gating computes, for gates that are computed for all models of an array together: a gate
 /// s = sigmoid(x W' + b) of each of M models.
@@ -72,4 +74,5 @@ class FusedGates {
   GatedSums input_, increment_;
 };
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -8,9 +8,11 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "ops/product.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// How a parameter's initial values are drawn.
 struct Start {
@@ -125,4 +127,5 @@ void initialise(std::vector<Parameter>& parameters, const std::vector<StartSeed>
 /// Moves parameters to a device and floating-point type; handles to them follow.
 void move_to(std::vector<Parameter>& parameters, torch::Device device, torch::ScalarType type);
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -5,9 +5,11 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "ops/parameter.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// A linear map of some models of an array.
 struct PartialMap {
@@ -26,4 +28,5 @@ struct PartialMap {
 torch::Tensor partial_linear(const torch::Tensor& x, const std::vector<PartialMap>& maps,
                              NumericalMode mode);
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

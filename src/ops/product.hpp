@@ -8,10 +8,12 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "kernels/product.hpp"
 #include "ops/scratch.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// kernels::multiply on LibTorch's threads, with the same result for any number of them.
 template <class Real>
@@ -135,4 +137,5 @@ torch::Tensor model_by_model(const Apply& apply, const First& first, const Other
   return at::cat(results);
 }
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

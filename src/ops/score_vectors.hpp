@@ -8,9 +8,11 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "ops/parameter.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What is made of the heads' vectors in q and in k of M models before they are scored.
 struct VectorMap {
@@ -56,4 +58,5 @@ std::array<torch::Tensor, 2> score_vectors(const torch::Tensor& q, const torch::
                                            const std::vector<MappedModels>& maps,
                                            std::int64_t width);
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -5,7 +5,10 @@
 
 #include <c10/core/CPUAllocator.h>
 
-namespace nas::nn {
+#include "core/visibility.hpp"
+
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// Uninitialised memory of LibTorch's CPU allocator, which counts it, aligned to 64 bytes: what a
 /// tensor would be dispatched for.
@@ -21,4 +24,5 @@ class Scratch {
   c10::DataPtr memory_;
 };
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -6,10 +6,12 @@
 #include <torch/types.h>
 
 #include "core/numerical_mode.hpp"
+#include "core/visibility.hpp"
 #include "ops/parameter.hpp"
 #include "ops/partial_linear.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What makes a divisor, positive and finite, of a logit z.
 enum class DivisorFunction {
@@ -79,4 +81,5 @@ class FusedTemperatures {
   torch::Tensor constants_;  ///< (R, 1, 1, 1, 1), of the last type: where there are no logits
 };
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

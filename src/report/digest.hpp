@@ -4,9 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "report/summary.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The complete digest of a run, for programs: its record and what follows from it, so that no
 /// reader of a result needs the store. docs/files.md says what each key is. Schema: "schema" = 3.

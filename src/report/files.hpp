@@ -5,9 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "report/summary.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The closing table for a terminal: the best ten mechanisms (several objectives: at most 20 of the
 /// non-dominated front) beside the baseline, failures, and what the numbers can and cannot say.

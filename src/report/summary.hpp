@@ -9,10 +9,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "indicators/indicators.hpp"
 #include "store/store.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// An objective as a run recorded it.
 struct ObjectiveRecord {

@@ -9,9 +9,10 @@
 
 #include "core/parameters.hpp"
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "genotype/encoding.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// What is known about a search when its algorithm is made.
 struct SearchFacts {

@@ -10,10 +10,11 @@
 
 #include "core/numerical_mode.hpp"
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "genotype/architecture.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The values between which a study expects an objective, in its own unit: fixed before the search
 /// and recorded, so that hypervolumes of several runs are comparable.

@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/parameters.hpp"
+#include "core/visibility.hpp"
 #include "evaluation/judgement.hpp"
 #include "search/objective.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// An objective as an experiment uses it.
 struct ChosenObjective {

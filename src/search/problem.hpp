@@ -12,12 +12,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "evaluation/measurement.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
 #include "search/objective_set.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// What a problem is built from: the experiment's sections, complete and validated.
 struct ProblemInputs {

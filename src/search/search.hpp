@@ -9,13 +9,14 @@
 
 #include <pagmo/algorithm.hpp>
 
+#include "core/visibility.hpp"
 #include "evaluation/evaluator.hpp"
 #include "genotype/search_space.hpp"
 #include "indicators/archive.hpp"
 #include "search/objective_set.hpp"
 #include "store/store.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// How several objectives, each scaled by its range, become the one of an algorithm that knows only
 /// one.

@@ -9,7 +9,9 @@
 #include <pagmo/population.hpp>
 #include <pagmo/problem.hpp>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 // What search algorithms of our own have in common. Decision vectors have their integers last.
 // Random numbers come from the engine alone: std's distributions differ between libraries.

@@ -8,7 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// What became of an evaluation. Only `ok` and `stopped_early` have a measured quality; the others
 /// are failures with a reason, and the algorithm sees a finite dominated penalty for them.

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The replicates of a candidate, at least one.
 using Replicated = std::span<const Evaluation* const>;

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// One question of the algorithm: the n-th candidate it asked for, and the evaluations that
 /// answered it.

@@ -6,10 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "evaluation/measurement.hpp"
 #include "study/study.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Something to measure: a task, and what is known of its evaluation beforehand.
 struct Order {

@@ -8,9 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "comparison/comparison_store.hpp"
+#include "core/visibility.hpp"
 #include "study/experiment.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// One search algorithm of a comparison: an experiment of which every other one differs in nothing
 /// but its algorithm and in how often that evaluates a candidate.

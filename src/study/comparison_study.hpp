@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "study/comparison.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The outcome of one algorithm of a comparison: medians over its searches, see Truth.
 struct AlgorithmOutcome {

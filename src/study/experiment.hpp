@@ -10,13 +10,14 @@
 
 #include "config/document.hpp"
 #include "core/parameters.hpp"
+#include "core/visibility.hpp"
 #include "genotype/mechanism.hpp"
 #include "genotype/search_space.hpp"
 #include "search/algorithm.hpp"
 #include "search/objective_set.hpp"
 #include "search/search.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// One experiment, read from YAML, complete (defaults filled in) and validated against the
 /// registries.

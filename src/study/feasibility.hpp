@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "search/problem.hpp"
 #include "study/ranges.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// How much of a space is models, and of these satisfies the constraints that a formula decides:
 /// known before anything runs.

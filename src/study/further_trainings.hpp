@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "report/summary.hpp"
 #include "search/problem.hpp"
 #include "store/store.hpp"
 #include "study/experiment.hpp"
 #include "study/observer.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// A training outside the search: how (the problem's section `training`), what, and its seeds.
 struct FurtherTraining {

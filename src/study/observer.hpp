@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/visibility.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "indicators/indicators.hpp"
 #include "search/problem.hpp"
@@ -10,7 +11,7 @@
 #include "study/experiment.hpp"
 #include "study/rehearsal.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Hears what happens while a study runs, to show it. A function that is not overridden hears
 /// nothing. Calls come from any thread, but never two at a time; none may take long, since workers

@@ -4,10 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "genotype/search_space.hpp"
 #include "search/problem.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Genotypes that show every combination of the categorical genes, each once, where there are at
 /// most 20,000; else as many random ones. Real genes have their least value in the former.

@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// What a search will ask for, found by running its real algorithm on made-up fitness values.
 struct Rehearsal {

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "core/parameters.hpp"
+#include "core/visibility.hpp"
 #include "study/further_trainings.hpp"
 #include "study/tuning.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Settings of the section `retest`, where there is one.
 std::vector<Setting> retest_settings();

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "report/summary.hpp"
 #include "study/experiment.hpp"
 #include "study/feasibility.hpp"
@@ -17,7 +18,7 @@
 #include "study/retest.hpp"
 #include "study/tuning.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// What a study is going to do.
 struct Plan {

@@ -7,9 +7,10 @@
 
 #include "config/document.hpp"
 #include "core/parameters.hpp"
+#include "core/visibility.hpp"
 #include "study/further_trainings.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Settings of `baseline.tune`.
 std::vector<Setting> tuning_settings();

@@ -4,9 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "study/experiment.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 class Problem;
 

@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "table/table.hpp"
 #include "table/table_writer.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// The cells of several runs, and what is noteworthy about them.
 struct Packed {

@@ -9,9 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// Seconds of training that a replay charges: those of the processor where they are recorded (one
 /// thread on a CPU: what neighbours on the machine do not stretch), else those of the clock; 0 for

@@ -6,9 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/visibility.hpp"
 #include "store/evaluation.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// What a table is made from.
 struct TableContent {

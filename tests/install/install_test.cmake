@@ -15,6 +15,9 @@ set(prefix ${WORK}/prefix)
 set(consumer ${WORK}/consumer)
 file(REMOVE_RECURSE ${prefix} ${consumer})
 run("installing" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+if(NOT SANITIZE)  # where everything is visible
+  run("looking at what the libraries export" ${CMAKE_CURRENT_LIST_DIR}/check_exports ${prefix})
+endif()
 
 # The installed configurations that a table answers run in any folder, with the installed table.
 file(GLOB_RECURSE table ${prefix}/mini.table)

@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "core/visibility.hpp"
 #include "search/objective.hpp"
 
 namespace {
@@ -30,6 +31,7 @@ FakeNvml fake_nvml;
 
 }  // namespace
 
+namespace NAS_PUBLIC in_program {
 extern "C" {
 int nvmlInit_v2();
 int nvmlShutdown();
@@ -53,6 +55,7 @@ int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millij
   return fake_nvml.energy_error;
 }
 }
+}  // namespace in_program
 
 namespace nas::nn {
 namespace {
