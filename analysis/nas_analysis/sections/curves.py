@@ -212,15 +212,14 @@ def _reading(run: Run, found: Agreement) -> Html:
     seeds = max(curve.replicates for curve in found.curves)
     return join(
         paragraph(words),
-        table(["step", f"of the final top {top}", f"hold all {top}", "saved",
-               "\u03c4 with the end", "95 % interval"],
+        table(["step", f"in top {top}", f"hold all {top}", "saved", "\u03c4", "95 % interval"],
               [[Cell(f"{own.step:,}", left=True), Cell(own.kept), Cell(f"{own.needed} of {n}"),
                 Cell(percent(_saved(found, own))), Cell(_tau(own.tau.point)),
                 Cell(f"{_tau(own.tau.low)} to {_tau(own.tau.high)}")]
                for own in found.checkpoints]),
         note(f"By step: how many of the final top {top} were in the top {top}; how many of the best "
              f"held all {top}, and the steps saved had the others been stopped there; Kendall's rank "
-             "correlation with the end, its interval for other mechanisms drawn as these were. "
+             "correlation \u03c4 with the end, its interval for other mechanisms drawn as these were. "
              "Hindsight: a search that had stopped some would have asked for others"
              + ("." if seeds > 1 else
                 ", and with one seed each a part of the final order is luck.")
