@@ -33,8 +33,9 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
         progress: bool | None = None, **settings: Any) -> Run:
     """Runs an experiment by nas-run, or continues it, and reads its result.
 
-    @param config    a configuration file, or its content; what that extends counts from the current
-        folder. It should have a name: without one and without `output` the folder is runs/python.
+    @param config    a configuration file, the name of an installed one, or its content; what that
+        extends counts from the current folder, then from the installation. It should have a name:
+        without one and without `output` the folder is runs/python.
     @param output    the run's folder; default: runs/NAME. The same call continues what is there.
     @param progress  whether one line shows how far it is; default: in a terminal and in a notebook.
     @param settings  as on nas-run's command line: **{"algorithm.population": 8}, seed=1.

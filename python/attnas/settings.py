@@ -34,9 +34,12 @@ def told(text: str, folder: str) -> str:
 
 def _from_here(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration whose `extends`, which counts from the folder of its file, counts from here."""
+    def from_here(file: str | os.PathLike) -> str:
+        return os.path.abspath(file) if os.path.isfile(file) else os.fspath(file)  # of the installation
+
     files = config.get("extends", [])
     files = files if isinstance(files, (list, tuple)) else [files]
-    return {**config, **({"extends": [os.path.abspath(file) for file in files]} if files else {})}
+    return {**config, **({"extends": [from_here(file) for file in files]} if files else {})}
 
 
 def _yaml(value: Any) -> str:

@@ -12,6 +12,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "core/error.hpp"
+#include "core/installed.hpp"
 
 namespace nas {
 
@@ -205,8 +206,11 @@ std::vector<fs::path> take_extends(DocumentNode& node, const fs::path& file,
       if (item.kind != Kind::scalar || item.text.empty()) {
         refuse(item.origin, "must be the name of a file, or a list of such names");
       }
-      const auto parent = (file.parent_path() / item.text).lexically_normal();
-      if (!fs::exists(parent)) refuse(item.origin, "there is no file " + parent.string());
+      const auto parent = located_configuration(item.text, file);
+      if (parent.empty()) {
+        refuse(item.origin,
+               "there is no file " + item.text + places_of_configuration(item.text, file));
+      }
       if (std::find(chain.begin(), chain.end(), fs::weakly_canonical(parent)) != chain.end()) {
         refuse(item.origin, "which extends this file in turn");
       }

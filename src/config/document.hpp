@@ -74,7 +74,7 @@ struct PluginSection {
 using PluginSections = std::map<std::string, PluginSection, std::less<>>;
 
 /// Reads a file, what it extends (`extends: other.yaml`, or a list of which the later ones go
-/// before the earlier ones; relative to the file), and overrides `key.path=value` in order.
+/// before the earlier ones; see located_configuration()), and overrides `key.path=value` in order.
 ///
 /// Maps are merged key by key; lists and scalars are replaced; an empty value leaves a map as it
 /// is. Where a plug-in section names another plug-in than before, only shared settings are kept.

@@ -1,12 +1,53 @@
 #include "core/installed.hpp"
 
+#include <algorithm>
+#include <map>
 #include <system_error>
+
+#include "core/error.hpp"
 
 namespace nas {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> shared_folders() {
+namespace {
+
+using Folders = std::vector<fs::path>;
+
+/// The folders in which a name may be meant, in order. An empty one is the current folder.
+Folders places(const fs::path& named_in, const Folders& shared) {
+  Folders folders{named_in.parent_path()};
+  if (!folders.front().empty()) folders.emplace_back();
+  folders.insert(folders.end(), shared.begin(), shared.end());
+  return folders;
+}
+
+Folders shared_places_of_configurations() {
+  Folders folders;
+  for (const auto& folder : shared_folders()) {
+    folders.push_back(folder);
+    folders.push_back(folder / "configs");
+  }
+  return folders;
+}
+
+/// Those that are there, each once, as absolute paths.
+std::string places_text(const std::string& name, const Folders& folders) {
+  if (fs::path(name).is_absolute()) return {};
+  std::vector<std::string> texts;
+  std::error_code unknown;
+  const auto here = fs::current_path(unknown);
+  for (const auto& folder : folders) {
+    const auto text = (here / folder / "").lexically_normal().parent_path().string();
+    const bool said = std::find(texts.begin(), texts.end(), text) != texts.end();
+    if (!said && fs::is_directory(text, unknown)) texts.push_back(text);
+  }
+  return " in " + join(texts);
+}
+
+}  // namespace
+
+Folders shared_folders() {
   std::error_code unknown;
   const auto program = fs::read_symlink("/proc/self/exe", unknown);
   return {program.parent_path().parent_path() / NAS_SHARE_FOLDER, fs::path(NAS_SOURCE_FOLDER)};
@@ -14,11 +55,8 @@ std::vector<fs::path> shared_folders() {
 
 std::string located_file(const std::string& name, const fs::path& named_in) {
   if (name.empty() || fs::path(name).is_absolute()) return name;
-  auto folders = shared_folders();
-  folders.insert(folders.begin(), {named_in.parent_path(), fs::path()});
-  if (named_in.empty()) folders.erase(folders.begin());
   std::error_code unknown;
-  for (const auto& folder : folders) {
+  for (const auto& folder : places(named_in, shared_folders())) {
     const auto file = folder / name;
     if (!fs::exists(file, unknown)) continue;
     // What lies in the current folder is recorded as it was written.
@@ -26,6 +64,54 @@ std::string located_file(const std::string& name, const fs::path& named_in) {
     return fs::absolute(file).lexically_normal().string();
   }
   return name;
+}
+
+std::string places_of_file(const std::string& name, const fs::path& named_in) {
+  return places_text(name, places(named_in, shared_folders()));
+}
+
+fs::path located_configuration(const std::string& name, const fs::path& named_in) {
+  std::error_code unknown;
+  for (const auto& folder : places(named_in, shared_places_of_configurations())) {
+    for (const auto* ending : {"", ".yaml"}) {
+      const auto file =
+          folder.empty() ? fs::path(name + ending) : (folder / (name + ending)).lexically_normal();
+      if (fs::exists(file, unknown) && !fs::is_directory(file, unknown)) return file;
+    }
+  }
+  return {};
+}
+
+std::string places_of_configuration(const std::string& name, const fs::path& named_in) {
+  return places_text(name, places(named_in, shared_places_of_configurations()));
+}
+
+fs::path find_configuration(const fs::path& name) {
+  auto file = located_configuration(name.string());
+  if (!file.empty()) return file;
+  if (fs::is_directory(name))
+    throw InputError(name.string() + ": is a folder, must be a YAML file");
+  std::vector<std::string> installed;
+  for (const auto& known : installed_configurations()) installed.push_back(known.stem().string());
+  const auto guess = nearest(name.stem().string(), installed);
+  throw InputError(name.string() + ": there is no such configuration" +
+                   places_of_configuration(name.string()) +
+                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+}
+
+std::vector<fs::path> installed_configurations() {
+  std::map<std::string, fs::path> files;
+  std::error_code unknown;
+  for (const auto& folder : shared_folders()) {
+    for (const auto& entry : fs::directory_iterator(folder / "configs", unknown)) {
+      if (entry.path().extension() == ".yaml") {
+        files.emplace(entry.path().stem().string(), entry.path());
+      }
+    }
+  }
+  std::vector<fs::path> found;
+  for (auto& [name, file] : files) found.push_back(std::move(file));
+  return found;
 }
 
 }  // namespace nas

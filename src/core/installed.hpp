@@ -16,5 +16,26 @@ std::vector<std::filesystem::path> shared_folders();
 /// that is there; else the absolute path of the file. Looked for in the folder of `named_in`, in
 /// the current folder, in shared_folders().
 std::string located_file(const std::string& name, const std::filesystem::path& named_in);
+/// Where located_file looks for a name, to follow "there is none" in messages: " in /home/me,
+/// /usr/share/attnas"; empty for an absolute name.
+std::string places_of_file(const std::string& name, const std::filesystem::path& named_in);
+
+/// The configuration that is meant by a name, which may lack its ".yaml": looked for as files are,
+/// and in the folder configs/ of each of shared_folders().
+/// @return a path to it; beside `named_in`, as that is written; empty if there is none.
+std::filesystem::path located_configuration(const std::string& name,
+                                            const std::filesystem::path& named_in = {});
+/// Where located_configuration looks, as places_of_file() says it.
+std::string places_of_configuration(const std::string& name,
+                                    const std::filesystem::path& named_in = {});
+
+/// The configuration that a user means by a file, or by the name of one.
+/// @throws InputError with the places that were searched, and the nearest of those that come with
+/// the programs.
+std::filesystem::path find_configuration(const std::filesystem::path& name);
+
+/// @return the configurations that come with the programs, by name in order; of those with the same
+/// name the one that is found.
+std::vector<std::filesystem::path> installed_configurations();
 
 }  // namespace nas

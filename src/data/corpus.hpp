@@ -76,11 +76,12 @@ struct Corpus {
   std::optional<ChanceLevel> chance;  ///< where it is known
 };
 
-/// Where corpora look for files, and whether they may download.
+/// Where corpora look for files.
 struct DataLocation {
-  std::filesystem::path folder = "data";  ///< NAS_DATA_DIR, or data/ under the current folder
+  std::filesystem::path folder = "data";
 };
-/// @return the location that the environment (NAS_DATA_DIR) gives.
+/// @return what NAS_DATA_DIR names; else data/ of the current folder, if there is such a folder;
+/// else the folder attnas of the user's cache ($XDG_CACHE_HOME or ~/.cache).
 DataLocation default_data_location();
 
 /// Loads a corpus whose windows have `context` tokens. Never falls back to other data.

@@ -64,6 +64,7 @@ class Reader {
     file_ = file.string();
     const auto mistakes_before = diagnostics_.size();
     experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
+    check_table();
     if (problems().contains(experiment_.problem)) {
       kind_ = problems().at(experiment_.problem).make();
     }
@@ -325,14 +326,25 @@ class Reader {
     return node->origin;
   }
 
+  /// The file from which a file's name counts; empty on the command line.
+  static std::string named_in(const Origin& origin) {
+    return origin.line > 0 ? origin.source : std::string();
+  }
+
   /// A file's name counts from the file that says it.
   static void locate(const DocumentNode& given, const std::string& setting,
                      Parameters& parameters) {
     if (!parameters.contains(setting)) return;
     const auto* name = std::get_if<std::string>(&parameters.at(setting));
     if (name == nullptr) return;
-    const bool in_file = given.origin.line > 0;
-    parameters.set(setting, located_file(*name, in_file ? given.origin.source : ""));
+    parameters.set(setting, located_file(*name, named_in(given.origin)));
+  }
+
+  /// What is said of a file that is none of what it must be.
+  [[nodiscard]] static std::string not_found(const std::string& what, const std::string& name,
+                                             const Origin& origin) {
+    if (std::filesystem::is_directory(name)) return "must be " + what + ", is a folder";
+    return "must be " + what + ", there is none" + places_of_file(name, named_in(origin));
   }
 
   /// Where a key is written; where it is not, its section, or the whole document.
@@ -370,6 +382,16 @@ class Reader {
     }
   }
 
+  /// A table is looked for before it is asked what its problem is.
+  void check_table() {
+    if (mistaken_.contains("problem") || !experiment_.problem_settings.contains("table")) return;
+    noting_mistakes("problem", [this] {
+      const auto& table = experiment_.problem_settings.get<std::string>("table");
+      if (std::filesystem::is_regular_file(table)) return;
+      refuse("problem.table", table, not_found("a table", table, origin_of("problem", "table")));
+    });
+  }
+
   /// The user's own texts are looked for now, as long as it is known where they are named.
   void check_texts() {
     if (experiment_.corpus != "text_file" || mistaken_.contains("data")) return;
@@ -377,10 +399,7 @@ class Reader {
       const auto& path = experiment_.data.get<std::string>(name);
       if (path.empty() || std::filesystem::is_regular_file(path)) continue;
       refuse("data." + std::string(name), path,
-             std::filesystem::is_directory(path)
-                 ? "must be a text file, is a folder"
-                 : "must be a text file, there is none beside the configuration or in " +
-                       std::filesystem::current_path().string());
+             not_found("a text file", path, origin_of("data", name)));
     }
   }
 
@@ -734,9 +753,10 @@ std::vector<Setting> population_settings() {
 
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides) {
-  const auto document = load_document(file, overrides, plugin_sections());
+  const auto found = find_configuration(file);
+  const auto document = load_document(found, overrides, plugin_sections());
   Diagnostics diagnostics;
-  auto experiment = read_experiment(document, file, diagnostics);
+  auto experiment = read_experiment(document, found, diagnostics);
   diagnostics.throw_if_any();
   return experiment;
 }

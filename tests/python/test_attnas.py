@@ -205,6 +205,13 @@ class OtherRuns(Case):
             run = attnas.run({**ZDT, "extends": "nsga2_zdt.yaml"}, self.folder / "run", progress=False)
         self.assertEqual(len(run.asks), 24)
 
+    def test_installed_configurations_are_found_by_name(self):
+        with contextlib.chdir(self.folder):
+            extending = attnas.run({**ZDT, "extends": "nsga2_zdt"}, "extending", progress=False)
+            named = attnas.run("nsga2_zdt", "named", progress=False, algorithm={"population": 8, "generations": 3})
+        self.assertEqual(len(extending.asks), 24)
+        self.assertEqual(len(named.asks), 24)
+
     def test_a_run_without_evaluations(self):
         file = self.folder / "results.json"
         attnas.run(ZDT, self.folder, progress=False)

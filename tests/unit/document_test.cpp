@@ -1,5 +1,6 @@
 #include "config/document.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "config_fixture.hpp"
@@ -298,10 +299,10 @@ TEST_F(DocumentTest, MistakesAreReportedWhereTheyWereWritten) {
 }
 
 TEST_F(DocumentTest, ExtendsMustNameAFile) {
-  EXPECT_EQ(mistakes("s: {}\nextends: no.yaml\n"),
-            "a.yaml:2:10: extends = no.yaml, there is no file no.yaml");
-  EXPECT_EQ(mistakes("extends: [b.yaml]\n"),
-            "a.yaml:1:11: extends = [b.yaml], there is no file b.yaml");
+  EXPECT_THAT(mistakes("s: {}\nextends: no.yaml\n"),
+              testing::StartsWith("a.yaml:2:10: extends = no.yaml, there is no file no.yaml in "));
+  EXPECT_THAT(mistakes("extends: [b.yaml]\n"),
+              testing::StartsWith("a.yaml:1:11: extends = [b.yaml], there is no file b.yaml in "));
   EXPECT_EQ(
       mistakes("extends: [[b.yaml]]\n"),
       "a.yaml:1:11: extends = [[b.yaml]], must be the name of a file, or a list of such names");

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "config_fixture.hpp"
+#include "core/installed.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
@@ -70,9 +71,8 @@ TEST_F(ExperimentTest, ATextThatIsNotThereIsNamedWithItsPlace) {
   EXPECT_EQ(mistakes("data:\n  corpus: text_file\n  path: " + path("folder") + "\n"),
             "a.yaml:3:9: data.path = folder, must be a text file, is a folder");
   EXPECT_EQ(mistakes("data: {corpus: text_file, train: none.txt}\n"),
-            "a.yaml:1:34: data.train = none.txt, must be a text file, there is none beside the "
-            "configuration or in " +
-                std::filesystem::current_path().string());
+            "a.yaml:1:34: data.train = none.txt, must be a text file, there is none" +
+                places_of_file("none.txt", path("a.yaml")));
   EXPECT_EQ(mistakes("data: {corpus: text_file, path: " + path("folder/a.txt") + "}\n"), "");
 }
 

@@ -22,10 +22,8 @@ struct Output {
   std::string text;  // stdout and stderr
 };
 
-// Runs nas-data with NAS_DATA_DIR at `data`.
-Output nas_data(const fs::path& data, const std::string& arguments) {
-  const std::string command =
-      "NAS_DATA_DIR='" + data.string() + "' '" + NAS_BIN_DIR + "/nas-data' " + arguments + " 2>&1";
+// Runs a command of the shell.
+Output output_of(const std::string& command) {
   std::FILE* pipe = popen(command.c_str(), "r");
   Output output;
   std::array<char, 4096> buffer{};
@@ -34,6 +32,12 @@ Output nas_data(const fs::path& data, const std::string& arguments) {
   }
   output.code = WEXITSTATUS(pclose(pipe));
   return output;
+}
+
+// Runs nas-data with NAS_DATA_DIR at `data`.
+Output nas_data(const fs::path& data, const std::string& arguments) {
+  return output_of("NAS_DATA_DIR='" + data.string() + "' '" + NAS_BIN_DIR + "/nas-data' " +
+                   arguments + " 2>&1");
 }
 
 class NasData : public ::testing::Test {
@@ -53,6 +57,27 @@ class NasData : public ::testing::Test {
 
   TemporaryFolder folder_;
 };
+
+TEST_F(NasData, WithoutAVariableTheFolderIsDataHereOrTheUsersCache) {
+  const auto own = write_own();
+  const auto cache = folder_.path() / "cache";
+  const auto get = [&](const std::string& environment) {
+    return output_of("cd '" + folder_.path().string() + "' && env -u NAS_DATA_DIR " + environment +
+                     " '" + NAS_BIN_DIR + "/nas-data' get wikitext-2 --from '" + own + "' 2>&1");
+  };
+  const auto here = [](const fs::path& folder) {
+    return HasSubstr("is now in " + folder.string());
+  };
+  EXPECT_THAT(get("XDG_CACHE_HOME='" + cache.string() + "'").text,
+              here(cache / "attnas/wikitext-2\n"));
+  const std::string home = "HOME='" + folder_.path().string() + "/home' ";
+  for (const std::string without : {"-u XDG_CACHE_HOME ", "XDG_CACHE_HOME=relative "}) {
+    EXPECT_THAT(get(without + home).text, here(folder_.path() / "home/.cache/attnas/wikitext-2\n"));
+    fs::remove_all(folder_.path() / "home");
+  }
+  fs::create_directory(folder_.path() / "data");
+  EXPECT_THAT(get(home).text, here("data/wikitext-2\n"));
+}
 
 TEST_F(NasData, WrongWordsEndWith2) {
   EXPECT_EQ(run("").code, 2);

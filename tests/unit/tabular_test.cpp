@@ -628,7 +628,7 @@ TEST_F(TabularSearchTest, ConfigurationsAreChecked) {
   EXPECT_THAT(mistakes("semantics: corrected\n"), HasSubstr("the problem tabular has none"));
   EXPECT_EQ(load("").baseline, "dot|softmax|none|fixed|bias|0.1");
   fs::remove(file_);
-  EXPECT_THAT(mistakes(""), HasSubstr("small.table: no such table"));
+  EXPECT_THAT(mistakes(""), HasSubstr("small.table, must be a table, there is none"));
 }
 
 TEST_F(TabularSearchTest, SemanticsAreTheTables) {

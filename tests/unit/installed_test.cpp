@@ -1,0 +1,94 @@
+// Where the names of files and of configurations lead.
+
+#include "core/installed.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/document.hpp"
+#include "config_fixture.hpp"
+
+namespace nas {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::EndsWith;
+
+/// In an empty current folder, here/ of the test's own.
+class InstalledTest : public ConfigTest {
+ protected:
+  InstalledTest() {
+    fs::create_directories(path("here"));
+    fs::current_path(path("here"));
+  }
+  ~InstalledTest() override { fs::current_path(before_); }
+  InstalledTest(const InstalledTest&) = delete;
+  InstalledTest& operator=(const InstalledTest&) = delete;
+
+ private:
+  fs::path before_ = fs::current_path();
+};
+
+TEST_F(InstalledTest, FilesCountFromTheNamingFileThenFromHereThenFromTheInstallation) {
+  const auto mini = std::string("problems/tables/mini.table");
+  const auto installed = (fs::path(NAS_SOURCE_DIR) / mini).string();
+  EXPECT_EQ(located_file(mini, path("a/a.yaml")), installed);
+  write("here/" + mini, "");
+  EXPECT_EQ(located_file(mini, path("a/a.yaml")), mini);
+  const auto beside = write("a/" + mini, "");
+  EXPECT_EQ(located_file(mini, path("a/a.yaml")), beside);
+  EXPECT_EQ(located_file("none.table", path("a/a.yaml")), "none.table");
+  EXPECT_EQ(places_of_file(mini, path("a/a.yaml")),
+            " in " + path("a") + ", " + path("here") + ", " + NAS_SOURCE_DIR);
+  EXPECT_EQ(places_of_file("/none.table", path("a/a.yaml")), "")
+      << "an absolute name has one place";
+}
+
+TEST_F(InstalledTest, ConfigurationsAreFoundByName) {
+  const auto installed = fs::path(NAS_SOURCE_DIR) / "configs/quickstart.yaml";
+  for (const std::string name : {"quickstart", "quickstart.yaml", "configs/quickstart.yaml"}) {
+    EXPECT_EQ(located_configuration(name), installed) << name;
+    EXPECT_EQ(located_configuration(name, path("a/a.yaml")), installed) << name;
+  }
+  fs::create_directories(path("here/quickstart"));  // say, a run
+  EXPECT_EQ(located_configuration("quickstart"), installed);
+  write("here/quickstart.yaml", "");
+  EXPECT_EQ(located_configuration("quickstart"), "quickstart.yaml");
+  const auto beside = write("a/quickstart.yaml", "");
+  EXPECT_EQ(located_configuration("quickstart.yaml", path("a/a.yaml")), beside);
+  EXPECT_EQ(located_configuration(beside), beside);
+  EXPECT_EQ(located_configuration("none"), "");
+}
+
+TEST_F(InstalledTest, AMissingConfigurationSaysWhereItWasLookedFor) {
+  EXPECT_EQ(error_of([] { (void)find_configuration("quikstart"); }),
+            std::string("quikstart: there is no such configuration in here, ") + NAS_SOURCE_DIR +
+                ", " + NAS_SOURCE_DIR + "/configs; did you mean quickstart?");
+  EXPECT_THAT(error_of([] { (void)find_configuration("of_nobody.yaml"); }), EndsWith("/configs"));
+  EXPECT_EQ(error_of([] { (void)find_configuration("."); }), ".: is a folder, must be a YAML file");
+}
+
+TEST_F(InstalledTest, AnInstalledConfigurationIsExtendedByName) {
+  const auto file = write("a/own.yaml", "extends: quickstart.yaml\nseed: 7\n");
+  const auto document = load_document(file, {}, {});
+  EXPECT_EQ(document.find("seed")->text, "7");
+  EXPECT_NE(document.find("training"), nullptr) << "of quickstart.yaml";
+  const auto wrong = write("a/wrong.yaml", "extends: quickstarts.yml\n");
+  EXPECT_EQ(error_of([&] { (void)load_document(wrong, {}, {}); }),
+            std::string("a/wrong.yaml:1:10: extends = quickstarts.yml, there is no file "
+                        "quickstarts.yml in a, here, ") +
+                NAS_SOURCE_DIR + ", " + NAS_SOURCE_DIR + "/configs");
+}
+
+TEST_F(InstalledTest, ConfigurationsAreListed) {
+  const auto files = installed_configurations();
+  EXPECT_TRUE(std::is_sorted(files.begin(), files.end()));
+  EXPECT_THAT(files, ::testing::Contains(fs::path(NAS_SOURCE_DIR) / "configs/quickstart.yaml"));
+}
+
+}  // namespace
+}  // namespace nas
