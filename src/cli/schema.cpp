@@ -1,5 +1,6 @@
 #include "cli/schema.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "search/gene_place.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
+#include "study/comparison.hpp"
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
 #include "study/retest.hpp"
@@ -94,11 +96,10 @@ Json map_of(Json properties) {
 
 /// A section that names a plug-in: its key alone, or a map with the settings of that plug-in; where
 /// the file that is extended names it, with those of any.
+/// @param common  further properties of such a map.
 template <class AnyRegistry>
-Json plugin_section(const std::string& section, const AnyRegistry& registry,
-                    const Settings& shared) {
+Json plugin_section(const std::string& section, const AnyRegistry& registry, const Json& common) {
   const auto& key = plugin_sections().find(section)->second.key;
-  const auto common = properties_of(shared);
   auto all = common;
   auto forms = Json::array({{{"enum", registry.keys()}}});
   for (const auto& name : registry.keys()) {
@@ -179,15 +180,35 @@ Json baseline_schema() {
   return any_of({{{"type", "string"}}, map_of(std::move(properties))});
 }
 
+/// What nas-compare reads in place of `algorithm`.
+Json contenders_schema() {
+  auto common = properties_of(population_settings());
+  common.update(properties_of(contender_settings()));
+  auto own = evaluation_settings();
+  std::erase_if(own, [](const Setting& setting) {
+    const auto& names = contender_evaluation();
+    return std::find(names.begin(), names.end(), setting.name) == names.end();
+  });
+  common["evaluation"] = map_of(properties_of(own));
+  return described(one_or_list(plugin_section("algorithm", algorithms(), common)),
+                   "of nas-compare: the algorithms that are compared");
+}
+
 }  // namespace
 
 Json schema_json() {
   auto properties = properties_of(experiment_settings());
+  properties.update(properties_of(comparison_settings()));
+  properties["seeds"]["description"] =
+      "of nas-compare: " + properties["seeds"]["description"].get<std::string>();
+  properties["algorithms"] = contenders_schema();
   properties["extends"] =
-      described(one_or_list({{"type", "string"}}), "files that this one extends, relative to it");
-  properties["problem"] = plugin_section("problem", problems(), {});
-  properties["data"] = plugin_section("data", corpora(), {});
-  properties["algorithm"] = plugin_section("algorithm", algorithms(), population_settings());
+      described(one_or_list({{"type", "string"}}),
+                "files that this one extends: beside it, in the current folder, or installed");
+  properties["problem"] = plugin_section("problem", problems(), Json::object());
+  properties["data"] = plugin_section("data", corpora(), Json::object());
+  properties["algorithm"] =
+      plugin_section("algorithm", algorithms(), properties_of(population_settings()));
   properties["baseline"] = baseline_schema();
   properties["objectives"] = objectives_schema();
   properties["constraints"] =
@@ -200,7 +221,7 @@ Json schema_json() {
   properties["budget"] = map_of(properties_of(budget_settings()));
   properties["retest"] = map_of(properties_of(retest_settings()));
   auto schema = map_of(std::move(properties));
-  schema["$schema"] = "http://json-schema.org/draft-07/schema#";
+  schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = "configuration of attnas";
   return schema;
 }

@@ -4,9 +4,9 @@
 
 namespace nas {
 
-/// JSON Schema (draft 7) of a configuration file, made from what sections and plug-ins declare: for
-/// editors, which complete and check a file with it. It knows every key, type, range and choice;
-/// what several settings must be together only nas-run checks.
+/// JSON Schema (2020-12) of a configuration, also of nas-compare's, made from what sections and
+/// plug-ins declare: for editors, which complete and check a file with it. It knows every key, type,
+/// range and choice; what several settings must be together only the programs check.
 nlohmann::json schema_json();
 
 }  // namespace nas

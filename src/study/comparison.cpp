@@ -7,6 +7,7 @@
 #include "config/document.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/installed.hpp"
 
 namespace nas {
 
@@ -18,12 +19,6 @@ using Texts = std::vector<std::string>;
 
 /// Asks that a search may make for each evaluation that it may cause.
 constexpr Integer kAsksPerEvaluation = 50;
-
-/// What a contender may have of the section `evaluation`: the rest holds for all.
-const Texts& own_evaluation() {
-  static const Texts kOwn{"repeated", "replicates"};
-  return kOwn;
-}
 
 DocumentNode without(DocumentNode map, const Texts& keys) {
   std::erase_if(map.entries, [&keys](const DocumentNode::Entry& entry) {
@@ -43,34 +38,6 @@ Texts names(const std::vector<Setting>& settings) {
   return names;
 }
 
-/// Of a comparison beside an experiment's settings.
-Setting seeds_setting() {
-  return {.name = "seeds",
-          .default_value = Integer{1000},
-          .help = "searches per algorithm; their seeds count from `seed` on",
-          .min = 1,
-          .max = 1e6};
-}
-
-/// Of an item of `algorithms` beside its algorithm's.
-std::vector<Setting> contender_settings() {
-  return {
-      {.name = "label",
-       .default_value = std::string(),
-       .help = "name in the comparison; empty: the algorithm's"},
-      {.name = "seeds",
-       .default_value = Integer{0},
-       .help = "largest number of searches of this algorithm; 0 = as many as of the others",
-       .min = 0,
-       .max = 1e6},
-      {.name = "belief",
-       .default_value = std::string("record"),
-       .help =
-           "by what its searches rank a candidate: record, all of its evaluations, as a run does; "
-           "best_answer, the best one alone, as the published search reports",
-       .choices = {"record", "best_answer"}}};
-}
-
 /// Reads a configuration; mistakes collect in `diagnostics_`.
 class Reader {
  public:
@@ -80,7 +47,7 @@ class Reader {
         common_(without(document, {"seeds", "algorithms", "algorithm"})) {}
 
   Comparison read() {
-    const auto setting = seeds_setting();
+    const auto setting = comparison_settings().front();
     Value seeds = setting.default_value;
     if (const auto* node = document_.find(setting.name)) {
       (void)read_value(setting.name, *node, setting, diagnostics_, seeds);
@@ -125,7 +92,7 @@ class Reader {
     auto document = common_;
     put(document, "algorithm", without(algorithm, rest));
     if (const auto* evaluation = algorithm.find("evaluation")) {
-      check_keys("algorithms.evaluation", *evaluation, own_evaluation(), diagnostics_);
+      check_keys("algorithms.evaluation", *evaluation, contender_evaluation(), diagnostics_);
       DocumentNode merged{.kind = Kind::map, .entries = {}, .origin = evaluation->origin};
       if (const auto* shared = document.find("evaluation")) merged = *shared;
       for (const auto& entry : evaluation->entries) put(merged, entry.key, entry.value);
@@ -196,9 +163,40 @@ class Reader {
 
 }  // namespace
 
+std::vector<Setting> comparison_settings() {
+  return {{.name = "seeds",
+           .default_value = Integer{1000},
+           .help = "searches per algorithm; their seeds count from `seed` on",
+           .min = 1,
+           .max = 1e6}};
+}
+
+std::vector<Setting> contender_settings() {
+  return {
+      {.name = "label",
+       .default_value = std::string(),
+       .help = "name in the comparison; empty: the algorithm's"},
+      {.name = "seeds",
+       .default_value = Integer{0},
+       .help = "largest number of searches of this algorithm; 0 = as many as of the others",
+       .min = 0,
+       .max = 1e6},
+      {.name = "belief",
+       .default_value = std::string("record"),
+       .help =
+           "by what its searches rank a candidate: record, all of its evaluations, as a run does; "
+           "best_answer, the best one alone, as the published search reports",
+       .choices = {"record", "best_answer"}}};
+}
+
+const Texts& contender_evaluation() {
+  static const Texts kOwn{"repeated", "replicates"};
+  return kOwn;
+}
+
 ComparedAlgorithm Contender::record() const {
   nlohmann::json settings = experiment.algorithm_settings;
-  for (const auto& own : own_evaluation()) {
+  for (const auto& own : contender_evaluation()) {
     settings["evaluation"][own] = experiment.resolved.at("evaluation").at(own);
   }
   if (believes_best_answer) settings["belief"] = "best_answer";
@@ -208,15 +206,16 @@ ComparedAlgorithm Contender::record() const {
 nlohmann::json Comparison::resolved() const {
   auto resolved = common().resolved;
   resolved.erase("algorithm");
-  for (const auto& name : own_evaluation()) resolved.at("evaluation").erase(name);
+  for (const auto& name : contender_evaluation()) resolved.at("evaluation").erase(name);
   resolved["budget"] = common().budget;
   return resolved;
 }
 
 Comparison load_comparison(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides) {
-  const auto document = load_document(file, overrides, plugin_sections());
-  return Reader(document, file).read();
+  const auto found = find_configuration(file);
+  const auto document = load_document(found, overrides, plugin_sections());
+  return Reader(document, found).read();
 }
 
 void keep_contenders(Comparison& comparison, const std::vector<std::string>& wanted) {

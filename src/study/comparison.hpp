@@ -37,6 +37,13 @@ struct Comparison {
   [[nodiscard]] nlohmann::json resolved() const;
 };
 
+/// Settings at the top of a comparison beside those of an experiment.
+std::vector<Setting> comparison_settings();
+/// Settings of an item of `algorithms` beside its algorithm's.
+std::vector<Setting> contender_settings();
+/// Settings of the section `evaluation` that an item of `algorithms` may have for itself.
+const std::vector<std::string>& contender_evaluation();
+
 /// Reads a comparison: an experiment with the problem `tabular`, in which `algorithms` (a list of
 /// names, or maps with what a section `algorithm` may have and label, seeds, belief, evaluation)
 /// stands in place of `algorithm`, and `seeds` says how many searches each of them runs. A search
