@@ -40,7 +40,7 @@ inline void parse_command_line(int argc, char** argv, const std::string& program
 inline bool answers(bool help, bool version, const char* usage,
                     const boost::program_options::options_description& visible) {
   if (help) {
-    std::cout << usage << visible << exit_codes_text();
+    std::cout << usage << visible << help_end();
   } else if (version) {
     std::cout << version_text();
   }

@@ -1,14 +1,18 @@
 #include "cli/describe.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/installed.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
 #include "genotype/component.hpp"
@@ -231,6 +235,39 @@ std::vector<Section> sections() {
   };
 }
 
+std::string section_list() {
+  std::vector<Texts> rows;
+  for (const auto& section : sections()) {
+    rows.push_back({section.name, section.summary.substr(0, section.summary.find('\n'))});
+  }
+  return table(rows);
+}
+
+/// The first sentence of the comment that a configuration begins with.
+std::string purpose_of(const std::filesystem::path& configuration) {
+  std::ifstream file(configuration);
+  std::string text;
+  for (std::string line; std::getline(file, line) && line.starts_with("# ");) {
+    text += (text.empty() ? "" : " ") + line.substr(2);
+  }
+  for (std::size_t end = text.find_first_of(".?"); end != std::string::npos;
+       end = text.find_first_of(".?", end + 1)) {
+    const auto rest = std::string_view(text).substr(end + 1);
+    const bool ends = rest.empty() || (rest.size() > 1 && rest[0] == ' ' && rest[1] >= 'A' &&
+                                       rest[1] <= 'Z');  // not so "et al. 2019"
+    if (ends) return text.substr(0, text[end] == '?' ? end + 1 : end);
+  }
+  return text;
+}
+
+std::string configuration_list() {
+  std::vector<Texts> rows;
+  for (const auto& file : installed_configurations()) {
+    rows.push_back({file.stem().string(), purpose_of(file)});
+  }
+  return table(rows);
+}
+
 /// The labels of the paper that stand for a component, with the semantics under which they do.
 std::string labels_text(const Component& component) {
   Texts meanings;
@@ -287,6 +324,8 @@ std::string list_text(const std::string& kind) {
   std::vector<std::pair<std::string, std::string>> lists;
   for (const auto& plugins : plugin_kinds()) lists.emplace_back(plugins.many, plugin_list(plugins));
   lists.insert(lists.end() - 1, {"components", component_list()});
+  lists.emplace_back("sections", section_list());
+  lists.emplace_back("configurations", configuration_list());
   std::string all;
   Texts known;
   for (const auto& [name, text] : lists) {

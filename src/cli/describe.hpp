@@ -6,7 +6,8 @@ namespace nas {
 
 /// What there is, one line each: key and summary.
 ///
-/// @param kind  algorithms, problems, objectives, components, data, or empty: all of them.
+/// @param kind  algorithms, problems, objectives, components, data, sections, configurations (those
+/// that are installed), or empty: all of them.
 /// @throws InputError naming the kinds for another kind.
 std::string list_text(const std::string& kind);
 

@@ -24,7 +24,7 @@ namespace po = boost::program_options;
 constexpr const char* kUsage =
     "nas-analyse: looks into the attention of a model that a run has trained\n"
     "\n"
-    "  nas-analyse RUN MECHANISM [key.path=value ...] [options]\n"
+    "Usage: nas-analyse RUN MECHANISM [KEY.PATH=VALUE ...] [OPTIONS]\n"
     "\n"
     "RUN is a run's folder. MECHANISM is best, baseline, or the name or label of one that the run\n"
     "has trained; of several objectives, best is the first of the front. Weights that the run has\n"
@@ -33,6 +33,10 @@ constexpr const char* kUsage =
     "\n"
     "Writes attention.json, with statistics of every head on held-out sequences, and a page with\n"
     "pictures of it. analysis/attention.py A B compares two such folders.\n"
+    "\n"
+    "Examples:\n"
+    "  $ nas-analyse runs/quickstart best\n"
+    "  $ nas-analyse runs/quickstart \"dot|sparsemax|none|fixed|bias|0.1\" --sequences 256\n"
     "\n";
 
 struct Arguments {
@@ -58,7 +62,7 @@ void require_replicate(std::int64_t replicate) {
 }
 
 po::options_description options(Arguments& arguments) {
-  po::options_description visible("options");
+  po::options_description visible("Options");
   visible.add_options()  //
       ("output,o", po::value(&arguments.output),
        "folder of the analysis (default: RUN/attention/MECHANISM)")  //

@@ -31,7 +31,15 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kUsage =
     "nas-compare: compares search algorithms on a table of finished training runs\n"
     "\n"
-    "  nas-compare CONFIG [key.path=value ...] [options]   run, or continue, a comparison\n"
+    "Usage: nas-compare CONFIG [KEY.PATH=VALUE ...] [OPTIONS]\n"
+    "\n"
+    "Runs, or continues, a comparison. CONFIG is a YAML file with a list `algorithms`, or the "
+    "name\n"
+    "of one that comes with attnas: nas-run list configurations.\n"
+    "\n"
+    "Examples:\n"
+    "  $ nas-compare compare_mini                          # a minute on 2 cores\n"
+    "  $ nas-compare compare_mini --algorithms local_search,cmaes --seeds 100\n"
     "\n";
 
 struct Arguments {
@@ -53,7 +61,7 @@ void require_positive_threads(int threads) {
 }
 
 po::options_description options(Arguments& arguments) {
-  po::options_description visible("options");
+  po::options_description visible("Options");
   visible.add_options()  //
       ("output,o", po::value(&arguments.output),
        "the comparison's folder (default: runs/NAME)")                              //
@@ -161,7 +169,7 @@ int run(int argc, char** argv, std::string& kept) {
   if (nas::answers(arguments.help, arguments.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
-                          "for example: nas-compare configs/compare_mini.yaml");
+                          "for example: nas-compare compare_mini");
   }
   std::vector<std::string> overrides(arguments.words.begin() + 1, arguments.words.end());
   if (!arguments.seeds.empty()) overrides.push_back("seeds=" + arguments.seeds);

@@ -30,19 +30,29 @@ namespace fs = std::filesystem;
 constexpr const char* kUsage =
     "nas-data: the text that models are trained on, and tables of finished training runs\n"
     "\n"
-    "  nas-data list                           corpora that are known, and where they are\n"
-    "  nas-data get NAME [--from PATH]         download a corpus, or take it from a folder or "
-    "archive\n"
-    "  nas-data info NAME [--context L] [SETTING=VALUE ...]\n"
-    "                                          sizes, windows, hashes, source and licence\n"
-    "  nas-data table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]\n"
-    "                                          pack the training runs of searches into one table;\n"
-    "                                          --measured: latency and energy from another search\n"
-    "  nas-data table verify FILE [STORE|FOLDER ...]\n"
-    "                                          checksum; whether every cell is what the runs say\n"
-    "  nas-data table info FILE                what is in a table, and how noisy it is\n"
+    "Usage: nas-data COMMAND\n"
     "\n"
-    "Files go to the folder that NAS_DATA_DIR names, or to data/ in the current folder.\n";
+    "Commands:\n"
+    "  list                    corpora that are known, and where they are\n"
+    "  get NAME [--from PATH]  downloads a corpus, or takes it from a folder or an archive\n"
+    "  info NAME [--context L] [SETTING=VALUE ...]\n"
+    "                          sizes, windows, hashes, source and licence\n"
+    "  table pack STORE|FOLDER ... --output FILE [--name NAME] [--measured STORE|FOLDER]\n"
+    "                          packs the training runs of searches into one table;\n"
+    "                          --measured: latency and energy from another search\n"
+    "  table verify FILE [STORE|FOLDER ...]\n"
+    "                          checksum; whether every cell is what the runs say\n"
+    "  table info FILE         what is in a table, and how noisy it is\n"
+    "\n"
+    "Examples:\n"
+    "  $ nas-data get brown\n"
+    "  $ nas-data get wikitext-2 --from wikitext-2-v1.zip\n"
+    "  $ nas-data info text_file path=mytext.txt vocabulary=2000\n"
+    "  $ nas-data table pack runs/first runs/second --output mine.table\n"
+    "\n"
+    "Options:\n"
+    "  -h [ --help ]           print this text\n"
+    "  --version               print the version\n";
 
 constexpr const char* kClearLine = "\r\033[K";
 constexpr std::int64_t kDefaultContext = 128;
@@ -244,7 +254,11 @@ int run(Words words) {
   const std::string command = words.front();
   words.erase(words.begin());
   if (command == "--help" || command == "-h") {
-    std::cout << kUsage << exit_codes_text();
+    std::cout << kUsage << help_end();
+    return 0;
+  }
+  if (command == "--version") {
+    std::cout << version_line();
     return 0;
   }
   if (command == "get") return get(std::move(words));

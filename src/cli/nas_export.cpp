@@ -21,24 +21,34 @@ namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
 constexpr const char* kUsage =
-    "nas-export RUN --format FORMAT [--output PATH]\n"
-    "  RUN is a run's folder, or its store.sqlite\n"
-    "\n";
+    "nas-export: the record of a run in other forms, and its models\n"
+    "\n"
+    "Usage: nas-export RUN --format FORMAT [--output PATH]\n";
 /// Of formats that are folders.
 constexpr const char* kFolderUsage =
-    "nas-export RUN --format pytorch --output FOLDER [--mechanism NAME] [key.path=value ...]\n"
-    "  NAME is best, baseline, or the name or label of a mechanism that the run has trained; best "
-    "is\n"
-    "  what the search hands over, of several objectives the point of the front that is best by "
-    "the\n"
-    "  first. Weights that the run has kept (evaluation.keep_models) are taken; else the training "
-    "run\n"
-    "  is made again. What is different on this machine is given as overrides, such as\n"
-    "  evaluation.device=cpu.\n"
+    "   or: nas-export RUN --format pytorch --output FOLDER [--mechanism NAME] "
+    "[KEY.PATH=VALUE ...]\n";
+constexpr const char* kWords =
+    "\n"
+    "RUN is a run's folder, or its store.sqlite.\n"
     "\n";
 /// Where the forms of other programs are.
 constexpr const char* kElsewhere =
     "analysis/export.py writes csv, ioh, points, optuna, tensorboard";
+constexpr const char* kFolderWords =
+    "NAME is best, baseline, or the name or label of a mechanism that the run has trained; best "
+    "is\n"
+    "what the search hands over, of several objectives the point of the front that is best by the\n"
+    "first. Weights that the run has kept (evaluation.keep_models) are taken; else the training\n"
+    "run is made again. What is different on this machine is given as overrides, such as\n"
+    "evaluation.device=cpu.\n"
+    "\n";
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  $ nas-export runs/quickstart --canonical | sha256sum\n"
+    "  $ nas-export runs/quickstart --format evaluations --output evaluations.csv\n";
+constexpr const char* kFolderExamples =
+    "  $ nas-export runs/quickstart --format pytorch --output best\n";
 constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
 
 struct Options {
@@ -50,6 +60,7 @@ struct Options {
   std::int64_t trainings = kAll;
   bool force = false;
   bool help = false;
+  bool version = false;
 };
 
 /// A form in which a run can be had.
@@ -73,12 +84,15 @@ const std::vector<Format>& formats() {
   return kFormats;
 }
 
-std::string usage() {
-  return kUsage + std::string(nas::folder_formats().keys().empty() ? "" : kFolderUsage);
+/// A text, with what belongs to formats that are folders, if there are such.
+std::string with(const char* text, const char* of_folders) {
+  return std::string(text) + (nas::folder_formats().keys().empty() ? "" : of_folders);
 }
 
+std::string usage() { return with(kUsage, kFolderUsage) + with(kWords, kFolderWords); }
+
 std::string formats_text() {
-  std::string text = "formats:\n";
+  std::string text = "Formats:\n";
   const auto add = [&text](const std::string& name, const std::string& help) {
     text += "  " + name + std::string(13 - name.size(), ' ') + help + '\n';
   };
@@ -101,7 +115,7 @@ const Format& format_named(const std::string& name) {
 }
 
 po::options_description visible_options(Options& options) {
-  po::options_description visible("options");
+  po::options_description visible("Options");
   visible.add_options()                                                         //
       ("format", po::value(&options.format), "what to write, see below")        //
       ("canonical", po::bool_switch(&options.canonical), "--format canonical")  //
@@ -110,8 +124,9 @@ po::options_description visible_options(Options& options) {
       ("mechanism", po::value(&options.mechanism), "of pytorch (default: best)")  //
       ("force", po::bool_switch(&options.force), "replace what is at PATH")       //
       ("trainings", po::value(&options.trainings),
-       "json: as the run stood after so many trainings")  //
-      ("help,h", po::bool_switch(&options.help), "print this text");
+       "json: as the run stood after so many trainings")             //
+      ("help,h", po::bool_switch(&options.help), "print this text")  //
+      ("version", po::bool_switch(&options.version), "print the version");
   return visible;
 }
 
@@ -167,7 +182,13 @@ int run(int argc, char** argv, std::string& kept) {
     throw nas::InputError(std::string("command line: ") + error.what());
   }
   if (options.help) {
-    std::cout << usage() << visible << '\n' << formats_text() << nas::exit_codes_text();
+    std::cout << usage() << with(kExamples, kFolderExamples) << '\n'
+              << visible << '\n'
+              << formats_text() << nas::help_end();
+    return 0;
+  }
+  if (options.version) {
+    std::cout << nas::version_line();
     return 0;
   }
   const bool to_folder = nas::folder_formats().contains(options.format);

@@ -1,6 +1,5 @@
 // nas-run: one experiment from its configuration to its result.
 
-#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "cli/study_program.hpp"
 #include "cli/verify.hpp"
 #include "core/error.hpp"
+#include "core/installed.hpp"
 #include "study/study.hpp"
 
 namespace {
@@ -22,19 +22,32 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr const char* kUsage =
-    "nas-run: searches attention mechanisms as a configuration file says\n"
+    "nas-run: searches attention mechanisms as a configuration says\n"
     "\n"
-    "  nas-run CONFIG [key.path=value ...] [options]   run, or continue, an experiment\n"
-    "  nas-run list [algorithms|problems|objectives|components|data]\n"
-    "  nas-run describe NAME                           a plug-in, component, section or setting\n"
-    "  nas-run schema                                  JSON Schema of configurations, for editors\n"
-    "  nas-run verify RUN [--remove]                   checks the records of a run\n"
+    "Usage: nas-run CONFIG [KEY.PATH=VALUE ...] [OPTIONS]\n"
+    "   or: nas-run COMMAND\n"
+    "\n"
+    "Runs, or continues, an experiment. CONFIG is a YAML file, or the name of one that comes with\n"
+    "attnas: nas-run list configurations.\n"
     "\n"
     "The same command continues a run. It is refused, before anything is trained, where this\n"
     "program would not reproduce the run's records: after a change of the configuration, of the\n"
     "corpus, or of the results version (an attnas whose results differ). Then give another\n"
     "folder with --output, or continue with the attnas that began the run, which the message\n"
     "names. Another LibTorch, BLAS or instruction set causes a warning: last digits may differ.\n"
+    "\n"
+    "Commands:\n"
+    "  list [KIND]            algorithms, problems, objectives, components, data, sections,\n"
+    "                         configurations; without KIND all of them\n"
+    "  describe NAME          a plug-in, component, section or setting\n"
+    "  schema                 JSON Schema of configurations, for editors\n"
+    "  verify RUN [--remove]  checks the records of a run\n"
+    "\n"
+    "Examples:\n"
+    "  $ nas-run quickstart                     # a search in minutes, into runs/quickstart\n"
+    "  $ nas-run own.yaml --dry-run             # what it would do, and how long that takes\n"
+    "  $ nas-run own.yaml training.steps=500    # with another setting\n"
+    "  $ nas-run own.yaml retest.replicates=5   # with a re-test, also of a finished search\n"
     "\n";
 
 struct Arguments {
@@ -51,13 +64,13 @@ po::options_description options(Arguments& arguments) {
   return visible;
 }
 
-/// A mistyped command is taken for a file.
-void require_file(const std::string& word) {
-  if (std::filesystem::exists(word)) return;
+/// A mistyped command is taken for a configuration.
+void require_configuration(const std::string& word) {
+  if (!nas::located_configuration(word).empty()) return;
   const auto guess = nas::nearest(word, {"list", "describe", "schema", "verify"});
-  if (guess.empty()) return;  // its reader says what is wrong with it
+  if (guess.empty()) return;  // its reader says where it was looked for
   throw nas::InputError("command line: " + word +
-                        " is neither a command nor a file; did you mean " + guess + "?");
+                        " is neither a command nor a configuration; did you mean " + guess + "?");
 }
 
 /// @param kept  receives the folder that keeps what is finished.
@@ -69,7 +82,7 @@ int run(int argc, char** argv, std::string& kept) {
   if (nas::answers(asked.help, asked.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
-                          "for example: nas-run configs/quickstart.yaml");
+                          "for example: nas-run quickstart");
   }
   nas::check_study_arguments(arguments.study);
   const auto& words = arguments.words;
@@ -95,7 +108,7 @@ int run(int argc, char** argv, std::string& kept) {
     return nas::verify_run(words[1], arguments.remove, std::cout) ? nas::kDone : nas::kBadInput;
   }
   if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
-  require_file(words.front());
+  require_configuration(words.front());
   const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.study.output);
   return nas::run_study(study, arguments.study, argv, kept);
 }

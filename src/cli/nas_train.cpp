@@ -16,6 +16,7 @@
 #include "cli/programs.hpp"
 #include "cli/study_program.hpp"
 #include "core/error.hpp"
+#include "core/installed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "store/store.hpp"
@@ -30,9 +31,8 @@ using Words = std::vector<std::string>;
 constexpr const char* kUsage =
     "nas-train: is a mechanism better than the baseline?\n"
     "\n"
-    "  nas-train MECHANISM... CONFIG [key.path=value ...] [options]   train them, or continue\n"
-    "  nas-train [MECHANISM...] RUN [key.path=value ...] [options]    continue the run of a "
-    "folder\n"
+    "Usage: nas-train MECHANISM... CONFIG [KEY.PATH=VALUE ...] [OPTIONS]\n"
+    "   or: nas-train [MECHANISM...] RUN [KEY.PATH=VALUE ...] [OPTIONS]\n"
     "\n"
     "Trains the mechanisms and the configuration's baseline, all on the same seeds, which no "
     "search\n"
@@ -40,10 +40,14 @@ constexpr const char* kUsage =
     "p by Holm over the mechanisms. A mechanism has a name of six fields or one layer by layer, "
     "and\n"
     "need not lie in the configuration's space. More mechanisms and more seeds may come to a run;\n"
-    "what is trained is not trained again. For example:\n"
+    "what is trained is not trained again.\n"
     "\n"
-    "  nas-train \"dot|sparsemax|none|fixed|bias|0.1\" \"2*mqa\" configs/quickstart.yaml --seeds "
-    "5\n"
+    "CONFIG is a YAML file, or the name of one that comes with attnas. RUN is the folder of a run\n"
+    "that is continued.\n"
+    "\n"
+    "Examples:\n"
+    "  $ nas-train \"dot|sparsemax|none|fixed|bias|0.1\" \"2*mqa\" quickstart --seeds 5\n"
+    "  $ nas-train runs/quickstart-train --seeds 10          # more seeds for the same\n"
     "\n";
 
 struct Arguments {
@@ -70,9 +74,8 @@ bool is_run(const std::string& word) {
 }
 
 bool is_configuration(const std::string& word) {
-  std::error_code unknown;
   const auto extension = fs::path(word).extension();
-  return extension == ".yaml" || extension == ".yml" || fs::is_regular_file(word, unknown);
+  return extension == ".yaml" || extension == ".yml" || !nas::located_configuration(word).empty();
 }
 
 std::string listing(const Words& mechanisms) {

@@ -9,6 +9,7 @@
 
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
+#include "cli/versions.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "study/experiment.hpp"
@@ -19,8 +20,12 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kUsage =
-    "nas-work [KEY=VALUE...]\n"
-    "  KEY=VALUE is what is different on this machine, such as evaluation.device=cuda\n\n"
+    "nas-work: measures candidates for a study that runs in another process\n"
+    "\n"
+    "Usage: nas-work [KEY.PATH=VALUE ...]\n"
+    "\n"
+    "KEY.PATH=VALUE is what is different on this machine, such as evaluation.device=cuda.\n"
+    "\n"
     "Reads JSON documents, one per line, until there are no more:\n"
     "  {\"kind\": \"run\", \"config\": C}     a run's configuration as it is recorded; comes "
     "first\n"
@@ -29,7 +34,14 @@ constexpr const char* kUsage =
     "and answers each order with one line:\n"
     "  {\"kind\": \"finished\", \"order\": N, \"evaluation\": E}\n"
     "  {\"kind\": \"refused\", \"order\": N, \"reason\": R}    it would be measured otherwise "
-    "here\n\n";
+    "here\n"
+    "\n"
+    "Examples:\n"
+    "  $ nas-work evaluation.device=cuda <orders.jsonl >answers.jsonl\n"
+    "\n"
+    "Options:\n"
+    "  -h [ --help ]         print this text\n"
+    "  --version             print versions\n";
 
 [[noreturn]] void refuse(std::int64_t number, const std::string& what) {
   throw nas::InputError("standard input, line " + std::to_string(number) + ": " + what);
@@ -81,7 +93,11 @@ int nas::nas_work(int argc, char** argv) {
   return nas::run_main("nas-work", [&] {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (!words.empty() && (words.front() == "--help" || words.front() == "-h")) {
-      std::cout << kUsage << nas::exit_codes_text();
+      std::cout << kUsage << nas::help_end();
+      return static_cast<int>(nas::kDone);
+    }
+    if (!words.empty() && words.front() == "--version") {
+      std::cout << nas::version_text();
       return static_cast<int>(nas::kDone);
     }
     return run(words);

@@ -8,12 +8,13 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/version.hpp"
 
 namespace nas {
 
-const char* exit_codes_text() {
+const char* help_end() {
   return "\n"
-         "exit codes:\n"
+         "Exit codes:\n"
          "  0    done\n"
          "  1    an error that should not happen\n"
          "  2    bad input; nothing was changed\n"
@@ -21,8 +22,21 @@ const char* exit_codes_text() {
          "       kept, the same command continues\n"
          "  130  stopped (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU): everything finished is "
          "kept,\n"
-         "       the same command continues\n";
+         "       the same command continues\n"
+         "\n"
+         "Environment:\n"
+         "  NAS_DATA_DIR      folder of the corpora; else data/ of the current folder, if there "
+         "is\n"
+         "                    one; else attnas/ of the user's cache, $XDG_CACHE_HOME or ~/.cache\n"
+         "  NAS_PYTHON        the Python that makes pages; else the first of python3 and\n"
+         "                    /usr/bin/python3 with numpy and scipy\n"
+         "  OMP_WAIT_POLICY, GOMP_SPINCOUNT\n"
+         "                    how threads wait; PASSIVE unless one of them is set\n"
+         "  CUDA_VISIBLE_DEVICES, CUBLAS_WORKSPACE_CONFIG, NVIDIA_TF32_OVERRIDE\n"
+         "                    of CUDA, where models are trained on a GPU\n";
 }
+
+std::string version_line() { return std::string("attnas ") + kVersion + " (" + kRevision + ")\n"; }
 
 namespace {
 

@@ -14,8 +14,11 @@ enum ExitCode : int {
   kStopped = 130,       ///< by a signal: the same command continues
 };
 
-/// The same for people: the end of a program's --help.
-const char* exit_codes_text();
+/// The end of a program's --help: exit codes, and the environment that programs read.
+const char* help_end();
+
+/// "attnas 0.1.0 (f025d7af8ca6)" and the end of the line.
+std::string version_line();
 
 /// Runs a program's body. An exception becomes a sentence on standard error, headed by the
 /// program's name, and an exit code: InputError is kBadInput, StopRequested kStopped; MachineError,

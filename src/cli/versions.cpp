@@ -5,7 +5,7 @@
 #include <boost/version.hpp>
 #include <pagmo/config.hpp>
 
-#include "core/version.hpp"
+#include "cli/program.hpp"
 #include "instruments/environment.hpp"
 
 namespace nas {
@@ -13,8 +13,7 @@ namespace nas {
 std::string version_text() {
   const auto environment = nn::environment();
   std::ostringstream text;
-  text << "attnas " << kVersion << " (" << kRevision << ")\n"
-       << "compiler " << __VERSION__ << '\n'
+  text << version_line() << "compiler " << __VERSION__ << '\n'
        << "LibTorch " << environment.torch_version << '\n'
        << "BLAS " << environment.blas_library << '\n'
        << "kernels for " << environment.instruction_set << '\n'

@@ -68,6 +68,14 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${share}
 install(FILES ${PROJECT_SOURCE_DIR}/src/model_export/model.py DESTINATION ${share}/python/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/problems/tables DESTINATION ${share}/problems FILES_MATCHING PATTERN *.table)
+foreach(program nas-run nas-train nas-compare nas-data nas-export nas-analyse nas-work)
+  if(TARGET ${program})
+    list(APPEND programs ${program})
+    install(FILES ${PROJECT_SOURCE_DIR}/src/cli/completion.bash
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
+  endif()
+endforeach()
+include(nas_man)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN *.md PATTERN *.svg)

@@ -107,7 +107,7 @@ TEST_F(AnalyseTest, SaysWhatIsWrong) {
   EXPECT_EQ(run("nas-analyse", {folder, "best", "data.vocabulary=64"}), 2) << text();
   EXPECT_FALSE(fs::exists(fs::path(folder) / "attention")) << "nothing was changed";
   EXPECT_EQ(run("nas-analyse", {"--help"}), 0);
-  EXPECT_THAT(text(), HasSubstr("exit codes"));
+  EXPECT_THAT(text(), HasSubstr("Exit codes"));
 }
 
 TEST(FolderName, IsReadableAndDistinguishesMechanisms) {

@@ -184,9 +184,9 @@ TEST_F(CommandTest, DryRunWritesNothing) {
 
 TEST_F(CommandTest, AMistypedCommandNamesTheNearest) {
   EXPECT_EQ(run("nas-run", {"lst"}), 2);
-  expect_text("lst is neither a command nor a file; did you mean list?");
+  expect_text("lst is neither a command nor a configuration; did you mean list?");
   EXPECT_EQ(run("nas-run", {"verfy", folder_.string()}), 2);
-  expect_text("verfy is neither a command nor a file; did you mean verify?");
+  expect_text("verfy is neither a command nor a configuration; did you mean verify?");
   EXPECT_EQ(run("nas-run", {"schema"}), 0);
   expect_text("json-schema.org");
 }

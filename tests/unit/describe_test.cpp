@@ -44,7 +44,8 @@ TEST(ListText, ListsComponentsByGene) {
 TEST(ListText, ListsEverythingUnderHeadings) {
   const auto text = list_text("");
   std::size_t at = 0;
-  for (const std::string heading : {"algorithms", "problems", "objectives", "components", "data"}) {
+  for (const std::string heading : {"algorithms", "problems", "objectives", "components", "data",
+                                    "sections", "configurations"}) {
     const auto found = ("\n" + text).find("\n" + heading + "\n", at);
     ASSERT_NE(found, std::string::npos) << heading;
     at = found;
@@ -53,10 +54,21 @@ TEST(ListText, ListsEverythingUnderHeadings) {
   EXPECT_THAT(text, HasSubstr("attention_search"));
 }
 
+TEST(ListText, ListsSectionsAndInstalledConfigurations) {
+  EXPECT_THAT(list_text("sections"),
+              testing::ContainsRegex("  training +how one candidate is trained\n"));
+  const auto text = list_text("configurations");
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "  cmaes_sphere +CMA-ES on the sum of squares until it is below 1e-9\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("  compare_mini +Which search algorithm [^\n]+\\?\n"));
+  EXPECT_THAT(text, HasSubstr("Ageing evolution (Real et al. 2019): the oldest dies"));
+  EXPECT_THAT(text, Not(testing::ContainsRegex("  [a-z_]+ *\n"))) << "each says what it is for";
+}
+
 TEST(ListText, AnUnknownKindNamesTheNearest) {
   EXPECT_EQ(error_of([] { (void)list_text("component"); }),
             "list: unknown kind 'component', known: algorithms, problems, objectives, components, "
-            "data; did you mean components?");
+            "data, sections, configurations; did you mean components?");
 }
 
 TEST(DescribeText, APlugInHasATableOfSettings) {

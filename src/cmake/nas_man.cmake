@@ -1,0 +1,15 @@
+# Manual pages, which help2man makes of what each program's --help says; without it there are none.
+find_program(HELP2MAN help2man)
+if(HELP2MAN)
+  foreach(program ${programs})
+    set(page ${PROJECT_BINARY_DIR}/man/${program}.1)
+    add_custom_command(OUTPUT ${page} DEPENDS ${program} VERBATIM COMMAND sh -c
+      "mkdir -p man && '${HELP2MAN}' --no-info --name=\"$('$<TARGET_FILE:${program}>' --help | sed -n '1s/^[^:]*: //p')\" \
+--manual=attnas --source='attnas ${PROJECT_VERSION}' --version-string='${PROJECT_VERSION}' --output='${page}' \
+'$<TARGET_FILE:${program}>'" WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+    list(APPEND pages ${page})
+  endforeach()
+  add_custom_target(man ALL DEPENDS ${pages})
+  # Not there where only some targets were built.
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+endif()
