@@ -31,7 +31,7 @@ void present(const Study& study, const RunSummary& run) {
 boost::program_options::options_description study_options(StudyArguments& arguments,
                                                           const std::string& folder) {
   namespace po = boost::program_options;
-  po::options_description visible("options");
+  po::options_description visible("Options");
   visible.add_options()  //
       ("dry-run", po::bool_switch(&arguments.dry_run),
        "validate everything and print the plan; write nothing")  //
@@ -44,6 +44,9 @@ boost::program_options::options_description study_options(StudyArguments& argume
       ("retry", po::value(&arguments.retry),
        "failed: forget what is recorded as failed or out of memory, and the search from there on, "
        "and train it again")  //
+      ("reuse", po::value(&arguments.reuse),
+       "folder of another run, say before a change of the algorithm: what it has trained is not "
+       "trained again; the result is that of a run without it")  //
       ("no-report", po::bool_switch(&arguments.no_report),
        "do not write report.html, the run as a page (needs Python with numpy and scipy)")  //
       ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")              //
@@ -78,7 +81,8 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
   kept = study.folder().string();
   try {
     const Study::RunSettings settings{.force_device = arguments.force_device,
-                                      .retry_failed = !arguments.retry.empty()};
+                                      .retry_failed = !arguments.retry.empty(),
+                                      .reuse = arguments.reuse};
     present(study, study.run(display, settings));
   } catch (const StopRequested&) {
     write_results(study.folder());

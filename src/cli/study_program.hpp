@@ -19,6 +19,7 @@ struct StudyArguments {
   bool no_report = false;
   std::string output;
   std::string retry;
+  std::string reuse;
 };
 
 /// The options of these, bound to them.

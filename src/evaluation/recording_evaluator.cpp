@@ -109,6 +109,7 @@ struct RecordingEvaluator::State {
   [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
   [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
                               std::int64_t earlier_asks) const;
+  [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
   void recall_or_measure(std::vector<Task> tasks);
   void measure_all(const std::vector<Task>& tasks);
   void screen_out(const Evaluation& evaluation);
@@ -188,13 +189,22 @@ void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   }
 }
 
+/// What the store has of an id; else what was made elsewhere, which it then has.
+std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::string& id) {
+  auto found = store.find(id);
+  if (found || !options.recall) return found;
+  found = options.recall(id);
+  if (found) store.add({*found});
+  return found;
+}
+
 /// Tasks that the store knows are recalled; the others are measured.
 void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
   std::vector<Task> unknown;
   for (auto& task : tasks) {
     if (const auto found = known.find(task.id); found != known.end()) {
       charge(found->second);
-    } else if (auto recorded = store.find(task.id)) {
+    } else if (auto recorded = find_recorded(task.id)) {
       charge(*recorded);
       first_outcomes.recall(*recorded);
       if (measurement->expensive()) measurement->recorded(*recorded);
@@ -255,7 +265,7 @@ bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
     const auto found = evaluations->find(id);
     if (found != evaluations->end()) return is_screened_out(found->second);
   }
-  if (const auto recorded = store.find(id)) return is_screened_out(*recorded);
+  if (const auto recorded = find_recorded(id)) return is_screened_out(*recorded);
   if (!first) return false;
   report(Progress::Kind::candidate_screening);
   return is_screened_out(screen(task));

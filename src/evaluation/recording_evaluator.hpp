@@ -44,6 +44,9 @@ struct Progress {
   Advance advance{};                 ///< how far it is
 };
 
+/// Finds an evaluation by its id, or does not.
+using Recall = std::function<std::optional<Evaluation>(const std::string& id)>;
+
 /// Answers asks for candidates: from the store where the answer is known, else by measuring with an
 /// Executor. Results, their order and the recorded asks do not depend on the number of
 /// workers.
@@ -66,6 +69,9 @@ class RecordingEvaluator final : public Evaluator {
     /// further one for each newcomer.
     std::optional<Racing> racing{};
     Budget budget{};
+    /// What somebody else has made of an evaluation, by its id; may be empty. It is stored and
+    /// counts as if it had been recorded before.
+    Recall recall{};
     std::function<void(const Progress&)> on_progress{};  ///< may be empty
   };
 

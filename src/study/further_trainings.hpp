@@ -29,6 +29,7 @@ struct FurtherWork {
   Store& store;                    ///< that of the run, with the search in it
   Observer& observer;
   std::shared_ptr<Executor> executor{};  ///< what measures; empty: threads of this process
+  Recall recall{};                       ///< see RecordingEvaluator::Options
 };
 
 /// Trains what a search has not asked for, of problems that differ in their section `training`

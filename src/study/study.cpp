@@ -302,10 +302,31 @@ class Labels {
   bool added_ = false;
 };
 
+/// What another run has made of an evaluation. What failed there may succeed here.
+/// @throws InputError if its objectives are others: what they measure is recorded with an
+/// evaluation, and no part of its identity.
+Recall recall_of(const fs::path& folder, const Experiment& experiment) {
+  if (folder.empty()) return {};
+  const auto other = std::make_shared<const Store>(folder / "store.sqlite", Store::Mode::read_only);
+  const auto config = other->meta("config").value_or(nlohmann::json::object());
+  if (config.value("objectives", nlohmann::json()) != experiment.resolved.at("objectives")) {
+    throw InputError(folder.string() +
+                     " has evaluations of other objectives, which must be the same to be reused");
+  }
+  return [other, from = folder.string()](const std::string& id) {
+    auto found = other->find(id);
+    if (found && (found->status == Status::failed || found->status == Status::out_of_memory)) {
+      found.reset();
+    }
+    if (found) found->measured["reused_from"] = from;
+    return found;
+  };
+}
+
 /// The search, with its baseline before it.
 void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
-                      const std::shared_ptr<Executor>& executor, Store& store, Labels& labels,
-                      Observer& observer) {
+                      const std::shared_ptr<Executor>& executor, const Recall& recall, Store& store,
+                      Labels& labels, Observer& observer) {
   const auto& problem = setup.problem;
   ElapsedSeconds elapsed(store);
   const double seconds = experiment.budget.get<double>("seconds");
@@ -322,6 +343,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
   auto options = evaluator_options(experiment);
   options.workers = problem->num_workers();
   options.executor = executor;
+  options.recall = recall;
   options.on_progress = [&](const Progress& progress) {
     if (problem->expensive()) {
       labels.update(progress);
@@ -374,16 +396,20 @@ void carry_out_list(const FurtherWork& work, Setup& setup) {
 
 /// The search, and what follows it, which is not charged to it; or what is listed in its place.
 void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
-               const std::shared_ptr<Executor>& executor, Store& store, Observer& observer) {
+               const std::shared_ptr<Executor>& executor, const Recall& recall, Store& store,
+               Observer& observer) {
   Labels labels(store, *setup.problem);
   const bool listed = !experiment.mechanisms.empty();
-  if (!listed) carry_out_search(experiment, setup, rehearsal, executor, store, labels, observer);
+  if (!listed) {
+    carry_out_search(experiment, setup, rehearsal, executor, recall, store, labels, observer);
+  }
   const FurtherWork work{.experiment = experiment,
                          .objectives = setup.objectives,
                          .problem = *setup.problem,
                          .store = store,
                          .observer = observer,
-                         .executor = executor};
+                         .executor = executor,
+                         .recall = recall};
   listed ? carry_out_list(work, setup) : retest(work, tune(work));
   labels.complete();
   store.flush();
@@ -474,6 +500,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   const auto setup = set_up(experiment_, folder_);
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
+  const auto recall = recall_of(settings.reuse, experiment_);
   make_folder(folder_);
   if (problem->expensive()) {
     check_free_space(folder_, fs::space(folder_).available,
@@ -495,7 +522,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
                                      ? nlohmann::json(rehearsal.asked)
                                      : nullptr);
   try {
-    carry_out(experiment_, *setup, rehearsal, settings.executor, store, observer);
+    carry_out(experiment_, *setup, rehearsal, settings.executor, recall, store, observer);
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept

@@ -69,6 +69,9 @@ class Study {
     bool retry_failed = false;  ///< train again what is recorded as failed or out of memory
     /// What measures; empty: threads of this process. See study/ask_and_tell.hpp.
     std::shared_ptr<Executor> executor{};
+    /// Folder of another run: what that has evaluated under the same identity, failures apart, is
+    /// taken from it and recorded here, as if this run had been continued. Empty: none.
+    std::filesystem::path reuse{};
   };
 
   /// Runs the experiment, or continues it where the folder holds a part of it: the algorithm is
@@ -78,7 +81,8 @@ class Study {
   ///
   /// @return the run, digested from its record (store.sqlite in the folder).
   /// @throws InputError if the folder holds a run that this one cannot continue, see
-  /// check_continuation(); nothing is written then.
+  /// check_continuation(), or if the run that is to be reused has other objectives; nothing is
+  /// written then.
   /// @throws StopRequested when asked to stop (core/stop.hpp); everything finished is stored.
   /// @throws MachineError if the store cannot be written, or is no longer where it was.
   RunSummary run(Observer& observer, const RunSettings& settings) const;

@@ -184,7 +184,7 @@ Parameters tuned_training(const Parameters& training, const TuningPoint& point) 
 }
 
 std::vector<TunedMechanism> tune(const FurtherWork& work) {
-  const auto& [experiment, objectives, problem, store, observer, executor] = work;
+  const auto& [experiment, objectives, problem, store, observer, executor, recall] = work;
   if (store.meta("tuning")) store.set_meta("tuning", nullptr);  // as for a re-test
   if (!experiment.tuning) return {};
   const RunSummary run(store);

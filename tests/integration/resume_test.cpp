@@ -1,6 +1,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <set>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <nlohmann/json.hpp>
@@ -249,6 +250,40 @@ TEST_F(ResumeTest, ChangedConfigurationIsRefusedNamingTheKeys) {
   EXPECT_EQ(run("nas-run", arguments), 2);
   EXPECT_NE(text().find("training.learning_rate"), std::string::npos) << text();
   EXPECT_EQ(canonical_export(folder_ / "run"), before);
+}
+
+TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
+  const auto search = [this](const std::string& name, const std::vector<std::string>& words) {
+    auto arguments = small_search((folder_ / name).string(), /*steps=*/20);
+    arguments.push_back("training.checkpoints=[20]");
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    return run("nas-run", arguments);
+  };
+  ASSERT_EQ(search("short", {"algorithm.generations=2"}), 0) << text();
+  ASSERT_EQ(search("long", {}), 0) << text();
+  const auto reuse = std::vector<std::string>{"--reuse", (folder_ / "short").string()};
+  ASSERT_EQ(search("reusing", reuse), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "reusing"), canonical_export(folder_ / "long"));
+
+  const auto made_by = [this](const std::string& name) {
+    std::set<std::string> ids;
+    for (const auto& evaluation :
+         Store(folder_ / name / "store.sqlite", Store::Mode::read_only).evaluations()) {
+      if (!evaluation.measured.contains("reused_from")) ids.insert(evaluation.id);
+    }
+    return ids;
+  };
+  auto left = made_by("long");
+  for (const auto& id : made_by("short")) left.erase(id);
+  EXPECT_FALSE(left.empty());
+  EXPECT_EQ(made_by("reusing"), left);
+
+  auto other = reuse;
+  other.emplace_back("objectives=[accuracy]");
+  EXPECT_EQ(search("other", other), 2);
+  EXPECT_NE(text().find("short has evaluations of other objectives"), std::string::npos) << text();
+  EXPECT_FALSE(fs::exists(folder_ / "other"));
+  EXPECT_EQ(search("nowhere", {"--reuse", (folder_ / "none").string()}), 2);
 }
 
 }  // namespace
