@@ -150,6 +150,7 @@ class Run:
         self.retest: dict[str, Any] = own["retest"] or {}
         self.tuning: list[dict[str, Any]] = own["tuning"] or []
         self.ended_by: str = own["ended_by"] or ""
+        self.at_work: dict[str, Any] | None = own.get("at_work")  # while a process writes the run
         self.reference_point: float = own["reference_point"]
         self.elapsed = finite_or(own["elapsed_seconds"], 0.0)
         self.planned_asks: int | None = own["planned_asks"]

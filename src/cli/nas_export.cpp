@@ -14,6 +14,7 @@
 #include "core/format.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
+#include "store/writer_lock.hpp"
 
 namespace {
 
@@ -165,6 +166,18 @@ void check_folder(const Options& options) {
   }
 }
 
+/// A run as it stands, with what it works on as long as somebody does.
+nas::RunSummary summary_of(const fs::path& file, std::int64_t trainings) {
+  const bool runs = fs::exists(file) && nas::has_writer(file).value_or(false);
+  const nas::Store store(file, nas::Store::Mode::read_only);
+  nas::RunSummary summary(store, trainings);
+  if (runs && trainings == kAll) {
+    summary.asking = store.meta("asking").value_or(nullptr);
+    summary.at_work = store.meta("at_work").value_or(nullptr);
+  }
+  return summary;
+}
+
 /// @param kept  receives the folder that keeps what is finished.
 int run(int argc, char** argv, std::string& kept) {
   Options options;
@@ -212,7 +225,7 @@ int run(int argc, char** argv, std::string& kept) {
   const auto& format = check(options);
   fs::path file = options.words.front();
   if (fs::is_directory(file)) file /= "store.sqlite";
-  const nas::RunSummary summary(nas::Store(file, nas::Store::Mode::read_only), options.trainings);
+  const auto summary = summary_of(file, options.trainings);
   if (options.output.empty()) {
     std::cout << format.text(summary) << std::flush;
     if (!std::cout) throw nas::MachineError("standard output: cannot be written");

@@ -14,6 +14,7 @@
 #include "core/format.hpp"
 #include "core/host.hpp"
 #include "core/stop.hpp"
+#include "evaluation/at_work.hpp"
 #include "evaluation/failures.hpp"
 #include "evaluation/first_outcomes.hpp"
 #include "evaluation/ledger.hpp"
@@ -80,6 +81,7 @@ struct RecordingEvaluator::State {
       options.executor ? options.executor
                        : std::make_shared<LocalExecutor>(*measurement, options.workers);
   std::map<std::string, Evaluation*> out{};  ///< what is being measured, by id
+  AtWork at_work{store, options.stage, options.workers};
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr,
               const Evaluation* last = nullptr, const Advance& advance = {}) {
@@ -100,6 +102,8 @@ struct RecordingEvaluator::State {
   std::vector<Task> assign(const std::vector<Genotype>& batch);
   void race();
   void preview();
+  void record_asking();
+  [[nodiscard]] std::vector<const Evaluation*> measured(const std::vector<std::string>& ids) const;
   [[nodiscard]] bool is_answered(const Pending& ask) const;
   [[nodiscard]] Ask record(const Pending& ask, std::vector<double> fitness) const;
   void run_round(const std::vector<std::size_t>& round);
@@ -182,6 +186,28 @@ void RecordingEvaluator::State::preview() {
   for (const auto& ask : asks) shown.insert(ask.number);
 }
 
+/// Records the asks of the batch that nothing answers yet. They are no asks of the record: what
+/// answers them may be withdrawn, and a process that continues asks again.
+void RecordingEvaluator::State::record_asking() {
+  if (!measurement->expensive()) return;
+  auto asks = nlohmann::json::array();
+  for (const auto& ask : pending) {
+    if (is_answered(ask)) continue;
+    asks.push_back({{"number", ask.number},
+                    {"genotype", ask.genotype},
+                    {"candidate", ask.candidate},
+                    {"evaluations", ask.ids}});
+  }
+  at_work.asked(batches, std::move(asks));
+}
+
+std::vector<const Evaluation*> RecordingEvaluator::State::measured(
+    const std::vector<std::string>& ids) const {
+  std::vector<const Evaluation*> evaluations;
+  for (const auto& id : ids) evaluations.push_back(out.at(id));
+  return evaluations;
+}
+
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
   if (charging && seconds != evaluation.measured.end()) {
@@ -216,6 +242,7 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
   }
   if (unknown.empty()) return;
   preview();
+  if (!pending.empty()) record_asking();
   measure_all(unknown);
 }
 
@@ -295,6 +322,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
     evaluations[i].status = Status::failed;  // until measured
     out.emplace(tasks[i].id, &evaluations[i]);
   }
+  at_work.submitted(order.size());
   std::exception_ptr ended_by;
   try {
     if (!ledger.out_of_time()) {
@@ -325,9 +353,11 @@ void RecordingEvaluator::State::handle(Executor::Event event) {
   switch (event.kind) {
     case Executor::Event::Kind::started:
       first_outcomes.begin(event.ids);
+      if (measurement->expensive()) at_work.started(measured(event.ids));
       for (const auto& id : event.ids) report(Progress::Kind::evaluation_started, out.at(id));
       break;
     case Executor::Event::Kind::advanced:
+      at_work.advanced(measured(event.ids), event.advance);
       report(Progress::Kind::evaluation_advanced, out.at(event.ids.front()),
              out.at(event.ids.back()), event.advance);
       break;
@@ -352,6 +382,7 @@ void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
     charge(evaluation);
     report(Progress::Kind::evaluation_finished, out.at(evaluation.id));
   }
+  at_work.finished(results);
   preview();
   if (measurement->expensive()) first_outcomes.finish(results);
 }

@@ -73,6 +73,7 @@ class RecordingEvaluator final : public Evaluator {
     /// counts as if it had been recorded before.
     Recall recall{};
     std::function<void(const Progress&)> on_progress{};  ///< may be empty
+    std::string stage = "search";  ///< what it evaluates for, in the record of what it works on
   };
 
   RecordingEvaluator(std::shared_ptr<Measurement> measurement, Store& store, Judge judge,

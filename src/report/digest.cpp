@@ -326,6 +326,10 @@ nlohmann::json results_json(const RunSummary& run) {
       {"evaluations", evaluations},
       {"asks", asks_json(run)}};
   json.update(run.further);
+  if (run.at_work.is_object()) {
+    json["at_work"] = run.at_work;
+    json["asking"] = run.asking;
+  }
   json[run.several() ? "hypervolume" : "best"] = trace_json(run);
   if (run.several() && !run.last_population.empty()) {
     auto points = nlohmann::json::array();

@@ -97,6 +97,17 @@ std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>
 
 RunSummary::RunSummary(const Store& store, std::int64_t trainings)
     : asks(store.asks()), evaluations(store.evaluations()), indicators(store.indicators()) {
+  digest(store, trainings);
+}
+
+RunSummary::RunSummary(const Store& store, RunSummary earlier)
+    : asks(store.asks()),
+      evaluations(store.evaluations_beside(std::move(earlier.evaluations))),
+      indicators(store.indicators()) {
+  digest(store, std::numeric_limits<std::int64_t>::max());
+}
+
+void RunSummary::digest(const Store& store, std::int64_t trainings) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
   keep_asks_within(trainings);

@@ -96,7 +96,11 @@ struct RunSummary {
   /// @param trainings  asks are read as long as they need no more evaluations than so many.
   explicit RunSummary(const Store& store,
                       std::int64_t trainings = std::numeric_limits<std::int64_t>::max());
+  /// The same of a run that has gone on since an earlier summary, whose evaluations are not read
+  /// again. Of the same process of the run: one that continues may make some of them anew.
+  RunSummary(const Store& store, RunSummary earlier);
   RunSummary(RunSummary&&) = default;
+  RunSummary& operator=(RunSummary&&) = default;
   RunSummary(const RunSummary&) = delete;
   RunSummary& operator=(const RunSummary&) = delete;
 
@@ -109,9 +113,12 @@ struct RunSummary {
   /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, reference_point,
   /// silent_asks, truth, truth_splits; null where unknown, but the reference point, which was always the same.
   nlohmann::json further;
-  Points last_population;               ///< scaled objectives; empty where unknown
-  nlohmann::json retest;                ///< see to_record(RetestOutcome); null: there was none
-  nlohmann::json tuning;                ///< see tune(); null: there was none
+  Points last_population;  ///< scaled objectives; empty where unknown
+  nlohmann::json retest;   ///< see to_record(RetestOutcome); null: there was none
+  nlohmann::json tuning;   ///< see tune(); null: there was none
+  /// What a process works on at present, the store's facts "asking" and "at_work", for readers that
+  /// know whether one does; else null.
+  nlohmann::json asking, at_work;
   std::vector<Ask> asks;                ///< read before the evaluations that answer them
   std::vector<Evaluation> evaluations;  ///< while somebody writes, there may be more by then
   std::vector<Indicator> indicators;
@@ -155,6 +162,7 @@ struct RunSummary {
                                             std::size_t objective) const;
 
  private:
+  void digest(const Store& store, std::int64_t trainings);
   void read_meta(const Store& store);
   void keep_asks_within(std::int64_t trainings);
   [[nodiscard]] std::vector<const Evaluation*> evaluations_of(const Ask& ask) const;

@@ -90,6 +90,10 @@ class Store {
   [[nodiscard]] std::vector<Evaluation> evaluations(
       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
 
+  /// The same, of which those that `known` has are not read again: for whoever reads a store again
+  /// and again. @param known  of this store, in order of id.
+  [[nodiscard]] std::vector<Evaluation> evaluations_beside(std::vector<Evaluation> known) const;
+
   /// Commits asks in one transaction; a number that is known already must agree in genotype and
   /// evaluations. Only their number may differ, which replaces the ask: a race that the budget cut
   /// short goes on under a larger one.

@@ -26,6 +26,17 @@ bool is_file_of_name(int fd, const std::filesystem::path& name) {
          open.st_ino == named.st_ino;
 }
 
+/// The byte of a store that its writer locks. SQLite locks 512 bytes from 2^30 on. flock() would do
+/// on a local disk, but NFS makes of it a lock of all bytes, those of SQLite among them.
+struct flock byte_of_store() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = (off_t{1} << 30) + 4096;
+  lock.l_len = 1;
+  return lock;
+}
+
 [[noreturn]] void refuse(const std::filesystem::path& store, const std::string& holder) {
   throw InputError(store.parent_path().string() + " is in use by another process (" + holder + ")");
 }
@@ -70,20 +81,23 @@ WriterLock::~WriterLock() {
 }
 
 void WriterLock::hold_store() {
-  // SQLite locks 512 bytes from 2^30 on. flock() would do on a local disk, but NFS makes of it a
-  // lock of all bytes, those of SQLite among them.
-  constexpr off_t kByte = (off_t{1} << 30) + 4096;
   store_fd_ = open(store_.c_str(), O_RDWR | O_CLOEXEC);
   if (store_fd_ < 0) throw InputError(store_.string() + ": cannot be written");
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kByte;
-  lock.l_len = 1;
+  auto lock = byte_of_store();
   // A file system without such locks leaves the one beside the store.
   if (fcntl(store_fd_, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) {
     refuse(store_, "which lost its " + lock_name(store_));
   }
+}
+
+std::optional<bool> has_writer(const std::filesystem::path& store) {
+  const int fd = open(store.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  auto lock = byte_of_store();
+  const bool asked = fcntl(fd, F_OFD_GETLK, &lock) == 0;
+  close(fd);
+  if (!asked) return std::nullopt;
+  return lock.l_type != F_UNLCK;
 }
 
 bool WriterLock::store_is_in_place() const { return is_file_of_name(store_fd_, store_); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 namespace nas {
 
@@ -32,5 +33,10 @@ class WriterLock {
   int lock_fd_;
   int store_fd_ = -1;
 };
+
+/// Whether a process holds a store for writing, on this machine or on another one that shares its
+/// files; nothing where the file system has no such locks. Not while this process has the store
+/// open: closing a file drops all locks that POSIX knows of it in this process, SQLite's too.
+std::optional<bool> has_writer(const std::filesystem::path& store);
 
 }  // namespace nas

@@ -20,13 +20,13 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
     if (distinct.insert(task.id).second) tasks.push_back(std::move(task));
   }
   const auto& problem = trainings.front().problem;  // it measures the others' tasks as well
-  RecordingEvaluator evaluator(problem, work.store, /*judge=*/{},
-                               {.workers = problem->num_workers(),
-                                .executor = work.executor,
-                                .recall = work.recall,
-                                .on_progress = [&work](const Progress& progress) {
-                                  work.observer.stage_progressed(progress);
-                                }});
+  RecordingEvaluator evaluator(
+      problem, work.store, /*judge=*/{},
+      {.workers = problem->num_workers(),
+       .executor = work.executor,
+       .on_progress =
+           [&work](const Progress& progress) { work.observer.stage_progressed(progress); },
+       .stage = stage});
   work.observer.stage_begins(
       {.name = stage, .total = static_cast<std::int64_t>(tasks.size()), .problem = *problem});
   const ToldEnd end(work.observer, &Observer::stage_ended);

@@ -347,6 +347,8 @@ class Verdicts(PageTest):
         self.assertIn("Running, 36 of 93 trainings so far", self.words())
         fixture.set("planned_asks", 1200)
         self.assertIn("Running, 40 of 1,200 asks so far", self.words())
+        fixture.set("at_work", {"arrays": [{"trainings": [{}, {}]}, {"trainings": [{}]}]})
+        self.assertIn("Running, 40 of 1,200 asks so far, 3 at work.", self.words())
 
     def test_of_one_that_has_just_begun_nothing_has_failed(self):
         fixture = self.fixture(asked=0)

@@ -57,9 +57,14 @@ def _running(run: Run) -> str:
     """How far a search has come that has not ended; an empty text for one that has."""
     if run.ended_by:
         return ""
+    if run.at_work:
+        trained = sum(len(array["trainings"]) for array in run.at_work["arrays"])
+        state = f", {trained} at work."
+    else:
+        state = "; or interrupted, and the same command continues."
     if run.listed:
         done = counted(len(run.evaluations), "training")
-        return f"Running, {done} so far; or interrupted, and the same command continues."
+        return f"Running, {done} so far{state}"
     planned = run.planned_asks
     trainings = int((run.config.get("budget") or {}).get("evaluations") or 0)
     if planned:
@@ -68,7 +73,7 @@ def _running(run: Run) -> str:
         done = f"{run.num_searched:,} of {trainings:,} trainings"
     else:
         done = counted(len(run.asks), "ask")
-    return f"Running, {done} so far; or interrupted, and the same command continues."
+    return f"Running, {done} so far{state}"
 
 
 def _spent(run: Run) -> str:

@@ -1,0 +1,92 @@
+#include "store/store_copy.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/fault.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path journal_of(const fs::path& file) { return file.string() + "-wal"; }
+
+/// The beginning of a journal, which changes when the journal begins anew; empty: there is none.
+std::string header_of(const fs::path& journal) {
+  constexpr std::size_t kHeader = 32;
+  std::string header(kHeader, '\0');
+  std::ifstream stream(journal, std::ios::binary);
+  stream.read(header.data(), kHeader);
+  return stream.gcount() == kHeader ? header : std::string();
+}
+
+/// @return false where there is no such file.
+bool copied(const fs::path& from, const fs::path& to) {
+  std::error_code failed;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, failed);
+  if (!failed) return true;
+  if (failed == std::errc::no_such_file_or_directory && !fs::exists(from)) return false;
+  throw MachineError(io_failure(from, failed.value()));
+}
+
+}  // namespace
+
+bool StoreCopy::Stamp::operator==(const Stamp& other) const {
+  return inode == other.inode && size == other.size && changed.tv_sec == other.changed.tv_sec &&
+         changed.tv_nsec == other.changed.tv_nsec;
+}
+
+StoreCopy::Stamp StoreCopy::stamp_of(const fs::path& file) {
+  struct stat found {};
+  if (stat(file.c_str(), &found) != 0) return {};
+  return {.inode = found.st_ino, .size = found.st_size, .changed = found.st_mtim};
+}
+
+StoreCopy::StoreCopy(fs::path original)
+    : original_(std::move(original)), copy_(folder_.path() / original_.filename()) {
+  if (!fs::is_regular_file(original_)) throw InputError(original_.string() + ": no such store");
+}
+
+// What has not reached the file yet is in the journal; what has, stays there until the journal
+// begins anew. So file and journal belong together if the journal has not begun anew between the
+// copy of the one and that of the other, however much was appended to it.
+bool StoreCopy::update() {
+  constexpr int kTries = 50;
+  constexpr std::chrono::milliseconds kBetween{20};
+  const auto journal = journal_of(original_);
+  for (int i = 0; i < kTries; ++i) {
+    const auto header = header_of(journal);
+    const auto file_now = stamp_of(original_);
+    const auto journal_now = stamp_of(journal);
+    if (file_now == Stamp()) throw InputError(original_.string() + ": no such store any more");
+    const bool same_file = header == header_ && (!header.empty() || file_now == file_);
+    if (same_file && file_ != Stamp() && journal_now == journal_) return false;
+    if (!same_file || file_ == Stamp()) copied(original_, copy_);
+    fs::remove(copy_.string() + "-shm");
+    if (header.empty() || !copied(journal, journal_of(copy_))) fs::remove(journal_of(copy_));
+    if (header_of(journal) == header && (!header.empty() || stamp_of(original_) == file_now)) {
+      header_ = header;
+      file_ = file_now;
+      journal_ = journal_now;
+      return true;
+    }
+    file_ = {};
+    std::this_thread::sleep_for(kBetween);
+  }
+  throw MachineError(original_.string() + ": changes faster than it can be copied");
+}
+
+double StoreCopy::age() const {
+  const auto last = std::max(file_.changed.tv_sec, journal_.changed.tv_sec);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count() - static_cast<double>(last);
+}
+
+}  // namespace nas

@@ -1,0 +1,124 @@
+#include "store/store_copy.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/temporary_folder.hpp"
+#include "store/store.hpp"
+#include "store/writer_lock.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+Evaluation evaluation(int i) {
+  Evaluation evaluation;
+  evaluation.id = "e" + std::to_string(1000 + i);
+  evaluation.candidate = "c" + std::to_string(i % 7);
+  evaluation.status = Status::ok;
+  evaluation.reason = std::string(2000, 'x');
+  return evaluation;
+}
+
+std::vector<fs::path> files_of(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path().filename());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class StoreCopyTest : public ::testing::Test {
+ protected:
+  std::size_t copied(StoreCopy& copy) const {
+    copy.update();
+    return Store(copy.file(), Store::Mode::read_only).evaluations().size();
+  }
+  const TemporaryFolder temporary_;
+  fs::path file_ = temporary_.path() / "store.sqlite";
+};
+
+TEST_F(StoreCopyTest, HasWhatIsCommittedWhileItIsWrittenAndLeavesNothingBeside) {
+  Store store(file_);
+  store.add({evaluation(0)});
+  const auto before = files_of(temporary_.path());
+  StoreCopy copy(file_);
+  EXPECT_EQ(copied(copy), 1U);
+  EXPECT_FALSE(copy.update()) << "nothing is new";
+  store.add({evaluation(1)});
+  EXPECT_EQ(copied(copy), 2U);
+  EXPECT_EQ(files_of(temporary_.path()), before);
+}
+
+TEST_F(StoreCopyTest, FollowsJournalsThatBeginAnew) {
+  StoreCopy* copy = nullptr;
+  std::optional<StoreCopy> made;
+  {
+    Store store(file_);
+    made.emplace(file_);
+    copy = &*made;
+    for (int i = 0; i < 1500; ++i) {  // several times what a journal holds
+      store.add({evaluation(i)});
+      if (i % 100 == 0) {
+        ASSERT_EQ(copied(*copy), static_cast<std::size_t>(i) + 1);
+      }
+    }
+  }
+  EXPECT_EQ(copied(*copy), 1500U) << "the writer has gone, with its journal";
+  EXPECT_FALSE(copy->update());
+  Store(file_).add({evaluation(9000)});
+  EXPECT_EQ(copied(*copy), 1501U);
+}
+
+TEST_F(StoreCopyTest, ConsistentWhileAnotherProcessWritesAsFastAsItCan) {
+  { const Store store(file_); }
+  const pid_t writer = fork();
+  if (writer == 0) {
+    {
+      Store store(file_);
+      for (int i = 0; i < 600; ++i) store.add({evaluation(2 * i), evaluation(2 * i + 1)});
+    }
+    _exit(0);
+  }
+  StoreCopy copy(file_);
+  std::size_t last = 0;
+  while (last < 1200) {
+    const auto now = copied(copy);  // opening it checks its pages
+    EXPECT_EQ(now % 2, 0U);
+    ASSERT_GE(now, last);
+    last = now;
+  }
+  int status = 0;
+  waitpid(writer, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(StoreCopyTest, NoStoreIsBadInputAlsoOnceItIsGone) {
+  EXPECT_THROW(StoreCopy copy(file_), InputError);
+  { const Store store(file_); }
+  StoreCopy copy(file_);
+  EXPECT_TRUE(copy.update());
+  fs::remove(file_);
+  EXPECT_THROW(copy.update(), InputError);
+}
+
+TEST_F(StoreCopyTest, AWriterIsSeenAsLongAsItLives) {
+  EXPECT_FALSE(has_writer(file_).has_value()) << "no file";
+  {
+    const Store store(file_);
+    EXPECT_EQ(has_writer(file_), true);
+    EXPECT_EQ(has_writer(file_), true) << "to look changes nothing";
+  }
+  EXPECT_EQ(has_writer(file_), false);
+}
+
+}  // namespace
+}  // namespace nas::testing
