@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 
-PROGRAMS = ["nas-run", "nas-train", "nas-data", "nas-compare", "nas-export", "nas-model", "nas-analyse", "nas-work"]
+PROGRAMS = ["nas-run", "nas-train", "nas-data", "nas-compare", "nas-export", "nas-model", "nas-analyse",
+            "nas-watch", "nas-work"]
 
 
 def escaped(text):

@@ -24,4 +24,4 @@ _attnas() {
   mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$word")
 }
 
-complete -F _attnas nas-run nas-train nas-compare nas-data nas-export nas-analyse nas-work
+complete -F _attnas nas-run nas-train nas-compare nas-data nas-export nas-model nas-analyse nas-watch nas-work

@@ -28,12 +28,19 @@ namespace po = boost::program_options;
 constexpr const char* kUsage =
     "nas-model: a model that nas-export --format pytorch has written, without its run\n"
     "\n"
-    "  nas-model evaluate FOLDER [--text FILE | --split SPLIT]\n"
+    "Usage: nas-model COMMAND [OPTIONS]\n"
+    "\n"
+    "Commands:\n"
+    "  evaluate FOLDER [--text FILE | --split SPLIT]\n"
     "      how well it predicts a text, or a split of the corpus that it was trained on\n"
-    "  nas-model generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T [--seed S]]\n"
+    "  generate FOLDER [--prompt TEXT] [--tokens N] [--temperature T [--seed S]]\n"
     "      what it takes to follow: the likeliest tokens, or such as are drawn\n"
-    "  nas-model genes NAME --width D --heads H [--context L] [--semantics S]\n"
+    "  genes NAME --width D --heads H [--context L] [--semantics S]\n"
     "      the layers of the model of a name, as JSON: what config.json of a folder says of them\n"
+    "\n"
+    "Examples:\n"
+    "  $ nas-model evaluate best --text mytext.txt\n"
+    "  $ nas-model generate best --prompt \"The jury\" --tokens 40 --temperature 0.8\n"
     "\n";
 constexpr std::int64_t kNotGiven = -1;
 /// Longer than any sequence: no pattern shows all keys of it.
@@ -51,7 +58,7 @@ struct Options {
 };
 
 po::options_description options_of(Options& options) {
-  po::options_description all("options");
+  po::options_description all("Options");
   all.add_options()                                                                    //
       ("text", po::value(&options.text), "evaluate: a file of text")                   //
       ("split", po::value(&options.split), "evaluate: valid or test (default: test)")  //
@@ -181,7 +188,7 @@ int run(int argc, char** argv) {
   std::vector<std::string> words;
   nas::parse_command_line(argc, argv, "nas-model", visible, words);
   if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
-  if (words.size() != 2) refuse("give a command and a folder, or a name\n" + std::string(kUsage));
+  if (words.size() != 2) refuse("give a command and a folder, or a name; nas-model --help lists them");
   nas::install_stop_handlers();
   const auto& command = words.front();
   const auto& of = words.back();

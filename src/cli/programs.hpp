@@ -13,6 +13,7 @@ int nas_export(int argc, char** argv);
 int nas_model(int argc, char** argv);
 int nas_run(int argc, char** argv);
 int nas_train(int argc, char** argv);
+int nas_watch(int argc, char** argv);
 int nas_work(int argc, char** argv);
 
 }  // namespace nas

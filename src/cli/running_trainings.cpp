@@ -51,6 +51,16 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+std::optional<TimeRange> time_left(double trainings, int workers, std::vector<double> seconds) {
+  if (seconds.empty()) return std::nullopt;
+  if (seconds.size() > kRecent) {
+    seconds.erase(seconds.begin(), seconds.end() - static_cast<std::ptrdiff_t>(kRecent));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return TimeRange{.low = trainings * quantile(seconds, 0.25) / workers,
+                   .high = trainings * quantile(seconds, 0.75) / workers};
+}
+
 std::string left_text(const TimeRange& left) {
   const auto& unit = *std::find_if(kUnits.begin(), kUnits.end(),
                                    [&](const Unit& one) { return left.high >= one.from; });
@@ -135,14 +145,10 @@ std::vector<double> RunningTrainings::recent(double now) const {
         (now - array.since) * static_cast<double>(array.steps) / taken / static_cast<double>(size);
     seconds.insert(seconds.end(), static_cast<std::size_t>(size), each);
   }
-  if (seconds.size() > kRecent) seconds.erase(seconds.begin(), seconds.end() - kRecent);
-  std::sort(seconds.begin(), seconds.end());
   return seconds;
 }
 
 std::optional<TimeRange> RunningTrainings::left(double further, int workers, double now) const {
-  const auto seconds = recent(now);
-  if (seconds.empty()) return std::nullopt;
   double count = further;
   for (const auto& [id, running] : running_) {
     const auto* array = array_of(running.number);
@@ -150,8 +156,7 @@ std::optional<TimeRange> RunningTrainings::left(double further, int workers, dou
                  ? 1.0
                  : 1.0 - static_cast<double>(array->step) / static_cast<double>(array->steps);
   }
-  return TimeRange{.low = count * quantile(seconds, 0.25) / workers,
-                   .high = count * quantile(seconds, 0.75) / workers};
+  return time_left(count, workers, recent(now));
 }
 
 std::vector<RunningTrainings::Shown> RunningTrainings::shown() const {

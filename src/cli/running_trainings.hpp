@@ -21,6 +21,10 @@ struct TimeRange {
   double high = 0.0;
 };
 
+/// Time that so many training runs take the workers, at the lower and at the upper quartile of what
+/// the last ones, in order of their ends, took: of the last 20. Nothing where there is none.
+std::optional<TimeRange> time_left(double trainings, int workers, std::vector<double> seconds);
+
 /// "41 s left", "3 to 5 min left", "1.5 to 2 h left".
 std::string left_text(const TimeRange& left);
 

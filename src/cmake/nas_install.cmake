@@ -68,7 +68,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${share}
 install(FILES ${PROJECT_SOURCE_DIR}/src/model_export/model.py DESTINATION ${share}/python/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/problems/tables DESTINATION ${share}/problems FILES_MATCHING PATTERN *.table)
-foreach(program nas-run nas-train nas-compare nas-data nas-export nas-analyse nas-work)
+foreach(program nas-run nas-train nas-compare nas-data nas-export nas-model nas-analyse nas-watch nas-work)
   if(TARGET ${program})
     list(APPEND programs ${program})
     install(FILES ${PROJECT_SOURCE_DIR}/src/cli/completion.bash

@@ -1,0 +1,403 @@
+#include "cli/run_watch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <iomanip>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "cli/running_trainings.hpp"
+#include "core/error.hpp"
+#include "report/recorded_genes.hpp"
+#include "store/writer_lock.hpp"
+
+namespace nas {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Without a word from the writer for so long, something is wrong, or a step takes very long.
+constexpr double kSilentSeconds = 300.0;
+/// The same where nobody can tell whether there is a writer.
+constexpr double kDeadSeconds = 60.0;
+constexpr std::size_t kTop = 3;
+
+nlohmann::json finite(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return value;
+}
+
+nlohmann::json list(const std::vector<double>& values) {
+  auto json = nlohmann::json::array();
+  for (const double value : values) json.push_back(finite(value));
+  return json;
+}
+
+/// Seconds since a time as utc_now() writes it.
+double seconds_since(const std::string& time) {
+  std::tm parts{};
+  std::istringstream(time) >> std::get_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
+  return std::max(0.0, std::difftime(std::time(nullptr), timegm(&parts)));
+}
+
+/// Validation loss by step, in nats per token.
+nlohmann::json curve_json(const std::vector<CurvePoint>& curve) {
+  auto json = nlohmann::json::array();
+  for (const auto& point : curve) {
+    const double loss = point.valid.nll / static_cast<double>(point.valid.tokens);
+    if (std::isfinite(loss)) json.push_back({point.step, loss});
+  }
+  return json;
+}
+
+/// Whether what was to follow the search is still missing.
+bool lacks_stage(const RunSummary& run) {
+  const auto section = [&run](const char* name) {
+    const auto found = run.config.find(name);
+    return found != run.config.end() && found->is_object() ? *found : nlohmann::json::object();
+  };
+  return (section("retest").value("replicates", 0) > 0 && run.retest.is_null()) ||
+         (section("baseline").value("tune", false) && run.tuning.is_null());
+}
+
+/// Asks that are answered, of how many, or training runs where these are what is known beforehand.
+nlohmann::json progress_of(const RunSummary& run) {
+  if (run.listed())
+    return {{"done", run.evaluations.size()}, {"of", nullptr}, {"unit", "training run"}};
+  if (const auto& planned = run.further.at("planned_asks"); planned.is_number()) {
+    return {{"done", run.asks.size()}, {"of", planned}, {"unit", "ask"}};
+  }
+  const auto budget = run.config.value("budget", nlohmann::json::object());
+  if (const auto most = budget.value("evaluations", std::int64_t{0}); most > 0) {
+    return {{"done", run.search.evaluations}, {"of", most}, {"unit", "training run"}};
+  }
+  return {{"done", run.asks.size()}, {"of", nullptr}, {"unit", "ask"}};
+}
+
+/// Asks of the present batch that nothing answers yet.
+std::int64_t num_asking(const RunSummary& run) {
+  if (!run.asking.is_object() || run.at_work.value("stage", "") != "search") return 0;
+  const auto& asks = run.asking.at("asks");
+  return std::count_if(asks.begin(), asks.end(), [&run](const auto& ask) {
+    const auto& ids = ask.at("evaluations");
+    return !std::all_of(ids.begin(), ids.end(),
+                        [&run](const auto& id) { return run.by_id.contains(id); });
+  });
+}
+
+/// Time left of the search, or of the stage that follows it, as the display of nas-run reckons.
+nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
+  if (!run.at_work.is_object()) return nullptr;
+  double trainings = run.at_work.value("waiting", 0.0);
+  std::vector<double> seconds;
+  std::vector<const Evaluation*> latest;
+  for (const auto& evaluation : run.evaluations) {
+    if (measured_number(evaluation, "train_seconds") > 0.0) latest.push_back(&evaluation);
+  }
+  std::sort(latest.begin(), latest.end(), [](const auto* a, const auto* b) {
+    return a->measured.value("started", "") < b->measured.value("started", "");
+  });
+  for (const auto* one : latest) seconds.push_back(measured_number(*one, "train_seconds"));
+  for (const auto& array : run.at_work.at("arrays")) {
+    const auto size = static_cast<double>(array.at("trainings").size());
+    const auto step = array.at("step").get<double>();
+    const auto steps = array.at("steps").get<double>();
+    const double done = steps > 0.0 ? step / steps : 0.0;
+    trainings += size * (1.0 - done);
+    if (done > 0.0) seconds.push_back(seconds_since(array.at("started")) / done / size);
+  }
+  if (run.at_work.value("stage", "") == "search") {
+    if (!progress.at("of").is_number()) return nullptr;
+    const auto of = progress.at("of").get<double>();
+    const bool asks = progress.at("unit") == "ask";
+    const auto asked = static_cast<double>(std::max<std::size_t>(run.asks.size(), 1));
+    // Of asks still to come, as many are trained as of those so far.
+    const double share =
+        asks && !run.asks.empty() ? static_cast<double>(run.search.evaluations) / asked : 1.0;
+    const double booked = asks ? static_cast<double>(num_asking(run)) : trainings;
+    trainings += std::max(0.0, of - progress.at("done").get<double>() - booked) * share;
+  }
+  const auto left = time_left(trainings, run.at_work.value("workers", 1), std::move(seconds));
+  if (!left) return nullptr;
+  return {left->low, left->high};
+}
+
+}  // namespace
+
+void ChangingRecords::set(const std::string& key, nlohmann::json record, std::int64_t version) {
+  auto& entry = records_[key];
+  if (entry.record == record) return;
+  entry = {std::move(record), version};
+}
+
+nlohmann::json ChangingRecords::since(std::int64_t version) const {
+  auto records = nlohmann::json::array();
+  for (const auto& [key, entry] : records_) {
+    if (entry.version > version) records.push_back(entry.record);
+  }
+  return records;
+}
+
+RunWatch::RunWatch(const fs::path& run)
+    : copy_(fs::is_directory(run) ? run / "store.sqlite" : run) {
+  read();
+}
+
+/// Reads what is new. @throws InputError that names the run's store where its copy is damaged.
+void RunWatch::read() {
+  try {
+    read_copy();
+  } catch (const InputError& error) {
+    std::string text = error.what();
+    const auto copy = copy_.file().parent_path().string();
+    const auto original = copy_.original().parent_path().string();
+    for (auto at = text.find(copy); at != std::string::npos; at = text.find(copy, at)) {
+      text.replace(at, copy.size(), original);
+      at += original.size();
+    }
+    throw InputError(text);
+  }
+}
+
+void RunWatch::look() {
+  using Clock = std::chrono::steady_clock;
+  constexpr Clock::duration kBetween = std::chrono::milliseconds(500);
+  constexpr int kShare = 10;  // of the time of one core
+  const auto began = Clock::now();
+  if (began - looked_ < std::max(kBetween, kShare * took_)) return;
+  nlohmann::json problem;
+  try {
+    read();
+  } catch (const InputError& error) {
+    problem = error.what();
+  } catch (const MachineError& error) {
+    problem = error.what();
+  }
+  looked_ = Clock::now();
+  took_ = looked_ - began;
+  if (problem == header_["error"]) return;
+  header_["error"] = problem;
+  ++version_;
+}
+
+void RunWatch::read_copy() {
+  const bool writer = has_writer(copy_.original()).value_or(copy_.age() < kDeadSeconds);
+  const bool changed = copy_.update();
+  const bool ended = writer_ && !writer;
+  writer_ = writer;
+  if (changed || ended || !run_) {
+    const Store store(copy_.file(), Store::Mode::read_only);
+    const auto sessions = store.sessions().size();
+    const bool goes_on = run_ && sessions == sessions_;
+    if (goes_on) {
+      run_.emplace(RunSummary(store, std::move(*run_)));
+    } else {
+      run_.emplace(store);
+    }
+    sessions_ = sessions;
+    if (writer) {
+      run_->asking = store.meta("asking").value_or(nullptr);
+      run_->at_work = store.meta("at_work").value_or(nullptr);
+    }
+    ++version_;
+    if (!goes_on) {
+      evaluations_.clear();
+      candidates_.clear();
+      oldest_ = version_;
+    }
+    describe();
+  }
+  if (auto now = phase(); now != phase_) {
+    phase_ = std::move(now);
+    ++version_;
+  }
+}
+
+std::string RunWatch::phase() const {
+  if (writer_) return copy_.age() > kSilentSeconds ? "silent" : "running";
+  return run_->ended_by.empty() || lacks_stage(*run_) ? "stopped" : "finished";
+}
+
+std::size_t RunWatch::number_of(const std::string& candidate) {
+  return numbers_.try_emplace(candidate, numbers_.size()).first->second;
+}
+
+void RunWatch::describe() {
+  const auto& run = *run_;
+  const auto progress = progress_of(run);
+  const auto text = [](const nlohmann::json& json, const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  auto objectives = nlohmann::json::array();
+  for (const auto& objective : run.objectives) {
+    objectives.push_back(
+        {{"name", objective.name}, {"title", objective.title()}, {"maximise", objective.maximise}});
+  }
+  describe_candidates();
+  describe_evaluations();
+  auto front = nlohmann::json::array();
+  for (const auto i : run.front) front.push_back(number_of(run.ranking[i].candidate));
+  auto top = nlohmann::json::array();
+  for (const auto& candidate : run.ranking) {
+    if (top.size() == kTop) break;
+    if (run.baseline && candidate.candidate == run.baseline->candidate) continue;
+    top.push_back(number_of(candidate.candidate));
+  }
+  nlohmann::json baseline;
+  if (run.baseline) {
+    baseline = {{"c", number_of(run.baseline->candidate)}, {"values", list(run.baseline->values)}};
+  }
+  const auto now = run.sessions.empty() ? nlohmann::json::object() : run.sessions.back();
+  header_ = {
+      {"name", text(run.config, "name")},
+      {"folder", copy_.original().parent_path().string()},
+      {"ended_by", run.ended_by},
+      {"started", text(now, "started")},
+      {"host", text(now, "host")},
+      {"elapsed_seconds", run.further.at("elapsed_seconds")},
+      {"progress", progress},
+      {"left", left_of(run, progress)},
+      {"objectives", objectives},
+      {"baseline", baseline},
+      {"front", front},
+      {"top", top},
+      {"best", best_json()},
+      {"verdict", run.retest.is_object() ? text(run.retest, "verdict") : std::string()},
+      {"hypervolume", run.several() && !run.indicators.empty() ? finite(run.indicators.back().value)
+                                                               : nlohmann::json()},
+      {"counts",
+       {{"asked", run.asks.size()},
+        {"evaluated", run.search.evaluations},
+        {"outside", run.outside.evaluations},
+        {"reused", run.reused},
+        {"rejected", run.search.rejected},
+        {"stopped_early", run.search.stopped_early},
+        {"failures", run.search.failures.size() + run.outside.failures.size()}}},
+      {"at_work", at_work_json()}};
+}
+
+nlohmann::json RunWatch::best_json() {
+  auto best = nlohmann::json::array();
+  for (std::size_t i = 0; i < run_->objectives.size(); ++i) {
+    const RankedCandidate* found = nullptr;
+    for (const auto j : run_->front) {
+      const auto& candidate = run_->ranking[j];
+      if (found == nullptr || candidate.fitness[i] < found->fitness[i]) found = &candidate;
+    }
+    if (found == nullptr) continue;
+    best.push_back({{"c", number_of(found->candidate)}, {"value", finite(found->values[i])}});
+  }
+  return best;
+}
+
+nlohmann::json RunWatch::at_work_json() {
+  const auto& work = run_->at_work;
+  if (!work.is_object()) return nullptr;
+  auto arrays = nlohmann::json::array();
+  for (const auto& array : work.at("arrays")) {
+    auto trainings = nlohmann::json::array();
+    for (const auto& training : array.at("trainings")) {
+      if (run_->by_id.contains(training.at("evaluation"))) continue;
+      trainings.push_back(
+          {{"c", number_of(training.at("candidate"))}, {"replicate", training.at("replicate")}});
+    }
+    if (trainings.empty()) continue;
+    arrays.push_back({{"trainings", trainings},
+                      {"started", array.at("started")},
+                      {"step", array.at("step")},
+                      {"steps", array.at("steps")},
+                      {"curve", array.at("curve")}});
+  }
+  const auto asking = run_->asking.is_object() ? run_->asking : nlohmann::json::object();
+  const bool searches = work.value("stage", "") == "search";
+  return {{"stage", work.at("stage")},
+          {"workers", work.at("workers")},
+          {"waiting", work.at("waiting")},
+          {"batch", searches ? asking.value("batch", nlohmann::json()) : nlohmann::json()},
+          {"asking", num_asking(*run_)},
+          {"arrays", arrays}};
+}
+
+/// Names and values of all candidates that have been evaluated or are at work.
+void RunWatch::describe_candidates() {
+  const auto& run = *run_;
+  const auto beside = run.baseline ? run.baseline->candidate : std::string();
+  if (beside != told_from_) names_.clear();
+  told_from_ = beside;
+  std::map<std::string, const RankedCandidate*> ranked;
+  for (const auto& candidate : run.ranking) ranked.emplace(candidate.candidate, &candidate);
+  std::set<std::string> all;
+  for (const auto& evaluation : run.evaluations) all.insert(evaluation.candidate);
+  if (run.at_work.is_object()) {
+    for (const auto& array : run.at_work.at("arrays")) {
+      for (const auto& one : array.at("trainings")) all.insert(one.at("candidate"));
+    }
+  }
+  for (const auto& name : all) {
+    auto& words = names_[name];
+    if (words.empty()) words = short_label(run, name);
+    nlohmann::json record{{"c", number_of(name)}, {"name", words}};
+    if (const auto label = run.label(name); label != words) record["label"] = label;
+    if (const auto found = ranked.find(name); found != ranked.end()) {
+      record["values"] = list(found->second->values);
+      record["n"] = found->second->n;
+      record["ask"] = found->second->first_ask;
+      record["stopped"] = found->second->stopped_at.has_value();
+    }
+    candidates_.set(name, std::move(record), version_);
+  }
+}
+
+void RunWatch::describe_evaluations() {
+  const auto& run = *run_;
+  std::map<std::string, std::int64_t> asks;  // by evaluation, the first
+  for (const auto& ask : run.asks) {
+    for (const auto& id : ask.evaluations) asks.try_emplace(id, ask.number);
+  }
+  std::set<std::string> of_baseline;
+  if (run.baseline) {
+    for (const auto* evaluation : run.baseline->evaluations) of_baseline.insert(evaluation->id);
+  }
+  for (const auto& evaluation : run.evaluations) {
+    auto values = nlohmann::json::array();
+    for (std::size_t i = 0; i < run.objectives.size(); ++i) {
+      values.push_back(
+          is_usable(evaluation)
+              ? finite(run.value(evaluation, i).value_or(std::numeric_limits<double>::quiet_NaN()))
+              : nlohmann::json());
+    }
+    const auto ask = asks.find(evaluation.id);
+    evaluations_.set(evaluation.id,
+                     {{"id", evaluation.id},
+                      {"c", number_of(evaluation.candidate)},
+                      {"replicate", evaluation.replicate},
+                      {"status", to_string(evaluation.status)},
+                      {"usable", is_usable(evaluation)},
+                      {"reason", evaluation.reason},
+                      {"values", values},
+                      {"seconds", measured_number(evaluation, "train_seconds")},
+                      {"ask", ask == asks.end() ? nlohmann::json() : nlohmann::json(ask->second)},
+                      {"baseline", of_baseline.contains(evaluation.id)},
+                      {"curve", curve_json(evaluation.curve)}},
+                     version_);
+  }
+}
+
+nlohmann::json RunWatch::state(std::int64_t since) const {
+  const bool known = since >= oldest_ && since <= version_;
+  auto json = header_;
+  json["version"] = version_;
+  json["phase"] = phase_;
+  json["whole"] = !known;
+  json["candidates"] = candidates_.since(known ? since : -1);
+  json["evaluations"] = evaluations_.since(known ? since : -1);
+  return json;
+}
+
+}  // namespace nas

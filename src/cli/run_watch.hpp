@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "report/summary.hpp"
+#include "store/store_copy.hpp"
+
+namespace nas {
+
+/// Records by key, each with the version of the whole in which it changed last.
+class ChangingRecords {
+ public:
+  void set(const std::string& key, nlohmann::json record, std::int64_t version);
+  /// Those that changed after a version, in order of their keys.
+  [[nodiscard]] nlohmann::json since(std::int64_t version) const;
+  [[nodiscard]] std::size_t size() const { return records_.size(); }
+  void clear() { records_.clear(); }
+
+ private:
+  struct Entry {
+    nlohmann::json record;
+    std::int64_t version;
+  };
+  std::map<std::string, Entry> records_;
+};
+
+/// A run as somebody sees it who looks again and again while it is written by another process, and
+/// after its end. Reads a copy of the store, so that nothing of the run is touched.
+class RunWatch {
+ public:
+  /// @param run  a run's folder, or its store. @throws InputError if there is none.
+  explicit RunWatch(const std::filesystem::path& run);
+
+  /// Looks whether anything has changed, at most twice per second, and where looking takes long so
+  /// seldom that it takes a tenth of a core. What cannot be read any more
+  /// becomes part of the state; what was read stays.
+  void look();
+  /// Counts the changes.
+  [[nodiscard]] std::int64_t version() const { return version_; }
+  /// The state, without the records of evaluations and candidates that have not changed since a
+  /// version; all of them where the version is not one of this object. See docs/reference/watch.md.
+  [[nodiscard]] nlohmann::json state(std::int64_t since) const;
+
+ private:
+  void read();
+  void read_copy();
+  void describe();
+  void describe_candidates();
+  void describe_evaluations();
+  [[nodiscard]] nlohmann::json at_work_json();
+  [[nodiscard]] nlohmann::json best_json();
+  [[nodiscard]] std::string phase() const;
+  std::size_t number_of(const std::string& candidate);
+
+  StoreCopy copy_;
+  std::optional<RunSummary> run_;
+  std::size_t sessions_ = 0;
+  bool writer_ = false;
+  std::string phase_;
+  std::chrono::steady_clock::time_point looked_{};
+  std::chrono::steady_clock::duration took_{};
+  std::int64_t version_ = 0;
+  std::int64_t oldest_ = 0;  ///< version since which no record has gone
+  nlohmann::json header_;    ///< all but the records
+  ChangingRecords evaluations_, candidates_;
+  std::map<std::string, std::size_t> numbers_;  ///< of candidates, by canonical name
+  std::map<std::string, std::string> names_;    ///< of candidates, for people
+  std::string told_from_;                       ///< the baseline that these tell them from
+};
+
+}  // namespace nas

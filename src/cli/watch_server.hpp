@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cli/run_watch.hpp"
+
+namespace nas {
+
+/// Shows a run to browsers that know a token: GET and HEAD of / (the page) and of /state.json (what
+/// the page shows; `since=VERSION` leaves out records that have not changed, an ETag says whether
+/// anything has). 403 without the token, 404 for other paths, 405 for other methods. HTTP/1.1 with
+/// any number of connections, on the thread that calls serve().
+class WatchServer {
+ public:
+  /// Begins to listen. @param port  0: any that is free.
+  /// @throws InputError if the host is no address of this machine, or the port is in use.
+  WatchServer(RunWatch& watch, const std::string& host, std::uint16_t port);
+  ~WatchServer();
+  WatchServer(const WatchServer&) = delete;
+  WatchServer& operator=(const WatchServer&) = delete;
+
+  /// Where the page is, with the token: "http://127.0.0.1:41234/?token=...".
+  [[nodiscard]] std::string url() const;
+  /// Answers until SIGINT or SIGTERM.
+  void serve();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nas

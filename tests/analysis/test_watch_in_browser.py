@@ -1,0 +1,110 @@
+"""The page of nas-watch in a browser: its script runs under its policy, texts of a run stay texts, and thousands of
+evaluations are no burden."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PROGRAM = Path(os.environ.get("NAS_BIN", "build/ci/bin")) / "nas-watch"
+
+HOSTILE = "</script><img src=x onerror=\"document.title='broken'\"><b>bold</b>&amp;"
+
+
+def write_store(file: Path, count: int) -> None:
+    """A finished run of two objectives whose names, labels and reasons are full of markup."""
+    store = sqlite3.connect(file)
+    store.executescript("""
+        PRAGMA user_version = 3; PRAGMA journal_mode = WAL;
+        CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT) WITHOUT ROWID;
+        CREATE TABLE evaluations(id TEXT PRIMARY KEY, candidate TEXT, replicate INTEGER, status TEXT, reason TEXT,
+            identity TEXT, curve TEXT, "values" TEXT, measured TEXT, digest TEXT) WITHOUT ROWID;
+        CREATE TABLE asks(number INTEGER PRIMARY KEY, batch INTEGER, genotype TEXT, evaluations TEXT, reused INTEGER,
+            fitness TEXT, digest TEXT);
+        CREATE TABLE indicators(asked INTEGER PRIMARY KEY, batch INTEGER, evaluated INTEGER, front INTEGER, value REAL);""")
+    facts = {"config": {"name": HOSTILE, "budget": {"evaluations": count}}, "ended_by": f"{HOSTILE} asks",
+             "objectives": [{"name": HOSTILE, "best": 0, "worst": 100}, {"name": "flops", "best": 0, "worst": 10}],
+             "sessions": [{"environment": {}, "host": HOSTILE, "pid": 1, "started": "2026-01-31T12:00:00Z"}]}
+    store.executemany("INSERT INTO meta VALUES (?, ?, NULL)", [(key, json.dumps(fact)) for key, fact in facts.items()])
+    for i in range(count):
+        values = [20 + i % 977 / 100, i % 641]
+        failed = i == 1
+        scores = dict.fromkeys(("pad_nll", "pad_tokens", "unknown_nll", "unknown_tokens", "batch_mean_nll", "batches"), 0)
+        curve = [{"step": 50 * k, "train_nll": 5, "seconds": k,
+                  "valid": {**scores, "nll": 50 + 40 / k, "tokens": 10, "correct": 1}} for k in range(1, 11)]
+        store.execute("INSERT INTO evaluations VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, NULL)",
+                      (f"e{i:05d}", f"{HOSTILE}|{i}", "failed" if failed else "ok", HOSTILE if failed else "",
+                       json.dumps({"candidate": i, "training": {"steps": 500}}), json.dumps([] if failed else curve),
+                       json.dumps({HOSTILE: values[0], "flops": values[1]}), json.dumps({"train_seconds": 2.0})))
+        store.execute("INSERT INTO asks VALUES (?, ?, 'g', ?, 0, ?, NULL)",
+                      (i, i // 10, json.dumps([f"e{i:05d}"]), json.dumps(values)))
+    store.commit()
+    store.close()
+
+
+class Browser(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
+        self.watch = None
+
+    def tearDown(self):
+        if self.watch:
+            self.watch.send_signal(signal.SIGINT)
+            self.assertEqual(self.watch.wait(10), 0)
+            self.watch.stdout.close()
+        self.temporary.cleanup()
+
+    def show(self, count: int) -> str:
+        """@return the address of the page of a run."""
+        write_store(self.folder / "store.sqlite", count)
+        self.watch = subprocess.Popen([PROGRAM, self.folder], stdout=subprocess.PIPE, text=True)
+        return re.search(r"http://\S+", self.watch.stdout.readline()).group(0)
+
+    def test_texts_of_a_run_are_no_markup(self):
+        address = self.show(40)
+        page = subprocess.run(
+            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=4000",
+             f"--user-data-dir={self.folder / 'profile'}", "--window-size=390,900", address],
+            capture_output=True, text=True, timeout=120, check=True).stdout
+        self.assertNotIn("<img", page)
+        self.assertNotIn("<b>bold", page)
+        self.assertNotIn("<title>broken", page)
+        head = re.search(r"<h1[^>]*>(.*?)</h1>", page).group(1)
+        self.assertEqual(head, HOSTILE.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+        self.assertIn("Front: ", page)
+        self.assertIn("the best, validation", page)
+        rows = re.search(r'id="latest".*?<tbody>(.*?)</tbody>', page, re.S).group(1)
+        self.assertEqual(rows.count("<tr>"), 30)
+        failures = re.search(r'id="failed".*?<tbody>(.*?)</tbody>', page, re.S).group(1)
+        self.assertEqual(failures.count("<tr>"), 1)
+
+    def test_five_thousand_evaluations_come_once(self):
+        address = self.show(5000)
+        state = address.replace("/?", "/state.json?")
+        with urllib.request.urlopen(state) as answer:
+            whole = json.load(answer)
+        self.assertEqual(len(whole["evaluations"]), 5000)
+        begun = time.monotonic()
+        with urllib.request.urlopen(f"{state}&since={whole['version']}") as answer:
+            text = answer.read()
+        print(f"{len(text):,} bytes in {1000 * (time.monotonic() - begun):.1f} ms")
+        self.assertEqual(json.loads(text)["evaluations"], [])
+        self.assertLess(len(text), 100_000)
+
+
+if __name__ == "__main__":
+    if CHROMIUM is None or not PROGRAM.exists():
+        print("skipped: no chromium, or no nas-watch")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,191 @@
+#include "cli/run_watch.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/host.hpp"
+#include "core/temporary_folder.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr const char* kHostile = "</script><img src=x onerror=alert(1)>|&amp;'\"";
+
+/// A run that is written here and there.
+class RunWatchTest : public ::testing::Test {
+ protected:
+  RunWatchTest() {
+    begin();
+    store_->set_meta("config", {{"name", kHostile}, {"budget", {{"evaluations", 8}}}});
+    store_->set_meta("objectives", {{{"name", "perplexity"}, {"best", 0.0}, {"worst", 100.0}},
+                                    {{"name", "flops"}, {"best", 0.0}, {"worst", 10.0}}});
+    store_->set_meta("planned_asks", 8);
+    store_->set_meta("ended_by", nullptr);
+  }
+  void begin() {
+    store_ = std::make_unique<Store>(folder_ / "store.sqlite");
+    store_->begin_session({{"attnas", "0"}});
+  }
+  static std::string id(int i) { return "e" + std::to_string(100 + i); }
+  /// The i-th ask and its only evaluation.
+  void answer(int i, std::vector<double> values, Status status = Status::ok) {
+    Evaluation evaluation;
+    evaluation.id = id(i);
+    evaluation.candidate = i == 0 ? kHostile : "candidate " + std::to_string(i);
+    evaluation.status = status;
+    evaluation.reason = status == Status::ok ? "" : kHostile;
+    evaluation.values = {{"perplexity", values[0]}, {"flops", values[1]}};
+    evaluation.measured = {{"train_seconds", 2.0}, {"started", utc_now()}};
+    CurvePoint point;
+    point.step = 10;
+    point.valid.nll = 12.0;
+    point.valid.tokens = 4;
+    evaluation.curve = {point};
+    store_->add({evaluation});
+    store_->add_asks({{.number = i,
+                       .batch = 0,
+                       .genotype = "g",
+                       .evaluations = {evaluation.id},
+                       .fitness = std::move(values)}});
+  }
+  /// The state once it has changed, or does not for a while.
+  nlohmann::json look(RunWatch& watch, std::int64_t since = -1) const {
+    const auto before = watch.version();
+    for (int i = 0; i < 30 && watch.version() == before; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      watch.look();
+    }
+    return watch.state(since);
+  }
+
+  const TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(RunWatchTest, FollowsARunFromBeforeItsFirstResultToItsEnd) {
+  RunWatch watch(folder_);
+  auto state = watch.state(-1);
+  EXPECT_EQ(state.at("phase"), "running");
+  EXPECT_EQ(state.at("name"), kHostile);
+  EXPECT_EQ(state.at("progress"), (nlohmann::json{{"done", 0}, {"of", 8}, {"unit", "ask"}}));
+  EXPECT_TRUE(state.at("left").is_null());
+  EXPECT_THAT(state.at("evaluations"), IsEmpty());
+
+  answer(0, {20.0, 5.0});
+  answer(1, {10.0, 6.0});
+  answer(2, {200.0, 20.0}, Status::failed);
+  store_->set_meta(
+      "asking",
+      {{"batch", 0},
+       {"asks",
+        {{{"number", 1}, {"evaluations", {id(1)}}}, {{"number", 3}, {"evaluations", {id(3)}}}}}});
+  store_->set_meta("at_work",
+                   {{"stage", "search"},
+                    {"workers", 2},
+                    {"waiting", 0},
+                    {"arrays",
+                     {{{"trainings",
+                        {{{"evaluation", id(3)}, {"candidate", "candidate 3"}, {"replicate", 0}},
+                         {{"evaluation", id(1)}, {"candidate", "candidate 1"}, {"replicate", 0}}}},
+                       {"started", utc_now()},
+                       {"step", 5},
+                       {"steps", 10},
+                       {"curve", {{1, 4.0}, {5, 3.5}}}}}}});
+  state = look(watch);
+  EXPECT_EQ(state.at("progress").at("done"), 3);
+  EXPECT_THAT(state.at("evaluations"), SizeIs(3));
+  EXPECT_THAT(state.at("front"), SizeIs(2));
+  EXPECT_EQ(state.at("best")[0].at("value"), 10.0);
+  EXPECT_EQ(state.at("best")[1].at("value"), 5.0);
+  EXPECT_EQ(state.at("counts").at("failures"), 1);
+  EXPECT_EQ(state.at("evaluations")[0].at("curve"), nlohmann::json::parse("[[10, 3.0]]"));
+  EXPECT_EQ(state.at("evaluations")[2].at("reason"), kHostile);
+  EXPECT_TRUE(state.at("evaluations")[2].at("values")[0].is_null());
+  const auto& arrays = state.at("at_work").at("arrays");
+  ASSERT_THAT(arrays, SizeIs(1));
+  EXPECT_THAT(arrays[0].at("trainings"), SizeIs(1)) << "the other one has finished";
+  EXPECT_TRUE(state.at("left").is_array());
+  EXPECT_EQ(state.at("at_work").at("asking"), 1) << "the other one is answered";
+
+  store_->set_meta("ended_by", "8 asks");
+  store_.reset();
+  state = look(watch);
+  EXPECT_EQ(state.at("phase"), "finished");
+  EXPECT_EQ(state.at("ended_by"), "8 asks");
+  EXPECT_TRUE(state.at("at_work").is_null()) << "nobody works on it";
+  const auto version = state.at("version");
+  EXPECT_EQ(look(watch).at("version"), version);
+}
+
+TEST_F(RunWatchTest, TellsWhatHasChangedAlone) {
+  answer(0, {20.0, 5.0});
+  answer(1, {10.0, 6.0});
+  RunWatch watch(folder_);
+  const auto whole = watch.state(-1);
+  EXPECT_TRUE(whole.at("whole"));
+  const auto version = whole.at("version").get<std::int64_t>();
+  auto state = look(watch, version);
+  EXPECT_EQ(state.at("version"), version);
+  EXPECT_FALSE(state.at("whole"));
+  EXPECT_THAT(state.at("evaluations"), IsEmpty());
+  answer(2, {5.0, 7.0});
+  state = look(watch, version);
+  ASSERT_THAT(state.at("evaluations"), SizeIs(1));
+  EXPECT_EQ(state.at("evaluations")[0].at("id"), id(2));
+  ASSERT_THAT(state.at("candidates"), SizeIs(1));
+  EXPECT_THAT(watch.state(version + 1000).at("evaluations"), SizeIs(3)) << "no version of this one";
+}
+
+TEST_F(RunWatchTest, ARunThatStopsAndGoesOnIsToldAnew) {
+  answer(0, {20.0, 5.0});
+  RunWatch watch(folder_);
+  store_.reset();
+  auto state = look(watch);
+  EXPECT_EQ(state.at("phase"), "stopped");
+  const auto version = state.at("version").get<std::int64_t>();
+  begin();
+  answer(1, {10.0, 6.0});
+  state = look(watch, version);
+  EXPECT_EQ(state.at("phase"), "running");
+  EXPECT_TRUE(state.at("whole")) << "what failed before may have been made again";
+  EXPECT_THAT(state.at("evaluations"), SizeIs(2));
+}
+
+TEST_F(RunWatchTest, WhatCannotBeReadAnyMoreIsSaidAndWhatWasReadStays) {
+  answer(0, {20.0, 5.0});
+  RunWatch watch(folder_);
+  store_.reset();
+  fs::rename(folder_ / "store.sqlite", folder_ / "elsewhere");
+  const auto state = look(watch);
+  EXPECT_THAT(state.at("error").get<std::string>(), HasSubstr("no such store"));
+  EXPECT_THAT(state.at("evaluations"), SizeIs(1));
+  fs::rename(folder_ / "elsewhere", folder_ / "store.sqlite");
+  EXPECT_TRUE(look(watch).at("error").is_null());
+  EXPECT_THROW(RunWatch(folder_ / "none"), InputError);
+  {
+    SQLite::Database damaged((folder_ / "store.sqlite").string(), SQLite::OPEN_READWRITE);
+    damaged.exec("UPDATE evaluations SET reason = 'another'");
+  }
+  try {
+    RunWatch(folder_ / "store.sqlite");
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr((folder_ / "store.sqlite").string() + ": the record of"));
+    EXPECT_THAT(error.what(), HasSubstr("nas-run verify " + folder_.string() + " "));
+  }
+}
+
+}  // namespace
+}  // namespace nas::testing
