@@ -1,4 +1,4 @@
-// nas-model: what an exported model says of a text, what it writes, and what a mechanism consists of.
+// nas-model: what an exported model says of a text, what it writes, what a mechanism consists of.
 
 #include <algorithm>
 #include <filesystem>
@@ -188,7 +188,8 @@ int run(int argc, char** argv) {
   std::vector<std::string> words;
   nas::parse_command_line(argc, argv, "nas-model", visible, words);
   if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
-  if (words.size() != 2) refuse("give a command and a folder, or a name; nas-model --help lists them");
+  if (words.size() != 2)
+    refuse("give a command and a folder, or a name; nas-model --help lists them");
   nas::install_stop_handlers();
   const auto& command = words.front();
   const auto& of = words.back();

@@ -87,7 +87,7 @@ TEST_F(ProgramMain, OnlyWhatHasAStoreIsSaidToKeepAnything) {
 
 TEST_F(ProgramMain, EveryExitCodeIsExplained) {
   for (const int code : {kDone, kDefect, kBadInput, kMachineFailed, kStopped}) {
-    EXPECT_THAT(exit_codes_text(), HasSubstr("\n  " + std::to_string(code) + " "));
+    EXPECT_THAT(help_end(), HasSubstr("\n  " + std::to_string(code) + " "));
   }
 }
 
