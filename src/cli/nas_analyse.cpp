@@ -41,6 +41,7 @@ constexpr const char* kUsage =
 
 struct Arguments {
   std::vector<std::string> words;
+  std::vector<std::string> plugins;
   std::string output;
   std::int64_t sequences = 64;
   std::int64_t replicate = -1;
@@ -70,6 +71,7 @@ po::options_description options(Arguments& arguments) {
        "held-out sequences (default: 64)")  //
       ("replicate", po::value(&arguments.replicate)->notifier(require_replicate),
        "number of the training run (default: one whose weights are kept, else the first)")  //
+      ("plugin", po::value(&arguments.plugins), nas::kPluginHelp)                           //
       ("no-report", po::bool_switch(&arguments.no_report),
        "do not write attention.html, the page with pictures (needs Python with numpy and "
        "scipy)")                                                       //
@@ -88,6 +90,7 @@ int run(int argc, char** argv, std::string& kept) {
     throw nas::InputError("command line: give a run and a mechanism\n\n" + std::string(kUsage) +
                           "for example: nas-analyse runs/quickstart best");
   }
+  nas::load_plugins(arguments.plugins);
   nas::AnalysisRequest request{
       .run = arguments.words[0],
       .mechanism = arguments.words[1],

@@ -44,6 +44,7 @@ constexpr const char* kUsage =
 
 struct Arguments {
   std::vector<std::string> words;
+  std::vector<std::string> plugins;
   std::string output;
   std::string algorithms;
   std::string seeds;
@@ -65,6 +66,7 @@ po::options_description options(Arguments& arguments) {
   visible.add_options()  //
       ("output,o", po::value(&arguments.output),
        "the comparison's folder (default: runs/NAME)")                              //
+      ("plugin", po::value(&arguments.plugins), nas::kPluginHelp)                   //
       ("seeds", po::value(&arguments.seeds), "searches per algorithm, as seeds=N")  //
       ("algorithms", po::value(&arguments.algorithms),
        "only these, by name: a,b,...")  //
@@ -171,6 +173,7 @@ int run(int argc, char** argv, std::string& kept) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
                           "for example: nas-compare compare_mini");
   }
+  nas::load_plugins(arguments.plugins);
   std::vector<std::string> overrides(arguments.words.begin() + 1, arguments.words.end());
   if (!arguments.seeds.empty()) overrides.push_back("seeds=" + arguments.seeds);
   auto comparison = nas::load_comparison(arguments.words.front(), overrides);

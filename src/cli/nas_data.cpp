@@ -51,6 +51,7 @@ constexpr const char* kUsage =
     "  $ nas-data table pack runs/first runs/second --output mine.table\n"
     "\n"
     "Options:\n"
+    "  --plugin FILE.so        loads a shared library with further corpora\n"
     "  -h [ --help ]           print this text\n"
     "  --version               print the version\n";
 
@@ -247,6 +248,7 @@ int info(Words words) {
 }
 
 int run(Words words) {
+  load_plugins(take_options(words, "--plugin"));
   if (words.empty()) {
     std::cerr << kUsage;
     return kBadInput;

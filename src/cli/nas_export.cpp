@@ -54,6 +54,7 @@ constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
 
 struct Options {
   std::vector<std::string> words{};  ///< the run, and overrides
+  std::vector<std::string> plugins{};
   std::string format{};
   std::string output{};
   std::string mechanism{};
@@ -123,6 +124,7 @@ po::options_description visible_options(Options& options) {
       ("output,o", po::value(&options.output),
        "write to PATH instead of standard output; of pytorch a folder")           //
       ("mechanism", po::value(&options.mechanism), "of pytorch (default: best)")  //
+      ("plugin", po::value(&options.plugins), nas::kPluginHelp)                   //
       ("force", po::bool_switch(&options.force), "replace what is at PATH")       //
       ("trainings", po::value(&options.trainings),
        "json: as the run stood after so many trainings")             //
@@ -204,6 +206,7 @@ int run(int argc, char** argv, std::string& kept) {
     std::cout << nas::version_line();
     return 0;
   }
+  nas::load_plugins(options.plugins);
   const bool to_folder = nas::folder_formats().contains(options.format);
   if (options.words.empty() || (options.words.size() > 1 && !to_folder) ||
       options.canonical != options.format.empty()) {

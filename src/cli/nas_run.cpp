@@ -84,7 +84,7 @@ int run(int argc, char** argv, std::string& kept) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
                           "for example: nas-run quickstart");
   }
-  nas::check_study_arguments(arguments.study);
+  nas::begin_study_program(asked);
   const auto& words = arguments.words;
   if (words.front() == "schema") {
     if (words.size() > 1) throw nas::InputError("nas-run schema: takes no further word");

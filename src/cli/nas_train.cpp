@@ -152,7 +152,7 @@ int run(int argc, char** argv, std::string& kept) {
   nas::parse_command_line(argc, argv, "nas-train", visible, arguments.words);
   const auto& asked = arguments.study;
   if (nas::answers(asked.help, asked.version, kUsage, visible)) return nas::kDone;
-  nas::check_study_arguments(arguments.study);
+  nas::begin_study_program(asked);
   return nas::run_study(study_of(arguments), arguments.study, argv, kept);
 }
 

@@ -10,6 +10,7 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/versions.hpp"
+#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "study/experiment.hpp"
@@ -22,9 +23,11 @@ using Json = nlohmann::json;
 constexpr const char* kUsage =
     "nas-work: measures candidates for a study that runs in another process\n"
     "\n"
-    "Usage: nas-work [KEY.PATH=VALUE ...]\n"
+    "Usage: nas-work [KEY.PATH=VALUE ...] [--plugin FILE.so ...]\n"
     "\n"
-    "KEY.PATH=VALUE is what is different on this machine, such as evaluation.device=cuda.\n"
+    "KEY.PATH=VALUE is what is different on this machine, such as evaluation.device=cuda; "
+    "--plugin\n"
+    "is a shared library of plug-ins in place of one of this name in the run's configuration.\n"
     "\n"
     "Reads JSON documents, one per line, until there are no more:\n"
     "  {\"kind\": \"run\", \"config\": C}     a run's configuration as it is recorded; comes "
@@ -91,7 +94,7 @@ int run(const std::vector<std::string>& overrides) {
 
 int nas::nas_work(int argc, char** argv) {
   return nas::run_main("nas-work", [&] {
-    const std::vector<std::string> words(argv + 1, argv + argc);
+    std::vector<std::string> words(argv + 1, argv + argc);
     if (!words.empty() && (words.front() == "--help" || words.front() == "-h")) {
       std::cout << kUsage << nas::help_end();
       return static_cast<int>(nas::kDone);
@@ -100,6 +103,7 @@ int nas::nas_work(int argc, char** argv) {
       std::cout << nas::version_text();
       return static_cast<int>(nas::kDone);
     }
+    load_plugins(take_options(words, "--plugin"));
     return run(words);
   });
 }

@@ -8,6 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/installed.hpp"
+#include "core/plugin.hpp"
 #include "core/version.hpp"
 
 namespace nas {
@@ -37,6 +39,16 @@ const char* help_end() {
 }
 
 std::string version_line() { return std::string("attnas ") + kVersion + " (" + kRevision + ")\n"; }
+
+void load_plugins(const std::vector<std::string>& files) {
+  for (const auto& file : files) {
+    try {
+      (void)load_plugin(located_plugin(file, {}), PluginSource::command_line);
+    } catch (const InputError& error) {
+      throw InputError(std::string("command line: --plugin ") + error.what());
+    }
+  }
+}
 
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace nas {
 
@@ -19,6 +20,15 @@ const char* help_end();
 
 /// "attnas 0.1.0 (f025d7af8ca6)" and the end of the line.
 std::string version_line();
+
+/// What --plugin says of itself in --help.
+inline constexpr const char* kPluginHelp =
+    "a shared library of plug-ins, in place of one of this name in the configuration; may be given "
+    "several times";
+
+/// Loads what --plugin names: FILE in the current folder, else among the installed ones.
+/// @throws InputError as load_plugin() does.
+void load_plugins(const std::vector<std::string>& files);
 
 /// Runs a program's body. An exception becomes a sentence on standard error, headed by the
 /// program's name, and an exit code: InputError is kBadInput, StopRequested kStopped; MachineError,

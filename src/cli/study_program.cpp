@@ -39,6 +39,7 @@ boost::program_options::options_description study_options(StudyArguments& argume
        "with --dry-run: print every setting with its effective value, too")  //
       ("output,o", po::value(&arguments.output),
        ("the run's folder (default: " + folder + ")").c_str())  //
+      ("plugin", po::value(&arguments.plugins), kPluginHelp)    //
       ("force-device", po::bool_switch(&arguments.force_device),
        "continue a run on another kind of device than it began on")  //
       ("retry", po::value(&arguments.retry),
@@ -55,13 +56,14 @@ boost::program_options::options_description study_options(StudyArguments& argume
   return visible;
 }
 
-void check_study_arguments(const StudyArguments& arguments) {
+void begin_study_program(const StudyArguments& arguments) {
   if (arguments.settings && !arguments.dry_run) {
     throw InputError("command line: --settings belongs to --dry-run");
   }
   if (!arguments.retry.empty() && arguments.retry != "failed") {
     throw InputError("command line: --retry " + arguments.retry + ", must be failed");
   }
+  load_plugins(arguments.plugins);
 }
 
 int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <boost/program_options.hpp>
 
@@ -20,6 +21,7 @@ struct StudyArguments {
   std::string output;
   std::string retry;
   std::string reuse;
+  std::vector<std::string> plugins;
 };
 
 /// The options of these, bound to them.
@@ -27,8 +29,9 @@ struct StudyArguments {
 boost::program_options::options_description study_options(StudyArguments& arguments,
                                                           const std::string& folder);
 
-/// @throws InputError where options do not go together.
-void check_study_arguments(const StudyArguments& arguments);
+/// Loads the plug-ins. @throws InputError as load_plugins() does, and where options do not go
+/// together.
+void begin_study_program(const StudyArguments& arguments);
 
 /// Runs a study to its end and shows it, or prints its plan.
 /// @param argv  of the program, which may start itself again (see wait_passively).

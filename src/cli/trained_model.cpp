@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "ops/memory.hpp"
+#include "study/continuing.hpp"
 #include "study/session.hpp"
 #include "training/checkpoint.hpp"
 #include "training/trainer.hpp"
@@ -80,6 +81,15 @@ std::vector<std::string> with_models(std::vector<std::string> overrides) {
   return overrides;
 }
 
+/// The run's configuration, with the plug-ins that it had.
+Experiment experiment_of(const RunSummary& run, const ModelRequest& request) {
+  auto experiment = recorded_experiment(run.config, with_models(request.overrides));
+  std::vector<Json> environments;
+  for (const auto& session : run.sessions) environments.push_back(session.at("environment"));
+  check_plugins(environments, folder_of_run(request.run));
+  return experiment;
+}
+
 /// A problem that trains, as the run's configuration says.
 std::shared_ptr<Problem> training_problem(const Experiment& experiment, const fs::path& folder) {
   nn::install_cpu_allocator();  // before the first tensor
@@ -149,7 +159,7 @@ Task task_of(const Evaluation& evaluation, const Problem& problem) {
 
 TrainedModel::TrainedModel(const RunSummary& run, const ModelRequest& request)
     : request_(request),
-      experiment_(recorded_experiment(run.config, with_models(request.overrides))),
+      experiment_(experiment_of(run, request)),
       problem_(training_problem(experiment_, request.folder)),
       evaluation_(&choose(run, request, *problem_)),
       task_(task_of(*evaluation_, *problem_)),

@@ -15,6 +15,12 @@ std::optional<std::string> take_option(std::vector<std::string>& words, const st
   return std::nullopt;
 }
 
+std::vector<std::string> take_options(std::vector<std::string>& words, const std::string& name) {
+  std::vector<std::string> values;
+  while (auto value = take_option(words, name)) values.push_back(std::move(*value));
+  return values;
+}
+
 std::string counted(std::int64_t number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }

@@ -21,7 +21,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/src/cmake/attnas_config.cmak
   ${PROJECT_BINARY_DIR}/attnasConfig.cmake INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/attnasConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/attnasConfig.cmake ${PROJECT_BINARY_DIR}/attnasConfigVersion.cmake
-  DESTINATION ${package_folder})
+  ${PROJECT_BINARY_DIR}/generated/attnas_plugin_stamp.cpp DESTINATION ${package_folder})
 
 # What a program outside may include, and all that these headers include in turn: nothing else is installed, so nothing else is
 # promised, and nothing else is exported. They keep the folders by which they include each other.
@@ -29,9 +29,10 @@ set(public
   study/study.hpp study/ask_and_tell.hpp study/worker.hpp study/comparison_study.hpp core/stop.hpp  # the front door
   report/digest.hpp report/files.hpp table/table.hpp table/pack.hpp                   # what comes out of it
   search/algorithm.hpp search/variation.hpp search/problem.hpp search/synthetic.hpp   # what plug-ins are written with
-  search/objective.hpp genotype/component.hpp genotype/slots.hpp genotype/architecture_name.hpp data/corpus.hpp)
+  search/objective.hpp genotype/component.hpp genotype/slots.hpp genotype/architecture_name.hpp
+  data/corpus.hpp core/hash.hpp)
 if(NAS_WITH_TORCH)
-  list(APPEND public nn/attention.hpp)
+  list(APPEND public nn/attention.hpp nn/feed_forward.hpp nn/mixers.hpp nn/norm.hpp)
 endif()
 file(GLOB algorithms RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/algorithms/*.hpp)  # pagmo algorithms, for any program
 list(APPEND public ${algorithms})
@@ -67,6 +68,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${share}
   PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE PATTERN model.py EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/src/model_export/model.py DESTINATION ${share}/python/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/problems/tables DESTINATION ${share}/problems FILES_MATCHING PATTERN *.table)
 foreach(program nas-run nas-train nas-compare nas-data nas-export nas-model nas-analyse nas-watch nas-work)
   if(TARGET ${program})

@@ -11,6 +11,7 @@ if(NOT NAS_REVISION)
   set(NAS_REVISION unknown)
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/src/core/version.cpp.in ${PROJECT_BINARY_DIR}/generated/version.cpp)
+configure_file(${PROJECT_SOURCE_DIR}/src/core/plugin_stamp.cpp.in ${PROJECT_BINARY_DIR}/generated/attnas_plugin_stamp.cpp)
 
 # attnas_base links no Torch (configuration, search, store, data); attnas has all of that, and what trains models. A process
 # loads one of them: each has registries of its own. They export what public headers declare (core/visibility.hpp), so that
@@ -23,7 +24,7 @@ function(nas_add_library library)
   foreach(target ${library} ${library}_parts)
     target_include_directories(${target} PUBLIC
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attnas>)
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attnas>)
     target_link_libraries(${target} PUBLIC Pagmo::pagmo nlohmann_json::nlohmann_json ${ARGN} PRIVATE nas_flags)
   endforeach()
 endfunction()

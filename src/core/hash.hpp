@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace nas {
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
 
 /// SHA-256 over what is fed to it.
 class Sha256 {

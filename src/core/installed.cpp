@@ -45,18 +45,17 @@ std::string places_text(const std::string& name, const Folders& folders) {
   return " in " + join(texts);
 }
 
-}  // namespace
-
-Folders shared_folders() {
+/// What is at a place that is relative to the folder above that of the running program.
+fs::path beside_program(const char* place) {
   std::error_code unknown;
   const auto program = fs::read_symlink("/proc/self/exe", unknown);
-  return {program.parent_path().parent_path() / NAS_SHARE_FOLDER, fs::path(NAS_SOURCE_FOLDER)};
+  return program.parent_path().parent_path() / place;
 }
 
-std::string located_file(const std::string& name, const fs::path& named_in) {
+std::string located(const std::string& name, const fs::path& named_in, const Folders& shared) {
   if (name.empty() || fs::path(name).is_absolute()) return name;
   std::error_code unknown;
-  for (const auto& folder : places(named_in, shared_folders())) {
+  for (const auto& folder : places(named_in, shared)) {
     const auto file = folder / name;
     if (!fs::exists(file, unknown)) continue;
     // What lies in the current folder is recorded as it was written.
@@ -64,6 +63,18 @@ std::string located_file(const std::string& name, const fs::path& named_in) {
     return fs::absolute(file).lexically_normal().string();
   }
   return name;
+}
+
+}  // namespace
+
+Folders shared_folders() { return {beside_program(NAS_SHARE_FOLDER), fs::path(NAS_SOURCE_FOLDER)}; }
+
+std::string located_file(const std::string& name, const fs::path& named_in) {
+  return located(name, named_in, shared_folders());
+}
+
+std::string located_plugin(const std::string& name, const fs::path& named_in) {
+  return located(name, named_in, {beside_program(NAS_PLUGIN_FOLDER)});
 }
 
 std::string places_of_file(const std::string& name, const fs::path& named_in) {

@@ -20,6 +20,10 @@ std::string located_file(const std::string& name, const std::filesystem::path& n
 /// /usr/share/attnas"; empty for an absolute name.
 std::string places_of_file(const std::string& name, const std::filesystem::path& named_in);
 
+/// The same of a shared library of plug-ins, which is looked for in the folder of `named_in`, in
+/// the current folder, and in the folder of installed ones, lib/attnas/plugins.
+std::string located_plugin(const std::string& name, const std::filesystem::path& named_in);
+
 /// The configuration that is meant by a name, which may lack its ".yaml": looked for as files are,
 /// and in the folder configs/ of each of shared_folders().
 /// @return a path to it; beside `named_in`, as that is written; empty if there is none.

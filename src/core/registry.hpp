@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
@@ -22,6 +20,13 @@ struct PluginDescription {
   std::string file{};               ///< __FILE__ of the registration, for messages on duplicates
 };
 
+/// For registries: takes note of a registration. That a key is taken is a mistake of the library
+/// that load_plugin() is loading, else a defect of the build, which aborts, naming the first.
+/// @param fresh  whether the key was free.   @param first  file that registered the key first.
+/// @return `fresh`.
+bool note_registration(const std::string& kind, const std::string& key, bool fresh,
+                       const std::string& first);
+
 /// A map from key to factory. One accessor function per kind, defined in a .cpp around a
 /// function-local static; plug-ins add themselves before main. Registering stores a function and
 /// constructs nothing.
@@ -39,18 +44,12 @@ class Registry<Product(Args...)> {
   /// @param kind  "algorithm", "corpus", ...: for messages.
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Aborts, naming both files, if the key is taken: two plug-ins of one name are a defect of the
-  /// build.
+  /// See note_registration(). @return whether the key was free; if not, what has it stays.
   bool add(PluginDescription description, std::function<Product(Args...)> make) {
     const std::string key = description.key;
     const auto [position, fresh] =
         entries_.try_emplace(key, Entry{std::move(description), std::move(make)});
-    if (!fresh) {
-      std::fprintf(stderr, "%s '%s' is registered twice, first by %s\n", kind_.c_str(), key.c_str(),
-                   position->second.description.file.c_str());
-      std::abort();
-    }
-    return true;
+    return note_registration(kind_, key, fresh, position->second.description.file);
   }
 
   [[nodiscard]] bool contains(std::string_view key) const {

@@ -1,21 +1,18 @@
 #include "genotype/component.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "core/error.hpp"
+#include "core/registry.hpp"
 
 namespace nas {
 
 bool ComponentRegistry::add(Component component) {
-  if (contains(component.gene, component.key)) {
-    std::fprintf(stderr, "%s '%s' is registered twice\n", component.gene.c_str(),
-                 component.key.c_str());
-    std::abort();
-  }
-  components_.push_back(std::move(component));
-  return true;
+  const auto gene = component.gene;
+  const auto key = component.key;
+  const bool fresh = !contains(gene, key);
+  if (fresh) components_.push_back(std::move(component));
+  return note_registration(gene, key, fresh, {});
 }
 
 bool ComponentRegistry::contains(std::string_view gene, std::string_view key) const {

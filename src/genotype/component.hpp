@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -83,7 +84,7 @@ struct Component {
 /// All registered components, by gene and key.
 class ComponentRegistry {
  public:
-  /// Aborts, naming the key, on a duplicate.
+  /// See note_registration(). @return whether the key was free.
   bool add(Component component);
   /// @throws InputError "unknown similarity 'x', known: ...; did you mean ...?"
   [[nodiscard]] const Component& at(std::string_view gene, std::string_view key) const;
@@ -92,7 +93,7 @@ class ComponentRegistry {
   [[nodiscard]] std::vector<std::string> keys(std::string_view gene) const;
 
  private:
-  std::vector<Component> components_;
+  std::deque<Component> components_;  ///< what at() has returned stays where it is
 };
 
 ComponentRegistry& components();

@@ -6,11 +6,13 @@
 #include <torch/types.h>
 
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "nn/registration.hpp"
 #include "ops/dropout.hpp"
 #include "ops/parameter.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What a feed-forward layer is built from.
 struct FeedForwardShape {
@@ -53,4 +55,5 @@ inline double flops_of_two_matrices(const AttentionShape& shape) {
   [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
       ::nas::nn::feed_forwards(), ::nas::Component{.gene = "ffn", __VA_ARGS__}, __FILE__)
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "genotype/component.hpp"
 #include "genotype/mechanism.hpp"
 #include "nn/mixer.hpp"
 #include "nn/registration.hpp"
 #include "ops/parameter.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// What the mixer of one layer of an array is built from.
 struct MixerContext {
@@ -33,4 +35,5 @@ MixerRegistry& mixers();
   [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
       ::nas::nn::mixers(), ::nas::Component{.gene = "mixer", __VA_ARGS__}, __FILE__)
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

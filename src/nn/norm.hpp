@@ -6,10 +6,12 @@
 #include <torch/types.h>
 
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "nn/registration.hpp"
 #include "ops/parameter.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// Normalises the vectors of the residual stream, each by itself. It takes its parameters from a
 /// scope when it is made, for the R models of that scope; on the CPU no model's result depends on
@@ -33,4 +35,5 @@ NormRegistry& norms();
   [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
       ::nas::nn::norms(), ::nas::Component{.gene = "norm", __VA_ARGS__}, __FILE__)
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "core/registry.hpp"
+#include "core/visibility.hpp"
 #include "genotype/component.hpp"
 
-namespace nas::nn {
+namespace nas {
+namespace NAS_PUBLIC nn {
 
 /// Registers the Torch-free description of a part of a model and the module that computes it.
 ///
@@ -21,4 +23,5 @@ bool register_part(Registry<std::unique_ptr<Part>(Args...)>& registry, Component
   return components().add(std::move(component));
 }
 
-}  // namespace nas::nn
+}  // namespace nn
+}  // namespace nas

@@ -157,6 +157,7 @@ nlohmann::json comparable_config(nlohmann::json config) {
 }  // namespace
 
 nlohmann::json without_places(nlohmann::json config) {
+  config.erase("plugins");
   const auto problem = config.find("problem");
   if (problem != config.end() && problem->is_object() && problem->value("type", "") == "tabular") {
     problem->erase("table");

@@ -123,6 +123,8 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
   };
   const auto config = store.meta("config");
   if (!config) return;  // it was interrupted before it began
+  const auto made_by = store.meta("environment").value_or(nlohmann::json::object());
+  check_plugins({made_by}, folder);
   if (store.meta("answering").value_or(1) != kAnswering) {
     refuse("whose candidates were judged by older rules (docs/candidates.md)");
   }
@@ -197,10 +199,12 @@ void record_comparison(ComparisonStore& store, const Comparison& comparison, con
   store.set_meta("budget", budget_json(comparison.common()));
   store.set_meta("objectives", setup.objectives.record());
   store.set_meta("reference_point", kReferencePoint);
-  store.set_meta("environment", {{"attnas", kVersion},
-                                 {"revision", kRevision},
-                                 {"compiler", __VERSION__},
-                                 {"processor", environment.processor}});
+  nlohmann::json made_by = {{"attnas", kVersion},
+                            {"revision", kRevision},
+                            {"compiler", __VERSION__},
+                            {"processor", environment.processor}};
+  if (auto plugins = plugins_record(); !plugins.empty()) made_by["plugins"] = std::move(plugins);
+  store.set_meta("environment", made_by);
   store.set_meta("config", config);
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/plugin.hpp"
 
 namespace nas {
 
@@ -79,11 +80,86 @@ void check_answering(const Store& store, const std::filesystem::path& folder) {
   }
 }
 
+/// The plug-ins that this process has loaded, by what they register.
+std::map<std::string, PluginFile> plugins_by_key() {
+  std::map<std::string, PluginFile> plugins;
+  for (const auto& plugin : loaded_plugins()) {
+    for (const auto& what : plugin.registers) plugins[what] = plugin;
+  }
+  return plugins;
+}
+
+std::vector<PluginFile> recorded_plugins(const std::vector<nlohmann::json>& environments) {
+  std::vector<PluginFile> plugins;
+  for (const auto& environment : environments) {
+    for (const auto& plugin : environment.value("plugins", nlohmann::json::array())) {
+      plugins.push_back({plugin.at("file"), plugin.at("sha256"), plugin.at("registers")});
+    }
+  }
+  return plugins;
+}
+
+/// Plug-ins of other bytes than here, "FILE, SHA-256 0123456789ab -> ba9876543210" each.
+/// @param chosen  those that the command line has given, too.
+std::vector<std::string> other_builds(const std::vector<nlohmann::json>& environments,
+                                      bool chosen) {
+  std::set<std::string> builds;
+  const auto here = plugins_by_key();
+  for (const auto& plugin : recorded_plugins(environments)) {
+    for (const auto& what : plugin.registers) {
+      const auto now = here.find(what);
+      if (now == here.end() || now->second.sha256 == plugin.sha256) continue;
+      if (!chosen && now->second.source == PluginSource::command_line) continue;
+      builds.insert(now->second.file + ", SHA-256 " + plugin.sha256.substr(0, 12) + " -> " +
+                    now->second.sha256.substr(0, 12));
+    }
+  }
+  return {builds.begin(), builds.end()};
+}
+
 }  // namespace
+
+nlohmann::json plugins_record() {
+  auto record = nlohmann::json::array();
+  for (const auto& plugin : loaded_plugins()) {
+    record.push_back(
+        {{"file", plugin.file}, {"sha256", plugin.sha256}, {"registers", plugin.registers}});
+  }
+  return record;
+}
+
+std::string missing_plugins(const std::vector<nlohmann::json>& environments,
+                            const std::filesystem::path& folder) {
+  std::set<std::string> missing;
+  const auto here = plugins_by_key();
+  for (const auto& plugin : recorded_plugins(environments)) {
+    const bool there = std::all_of(plugin.registers.begin(), plugin.registers.end(),
+                                   [&](const auto& what) { return here.contains(what); });
+    if (!there) missing.insert(plugin.file + " (" + join(plugin.registers) + ")");
+  }
+  if (missing.empty()) return {};
+  return folder.string() + " was made with plug-ins that are not loaded:\n  " +
+         join({missing.begin(), missing.end()}, "\n  ") +
+         "\nname them in the configuration (plugins: [FILE.so]), or give --plugin FILE.so";
+}
+
+void check_plugins(const std::vector<nlohmann::json>& environments,
+                   const std::filesystem::path& folder) {
+  if (const auto missing = missing_plugins(environments, folder); !missing.empty()) {
+    throw InputError(missing);
+  }
+  if (const auto builds = other_builds(environments, false); !builds.empty()) {
+    throw InputError(folder.string() + " was made with other builds of plug-ins:\n  " +
+                     join(builds, "\n  ") +
+                     "\ntheir results may differ: give --plugin FILE.so to take both for the same, "
+                     "or another folder with --output");
+  }
+}
 
 void check_continuation(const Store& store, const Experiment& experiment,
                         const Measurement& measurement, const std::filesystem::path& folder,
                         const nlohmann::json& environment, bool force_device) {
+  check_plugins(store.environments(), folder);
   if (const auto recorded = store.meta("config")) {
     const auto keys = differing_keys(*recorded, experiment.resolved);
     if (!keys.empty()) {
@@ -120,11 +196,18 @@ std::string environment_warning(const Store& store, const nlohmann::json& enviro
     changes.push_back(std::string(name) + " " + join({before.begin(), before.end()}) + " -> " +
                       environment.at(key).get<std::string>());
   }
-  if (changes.empty()) return {};
-  return "earlier evaluations of this run were made in another environment: " +
-         join(changes, "; ") +
-         ". Results may differ in the last digits; each evaluation says in which session it was "
-         "made";
+  std::vector<std::string> warnings;
+  if (!changes.empty()) {
+    warnings.push_back(
+        "earlier evaluations of this run were made in another environment: " + join(changes, "; ") +
+        ". Results may differ in the last digits; each evaluation says in which session it was "
+        "made");
+  }
+  if (const auto builds = other_builds(store.environments(), true); !builds.empty()) {
+    warnings.push_back("earlier evaluations of this run were made with other builds of plug-ins: " +
+                       join(builds, "; ") + ". They are taken for the same, as --plugin says");
+  }
+  return join(warnings, "\n");
 }
 
 }  // namespace nas

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "evaluation/measurement.hpp"
 #include "store/store.hpp"
@@ -14,19 +15,36 @@ namespace nas {
 /// the replicates that had not failed, and let the best be one that was stopped early.
 inline constexpr int kAnswering = 2;
 
+/// The plug-ins that this process has loaded, for the environment of a record: a list of maps of
+/// file, sha256 and registers; see PluginFile.
+nlohmann::json plugins_record();
+
+/// @param environments  of a record, with plug-ins under the key "plugins" if there were any.
+/// @param folder        of the record.
+/// @return what to do where plug-ins are recorded and nothing here registers the same; else empty.
+std::string missing_plugins(const std::vector<nlohmann::json>& environments,
+                            const std::filesystem::path& folder);
+
+/// @throws InputError where these are missing, or where the bytes of one have changed and the
+/// command line does not give it.
+void check_plugins(const std::vector<nlohmann::json>& environments,
+                   const std::filesystem::path& folder);
+
 /// Whether a run can be continued: nothing is written.
 /// @param experiment    the one that is given now, in the folder of `store`.
 /// @param environment   this process's; see Store::begin_session.
 /// @param force_device  allow another kind of device than the recorded one.
-/// @throws InputError naming the folder and what differs: the configuration, the kind of device, or
-/// what else determines a result (results version, corpus), or how asks were answered, so that
-/// recorded evaluations would not answer and the search would take another course.
+/// @throws InputError naming the folder and what differs: plug-ins (see check_plugins), the
+/// configuration, the kind of device, or what else determines a result (results version, corpus),
+/// or how asks were answered, so that recorded evaluations would not answer and the search would
+/// take another course.
 void check_continuation(const Store& store, const Experiment& experiment,
                         const Measurement& measurement, const std::filesystem::path& folder,
                         const nlohmann::json& environment, bool force_device);
 
 /// @return a warning, without an end of line, where earlier sessions had another LibTorch, BLAS or
-/// instruction set, with which the last digits of a result may differ; empty: they had not.
+/// instruction set, with which the last digits of a result may differ, or another build of a
+/// plug-in; empty: they had not.
 std::string environment_warning(const Store& store, const nlohmann::json& environment);
 
 }  // namespace nas

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
+#include "core/plugin.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/device_pool.hpp"
 #include "evaluation/frame.hpp"
@@ -41,6 +42,14 @@ std::string vanilla() {
   return label(vanilla_mechanism(Semantics::corrected), Semantics::corrected);
 }
 
+Setting plugins_setting() {
+  return {.name = "plugins",
+          .default_value = Texts{},
+          .help =
+              "shared libraries of plug-ins (docs/how-to/plug-in.md), loaded before anything "
+              "else is read"};
+}
+
 /// Settings of plug-ins whose texts name files.
 constexpr std::array kFileSettings{"path", "table", "test", "train", "valid"};
 
@@ -62,6 +71,7 @@ class Reader {
 
   Experiment read(const std::filesystem::path& file) {
     file_ = file.string();
+    load_plugins();
     const auto mistakes_before = diagnostics_.size();
     experiment_.problem = read_plugin("problem", problems(), {}, experiment_.problem_settings);
     check_table();
@@ -111,6 +121,25 @@ class Reader {
   }
 
  private:
+  /// What follows may name what these register, so that a mistake here ends the reading.
+  void load_plugins() const {
+    const auto* node = document_.find("plugins");
+    if (node == nullptr) return;
+    Diagnostics mistakes;
+    Value files;
+    if (read_value("plugins", *node, plugins_setting(), mistakes, files)) {
+      for (const auto& item : node->as_list()) {
+        try {
+          (void)load_plugin(located_plugin(item.text, file_of(item.origin)),
+                            PluginSource::configuration);
+        } catch (const InputError& error) {
+          mistakes.add(item.origin, "plugins: " + std::string(error.what()));
+        }
+      }
+    }
+    mistakes.throw_if_any();
+  }
+
   /// Runs `read` and remembers whether it found mistakes in the section: checks of several settings
   /// together would only repeat them.
   template <class Read>
@@ -326,8 +355,8 @@ class Reader {
     return node->origin;
   }
 
-  /// The file from which a file's name counts; empty on the command line.
-  static std::string named_in(const Origin& origin) {
+  /// The file in which something is written, from which names in it count; empty: the command line.
+  static std::string file_of(const Origin& origin) {
     return origin.line > 0 ? origin.source : std::string();
   }
 
@@ -337,14 +366,14 @@ class Reader {
     if (!parameters.contains(setting)) return;
     const auto* name = std::get_if<std::string>(&parameters.at(setting));
     if (name == nullptr) return;
-    parameters.set(setting, located_file(*name, named_in(given.origin)));
+    parameters.set(setting, located_file(*name, file_of(given.origin)));
   }
 
   /// What is said of a file that is none of what it must be.
   [[nodiscard]] static std::string not_found(const std::string& what, const std::string& name,
                                              const Origin& origin) {
     if (std::filesystem::is_directory(name)) return "must be " + what + ", is a folder";
-    return "must be " + what + ", there is none" + places_of_file(name, named_in(origin));
+    return "must be " + what + ", there is none" + places_of_file(name, file_of(origin));
   }
 
   /// Where a key is written; where it is not, its section, or the whole document.
@@ -652,6 +681,7 @@ class Reader {
         {"budget", experiment_.budget},
         {"retest", experiment_.retest},
         {"algorithm", plugin("algorithm", experiment_.algorithm, experiment_.algorithm_settings)}};
+    for (const auto& loaded : loaded_plugins()) json["plugins"].push_back(loaded.file);
     if (reads("semantics")) json["semantics"] = to_string(experiment_.semantics);
     if (reads("baseline")) {
       json["baseline"] = {{"mechanism", experiment_.baseline}, {"tune", false}};
@@ -714,6 +744,7 @@ std::vector<Setting> experiment_settings() {
        .default_value = Texts{},
        .help = "mechanisms that are trained in place of a search, on retest.replicates seeds each, "
                "and compared with the baseline; empty: a search"},
+      plugins_setting(),
   };
 }
 

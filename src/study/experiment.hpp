@@ -60,6 +60,7 @@ std::vector<Setting> population_settings();
 /// Reads a configuration: `extends:` chains (relative to the file), then overrides `key.path=value`
 /// in order. Validation steps after the last training step are dropped and a warm-up that exceeds
 /// an override of the steps is shortened, so that a shorter training run is one override.
+/// Plug-ins (`plugins`) are loaded first, and stay; a run records all that its process has loaded.
 /// @throws InputError with every mistake of the file, one per line: "file:line:column: key = value,
 /// must be ...; did you mean ...?" (overrides: "command line: key.path = ...").
 Experiment load_experiment(const std::filesystem::path& file,
@@ -68,6 +69,7 @@ Experiment load_experiment(const std::filesystem::path& file,
 /// The same from a document that is read already; mistakes go to `diagnostics`, and with one the
 /// experiment is not to be used.
 /// @param file  names the experiment where the document does not.
+/// @throws InputError where plug-ins cannot be loaded: what else is there cannot be judged then.
 Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
                            Diagnostics& diagnostics);
 
@@ -86,8 +88,9 @@ const PluginSections& plugin_sections();
 /// before there was one, counts as its default. Left out is what does not change results: name,
 /// evaluation.workers, evaluation.array, evaluation.keep_models, training.checkpoint_minutes, the
 /// budget (a larger one continues the run), what follows the search (retest, baseline.tune),
-/// evaluation.device, since the device that was used is recorded apart, and listed mechanisms that
-/// come to those of the record: those that were trained are all told of.
+/// evaluation.device and plugins, since the device and the plug-ins that were used are recorded
+/// apart, and listed mechanisms that come to those of the record: those that were trained are all
+/// told of.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);
 

@@ -109,6 +109,7 @@ nlohmann::json environment_json(const nlohmann::json& facts) {
                          {"instruction_set", environment.instruction_set},
                          {"device", facts.value("device", "")}};
   if (!environment.variables.empty()) json["variables"] = environment.variables;
+  if (auto plugins = plugins_record(); !plugins.empty()) json["plugins"] = std::move(plugins);
   if (const auto products = facts.find("float32_products"); products != facts.end()) {
     json["float32_products"] = *products;
   }
@@ -434,18 +435,36 @@ double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
   return count == 0 ? 0.0 : seconds / static_cast<double>(count);
 }
 
+fs::path default_folder(const Experiment& experiment) {
+  return fs::path("runs") / (experiment.name + (experiment.mechanisms.empty() ? "" : "-train"));
+}
+
+/// Reads a configuration. Where a run lies in its folder, mistakes may come of plug-ins that it had.
+Experiment opened(const fs::path& configuration, const std::vector<std::string>& overrides,
+                  const fs::path& folder) {
+  const auto document = load_document(configuration, overrides, plugin_sections());
+  Diagnostics mistakes;
+  auto experiment = read_experiment(document, configuration, mistakes);
+  if (mistakes.size() == 0) return experiment;
+  const auto of_run = folder.empty() ? default_folder(experiment) : folder;
+  if (const auto file = of_run / "store.sqlite"; fs::exists(file)) {
+    const Store store(file, Store::Mode::read_only);
+    const auto missing = missing_plugins(store.environments(), of_run);
+    if (!missing.empty()) mistakes.add(document.origin, missing);
+  }
+  mistakes.throw_if_any();
+  return experiment;
+}
+
 }  // namespace
 
 Study::Study(const fs::path& configuration, const std::vector<std::string>& overrides,
              fs::path folder)
-    : Study(load_experiment(configuration, overrides), std::move(folder)) {}
+    : Study(opened(configuration, overrides, folder), folder) {}
 
 Study::Study(Experiment experiment, fs::path folder)
     : experiment_(std::move(experiment)),
-      folder_(!folder.empty()
-                  ? std::move(folder)
-                  : fs::path("runs") /
-                        (experiment_.name + (experiment_.mechanisms.empty() ? "" : "-train"))) {}
+      folder_(!folder.empty() ? std::move(folder) : default_folder(experiment_)) {}
 
 Plan Study::plan(bool calibrate) const {
   Observer nobody;

@@ -1,5 +1,5 @@
-# Installs BUILD under WORK, builds the project SOURCE against it and compares the plug-ins that this finds with EXPECTED,
-# a list of "KIND KEY" taken from the names of the plug-ins' files.
+# Installs BUILD under WORK, builds the project SOURCE and EXAMPLES against it, runs these and compares the plug-ins that this finds
+# with EXPECTED, a list of "KIND KEY" taken from the names of the plug-ins' files.
 cmake_minimum_required(VERSION 3.25)
 
 function(run step)
@@ -63,16 +63,17 @@ if(SANITIZE)
 endif()
 run("configuring the foreign project" ${CMAKE_COMMAND} -S ${SOURCE} -B ${consumer} -G Ninja
   -D CMAKE_BUILD_TYPE=Release -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_CXX_COMPILER=${CXX}
-  -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D Torch_DIR=${TORCH} -D pagmo_DIR=${PAGMO} ${flags})
+  -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D Torch_DIR=${TORCH} -D pagmo_DIR=${PAGMO}
+  -D EXAMPLES=${EXAMPLES} ${flags})
 run("building the foreign project" ${CMAKE_COMMAND} --build ${consumer})
-file(REMOVE_RECURSE ${WORK}/study ${WORK}/asked)
+file(REMOVE_RECURSE ${WORK}/study ${WORK}/asked ${WORK}/evaluated ${WORK}/plugged ${WORK}/analysed ${WORK}/problem)
 file(GLOB_RECURSE two_objectives ${prefix}/tabular_nsga2.yaml)
-run("running a study from the foreign program" ${consumer}/run_study ${two_objectives} ${WORK}/study)
+run("running a study from the foreign program" ${consumer}/examples/run_study ${two_objectives} ${WORK}/study)
 if(NOT "${output}" MATCHES "^[a-z_]+(\\|[a-z_]+)+\\|[0-9.]+ [0-9.e+]+ [0-9.e+]+\n[^\n]+\n")
   message(FATAL_ERROR "Not a front of at least two mechanisms and two values each, and nothing else:\n${output}")
 endif()
 file(GLOB_RECURSE smoke ${prefix}/smoke.yaml)
-run("asking and telling from the foreign program" ${consumer}/ask_and_tell ${smoke} ${WORK}/asked)
+run("asking and telling from the foreign program" ${consumer}/examples/ask_and_tell ${smoke} ${WORK}/asked)
 if(NOT "${output}" MATCHES "^[^\n]+ 100\\.[0-9]+\n$")
   message(FATAL_ERROR "Not the best mechanism and its value, and nothing else:\n${output}")
 endif()
@@ -86,6 +87,34 @@ if(PYTHON)
     message(FATAL_ERROR "Another module than the installed one: ${output}")
   endif()
 endif()
+run("evaluating a mechanism from the foreign program"
+  ${consumer}/examples/evaluate "dot|sparsemax|none|fixed|bias|0.1" ${smoke} ${WORK}/evaluated)
+if(NOT "${output}" MATCHES "^[^\n]+ [0-9.]+\n[^\n]+ [0-9.]+\n$")
+  message(FATAL_ERROR "Not two mechanisms and their values, and nothing else:\n${output}")
+endif()
+
+# Plug-ins from outside. Where a run goes on without one, or with another build, it says which.
+function(refused text)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 2 OR NOT "${output}" MATCHES "${text}")
+    message(FATAL_ERROR "Must exit with 2 and say '${text}': ${status}\n${output}")
+  endif()
+endfunction()
+set(norm ${consumer}/examples/plugin/softplus_norm.so)
+run("describing a plug-in" ${prefix}/bin/nas-run describe softplus_norm --plugin ${norm})
+set(search ${prefix}/bin/nas-run ${smoke} --quiet --no-report --output ${WORK}/plugged budget.evaluations=2)
+set(space "space.normalization=[softmax, softplus_norm]")
+run("searching with a plug-in" ${search} ${space} plugins=[${norm}])
+refused("softplus_norm.so \\(normalization softplus_norm\\)" ${search} ${space})
+file(COPY ${norm} DESTINATION ${prefix}/lib/attnas/plugins)
+file(APPEND ${prefix}/lib/attnas/plugins/softplus_norm.so "other bytes")
+refused("other builds of plug-ins" ${search} ${space} plugins=[softplus_norm.so])
+run("going on with another build" ${search} ${space} plugins=[${norm}] --plugin softplus_norm.so)
+run("analysing a model of a plug-in" ${prefix}/bin/nas-analyse ${WORK}/plugged best --no-report --sequences 2
+  --output ${WORK}/analysed --plugin softplus_norm.so)
+file(WRITE ${consumer}/problem.yaml "plugins: [examples/himmelblau.so]\nproblem: himmelblau\nalgorithm: {name: cmaes}\n")
+run("searching a problem from outside" ${prefix}/bin/nas-run ${consumer}/problem.yaml --quiet --no-report
+  --output ${WORK}/problem)
 run("running the foreign program" ${consumer}/list_plugins)
 
 string(REGEX REPLACE "\n$" "" found "${output}")

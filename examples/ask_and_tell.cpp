@@ -1,9 +1,9 @@
 // Searches the space of CONFIG in FOLDER for what a function of its own says, with a loop of its own.
 
-#include "study/ask_and_tell.hpp"
-
 #include <exception>
 #include <iostream>
+
+#include <attnas/study/ask_and_tell.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

@@ -3,7 +3,7 @@
 #include <exception>
 #include <iostream>
 
-#include "study/study.hpp"
+#include <attnas/study/study.hpp>
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

@@ -1,0 +1,106 @@
+// Shared libraries of plug-ins, as they are loaded. What one registers stays, so each case says
+// what it needs.
+
+#include "core/plugin.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/temporary_folder.hpp"
+#include "core/version.hpp"
+#include "data/corpus.hpp"
+#include "unit/message_of.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+const fs::path kFolder = NAS_PLUGINS;
+
+PluginFile load(const fs::path& file) { return load_plugin(file, PluginSource::configuration); }
+
+std::string mistake(const fs::path& file) {
+  return message_of<InputError>([&] { (void)load(file); });
+}
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+TEST(Plugin, RegistersWhatItsFileHolds) {
+  const auto file = kFolder / "plugged.so";
+  const auto loaded = load(file);
+  EXPECT_EQ(loaded.file, file.string());
+  EXPECT_EQ(loaded.sha256, sha256_file(file));
+  EXPECT_THAT(loaded.registers, ElementsAre("corpus plugged"));
+  EXPECT_EQ(corpora().at("plugged").description.summary, "plugged");
+}
+
+TEST(Plugin, TheSameBytesAreLoadedOnce) {
+  const TemporaryFolder folder;
+  (void)load(kFolder / "plugged.so");
+  fs::copy_file(kFolder / "plugged.so", folder.path() / "copy.so");
+  EXPECT_EQ(load(folder.path() / "copy.so").file, (kFolder / "plugged.so").string());
+  EXPECT_THAT(loaded_plugins(), SizeIs(1));
+}
+
+TEST(Plugin, TheCommandLineStandsForAConfigurationsFileOfOneName) {
+  const TemporaryFolder folder;
+  const auto given = load_plugin(kFolder / "plugged.so", PluginSource::command_line);
+  EXPECT_EQ(given.source, PluginSource::command_line);
+  EXPECT_EQ(load(folder.path() / "plugged.so").file, given.file) << "though there is none";
+  EXPECT_THAT(mistake(folder.path() / "other.so"), HasSubstr("there is no such file"));
+  EXPECT_THAT(loaded_plugins(), SizeIs(1));
+}
+
+TEST(Plugin, ATakenKeyIsRefusedNamingTheFirst) {
+  (void)load(kFolder / "plugged.so");
+  const auto file = kFolder / "plugged_again.so";
+  const auto text = file.string() + ": corpus plugged is registered already, by counting.cpp";
+  EXPECT_EQ(mistake(file), text);
+  EXPECT_EQ(mistake(file), text) << "it stays refused";
+  EXPECT_EQ(corpora().at("plugged").description.summary, "plugged");
+  EXPECT_THAT(loaded_plugins(), SizeIs(1));
+}
+
+TEST(Plugin, WhatIsNoPluginIsRefused) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(mistake(folder.path() / "no.so"),
+            (folder.path() / "no.so").string() + ": there is no such file, or it cannot be read");
+  EXPECT_THAT(mistake(folder.path()), HasSubstr("there is no such file"));
+  EXPECT_THAT(mistake(kFolder / "unstamped.so"),
+              HasSubstr("unstamped.so: is no plug-in of attnas, must be built by "
+                        "attnas_add_plugin()"));
+  EXPECT_THAT(mistake(kFolder / "empty.so"), HasSubstr("empty.so: registers nothing"));
+  const auto text = folder.write(
+      "text.so", std::string("attnas plug-in for ") + kVersion + " (" + kRevision + ")");
+  EXPECT_THAT(mistake(text), HasSubstr("text.so: cannot be loaded: "));
+}
+
+TEST(Plugin, AnotherBuildOfAttnasIsRefusedUnloaded) {
+  const TemporaryFolder folder;
+  auto bytes = bytes_of(kFolder / "plugged_again.so");
+  const auto place = bytes.find(kVersion, bytes.find("attnas plug-in for "));
+  ASSERT_NE(place, std::string::npos);
+  bytes[place] = '9';
+  const auto other = '9' + std::string(kVersion).substr(1);
+  EXPECT_THAT(
+      mistake(folder.write("old.so", bytes)),
+      AllOf(HasSubstr("old.so: was built for attnas " + other + " ("),
+            HasSubstr("), this is " + std::string(kVersion) + " ("), HasSubstr("build it again")));
+}
+
+}  // namespace
+}  // namespace nas::testing
