@@ -450,7 +450,7 @@ Experiment opened(const fs::path& configuration, const std::vector<std::string>&
   if (const auto file = of_run / "store.sqlite"; fs::exists(file)) {
     const Store store(file, Store::Mode::read_only);
     const auto missing = missing_plugins(store.environments(), of_run);
-    if (!missing.empty()) mistakes.add(document.origin, missing);
+    if (!missing.empty()) throw InputError(missing);
   }
   mistakes.throw_if_any();
   return experiment;
