@@ -118,8 +118,9 @@ def agreement(run: Run, known: list[Curve]) -> Agreement | None:
         return None
     top = min(MOST_TOP, len(whole) // 4)
     values = {step: np.array([sign * curve.points[step] for curve in whole]) for step in steps}
-    places = {step: np.argsort(np.argsort(own, kind="stable"), kind="stable") + 1
-              for step, own in values.items()}
+    # Before the end, equals share the worst of their places: nothing tells the later winner from them.
+    places = {step: (own[None, :] <= own[:, None]).sum(axis=1) for step, own in values.items()}
+    places[end] = np.arange(len(whole)) + 1
     return Agreement(whole, end, top, [
         Checkpoint(step, kendall(values[step], values[end]),
                    int((places[step][:top] <= top).sum()), int(places[step][:top].max()))

@@ -303,7 +303,8 @@ def _times(answering: list[dict[str, Any]]) -> tuple:
 # TensorBoard
 
 def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
-    """TensorBoard's log folder: MECHANISM/replicate_R/events... for each training run, below a folder
+    """TensorBoard's log folder: MECHANISM/replicate_R/events... for each training run (replicate_R_2 for one with the same seed,
+    as in tuning), below a folder
     per run where there are several. Scalars by step, natural logarithms: nll/train (mean since the
     checkpoint before), nll/valid, perplexity/train, perplexity/valid, accuracy/valid. Genes, as asked
     for first, are hyperparameters, replicates of a mechanism one group. The baseline's folder begins
@@ -330,8 +331,10 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
                        for gene, value in zip(run["genes"], genotypes.get(name, []))}
             start = _started(own)
             began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
-            path = f"{folders[name]}/replicate_{own['replicate']}/events.out.tfevents.0.attnas"
-            files[f"{titles[-1]}/{path}" if len(runs) > 1 else path] = event_file(
+            folder = (f"{titles[-1]}/" if len(runs) > 1 else "") + f"{folders[name]}/replicate_{own['replicate']}"
+            # What was tuned is trained with the same seed several times.
+            folder = _unlike(folder, [path.rpartition("/")[0] for path in files], "{}_{}")
+            files[f"{folder}/events.out.tfevents.0.attnas"] = event_file(
                 began, [(began + point["seconds"], point["step"], _scalars(point))
                         for point in own["curve"]], name, hparams)
     return files

@@ -54,6 +54,7 @@ struct Options {
   std::int64_t seed = kNotGiven;
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::string semantics = "corrected";
+  std::vector<std::string> plugins{};
   bool help = false, version = false;
 };
 
@@ -74,6 +75,7 @@ po::options_description options_of(Options& options) {
        "genes: L tokens, beside which a window has an effect or none (default: more than any)")  //
       ("semantics", po::value(&options.semantics),
        "genes: corrected or published (default: corrected)")         //
+      ("plugin", po::value(&options.plugins), nas::kPluginHelp)      //
       ("help,h", po::bool_switch(&options.help), "print this text")  //
       ("version", po::bool_switch(&options.version), "print versions");
   return all;
@@ -190,6 +192,7 @@ int run(int argc, char** argv) {
   if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
   if (words.size() != 2)
     refuse("give a command and a folder, or a name; nas-model --help lists them");
+  nas::load_plugins(options.plugins);
   nas::install_stop_handlers();
   const auto& command = words.front();
   const auto& of = words.back();

@@ -69,11 +69,11 @@ int run(int argc, char** argv) {
     throw nas::InputError("command line: give one run, as in nas-watch runs/quickstart");
   }
   const auto& folder = arguments.words.front();
+  nas::WatchServer server(arguments.host, static_cast<std::uint16_t>(arguments.port));
   nas::RunWatch watch(folder);
-  nas::WatchServer server(watch, arguments.host, static_cast<std::uint16_t>(arguments.port));
   std::cout << "watching " << folder << " at " << server.url() << "\nCtrl-C ends it\n"
             << std::flush;
-  server.serve();
+  server.serve(watch);
   return nas::kDone;
 }
 

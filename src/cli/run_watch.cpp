@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <exception>
 #include <iomanip>
 #include <limits>
 #include <set>
@@ -173,9 +174,7 @@ void RunWatch::look() {
   nlohmann::json problem;
   try {
     read();
-  } catch (const InputError& error) {
-    problem = error.what();
-  } catch (const MachineError& error) {
+  } catch (const std::exception& error) {  // whatever it is, the next look may succeed
     problem = error.what();
   }
   looked_ = Clock::now();
@@ -190,10 +189,11 @@ void RunWatch::read_copy() {
   const bool changed = copy_.update();
   const bool ended = writer_ && !writer;
   writer_ = writer;
-  if (changed || ended || !run_) {
+  if (changed || ended || !whole_) {
+    const bool was_whole = std::exchange(whole_, false);
     const Store store(copy_.file(), Store::Mode::read_only);
     const auto sessions = store.sessions().size();
-    const bool goes_on = run_ && sessions == sessions_;
+    const bool goes_on = was_whole && sessions == sessions_;
     if (goes_on) {
       run_.emplace(RunSummary(store, std::move(*run_)));
     } else {
@@ -211,6 +211,7 @@ void RunWatch::read_copy() {
       oldest_ = version_;
     }
     describe();
+    whole_ = true;
   }
   if (auto now = phase(); now != phase_) {
     phase_ = std::move(now);

@@ -61,6 +61,7 @@ class RunWatch {
 
   StoreCopy copy_;
   std::optional<RunSummary> run_;
+  bool whole_ = false;  ///< the last reading of it did not fail on the way
   std::size_t sessions_ = 0;
   bool writer_ = false;
   std::string phase_;

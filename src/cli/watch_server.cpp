@@ -13,6 +13,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <sys/random.h>
@@ -33,7 +34,8 @@ using Request = http::request<http::string_body>;
 using Response = http::response<http::string_body>;
 using Error = beast::error_code;
 
-constexpr std::chrono::seconds kPatience{60};  ///< with a connection that is silent
+constexpr std::chrono::seconds kPatience{60};     ///< with a connection that is silent
+constexpr std::chrono::milliseconds kPause{200};  ///< after a connection that failed
 constexpr std::uint32_t kLongestHeader = 16384;
 constexpr std::uint64_t kLongestBody = 65536;  ///< of requests, which need none
 
@@ -107,7 +109,7 @@ std::int64_t version_of(std::string_view text) {
 }  // namespace
 
 struct WatchServer::State {
-  RunWatch& watch;
+  RunWatch* watch = nullptr;
   std::string token = random_word();
   std::string nonce = random_word();  ///< of the page's own style and script, the only ones allowed
   std::string page =
@@ -115,7 +117,8 @@ struct WatchServer::State {
                "{{nonce}}", nonce);
   asio::io_context context{1};
   Tcp::acceptor acceptor{context};
-  asio::signal_set signals{context, SIGINT, SIGTERM};
+  asio::steady_timer pause{context};
+  asio::signal_set signals{context, SIGINT, SIGTERM, SIGHUP};
 
   void listen(const std::string& host, std::uint16_t port);
   void accept();
@@ -144,8 +147,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   void write() {
+    stream_.expires_after(kPatience);
     const auto request = parser_->release();
-    response_ = answer_(request);
+    try {
+      response_ = answer_(request);
+    } catch (const std::exception& error) {
+      response_ = {http::status::internal_server_error, request.version()};
+      response_.body() = std::string(error.what()) + '\n';
+    }
     response_.version(request.version());
     response_.keep_alive(request.keep_alive());
     response_.prepare_payload();
@@ -182,9 +191,9 @@ void WatchServer::State::listen(const std::string& host, std::uint16_t port) {
                      ", must be an address of this machine, such as 127.0.0.1 or ::1");
   }
   const Tcp::endpoint end(address, port);
-  acceptor.open(end.protocol());
-  acceptor.set_option(Tcp::acceptor::reuse_address(true));
-  acceptor.bind(end, error);
+  acceptor.open(end.protocol(), error);
+  if (!error) acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(end, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
     throw InputError("command line: cannot listen on " + host + " port " + std::to_string(port) +
@@ -199,7 +208,10 @@ void WatchServer::State::accept() {
         return answer(request);
       })->read();
     }
-    if (acceptor.is_open()) accept();
+    if (!error) return accept();
+    // No descriptor is left, until a connection ends.
+    pause.expires_after(kPause);
+    pause.async_wait([this](Error) { accept(); });
   });
 }
 
@@ -234,23 +246,22 @@ Response WatchServer::State::answer(const Request& request) {
     response.body() = page;
     return response;
   }
-  watch.look();
+  watch->look();
   // With a part of the nonce: another process numbers its versions from the beginning.
-  const auto tag = "\"" + nonce.substr(0, 8) + "-" + std::to_string(watch.version()) + "\"";
+  const auto tag = "\"" + nonce.substr(0, 8) + "-" + std::to_string(watch->version()) + "\"";
   response.set(http::field::etag, tag);
   response.set(http::field::content_type, "application/json");
   if (request[http::field::if_none_match] == tag) {
     response.result(http::status::not_modified);
     return response;
   }
-  const auto state = watch.state(version_of(parameter(target, "since")));
+  const auto state = watch->state(version_of(parameter(target, "since")));
   // What programs wrote into a record may be no UTF-8.
   response.body() = state.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return response;
 }
 
-WatchServer::WatchServer(RunWatch& watch, const std::string& host, std::uint16_t port)
-    : state_(new State{.watch = watch}) {
+WatchServer::WatchServer(const std::string& host, std::uint16_t port) : state_(new State) {
   state_->listen(host, port);
 }
 
@@ -263,7 +274,8 @@ std::string WatchServer::url() const {
          std::to_string(end.port()) + "/?token=" + state_->token;
 }
 
-void WatchServer::serve() {
+void WatchServer::serve(RunWatch& watch) {
+  state_->watch = &watch;
   state_->signals.async_wait([this](Error, int) { state_->context.stop(); });
   state_->accept();
   state_->context.run();

@@ -14,17 +14,17 @@ namespace nas {
 /// any number of connections, on the thread that calls serve().
 class WatchServer {
  public:
-  /// Begins to listen. @param port  0: any that is free.
+  /// Begins to listen, and to heed signals. @param port  0: any that is free.
   /// @throws InputError if the host is no address of this machine, or the port is in use.
-  WatchServer(RunWatch& watch, const std::string& host, std::uint16_t port);
+  WatchServer(const std::string& host, std::uint16_t port);
   ~WatchServer();
   WatchServer(const WatchServer&) = delete;
   WatchServer& operator=(const WatchServer&) = delete;
 
   /// Where the page is, with the token: "http://127.0.0.1:41234/?token=...".
   [[nodiscard]] std::string url() const;
-  /// Answers until SIGINT or SIGTERM.
-  void serve();
+  /// Answers until SIGINT, SIGTERM or SIGHUP, also one that came since this was made.
+  void serve(RunWatch& watch);
 
  private:
   struct State;

@@ -4,6 +4,8 @@
 #include <map>
 #include <system_error>
 
+#include <dlfcn.h>
+
 #include "core/error.hpp"
 
 namespace nas {
@@ -45,11 +47,19 @@ std::string places_text(const std::string& name, const Folders& folders) {
   return " in " + join(texts);
 }
 
-/// What is at a place that is relative to the folder above that of the running program.
-fs::path beside_program(const char* place) {
+/// What is at a place of the installation: of the running program's, and, since that may be Python,
+/// of the library's that this lies in.
+Folders installed(const char* place) {
   std::error_code unknown;
   const auto program = fs::read_symlink("/proc/self/exe", unknown);
-  return program.parent_path().parent_path() / place;
+  Folders folders{program.parent_path().parent_path() / place};
+  Dl_info library{};
+  if (dladdr(reinterpret_cast<const void*>(&shared_folders), &library) != 0) {
+    const auto root = fs::absolute(library.dli_fname, unknown).parent_path() / NAS_ABOVE_LIBRARIES;
+    const auto folder = (root / place).lexically_normal();
+    if (folder != folders.front().lexically_normal()) folders.push_back(folder);
+  }
+  return folders;
 }
 
 std::string located(const std::string& name, const fs::path& named_in, const Folders& shared) {
@@ -67,14 +77,18 @@ std::string located(const std::string& name, const fs::path& named_in, const Fol
 
 }  // namespace
 
-Folders shared_folders() { return {beside_program(NAS_SHARE_FOLDER), fs::path(NAS_SOURCE_FOLDER)}; }
+Folders shared_folders() {
+  auto folders = installed(NAS_SHARE_FOLDER);
+  folders.emplace_back(NAS_SOURCE_FOLDER);
+  return folders;
+}
 
 std::string located_file(const std::string& name, const fs::path& named_in) {
   return located(name, named_in, shared_folders());
 }
 
 std::string located_plugin(const std::string& name, const fs::path& named_in) {
-  return located(name, named_in, {beside_program(NAS_PLUGIN_FOLDER)});
+  return located(name, named_in, installed(NAS_PLUGIN_FOLDER));
 }
 
 std::string places_of_file(const std::string& name, const fs::path& named_in) {

@@ -7,7 +7,8 @@
 namespace nas {
 
 /// Folders of what comes with the programs (analysis/, configs/, problems/tables/): share/attnas
-/// beside the folder of the running program, then the source tree that it was built from.
+/// of the installation of the running program, of that of this library where it is another, then the
+/// source tree that it was built from.
 std::vector<std::filesystem::path> shared_folders();
 
 /// The file that a configuration means by a name.

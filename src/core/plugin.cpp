@@ -116,6 +116,11 @@ PluginFile load_plugin(const fs::path& given, PluginSource source) {
     known.source = std::max(known.source, source);
     return known;
   }
+  for (const auto& known : all.files) {
+    if (known.file == name) {
+      throw InputError(name + ": was loaded before in another build, which this process keeps");
+    }
+  }
   auto mistake = all.refused.find(hash);
   if (mistake == all.refused.end()) {
     require_stamp(bytes, name);

@@ -131,9 +131,14 @@ void AtWork::write() {
   allowed_ -= 1.0;
   written_ = Clock::now();
   wrote_ = true;
-  if (asking_changed_) store_.set_meta("asking", asking_);
-  asking_changed_ = false;
-  store_.set_meta("at_work", record());
+  // Who watches is no reason to end what is watched: a disk that is full now may not be when an
+  // evaluation has finished, whose loss is told.
+  try {
+    if (asking_changed_) store_.set_meta("asking", asking_);
+    asking_changed_ = false;
+    store_.set_meta("at_work", record());
+  } catch (const std::exception&) {
+  }
 }
 
 }  // namespace nas

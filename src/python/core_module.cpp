@@ -1,6 +1,7 @@
 // The module attnas._core: the library's front door for the Python package, which gives it its form.
 // What crosses is JSON. The interpreter's lock is released while the library works.
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,7 +58,10 @@ class Listener final : public Observer {
           {objectives_->objectives.size() > 1 ? "hypervolume" : "best", indicator.value}});
   }
   void search_ended() override { space_.reset(); }
-  void stage_begins(const Stage& begun) override { stage(begun.name, begun.total); }
+  void stage_begins(const Stage& begun) override {
+    problem_ = &begun.problem;
+    stage(begun.name, begun.total);
+  }
   void stage_progressed(const Progress& progress) override { progressed(progress); }
 
  private:
@@ -84,7 +88,8 @@ class Listener final : public Observer {
 
   void tell(const char* kind, const nlohmann::json& what) {
     const py::gil_scoped_acquire lock;
-    hear_(kind, what.dump());
+    // What programs wrote into a record may be no UTF-8.
+    hear_(kind, what.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
   py::object hear_;
@@ -140,57 +145,64 @@ void run_study(const Study& study, py::object hear, bool retry_failed, bool forc
   }
 }
 
-/// An AskAndTell with the listener that it tells.
+/// An AskAndTell with the listener that it tells. Threads may use it while one closes it: each holds
+/// it as long as it works, and takes it under the interpreter's lock.
 class Loop {
  public:
   Loop(const Study& study, py::object hear) : listener_(std::move(hear)), folder_(study.folder()) {
     const Released released;
-    loop_.emplace(study, listener_);
+    loop_ = std::make_shared<AskAndTell>(study, listener_);
   }
   ~Loop() { close(); }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   std::optional<std::string> ask() {
+    const auto loop = open();
     const Released released;
-    const auto order = open().ask();
+    const auto order = loop->ask();
     return order ? std::optional(order_json(*order).dump()) : std::nullopt;
   }
   void tell(const std::string& evaluation) {
+    const auto loop = open();
     const Released released;
-    open().tell(nlohmann::json::parse(evaluation).get<Evaluation>());
+    loop->tell(nlohmann::json::parse(evaluation).get<Evaluation>());
   }
   void put_back(const std::string& id) {
+    const auto loop = open();
     const Released released;
-    open().put_back(id);
+    loop->put_back(id);
   }
   [[nodiscard]] bool ended() {
+    const auto loop = loop_;
     const Released released;
-    return !loop_ || loop_->ended();
+    return !loop || loop->ended();
   }
   void result() {
+    const auto loop = open();
     const Released released;
-    write_results(folder_, open().result());
+    write_results(folder_, loop->result());
     written_ = true;
   }
   /// Leaves the study; of one that has not ended the files say what is there.
   void close() {
-    if (!loop_) return;
+    auto loop = std::exchange(loop_, nullptr);
+    if (!loop) return;
     const Released released;
-    loop_.reset();
+    loop.reset();
     if (!written_) write_results(folder_);
   }
 
  private:
-  AskAndTell& open() {
+  [[nodiscard]] std::shared_ptr<AskAndTell> open() const {
     if (!loop_) throw InputError("this AskAndTell is closed, must be used within its `with`");
-    return *loop_;
+    return loop_;
   }
 
   Listener listener_;
   std::filesystem::path folder_;
-  std::optional<AskAndTell> loop_{};
-  bool written_ = false;
+  std::shared_ptr<AskAndTell> loop_{};
+  std::atomic<bool> written_ = false;
 };
 
 /// What the library throws as what attnas.errors and attnas.functions have.

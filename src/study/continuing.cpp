@@ -117,6 +117,17 @@ std::vector<std::string> other_builds(const std::vector<nlohmann::json>& environ
   return {builds.begin(), builds.end()};
 }
 
+/// Refuses a record of plug-ins with other bytes that the command line does not give.
+void check_builds(const std::vector<nlohmann::json>& environments,
+                  const std::filesystem::path& folder) {
+  const auto builds = other_builds(environments, false);
+  if (builds.empty()) return;
+  throw InputError(folder.string() + " was made with other builds of plug-ins:\n  " +
+                   join(builds, "\n  ") +
+                   "\ntheir results may differ: give --plugin FILE.so to take both for the same, "
+                   "or another folder with --output");
+}
+
 }  // namespace
 
 nlohmann::json plugins_record() {
@@ -148,12 +159,19 @@ void check_plugins(const std::vector<nlohmann::json>& environments,
   if (const auto missing = missing_plugins(environments, folder); !missing.empty()) {
     throw InputError(missing);
   }
-  if (const auto builds = other_builds(environments, false); !builds.empty()) {
-    throw InputError(folder.string() + " was made with other builds of plug-ins:\n  " +
-                     join(builds, "\n  ") +
-                     "\ntheir results may differ: give --plugin FILE.so to take both for the same, "
-                     "or another folder with --output");
-  }
+  check_builds(environments, folder);
+}
+
+void check_same_results(const Store& store, const std::filesystem::path& folder,
+                        const nlohmann::json& environment, bool force_device) {
+  check_builds(store.environments(), folder);
+  const auto device = environment.value("device", "");
+  const auto sessions = store.sessions();
+  if (sessions.empty() || force_device) return;
+  const auto before = sessions.back().at("environment").value("device", device);
+  if (before == device) return;
+  throw InputError(folder.string() + " was begun on " + before + ", this would continue on " +
+                   device + ", which rounds differently; --force-device does so all the same");
 }
 
 void check_continuation(const Store& store, const Experiment& experiment,
@@ -168,15 +186,7 @@ void check_continuation(const Store& store, const Experiment& experiment,
                        "\nundo the change, or give another folder with --output");
     }
   }
-  const auto device = environment.value("device", "");
-  const auto sessions = store.sessions();
-  if (!sessions.empty() && !force_device) {
-    const auto before = sessions.back().at("environment").value("device", device);
-    if (before != device) {
-      throw InputError(folder.string() + " was begun on " + before + ", this would continue on " +
-                       device + ", which rounds differently; --force-device does so all the same");
-    }
-  }
+  check_same_results(store, folder, environment, force_device);
   check_answering(store, folder);
   check_identities(store, measurement, folder);
 }

@@ -30,6 +30,15 @@ std::string missing_plugins(const std::vector<nlohmann::json>& environments,
 void check_plugins(const std::vector<nlohmann::json>& environments,
                    const std::filesystem::path& folder);
 
+/// Whether evaluations of a record are those that this process would make, as far as their identity
+/// does not say it.
+/// @param environment   this process's; see Store::begin_session.
+/// @param force_device  allow another kind of device than the recorded one.
+/// @throws InputError naming the folder: another kind of device, other bytes of a plug-in that the
+/// command line does not give.
+void check_same_results(const Store& store, const std::filesystem::path& folder,
+                        const nlohmann::json& environment, bool force_device);
+
 /// Whether a run can be continued: nothing is written.
 /// @param experiment    the one that is given now, in the folder of `store`.
 /// @param environment   this process's; see Store::begin_session.

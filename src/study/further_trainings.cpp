@@ -24,6 +24,7 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
       problem, work.store, /*judge=*/{},
       {.workers = problem->num_workers(),
        .executor = work.executor,
+       .recall = work.recall,
        .on_progress =
            [&work](const Progress& progress) { work.observer.stage_progressed(progress); },
        .stage = stage});

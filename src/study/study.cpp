@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/format.hpp"
+#include "core/installed.hpp"
 #include "core/stop.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
@@ -304,11 +305,14 @@ class Labels {
 };
 
 /// What another run has made of an evaluation. What failed there may succeed here.
-/// @throws InputError if its objectives are others: what they measure is recorded with an
-/// evaluation, and no part of its identity.
-Recall recall_of(const fs::path& folder, const Experiment& experiment) {
+/// @throws InputError if what is no part of an evaluation's identity differs: the objectives, whose
+/// measurements are recorded with it, the kind of device, the bytes of plug-ins.
+Recall recall_of(const Study::RunSettings& settings, const Experiment& experiment,
+                 const nlohmann::json& environment) {
+  const auto& folder = settings.reuse;
   if (folder.empty()) return {};
   const auto other = std::make_shared<const Store>(folder / "store.sqlite", Store::Mode::read_only);
+  check_same_results(*other, folder, environment, settings.force_device);
   const auto config = other->meta("config").value_or(nlohmann::json::object());
   if (config.value("objectives", nlohmann::json()) != experiment.resolved.at("objectives")) {
     throw InputError(folder.string() +
@@ -442,9 +446,10 @@ fs::path default_folder(const Experiment& experiment) {
 /// Reads a configuration. Where a run lies in its folder, mistakes may come of plug-ins that it had.
 Experiment opened(const fs::path& configuration, const std::vector<std::string>& overrides,
                   const fs::path& folder) {
-  const auto document = load_document(configuration, overrides, plugin_sections());
+  const auto found = find_configuration(configuration);
+  const auto document = load_document(found, overrides, plugin_sections());
   Diagnostics mistakes;
-  auto experiment = read_experiment(document, configuration, mistakes);
+  auto experiment = read_experiment(document, found, mistakes);
   if (mistakes.size() == 0) return experiment;
   const auto of_run = folder.empty() ? default_folder(experiment) : folder;
   if (const auto file = of_run / "store.sqlite"; fs::exists(file)) {
@@ -519,7 +524,8 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   const auto setup = set_up(experiment_, folder_);
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
-  const auto recall = recall_of(settings.reuse, experiment_);
+  const auto environment = environment_json(setup->facts);
+  const auto recall = recall_of(settings, experiment_, environment);
   make_folder(folder_);
   if (problem->expensive()) {
     check_free_space(folder_, fs::space(folder_).available,
@@ -527,7 +533,6 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   }
   Store store(folder_ / "store.sqlite",
               problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
-  const auto environment = environment_json(setup->facts);
   check_continuation(store, experiment_, *problem, folder_, environment, settings.force_device);
   if (const auto text = environment_warning(store, environment); !text.empty()) warn(text);
   if (settings.retry_failed) observer.retried(store.forget_failures());

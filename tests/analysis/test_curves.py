@@ -106,6 +106,12 @@ class CurvesTest(unittest.TestCase):
         self.assertIn("with one seed each a part of the final order is luck", words)
         self.assertIn("in colour, of the baseline dashed, of all 11 others pale; one seed each.", words)
 
+    def test_equals_may_be_stopped_no_earlier_than_the_last_of_them(self):
+        run = self.run_of([[99, 99]] + [[50, 20 + end] for end in range(16)], steps=(10, 20))
+        first, = agreement(run, curves(run)).checkpoints
+        self.assertEqual((first.kept, first.needed), (0, 16))
+        self.assertNotIn("would have saved", self.words(run))
+
     def test_no_early_stop_where_the_best_were_among_the_worst(self):
         run = self.run_of([[99, 99]] + [[50 - end, 20 + end] for end in range(8)], steps=(10, 20))
         self.assertIn("At no checkpoint did the better half hold all 2", self.words(run))

@@ -278,6 +278,12 @@ class EventFiles(unittest.TestCase):
         for tag, value in expected.items():
             self.assertAlmostEqual(found[tag], value, places=5)
 
+    def test_training_runs_with_one_seed_have_folders_of_their_own(self):
+        tuned = run(True)
+        tuned["evaluations"].append({**tuned["evaluations"][0], "id": "another learning rate"})
+        self.assertEqual(sorted(exports.tensorboard_files([tuned]))[-2:], [
+            f"the_usual_a/replicate_0{end}/events.out.tfevents.0.attnas" for end in ("", "_2")])
+
     def events(self, content: bytes) -> list:
         """Messages of a file, their checksums compared."""
         found, event = [], event_class()

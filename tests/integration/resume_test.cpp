@@ -256,6 +256,7 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   const auto search = [this](const std::string& name, const std::vector<std::string>& words) {
     auto arguments = small_search((folder_ / name).string(), /*steps=*/20);
     arguments.push_back("training.checkpoints=[20]");
+    arguments.push_back("retest={replicates: 2, top: 1}");
     arguments.insert(arguments.end(), words.begin(), words.end());
     return run("nas-run", arguments);
   };

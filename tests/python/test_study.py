@@ -73,6 +73,14 @@ class Studies(Case):
         finished = [each["evaluation"]["id"] for each in told if each["evaluation"]]
         self.assertEqual(sorted(finished), sorted(run.evaluations.id))
 
+    def test_listed_mechanisms_are_told_of(self):
+        told = []
+        run = attnas.Study(SMOKE, self.folder / "listed", mechanisms=["dot|sparsemax|none|fixed|bias|0"],
+                           **{"retest.replicates": 2}).run(on_progress=told.append)
+        self.assertEqual(len(run.evaluations), 4)
+        self.assertEqual({own["evaluation"]["candidate"] for own in told if own["evaluation"]},
+                         set(run.evaluations["candidate"]))
+
     def test_a_plan_writes_nothing(self):
         plan = attnas.Study(SMOKE, self.folder / "none").plan(calibrate=False)
         self.assertEqual((plan["asks"], plan["trains"], plan["continues"]), (7, True, False))
@@ -410,6 +418,7 @@ class Loops(Case):
 class Document(Case):
     def test_what_it_shows_runs(self):
         text = (ROOT / "docs" / "python.md").read_text().partition("## In this process")[2]
+        text = text.partition("## Attention in PyTorch")[0]
         parts = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         self.assertEqual(len(parts), 4)
         (self.folder / "configs").symlink_to(CONFIGS)
