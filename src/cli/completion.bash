@@ -18,7 +18,7 @@ _attnas() {
     case $name in
       nas-run | nas-compare | nas-train) words+=" $("${beside}nas-run" list configurations | awk '{print $1}')" ;;
     esac
-    compopt -o filenames 2>/dev/null
+    compopt -o filenames 2>/dev/null || true # outside of a completion there are no options
     mapfile -t COMPREPLY < <(compgen -f -X '!*.y*ml' -- "$word"; compgen -d -- "$word")
   fi
   mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$word")

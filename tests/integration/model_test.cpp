@@ -183,7 +183,7 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
   EXPECT_THAT(refused({"generate", "x", "--seed", "3"}), HasSubstr("--seed needs --temperature"));
   EXPECT_THAT(refused({"generate", "x", "--profile"}), HasSubstr("nas-model --help lists"));
   EXPECT_EQ(run("nas-model", {"--help"}), 0);
-  EXPECT_THAT(text(), HasSubstr("nas-model evaluate FOLDER [--text FILE | --split SPLIT]"));
+  EXPECT_THAT(text(), HasSubstr("\n  evaluate FOLDER [--text FILE | --split SPLIT]"));
 
   export_model(of_words());
   EXPECT_THAT(refused({"evaluate", model(), "--text", "nowhere"}), HasSubstr("nowhere"));

@@ -407,24 +407,24 @@ TEST_F(ExperimentTest, MistakesOfDropout) {
 // Mistakes.
 
 TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
-  EXPECT_EQ(
-      mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
-               "training:\n  learning_rate: 0\n  schedule: cosin\n"
-               "algorithm:\n  crossover: 1.4\n  population: -1\n",
-               {"evaluation.threads=two"}),
-      "a.yaml:1:7: seed = -1, must be >= 0\n"
-      "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, baseline, "
-      "problem, objectives, constraints, space, model, data, training, evaluation, budget, "
-      "algorithm, retest; did you mean semantics?\n"
-      "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
-      "feed_forward, dropout; did you mean width?\n"
-      "a.yaml:5:10: model.heads = 0, must be >= 1\n"
-      "a.yaml:7:18: training.learning_rate = 0, must be > 0\n"
-      "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine; did you mean "
-      "cosine?\n"
-      "a.yaml:10:14: algorithm.crossover = 1.4, must be in [0, 1]\n"
-      "a.yaml:11:15: algorithm.population = -1, must be in [0, 1e+06]\n"
-      "command line: evaluation.threads = two, must be an integer, got text");
+  EXPECT_EQ(mistakes("seed: -1\nsemantic: corrected\nmodel:\n  widht: 64\n  heads: 0\n"
+                     "training:\n  learning_rate: 0\n  schedule: cosin\n"
+                     "algorithm:\n  crossover: 1.4\n  population: -1\n",
+                     {"evaluation.threads=two"}),
+            "a.yaml:1:7: seed = -1, must be >= 0\n"
+            "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, plugins, "
+            "baseline, "
+            "problem, objectives, constraints, space, model, data, training, evaluation, budget, "
+            "algorithm, retest; did you mean semantics?\n"
+            "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
+            "feed_forward, dropout; did you mean width?\n"
+            "a.yaml:5:10: model.heads = 0, must be >= 1\n"
+            "a.yaml:7:18: training.learning_rate = 0, must be > 0\n"
+            "a.yaml:8:13: training.schedule = cosin, must be one of constant, cosine; did you mean "
+            "cosine?\n"
+            "a.yaml:10:14: algorithm.crossover = 1.4, must be in [0, 1]\n"
+            "a.yaml:11:15: algorithm.population = -1, must be in [0, 1e+06]\n"
+            "command line: evaluation.threads = two, must be an integer, got text");
 }
 
 TEST_F(ExperimentTest, UnknownPlugInsNameTheNearest) {
