@@ -314,6 +314,7 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
     @throws BadInput  where a run has no learning curve.
     """
     files: dict[str, bytes] = {}
+    taken: set[str] = set()  # folders of training runs
     titles: list[str] = []
     for run in runs:
         titles.append(_unlike(_file_name(title(run)), titles, "{}_{}"))
@@ -333,7 +334,8 @@ def tensorboard_files(runs: list[Digest]) -> dict[str, bytes]:
             began = start.replace(tzinfo=datetime.timezone.utc).timestamp() if start else 0.0
             folder = (f"{titles[-1]}/" if len(runs) > 1 else "") + f"{folders[name]}/replicate_{own['replicate']}"
             # What was tuned is trained with the same seed several times.
-            folder = _unlike(folder, [path.rpartition("/")[0] for path in files], "{}_{}")
+            folder = _unlike(folder, taken, "{}_{}")
+            taken.add(folder)
             files[f"{folder}/events.out.tfevents.0.attnas"] = event_file(
                 began, [(began + point["seconds"], point["step"], _scalars(point))
                         for point in own["curve"]], name, hparams)
