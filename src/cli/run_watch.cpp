@@ -5,7 +5,6 @@
 #include <ctime>
 #include <exception>
 #include <iomanip>
-#include <limits>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "cli/running_trainings.hpp"
 #include "core/error.hpp"
+#include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
 #include "store/writer_lock.hpp"
 
@@ -28,14 +28,9 @@ constexpr double kSilentSeconds = 300.0;
 constexpr double kDeadSeconds = 60.0;
 constexpr std::size_t kTop = 3;
 
-nlohmann::json finite(double value) {
-  if (!std::isfinite(value)) return nullptr;
-  return value;
-}
-
 nlohmann::json list(const std::vector<double>& values) {
   auto json = nlohmann::json::array();
-  for (const double value : values) json.push_back(finite(value));
+  for (const double value : values) json.push_back(json_number(value));
   return json;
 }
 
@@ -255,32 +250,32 @@ void RunWatch::describe() {
     baseline = {{"c", number_of(run.baseline->candidate)}, {"values", list(run.baseline->values)}};
   }
   const auto now = run.sessions.empty() ? nlohmann::json::object() : run.sessions.back();
-  header_ = {
-      {"name", text(run.config, "name")},
-      {"folder", copy_.original().parent_path().string()},
-      {"ended_by", run.ended_by},
-      {"started", text(now, "started")},
-      {"host", text(now, "host")},
-      {"elapsed_seconds", run.further.at("elapsed_seconds")},
-      {"progress", progress},
-      {"left", left_of(run, progress)},
-      {"objectives", objectives},
-      {"baseline", baseline},
-      {"front", front},
-      {"top", top},
-      {"best", best_json()},
-      {"verdict", run.retest.is_object() ? text(run.retest, "verdict") : std::string()},
-      {"hypervolume", run.several() && !run.indicators.empty() ? finite(run.indicators.back().value)
-                                                               : nlohmann::json()},
-      {"counts",
-       {{"asked", run.asks.size()},
-        {"evaluated", run.search.evaluations},
-        {"outside", run.outside.evaluations},
-        {"reused", run.reused},
-        {"rejected", run.search.rejected},
-        {"stopped_early", run.search.stopped_early},
-        {"failures", run.search.failures.size() + run.outside.failures.size()}}},
-      {"at_work", at_work_json()}};
+  header_ = {{"name", text(run.config, "name")},
+             {"folder", copy_.original().parent_path().string()},
+             {"ended_by", run.ended_by},
+             {"started", text(now, "started")},
+             {"host", text(now, "host")},
+             {"elapsed_seconds", run.further.at("elapsed_seconds")},
+             {"progress", progress},
+             {"left", left_of(run, progress)},
+             {"objectives", objectives},
+             {"baseline", baseline},
+             {"front", front},
+             {"top", top},
+             {"best", best_json()},
+             {"verdict", run.retest.is_object() ? text(run.retest, "verdict") : std::string()},
+             {"hypervolume", run.several() && !run.indicators.empty()
+                                 ? json_number(run.indicators.back().value)
+                                 : nlohmann::json()},
+             {"counts",
+              {{"asked", run.asks.size()},
+               {"evaluated", run.search.evaluations},
+               {"outside", run.outside.evaluations},
+               {"reused", run.reused},
+               {"rejected", run.search.rejected},
+               {"stopped_early", run.search.stopped_early},
+               {"failures", run.search.failures.size() + run.outside.failures.size()}}},
+             {"at_work", at_work_json()}};
 }
 
 nlohmann::json RunWatch::best_json() {
@@ -292,7 +287,7 @@ nlohmann::json RunWatch::best_json() {
       if (found == nullptr || candidate.fitness[i] < found->fitness[i]) found = &candidate;
     }
     if (found == nullptr) continue;
-    best.push_back({{"c", number_of(found->candidate)}, {"value", finite(found->values[i])}});
+    best.push_back({{"c", number_of(found->candidate)}, {"value", json_number(found->values[i])}});
   }
   return best;
 }
@@ -368,10 +363,8 @@ void RunWatch::describe_evaluations() {
   for (const auto& evaluation : run.evaluations) {
     auto values = nlohmann::json::array();
     for (std::size_t i = 0; i < run.objectives.size(); ++i) {
-      values.push_back(
-          is_usable(evaluation)
-              ? finite(run.value(evaluation, i).value_or(std::numeric_limits<double>::quiet_NaN()))
-              : nlohmann::json());
+      values.push_back(is_usable(evaluation) ? json_number(run.value(evaluation, i))
+                                             : nlohmann::json());
     }
     const auto ask = asks.find(evaluation.id);
     evaluations_.set(evaluation.id,

@@ -1,10 +1,10 @@
 #include "report/digest.hpp"
 
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "indicators/indicators.hpp"
+#include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
 #include "search/search.hpp"
 
@@ -12,19 +12,9 @@ namespace nas {
 
 namespace {
 
-/// JSON has no infinity and no NaN.
-nlohmann::json finite(double value) {
-  if (!std::isfinite(value)) return nullptr;
-  return value;
-}
-
-nlohmann::json number_or_null(const std::optional<double>& value) {
-  return value ? finite(*value) : nlohmann::json();
-}
-
 nlohmann::json quantities_json(const Evaluation& evaluation) {
   auto json = nlohmann::json::object();
-  for (const auto& [name, value] : evaluation.values) json[name] = finite(value);
+  for (const auto& [name, value] : evaluation.values) json[name] = json_number(value);
   return json;
 }
 
@@ -37,7 +27,7 @@ nlohmann::json ids_json(const RankedCandidate& candidate) {
 nlohmann::json values_json(const RunSummary& run, const std::vector<double>& values) {
   auto json = nlohmann::json::object();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    json[run.objectives[i].name] = finite(values[i]);
+    json[run.objectives[i].name] = json_number(values[i]);
   }
   return json;
 }
@@ -46,7 +36,7 @@ nlohmann::json standard_errors_json(const RunSummary& run, const RankedCandidate
   auto json = nlohmann::json::object();
   for (std::size_t i = 0; i < candidate.standard_errors.size(); ++i) {
     const auto& error = candidate.standard_errors[i];
-    json[run.objectives[i].name] = number_or_null(error);
+    json[run.objectives[i].name] = json_number(error);
   }
   return json;
 }
@@ -94,9 +84,9 @@ nlohmann::json batches_json(const RunSummary& run) {
                        {"asked", batch.asked},
                        {"failures", batch.failures},
                        {"rejected", batch.rejected},
-                       {"best", finite(batch.best)},
-                       {"mean", batch.usable() > 0 ? finite(batch.mean) : nullptr},
-                       {"best_so_far", finite(batch.best_so_far)}});
+                       {"best", json_number(batch.best)},
+                       {"mean", batch.usable() > 0 ? json_number(batch.mean) : nullptr},
+                       {"best_so_far", json_number(batch.best_so_far)}});
   }
   return batches;
 }
@@ -129,11 +119,11 @@ nlohmann::json trace_json(const RunSummary& run) {
   for (const auto& indicator : run.indicators) {
     trace.push_back({{"asked", indicator.asked},
                      {"evaluated", indicator.evaluated},
-                     {"value", finite(indicator.value)}});
+                     {"value", json_number(indicator.value)}});
     if (run.several()) trace.back()["front"] = indicator.front;
   }
   nlohmann::json json{
-      {"value", run.indicators.empty() ? nullptr : finite(run.indicators.back().value)},
+      {"value", run.indicators.empty() ? nullptr : json_number(run.indicators.back().value)},
       {"trace", trace}};
   if (run.several()) json["reference"] = kReferencePoint;
   return json;
@@ -148,16 +138,16 @@ nlohmann::json objectives_json(const RunSummary& run) {
          {"unit", objective.unit},
          {"maximise", objective.maximise},
          {"source", objective.source.empty() ? nlohmann::json() : nlohmann::json(objective.source)},
-         {"best", finite(objective.best)},
-         {"worst", finite(objective.worst)},
-         {"penalty", finite(objective.penalty())}});
+         {"best", json_number(objective.best)},
+         {"worst", json_number(objective.worst)},
+         {"penalty", json_number(objective.penalty())}});
   }
   return objectives;
 }
 
 nlohmann::json point_json(const std::vector<double>& point) {
   auto json = nlohmann::json::array();
-  for (const double value : point) json.push_back(finite(value));
+  for (const double value : point) json.push_back(json_number(value));
   return json;
 }
 
@@ -199,7 +189,7 @@ nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluati
                                std::size_t identity) {
   auto objectives = nlohmann::json::object();
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
-    objectives[run.objectives[i].name] = number_or_null(run.value(evaluation, i));
+    objectives[run.objectives[i].name] = json_number(run.value(evaluation, i));
   }
   const bool stopped = evaluation.status == Status::stopped_early && !evaluation.curve.empty();
   return {{"id", evaluation.id},

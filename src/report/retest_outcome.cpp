@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "indicators/front_probability.hpp"
+#include "report/json_number.hpp"
 #include "report/verdict.hpp"
 #include "store/replicates.hpp"
 
@@ -302,34 +303,25 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
 
 namespace {
 
-/// JSON has no infinity and no NaN.
-nlohmann::json finite(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-}
-
-nlohmann::json number(const std::optional<double>& value) {
-  return value ? finite(*value) : nlohmann::json();
-}
-
 nlohmann::json record_of(const std::optional<Estimate>& estimate) {
   const auto known = estimate.value_or(
       Estimate{.mean = kNone, .standard_error = kNone, .n = 0, .low = kNone, .high = kNone});
-  return {{"mean", finite(known.mean)},
-          {"standard_error", finite(known.standard_error)},
+  return {{"mean", json_number(known.mean)},
+          {"standard_error", json_number(known.standard_error)},
           {"n", known.n},
-          {"low", finite(known.low)},
-          {"high", finite(known.high)}};
+          {"low", json_number(known.low)},
+          {"high", json_number(known.high)}};
 }
 
 nlohmann::json record_of(const std::optional<Contrast>& contrast) {
   if (!contrast) return nullptr;
   const auto& [difference, p, effect_size] = contrast->paired;
   return {{"difference", difference.mean},
-          {"low", finite(difference.low)},
-          {"high", finite(difference.high)},
+          {"low", json_number(difference.low)},
+          {"high", json_number(difference.high)},
           {"p", p},
           {"p_holm", contrast->p_holm},
-          {"effect_size", finite(effect_size)},
+          {"effect_size", json_number(effect_size)},
           {"n", difference.n}};
 }
 
@@ -351,7 +343,7 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
          {"search_n", candidate.search_n},
          {"retest", retest},
          {"test", record_of(candidate.test)},
-         {"non_dominated_probability", number(candidate.non_dominated_probability)},
+         {"non_dominated_probability", json_number(candidate.non_dominated_probability)},
          {"against_baseline", record_of(candidate.against_baseline)},
          {"against_tuned_baseline", record_of(candidate.against_tuned_baseline)},
          {"differences", differences},
@@ -361,9 +353,9 @@ nlohmann::json to_record(const RetestOutcome& outcome) {
           {"confidence", outcome.confidence},
           {"objective", outcome.objective},
           {"candidates", candidates},
-          {"optimism", number(outcome.optimism)},
-          {"baseline_optimism", number(outcome.baseline_optimism)},
-          {"flattery", number(outcome.flattery)},
+          {"optimism", json_number(outcome.optimism)},
+          {"baseline_optimism", json_number(outcome.baseline_optimism)},
+          {"flattery", json_number(outcome.flattery)},
           {"probability_split", "validation"},
           {"verdict", verdict(outcome)}};
 }

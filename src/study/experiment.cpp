@@ -783,11 +783,15 @@ std::vector<Setting> population_settings() {
 }
 
 Experiment load_experiment(const std::filesystem::path& file,
-                           const std::vector<std::string>& overrides) {
+                           const std::vector<std::string>& overrides, Diagnostics& mistakes) {
   const auto found = find_configuration(file);
-  const auto document = load_document(found, overrides, plugin_sections());
+  return read_experiment(load_document(found, overrides, plugin_sections()), found, mistakes);
+}
+
+Experiment load_experiment(const std::filesystem::path& file,
+                           const std::vector<std::string>& overrides) {
   Diagnostics diagnostics;
-  auto experiment = read_experiment(document, found, diagnostics);
+  auto experiment = load_experiment(file, overrides, diagnostics);
   diagnostics.throw_if_any();
   return experiment;
 }

@@ -65,6 +65,9 @@ std::vector<Setting> population_settings();
 /// must be ...; did you mean ...?" (overrides: "command line: key.path = ...").
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides);
+/// The same; mistakes go to `mistakes`, and with one the experiment is not to be used.
+Experiment load_experiment(const std::filesystem::path& file,
+                           const std::vector<std::string>& overrides, Diagnostics& mistakes);
 
 /// The same from a document that is read already; mistakes go to `diagnostics`, and with one the
 /// experiment is not to be used.

@@ -11,7 +11,6 @@
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/format.hpp"
-#include "core/installed.hpp"
 #include "core/stop.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
@@ -446,10 +445,8 @@ fs::path default_folder(const Experiment& experiment) {
 /// Reads a configuration. Where a run lies in its folder, mistakes may come of plug-ins that it had.
 Experiment opened(const fs::path& configuration, const std::vector<std::string>& overrides,
                   const fs::path& folder) {
-  const auto found = find_configuration(configuration);
-  const auto document = load_document(found, overrides, plugin_sections());
   Diagnostics mistakes;
-  auto experiment = read_experiment(document, found, mistakes);
+  auto experiment = load_experiment(configuration, overrides, mistakes);
   if (mistakes.size() == 0) return experiment;
   const auto of_run = folder.empty() ? default_folder(experiment) : folder;
   if (const auto file = of_run / "store.sqlite"; fs::exists(file)) {
