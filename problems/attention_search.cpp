@@ -58,6 +58,7 @@ class AttentionSearch final : public Problem {
         training_(inputs.training),
         folder_(inputs.folder),
         keep_models_(inputs.evaluation.get<std::int64_t>("keep_models")),
+        baseline_(inputs.baseline),
         threads_(static_cast<int>(inputs.evaluation.get<std::int64_t>("threads"))),
         numerical_mode_(parse_numerical_mode(inputs.evaluation.get<std::string>("numerical_mode"))),
         workers_(inputs.evaluation.get<std::string>("workers")),
@@ -438,7 +439,10 @@ class AttentionSearch final : public Problem {
     const auto values = description.value("values", description);
     const auto feasible = description.value("feasible", nlohmann::json(true));
     if (!feasible.is_boolean()) return std::nullopt;
-    ScoredModel model{.feasible = feasible.get<bool>()};
+    ScoredModel model{
+        .feasible = feasible.get<bool>(),
+        .baseline = !baseline_.empty() && description.value("candidate", nlohmann::json()) ==
+                                              nlohmann::json(parse(baseline_).name)};
     for (const auto& objective : objectives_->objectives) {
       if (objective.objective.across) continue;
       const auto value = values.find(objective.name);
@@ -491,6 +495,7 @@ class AttentionSearch final : public Problem {
   TrainingSettings training_;
   fs::path folder_;
   std::int64_t keep_models_;
+  std::string baseline_;  ///< as it was given
   int threads_;
   NumericalMode numerical_mode_;
   std::string workers_;

@@ -26,8 +26,14 @@ std::vector<std::size_t> models_to_keep(const std::vector<ScoredModel>& models, 
     return !models[i].feasible || dominators[i] > 0 || models[i].values.size() < 2;
   });
   const auto front = static_cast<std::size_t>(beyond_front - order.begin());
-  order.resize(std::min(order.size(), std::max(most, front)));
-  return order;
+  const auto baseline =
+      std::find_if(order.begin(), order.end(), [&](std::size_t i) { return models[i].baseline; });
+  const auto best_baseline = static_cast<std::size_t>(baseline - order.begin());
+  std::vector<std::size_t> kept;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    if (place < std::max(most, front) || place == best_baseline) kept.push_back(order[place]);
+  }
+  return kept;
 }
 
 }  // namespace nas

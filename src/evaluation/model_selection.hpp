@@ -9,14 +9,15 @@ namespace nas {
 
 /// A trained model, as far as it decides about its weights.
 struct ScoredModel {
-  bool feasible = true;  ///< whether it satisfies all constraints
+  bool feasible = true;   ///< whether it satisfies all constraints
+  bool baseline = false;  ///< whether it is one of what the search is compared with
   Point values{};        ///< objectives of its training run in order, in minimisation form
 };
 
 /// Which models are kept: the feasible ones first; among equals the one that fewer others dominate,
 /// then the better one by the first objective. With several objectives the whole front is kept,
 /// even where it has more than `most` members: of those that nothing dominates none is the better
-/// one.
+/// one. The best model of the baseline is kept in any case.
 ///
 /// Cost: the square of the number of models.
 /// @return positions in `models`, the best first.

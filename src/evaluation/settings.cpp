@@ -117,10 +117,10 @@ std::vector<Setting> evaluation_settings() {
       below_one(positive(number("racing_confidence", 0.95, 0.0,
                                 "of each paired t-test by which a race leaves a candidate"))),
       number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
-      integer("keep_models", 0, 0,
+      integer("keep_models", 1, 0,
               "number of best models whose weights are saved when their training ends: by the "
               "objective, of several the whole front before all others, each by what its own "
-              "training scored"),
+              "training scored; the best model of the baseline comes in addition; 0 = none"),
       choice("causality", "auto", {"auto", "require", "ignore"},
              "refuse mechanisms that see later tokens; auto: require under corrected semantics"),
   };

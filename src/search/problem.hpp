@@ -34,6 +34,7 @@ struct ProblemInputs {
   /// What is wanted of every candidate; a problem that trains screens candidates with it. Not
   /// owned, may be nullptr; outlives the problem.
   const ObjectiveSet* objectives = nullptr;
+  std::string baseline{};  ///< name of what the search is compared with; may be empty
   std::filesystem::path
       folder;  ///< the run's folder, for checkpoints and models; empty: write nothing
 };

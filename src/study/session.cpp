@@ -49,6 +49,7 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .training = experiment.training,
              .evaluation = experiment.evaluation,
              .objectives = &objectives,
+             .baseline = experiment.baseline,
              .folder = folder});
 }
 

@@ -191,10 +191,11 @@ DiskNeed disk_need(const Experiment& experiment, const Problem& problem,
   const auto tuning = tuning_plan(experiment, rehearsal.trained);
   const auto retest = retest_plan(experiment);
   // A search's further training runs keep none.
+  const auto wanted = experiment.evaluation.get<std::int64_t>("keep_models");
   const auto keeping = experiment.mechanisms.empty() ? rehearsal.trained : retest.trainings;
   return {.parameters = facts.value("vanilla_parameters", std::int64_t{0}),
           .at_once = problem.num_workers() * widest,
-          .kept_models = std::min(experiment.evaluation.get<std::int64_t>("keep_models"), keeping),
+          .kept_models = std::min(wanted == 0 ? 0 : wanted + 1, keeping),  // and the baseline's
           .evaluations = rehearsal.trained + tuning.trainings + retest.trainings};
 }
 
@@ -225,9 +226,9 @@ void warn_of_missing_models(const Experiment& experiment, const RunSummary& run,
   warn("evaluation.keep_models = " + std::to_string(wanted) + ", but models/ holds " +
        std::to_string(kept) +
        ": weights are saved when a training ends, and those of this run had ended\n"
-       "before. To get them, search again in another folder (--output) with keep_models from "
-       "the\n"
-       "beginning: equal seeds give equal trainings.");
+       "before. nas-export and nas-analyse repeat a training whose weights are missing: equal "
+       "seeds\n"
+       "give equal trainings.");
 }
 
 /// Seconds that the processes of a run have worked on its search, kept in its store.

@@ -33,5 +33,14 @@ TEST(ModelsToKeep, BreakNoConstraintWhereOthersDoNot) {
   EXPECT_THAT(models_to_keep(front, 1), ElementsAre(1));
 }
 
+TEST(ModelsToKeep, HaveTheBestOfTheBaselineAmongThem) {
+  const Models models{{.baseline = true, .values = {4}},
+                      {.values = {2}},
+                      {.baseline = true, .values = {3}},
+                      {.values = {1}}};
+  EXPECT_THAT(models_to_keep(models, 1), ElementsAre(3, 2));
+  EXPECT_THAT(models_to_keep(models, 3), ElementsAre(3, 1, 2)) << "it is there already";
+}
+
 }  // namespace
 }  // namespace nas
