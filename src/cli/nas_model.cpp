@@ -151,14 +151,21 @@ int generate(const std::string& path, const Options& options) {
   }
   auto ids = folder.text->prompt(options.prompt);
   if (ids.empty()) refuse("--prompt needs a word: the model begins inside a line");
-  const auto unknown = std::count(ids.begin(), ids.end(), folder.text->special().unknown);
+  const auto special = folder.text->special();
+  const auto unknown = std::count(ids.begin(), ids.end(), special.unknown);
   if (unknown > 0) {
     std::cerr << "note: the model does not know " << unknown << " of the prompt's words\n";
+  }
+  // Tokens that stand for no text.
+  std::vector<std::int64_t> never;
+  for (const auto id : {special.pad, special.unknown}) {
+    if (id >= 0) never.push_back(id);
   }
   ids = nas::generate(
       folder.model, std::move(ids), options.tokens,
       {.temperature = options.temperature,
-       .seed = options.seed == kNotGiven ? 1 : static_cast<std::uint64_t>(options.seed)});
+       .seed = options.seed == kNotGiven ? 1 : static_cast<std::uint64_t>(options.seed),
+       .never = never});
   auto text = folder.text->text(ids);
   const auto* const space = " \t\n\v\f\r";
   text.erase(0, std::min(text.find_first_not_of(space), text.size()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <optional>
 
 #include "core/error.hpp"
@@ -62,7 +63,8 @@ std::vector<std::int64_t> generate(nn::Transformer& model, std::vector<std::int6
   NextLogits next(model);
   RandomEngine random(choice.seed);
   for (std::int64_t i = 0; i < tokens; ++i) {
-    const auto logits = next(ids);
+    const auto logits = next(ids).clone();
+    for (const auto id : choice.never) logits[id] = -std::numeric_limits<float>::infinity();
     ids.push_back(choice.temperature > 0.0 ? draw(logits, choice.temperature, random)
                                            : logits.argmax().item<std::int64_t>());
   }

@@ -11,6 +11,7 @@ namespace nas {
 struct Choice {
   double temperature = 0.0;  ///< 0: the largest of z, of equals the first; T > 0: by softmax(z / T)
   std::uint64_t seed = 1;    ///< of what is drawn
+  std::vector<std::int64_t> never{};  ///< ids that are not chosen
 };
 
 /// Goes on from some tokens as model.py does. A model of learned positions sees the last `context`

@@ -660,6 +660,7 @@ class Text:
             raise SystemExit(f"{folder}: the model's tokens are no text")
         self.length = config["model"]["context"]
         self.bytes, self.published = form["unit"] == "byte", form["layout"] == "published"
+        self.never = [form[name] for name in ("pad", "unknown") if form[name] >= 0]  # stand for no text
         if self.bytes:
             self.first = ord("\n")
         else:
@@ -726,11 +727,13 @@ def negative_log_likelihood(model, inputs, targets, batch=16):
 
 
 @torch.no_grad()
-def generate(model, ids, tokens):
-    """So many tokens after some, each the likeliest. Where positions are learned, the model sees the last L of them."""
+def generate(model, ids, tokens, never=()):
+    """So many tokens after some, each the likeliest but for `never`. Where positions are learned, the model sees the last L of them."""
     seen = model.context if model.positions == "learned" else 0  # 0: all
     for _ in range(tokens):
-        ids = [*ids, int(model(torch.tensor([ids[-seen:]]))[0, -1].argmax())]
+        logits = model(torch.tensor([ids[-seen:]]))[0, -1]
+        logits[list(never)] = -math.inf
+        ids = [*ids, int(logits.argmax())]
     return ids
 
 
@@ -757,7 +760,7 @@ def main():
         ids = form.prompt(os.fsencode(options.generate))
         if not ids:
             parser.error("--generate: give at least one word")
-        print(form.text(generate(model, ids, options.tokens)).strip())
+        print(form.text(generate(model, ids, options.tokens, form.never)).strip())
 
 
 if __name__ == "__main__":

@@ -114,6 +114,9 @@ TEST_F(ModelTest, ContinuesTexts) {
   EXPECT_NE(with({"--temperature", "2", "--tokens", "15", "--seed", "2"}), drawn);
   EXPECT_EQ(run("nas-model", {"generate", model()}), 0) << text();
   EXPECT_THAT(text(), Not(HasSubstr("note")));
+  ASSERT_EQ(run("nas-model", {"generate", model(), "--temperature", "1000", "--tokens", "500"}), 0);
+  EXPECT_THAT(text(), HasSubstr("w1 ")) << "nearly uniform";
+  EXPECT_THAT(text(), Not(HasSubstr("<unk>"))) << "which stands for no text";
 }
 
 TEST_F(ModelTest, ScoresATaskWithoutText) {
