@@ -1,12 +1,14 @@
 #include "cli/table_commands.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iostream>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <regex>
+#include <set>
 
 #include "cli/program.hpp"
 #include "cli/words.hpp"
@@ -78,6 +80,9 @@ int verify_command(const Words& words) {
   return same ? kDone : kBadInput;
 }
 
+/// Accuracy from which on a task that has chance levels counts as solved.
+constexpr double kSolved = 0.9;
+
 /// The scores of whole training runs on the validation split.
 struct Finals {
   explicit Finals(const Table& table)
@@ -91,9 +96,12 @@ struct Finals {
           continue;
         }
         const auto& valid = evaluation.curve.back().valid;
-        by_mechanism[static_cast<std::size_t>(i)].emplace(
-            evaluation.replicate,
-            Final{valid.nll / static_cast<double>(valid.tokens), valid.accuracy()});
+        Final final{valid.nll / static_cast<double>(valid.tokens), valid.accuracy(), {}};
+        const auto solved =
+            std::find_if(evaluation.curve.begin(), evaluation.curve.end(),
+                         [](const auto& point) { return point.valid.accuracy() >= kSolved; });
+        if (solved != evaluation.curve.end()) final.solved_after = solved->step;
+        by_mechanism[static_cast<std::size_t>(i)].emplace(evaluation.replicate, final);
       }
     }
   }
@@ -101,6 +109,7 @@ struct Finals {
   struct Final {
     double nll;  ///< per target
     double accuracy;
+    std::optional<std::int64_t> solved_after;  ///< steps, see kSolved
   };
 
   /// Between the mechanisms' nll with two replicates, where both are there.
@@ -216,6 +225,31 @@ std::optional<ChanceLevel> chance_level(const nlohmann::json& facts) {
   return std::nullopt;
 }
 
+/// Who solves the task, and how early.
+void print_solved(const Finals& finals) {
+  std::int64_t trained = 0;
+  std::int64_t solving = 0;
+  std::vector<double> steps;
+  for (const auto& replicates : finals.by_mechanism) {
+    if (replicates.empty()) continue;
+    ++trained;
+    double accuracy = 0.0;
+    for (const auto& [replicate, final] : replicates) {
+      accuracy += final.accuracy / static_cast<double>(replicates.size());
+      if (final.solved_after) steps.push_back(static_cast<double>(*final.solved_after));
+    }
+    solving += accuracy >= kSolved ? 1 : 0;
+  }
+  std::sort(steps.begin(), steps.end());
+  print_line("solved", std::to_string(solving) + " of " + counted(trained, "mechanism") + " (" +
+                           percent(static_cast<double>(solving) / static_cast<double>(trained)) +
+                           ") reach " + percent(kSolved) + " accuracy, mean over replicates");
+  if (steps.empty()) return;
+  print_line("", std::to_string(steps.size()) + " trainings do, the first after " +
+                     shortest(steps.front()) + " steps, half of them by " +
+                     shortest(steps[(steps.size() - 1) / 2]));
+}
+
 /// How good the mechanisms are, and whether that is more than chance.
 void print_quality(const Table& table, const Finals& finals) {
   const auto nll = sorted_means(finals.groups(&Finals::Final::nll));
@@ -227,6 +261,7 @@ void print_quality(const Table& table, const Finals& finals) {
                              percent(median_of(accuracy)) + " median");
   const auto chance = chance_level(table.facts());
   if (!chance) return;
+  print_solved(finals);
   print_line("chance", chance->by + ": nll " + fixed_text(chance->nll, 3) + ", accuracy " +
                            percent(chance->accuracy));
   const auto better = std::lower_bound(nll.begin(), nll.end(), chance->nll) - nll.begin();
@@ -255,6 +290,73 @@ void print_rank_correlations(const Table& table, const Finals& finals) {
                           counted(static_cast<std::int64_t>(pairs.size()), "pair"));
 }
 
+/// How far the ranking can be trusted: all ways to divide the first replicates into two halves, and
+/// how alike the means of the halves rank the mechanisms.
+void print_halves(const Finals& finals) {
+  constexpr std::size_t kBest = 10;
+  constexpr unsigned kMostReplicates = 10;  // 126 divisions
+  unsigned replicates = kMostReplicates;
+  for (const auto& of_one : finals.by_mechanism) {
+    unsigned whole = 0;
+    while (of_one.contains(whole)) ++whole;
+    if (whole > 1) replicates = std::min(replicates, whole);
+  }
+  std::vector<double> agreement;
+  std::vector<double> overlap;
+  for (unsigned half = 1; half < (1U << replicates); half += 2) {  // the first is in it
+    if (std::popcount(half) != static_cast<int>(replicates + 1) / 2) continue;
+    std::vector<double> means[2];
+    for (const auto& of_one : finals.by_mechanism) {
+      std::vector<double> sides[2];
+      for (unsigned i = 0; i < replicates; ++i) {
+        if (of_one.contains(i)) sides[(half >> i) & 1U].push_back(of_one.at(i).nll);
+      }
+      if (sides[0].size() + sides[1].size() < replicates) continue;
+      for (const auto side : {0, 1}) means[side].push_back(mean_of(sides[side]));
+    }
+    if (means[0].size() <= kBest) return;
+    agreement.push_back(rank_correlation(means[0], means[1]));
+    std::set<std::size_t> best[2];
+    for (const auto side : {0, 1}) {
+      std::vector<std::size_t> order(means[side].size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return means[side][a] < means[side][b];
+      });
+      best[side].insert(order.begin(), order.begin() + kBest);
+    }
+    overlap.push_back(
+        static_cast<double>(std::count_if(best[0].begin(), best[0].end(), [&](std::size_t which) {
+          return best[1].contains(which);
+        })));
+  }
+  if (agreement.empty()) return;
+  print_line("halves", "of the first " + counted(replicates, "replicate") + ": Spearman " +
+                           fixed_text(mean_of(agreement), 3) + "; of the " + std::to_string(kBest) +
+                           " best by one half " + fixed_text(mean_of(overlap), 1) +
+                           " are among the best of the other (" +
+                           counted(std::ssize(agreement), "division") + ")");
+}
+
+/// Processors and libraries that the trainings ran on.
+void print_machines(const Table& table) {
+  std::set<std::string> machines;
+  for (const auto& source : table.facts().at("sources")) {
+    auto environments = source.value("environments", nlohmann::json::array());
+    if (source.contains("environment")) environments.push_back(source.at("environment"));
+    for (const auto& environment : environments) {
+      Words words;
+      for (const auto* key : {"processor", "instruction_set", "device", "torch", "revision"}) {
+        if (!environment.contains(key) || !environment.at(key).is_string()) continue;
+        const auto value = environment.at(key).get<std::string>();
+        words.push_back(key == std::string("torch") ? "LibTorch " + value : value);
+      }
+      machines.insert(join(words));
+    }
+  }
+  for (const auto& machine : machines) print_line("made on", machine);
+}
+
 int info_command(const Words& words) {
   if (words.size() != 1) throw InputError("table info: one table must be given");
   const Table table(words.front());
@@ -272,9 +374,11 @@ int info_command(const Words& words) {
   print_line("cells", cells);
   print_line("steps", nlohmann::json(table.steps()).dump());
   print_line("seconds", human_duration(finals.seconds) + " of training");
+  print_machines(table);
   print_line("variance", fixed_text(intraclass_correlation(finals.groups(&Finals::Final::nll)), 3) +
                              " of that of the final validation nll is between mechanisms (ICC)");
   print_rank_correlations(table, finals);
+  print_halves(finals);
   print_extremes(table, finals);
   print_quality(table, finals);
   return 0;

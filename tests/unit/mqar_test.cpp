@@ -68,12 +68,24 @@ TEST(Mqar, EveryExampleIsWellFormed) {
   }
 }
 
-TEST(Mqar, ChanceIsAGuessAmongTheValuesShown) {
-  const auto chance = mqar(32, {{"vocabulary", integer(40)}, {"pairs", integer(8)}}).chance;
-  ASSERT_TRUE(chance);
-  EXPECT_EQ(chance->by, "guessing among the values shown");
-  EXPECT_DOUBLE_EQ(chance->nll, std::log(8.0));
-  EXPECT_DOUBLE_EQ(chance->accuracy, 0.125);
+TEST(Mqar, ChanceIsAGuessByTheQuerysPlace) {
+  const auto chance = [](double power, int pairs) {
+    return mqar(12, {{"vocabulary", integer(24)},
+                     {"pairs", integer(pairs)},
+                     {"train_examples", integer(50000)},
+                     {"power", power}})
+        .chance.value();
+  };
+  EXPECT_EQ(chance(1.0, 3).by, "guessing among the values shown, by the place of the query");
+  EXPECT_NEAR(chance(1.0, 3).nll, std::log(3.0), 1e-3);
+  EXPECT_NEAR(chance(1.0, 3).accuracy, 1.0 / 3.0, 0.01);
+  // Three gaps of weights 1, 1/2 and 1/3: the first pair is asked for at the first one in 6 of 11
+  // cases.
+  const auto near = chance(0.0, 3);
+  EXPECT_GT(near.accuracy, 0.42);
+  EXPECT_LT(near.accuracy, 6.0 / 11.0);
+  EXPECT_LT(near.nll, std::log(3.0) - 0.05);
+  EXPECT_NEAR(chance(0.0, 1).nll, 0.0, 1e-12) << "there is one pair only";
 }
 
 TEST(Mqar, NonQueriesAreZeroOrUniform) {
