@@ -176,6 +176,7 @@ TEST_F(ConfigurationTest, EveryShippedOneHasAPlan) {
 TEST_F(ConfigurationTest, EveryMutationIsAnErrorOrShowsInThePlan) {
   int mutations = 0;
   int errors = 0;
+  std::map<std::string, int> seen;  // the same mistake at the same key, in that many files
   for (const auto& file : files_) {
     const auto path_of_file = folder_.path() / "configs" / file;
     const auto original = YAML::LoadFile(path_of_file.string());
@@ -184,8 +185,9 @@ TEST_F(ConfigurationTest, EveryMutationIsAnErrorOrShowsInThePlan) {
     for (const auto& path : paths) {
       for (const auto kind :
            {Kind::dropped, Kind::misspelt, Kind::wrong_type, Kind::far_below, Kind::far_above}) {
-        const auto what = file + ": " + written(path) + " " + name_of(kind);
-        SCOPED_TRACE(what);
+        const auto mistake = written(path) + " " + name_of(kind);
+        if (++seen[mistake] > 3) continue;
+        SCOPED_TRACE(file + ": " + mistake);
         folder_.write("configs/mutated.yaml", YAML::Dump(mutated(original, path, kind)) + "\n");
         const auto [error, plan] = plan_of("mutated.yaml");
         ++mutations;
@@ -206,6 +208,10 @@ TEST_F(ConfigurationTest, EveryMutationIsAnErrorOrShowsInThePlan) {
         EXPECT_NE(kind, Kind::misspelt) << "taken for right";
         EXPECT_NE(kind, Kind::wrong_type) << "taken for right";
         if (path.back() == "extends") continue;
+        if (kind == Kind::dropped && path.back() == "mechanisms") {
+          EXPECT_NE(plan.find("\n  algorithm     "), std::string::npos) << "a search in its place";
+          continue;
+        }
         // Genes beyond the paper's are in a space only where they are listed.
         if (kind == Kind::dropped && path.size() > 1 && written(path).starts_with("space.") &&
             !is_paper_gene(written(path).substr(6))) {
