@@ -16,6 +16,7 @@
 #include <pagmo/utils/multi_objective.hpp>
 
 #include "search/algorithm.hpp"
+#include "search/conversation.hpp"
 #include "search/variation.hpp"
 
 namespace nas {
@@ -369,6 +370,8 @@ void MotpeOptions::check() const {
   require(batch >= 1, "batch", batch, ">= 1");
   require(categorical_bandwidth >= 0 && categorical_bandwidth < 1, "categorical_bandwidth",
           categorical_bandwidth, "in [0, 1)");
+  require(in_flight >= 1, "in_flight", in_flight, ">= 1");
+  require(batch == 1 || in_flight == 1, "batch", batch, "1 with in_flight > 1");
 }
 
 namespace {
@@ -398,8 +401,9 @@ struct Model {
   std::size_t num_good;
 };
 
-Model fit_model(const ParzenDomain& domain, const Observations& seen, const MotpeOptions& options,
-                std::mt19937& engine) {
+/// @param out  points that are out: among the others.
+Model fit_model(const ParzenDomain& domain, const Observations& seen, std::vector<Vector> out,
+                const MotpeOptions& options, std::mt19937& engine) {
   const auto share = std::ceil(options.gamma * static_cast<double>(seen.x.size()));
   const auto count = std::min(kMostGood, static_cast<std::size_t>(share));
   std::vector<Vector> good;
@@ -411,7 +415,7 @@ Model fit_model(const ParzenDomain& domain, const Observations& seen, const Motp
     good.push_back(seen.x[i]);
     good_fitness.push_back(seen.f[i]);
   }
-  std::vector<Vector> other;
+  std::vector<Vector> other = std::move(out);
   for (std::size_t i = 0; i < seen.x.size(); ++i) {
     if (!is_good[i]) other.push_back(seen.x[i]);
   }
@@ -462,35 +466,62 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
   }
   const std::size_t startup =
       options_.startup > 0 ? options_.startup : std::max(size, 2 * sampler.num_free());
-  for (unsigned long long asked = size; asked < options_.evaluations;) {
+  // A point that is new to the search; nothing where there is none.
+  std::size_t num_random = 0;
+  const auto new_point = [&](const std::optional<Model>& model) {
+    std::optional<Vector> point;
+    if (model) point = propose(*model, seen.known, problem, options_.candidates, engine_);
+    if (!point) {
+      point = sampler.unseen(seen.known, engine_);
+      if (!point) return point;
+      ++num_random;
+    }
+    seen.known.insert(effective_point(*point, problem));
+    seen.known.insert(*point);
+    return point;
+  };
+  unsigned long long asked = size;
+  const auto log = [&](const std::optional<Model>& model) {
+    record("motpe", {"evaluations", "good group", "at random"},
+           {asked, model ? model->num_good : 0, std::exchange(num_random, 0)});
+  };
+  if (options_.in_flight > 1) {
+    Conversation conversation(problem, options_.in_flight, options_.arrival);
+    const auto next_point = [&] {
+      std::optional<Model> model;
+      if (asked >= startup) {
+        model = fit_model(domain, seen, conversation.out(), options_, engine_);
+      }
+      const auto point = new_point(model);
+      if (!point) return Vector();
+      ++asked;
+      log(model);
+      return *point;
+    };
+    conversation.run(
+        options_.evaluations - asked, next_point,
+        [&seen](const Vector& point, const Vector& fitness) { seen.add(point, fitness); });
+  }
+  while (asked < options_.evaluations && options_.in_flight == 1) {
     std::optional<Model> model;
     std::size_t count = options_.batch;
     if (asked < startup) {
       count = startup - asked;
     } else {
-      model = fit_model(domain, seen, options_, engine_);
+      model = fit_model(domain, seen, {}, options_, engine_);
     }
     count = std::min<std::size_t>(count, options_.evaluations - asked);
     std::vector<Vector> batch;
-    std::size_t num_random = 0;
     while (batch.size() < count) {
-      std::optional<Vector> point;
-      if (model) point = propose(*model, seen.known, problem, options_.candidates, engine_);
-      if (!point) {
-        point = sampler.unseen(seen.known, engine_);
-        if (!point) break;
-        ++num_random;
-      }
-      seen.known.insert(effective_point(*point, problem));
-      seen.known.insert(*point);
+      auto point = new_point(model);
+      if (!point) break;
       batch.push_back(std::move(*point));
     }
     if (batch.empty()) break;
     const auto fitness = evaluate(problem, batch);
     for (std::size_t i = 0; i < batch.size(); ++i) seen.add(batch[i], fitness[i]);
     asked += batch.size();
-    record("motpe", {"evaluations", "good group", "at random"},
-           {asked, model ? model->num_good : 0, num_random});
+    log(model);
   }
 
   std::vector<std::pair<Vector, Vector>> best;
@@ -515,6 +546,9 @@ std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
   if (startup > evaluations) {
     return {{"startup", "must be at most algorithm.evaluations = " + std::to_string(evaluations)}};
   }
+  if (parameters.get<Integer>("batch") > 1 && parameters.get<Integer>("in_flight") > 1) {
+    return {{"batch", "must be 1 where algorithm.in_flight > 1: nothing waits for a batch"}};
+  }
   if (startup == 0) {
     const auto wanted = std::max(population, 2 * static_cast<Integer>(facts.num_genes));
     parameters.set("startup", std::min(wanted, evaluations));
@@ -533,7 +567,7 @@ NAS_REGISTER_ALGORITHM(
     {.key = "motpe",
      .summary = "tree-structured Parzen estimator for one or several objectives: asks where good "
                 "candidates are denser than others (Watanabe 2023, Ozaki et al. 2022)",
-     .settings =
+     .settings = with_conversation(
          {evaluations_setting(),
           integer_setting("startup", 0, 0, 1e9,
                           "candidates before the model is used, the initial population included; "
@@ -557,6 +591,7 @@ NAS_REGISTER_ALGORITHM(
            .min = 0,
            .max = 1,
            .max_exclusive = true}},
+         1),
      .file = __FILE__},
     motpe);
 

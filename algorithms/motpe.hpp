@@ -83,6 +83,8 @@ struct MotpeOptions {
   unsigned candidates = 24;          ///< draws of which the best is asked, >= 1
   unsigned batch = 1;                ///< asked at once, all of the same model; >= 1
   double categorical_bandwidth = 0;  ///< [0, 1); 0 = fitted, see ParzenEstimator
+  unsigned in_flight = 1;  ///< candidates that are out at once; >= 1, and 1 with batch > 1
+  bool arrival = false;    ///< whether answers are told as they arrive
 
   static void each(auto& options, auto&& field) {
     field("evaluations", options.evaluations);
@@ -91,11 +93,14 @@ struct MotpeOptions {
     field("candidates", options.candidates);
     field("batch", options.batch);
     field("categorical_bandwidth", options.categorical_bandwidth);
+    field("in_flight", options.in_flight);
+    field("arrival", options.arrival);
   }
   void check() const;
 };
 
-/// Evaluations so far, observations in the good group (0 = no model), random points of the batch.
+/// Evaluations so far (what is out included), observations in the good group (0 = no model), random
+/// points of the batch.
 using MotpeLogLine = std::tuple<unsigned long long, std::size_t, std::size_t>;
 
 /// Tree-structured Parzen estimator for one or several objectives (MOTPE).
@@ -106,6 +111,10 @@ using MotpeLogLine = std::tuple<unsigned long long, std::size_t, std::size_t>;
 /// contribution_weights() and ParzenEstimator. Of `candidates` draws from l that are not known yet
 /// the one with the largest l(x) / g(x) is asked; where l gives nothing new, a random point. A
 /// purely categorical space that has been asked for completely ends the search.
+///
+/// With in_flight > 1 that many are out at once, from the first random candidate on, and each is
+/// asked of a model of what is told by then. What is out counts as an observation of g: a constant
+/// liar that makes up no value, so that other places are looked at.
 ///
 /// For deterministic, box-bounded problems, integers at the tail, which are treated as categories.
 ///

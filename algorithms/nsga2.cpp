@@ -23,42 +23,14 @@ using Points = std::vector<Vector>;
 
 const Requirement require{"nsga2"};
 
-/// Who wins tournaments.
-class Tournament {
- public:
-  explicit Tournament(const Points& fitness) : crowding_(fitness.size()) {
-    const auto sorted = pagmo::fast_non_dominated_sorting(fitness);
-    ranks_ = std::get<3>(sorted);
-    for (const auto& front : std::get<0>(sorted)) {
-      Points members;
-      for (const auto i : front) members.push_back(fitness[i]);
-      const auto distances = front.size() > 2  // pagmo refuses one alone
-                                 ? pagmo::crowding_distance(members)
-                                 : Vector(front.size(), std::numeric_limits<double>::infinity());
-      for (std::size_t i = 0; i < front.size(); ++i) crowding_[front[i]] = distances[i];
-    }
-  }
-
-  [[nodiscard]] std::size_t winner(std::size_t a, std::size_t b, std::mt19937& engine) const {
-    if (ranks_[a] != ranks_[b]) return ranks_[a] < ranks_[b] ? a : b;
-    if (crowding_[a] > crowding_[b]) return a;
-    if (crowding_[a] < crowding_[b]) return b;
-    return uniform(engine) < 0.5 ? a : b;
-  }
-
- private:
-  std::vector<pagmo::pop_size_t> ranks_;
-  Vector crowding_;
-};
-
 /// Winners of tournaments, as many as there are individuals.
 Points parents(const Points& individuals, const Points& fitness, std::mt19937& engine) {
-  const Tournament tournament(fitness);
+  const CrowdedRanking ranking(fitness);
   Points winners;
   for (int round = 0; round < 2; ++round) {
     const auto order = shuffled(individuals.size(), engine);
     for (std::size_t i = 0; i < order.size(); i += 2) {
-      winners.push_back(individuals[tournament.winner(order[i], order[i + 1], engine)]);
+      winners.push_back(individuals[ranking.winner(order[i], order[i + 1], engine)]);
     }
   }
   return winners;

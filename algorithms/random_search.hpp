@@ -13,8 +13,14 @@ namespace NAS_PUBLIC nas {
 /// Parameters of RandomSearch.
 struct RandomSearchOptions {
   unsigned long long evaluations = 100;  ///< asks, the initial population included; >= 1
+  unsigned in_flight = 1;                ///< candidates that are out at once; 1 = batches; >= 1
+  bool arrival = false;                  ///< whether answers are told as they arrive
 
-  static void each(auto& options, auto&& field) { field("evaluations", options.evaluations); }
+  static void each(auto& options, auto&& field) {
+    field("evaluations", options.evaluations);
+    field("in_flight", options.in_flight);
+    field("arrival", options.arrival);
+  }
   void check() const;
 };
 
@@ -22,8 +28,8 @@ struct RandomSearchOptions {
 ///
 /// Where all variables are integers no point is asked for twice, those of the initial population
 /// included, and the search ends with the space; real variables are drawn afresh each time. Asks in
-/// batches as large as the population. Any number of objectives; deterministic, box-bounded
-/// problems, integers at the tail.
+/// batches as large as the population, or with in_flight > 1 without waiting for any. Any number of
+/// objectives; deterministic, box-bounded problems, integers at the tail.
 ///
 /// @see Bergstra & Bengio (2012), JMLR 13:281-305; Li & Talwalkar (2019), arXiv:1902.07638, on how
 /// much of architecture search it explains.

@@ -6,6 +6,7 @@
 #include <pagmo/s11n.hpp>
 
 #include "search/algorithm.hpp"
+#include "search/conversation.hpp"
 #include "search/variation.hpp"
 
 namespace nas {
@@ -22,6 +23,8 @@ void RegularizedEvolutionOptions::check() const {
   require(evaluations >= 1, "evaluations", static_cast<double>(evaluations), ">= 1");
   require(sample >= 1, "sample", sample, ">= 1");
   require(batch >= 1, "batch", batch, ">= 1");
+  require(in_flight >= 1, "in_flight", in_flight, ">= 1");
+  require(batch == 1 || in_flight == 1, "batch", batch, "1 with in_flight > 1");
 }
 
 pagmo::population RegularizedEvolution::evolve(pagmo::population population) const {
@@ -44,6 +47,12 @@ pagmo::population RegularizedEvolution::evolve(pagmo::population population) con
     redraw(point, variables[below(engine_, variables.size())], problem, engine_);
     return point;
   };
+  if (options_.in_flight > 1 && asked.size() < options_.evaluations) {
+    Conversation conversation(problem, options_.in_flight, options_.arrival);
+    conversation.run(
+        options_.evaluations - asked.size(), child,
+        [&asked](const Vector& point, const Vector& fitness) { asked.add(point, fitness); });
+  }
   while (asked.size() < options_.evaluations) {
     std::vector<Vector> batch;
     while (batch.size() < options_.batch && asked.size() + batch.size() < options_.evaluations) {
@@ -66,13 +75,16 @@ std::vector<Misfit> fit(Parameters& settings, const SearchFacts& /*facts*/) {
   if (settings.get<Integer>("sample") > population) {
     return {{"sample", "must be at most algorithm.population = " + std::to_string(population)}};
   }
+  if (settings.get<Integer>("batch") > 1 && settings.get<Integer>("in_flight") > 1) {
+    return {{"batch", "must be 1 where algorithm.in_flight > 1: nothing waits for a batch"}};
+  }
   return {};
 }
 
 NAS_REGISTER_ALGORITHM(
     {.key = "regularized_evolution",
      .summary = "ageing evolution: tournament, one mutation, the oldest dies (Real et al. 2019)",
-     .settings =
+     .settings = with_conversation(
          {evaluations_setting(),
           integer_setting("sample", 0, 0, 1e6,
                           "individuals that compete to be the parent; 0 = a "
@@ -80,6 +92,7 @@ NAS_REGISTER_ALGORITHM(
           integer_setting(
               "batch", 1, 1, 1e6,
               "children of the same population that are asked for together, for several workers")},
+         1),
      .file = __FILE__},
     [] {
       return Algorithm{.objectives = Algorithm::Objectives::one,

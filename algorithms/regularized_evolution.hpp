@@ -13,13 +13,17 @@ namespace NAS_PUBLIC nas {
 /// Parameters of RegularizedEvolution.
 struct RegularizedEvolutionOptions {
   unsigned long long evaluations = 100;  ///< asks, the initial population included; >= 1
-  unsigned sample = 3;  ///< individuals that compete to be the parent; 1 .. population
-  unsigned batch = 1;   ///< children asked for together; >= 1
+  unsigned sample = 3;     ///< individuals that compete to be the parent; 1 .. population
+  unsigned batch = 1;      ///< children asked for together; >= 1
+  unsigned in_flight = 1;  ///< children that are out at once; >= 1, and 1 with batch > 1
+  bool arrival = false;    ///< whether the queue is in the order in which answers arrive
 
   static void each(auto& options, auto&& field) {
     field("evaluations", options.evaluations);
     field("sample", options.sample);
     field("batch", options.batch);
+    field("in_flight", options.in_flight);
+    field("arrival", options.arrival);
   }
   void check() const;
 };
@@ -30,7 +34,9 @@ struct RegularizedEvolutionOptions {
 /// The best of `sample` individuals drawn with replacement is the parent; its child differs in one
 /// variable, drawn uniformly, as is its new value among the others. The child joins the queue and
 /// the oldest leaves it. With batch > 1 that many children come from one state of the queue and are
-/// asked for together: the synchronous form, for several workers. One objective; deterministic,
+/// asked for together: the synchronous form, for several workers. With in_flight > 1 that many are
+/// out at once, and each joins the queue when it is told: the asynchronous form of the paper. One
+/// objective; deterministic,
 /// box-bounded problems, integers at the tail. The population that is returned holds the best
 /// points ever asked for.
 ///

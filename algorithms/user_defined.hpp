@@ -134,7 +134,7 @@ class Logged : public Seeded<O> {
 };
 
 /// Options from the settings of their names. A yes-or-no option keeps its default: settings have
-/// words for it.
+/// words for it, as `order` for `arrival`.
 template <class Options>
 Options options_from(const Parameters& settings) {
   Options options;
@@ -146,6 +146,9 @@ Options options_from(const Parameters& settings) {
       value = static_cast<T>(settings.get<std::int64_t>(name));
     }
   });
+  if constexpr (requires { options.arrival; }) {
+    options.arrival = settings.get<std::string>("order") == "arrival";
+  }
   return options;
 }
 

@@ -114,6 +114,11 @@ class Tabular final : public Problem {
     return identity;
   }
 
+  /// That of a training run, as if one were made.
+  [[nodiscard]] double expected_cost(const Candidate& candidate) const override {
+    return forward_flops(model_of(nas::mechanism_of(candidate.genotype, semantics_)));
+  }
+
   [[nodiscard]] bool expensive() const override { return false; }
 
   void screen(const Task& task, Evaluation& evaluation) override {

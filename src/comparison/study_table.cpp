@@ -100,6 +100,7 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
   const Replay replay(table_, study_.mode, study_.seed);
   const auto candidate = study_.problem->parse(table_.mechanism(mechanism));
   const auto before = screened(*study_.problem, task_of(candidate, 0));
+  costs_.push_back(candidate.refusal.empty() ? study_.problem->expected_cost(candidate) : 0.0);
   const auto begin = index(mechanism, 0);
   evaluations_.resize(begin + static_cast<std::size_t>(num_cells()));
   cells_.resize(evaluations_.size());

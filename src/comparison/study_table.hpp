@@ -53,6 +53,10 @@ class StudyTable {
   [[nodiscard]] std::int64_t mechanism(const Genotype& genotype) const;
   /// What one replicate answers; under mode `mean`, the mean of all whichever is asked for.
   [[nodiscard]] const Cell& cell(std::int64_t mechanism, std::int64_t replicate) const;
+  /// See Measurement::expected_cost.
+  [[nodiscard]] double expected_cost(std::int64_t mechanism) const {
+    return costs_[static_cast<std::size_t>(mechanism)];
+  }
   /// What several replicates answer together.
   [[nodiscard]] Judgement judge(std::int64_t mechanism,
                                 std::span<const std::int64_t> replicates) const;
@@ -71,6 +75,7 @@ class StudyTable {
   Study study_;
   std::vector<Evaluation> evaluations_;  ///< mechanism by mechanism; under `mean` one each
   std::vector<Cell> cells_;              ///< likewise
+  std::vector<double> costs_;            ///< of mechanisms
   /// Mechanisms by combination of the categorical genes; empty where a real gene varies.
   std::vector<std::int64_t> combinations_;
 };

@@ -26,19 +26,27 @@ std::vector<TableEvaluator::Pending> TableEvaluator::assign(const std::vector<Ge
   std::vector<Pending> pending;
   ledger_.begin_batch();
   for (const auto& genotype : batch) {
-    const auto mechanism = table_.mechanism(genotype);
-    auto& known = known_[static_cast<std::size_t>(mechanism)];
-    const auto answering = ledger_.ask(known.account, is_rejected(mechanism));
-    if (!answering) break;
-    for (auto n = answering->known; n < answering->end; ++n) {
-      known.replicates.push_back(
-          table_.mode() == ReplayMode::mean ? 0 : replay_.replicate(mechanism, n));
-      further.push_back({.mechanism = mechanism, .n = n});
-    }
-    pending.push_back(
-        {.mechanism = mechanism, .replicates = *answering, .earlier_asks = known.account.asks++});
+    const auto ask = assign(genotype, further);
+    if (!ask) break;
+    pending.push_back(*ask);
   }
   return pending;
+}
+
+/// The same of one candidate. @return nothing where the budget ends the search.
+std::optional<TableEvaluator::Pending> TableEvaluator::assign(const Genotype& genotype,
+                                                              std::vector<Further>& further) {
+  const auto mechanism = table_.mechanism(genotype);
+  auto& known = known_[static_cast<std::size_t>(mechanism)];
+  const auto answering = ledger_.ask(known.account, is_rejected(mechanism));
+  if (!answering) return std::nullopt;
+  for (auto n = answering->known; n < answering->end; ++n) {
+    known.replicates.push_back(table_.mode() == ReplayMode::mean ? 0
+                                                                 : replay_.replicate(mechanism, n));
+    further.push_back({.mechanism = mechanism, .n = n});
+  }
+  return Pending{
+      .mechanism = mechanism, .replicates = *answering, .earlier_asks = known.account.asks++};
 }
 
 const StudyTable::Cell& TableEvaluator::cell(const Further& further) const {
@@ -66,13 +74,17 @@ void TableEvaluator::evaluate(std::vector<Further> further) {
   std::int64_t evaluated = 0;
   for (const auto& one : further) {
     if (waits_for_time(one) && ledger_.out_of_time()) break;
-    const bool mean = table_.mode() == ReplayMode::mean;
-    if (!mean && one.n >= table_.table().num_replicates()) ++recycled_;
-    ledger_.charge(cell(one).seconds);
-    ++known_[static_cast<std::size_t>(one.mechanism)].there;
+    look_up(one);
     if (!is_rejected(one.mechanism)) ++evaluated;
   }
   ledger_.take_back_evaluations(booked - evaluated);
+}
+
+void TableEvaluator::look_up(const Further& further) {
+  const bool mean = table_.mode() == ReplayMode::mean;
+  if (!mean && further.n >= table_.table().num_replicates()) ++recycled_;
+  ledger_.charge(cell(further).seconds);
+  ++known_[static_cast<std::size_t>(further.mechanism)].there;
 }
 
 /// Answers an ask and adds it to the trajectory.
@@ -126,6 +138,44 @@ std::vector<Answer> TableEvaluator::ask(const std::vector<Genotype>& batch) {
   ledger_.end_by_time();
   ++batches_;
   return answers;
+}
+
+std::int64_t TableEvaluator::num_trainings(const Pending& ask) const {
+  return is_rejected(ask.mechanism) ? 0 : ask.replicates.num_fresh();
+}
+
+bool TableEvaluator::begin(const Genotype& genotype) {
+  if (stop_requested()) throw StopRequested();
+  if (!ledger_.spent().empty()) return false;
+  ledger_.begin_batch();
+  std::vector<Further> further;
+  const auto ask = assign(genotype, further);
+  if (!ask) return false;
+  virtual_order_.begin(
+      begun_, table_.table().mechanism(ask->mechanism),
+      static_cast<double>(num_trainings(*ask)) * table_.expected_cost(ask->mechanism));
+  out_.emplace(begun_, *ask);
+  ++begun_;
+  ++batches_;
+  return true;
+}
+
+std::optional<Told> TableEvaluator::next(TellOrder /*order*/) {
+  if (out_.empty()) return std::nullopt;
+  const auto number = virtual_order_.first();
+  virtual_order_.tell(number);
+  const auto ask = out_.extract(number).mapped();
+  for (auto n = ask.replicates.known; n < ask.replicates.end; ++n) {
+    look_up({.mechanism = ask.mechanism, .n = n});
+  }
+  ledger_.end_by_time();
+  return Told{.begun = number, .answer = answer(ask)};
+}
+
+std::int64_t TableEvaluator::num_evaluated() const {
+  auto evaluations = ledger_.evaluations();
+  for (const auto& [number, ask] : out_) evaluations -= num_trainings(ask);
+  return evaluations;
 }
 
 std::int64_t TableEvaluator::num_asked() const {

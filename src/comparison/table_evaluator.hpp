@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "comparison/study_table.hpp"
 #include "evaluation/evaluator.hpp"
 #include "evaluation/ledger.hpp"
+#include "evaluation/virtual_order.hpp"
 #include "table/replay.hpp"
 
 namespace nas {
@@ -31,9 +33,12 @@ class TableEvaluator final : public Evaluator {
   TableEvaluator(const StudyTable& table, std::uint64_t seed, const Options& options);
 
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
+  bool begin(const Genotype& genotype) override;
+  /// @param order  no matter: a table's answers arrive in virtual time.
+  std::optional<Told> next(TellOrder order) override;
 
   [[nodiscard]] std::int64_t num_asked() const override;
-  [[nodiscard]] std::int64_t num_evaluated() const override { return ledger_.evaluations(); }
+  [[nodiscard]] std::int64_t num_evaluated() const override;
   [[nodiscard]] std::int64_t num_batches() const override { return batches_; }
   [[nodiscard]] std::string spent() const override { return ledger_.spent(); }
 
@@ -62,8 +67,11 @@ class TableEvaluator final : public Evaluator {
   };
 
   std::vector<Pending> assign(const std::vector<Genotype>& batch, std::vector<Further>& further);
+  std::optional<Pending> assign(const Genotype& genotype, std::vector<Further>& further);
   void evaluate(std::vector<Further> further);
   [[nodiscard]] bool waits_for_time(const Further& further) const;
+  void look_up(const Further& further);
+  [[nodiscard]] std::int64_t num_trainings(const Pending& ask) const;
   [[nodiscard]] const StudyTable::Cell& cell(const Further& further) const;
   [[nodiscard]] bool is_rejected(std::int64_t mechanism) const;
   Answer answer(const Pending& ask);
@@ -74,6 +82,9 @@ class TableEvaluator final : public Evaluator {
   std::vector<Known> known_;  ///< by mechanism
   Trajectory trajectory_;
   Ledger ledger_;
+  std::map<std::int64_t, Pending> out_;  ///< begun one by one and not told, by number
+  VirtualOrder virtual_order_;
+  std::int64_t begun_ = 0;
   std::int64_t batches_ = 0;
   std::int64_t recycled_ = 0;
 };

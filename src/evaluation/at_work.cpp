@@ -44,8 +44,7 @@ void AtWork::asked(std::int64_t batch, nlohmann::json asks) {
 }
 
 void AtWork::submitted(std::size_t evaluations) {
-  arrays_.clear();
-  waiting_ = static_cast<std::int64_t>(evaluations);
+  waiting_ += static_cast<std::int64_t>(evaluations);
 }
 
 /// The array of these members, which leave the one that they were in.

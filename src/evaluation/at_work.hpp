@@ -28,8 +28,10 @@ class AtWork {
 
   /// A batch of asks is to be answered. @param asks  those that are not yet: list of records.
   void asked(std::int64_t batch, nlohmann::json asks);
-  /// So many evaluations are submitted.
+  /// So many further evaluations are submitted.
   void submitted(std::size_t evaluations);
+  /// Those that have not started will not be measured.
+  void withdrawn() { waiting_ = 0; }
   /// Evaluations begin to be measured together.
   void started(const std::vector<const Evaluation*>& array);
   /// Those are so far now. An array that did not fit in memory goes on in parts.

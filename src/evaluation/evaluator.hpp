@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,20 @@ struct Answer {
   std::int64_t earlier_asks = 0;   ///< for the same candidate in this run
 };
 
-/// Answers the asks of a search algorithm, within a budget.
+/// The answer to an ask that was out beside others.
+struct Told {
+  std::int64_t begun = 0;  ///< which of all that have begun, from 0
+  Answer answer;
+};
+
+/// In which order such answers are told.
+enum class TellOrder {
+  virtual_time,  ///< as workers that are all alike would finish, see VirtualOrder
+  arrival,       ///< as they are there
+};
+
+/// Answers the asks of a search algorithm, within a budget: as batches, or one by one with others
+/// out.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
@@ -26,9 +40,16 @@ class Evaluator {
   /// where the budget ends the search, none once it is spent.
   /// @throws StopRequested when a stop was asked for: what was finished by then is committed.
   virtual std::vector<Answer> ask(const std::vector<Genotype>& batch) = 0;
+  /// Begins to evaluate a candidate while others are out.
+  /// @return whether the budget allows it; once it does not, nothing else begins.
+  /// @throws StopRequested as ask() does.
+  virtual bool begin(const Genotype& genotype) = 0;
+  /// Waits for an answer to what has begun. @return nothing where none is out.
+  /// @throws StopRequested as ask() does.
+  virtual std::optional<Told> next(TellOrder order) = 0;
+  /// Asks that are answered.
   [[nodiscard]] virtual std::int64_t num_asked() const = 0;
-  /// Evaluations that the asks have caused, without those that a constraint rejected before
-  /// training.
+  /// Evaluations that these have caused, without those that a constraint rejected before training.
   [[nodiscard]] virtual std::int64_t num_evaluated() const = 0;
   [[nodiscard]] virtual std::int64_t num_batches() const = 0;
   /// What ended the search: "500 evaluations"; empty while the budget lasts.

@@ -27,8 +27,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Takes on a task. What waits is started in the order in which it was submitted, but that
-  /// later tasks may be measured together with an earlier one.
+  /// Takes on a task, also while others are at work. What waits is started in the order in which it
+  /// was submitted, but that later tasks may be measured together with an earlier one.
   /// @param begun  its evaluation, with everything that is known beforehand.
   virtual void submit(Task task, Evaluation begun) = 0;
   /// Forgets what has not started.

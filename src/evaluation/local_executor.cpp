@@ -4,8 +4,11 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <iterator>
+#include <list>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -97,13 +100,20 @@ class LocalExecutor::Pool {
       if (events_.empty()) work_on_one();
       lock.lock();
     } else {
-      start_threads();
-      changed_.wait(lock, [this] { return !events_.empty() || working_ == 0; });
+      do {
+        start_threads();
+        changed_.wait(lock, [this] { return !events_.empty() || working_ == 0; });
+      } while (events_.empty() && !ended_by_ && !waiting_.empty());
       if (events_.empty() && !ended_by_ && !postponed_.empty()) {
         lock.unlock();
         join();
         lock.lock();
-        start_thread([this] { work_alone(); });
+        alone_ = true;
+        start_thread([this] {
+          work_alone();
+          const std::lock_guard working(mutex_);
+          alone_ = false;
+        });
         changed_.wait(lock, [this] { return !events_.empty() || working_ == 0; });
       }
     }
@@ -144,9 +154,11 @@ class LocalExecutor::Pool {
   /// Makes arrays of what was submitted.
   void divide() {
     const auto tasks = submitted_.size();
-    // Finding out how wide arrays should be may take a while.
-    const auto width =
-        static_cast<std::size_t>(tasks > most_ ? measurement_.array_width() : std::int64_t{1});
+    // Finding out how wide arrays should be may take a while, in which nothing else may be at work.
+    if (tasks > most_ && (width_ || idle())) {
+      width_ = static_cast<std::size_t>(measurement_.array_width());
+    }
+    const auto width = tasks > most_ ? width_.value_or(1) : 1;
     const auto groups =
         width > 1 ? measurement_.alike(submitted_) : measurement_.Measurement::alike(submitted_);
     const auto arrays = num_arrays(tasks, most_, width);
@@ -169,17 +181,23 @@ class LocalExecutor::Pool {
       waiting_.push_back(array);
     }
     submitted_.clear();
-    if (measurement_.expensive()) {
+    // While something is at work its listener is called.
+    if (measurement_.expensive() && !std::exchange(listening_, true)) {
       measurement_.set_listener([this](Array array, const Advance& advance) {
         tell({.kind = Event::Kind::advanced, .ids = ids_of(array), .advance = advance});
       });
     }
   }
 
+  bool idle() {
+    const std::lock_guard lock(mutex_);
+    return working_ == 0;
+  }
+
   /// As many as have work. Always threads of their own: a worker sets its thread's number of OpenMP
   /// threads. Needs the lock.
   void start_threads() {
-    while (working_ < most_ && !waiting_.empty() && !ended_by_) {
+    while (working_ < most_ && !waiting_.empty() && !ended_by_ && !alone_) {
       const auto array = waiting_.front();
       waiting_.pop_front();
       if (!start_thread([this, array] { work(array); })) {
@@ -194,7 +212,13 @@ class LocalExecutor::Pool {
   bool start_thread(Work work) {
     try {
       ++working_;
-      threads_.emplace_back([this, work] {
+      // One that has ended waits for nothing any more: it has left the lock, or is about to.
+      for (const auto ended : std::exchange(ended_, {})) {
+        ended->join();
+        threads_.erase(ended);
+      }
+      threads_.emplace_back();
+      threads_.back() = std::thread([this, work, self = std::prev(threads_.end())] {
         try {
           work();
         } catch (...) {
@@ -202,9 +226,11 @@ class LocalExecutor::Pool {
         }
         const std::lock_guard lock(mutex_);
         --working_;
+        ended_.push_back(self);
         changed_.notify_all();
       });
     } catch (const std::system_error& error) {
+      threads_.pop_back();
       if (--working_ == 0) throw MachineError(std::string("no thread can run: ") + error.what());
       return false;
     }
@@ -319,6 +345,7 @@ class LocalExecutor::Pool {
   void join() {
     for (auto& thread : threads_) thread.join();
     threads_.clear();
+    ended_.clear();
   }
 
   /// Begins anew. Nobody may wait for a call of next().
@@ -333,7 +360,7 @@ class LocalExecutor::Pool {
     events_.clear();
     ended_by_ = nullptr;
     others_.reset();
-    abandoned_ = false;
+    abandoned_ = alone_ = listening_ = false;
     told_ = handled_ = happened_ = 0;
   }
 
@@ -342,7 +369,9 @@ class LocalExecutor::Pool {
   std::deque<Order> orders_{};           ///< where the assignments' tasks and evaluations lie
   std::vector<Assignment> submitted_{};  ///< not divided into arrays yet
   std::deque<std::vector<Assignment>> arrays_{};
-  std::vector<std::thread> threads_{};
+  std::list<std::thread> threads_{};
+  std::optional<std::size_t> width_{};  ///< of arrays, once it is known
+  bool listening_ = false;
 
   std::mutex mutex_{};  ///< of what follows
   std::condition_variable changed_{};
@@ -353,6 +382,8 @@ class LocalExecutor::Pool {
   std::size_t working_ = 0;                            ///< threads
   std::exception_ptr ended_by_{};
   std::optional<StopOfOthers> others_{};
+  std::vector<std::list<std::thread>::iterator> ended_{};  ///< threads that can be joined
+  bool alone_ = false;  ///< what was out of memory beside others is measured
   bool abandoned_ = false;
 };
 

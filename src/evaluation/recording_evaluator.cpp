@@ -6,6 +6,7 @@
 #include <map>
 #include <new>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "evaluation/first_outcomes.hpp"
 #include "evaluation/ledger.hpp"
 #include "evaluation/local_executor.hpp"
+#include "evaluation/virtual_order.hpp"
 
 namespace nas {
 
@@ -59,19 +61,21 @@ struct RecordingEvaluator::State {
                  .replicates = options.replicates,
                  .budget = options.budget,
                  .racing = options.racing.has_value()}};
-  std::vector<std::string> booked{};         ///< ids of the evaluations that the batch is charged
-  bool charging = false;                     ///< whether what is evaluated is charged at all
+  bool charging = false;  ///< whether what is evaluated is charged when it is there
   std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
   std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
   std::map<std::string, std::size_t> racer_by_candidate{};
   /// An ask whose evaluations are decided, but perhaps not there yet.
   struct Pending {
     std::int64_t number;
+    std::int64_t batch;
     std::string genotype;
     std::string candidate;
     std::vector<std::string> ids;
     bool reused;
     std::int64_t earlier_asks;
+    std::vector<std::string> booked{};  ///< ids of the evaluations that it is charged
+    std::int64_t place = 0;             ///< among those that have begun one by one
   };
   std::vector<Pending> pending{};  ///< asks of the batch that is being answered
   std::int64_t batch_size = 0;     ///< candidates of that batch
@@ -80,26 +84,35 @@ struct RecordingEvaluator::State {
   std::shared_ptr<Executor> executor =
       options.executor ? options.executor
                        : std::make_shared<LocalExecutor>(*measurement, options.workers);
-  std::map<std::string, Evaluation*> out{};  ///< what is being measured, by id
+  std::map<std::string, Evaluation> out{};     ///< what is being measured, by id
+  std::map<std::int64_t, Pending> asks_out{};  ///< begun one by one and not told, by number
+  std::int64_t num_begun = 0;                  ///< asks, one by one
+  VirtualOrder virtual_order{};
+  /// Numbers of asks in the order in which they are told as they arrive, what is recorded first.
+  std::optional<std::vector<std::int64_t>> tells{};
+  std::size_t told = 0;  ///< of these
   AtWork at_work{store, options.stage, options.workers};
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr,
               const Evaluation* last = nullptr, const Advance& advance = {}) {
     if (!options.on_progress) return;
-    options.on_progress({.kind = kind,
-                         .batch = batches,
-                         .asked = ledger.asked(),
-                         .trained = trained,
-                         .rejected = rejected,
-                         .reused = reused,
-                         .evaluation = evaluation,
-                         .screening = static_cast<std::int64_t>(pending.size()) + 1,
-                         .batch_size = batch_size,
-                         .last = last,
-                         .advance = advance});
+    options.on_progress(
+        {.kind = kind,
+         .batch = batches,
+         .asked =
+             ledger.asked() - (kind == Progress::Kind::batch_finished ? std::ssize(asks_out) : 0),
+         .trained = trained,
+         .rejected = rejected,
+         .reused = reused,
+         .evaluation = evaluation,
+         .screening = static_cast<std::int64_t>(pending.size()) + 1,
+         .batch_size = batch_size,
+         .last = last,
+         .advance = advance});
   }
 
   std::vector<Task> assign(const std::vector<Genotype>& batch);
+  std::optional<Pending> assign(const Genotype& genotype, std::vector<Task>& tasks);
   void race();
   void preview();
   void record_asking();
@@ -114,8 +127,14 @@ struct RecordingEvaluator::State {
   [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
                               std::int64_t earlier_asks) const;
   [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
+  bool recall(const std::string& id);
   void recall_or_measure(std::vector<Task> tasks);
   void measure_all(const std::vector<Task>& tasks);
+  void submit(const Task& task);
+  bool hear();
+  std::int64_t wait_for_arrival();
+  void record_tell(const Ask& ask, TellOrder order);
+  [[noreturn]] void stop();
   void screen_out(const Evaluation& evaluation);
   void handle(Executor::Event event);
   void commit(std::vector<Evaluation> results);
@@ -130,32 +149,41 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
   pending.clear();
   shown.clear();
   batch_size = static_cast<std::int64_t>(batch.size());
-  booked.clear();
   ledger.begin_batch();
   for (const auto& genotype : batch) {
-    const auto candidate = measurement->canonical(genotype);
-    auto& [_, ids, account] =
-        asked_for.try_emplace(candidate.name, AskedFor{candidate}).first->second;
-    const bool untrained = is_rejected(candidate);
-    const auto answering = ledger.ask(account, untrained);
-    if (!answering) break;
-    for (auto replicate = answering->known; replicate < answering->end; ++replicate) {
-      auto task = make_task(*measurement, candidate, replicate);
-      ids.push_back(task.id);
-      if (!untrained) booked.push_back(task.id);
-      tasks.push_back(std::move(task));
-    }
-    const bool reuse = answering->num_fresh() == 0;
-    pending.push_back(
-        {.number = ledger.asked() - 1,
-         .genotype = to_text(genotype),
-         .candidate = candidate.name,
-         .ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering->first), ids.end()},
-         .reused = reuse,
-         .earlier_asks = account.asks++});
-    if (reuse) ++reused;
+    auto ask = assign(genotype, tasks);
+    if (!ask) break;
+    pending.push_back(std::move(*ask));
   }
   return tasks;
+}
+
+/// The same of one candidate. @param tasks  receives those that this run has not asked for before.
+/// @return nothing where the budget ends the search.
+auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Task>& tasks)
+    -> std::optional<Pending> {
+  const auto candidate = measurement->canonical(genotype);
+  auto& [_, ids, account] =
+      asked_for.try_emplace(candidate.name, AskedFor{candidate}).first->second;
+  const bool untrained = is_rejected(candidate);
+  const auto answering = ledger.ask(account, untrained);
+  if (!answering) return std::nullopt;
+  Pending ask{.number = ledger.asked() - 1,
+              .batch = batches,
+              .genotype = to_text(genotype),
+              .candidate = candidate.name,
+              .ids = {},
+              .reused = answering->num_fresh() == 0,
+              .earlier_asks = account.asks++};
+  for (auto replicate = answering->known; replicate < answering->end; ++replicate) {
+    auto task = make_task(*measurement, candidate, replicate);
+    ids.push_back(task.id);
+    if (!untrained) ask.booked.push_back(task.id);
+    tasks.push_back(std::move(task));
+  }
+  ask.ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering->first), ids.end()};
+  if (ask.reused) ++reused;
+  return ask;
 }
 
 bool RecordingEvaluator::State::is_answered(const Pending& ask) const {
@@ -164,7 +192,7 @@ bool RecordingEvaluator::State::is_answered(const Pending& ask) const {
 
 Ask RecordingEvaluator::State::record(const Pending& ask, std::vector<double> fitness) const {
   return {.number = ask.number,
-          .batch = batches,
+          .batch = ask.batch,
           .genotype = ask.genotype,
           .evaluations = ask.ids,
           .reused = ask.reused,
@@ -186,31 +214,33 @@ void RecordingEvaluator::State::preview() {
   for (const auto& ask : asks) shown.insert(ask.number);
 }
 
-/// Records the asks of the batch that nothing answers yet. They are no asks of the record: what
-/// answers them may be withdrawn, and a process that continues asks again.
+/// Records the asks of the batch, or those that are out, that nothing answers yet. They are no asks
+/// of the record: what answers them may be withdrawn, and a process that continues asks again.
 void RecordingEvaluator::State::record_asking() {
   if (!measurement->expensive()) return;
   auto asks = nlohmann::json::array();
-  for (const auto& ask : pending) {
-    if (is_answered(ask)) continue;
+  const auto add = [&](const Pending& ask) {
+    if (is_answered(ask)) return;
     asks.push_back({{"number", ask.number},
                     {"genotype", ask.genotype},
                     {"candidate", ask.candidate},
                     {"evaluations", ask.ids}});
-  }
+  };
+  for (const auto& ask : pending) add(ask);
+  for (const auto& [number, ask] : asks_out) add(ask);
   at_work.asked(batches, std::move(asks));
 }
 
 std::vector<const Evaluation*> RecordingEvaluator::State::measured(
     const std::vector<std::string>& ids) const {
   std::vector<const Evaluation*> evaluations;
-  for (const auto& id : ids) evaluations.push_back(out.at(id));
+  for (const auto& id : ids) evaluations.push_back(&out.at(id));
   return evaluations;
 }
 
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
-  if (charging && seconds != evaluation.measured.end()) {
+  if (seconds != evaluation.measured.end()) {
     ledger.charge(seconds->get<double>());
   }
 }
@@ -224,20 +254,26 @@ std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::st
   return found;
 }
 
+/// Whether there is an evaluation: known, or recalled from the store.
+bool RecordingEvaluator::State::recall(const std::string& id) {
+  if (there(id)) return true;
+  auto recorded = find_recorded(id);
+  if (!recorded) return false;
+  first_outcomes.recall(*recorded);
+  if (measurement->expensive()) measurement->recorded(*recorded);
+  known.emplace(id, std::move(*recorded));
+  ++reused;
+  return true;
+}
+
 /// Tasks that the store knows are recalled; the others are measured.
 void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
   std::vector<Task> unknown;
   for (auto& task : tasks) {
-    if (const auto found = known.find(task.id); found != known.end()) {
-      charge(found->second);
-    } else if (auto recorded = find_recorded(task.id)) {
-      charge(*recorded);
-      first_outcomes.recall(*recorded);
-      if (measurement->expensive()) measurement->recorded(*recorded);
-      known.emplace(task.id, std::move(*recorded));
-      ++reused;
-    } else {
+    if (!recall(task.id)) {
       unknown.push_back(std::move(task));
+    } else if (charging) {
+      charge(known.at(task.id));
     }
   }
   if (unknown.empty()) return;
@@ -301,47 +337,66 @@ bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
 /// Screens one task after the other, then measures the remaining ones, the longest first. What was
 /// screened out or measured is known afterwards, and stored.
 void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
-  std::vector<Evaluation> evaluations;  // as they begin, then as they ended
-  for (const auto& task : tasks) {
-    if (stop_requested()) throw StopRequested();
-    evaluations.push_back(screen(task));
-    if (evaluations.back().status != Status::ok) screen_out(evaluations.back());
-  }
-  screened.clear();
   std::vector<double> costs(tasks.size());
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (evaluations[i].status != Status::ok) continue;
+    if (stop_requested()) throw StopRequested();
+    const auto& evaluation = screen(tasks[i]);
+    if (evaluation.status != Status::ok) {
+      screen_out(evaluation);
+      continue;
+    }
     order.push_back(i);
     costs[i] = measurement->expected_cost(tasks[i].candidate);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   out.clear();
-  for (const auto i : order) {
-    evaluations[i].status = Status::failed;  // until measured
-    out.emplace(tasks[i].id, &evaluations[i]);
-  }
-  at_work.submitted(order.size());
   std::exception_ptr ended_by;
   try {
     if (!ledger.out_of_time()) {
-      for (const auto i : order) executor->submit(tasks[i], evaluations[i]);
+      for (const auto i : order) submit(tasks[i]);
     }
-    while (auto event = executor->next()) handle(std::move(*event));
+    screened.clear();
+    while (hear()) {
+    }
   } catch (...) {
     ended_by = std::current_exception();
-    executor->abandon();
   }
   if (!measurement->expensive()) {
-    std::erase_if(evaluations, [this](const auto& evaluation) { return !there(evaluation.id); });
-    store.add(evaluations);
+    std::vector<Evaluation> results;
+    for (const auto& task : tasks) {
+      if (const auto found = known.find(task.id); found != known.end()) {
+        results.push_back(found->second);
+      }
+    }
+    store.add(results);
   }
   if (ended_by) std::rethrow_exception(ended_by);
 }
 
+/// Has a task measured that was screened.
+void RecordingEvaluator::State::submit(const Task& task) {
+  auto& evaluation = out.insert_or_assign(task.id, std::move(screened.at(task.id))).first->second;
+  evaluation.status = Status::failed;  // until measured
+  executor->submit(task, evaluation);
+  at_work.submitted(1);
+}
+
+/// Waits for what happens next. @return whether something did: nothing does once no task is out.
+bool RecordingEvaluator::State::hear() {
+  try {
+    auto event = executor->next();
+    if (event) handle(std::move(*event));
+    return event.has_value();
+  } catch (...) {
+    executor->abandon();
+    throw;
+  }
+}
+
 void RecordingEvaluator::State::screen_out(const Evaluation& evaluation) {
-  if (measurement->expensive()) store.add({evaluation});
+  if (measurement->expensive() || !asks_out.empty()) store.add({evaluation});
   known.emplace(evaluation.id, evaluation);
   if (is_screened_out(evaluation)) ++rejected;
   report(Progress::Kind::evaluation_screened_out, &evaluation);
@@ -354,16 +409,25 @@ void RecordingEvaluator::State::handle(Executor::Event event) {
     case Executor::Event::Kind::started:
       first_outcomes.begin(event.ids);
       if (measurement->expensive()) at_work.started(measured(event.ids));
-      for (const auto& id : event.ids) report(Progress::Kind::evaluation_started, out.at(id));
+      for (const auto& id : event.ids) report(Progress::Kind::evaluation_started, &out.at(id));
       break;
     case Executor::Event::Kind::advanced:
+      // Of what has finished elsewhere nothing more is told.
+      if (!std::all_of(event.ids.begin(), event.ids.end(),
+                       [this](const auto& id) { return out.contains(id); })) {
+        break;
+      }
       at_work.advanced(measured(event.ids), event.advance);
-      report(Progress::Kind::evaluation_advanced, out.at(event.ids.front()),
-             out.at(event.ids.back()), event.advance);
+      report(Progress::Kind::evaluation_advanced, &out.at(event.ids.front()),
+             &out.at(event.ids.back()), event.advance);
       break;
     case Executor::Event::Kind::finished:
       commit(std::move(event.evaluations));
-      if (ledger.out_of_time()) executor->withdraw();
+      // What is out one by one is told all the same.
+      if (asks_out.empty() && ledger.out_of_time()) {
+        executor->withdraw();
+        at_work.withdrawn();
+      }
       break;
   }
 }
@@ -371,18 +435,19 @@ void RecordingEvaluator::State::handle(Executor::Event event) {
 /// Stores what was measured together.
 void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   for (auto& evaluation : results) require_finite_values(evaluation);
+  // Those of a batch of cheap ones are stored together.
+  if (measurement->expensive() || !asks_out.empty()) store.add(results);
   if (measurement->expensive()) {
-    store.add(results);
     for (const auto& evaluation : results) measurement->recorded(evaluation);
   }
   for (const auto& evaluation : results) {
-    *out.at(evaluation.id) = evaluation;
-    known.emplace(evaluation.id, evaluation);
+    const auto& stored = known.emplace(evaluation.id, evaluation).first->second;
     ++trained;
-    charge(evaluation);
-    report(Progress::Kind::evaluation_finished, out.at(evaluation.id));
+    if (charging) charge(stored);
+    report(Progress::Kind::evaluation_finished, &stored);
   }
   at_work.finished(results);
+  for (const auto& evaluation : results) out.erase(evaluation.id);
   preview();
   if (measurement->expensive()) first_outcomes.finish(results);
 }
@@ -475,9 +540,11 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   state.report(Progress::Kind::batch_started);
   state.recall_or_measure(std::move(tasks));
   // Where the device's time ended, the asks before the first incomplete one are answered.
-  state.ledger.take_back_evaluations(
-      std::count_if(state.booked.begin(), state.booked.end(),
-                    [&state](const auto& id) { return !state.there(id); }));
+  for (const auto& ask : pending) {
+    state.ledger.take_back_evaluations(
+        std::count_if(ask.booked.begin(), ask.booked.end(),
+                      [&state](const auto& id) { return !state.there(id); }));
+  }
   const auto unanswered = std::find_if_not(
       pending.begin(), pending.end(), [&state](const auto& ask) { return state.is_answered(ask); });
   if (unanswered != pending.end()) state.store.withdraw_asks(unanswered->number, state.batches);
@@ -500,6 +567,93 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   return answers;
 }
 
+bool RecordingEvaluator::begin(const Genotype& genotype) {
+  auto& state = *state_;
+  if (stop_requested()) state.stop();
+  if (!state.ledger.spent().empty()) return false;
+  state.measurement->begin_batch(state.history);
+  state.charging = false;  // but when it is told
+  state.ledger.begin_batch();
+  state.batch_size = 1;
+  std::vector<Task> tasks;
+  auto ask = state.assign(genotype, tasks);
+  if (!ask) return false;
+  ask->place = state.num_begun++;
+  double cost = 0.0;
+  if (!ask->booked.empty()) {
+    cost = static_cast<double>(ask->booked.size()) *
+           state.measurement->expected_cost(tasks.front().candidate);
+  }
+  state.virtual_order.begin(ask->number, ask->candidate, cost);
+  state.asks_out.emplace(ask->number, std::move(*ask));
+  state.report(Progress::Kind::batch_started);
+  for (const auto& task : tasks) {
+    if (state.recall(task.id)) continue;
+    if (const auto& evaluation = state.screen(task); evaluation.status != Status::ok) {
+      state.screen_out(evaluation);
+    } else {
+      state.submit(task);
+    }
+  }
+  state.screened.clear();
+  state.record_asking();
+  ++state.batches;
+  return true;
+}
+
+/// Leaves a search of which something is out: what has finished by now is stored.
+void RecordingEvaluator::State::stop() {
+  while (hear()) {
+  }
+  throw StopRequested();
+}
+
+/// @return the number of the ask that is told next, as the run has recorded it, else the first one
+/// that is there.
+std::int64_t RecordingEvaluator::State::wait_for_arrival() {
+  if (!tells) tells = store.tells();
+  for (; told < tells->size(); ++told) {  // a smaller budget asks less than is recorded
+    if (asks_out.contains((*tells)[told])) return (*tells)[told];
+  }
+  for (;;) {
+    const auto found = std::find_if(asks_out.begin(), asks_out.end(),
+                                    [this](const auto& ask) { return is_answered(ask.second); });
+    if (found != asks_out.end()) return found->first;
+    if (!hear()) throw std::logic_error("an evaluation is out and never ends");
+  }
+}
+
+/// Records an ask whose answer the algorithm is about to hear.
+void RecordingEvaluator::State::record_tell(const Ask& ask, TellOrder order) {
+  if (order == TellOrder::virtual_time || told < tells->size()) {
+    store.add_asks({ask});
+  } else {
+    store.add_tell(static_cast<std::int64_t>(told), ask);
+    tells->push_back(ask.number);
+  }
+  ++told;
+}
+
+std::optional<Told> RecordingEvaluator::next(TellOrder order) {
+  auto& state = *state_;
+  if (state.asks_out.empty()) return std::nullopt;
+  const auto number =
+      order == TellOrder::arrival ? state.wait_for_arrival() : state.virtual_order.first();
+  while (!state.is_answered(state.asks_out.at(number))) {
+    if (!state.hear()) throw std::logic_error("an evaluation is out and never ends");
+  }
+  const auto ask = std::move(state.asks_out.at(number));
+  state.asks_out.erase(number);
+  state.virtual_order.tell(number);
+  for (const auto& id : ask.booked) state.charge(state.known.at(id));
+  for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
+  Told told{.begun = ask.place, .answer = state.answer(ask.candidate, ask.ids, ask.earlier_asks)};
+  state.record_tell(state.record(ask, told.answer.fitness), order);
+  state.ledger.end_by_time();
+  state.report(Progress::Kind::batch_finished);
+  return told;
+}
+
 std::vector<Evaluation> RecordingEvaluator::evaluate(const Candidate& candidate) {
   std::vector<Task> tasks;
   const auto& options = state_->options;
@@ -520,8 +674,14 @@ std::vector<Evaluation> RecordingEvaluator::evaluate(const std::vector<Task>& ta
   return evaluations;
 }
 
-std::int64_t RecordingEvaluator::num_asked() const { return state_->ledger.asked(); }
-std::int64_t RecordingEvaluator::num_evaluated() const { return state_->ledger.evaluations(); }
+std::int64_t RecordingEvaluator::num_asked() const {
+  return state_->ledger.asked() - std::ssize(state_->asks_out);
+}
+std::int64_t RecordingEvaluator::num_evaluated() const {
+  auto evaluations = state_->ledger.evaluations();
+  for (const auto& [number, ask] : state_->asks_out) evaluations -= std::ssize(ask.booked);
+  return evaluations;
+}
 std::int64_t RecordingEvaluator::num_batches() const { return state_->batches; }
 std::string RecordingEvaluator::spent() const { return state_->ledger.spent(); }
 

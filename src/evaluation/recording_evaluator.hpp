@@ -49,7 +49,7 @@ using Recall = std::function<std::optional<Evaluation>(const std::string& id)>;
 
 /// Answers asks for candidates: from the store where the answer is known, else by measuring with an
 /// Executor. Results, their order and the recorded asks do not depend on the number of
-/// workers.
+/// workers, but for answers that are told as they arrive.
 ///
 /// With racing, answers are means over all replicates so far, once a batch's race is decided. They
 /// stay what they are until the candidate is asked for again.
@@ -81,6 +81,13 @@ class RecordingEvaluator final : public Evaluator {
   ~RecordingEvaluator() override;
 
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
+
+  /// What is out when the time is spent is measured all the same. An ask is recorded when its answer
+  /// is told, in order of arrival with its place in that order, which another process keeps to;
+  /// what is stored and was not told is told first there, by the numbers of asks. Nothing may be
+  /// out when a batch or anything outside the search is evaluated.
+  bool begin(const Genotype& genotype) override;
+  std::optional<Told> next(TellOrder order) override;
 
   /// Evaluates a candidate outside the search (the baseline), all its replicates (with racing, the
   /// most; one if a constraint rejects it before training): stored, not recorded as an ask, not

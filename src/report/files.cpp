@@ -151,6 +151,11 @@ nlohmann::json comparable_config(nlohmann::json config) {
   erase_keys(config, "baseline", {"tune"});
   erase_keys(config, "evaluation", {"workers", "array", "device", "keep_models"});
   erase_keys(config, "training", {"checkpoint_minutes"});
+  // Where nothing is out at once, nothing depends on these.
+  const auto algorithm = config.find("algorithm");
+  if (algorithm != config.end() && algorithm->value("in_flight", 1) == 1) {
+    erase_keys(config, "algorithm", {"in_flight", "order"});
+  }
   return without_places(std::move(config));
 }
 

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
+
+#include <pagmo/utils/multi_objective.hpp>
 
 namespace nas {
 
 namespace {
+
+using Vector = std::vector<double>;
 
 constexpr int kTriesForNewChild = 20;
 
@@ -44,15 +49,31 @@ std::vector<std::vector<double>> GeneticVariation::offspring(const std::vector<V
     for (auto* child : {&pair.first, &pair.second}) {
       if (children.size() == count) break;
       mutate(*child);
-      for (int tries = 0; tries < kTriesForNewChild; ++tries) {
-        if (!known_.contains(effective_point(*child, problem_))) break;
-        change_one(*child);
-      }
+      renew(*child);
       known_.insert(effective_point(*child, problem_));
       children.push_back(std::move(*child));
     }
   }
   return children;
+}
+
+std::vector<double> GeneticVariation::child(Vector parent, Vector other) {
+  cross(parent, other);
+  mutate(parent);
+  renew(parent);
+  for (int tries = 0; tries < kTriesForNewChild && is_known(parent); ++tries) {
+    parent = random_point(problem_, engine_);
+  }
+  known_.insert(effective_point(parent, problem_));
+  return parent;
+}
+
+bool GeneticVariation::is_known(const Vector& x) const {
+  return known_.contains(effective_point(x, problem_));
+}
+
+void GeneticVariation::renew(Vector& x) const {
+  for (int tries = 0; tries < kTriesForNewChild && is_known(x); ++tries) change_one(x);
 }
 
 void GeneticVariation::cross(Vector& a, Vector& b) const {
@@ -133,6 +154,40 @@ std::vector<std::size_t> GeneticVariation::effective(const Vector& x) const {
     if (active[i]) variables.push_back(i);
   }
   return variables;
+}
+
+CrowdedRanking::CrowdedRanking(const std::vector<std::vector<double>>& fitness)
+    : crowding_(fitness.size()) {
+  const auto sorted = pagmo::fast_non_dominated_sorting(fitness);
+  ranks_ = std::get<3>(sorted);
+  for (const auto& front : std::get<0>(sorted)) {
+    std::vector<Vector> members;
+    for (const auto i : front) members.push_back(fitness[i]);
+    const auto distances = front.size() > 2  // pagmo refuses one alone
+                               ? pagmo::crowding_distance(members)
+                               : Vector(front.size(), std::numeric_limits<double>::infinity());
+    for (std::size_t i = 0; i < front.size(); ++i) crowding_[front[i]] = distances[i];
+  }
+}
+
+std::size_t CrowdedRanking::winner(std::size_t a, std::size_t b, std::mt19937& engine) const {
+  if (ranks_[a] != ranks_[b]) return ranks_[a] < ranks_[b] ? a : b;
+  if (crowding_[a] > crowding_[b]) return a;
+  if (crowding_[a] < crowding_[b]) return b;
+  return uniform(engine) < 0.5 ? a : b;
+}
+
+std::size_t CrowdedRanking::worst() const {
+  // NaN, pagmo's distance where a front has no extent in an objective, is that of equal points.
+  const auto distance = [this](std::size_t i) {
+    return std::isnan(crowding_[i]) ? 0.0 : crowding_[i];
+  };
+  std::size_t worst = 0;
+  for (std::size_t i = 1; i < ranks_.size(); ++i) {
+    if (ranks_[i] < ranks_[worst]) continue;
+    if (ranks_[i] > ranks_[worst] || distance(i) <= distance(worst)) worst = i;
+  }
+  return worst;
 }
 
 }  // namespace nas

@@ -52,6 +52,10 @@ class GeneticVariation {
   std::vector<std::vector<double>> offspring(const std::vector<std::vector<double>>& parents,
                                              std::size_t count);
 
+  /// One child of two parents; where changing it finds nothing new, a random point: 20 tries, too.
+  /// @return a point that counts as asked now.
+  std::vector<double> child(std::vector<double> parent, std::vector<double> other);
+
  private:
   using Vector = std::vector<double>;
 
@@ -59,6 +63,8 @@ class GeneticVariation {
   void cross_reals(std::size_t variable, double& a, double& b) const;
   [[nodiscard]] double spread_factor(double random, double room, double distance) const;
   void mutate(Vector& x) const;
+  [[nodiscard]] bool is_known(const Vector& x) const;
+  void renew(Vector& x) const;
   void change_one(Vector& x) const;
   void change(std::size_t variable, double& value) const;
   [[nodiscard]] std::vector<std::size_t> effective(const Vector& x) const;
@@ -71,6 +77,22 @@ class GeneticVariation {
   std::vector<std::size_t> free_;  ///< variables with more than one value
   double rate_;                    ///< of mutation
   std::set<Vector> known_;         ///< what was asked, as effective points
+};
+
+/// Who of some individuals is better: by non-domination rank, then crowding distance.
+class CrowdedRanking {
+ public:
+  /// @param fitness  of the individuals, two or more of them.
+  explicit CrowdedRanking(const std::vector<std::vector<double>>& fitness);
+
+  /// The winner of a binary tournament; where both are alike, chance decides.
+  [[nodiscard]] std::size_t winner(std::size_t a, std::size_t b, std::mt19937& engine) const;
+  /// The most crowded of the last front, where equal points are most crowded; the last of several.
+  [[nodiscard]] std::size_t worst() const;
+
+ private:
+  std::vector<pagmo::pop_size_t> ranks_;
+  std::vector<double> crowding_;
 };
 
 }  // namespace nas

@@ -43,16 +43,24 @@ struct SearchProblem::State {
   std::set<std::vector<std::pair<std::string, GeneValue>>> genotypes{};  ///< asked, with conditions
   double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
   std::int64_t best_asked = 0;                             ///< asks when it was reached
+  TellOrder order = TellOrder::virtual_time;
+  std::map<std::int64_t, Genotype> out{};  ///< begun one by one and not told, by number
+  std::int64_t begun = 0;
 
   [[nodiscard]] bool several() const { return objectives.objectives.size() > 1; }
 
   std::vector<std::vector<double>> ask(const std::vector<Genotype>& batch);
+  std::int64_t begin(const Genotype& genotype);
+  std::optional<Told> hear();
+  void end_where_settings_say();
   void note(const std::vector<Answer>& answers);
   void count_silent(const std::vector<Genotype>& batch, const std::vector<Answer>& answers);
   void indicate();
   [[nodiscard]] double quality() const;
   [[nodiscard]] std::vector<double> seen_by_algorithm(const Answer& answer) const;
   [[noreturn]] void end(std::string why) {
+    while (hear()) {  // what is out is told all the same
+    }
     result.ended_by = std::move(why);
     throw SearchEnd();
   }
@@ -125,6 +133,29 @@ std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Gen
   const auto answers = evaluator->ask(batch);
   note(answers);
   count_silent(batch, answers);
+  end_where_settings_say();
+  std::vector<std::vector<double>> fitness;
+  for (const auto& answer : answers) fitness.push_back(seen_by_algorithm(answer));
+  return fitness;
+}
+
+/// @return the number of the ask.
+std::int64_t SearchProblem::State::begin(const Genotype& genotype) {
+  if (!evaluator->begin(genotype)) end(evaluator->spent());
+  out.emplace(begun, genotype);
+  return begun++;
+}
+
+/// Waits for an answer to what has begun.
+std::optional<Told> SearchProblem::State::hear() {
+  auto told = evaluator->next(order);
+  if (!told) return told;
+  note({told->answer});
+  count_silent({out.extract(told->begun).mapped()}, {told->answer});
+  return told;
+}
+
+void SearchProblem::State::end_where_settings_say() {
   if (const auto spent = evaluator->spent(); !spent.empty()) end(spent);
   if (settings.target && !several() && !result.archive.front().empty()) {
     const auto& only = objectives.objectives.front();
@@ -135,9 +166,6 @@ std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Gen
   if (settings.stagnation > 0 && evaluator->num_asked() - best_asked >= settings.stagnation) {
     end("no progress in " + std::to_string(settings.stagnation) + " asks");
   }
-  std::vector<std::vector<double>> fitness;
-  for (const auto& answer : answers) fitness.push_back(seen_by_algorithm(answer));
-  return fitness;
 }
 
 std::vector<double> SearchProblem::State::seen_by_algorithm(const Answer& answer) const {
@@ -168,6 +196,18 @@ std::vector<double> SearchProblem::batch_fitness(
     fitness.insert(fitness.end(), values.begin(), values.end());
   }
   return fitness;
+}
+
+std::int64_t SearchProblem::begin(const std::vector<double>& decision_vector,
+                                  TellOrder order) const {
+  state_->order = order;
+  return state_->begin(state_->space.decode(decision_vector, state_->settings.encoding));
+}
+
+std::pair<std::int64_t, std::vector<double>> SearchProblem::next() const {
+  const auto told = state_->hear().value();
+  state_->end_where_settings_say();
+  return {told.begun, state_->seen_by_algorithm(told.answer)};
 }
 
 std::pair<std::vector<double>, std::vector<double>> SearchProblem::get_bounds() const {
@@ -227,6 +267,8 @@ SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluato
       population.push_back(initial[i], {begin, begin + width});
     }
     const auto last = algorithm.evolve(population);
+    while (state->hear()) {  // what an algorithm has left out
+    }
     state->result.ended_by = "the algorithm's end";
     if (!settings.decomposition) state->result.last_population = last.get_f();
   } catch (const SearchEnd&) {

@@ -83,6 +83,12 @@ class SearchProblem {
   [[nodiscard]] std::vector<double> fitness(const std::vector<double>& decision_vector) const;
   [[nodiscard]] std::vector<double> batch_fitness(
       const std::vector<double>& decision_vectors) const;
+  /// Begins to evaluate a decision vector while others are out; for Conversation, as is next().
+  /// @return its number among all that have begun.
+  [[nodiscard]] std::int64_t begin(const std::vector<double>& decision_vector,
+                                   TellOrder order) const;
+  /// Waits for an answer; something is out. @return the number, and the fitness.
+  [[nodiscard]] std::pair<std::int64_t, std::vector<double>> next() const;
   [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> get_bounds() const;
   [[nodiscard]] std::size_t get_nobj() const;
   [[nodiscard]] std::size_t get_nix() const;

@@ -177,6 +177,11 @@ void AskedPoints::ask(const std::vector<Vector>& batch) {
   fitness_.insert(fitness_.end(), values.begin(), values.end());
 }
 
+void AskedPoints::add(const Vector& point, const Vector& fitness) {
+  points_.push_back(point);
+  fitness_.push_back(fitness);
+}
+
 double AskedPoints::value(std::size_t i) const {
   const double value = fitness_[i].front();
   return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;

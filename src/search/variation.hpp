@@ -86,6 +86,8 @@ class AskedPoints {
 
   /// Asks for further points, together.
   void ask(const std::vector<std::vector<double>>& batch);
+  /// Takes in a point that was asked for otherwise.
+  void add(const std::vector<double>& point, const std::vector<double>& fitness);
 
   [[nodiscard]] std::size_t size() const { return points_.size(); }
   [[nodiscard]] const std::vector<double>& point(std::size_t i) const { return points_[i]; }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -61,6 +62,15 @@ CREATE TABLE indicators (
 );
 )sql";
 
+// Only in the store of a search whose answers are told as they arrive.
+constexpr const char* kTellsSchema = R"sql(
+CREATE TABLE IF NOT EXISTS tells (
+  number INTEGER PRIMARY KEY,  -- order in which the algorithm heard of answers
+  ask    INTEGER NOT NULL,
+  digest TEXT
+);
+)sql";
+
 constexpr DatabaseKind kKind{.name = "store",
                              .application_id = 0,
                              .version = kSchemaVersion,
@@ -86,6 +96,8 @@ constexpr RecordTable kEvaluations{
     "id, candidate, replicate, status, reason, identity, curve, \"values\", measured", 9};
 constexpr RecordTable kAsks{"asks", "ask", "number, batch, genotype, evaluations, reused, fitness",
                             6};
+
+constexpr RecordTable kTells{"tells", "tell", "number, ask", 2};
 
 /// A record's numbers are texts here: SQLite stores them as numbers in columns of numbers.
 void write_row(SQLite::Statement& insert, const Texts& columns) {
@@ -147,6 +159,8 @@ Ask read_ask(const Texts& columns) {
   return ask;
 }
 
+std::int64_t read_tell(const Texts& columns) { return std::stoll(columns[1]); }
+
 }  // namespace
 
 struct Store::State {
@@ -204,6 +218,12 @@ struct Store::State {
     return statement(std::string("SELECT ") + table.columns + ", " + digest + " FROM " +
                      table.name + " " + rest);
   }
+
+  [[nodiscard]] bool has_tells() const {
+    return statement("SELECT 1 FROM sqlite_master WHERE name = 'tells'").executeStep();
+  }
+
+  void write_asks(std::span<const Ask> asks) const;
 
   /// Reads the present row of select(). @param damage  receives what is wrong with it, if anything.
   template <class Read>
@@ -418,26 +438,49 @@ bool begin_alike(const Texts& a, const Texts& b) {
 
 }  // namespace
 
+/// Within a transaction, see Store::add_asks.
+void Store::State::write_asks(std::span<const Ask> asks) const {
+  auto select = this->select(kAsks, "WHERE number = ?");
+  auto insert = this->insert(kAsks, "REPLACE");
+  for (const auto& ask : asks) {
+    select.bind(1, ask.number);
+    if (select.executeStep()) {
+      const auto recorded = read(kAsks, select, read_ask);
+      if (recorded.genotype != ask.genotype ||
+          !begin_alike(recorded.evaluations, ask.evaluations)) {
+        throw std::runtime_error("replay departs from the recorded run at ask " +
+                                 std::to_string(ask.number) + ": recorded " + recorded.genotype +
+                                 " " + join(recorded.evaluations) + ", now " + ask.genotype + " " +
+                                 join(ask.evaluations));
+      }
+    }
+    select.reset();
+    write_row(insert, ask_columns(ask));
+  }
+}
+
 void Store::add_asks(const std::vector<Ask>& asks) {
   const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] { state_->write_asks(asks); });
+}
+
+void Store::add_tell(std::int64_t number, const Ask& ask) {
+  const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
-    auto select = state_->select(kAsks, "WHERE number = ?");
-    auto insert = state_->insert(kAsks, "REPLACE");
-    for (const auto& ask : asks) {
-      select.bind(1, ask.number);
-      if (select.executeStep()) {
-        const auto recorded = state_->read(kAsks, select, read_ask);
-        if (recorded.genotype != ask.genotype ||
-            !begin_alike(recorded.evaluations, ask.evaluations)) {
-          throw std::runtime_error("replay departs from the recorded run at ask " +
-                                   std::to_string(ask.number) + ": recorded " + recorded.genotype +
-                                   " " + join(recorded.evaluations) + ", now " + ask.genotype +
-                                   " " + join(ask.evaluations));
-        }
-      }
-      select.reset();
-      write_row(insert, ask_columns(ask));
-    }
+    state_->write_asks({&ask, 1});
+    state_->statement(kTellsSchema).exec();
+    auto insert = state_->insert(kTells, "REPLACE");
+    write_row(insert, {std::to_string(number), std::to_string(ask.number)});
+  });
+}
+
+std::vector<std::int64_t> Store::tells() const {
+  return state_->reading([&] {
+    std::vector<std::int64_t> tells;
+    if (!state_->has_tells()) return tells;
+    auto select = state_->select(kTells, "ORDER BY number");
+    while (select.executeStep()) tells.push_back(state_->read(kTells, select, read_tell));
+    return tells;
   });
 }
 
@@ -509,6 +552,12 @@ std::int64_t Store::forget_failures() {
     auto ask = state_->statement("DELETE FROM asks WHERE number >= ?");
     ask.bind(1, *first);
     ask.exec();
+    if (state_->has_tells()) {
+      auto tell = state_->statement(
+          "DELETE FROM tells WHERE number >= (SELECT min(number) FROM tells WHERE ask >= ?)");
+      tell.bind(1, *first);
+      tell.exec();
+    }
     auto indicator = state_->statement("DELETE FROM indicators WHERE asked > ?");
     indicator.bind(1, *first);
     indicator.exec();
@@ -552,11 +601,17 @@ StoreCheck Store::check(bool remove) {
     const auto facts = state_->check(kMeta, read_meta, found);
     const auto evaluations = state_->check(kEvaluations, read_evaluation, found);
     const auto asks = state_->check(kAsks, read_ask, found);
+    const auto tells = state_->has_tells() ? state_->check(kTells, read_tell, found) : Texts();
     if (!remove || found.damaged.empty()) return;
     state_->in_transaction([&] {
       state_->remove(kMeta, facts);
       state_->remove(kEvaluations, evaluations);
       state_->remove(kAsks, asks);
+      if (tells.empty()) return;
+      // What was asked since then followed from that order: the next process asks anew.
+      for (const auto* table : {"tells", "asks", "indicators"}) {
+        state_->statement(std::string("DELETE FROM ") + table).exec();
+      }
     });
   });
   return found;

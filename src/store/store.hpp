@@ -109,6 +109,12 @@ class Store {
   /// missing.
   [[nodiscard]] std::vector<Ask> asks() const;
 
+  /// Commits an ask as add_asks() does, and that the algorithm hears of it after so many others
+  /// that were out with it.
+  void add_tell(std::int64_t number, const Ask& ask);
+  /// The numbers of asks in the order in which the algorithm heard of them, where that is recorded.
+  [[nodiscard]] std::vector<std::int64_t> tells() const;
+
   /// Forgets the evaluations that failed or ran out of memory, in one transaction: they are made
   /// again when they are asked for. With them go the asks from the first one on that they answer,
   /// and what was recorded of the search since: answers decide what is asked next. Other

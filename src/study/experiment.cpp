@@ -116,6 +116,7 @@ class Reader {
     check_informed();
     check_mechanisms();
     listed() ? fit_to_list() : fit_to_search();
+    if (!listed()) check_in_flight();
     if (diagnostics_.size() == mistakes_before) experiment_.resolved = resolved();
     return experiment_;
   }
@@ -634,6 +635,29 @@ class Reader {
                                : to_text(settings.values().find(setting)->second),
              message);
     }
+  }
+
+  /// What is out while others are asked for goes with neither races nor timings.
+  void check_in_flight() {
+    const auto& settings = experiment_.algorithm_settings;
+    if (mistaken_.contains("algorithm") || !settings.contains("in_flight")) return;
+    const auto in_flight = settings.get<Integer>("in_flight");
+    if (in_flight == 1) return;
+    const auto refuse_it = [&](const std::string& why) {
+      refuse("algorithm.in_flight", std::to_string(in_flight), "must be 1 " + why);
+    };
+    const auto racing = experiment_.evaluation.get<Integer>("racing_replicates");
+    if (!mistaken_.contains("evaluation") && racing > 0) {
+      refuse_it("where evaluation.racing_replicates = " + std::to_string(racing) +
+                ": a race is between candidates of a batch");
+    }
+    if (!reads("training")) return;
+    const auto check = [&](const ChosenObjective& quantity) {
+      if (!quantity.objective.measured) return;
+      refuse_it("for " + quantity.name + ", which is measured while nothing is trained");
+    };
+    for (const auto& objective : experiment_.objectives.objectives) check(objective);
+    for (const auto& constraint : experiment_.objectives.constraints) check(constraint.quantity);
   }
 
   void check_informed() {

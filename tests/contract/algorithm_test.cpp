@@ -74,7 +74,8 @@ ChosenObjective objective(const std::string& name, Range range) {
           .range = range};
 }
 
-/// An algorithm of the registry, with one of its choices other than the default or none.
+/// An algorithm of the registry, with one of its choices other than the default, several asks out at
+/// once, or neither.
 struct Variant {
   std::string key;
   std::string setting{};
@@ -91,6 +92,8 @@ std::vector<Variant> variants() {
   for (const auto& key : algorithms().keys()) {
     all.push_back({key});
     for (const auto& setting : algorithms().at(key).description.settings) {
+      if (setting.name == "in_flight") all.push_back({key, setting.name, "7"});
+      if (setting.name == "order") continue;  // of arrival is another each time: conversation_test
       for (std::size_t i = 1; i < setting.choices.size(); ++i) {
         all.push_back({key, setting.name, setting.choices[i]});
       }
@@ -111,7 +114,11 @@ struct Fitted {
   Fitted(const Variant& variant, const SearchSpace& space, std::size_t num_objectives)
       : algorithm(algorithms().at(variant.key).make()),
         settings(algorithms().at(variant.key).description.settings) {
-    if (!variant.setting.empty()) settings.set(variant.setting, variant.choice);
+    if (variant.setting == "in_flight") {
+      settings.set(variant.setting, Integer{std::stoll(variant.choice)});
+    } else if (!variant.setting.empty()) {
+      settings.set(variant.setting, variant.choice);
+    }
     facts = {.num_genes = space.num_varying(),
              .dimension = space.bounds(algorithm.encoding).first.size(),
              .num_objectives = num_objectives,

@@ -1,5 +1,6 @@
 // Genes that other genes leave without effect: what variation changes, and what is counted.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -75,6 +76,16 @@ class ByFunction final : public Evaluator {
     }
     return answers;
   }
+  bool begin(const Genotype& genotype) override {
+    answers_.push_back({.begun = begun_++, .answer = ask({genotype}).front()});
+    return true;
+  }
+  std::optional<Told> next(TellOrder /*order*/) override {
+    if (answers_.empty()) return std::nullopt;
+    auto told = std::move(answers_.front());
+    answers_.pop_front();
+    return told;
+  }
   [[nodiscard]] std::int64_t num_asked() const override { return std::ssize(asked); }
   [[nodiscard]] std::int64_t num_evaluated() const override { return std::ssize(asks_); }
   [[nodiscard]] std::int64_t num_batches() const override { return batches_; }
@@ -85,6 +96,8 @@ class ByFunction final : public Evaluator {
  private:
   std::size_t objectives_;
   std::int64_t batches_ = 0;
+  std::int64_t begun_ = 0;
+  std::deque<Told> answers_{};
   std::map<std::string, std::int64_t> asks_{};
 };
 

@@ -583,6 +583,31 @@ TEST_F(ExperimentTest, RacingNeedsRoomAndReuseAndValuesOfSingleReplicates) {
             "a.yaml:1:29: evaluation.racing_elites = 0, must be >= 1");
 }
 
+TEST_F(ExperimentTest, WhatIsOutAtOnceGoesWithNeitherRacesNorTimingsNorBatches) {
+  const std::string several = "algorithm: {name: regularized_evolution, in_flight: 4";
+  EXPECT_EQ(mistakes(several + "}\n"), "");
+  EXPECT_EQ(mistakes(several + ", order: arrival}\nevaluation: {replicates: 2}\n"), "");
+  EXPECT_EQ(mistakes(several + "}\nevaluation: {racing_replicates: 5}\n"),
+            "a.yaml:1:51: algorithm.in_flight = 4, must be 1 where evaluation.racing_replicates = "
+            "5: a race is between candidates of a batch");
+  EXPECT_EQ(mistakes("algorithm: {name: regularized_evolution}\n"
+                     "evaluation: {racing_replicates: 5}\n"),
+            "");
+  EXPECT_EQ(mistakes(several + ", batch: 2}\n"),
+            "a.yaml:1:61: algorithm.batch = 2, must be 1 where algorithm.in_flight > 1: nothing "
+            "waits for a batch");
+  objectives().add(
+      {.key = "stand_in_timing", .summary = "seconds", .file = __FILE__}, [](const Parameters&) {
+        return Objective{.unit = "s", .measured = [](const Subject&) { return nlohmann::json(); }};
+      });
+  const std::string timing = "objectives: [perplexity, stand_in_timing]\n";
+  EXPECT_EQ(mistakes(timing + "algorithm: {name: nsga2_async}\n"),
+            "a.yaml:2:12: algorithm.in_flight = 16, must be 1 for stand_in_timing, which is "
+            "measured while nothing is trained");
+  EXPECT_NE(mistakes("algorithm: {name: simulated_annealing, in_flight: 4}\n").find("in_flight"),
+            std::string::npos);
+}
+
 TEST_F(ExperimentTest, AlgorithmsTakeTheNumberOfObjectivesTheyCan) {
   const auto one = mistakes("objectives: [perplexity, flops]\nalgorithm: {name: evo_ga}\n");
   EXPECT_EQ(

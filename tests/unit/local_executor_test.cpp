@@ -1,5 +1,7 @@
 #include "evaluation/local_executor.hpp"
 
+#include <new>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -151,6 +153,71 @@ TEST(LocalExecutorThreads, SeveralWorkersShareTheWork) {
   EXPECT_EQ(finished, 12U);
   EXPECT_LE(most, 3U);
   for (const auto& [id, times] : fake.times_) EXPECT_EQ(times, 1) << id;
+}
+
+/// A task with its evaluation, as it begins.
+void submit_one(Executor& executor, const FakeMeasurement& fake, const std::string& letter) {
+  auto task = make_task(fake, {letter + "|a|a|0.5"}, 0);
+  Evaluation begun;
+  begun.id = task.id;
+  begun.measured = nlohmann::json::object();
+  executor.submit(std::move(task), std::move(begun));
+}
+
+TEST(LocalExecutorThreads, AFreeWorkerTakesWhatIsSubmittedWhileAnotherIsAtWork) {
+  FakeMeasurement fake;
+  std::atomic<int> others{0};
+  fake.on_measure_ = [&others](int, const Task& task) {
+    if (task.candidate.name[0] != 'a') {
+      ++others;
+      return;
+    }
+    for (int i = 0; others < 200 && i < 20000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  LocalExecutor executor(fake, 2);
+  submit_one(executor, fake, "a");
+  EXPECT_EQ(executor.next()->kind, Kind::started);
+  for (int i = 0; i < 200; ++i) {
+    submit_one(executor, fake, "b" + std::to_string(i));
+    EXPECT_EQ(executor.next()->kind, Kind::started);
+    const auto event = executor.next();
+    EXPECT_EQ(event->kind, Kind::finished);
+  }
+  EXPECT_EQ(executor.next()->kind, Kind::finished);
+  EXPECT_EQ(executor.next(), std::nullopt);
+}
+
+TEST(LocalExecutorThreads, NothingStartsBesideWhatIsMeasuredAloneForItsMemory) {
+  FakeMeasurement fake;
+  std::atomic<int> at_work{0}, tries{0};
+  std::atomic<bool> alone{true};
+  fake.on_array_ = [&](std::span<const Assignment> array) {
+    ++at_work;
+    if (array.front().task.candidate.name[0] != 'a') return;
+    if (++tries == 1) {
+      --at_work;
+      throw std::bad_alloc();
+    }
+    fake.tell(array, {});  // so that others may be submitted
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    alone = alone && at_work == 1;
+  };
+  fake.after_array_ = [&at_work](std::span<const Assignment>) { --at_work; };
+  LocalExecutor executor(fake, 2);
+  submit_one(executor, fake, "a");
+  submit_one(executor, fake, "b");
+  int finished = 0;
+  while (const auto event = executor.next()) {
+    finished += event->kind == Kind::finished ? 1 : 0;
+    if (event->kind != Kind::advanced) continue;
+    submit_one(executor, fake, "c");
+    submit_one(executor, fake, "d");
+  }
+  EXPECT_EQ(finished, 4);
+  EXPECT_EQ(tries, 2);
+  EXPECT_TRUE(alone);
 }
 
 TEST(LocalExecutorThreads, AbandonedWorkIsAskedToStop) {

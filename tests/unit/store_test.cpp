@@ -150,6 +150,37 @@ TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
   EXPECT_TRUE(store.meta("config").has_value());
 }
 
+TEST_F(StoreTest, TellsAreCommittedWithTheirAsksInTheirOwnOrder) {
+  const auto ask = [](std::int64_t number, const std::string& id) {
+    return Ask{.number = number,
+               .batch = number,
+               .genotype = "g" + std::to_string(number),
+               .evaluations = {id},
+               .fitness = {1}};
+  };
+  auto failed = example("failed");
+  failed.status = Status::failed;
+  {
+    Store store(file_);
+    store.add({example("ok"), failed});
+    EXPECT_TRUE(store.tells().empty());
+    store.add_asks({ask(0, "ok")});
+    EXPECT_TRUE(store.tells().empty());
+    store.add_tell(0, ask(3, "ok"));
+    store.add_tell(1, ask(2, "failed"));
+    store.add_tell(2, ask(1, "ok"));
+    EXPECT_THROW(store.add_tell(3, ask(1, "failed")), std::runtime_error) << "replay departs";
+  }
+  Store store(file_);
+  EXPECT_EQ(store.tells(), (std::vector<std::int64_t>{3, 2, 1}));
+  EXPECT_EQ(store.asks().size(), 4U);
+  EXPECT_EQ(store.check().verified, 2 + 4 + 3);
+  // What was asked from the first failure on goes, and what was told from it on.
+  EXPECT_EQ(store.forget_failures(), 1);
+  EXPECT_EQ(store.asks().size(), 2U);
+  EXPECT_TRUE(store.tells().empty());
+}
+
 TEST_F(StoreTest, CanonicalFormHoldsNothingMeasured) {
   auto one = example();
   auto two = example();
@@ -324,6 +355,19 @@ TEST_F(ChangedStoreTest, AsksAndFactsAreCoveredToo) {
   }
   change("UPDATE meta SET value = '{\"best\":1.6}'");
   EXPECT_THAT(complaint(), HasSubstr("the record of fact objectives is damaged"));
+}
+
+TEST_F(ChangedStoreTest, ADamagedTellTakesAlongWhatWasAskedSinceThen) {
+  {
+    Store store(file_);
+    store.add_tell(0, {.number = 7, .genotype = "g", .evaluations = {"e"}, .fitness = {1}});
+  }
+  change("UPDATE tells SET ask = 8");
+  Store store(file_);
+  EXPECT_THROW((void)store.tells(), InputError);
+  EXPECT_EQ(store.check(true).damaged.size(), 1U);
+  EXPECT_TRUE(store.tells().empty());
+  EXPECT_TRUE(store.asks().empty());
 }
 
 TEST_F(ChangedStoreTest, WhereOneColumnEndsAndTheNextBeginsCounts) {

@@ -1,5 +1,7 @@
 #include "comparison/table_evaluator.hpp"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,12 +25,17 @@ class TableEvaluatorTest : public ::testing::Test {
   void TearDown() override { request_stop(false); }
 
   /// A search by an algorithm that takes the study's objectives.
-  static SearchResult search(const StudyTable& study, const std::shared_ptr<Evaluator>& evaluator) {
+  /// @param in_flight  asks that are out at once; 1: an algorithm that asks in generations.
+  static SearchResult search(const StudyTable& study, const std::shared_ptr<Evaluator>& evaluator,
+                             std::int64_t in_flight = 1) {
     const bool several = study.objectives().objectives.size() > 1;
-    const auto& plugin = algorithms().at(several ? "nsga2" : "evo_ga");
+    const auto& plugin =
+        algorithms().at(in_flight == 1 ? (several ? "nsga2" : "evo_ga")
+                                       : (several ? "nsga2_async" : "regularized_evolution"));
     const auto algorithm = plugin.make();
     Parameters settings(plugin.description.settings);
     settings.set("population", std::int64_t{12});
+    if (in_flight > 1) settings.set("in_flight", in_flight);
     const SearchFacts facts{.num_genes = study.space().num_varying(),
                             .dimension = study.space().bounds().first.size(),
                             .num_objectives = study.objectives().objectives.size(),
@@ -86,6 +93,46 @@ TEST_F(TableEvaluatorTest, AnswersAsTheRecordingEvaluatorDoes) {
   expect_equal(small_study(), {}, "the algorithm's end");
   expect_equal(small_study(ReplayMode::paired), {}, "the algorithm's end");
   expect_equal(small_study(ReplayMode::noisy, true), {}, "the algorithm's end");
+}
+
+/// The trajectory is in the order of tells, the record in that of asks.
+TEST_F(TableEvaluatorTest, AnswersAlikeWithSeveralAsksOut) {
+  for (const bool several : {false, true}) {
+    const auto& study = small_study(ReplayMode::noisy, several);
+    for (const auto& options :
+         {TableEvaluator::Options{}, TableEvaluator::Options{.budget = {.evaluations = 9}},
+          TableEvaluator::Options{.repeated = Repeated::replicate,
+          .replicates = 2,
+          .budget = {.train_seconds = 900.0}}}) {
+      const auto lean = std::make_shared<TableEvaluator>(study, kSeed, options);
+      const auto found = search(study, lean, 5);
+      const TemporaryFolder folder;
+      Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
+      const auto recording = std::make_shared<RecordingEvaluator>(
+          std::make_shared<TableMeasurement>(study.table(), study.mode(), kSeed), store,
+          [&study](Objective::Evaluations e) { return study.objectives().judge(e); },
+          RecordingEvaluator::Options{.repeated = options.repeated,
+                                      .replicates = options.replicates,
+                                      .budget = options.budget});
+      const auto expected = search(study, recording, 5);
+      EXPECT_EQ(found.ended_by, expected.ended_by);
+      EXPECT_EQ(found.archive.front(), expected.archive.front());
+      EXPECT_EQ(lean->num_evaluated(), recording->num_evaluated());
+      EXPECT_EQ(lean->num_asked(), std::ssize(store.asks()));
+      std::multiset<std::pair<std::int32_t, double>> recorded;
+      for (const auto& ask : store.asks()) {
+        const auto first = store.find(ask.evaluations.front()).value();
+        recorded.emplace(study.table().find(first.candidate).value(), ask.fitness.front());
+      }
+      const auto trajectory = lean->take_trajectory();
+      std::multiset<std::pair<std::int32_t, double>> told;
+      for (std::size_t i = 0; i < trajectory.candidates.size(); ++i) {
+        told.emplace(trajectory.candidates[i],
+                     trajectory.fitness[i * study.objectives().objectives.size()]);
+      }
+      EXPECT_EQ(told, recorded);
+    }
+  }
 }
 
 TEST_F(TableEvaluatorTest, AnswersAlikeUnderEveryPolicy) {
