@@ -34,7 +34,7 @@ class TableEvaluator final : public Evaluator {
 
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
   bool begin(const Genotype& genotype) override;
-  /// @param order  no matter: a table's answers arrive in virtual time.
+  /// @param order  virtual_time: a table's answers arrive at once.
   std::optional<Told> next(TellOrder order) override;
 
   [[nodiscard]] std::int64_t num_asked() const override;

@@ -126,6 +126,12 @@ class Reader {
                        "algorithms.belief = best_answer, must be record with several objectives: "
                        "none of their answers is the best");
     }
+    const auto& settings = experiment.algorithm_settings;
+    if (settings.contains("order") && settings.get<std::string>("order") == "arrival") {
+      diagnostics_.add(algorithm.origin,
+                       "algorithms.order = arrival, must be virtual in a comparison: a table's "
+                       "answers take no time");
+    }
     const auto evaluations = experiment.budget.get<Integer>("evaluations");
     const auto racing = experiment.evaluation.get<Integer>("racing_replicates");
     if (racing > 0) {

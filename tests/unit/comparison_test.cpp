@@ -118,7 +118,10 @@ TEST_F(ComparisonTest, AllMistakesAreReportedTogetherAndOnce) {
       "  - {name: evo_ga, elite: 20}\n"
       "  - {name: unknown_search}\n"
       "  - [evo_ga]\n"
-      "  - {name: sga, evaluation: {device: cpu}}\n");
+      "  - {name: sga, evaluation: {device: cpu}}\n"
+      "  - {name: motpe, in_flight: 4, order: arrival}\n");
+  EXPECT_THAT(text, HasSubstr("a.yaml:11:5: algorithms.order = arrival, must be virtual in a "
+                              "comparison: a table's answers take no time"));
   EXPECT_EQ(text.find("nothing"), text.rfind("nothing"));
   EXPECT_THAT(text, HasSubstr("a.yaml:3:8: seeds = 0, must be in [1, 1e+06]"));
   EXPECT_THAT(text, HasSubstr("a.yaml:6:30: algorithm.mutation = 2, must be in [0, 1]"));

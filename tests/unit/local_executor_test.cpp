@@ -156,8 +156,9 @@ TEST(LocalExecutorThreads, SeveralWorkersShareTheWork) {
 }
 
 /// A task with its evaluation, as it begins.
-void submit_one(Executor& executor, const FakeMeasurement& fake, const std::string& letter) {
-  auto task = make_task(fake, {letter + "|a|a|0.5"}, 0);
+void submit_one(Executor& executor, const FakeMeasurement& fake, const std::string& letter,
+                std::int64_t replicate = 0) {
+  auto task = make_task(fake, {letter + "|a|a|0.5"}, replicate);
   Evaluation begun;
   begun.id = task.id;
   begun.measured = nlohmann::json::object();
@@ -180,7 +181,7 @@ TEST(LocalExecutorThreads, AFreeWorkerTakesWhatIsSubmittedWhileAnotherIsAtWork) 
   submit_one(executor, fake, "a");
   EXPECT_EQ(executor.next()->kind, Kind::started);
   for (int i = 0; i < 200; ++i) {
-    submit_one(executor, fake, "b" + std::to_string(i));
+    submit_one(executor, fake, "b", i);
     EXPECT_EQ(executor.next()->kind, Kind::started);
     const auto event = executor.next();
     EXPECT_EQ(event->kind, Kind::finished);
