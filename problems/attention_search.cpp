@@ -221,6 +221,7 @@ class AttentionSearch final : public Problem {
     if (!fs::exists(checkpoint)) return;
     if (evaluation.status == Status::ok) keep_best_models(evaluation, checkpoint);
     remove_file(checkpoint);
+    remove_unfinished(checkpoint);
   }
 
   std::int64_t array_width() override {

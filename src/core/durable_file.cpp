@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/host.hpp"
 
 namespace nas {
 
@@ -81,7 +82,8 @@ void write_durably(const fs::path& file, std::string_view bytes) {
   // pass for the run.
   fs::create_directory(folder, error);
   if (error && error != std::errc::no_such_file_or_directory) fail(folder, error.value());
-  const fs::path temporary = file.string() + ".tmp";
+  const fs::path temporary =
+      file.string() + "." + host_name() + "." + std::to_string(getpid()) + ".tmp";
   try {
     Descriptor written(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
     written.write(bytes);
@@ -94,6 +96,15 @@ void write_durably(const fs::path& file, std::string_view bytes) {
     fs::remove(temporary, error);  // what is left of it takes space
     if (fs::exists(folder, error) || error) throw;
     throw MachineError(folder.string() + ": it, or a folder that it is in, was removed or moved");
+  }
+}
+
+void remove_unfinished(const fs::path& file) {
+  const auto begin = file.filename().string() + ".";
+  std::error_code unknown;
+  for (const auto& entry : fs::directory_iterator(file.parent_path(), unknown)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with(begin) && name.ends_with(".tmp")) fs::remove(entry.path(), unknown);
   }
 }
 

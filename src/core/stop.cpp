@@ -27,20 +27,22 @@ std::int64_t nanoseconds_now() noexcept {
 
 std::atomic<int> failures{0};  // NOLINT: as above; of StopOfOthers
 
-constexpr int kInterrupted = 130;
+std::atomic<int> leaving_code{130};        // NOLINT: as above
+std::atomic<std::int64_t> microseconds{};  // NOLINT: as above; for an orderly end
 
 /// Leaves the process where stopping takes too long.
 void leave_soon() {
+  constexpr std::int64_t kSecond = 1000000;
   itimerval deadline{};
-  deadline.it_value.tv_sec = 4;
-  deadline.it_value.tv_usec = 500000;
+  deadline.it_value.tv_sec = microseconds.load() / kSecond;
+  deadline.it_value.tv_usec = microseconds.load() % kSecond;
   setitimer(ITIMER_REAL, &deadline, nullptr);
 }
 
 /// From people and service managers: a second one means now.
 extern "C" void on_stop_signal(int /*signal*/) {
   static std::atomic<bool> once{false};
-  if (once.exchange(true)) _exit(kInterrupted);
+  if (once.exchange(true)) _exit(leaving_code.load());
   if (!stop_flag.exchange(true)) leave_soon();
 }
 
@@ -49,7 +51,7 @@ extern "C" void on_notice(int /*signal*/) {
   if (!stop_flag.exchange(true)) leave_soon();
 }
 
-extern "C" void on_deadline(int /*signal*/) { _exit(kInterrupted); }
+extern "C" void on_deadline(int /*signal*/) { _exit(leaving_code.load()); }
 
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
@@ -65,7 +67,9 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-void install_stop_handlers() {
+void install_stop_handlers(double seconds, int code) {
+  microseconds.store(static_cast<std::int64_t>(1e6 * seconds));
+  leaving_code.store(code);
   handle(SIGINT, on_stop_signal);
   handle(SIGTERM, on_stop_signal);
   if (!is_ignored(SIGHUP)) handle(SIGHUP, on_notice);
@@ -76,10 +80,13 @@ void install_stop_handlers() {
   handle(SIGXFSZ, SIG_IGN);
 }
 
-bool stop_requested() noexcept {
+bool stop_of_process_requested() noexcept {
   return stop_flag.load(std::memory_order_relaxed) ||
-         failures.load(std::memory_order_relaxed) > 0 ||
          nanoseconds_now() >= stop_at.load(std::memory_order_relaxed);
+}
+
+bool stop_requested() noexcept {
+  return failures.load(std::memory_order_relaxed) > 0 || stop_of_process_requested();
 }
 
 void request_stop(bool stop) noexcept { stop_flag.store(stop); }

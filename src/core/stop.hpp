@@ -9,14 +9,20 @@ namespace NAS_PUBLIC nas {
 
 /// Installs the handlers. SIGINT and SIGTERM, SIGHUP (a lost connection; not where nohup ignores
 /// it), SIGUSR1 (what batch systems send ahead of the end) and SIGXCPU ask to stop. SIGINT or
-/// SIGTERM for the second time, or 4.5 seconds without an end, leaves the process at once with exit
-/// code 130: the store is transactional and checkpoints are renamed into place, so nothing is lost.
+/// SIGTERM for the second time, or so many seconds without an end, leaves the process at once: the
+/// store is transactional and checkpoints are renamed into place, so nothing is lost.
 ///
 /// SIGPIPE and SIGXFSZ are ignored: a reader that closes standard output wants no more of it, and a
 /// file beyond the process's limit of size is an error of the write.
-void install_stop_handlers();
+///
+/// May be called again, with another time.
+/// @param seconds  for an orderly end, > 0.
+/// @param code     exit code of a process that leaves at once.
+void install_stop_handlers(double seconds = 4.5, int code = 130);
 /// @return whether a stop was asked for. Safe from any thread and cheap.
 bool stop_requested() noexcept;
+/// @return whether it is this process that is to stop: StopOfOthers does not count.
+bool stop_of_process_requested() noexcept;
 /// Asks for a stop, or (false) takes it back: for tests and embedding programs.
 void request_stop(bool stop = true) noexcept;
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
@@ -37,7 +39,7 @@ TEST_F(DurableFile, ReadsBackAndReplaces) {
   const std::string large(3'000'000, 'x');
   write_durably(file, large);
   EXPECT_EQ(read_bytes(file), large);
-  EXPECT_FALSE(fs::exists(file.string() + ".tmp"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(file.parent_path()), {}), 1) << "nothing is left";
   remove_file(file);
   EXPECT_FALSE(fs::exists(file));
   remove_file(file);
@@ -53,7 +55,38 @@ TEST_F(DurableFile, AFullDiskLeavesTheOldFileAndSaysSo) {
   });
   EXPECT_EQ(code, 0);
   EXPECT_EQ(read_bytes(file), "old");
-  EXPECT_FALSE(fs::exists(file.string() + ".tmp")) << "half a file takes space";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "half a file takes space";
+}
+
+TEST_F(DurableFile, ProcessesThatWriteOneFileDoNotDisturbEachOther) {
+  const auto file = folder_ / "file";
+  std::vector<pid_t> children;
+  for (const char letter : {'a', 'b', 'c'}) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    for (int i = 0; i < 30; ++i) write_durably(file, std::string(100'000, letter));
+    _exit(0);
+  }
+  for (const auto child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  const auto bytes = read_bytes(file);
+  EXPECT_EQ(bytes, std::string(100'000, bytes.front()));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(DurableFile, WhatKilledProcessesLeaveCanBeRemoved) {
+  const auto file = folder_ / "a_0.pt";
+  for (const auto* name :
+       {"a_0.pt", "a_0.pt.host.1.tmp", "a_0.pt.other.23.tmp", "ba_0.pt.host.1.tmp"}) {
+    write_durably(folder_ / name, "");
+  }
+  remove_unfinished(file);
+  EXPECT_TRUE(fs::exists(file));
+  EXPECT_TRUE(fs::exists(folder_ / "ba_0.pt.host.1.tmp"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
 }
 
 TEST_F(DurableFile, AFolderThatWasRemovedOrMovedDoesNotComeBack) {

@@ -77,6 +77,30 @@ TEST(Stop, ASecondSignalEndsAtOnceOnlyWhereAPersonSendsIt) {
   EXPECT_EQ(after({SIGXCPU, SIGXCPU, SIGXCPU}), 0) << "it comes each second";
 }
 
+TEST(Stop, TheTimeForAnOrderlyEndAndTheExitCodeCanBeChosen) {
+  const auto begun = std::chrono::steady_clock::now();
+  const int code = testing::in_child([] {
+    install_stop_handlers();
+    install_stop_handlers(0.2, 143);
+    raise(SIGTERM);
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+    while (true) pause();
+    return 0;
+  });
+  EXPECT_EQ(code, 143);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
+}
+
+TEST(Stop, WhereOneOfSeveralFailsTheProcessGoesOn) {
+  StopOfOthers failure;
+  failure.ask();
+  EXPECT_TRUE(stop_requested());
+  EXPECT_FALSE(stop_of_process_requested());
+  request_stop();
+  EXPECT_TRUE(stop_of_process_requested());
+  request_stop(false);
+}
+
 TEST(Stop, NohupKeepsItsMeaning) {
   const int code = testing::in_child([] {
     signal(SIGHUP, SIG_IGN);
