@@ -1,6 +1,9 @@
 #include "evaluation/measurement.hpp"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "core/error.hpp"
@@ -36,33 +39,49 @@ nlohmann::json task_json(const Task& task) {
           {"identity", task.identity}};
 }
 
+namespace {
+
+/// What a task says of its own training.
+constexpr std::array<std::string_view, 2> kOfTraining{"training", "stop_above_nll"};
+
+[[noreturn]] void refuse(const std::string& what, const nlohmann::json& given,
+                         const nlohmann::json& here) {
+  throw InputError(what + " = " + given.dump() + ", must be " + here.dump() +
+                   " to be measured here");
+}
+
+}  // namespace
+
+void require_identity(const nlohmann::json& given, const nlohmann::json& here,
+                      const std::string& whose) {
+  for (const auto* either : {&given, &here}) {
+    for (const auto& [key, value] : either->items()) {
+      if (std::find(kOfTraining.begin(), kOfTraining.end(), key) != kOfTraining.end()) continue;
+      const auto there = given.value(key, nlohmann::json());
+      const auto own = here.value(key, nlohmann::json());
+      if (there != own) refuse(whose + "identity." + key, there, own);
+    }
+  }
+}
+
 Task read_task(const nlohmann::json& json, const Measurement& measurement) {
   const auto id = json.at("id").get<std::string>();
-  const auto refuse = [&id](const std::string& what, const nlohmann::json& given,
-                            const nlohmann::json& here) {
-    throw InputError("task " + id + ": " + what + " = " + given.dump() + ", must be " +
-                     here.dump() + " to be measured here");
-  };
+  const auto whose = "task " + id + ": ";
   const auto name = json.at("candidate").get<std::string>();
   auto candidate = measurement.parse(name);
-  if (candidate.name != name) refuse("candidate", name, candidate.name);
+  if (candidate.name != name) refuse(whose + "candidate", name, candidate.name);
   auto task = make_task(measurement, candidate, json.at("replicate"));
   const auto& identity = json.at("identity");
-  for (const auto* own : {"training", "stop_above_nll"}) {
+  require_identity(identity, task.identity, whose);
+  for (const auto key : kOfTraining) {
+    const std::string own(key);
     task.identity.erase(own);
     if (const auto found = identity.find(own); found != identity.end()) {
       task.identity[own] = *found;
     }
   }
-  for (const auto* either : {&identity, &std::as_const(task.identity)}) {
-    for (const auto& [key, value] : either->items()) {
-      const auto given = identity.value(key, nlohmann::json());
-      const auto here = task.identity.value(key, nlohmann::json());
-      if (given != here) refuse("identity." + key, given, here);
-    }
-  }
   task.id = sha256(task.identity.dump());
-  if (task.id != id) refuse("id", id, task.id);
+  if (task.id != id) refuse(whose + "id", id, task.id);
   return task;
 }
 

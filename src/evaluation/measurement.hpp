@@ -33,6 +33,7 @@ struct Advance {
   std::int64_t step = 0;   ///< taken so far
   std::int64_t steps = 0;  ///< of a whole training run
   double loss = 0.0;       ///< training loss of late, mean over the array; NaN: not known yet
+  std::string worker{};    ///< who takes them, where that is another process
 };
 
 /// What is evaluated, and how. The seam between search (which knows genotypes and evaluations) and
@@ -108,6 +109,13 @@ Task make_task(const Measurement& measurement, const Candidate& candidate, std::
 
 /// screen(), or Status::rejected for a candidate with a refusal.
 void screen(Measurement& measurement, const Task& task, Evaluation& evaluation);
+
+/// Refuses what would be measured otherwise here, but for what a task says of its own training,
+/// "training" and "stop_above_nll".
+/// @param whose  begins the message; may be empty.
+/// @throws InputError "identity.corpus_hash = 1, must be 2 to be measured here".
+void require_identity(const nlohmann::json& given, const nlohmann::json& here,
+                      const std::string& whose);
 
 /// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity".
 nlohmann::json task_json(const Task& task);

@@ -10,6 +10,9 @@
 #include <dlfcn.h>
 #include <torch/cuda.h>
 #include <torch/version.h>
+#ifdef NAS_TORCH_CUDA
+#include <ATen/cuda/CUDAContext.h>
+#endif
 
 #include "core/error.hpp"
 #include "kernels/instruction_set.hpp"
@@ -80,6 +83,19 @@ std::string resolve_device(const std::string& setting) {
                                     : "auto, cpu or cuda:0 .. cuda:" + std::to_string(count - 1));
   }
   return "cuda:" + std::to_string(index);
+}
+
+std::string device_model(const std::string& setting) {
+  const auto device = resolve_device(setting.substr(0, setting.find(',')));
+#ifdef NAS_TORCH_CUDA
+  if (device != "cpu") return at::cuda::getDeviceProperties(torch::Device(device).index())->name;
+#endif
+  return device == "cpu" ? processor_name() : device;
+}
+
+std::string device_of_place(std::int64_t place) {
+  if (!torch::cuda::is_available()) return "cpu";
+  return "cuda:" + std::to_string(place % static_cast<std::int64_t>(torch::cuda::device_count()));
 }
 
 void require_numerical_mode(NumericalMode mode, const std::string& device) {

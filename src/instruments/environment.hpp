@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -23,6 +24,14 @@ Environment environment();
 /// @return "cpu", "cuda:0", ...: what "auto", "cpu", "cuda" or "cuda:N" means here.
 /// @throws InputError for another text, or a CUDA device that is not there.
 std::string resolve_device(const std::string& setting);
+
+/// The model of a device, by which it rounds: that of the processor, or of the GPU.
+/// @param setting  as of resolve_device().
+std::string device_model(const std::string& setting);
+
+/// The device of one of several processes that share a machine: GPUs in turn, or "cpu".
+/// @param place  of the process among them, >= 0.
+std::string device_of_place(std::int64_t place);
 
 /// Whether products on a device are as a mode says.
 ///

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "core/visibility.hpp"
+#include "evaluation/measurement.hpp"
 #include "study/experiment.hpp"
 
 namespace NAS_PUBLIC nas {
@@ -17,9 +22,11 @@ class Problem;
 /// measured on the same kind of device.
 class Worker {
  public:
-  /// @param experiment  the study's, for example by recorded_experiment(). Nothing is written.
+  /// @param experiment  the study's, for example by recorded_experiment().
+  /// @param folder      for checkpoints of unfinished training runs, in its folder checkpoints/;
+  /// that of the study, if machines share it. Empty: none is written.
   /// @throws InputError where its problem cannot be built here.
-  explicit Worker(Experiment experiment);
+  explicit Worker(Experiment experiment, std::filesystem::path folder = {});
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -29,6 +36,19 @@ class Worker {
   /// @throws InputError where the task would be measured otherwise here (see read_task);
   /// StopRequested; MachineError where the fault is not the candidate's.
   nlohmann::json measure(const nlohmann::json& order);
+  /// The same for orders that are measured together, where that is faster.
+  /// @param listener  is told about once per second how far they are; may be empty.
+  /// @return the evaluations, in their order.
+  std::vector<nlohmann::json> measure_all(const std::vector<nlohmann::json>& orders,
+                                          const std::function<void(const Advance&)>& listener = {});
+
+  /// Refuses a study whose tasks would be measured otherwise here.
+  /// @param identity  of the study's problem.
+  /// @throws InputError with both values of what differs.
+  void require_identity(const nlohmann::json& identity) const;
+  /// The model of the device that it measures on, which rounds in its own way: "NVIDIA H100", or the
+  /// processor.
+  [[nodiscard]] std::string device() const;
 
  private:
   std::unique_ptr<const Experiment> experiment_;  ///< the problem points to its objectives

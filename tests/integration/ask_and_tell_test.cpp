@@ -3,6 +3,7 @@
 #include "study/ask_and_tell.hpp"
 
 #include <cstdio>
+#include <functional>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -118,7 +119,7 @@ TEST_F(AskAndTellTest, WhatEndsTheStudyReachesWhoAsks) {
 /// nas-work as a child process that answers over pipes.
 class WorkingProgram {
  public:
-  explicit WorkingProgram(const nlohmann::json& configuration) {
+  explicit WorkingProgram(nlohmann::json run, const std::string& folder = "") {
     int to[2];
     int from[2];
     if (pipe(to) != 0 || pipe(from) != 0) throw MachineError("no pipe");
@@ -127,18 +128,21 @@ class WorkingProgram {
       dup2(to[0], STDIN_FILENO);
       dup2(from[1], STDOUT_FILENO);
       for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
-      execl((std::string(NAS_BIN_DIR) + "/nas-work").c_str(), "nas-work", nullptr);
+      const auto program = std::string(NAS_BIN_DIR) + "/nas-work";
+      execl(program.c_str(), "nas-work", folder.empty() ? nullptr : "--folder", folder.c_str(),
+            nullptr);
       _exit(127);
     }
     close(to[0]);
     close(from[1]);
     in_ = fdopen(to[1], "w");
     out_ = fdopen(from[0], "r");
-    send({{"kind", "run"}, {"config", configuration}});
+    run["kind"] = "run";
+    send(run);
   }
   ~WorkingProgram() {
     end(SIGKILL);
-    fclose(in_);
+    if (in_ != nullptr) fclose(in_);
     fclose(out_);
   }
   WorkingProgram(const WorkingProgram&) = delete;
@@ -156,11 +160,36 @@ class WorkingProgram {
     }
     return line.empty() ? nlohmann::json() : nlohmann::json::parse(line);
   }
+  /// What comes of an order; null where it is dead.
+  nlohmann::json answer() {
+    auto line = receive();
+    while (!line.is_null() && (line.at("kind") == "workers" || line.at("kind") == "progress")) {
+      line = receive();
+    }
+    return line;
+  }
+  /// What comes next of a kind.
+  nlohmann::json next(const std::string& kind) {
+    auto line = receive();
+    while (!line.is_null() && line.at("kind") != kind) line = receive();
+    return line;
+  }
   void end(int signal) {
     if (pid_ <= 0) return;
     kill(pid_, signal);
-    waitpid(pid_, nullptr, 0);
+    wait();
+  }
+  void signal(int number) const { kill(pid_, number); }
+  void end_input() {
+    fclose(in_);
+    in_ = nullptr;
+  }
+  /// @return the exit code; 128 + signal if a signal ended it.
+  int wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
     pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
  private:
@@ -169,32 +198,29 @@ class WorkingProgram {
   FILE* out_ = nullptr;
 };
 
-nlohmann::json order_line(const Order& order) {
-  auto line = order_json(order);
-  line["kind"] = "order";
-  line["order"] = 1;
-  return line;
+nlohmann::json order_line(const Order& order, int number = 1) {
+  return {{"kind", "order"}, {"order", number}, {"tasks", {order_json(order)}}};
 }
 
 TEST_F(AskAndTellTest, AWorkerThatIsKilledCostsNothingButItsWork) {
   signal(SIGPIPE, SIG_IGN);
   const auto asked = study("asked");
   const auto& configuration = asked.experiment().resolved;
-  auto worker = std::make_unique<WorkingProgram>(configuration);
+  auto worker = std::make_unique<WorkingProgram>(nlohmann::json{{"config", configuration}});
   AskAndTell loop(asked);
   int orders = 0;
   int deaths = 0;
   while (auto order = loop.ask()) {
     worker->send(order_line(*order));
     if (++orders % 5 == 0) worker->end(SIGKILL);
-    const auto answer = worker->receive();
+    const auto answer = worker->answer();
     if (answer.is_null()) {
       ++deaths;
       loop.put_back(order->task.id);
-      worker = std::make_unique<WorkingProgram>(configuration);
+      worker = std::make_unique<WorkingProgram>(nlohmann::json{{"config", configuration}});
     } else {
       ASSERT_EQ(answer.at("kind"), "finished") << answer;
-      loop.tell(answer.at("evaluation"));
+      loop.tell(answer.at("evaluations").front());
     }
   }
   EXPECT_GT(deaths, 1);
@@ -207,9 +233,9 @@ TEST_F(AskAndTellTest, AWorkerRefusesWhatItWouldMeasureOtherwise) {
   ASSERT_TRUE(order);
   auto other = study("asked").experiment().resolved;
   other["model"]["width"] = 32;
-  WorkingProgram worker(other);
+  WorkingProgram worker(nlohmann::json{{"config", other}});
   worker.send(order_line(*order));
-  const auto answer = worker.receive();
+  const auto answer = worker.answer();
   EXPECT_EQ(answer.at("kind"), "refused");
   EXPECT_THAT(answer.at("reason").get<std::string>(), HasSubstr("identity.model"));
 }
@@ -225,7 +251,127 @@ TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {
   EXPECT_EQ(fed(R"({"kind": "order"})"), 2);
   EXPECT_THAT(text(), HasSubstr("an order before the run"));
   EXPECT_EQ(fed(R"({"kind": "runs"})"), 2);
-  EXPECT_THAT(text(), HasSubstr("kind = runs, must be run or order"));
+  EXPECT_THAT(text(), HasSubstr("kind = runs, must be run, order, withdraw or end"));
+}
+
+TEST_F(AskAndTellTest, AWorkerRefusesARunThatItWouldMeasureOtherwise) {
+  const auto asked = study("asked");
+  const nlohmann::json run{{"config", asked.experiment().resolved}};
+  const auto refusal = [&](const std::string& key, const nlohmann::json& value) {
+    auto other = run;
+    other[key] = value;
+    WorkingProgram worker(other);
+    const auto line = worker.next("refused");
+    EXPECT_EQ(worker.wait(), 2);
+    return line.is_null() ? std::string() : line.at("reason").get<std::string>();
+  };
+  EXPECT_EQ(refusal("protocol", 2), "protocol = 2, must be 1");
+  EXPECT_THAT(refusal("revision", "of yesterday"), HasSubstr("revision = of yesterday, must be "));
+  EXPECT_THAT(refusal("device", "abacus"), HasSubstr("device = abacus, must be "));
+  AskAndTell loop(asked);
+  auto identity = loop.ask()->task.identity;
+  for (const auto* own : {"candidate", "replicate"}) identity.erase(own);
+  for (const auto* key : {"corpus_hash", "semantics", "results_version"}) {
+    auto other = identity;
+    other[key] = "x";
+    const auto reason = refusal("identity", other);
+    EXPECT_THAT(reason, HasSubstr("identity." + std::string(key) + " = \"x\", must be " +
+                                  identity[key].dump() + " to be measured here"));
+  }
+  WorkingProgram worker(nlohmann::json{{"config", run["config"]}, {"identity", identity}});
+  EXPECT_EQ(worker.next("workers").at("slots"), 1);
+}
+
+/// A study whose training runs last longer than anybody waits.
+class LongWorkTest : public AskAndTellTest {
+ protected:
+  LongWorkTest()
+      : study_(Study(config("smoke.yaml"), {"training.steps=1000000", "evaluation.replicates=3"},
+                     folder_ / "asked")),
+        run_{{"config", study_.experiment().resolved}, {"grace", 20}} {
+    std::filesystem::create_directory(folder_ / "asked");
+  }
+  [[nodiscard]] std::string folder() const { return (folder_ / "asked").string(); }
+  /// Lets a worker train until it has taken some steps.
+  static nlohmann::json begin(WorkingProgram& worker, const Order& order) {
+    worker.send(order_line(order));
+    auto progress = worker.next("progress");
+    EXPECT_EQ(progress.at("step"), 0) << "it says at once that it has begun";
+    while (progress.at("step") == 0) progress = worker.next("progress");
+    return progress;
+  }
+  [[nodiscard]] std::int64_t num_checkpoints() const {
+    std::error_code none;
+    return std::distance(std::filesystem::directory_iterator(folder_ / "asked/checkpoints", none),
+                         std::filesystem::directory_iterator());
+  }
+  Study study_;
+  nlohmann::json run_;
+};
+
+TEST_F(LongWorkTest, AnEndInWhateverFormWritesCheckpointsAndTheNextWorkerGoesOn) {
+  AskAndTell loop(study_);
+  const auto order = loop.ask();
+  ASSERT_TRUE(order);
+  const std::vector<std::function<void(WorkingProgram&)>> ends{
+      [](WorkingProgram& worker) { worker.end_input(); },
+      [](WorkingProgram& worker) {
+        worker.send({{"kind", "end"}, {"save", true}});
+      },
+      [](WorkingProgram& worker) { worker.signal(SIGTERM); }};
+  std::int64_t step = 0;
+  for (const auto& end : ends) {
+    WorkingProgram worker(run_, folder());
+    const auto progress = begin(worker, *order);
+    EXPECT_GT(progress.at("step").get<std::int64_t>(), step) << "it goes on from the checkpoint";
+    step = progress.at("step");
+    EXPECT_EQ(progress.at("steps"), 1000000);
+    end(worker);
+    EXPECT_EQ(worker.wait(), 143);
+    EXPECT_EQ(num_checkpoints(), 1);
+  }
+}
+
+TEST_F(LongWorkTest, WhatIsWithdrawnGetsNoAnswerAndTheWorkerGoesOn) {
+  AskAndTell loop(study_);
+  const auto first = loop.ask();
+  const auto second = loop.ask();
+  const auto third = loop.ask();
+  ASSERT_TRUE(third);
+  WorkingProgram worker(run_, folder());
+  begin(worker, *first);
+  worker.send(order_line(*second, 2));
+  auto urgent = order_line(*third, 3);
+  urgent["priority"] = 1;
+  worker.send(urgent);
+  worker.send({{"kind", "withdraw"}, {"order", 2}});
+  worker.send({{"kind", "withdraw"}, {"order", 1}});
+  auto line = worker.next("progress");
+  while (line.at("order") == 1) line = worker.next("progress");
+  EXPECT_EQ(line.at("order"), 3);
+  EXPECT_EQ(num_checkpoints(), 1) << "of what it was at";
+  worker.send({{"kind", "withdraw"}, {"order", 3}});
+  worker.send({{"kind", "end"}, {"save", false}});
+  EXPECT_EQ(worker.wait(), 0);
+}
+
+TEST_F(AskAndTellTest, AWorkerDoesWhatIsLeftWhereNothingIsToBeSaved) {
+  const auto asked = study("asked");
+  AskAndTell loop(asked);
+  WorkingProgram worker(nlohmann::json{{"config", asked.experiment().resolved}});
+  int orders = 0;
+  while (const auto order = loop.ask()) {
+    if (++orders > 3) break;
+    worker.send(order_line(*order, orders));
+  }
+  worker.send({{"kind", "end"}, {"save", false}});
+  std::set<int> answered;
+  for (auto line = worker.answer(); !line.is_null(); line = worker.answer()) {
+    EXPECT_EQ(line.at("kind"), "finished") << line;
+    answered.insert(line.at("order").get<int>());
+  }
+  EXPECT_EQ(worker.wait(), 0);
+  EXPECT_EQ(std::ssize(answered), std::min(orders, 3));
 }
 
 }  // namespace
