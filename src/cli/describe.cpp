@@ -22,6 +22,7 @@
 #include "search/gene_place.hpp"
 #include "search/objective.hpp"
 #include "search/problem.hpp"
+#include "study/engines.hpp"
 #include "study/experiment.hpp"
 #include "study/objectives.hpp"
 #include "study/retest.hpp"
@@ -209,6 +210,8 @@ std::vector<Section> sections() {
       {"evaluation", "where and how candidates are evaluated", evaluation_settings()},
       {"budget", "limits at which a search ends, whatever its algorithm would do",
        budget_settings()},
+      {"cluster", "processes on other machines that measure (docs/how-to/cluster.md)",
+       cluster_settings()},
       {"retest", "trains the search's result again, on fresh seeds and with the test split scored",
        retest_settings()},
       {"baseline",
@@ -240,6 +243,12 @@ std::string section_list() {
   for (const auto& section : sections()) {
     rows.push_back({section.name, section.summary.substr(0, section.summary.find('\n'))});
   }
+  return table(rows);
+}
+
+std::string engine_list() {
+  std::vector<Texts> rows;
+  for (const auto& engine : engines()) rows.push_back({engine.key, engine.summary});
   return table(rows);
 }
 
@@ -325,6 +334,7 @@ std::string list_text(const std::string& kind) {
   for (const auto& plugins : plugin_kinds()) lists.emplace_back(plugins.many, plugin_list(plugins));
   lists.insert(lists.end() - 1, {"components", component_list()});
   lists.emplace_back("sections", section_list());
+  lists.emplace_back("engines", engine_list());
   lists.emplace_back("configurations", configuration_list());
   std::string all;
   Texts known;
@@ -406,6 +416,10 @@ std::string describe_text(const std::string& name) {
     offer(section.name, section.name == name,
           "section " + section.name + ": " + section.summary + "\n" +
               (section.settings.empty() ? "" : settings_text(section.settings)));
+  }
+  for (const auto& engine : engines()) {
+    offer(engine.key, engine.key == name,
+          "engine " + engine.key + ": " + engine.summary + "\n" + engine.text);
   }
   if (const auto settings = settings_named(name); !settings.empty()) found.push_back(settings);
   if (!found.empty()) return join(found, "\n");

@@ -11,6 +11,7 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/schema.hpp"
+#include "cli/status.hpp"
 #include "cli/study_program.hpp"
 #include "cli/verify.hpp"
 #include "core/error.hpp"
@@ -25,6 +26,7 @@ constexpr const char* kUsage =
     "nas-run: searches attention mechanisms as a configuration says\n"
     "\n"
     "Usage: nas-run CONFIG [KEY.PATH=VALUE ...] [OPTIONS]\n"
+    "   or: nas-run RUN --status\n"
     "   or: nas-run COMMAND\n"
     "\n"
     "Runs, or continues, an experiment. CONFIG is a YAML file, or the name of one that comes with\n"
@@ -38,8 +40,8 @@ constexpr const char* kUsage =
     "\n"
     "Commands:\n"
     "  list [KIND]            algorithms, problems, objectives, components, data, sections,\n"
-    "                         configurations; without KIND all of them\n"
-    "  describe NAME          a plug-in, component, section or setting\n"
+    "                         engines, configurations; without KIND all of them\n"
+    "  describe NAME          a plug-in, component, section, engine or setting\n"
     "  schema                 JSON Schema of configurations, for editors\n"
     "  verify RUN [--remove]  checks the records of a run\n"
     "\n"
@@ -48,19 +50,23 @@ constexpr const char* kUsage =
     "  $ nas-run own.yaml --dry-run             # what it would do, and how long that takes\n"
     "  $ nas-run own.yaml training.steps=500    # with another setting\n"
     "  $ nas-run own.yaml retest.replicates=5   # with a re-test, also of a finished search\n"
+    "  $ nas-run runs/own --status              # who works on what, and since when\n"
     "\n";
 
 struct Arguments {
   nas::StudyArguments study;
   std::vector<std::string> words;
   bool remove = false;
+  bool status = false;
 };
 
 po::options_description options(Arguments& arguments) {
   auto visible = nas::study_options(arguments.study, "runs/NAME");
   visible.add_options()("remove", po::bool_switch(&arguments.remove),
                         "verify: remove damaged records, which the command of the run then makes "
-                        "again");
+                        "again")  //
+      ("status", po::bool_switch(&arguments.status),
+       "who works on what in the run of this folder, and since when; reads alone");
   return visible;
 }
 
@@ -106,6 +112,13 @@ int run(int argc, char** argv, std::string& kept) {
       throw nas::InputError("nas-run verify: exactly one run must be given");
     }
     return nas::verify_run(words[1], arguments.remove, std::cout) ? nas::kDone : nas::kBadInput;
+  }
+  if (arguments.status) {
+    if (words.size() != 1) {
+      throw nas::InputError("nas-run --status: exactly one run must be given");
+    }
+    std::cout << nas::status_text(words.front());
+    return nas::kDone;
   }
   if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
   require_configuration(words.front());

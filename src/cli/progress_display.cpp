@@ -112,6 +112,17 @@ void ProgressDisplay::indicator(const Indicator& indicator) {
   out_ << "after " << indicator.asked << " asked: " << quality() << '\n' << std::flush;
 }
 
+void ProgressDisplay::workforce(const Workforce& workforce) {
+  const std::lock_guard lock(mutex_);
+  workforce_ = workforce;
+  options_.workers = std::max(1, workforce.slots);
+  if (!options_.terminal) {
+    out_ << text_of(workforce) << '\n' << std::flush;
+  } else if (last_) {
+    rewrite();
+  }
+}
+
 std::string ProgressDisplay::quality() const {
   if (!options_.several) return best_ ? "best " + number_text(*best_) : std::string();
   if (!indicator_) return {};
@@ -167,6 +178,7 @@ std::string ProgressDisplay::first_line(std::size_t columns) const {
                           {std::to_string(last_->trained) + " trained", 2}};
   if (rejected_ > 0) parts.push_back({std::to_string(rejected_) + " rejected", 1});
   if (failures_ > 0) parts.push_back({std::to_string(failures_) + " failed", 1});
+  if (workforce_) parts.push_back({text_of(*workforce_), 3});
   parts.push_back({std::to_string(last_->reused) + " known", 5});
   parts.push_back({"gen " + of(last_->batch + 1, options_.expected_batches), 4});
   parts.push_back({elapsed(), 3});

@@ -12,6 +12,7 @@
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
 #include "evaluation/recording_evaluator.hpp"
+#include "evaluation/workforce.hpp"
 
 namespace nas {
 
@@ -46,6 +47,8 @@ class ProgressDisplay {
   /// Counts an evaluation into the best, the rejected and the failures: what earlier processes of
   /// the run recorded.
   void count(const Evaluation& evaluation);
+  /// Who measures elsewhere, from now on.
+  void workforce(const Workforce& workforce);
   /// How far the search is: shown where there are several objectives.
   void indicator(const Indicator& indicator);
 
@@ -67,6 +70,7 @@ class ProgressDisplay {
   std::optional<double> best_;
   std::string best_label_;
   std::optional<Indicator> indicator_;
+  std::optional<Workforce> workforce_;
   std::int64_t evaluated_ = 0;  ///< evaluations, those of earlier processes included
   std::int64_t rejected_ = 0;   ///< of these
   std::int64_t failures_ = 0;   ///< of these

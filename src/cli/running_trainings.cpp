@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/status_lines.hpp"
+#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
@@ -67,6 +68,10 @@ std::string left_text(const TimeRange& left) {
   const auto low = rough(left.low / unit.seconds);
   const auto high = rough(left.high / unit.seconds);
   return (low == high ? high : low + " to " + high) + " " + unit.name + " left";
+}
+
+std::string text_of(const Workforce& workforce) {
+  return counted(workforce.workers, "worker") + ", " + counted(workforce.slots, "slot");
 }
 
 void RunningTrainings::update(const Progress& progress, double now) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "evaluation/recording_evaluator.hpp"
+#include "evaluation/workforce.hpp"
 
 namespace nas {
 
@@ -27,6 +28,9 @@ std::optional<TimeRange> time_left(double trainings, int workers, std::vector<do
 
 /// "41 s left", "3 to 5 min left", "1.5 to 2 h left".
 std::string left_text(const TimeRange& left);
+
+/// "2 workers, 4 slots".
+std::string text_of(const Workforce& workforce);
 
 /// What trains at the moment, how far it is, and how long recent training runs took. Training runs
 /// are numbered in the order in which they start.

@@ -219,6 +219,7 @@ Json schema_json() {
   properties["training"] = map_of(properties_of(training_settings()));
   properties["evaluation"] = map_of(properties_of(evaluation_settings()));
   properties["budget"] = map_of(properties_of(budget_settings()));
+  properties["cluster"] = map_of(properties_of(cluster_settings()));
   properties["retest"] = map_of(properties_of(retest_settings()));
   auto schema = map_of(std::move(properties));
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";

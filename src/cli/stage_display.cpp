@@ -31,6 +31,11 @@ void StageDisplay::update(const Progress& progress) {
   lines_->show({times(progress), trains->empty() ? finished(*progress.evaluation) : *trains});
 }
 
+void StageDisplay::workforce(const Workforce& workforce) {
+  workforce_ = workforce;
+  options_.workers = std::max(1, workforce.slots);
+}
+
 std::string StageDisplay::times(const Progress& progress) const {
   const auto done = progress.trained + progress.rejected + progress.reused;
   const auto count =
@@ -38,7 +43,8 @@ std::string StageDisplay::times(const Progress& progress) const {
   const auto elapsed = human_duration(options_.now() - started_) + " elapsed";
   const auto waiting = std::max<std::int64_t>(0, options_.total - done - trainings_.size());
   const auto left = trainings_.left(static_cast<double>(waiting), options_.workers, options_.now());
-  return count + (left && done < options_.total ? left_text(*left) + ", " : "") + elapsed;
+  return count + (left && done < options_.total ? left_text(*left) + ", " : "") + elapsed +
+         (workforce_ ? ", " + text_of(*workforce_) : "");
 }
 
 std::string StageDisplay::finished(const Evaluation& evaluation) const {

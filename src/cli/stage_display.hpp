@@ -9,6 +9,7 @@
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
 #include "evaluation/recording_evaluator.hpp"
+#include "evaluation/workforce.hpp"
 
 namespace nas {
 
@@ -30,6 +31,8 @@ class StageDisplay {
   /// "re-test 3/20, 3 to 4 min left, 41 s elapsed", and beneath it what trains; or all of it in one
   /// line that ends in ": LABEL replicate 1000002".
   void update(const Progress& progress);
+  /// Who measures elsewhere, from now on.
+  void workforce(const Workforce& workforce);
 
  private:
   [[nodiscard]] std::string times(const Progress& progress) const;
@@ -39,6 +42,7 @@ class StageDisplay {
   Options options_;
   double started_;
   RunningTrainings trainings_;
+  std::optional<Workforce> workforce_;
   std::optional<StatusLines> lines_;
 };
 

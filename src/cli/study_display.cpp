@@ -12,6 +12,12 @@ StudyDisplay::StudyDisplay(std::ostream& out, bool terminal, bool quiet)
 
 void StudyDisplay::warned(const std::string& text) { write_warning(text); }
 
+void StudyDisplay::workforce_changed(const Workforce& workforce) {
+  workforce_ = workforce;
+  if (search_) search_->workforce(workforce);
+  if (stage_) stage_->workforce(workforce);
+}
+
 void StudyDisplay::search_begins(const Search& search) {
   if (quiet_) return;
   const auto& objectives = search.objectives;
@@ -38,6 +44,7 @@ void StudyDisplay::search_begins(const Search& search) {
                     },
                 .label = [&problem](const std::string& name) { return problem.label(name); },
                 .now = {}});
+  if (workforce_) search_->workforce(*workforce_);
 }
 
 void StudyDisplay::retried(std::int64_t evaluations) {
@@ -67,6 +74,7 @@ void StudyDisplay::stage_begins(const Stage& stage) {
                 .workers = problem.num_workers(),
                 .label = [&problem](const std::string& name) { return problem.label(name); },
                 .now = {}});
+  if (workforce_) stage_->workforce(*workforce_);
 }
 
 void StudyDisplay::stage_progressed(const Progress& progress) {

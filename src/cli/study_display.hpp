@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "cli/progress_display.hpp"
@@ -17,6 +18,7 @@ class StudyDisplay final : public Observer {
   StudyDisplay(std::ostream& out, bool terminal, bool quiet);
 
   void warned(const std::string& text) override;
+  void workforce_changed(const Workforce& workforce) override;
   void search_begins(const Search& search) override;
   void retried(std::int64_t evaluations) override;
   void recalled(const Evaluation& evaluation) override;
@@ -31,6 +33,7 @@ class StudyDisplay final : public Observer {
   std::ostream& out_;
   bool terminal_;
   bool quiet_;
+  std::optional<Workforce> workforce_{};
   std::unique_ptr<ProgressDisplay> search_{};
   std::unique_ptr<StageDisplay> stage_{};
 };

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "report/files.hpp"
+#include "study/engines.hpp"
 
 namespace nas {
 
@@ -79,7 +80,14 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
     return kDone;
   }
   wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);
-  install_stop_handlers();
+  // An engine ends within the time that its workers have for checkpoints.
+  constexpr double kSeconds = 4.5;
+  const bool elsewhere = has_cluster(experiment);
+  install_stop_handlers(kSeconds + (elsewhere ? experiment.cluster.get<double>("grace") : 0.0));
+  if (elsewhere && !arguments.quiet) {
+    const auto text = how_to_start_workers(experiment, study.folder());
+    if (!text.empty()) std::cout << text << '\n' << std::flush;
+  }
   kept = study.folder().string();
   try {
     const Study::RunSettings settings{.force_device = arguments.force_device,

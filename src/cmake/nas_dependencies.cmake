@@ -1,6 +1,6 @@
 # Everything that the build takes from the system; scripts/setup installs it on Debian.
 find_package(Threads REQUIRED)
-find_package(Boost REQUIRED COMPONENTS program_options serialization)
+find_package(Boost REQUIRED COMPONENTS filesystem program_options serialization)
 find_package(pagmo REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)

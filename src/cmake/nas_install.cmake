@@ -66,6 +66,9 @@ set(share ${CMAKE_INSTALL_DATADIR}/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/analysis DESTINATION ${share} USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python DESTINATION ${share}
   PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE PATTERN model.py EXCLUDE)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/workers DESTINATION ${share}/scripts)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/scripts/slurm/manager ${PROJECT_SOURCE_DIR}/scripts/slurm/workers
+  DESTINATION ${share}/scripts/slurm)
 install(FILES ${PROJECT_SOURCE_DIR}/src/model_export/model.py DESTINATION ${share}/python/attnas)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${share})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${share})

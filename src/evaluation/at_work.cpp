@@ -110,6 +110,7 @@ nlohmann::json AtWork::record() const {
                       {"step", advance.step},
                       {"steps", advance.steps},
                       {"curve", curve}});
+    if (!advance.worker.empty()) arrays.back()["worker"] = advance.worker;
   }
   return {{"stage", stage_},
           {"workers", workers_},

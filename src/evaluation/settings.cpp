@@ -148,4 +148,26 @@ std::vector<Setting> budget_settings() {
   };
 }
 
+std::vector<Setting> cluster_settings() {
+  return {
+      text("engine", "",
+           "what places training runs on workers: one of nas-run list engines; empty: the workers "
+           "are threads of this process"),
+      {.name = "command",
+       .default_value = Texts{},
+       .help = "words of a program of yours that is the engine, in place of a named one"},
+      text("scheduler", "auto",
+           "auto: the engine starts one and writes its address and certificate to cluster.json in "
+           "the run's folder; or the address of a running one: tls://host:port"),
+      text("listen", "auto",
+           "address at which workers reach the scheduler; auto: that of the default route"),
+      text("device", "auto",
+           "model of device that all workers must have, since each rounds in its own way; auto: "
+           "that of the first result; mixed: any, and results depend on who measured what"),
+      positive(number("silence", 60.0, 0.0, "seconds after which a silent worker counts as dead")),
+      positive(number("grace", 25.0, 0.0,
+                      "seconds that workers have for checkpoints when they are stopped")),
+  };
+}
+
 }  // namespace nas

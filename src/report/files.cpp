@@ -146,6 +146,7 @@ void erase_keys(nlohmann::json& config, const char* section,
 nlohmann::json comparable_config(nlohmann::json config) {
   config.erase("name");
   config.erase("budget");
+  config.erase("cluster");
   config.erase("retest");
   config.erase("mechanisms");
   erase_keys(config, "baseline", {"tune"});

@@ -30,6 +30,7 @@ void compare(const nlohmann::json* recorded, const nlohmann::json* given, const 
                                                     "evaluation.keep_models",
                                                     "training.checkpoint_minutes",
                                                     "budget",
+                                                    "cluster",
                                                     "retest",
                                                     "baseline.tune"};
   if (kWithoutEffect.contains(path)) return;

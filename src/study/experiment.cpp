@@ -22,6 +22,7 @@
 #include "search/algorithm.hpp"
 #include "search/gene_place.hpp"
 #include "search/problem.hpp"
+#include "study/engines.hpp"
 #include "study/fit.hpp"
 #include "study/objectives.hpp"
 #include "study/retest.hpp"
@@ -88,6 +89,7 @@ class Reader {
     experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
     experiment_.budget = read_own("budget", budget_settings());
+    experiment_.cluster = read_own("cluster", cluster_settings());
     experiment_.retest = read_own("retest", retest_settings());
     if (document_.find("retest") == nullptr && !listed()) {
       experiment_.retest.set("replicates", Integer{0});
@@ -109,6 +111,7 @@ class Reader {
     check_model_and_training();
     check_evaluation();
     check_budget();
+    check_cluster();
     check_replicates();
     check_further();
     check_racing();
@@ -153,8 +156,9 @@ class Reader {
   void read_top(const std::filesystem::path& file) {
     const auto settings = experiment_settings();
     Texts known = names(settings);
-    known.insert(known.end(), {"baseline", "problem", "objectives", "constraints", "space", "model",
-                               "data", "training", "evaluation", "budget", "algorithm", "retest"});
+    known.insert(known.end(),
+                 {"baseline", "problem", "objectives", "constraints", "space", "model", "data",
+                  "training", "evaluation", "budget", "algorithm", "retest", "cluster"});
     check_keys("", document_, known, diagnostics_);
     for (const auto* section : {"semantics", "baseline", "space", "model", "data", "training"}) {
       if (document_.find(section) != nullptr && !reads(section)) {
@@ -512,6 +516,34 @@ class Reader {
     }
   }
 
+  void check_cluster() {
+    const auto& cluster = experiment_.cluster;
+    const auto& engine = cluster.get<std::string>("engine");
+    const auto& command = cluster.get<Texts>("command");
+    if ((engine.empty() && command.empty()) || mistaken_.contains("cluster")) return;
+    const auto check = [this](const std::string& name, const Objective& objective) {
+      if (!objective.measured) return;
+      diagnostics_.add(origin_of("cluster"),
+                       "cluster: must be left out for " + name +
+                           ", which this process would measure, on a device that is not the "
+                           "workers'");
+    };
+    for (const auto& one : experiment_.objectives.objectives) check(one.name, one.objective);
+    for (const auto& one : experiment_.objectives.constraints) {
+      check(one.text(), one.quantity.objective);
+    }
+    if (engine.empty()) return;
+    if (!command.empty()) {
+      refuse("cluster.command", to_text(command), "must be empty where cluster.engine is given");
+    }
+    try {
+      (void)find_engine(engine);
+    } catch (const InputError& error) {
+      diagnostics_.add(origin_of("cluster", "engine"),
+                       std::string("cluster.engine: ") + error.what());
+    }
+  }
+
   void check_replicates() {
     const auto check = [this](const std::string& key, Integer replicates) {
       for (const auto& objective : experiment_.objectives.objectives) {
@@ -706,6 +738,8 @@ class Reader {
         {"retest", experiment_.retest},
         {"algorithm", plugin("algorithm", experiment_.algorithm, experiment_.algorithm_settings)}};
     for (const auto& loaded : loaded_plugins()) json["plugins"].push_back(loaded.file);
+    // Only where there is one, as records were before there was such a section.
+    if (has_cluster(experiment_)) json["cluster"] = experiment_.cluster;
     if (reads("semantics")) json["semantics"] = to_string(experiment_.semantics);
     if (reads("baseline")) {
       json["baseline"] = {{"mechanism", experiment_.baseline}, {"tune", false}};

@@ -30,7 +30,7 @@ struct Experiment {
   std::string problem;            ///< key
   Parameters problem_settings;
   ObjectiveSet objectives;  ///< ranges only where the configuration gives them
-  Parameters model, training, evaluation, budget;
+  Parameters model, training, evaluation, budget, cluster;
   std::string corpus;                          ///< key
   Parameters data;                             ///< settings of the corpus
   std::string algorithm;                       ///< key
@@ -91,7 +91,7 @@ const PluginSections& plugin_sections();
 /// before there was one, counts as its default. Left out is what does not change results: name,
 /// evaluation.workers, evaluation.array, evaluation.keep_models, training.checkpoint_minutes, the
 /// budget (a larger one continues the run), what follows the search (retest, baseline.tune),
-/// evaluation.device and plugins, since the device and the plug-ins that were used are recorded
+/// cluster, evaluation.device and plugins, since the device and the plug-ins that were used are recorded
 /// apart, and listed mechanisms that come to those of the record: those that were trained are all
 /// told of.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,

@@ -5,6 +5,7 @@
 
 #include "core/visibility.hpp"
 #include "evaluation/recording_evaluator.hpp"
+#include "evaluation/workforce.hpp"
 #include "indicators/indicators.hpp"
 #include "search/problem.hpp"
 #include "search/search.hpp"
@@ -41,6 +42,9 @@ class Observer {
 
   /// Something that a user should know, a line without its end.
   virtual void warned(const std::string& /*text*/) {}
+
+  /// Who measures elsewhere has changed (Experiment::cluster).
+  virtual void workforce_changed(const Workforce& /*workforce*/) {}
 
   virtual void search_begins(const Search& /*search*/) {}
   /// So many failed evaluations are forgotten, to be tried again.

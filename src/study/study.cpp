@@ -14,12 +14,14 @@
 #include "core/stop.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
+#include "evaluation/command_executor.hpp"
 #include "instruments/environment.hpp"
 #include "ops/memory.hpp"
 #include "report/record_schema.hpp"
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
 #include "study/continuing.hpp"
+#include "study/engines.hpp"
 #include "study/free_space.hpp"
 #include "study/ranges.hpp"
 #include "study/session.hpp"
@@ -37,6 +39,9 @@ class OneAtATime final : public Observer {
       : observer_(observer), warnings_([this](const std::string& text) { warned(text); }) {}
 
   void warned(const std::string& text) override { tell(&Observer::warned, text); }
+  void workforce_changed(const Workforce& workforce) override {
+    tell(&Observer::workforce_changed, workforce);
+  }
   void search_begins(const Search& search) override { tell(&Observer::search_begins, search); }
   void retried(std::int64_t evaluations) override { tell(&Observer::retried, evaluations); }
   void recalled(const Evaluation& evaluation) override { tell(&Observer::recalled, evaluation); }
@@ -439,6 +444,36 @@ double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
   return count == 0 ? 0.0 : seconds / static_cast<double>(count);
 }
 
+/// What measures where an experiment has a cluster.
+std::shared_ptr<Executor> cluster_executor(const Experiment& experiment, Problem& problem,
+                                           const fs::path& folder, Observer& observer) {
+  const auto& cluster = experiment.cluster;
+  const auto array = experiment.evaluation.get<std::string>("array");
+  std::error_code unknown;
+  const auto program = fs::read_symlink("/proc/self/exe", unknown).replace_filename("nas-work");
+  return std::make_shared<CommandExecutor>(
+      problem,
+      CommandExecutor::Settings{
+          .command = engine_command(experiment),
+          .run = {{"config", experiment.resolved},
+                  {"identity", problem.identity()},
+                  {"revision", kRevision},
+                  {"device", cluster.get<std::string>("device")},
+                  {"grace", cluster.get<double>("grace")},
+                  {"folder", fs::absolute(folder).lexically_normal().string()},
+                  {"current_folder", fs::current_path().string()},
+                  {"program", program.string()}},
+          .log = folder / "engine.log",
+          .device = cluster.get<std::string>("device"),
+          .array = array == "auto" ? 1 : std::stoul(array),
+          .grace = cluster.get<double>("grace"),
+          .on_workforce = [&observer](const auto& now) { observer.workforce_changed(now); },
+          .on_nobody =
+              [text = how_to_start_workers(experiment, folder)] {
+                warn("no worker for 1 min" + (text.empty() ? "" : "; " + text));
+              }});
+}
+
 fs::path default_folder(const Experiment& experiment) {
   return fs::path("runs") / (experiment.name + (experiment.mechanisms.empty() ? "" : "-train"));
 }
@@ -544,7 +579,11 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
                                      ? nlohmann::json(rehearsal.asked)
                                      : nullptr);
   try {
-    carry_out(experiment_, *setup, rehearsal, settings.executor, recall, store, observer);
+    auto executor = settings.executor;
+    if (!executor && has_cluster(experiment_)) {
+      executor = cluster_executor(experiment_, *problem, folder_, observer);
+    }
+    carry_out(experiment_, *setup, rehearsal, executor, recall, store, observer);
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept

@@ -90,6 +90,10 @@ TEST_F(AtWorkTest, ArraysAdvanceSplitAndFinish) {
 
   work.advanced(members({0, 1}), {.step = 10, .steps = 500, .loss = 2.0});
   EXPECT_THAT(arrays(), SizeIs(2)) << "an array that did not fit in memory";
+  work.advanced(members({0, 1}), {.step = 20, .steps = 500, .loss = 2.0, .worker = "node3:17"});
+  const auto two = arrays();
+  EXPECT_EQ(two.back().at("worker"), "node3:17");
+  EXPECT_FALSE(two.front().contains("worker")) << "it is this process";
   work.finished({evaluations[0], evaluations[2]});
   one = arrays();
   ASSERT_THAT(one, SizeIs(1));

@@ -45,7 +45,7 @@ TEST(ListText, ListsEverythingUnderHeadings) {
   const auto text = list_text("");
   std::size_t at = 0;
   for (const std::string heading : {"algorithms", "problems", "objectives", "components", "data",
-                                    "sections", "configurations"}) {
+                                    "sections", "engines", "configurations"}) {
     const auto found = ("\n" + text).find("\n" + heading + "\n", at);
     ASSERT_NE(found, std::string::npos) << heading;
     at = found;
@@ -65,10 +65,17 @@ TEST(ListText, ListsSectionsAndInstalledConfigurations) {
   EXPECT_THAT(text, Not(testing::ContainsRegex("  [a-z_]+ *\n"))) << "each says what it is for";
 }
 
+TEST(ListText, ListsEnginesByWhatTheirFilesSay) {
+  EXPECT_THAT(list_text("engines"), testing::ContainsRegex("  dask +Dask distributed: [^\n]+\n"));
+  const auto text = describe_text("dask");
+  EXPECT_THAT(text, testing::StartsWith("engine dask: Dask distributed: "));
+  EXPECT_THAT(text, HasSubstr("scripts/workers RUN --slots N"));
+}
+
 TEST(ListText, AnUnknownKindNamesTheNearest) {
   EXPECT_EQ(error_of([] { (void)list_text("component"); }),
             "list: unknown kind 'component', known: algorithms, problems, objectives, components, "
-            "data, sections, configurations; did you mean components?");
+            "data, sections, engines, configurations; did you mean components?");
 }
 
 TEST(DescribeText, APlugInHasATableOfSettings) {

@@ -12,6 +12,7 @@
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
+#include "study/engines.hpp"
 
 namespace nas {
 namespace {
@@ -53,6 +54,39 @@ TEST_F(ExperimentTest, AWarmUpIsShortenedWhereAnOverrideShortensTheTrainingRun) 
   EXPECT_TRUE(fits.notes.empty());
   EXPECT_EQ(mistakes(file, {"training.steps=50", "training.warmup_steps=60"}),
             "command line: training.warmup_steps = 60, must be <= training.steps = 50");
+}
+
+// Workers elsewhere.
+
+TEST_F(ExperimentTest, AClusterChangesNothingOfARunButWhoMeasures) {
+  const auto alone = load("");
+  EXPECT_FALSE(has_cluster(alone));
+  EXPECT_FALSE(alone.resolved.contains("cluster")) << "records are as before there was one";
+  const auto elsewhere = load("cluster: {engine: dask, silence: 5}\n");
+  EXPECT_TRUE(has_cluster(elsewhere));
+  EXPECT_EQ(elsewhere.resolved["cluster"]["silence"], 5.0);
+  EXPECT_EQ(elsewhere.resolved["cluster"]["grace"], 25.0);
+  EXPECT_EQ(recorded_experiment(elsewhere.resolved).resolved, elsewhere.resolved);
+  EXPECT_EQ(differing_keys(alone.resolved, elsewhere.resolved), Texts{});
+  EXPECT_EQ(differing_keys(elsewhere.resolved, alone.resolved), Texts{});
+  EXPECT_FALSE(has_cluster(load("cluster: {engine: dask}\n", {"cluster.engine=''"})));
+}
+
+TEST_F(ExperimentTest, AnEngineIsAFileOfTheProgramsOrACommand) {
+  const auto command = engine_command(load("cluster: {engine: dask}\n"));
+  ASSERT_EQ(command.size(), 3U);
+  EXPECT_TRUE(command.back().ends_with("python/attnas/engines/dask.py")) << command.back();
+  EXPECT_EQ(engine_command(load("cluster: {command: [my_engine, a b]}\n")),
+            (Texts{"my_engine", "a b"}));
+  EXPECT_THAT(
+      mistakes("cluster: {engine: dusk}\n"),
+      AllOf(testing::StartsWith("a.yaml:1:19: cluster.engine: unknown engine 'dusk', known: "),
+            HasSubstr("did you mean dask?")));
+  EXPECT_THAT(mistakes("cluster: {engine: dask, command: x}\n"),
+              HasSubstr("cluster.command = [x], must be empty where cluster.engine is given"));
+  EXPECT_THAT(mistakes("cluster: {engine: dask, grace: 0}\n"),
+              HasSubstr("cluster.grace = 0, must be > 0"));
+  EXPECT_THAT(mistakes("cluster: {silence: 0}\n"), HasSubstr("cluster.silence = 0, must be > 0"));
 }
 
 // A text of the user's own.
@@ -415,7 +449,7 @@ TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
             "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, plugins, "
             "baseline, "
             "problem, objectives, constraints, space, model, data, training, evaluation, budget, "
-            "algorithm, retest; did you mean semantics?\n"
+            "algorithm, retest, cluster; did you mean semantics?\n"
             "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
             "feed_forward, dropout; did you mean width?\n"
             "a.yaml:5:10: model.heads = 0, must be >= 1\n"

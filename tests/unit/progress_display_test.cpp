@@ -302,6 +302,26 @@ TEST_F(DisplayTest, CountsAndTimeLeftComeFirstInEveryWidth) {
   EXPECT_THAT(shown(out.str()).at(0), HasSubstr("asked"));
 }
 
+TEST_F(DisplayTest, WhoWorksElsewhereIsSaidAndCounts) {
+  std::ostringstream out;
+  {
+    ProgressDisplay display(out, options(true));
+    width_ = 120;
+    play(display);
+    const auto alone = shown(out.str()).at(0);
+    display.workforce({.workers = 1, .slots = 4});
+    EXPECT_THAT(shown(out.str()).at(0), HasSubstr(", 1 worker, 4 slots, "));
+    EXPECT_NE(alone, shown(out.str()).at(0)) << "there are more, so it takes less time";
+    width_ = 40;
+    display.workforce({.workers = 2, .slots = 8});
+    EXPECT_THAT(shown(out.str()).at(0), Not(HasSubstr("slots"))) << "what is done comes first";
+  }
+  std::ostringstream lines;
+  ProgressDisplay display(lines, options(false));
+  display.workforce({.workers = 2, .slots = 8});
+  EXPECT_EQ(lines.str(), "2 workers, 8 slots\n");
+}
+
 TEST_F(DisplayTest, NamesOfTheBestAndOfWhatTrainsShareTheLine) {
   auto named = options(true);
   named.label = [](const std::string& candidate) { return candidate; };

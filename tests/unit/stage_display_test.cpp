@@ -70,5 +70,16 @@ TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
   EXPECT_EQ(out.str().back(), '\n');
 }
 
+TEST(StageDisplay, SaysWhoWorksElsewhere) {
+  std::ostringstream out;
+  double now = 0.0;
+  const auto ok = evaluation();
+  StageDisplay display(out, options(false, now));
+  display.workforce({.workers = 2, .slots = 2});
+  display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
+  display.update({.kind = Progress::Kind::evaluation_finished, .trained = 1, .evaluation = &ok});
+  EXPECT_THAT(out.str(), HasSubstr("elapsed, 2 workers, 2 slots: the one"));
+}
+
 }  // namespace
 }  // namespace nas

@@ -1,0 +1,129 @@
+"""Engines place the orders of a run on workers: one file each, found by its name (docs/how-to/cluster.md). Here is what they share. No
+package is needed, and nothing of attnas, so that a worker needs no more than its engine does."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+_output = threading.Lock()
+
+
+def say(**line) -> None:
+    """Writes a line to nas-run."""
+    with _output:
+        os.write(1, json.dumps(line).encode() + b"\n")
+
+
+def orders():
+    """The lines of nas-run until its end; where that is missing, nas-run has died."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: nas-run says what is to be done
+    for text in sys.stdin:
+        line = json.loads(text)
+        yield line
+        if line["kind"] == "end":
+            return
+    yield {"kind": "end", "save": True}
+
+
+def need(package: str, debian: str) -> None:
+    """Goes on with a Python that has a package, or says how to get it."""
+    try:
+        __import__(package)
+    except ImportError:
+        system = "/usr/bin/python3"
+        if not os.environ.get("NAS_PYTHON") and sys.executable != system and os.path.exists(system):
+            os.execv(system, [system, "-B", *sys.argv])
+        sys.exit(f"this engine needs Python's package {package}: apt-get install {debian}, or pip install {package}; "
+                 f"NAS_PYTHON names another Python than {sys.executable}")
+
+
+class Died(Exception):
+    """A worker's process ended, and nobody had asked it to."""
+
+
+class Left(Exception):
+    """A worker's process was stopped, with its checkpoints written: another goes on from them."""
+
+
+class Child:
+    """A nas-work that measures one order after the other, with corpus and device ready.
+
+    @param run      the line `run`.
+    @param options  of nas-work.
+    """
+
+    def __init__(self, run: dict, options: list[str]) -> None:
+        self.errors = tempfile.TemporaryFile()
+        folder = run.get("current_folder", ".")
+        self.process = subprocess.Popen([_program(run), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, cwd=folder if os.path.isdir(folder) else None,
+                                        env={"OMP_WAIT_POLICY": "PASSIVE"} | os.environ)
+        self.send(run)
+
+    def send(self, line: dict) -> None:
+        try:
+            self.process.stdin.write(json.dumps(line).encode() + b"\n")
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass  # it has ended, which its output tells
+
+    def measure(self, order: dict, progressed) -> dict:
+        """@return the line `finished` or `refused`. @throws Died, Left"""
+        self.send(order)
+        for text in self.process.stdout:
+            line = json.loads(text)
+            if line["kind"] == "progress":
+                progressed(line)
+            elif line["kind"] in ("finished", "refused"):
+                return line
+        code = self.process.wait()
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace").strip()
+        if said:
+            print(said, file=sys.stderr, flush=True)
+        if code == 143:
+            raise Left
+        raise Died(said.splitlines()[-1] if said and code > 0 else
+                   f"killed by signal {-code}" if code < 0 else f"exit code {code}")
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def leave(self, save: bool = True) -> None:
+        """Asks it to end: with checkpoints written, or once it has done what it has."""
+        self.send({"kind": "end", "save": save})
+
+    def wait(self, seconds: float) -> None:
+        """Waits for its end, and makes it end then."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def _program(run: dict) -> str:
+    """The nas-work of this machine: $NAS_WORK, that beside the manager's nas-run, or that on PATH."""
+    named = os.environ.get("NAS_WORK") or run.get("program", "")
+    if not (named and os.access(named, os.X_OK)):
+        named = shutil.which("nas-work")
+    if not named:
+        raise Died("there is no nas-work on PATH; NAS_WORK may name it")
+    return named
+
+
+def place(run: dict, folder: str | None, scratch: str | None, slot: int) -> list[str]:
+    """Options of nas-work for a place to keep checkpoints: the run's folder if this machine sees it."""
+    folder = folder or run.get("folder", "")
+    options = ["--device", "auto", "--slot", str(slot)]
+    if scratch:
+        return ["--scratch", str(pathlib.Path(scratch) / str(slot)), *options]
+    return (["--folder", folder] if os.path.isdir(folder) else []) + options

@@ -1,0 +1,81 @@
+"""MPI, for one allocation of fixed size: no worker joins, and when one dies all end; the same command continues.
+
+Needs Python's package mpi4py (Debian: python3-mpi4py) and an mpirun, whose further words NAS_MPIRUN may hold. nas-run is started once,
+in the allocation; mpirun starts a worker on each slot but the first. How far training runs are is not told.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import sys
+
+if __name__ == "__main__":
+    sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+    from engines import mpi as engine  # under its name, so that workers find its functions
+    sys.exit(engine.main())
+
+from engines import Child, Died, Left, need, orders, place, say
+
+need("mpi4py", "python3-mpi4py")
+_STARTED = "NAS_ENGINE_STARTED"
+
+_child: Child | None = None
+
+
+def measure(run: dict, order: dict) -> dict:
+    """An order, done by a process of this rank. @return what is to be said of it."""
+    global _child
+    try:
+        if _child is None or not _child.alive():
+            _child = Child(run, place(run, None, None, int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0"))))
+        return _child.measure(order, lambda line: None)
+    except (Died, Left) as death:
+        return {"kind": "lost", "order": order["order"], "reason": str(death) or "it was stopped"}
+
+
+def _serve(pool, slots: int) -> None:
+    run, futures = {}, {}
+
+    def done(number: int, future) -> None:
+        if futures.pop(number, None) is None or future.cancelled():
+            return  # withdrawn
+        error = future.exception()
+        say(**(future.result() if error is None else {"kind": "lost", "order": number, "reason": str(error)}))
+
+    say(kind="workers", count=slots, slots=slots, devices=[])
+    for line in orders():
+        if line["kind"] == "run":
+            run = line
+        elif line["kind"] == "order":
+            number = line["order"]
+            futures[number] = pool.submit(measure, run, line)
+            futures[number].add_done_callback(lambda future, number=number: done(number, future))
+        elif line["kind"] == "withdraw":
+            future = futures.pop(line["order"], None)
+            if future:
+                future.cancel()
+        elif line["kind"] == "end":
+            if futures:
+                os._exit(1)  # mpirun then ends the workers, whose processes write checkpoints at the end of their input
+            pool.shutdown()
+
+
+def main() -> int:
+    if _STARTED not in os.environ:
+        os.environ[_STARTED] = "1"
+        words = ["mpirun", *shlex.split(os.environ.get("NAS_MPIRUN", "")), "-x", _STARTED, sys.executable, "-B", __file__]
+        os.execvp(words[0], words)
+    from mpi4py import MPI
+    from mpi4py.futures import MPICommExecutor
+    slots = MPI.COMM_WORLD.size - 1
+    if slots == 0:
+        sys.exit("mpi: one slot, must be at least two: one is nas-run's")
+    with MPICommExecutor(MPI.COMM_WORLD, root=0) as pool:
+        if pool is not None:
+            _serve(pool, slots)
+    if _child:
+        _child.leave(save=False)
+        _child.wait(25.0)
+    return 0

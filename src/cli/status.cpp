@@ -1,0 +1,43 @@
+#include "cli/status.hpp"
+
+#include <vector>
+
+#include "cli/words.hpp"
+#include "core/error.hpp"
+#include "report/text.hpp"
+#include "store/store.hpp"
+#include "store/store_copy.hpp"
+
+namespace nas {
+
+std::string status_text(const std::filesystem::path& run) {
+  StoreCopy copy(run / "store.sqlite");
+  copy.update();
+  const Store store(copy.file(), Store::Mode::read_only);
+  const auto work = store.meta("at_work").value_or(nullptr);
+  auto text = run.string() + ": " + counted(std::ssize(store.evaluations()), "evaluation");
+  if (!work.is_object()) {
+    const auto ended_by = store.meta("ended_by").value_or(nullptr);
+    return text +
+           (ended_by.is_string() ? ", ended by " + ended_by.get<std::string>()
+                                 : ", nobody works on it") +
+           "\n";
+  }
+  const auto labels = store.meta("labels").value_or(nlohmann::json::object());
+  text += ", " + work.at("stage").get<std::string>() + ", as of " +
+          work.at("written").get<std::string>() + "\n";
+  for (const auto& array : work.at("arrays")) {
+    const auto& trainings = array.at("trainings");
+    const auto candidate = trainings.front().at("candidate").get<std::string>();
+    text += "  " + array.value("worker", "of nas-run") + "  " + labels.value(candidate, candidate) +
+            " replicate " + std::to_string(trainings.front().at("replicate").get<std::int64_t>());
+    if (trainings.size() > 1) text += " + " + std::to_string(trainings.size() - 1) + " more";
+    if (array.at("step") > 0) {
+      text += ", step " + grouped(array.at("step")) + "/" + grouped(array.at("steps"));
+    }
+    text += ", since " + array.at("started").get<std::string>() + "\n";
+  }
+  return text + "  " + std::to_string(work.at("waiting").get<std::int64_t>()) + " waiting\n";
+}
+
+}  // namespace nas

@@ -1,0 +1,465 @@
+#include "evaluation/command_executor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/error.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/pipe.hpp>
+#include <boost/process/search_path.hpp>
+#include <fcntl.h>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/line_reader.hpp"
+#include "core/stop.hpp"
+
+namespace nas {
+
+namespace {
+
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+namespace process = boost::process;
+
+constexpr int kProtocol = 1;
+/// Deaths of workers after which it is the task's fault.
+constexpr int kMostLosses = 3;
+constexpr std::chrono::milliseconds kBetweenLooks{50};  // at what a signal handler sets
+
+/// The last lines of a file that is written to.
+std::string last_lines(const std::filesystem::path& file) {
+  constexpr std::size_t kKept = 1000;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  text.erase(text.find_last_not_of(" \n") + 1);
+  if (text.size() <= kKept) return text;
+  const auto line = text.find('\n', text.size() - kKept);
+  return text.substr(line == std::string::npos ? text.size() - kKept : line + 1);
+}
+
+}  // namespace
+
+/// The engine's process, and the lines that it has written.
+class CommandExecutor::Engine {
+ public:
+  explicit Engine(const Settings& settings) : settings_(settings) {
+    auto words = settings.command;
+    auto program = words.front();
+    words.erase(words.begin());
+    if (program.find('/') == std::string::npos) {
+      if (const auto found = process::search_path(program); !found.empty())
+        program = found.string();
+    }
+    std::error_code failed;
+    process_ = process::child(process::exe = program, process::args = words,
+                              process::std_in<in_, process::std_out> out_,
+                              process::std_err > settings.log.string(), failed);
+    if (failed) {
+      throw MachineError("the engine cannot be started: " + settings.command.front() + ": " +
+                         failed.message());
+    }
+    // Else what is started later would hold them open.
+    for (const int ours : {in_.native_sink(), out_.native_source()}) {
+      fcntl(ours, F_SETFD, FD_CLOEXEC);
+    }
+    reader_ = std::thread([this] { read(); });
+  }
+
+  /// @param save  whether what runs should write its checkpoints first.
+  void end(bool save) {
+    if (!reader_.joinable()) return;
+    write({{"kind", "end"}, {"save", save}});
+    in_.close();
+    const auto until = Clock::now() + std::chrono::duration<double>(settings_.grace);
+    std::error_code failed;
+    while (running() && Clock::now() < until) std::this_thread::sleep_for(kBetweenLooks);
+    if (running()) process_.terminate(failed);
+    process_.wait(failed);
+    reader_.join();
+  }
+
+  /// Nothing is lost where it is not read: then the engine has ended, which is told by line().
+  void write(const Json& line) {
+    const auto text = line.dump() + "\n";
+    try {
+      for (std::size_t done = 0; done < text.size();) {
+        const auto size = in_.write(text.data() + done, static_cast<int>(text.size() - done));
+        if (size <= 0) return;
+        done += static_cast<std::size_t>(size);
+      }
+    } catch (const process::process_error&) {  // NOLINT(bugprone-empty-catch)
+    }
+  }
+
+  /// Waits a moment for a line. @return nothing where there is none yet.
+  /// @throws MachineError where the engine has ended.
+  std::optional<std::string> line() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kBetweenLooks, [this] { return !lines_.empty() || ended_; });
+    if (lines_.empty() && !ended_) return std::nullopt;
+    if (lines_.empty()) {
+      lock.unlock();
+      fail(too_long_.empty() ? "ended" : "wrote " + too_long_);
+    }
+    auto line = std::move(lines_.front());
+    lines_.pop_front();
+    return line;
+  }
+
+  [[noreturn]] void fail(const std::string& what) {
+    std::error_code unknown;
+    const auto until = Clock::now() + std::chrono::milliseconds(500);  // it may be about to end
+    while (running() && Clock::now() < until) std::this_thread::sleep_for(kBetweenLooks);
+    const auto code = running() ? "" : " (exit code " + std::to_string(process_.exit_code()) + ")";
+    if (running()) process_.terminate(unknown);
+    const auto said = last_lines(settings_.log);
+    throw MachineError("the engine " + join(settings_.command, " ") + " " + what + code +
+                       (said.empty() ? "" : "; it said last:\n" + said));
+  }
+
+ private:
+  bool running() {
+    std::error_code failed;
+    return process_.running(failed);
+  }
+
+  void read() {
+    LineReader reader(out_.native_source());
+    std::string line;
+    for (auto got = LineReader::Got::nothing; got != LineReader::Got::end;) {
+      try {
+        got = reader.next(line, std::chrono::hours(1));
+      } catch (const InputError& error) {
+        const std::lock_guard lock(mutex_);
+        too_long_ = error.what();
+        break;
+      }
+      if (got != LineReader::Got::line) continue;
+      const std::lock_guard lock(mutex_);
+      lines_.push_back(std::move(line));
+      changed_.notify_all();
+    }
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  const Settings& settings_;
+  process::pipe in_, out_;
+  process::child process_;
+  std::mutex mutex_;  ///< of what follows
+  std::condition_variable changed_;
+  std::deque<std::string> lines_;
+  std::string too_long_;
+  bool ended_ = false;
+  std::thread reader_;
+};
+
+/// What is out, and what is made of the engine's lines.
+class CommandExecutor::Orders {
+ public:
+  Orders(Measurement& measurement, Settings settings)
+      : measurement_(measurement), settings_(std::move(settings)), engine_(settings_) {
+    auto run = settings_.run;
+    run["kind"] = "run";
+    run["protocol"] = kProtocol;
+    engine_.write(run);
+  }
+  ~Orders() { engine_.end(/*save=*/stop_requested() || !orders_.empty()); }
+  Orders(const Orders&) = delete;
+  Orders& operator=(const Orders&) = delete;
+
+  void submit(Task task, Evaluation begun) {
+    submitted_.push_back({std::move(task), std::move(begun)});
+  }
+
+  void withdraw() {
+    submitted_.clear();
+    for (auto& [number, order] : std::map(orders_)) {
+      if (!order.started) forget(number);
+    }
+  }
+
+  std::optional<Event> next() {
+    divide();
+    while (events_.empty()) {
+      if (orders_.empty()) return std::nullopt;
+      if (stop_requested()) throw StopRequested();
+      if (const auto line = engine_.line()) {
+        take(*line);
+      } else {
+        look_for_workers();
+      }
+    }
+    auto event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+  void abandon() {
+    submitted_.clear();
+    events_.clear();
+    // A stop has them written first, which the end of the engine says.
+    if (stop_requested()) return;
+    while (!orders_.empty()) forget(orders_.begin()->first);
+  }
+
+ private:
+  struct Member {
+    Task task;
+    Evaluation begun;
+    std::optional<Evaluation> result{};
+    int losses = 0;
+  };
+  struct Order {
+    std::vector<Member> members;
+    std::int64_t priority = 0;
+    bool started = false;
+  };
+
+  static std::vector<std::string> ids_of(const Order& order) {
+    std::vector<std::string> ids;
+    for (const auto& member : order.members) ids.push_back(member.task.id);
+    return ids;
+  }
+
+  /// Makes orders of what was submitted: of tasks that are alike, as many as an array takes.
+  void divide() {
+    if (submitted_.empty()) return;
+    auto members = std::exchange(submitted_, {});
+    std::vector<Assignment> assignments;
+    for (auto& member : members) assignments.push_back({member.task, member.begun});
+    const auto width = settings_.array;
+    const auto groups =
+        width > 1 ? measurement_.alike(assignments) : measurement_.Measurement::alike(assignments);
+    std::vector<std::vector<std::size_t>> divided;
+    for (const auto& group : groups) {
+      for (std::size_t i = 0; i < group.size(); i += width) {
+        const auto begin = group.begin() + static_cast<std::ptrdiff_t>(i);
+        divided.emplace_back(
+            begin, begin + static_cast<std::ptrdiff_t>(std::min(width, group.size() - i)));
+      }
+    }
+    std::sort(divided.begin(), divided.end());  // by their first tasks
+    for (const auto& places : divided) {
+      Order order{.members = {}, .priority = -ordered_++};
+      for (const auto place : places) order.members.push_back(std::move(members[place]));
+      send(std::move(order));
+    }
+  }
+
+  void send(Order order) {
+    const auto number = ++last_number_;
+    auto tasks = Json::array();
+    for (const auto& member : order.members) {
+      tasks.push_back({{"task", task_json(member.task)}, {"evaluation", member.begun}});
+      number_of_[member.task.id] = number;
+    }
+    const auto priority = order.priority;
+    orders_.emplace(number, std::move(order));
+    engine_.write({{"kind", "order"},
+                   {"order", number},
+                   {"priority", priority},
+                   {"tasks", std::move(tasks)}});
+  }
+
+  /// No result of an order is waited for any more.
+  void forget(std::int64_t number) {
+    for (const auto& id : ids_of(orders_.at(number))) number_of_.erase(id);
+    orders_.erase(number);
+    engine_.write({{"kind", "withdraw"}, {"order", number}});
+  }
+
+  void take(const std::string& text) {
+    std::string kind;
+    try {
+      const auto line = Json::parse(text);
+      kind = line.at("kind").get<std::string>();
+      if (kind == "workers") return take_workers(line);
+      if (kind == "progress") return take_progress(line);
+      if (kind == "finished") return take_results(line);
+      if (kind == "lost") return take_loss(line);
+      if (kind == "refused") take_refusal(line);
+    } catch (const Json::exception& error) {
+      engine_.fail("wrote what is no line of its protocol: " + text.substr(0, 200) + " (" +
+                   error.what() + ")");
+    }
+    engine_.fail("wrote kind = " + kind + ", must be workers, progress, finished, lost or refused");
+  }
+
+  [[noreturn]] static void take_refusal(const Json& line) {
+    throw MachineError("a worker would measure otherwise than this run: " +
+                       line.at("reason").get<std::string>());
+  }
+
+  void take_workers(const Json& line) {
+    workforce_ = {.workers = line.at("count"), .slots = line.value("slots", line.at("count"))};
+    if (settings_.on_workforce) settings_.on_workforce(workforce_);
+  }
+
+  void look_for_workers() {
+    const std::chrono::duration<double> waited = Clock::now() - begun_;
+    if (workforce_.workers > 0 || told_ || waited.count() < settings_.patience) return;
+    told_ = true;
+    if (settings_.on_nobody) settings_.on_nobody();
+  }
+
+  void start(Order& order) {
+    if (!std::exchange(order.started, true)) {
+      events_.push_back({.kind = Event::Kind::started, .ids = ids_of(order)});
+    }
+  }
+
+  void take_progress(const Json& line) {
+    const auto found = orders_.find(line.at("order").get<std::int64_t>());
+    if (found == orders_.end()) return;  // it is withdrawn, or given to another
+    start(found->second);
+    const Advance advance{.step = line.at("step"),
+                          .steps = line.value("steps", std::int64_t{0}),
+                          .loss = read_number(line.value("loss", Json())),
+                          .worker = line.value("worker", "")};
+    if (advance.step == 0) return;
+    events_.push_back(
+        {.kind = Event::Kind::advanced, .ids = ids_of(found->second), .advance = advance});
+  }
+
+  void take_results(const Json& line) {
+    require_device(line);
+    auto evaluations = line.at("evaluations").get<std::vector<Evaluation>>();
+    std::set<std::int64_t> touched;
+    for (auto& evaluation : evaluations) {
+      // As the task has them, whatever the engine has made of it.
+      const auto found = number_of_.find(evaluation.id);
+      const auto before = results_.find(evaluation.id);
+      if (found == number_of_.end() && before == results_.end()) continue;  // it is withdrawn
+      if (found != number_of_.end()) {
+        auto& member = member_of(found->second, evaluation.id);
+        evaluation.candidate = member.task.candidate.name;
+        evaluation.replicate = member.task.replicate;
+        evaluation.identity = member.task.identity;
+        member.result = evaluation;
+        touched.insert(found->second);
+      }
+      require_same(evaluation);
+    }
+    for (const auto number : touched) finish(number);
+    // It came from elsewhere than it was last sent to.
+    for (const auto number : touched) {
+      if (!orders_.contains(number) && line.at("order") != number) {
+        engine_.write({{"kind", "withdraw"}, {"order", number}});
+      }
+    }
+  }
+
+  Member& member_of(std::int64_t number, const std::string& id) {
+    auto& members = orders_.at(number).members;
+    return *std::find_if(members.begin(), members.end(),
+                         [&id](const Member& member) { return member.task.id == id; });
+  }
+
+  void require_same(const Evaluation& evaluation) {
+    auto json = canonical_json(evaluation);
+    for (const auto* own : {"candidate", "replicate", "identity"}) json.erase(own);
+    const auto digest = sha256(json.dump());
+    const auto [known, fresh] = results_.emplace(evaluation.id, digest);
+    if (fresh || known->second == digest) return;
+    throw MachineError("evaluation " + evaluation.id + " has come twice with different results (" +
+                       known->second.substr(0, 12) + " and " + digest.substr(0, 12) +
+                       "): two workers do not compute alike, or one of them is broken");
+  }
+
+  void require_device(const Json& line) {
+    const auto device = line.value("device", "");
+    if (device.empty() || settings_.device == "mixed") return;
+    if (settings_.device == "auto") settings_.device = device;
+    if (settings_.device == device) return;
+    throw MachineError("the worker " + line.value("worker", "") + " has the device " + device +
+                       ", must be " + settings_.device +
+                       ": each model rounds in its own way; cluster.device: mixed takes any");
+  }
+
+  /// Ends an order once all its results are there.
+  void finish(std::int64_t number) {
+    auto& order = orders_.at(number);
+    const bool whole = std::all_of(order.members.begin(), order.members.end(),
+                                   [](const Member& member) { return member.result.has_value(); });
+    if (!whole) return;
+    start(order);
+    Event event{.kind = Event::Kind::finished, .ids = ids_of(order)};
+    for (auto& member : order.members) {
+      event.evaluations.push_back(std::move(*member.result));
+      number_of_.erase(member.task.id);
+    }
+    events_.push_back(std::move(event));
+    orders_.erase(number);
+  }
+
+  void take_loss(const Json& line) {
+    const auto found = orders_.find(line.at("order").get<std::int64_t>());
+    const auto reason = line.value("reason", "");
+    if (found == orders_.end()) return;
+    auto order = std::move(found->second);
+    orders_.erase(found);
+    for (auto& member : order.members) {
+      Order alone{.members = {}, .priority = order.priority, .started = order.started};
+      if (!member.result && ++member.losses == kMostLosses) {
+        member.result = member.begun;
+        member.result->status = Status::failed;
+        member.result->reason = "its workers died " + std::to_string(kMostLosses) + " times" +
+                                (reason.empty() ? "" : ": " + reason);
+      }
+      const bool ended = member.result.has_value();
+      alone.members.push_back(std::move(member));
+      if (ended) {
+        const auto number = ++last_number_;
+        orders_.emplace(number, std::move(alone));
+        finish(number);
+      } else {
+        send(std::move(alone));
+      }
+    }
+  }
+
+  Measurement& measurement_;
+  Settings settings_;
+  Engine engine_;
+  std::vector<Member> submitted_;                  ///< not ordered yet
+  std::map<std::int64_t, Order> orders_;           ///< that are out, by number
+  std::map<std::string, std::int64_t> number_of_;  ///< the order of a task that is out, by its id
+  std::map<std::string, std::string> results_;     ///< digests of what has come, by id
+  std::deque<Event> events_;
+  std::int64_t last_number_ = 0;
+  std::int64_t ordered_ = 0;
+  Workforce workforce_;
+  Clock::time_point begun_ = Clock::now();
+  bool told_ = false;
+};
+
+CommandExecutor::CommandExecutor(Measurement& measurement, Settings settings)
+    : orders_(std::make_unique<Orders>(measurement, std::move(settings))) {}
+
+CommandExecutor::~CommandExecutor() = default;
+
+void CommandExecutor::submit(Task task, Evaluation begun) {
+  orders_->submit(std::move(task), std::move(begun));
+}
+void CommandExecutor::withdraw() { orders_->withdraw(); }
+std::optional<Executor::Event> CommandExecutor::next() { return orders_->next(); }
+void CommandExecutor::abandon() { orders_->abandon(); }
+
+}  // namespace nas

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "evaluation/executor.hpp"
+#include "evaluation/workforce.hpp"
+
+namespace nas {
+
+/// Measures by a program that places orders on workers: an engine. It reads orders from its standard
+/// input and writes results to its standard output, a JSON object a line (docs/how-to/cluster.md). Results
+/// are those of any other executor on the same kind of device, whoever of them dies.
+///
+/// What the engine gives up on is ordered again, one task at a time; a task that is lost for the third
+/// time has failed. A result that comes twice must be bitwise the same.
+class CommandExecutor final : public Executor {
+ public:
+  struct Settings {
+    std::vector<std::string> command;  ///< of the engine
+    nlohmann::json run;                ///< its first line, but for "kind" and "protocol"
+    std::filesystem::path log;         ///< receives what the engine writes to standard error
+    /// Model of device that results must come from; "auto": that of the first one, "mixed": any.
+    std::string device = "auto";
+    std::size_t array = 1;  ///< most tasks of an order, > 0
+    double grace = 25.0;    ///< seconds that the engine has to end
+    /// Told from the thread that waits, whenever it changes; may be empty.
+    std::function<void(const Workforce&)> on_workforce{};
+    /// Told once where there is no worker after so many seconds; may be empty.
+    std::function<void()> on_nobody{};
+    double patience = 60.0;
+  };
+
+  /// Starts the engine.
+  /// @param measurement  outlives it; says which tasks are measured together.
+  /// @throws MachineError where the program cannot be started.
+  CommandExecutor(Measurement& measurement, Settings settings);
+  /// Ends the engine.
+  ~CommandExecutor() override;
+
+  void submit(Task task, Evaluation begun) override;
+  void withdraw() override;
+  /// @throws MachineError also where the engine ends or writes what nobody understands (with the
+  /// last lines of it and its exit code), where a worker would measure otherwise or on another model
+  /// of device (with both), and where two results of one task differ.
+  std::optional<Event> next() override;
+  void abandon() override;
+
+ private:
+  class Engine;
+  class Orders;
+  std::unique_ptr<Orders> orders_;
+};
+
+}  // namespace nas

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/visibility.hpp"
+
+namespace NAS_PUBLIC nas {
+
+/// Who measures elsewhere at the moment.
+struct Workforce {
+  int workers = 0;
+  int slots = 0;  ///< orders that they work on at once, all together
+};
+
+}  // namespace nas

@@ -1,0 +1,99 @@
+"""Runs with workers, for the tests of engines."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("NAS_BIN_DIR", ROOT / "build/ci/bin"))
+SECONDS = 300  # nothing takes that long
+
+
+def need(module: str) -> None:
+    try:
+        __import__(module)
+    except ImportError:
+        print(f"skipped: no Python package {module} (scripts/setup --tests installs it)")
+        sys.exit(77)
+
+
+class RunTest(unittest.TestCase):
+    """Each test has a folder of its own, and leaves no process behind."""
+
+    # Replicates and a re-test, so that there is something for several.
+    OVERRIDES = ["evaluation.replicates=2", "retest.replicates=2", "training.steps=60", "training.checkpoint_minutes=0.002"]
+    ENGINE: list[str] = []
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def start(self, name, *command, **environment):
+        """A process in a session of its own; what it says goes to a file of this name."""
+        with (self.folder / f"{name}.log").open("a") as log:
+            process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                                       env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"} | environment)
+        self.addCleanup(self.kill_all, process)
+        return process
+
+    @staticmethod
+    def kill_all(process):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+    def said(self, name):
+        return (self.folder / f"{name}.log").read_text()
+
+    def manager(self, name, *overrides, engine=None, **environment):
+        engine = self.ENGINE if engine is None else engine
+        return self.start(name, BIN / "nas-run", ROOT / "configs/smoke.yaml", *self.OVERRIDES, *engine, *overrides, "--no-report",
+                          "--output", self.folder / name, **environment)
+
+    def workers(self, name, *options, log="workers", **environment):
+        return self.start(log, ROOT / "scripts/workers", self.folder / name, *options, **environment)
+
+    def ends(self, process, name, code=0):
+        self.assertEqual(process.wait(SECONDS), code, self.said(name))
+
+    def export(self, name):
+        return subprocess.run([BIN / "nas-export", self.folder / name, "--canonical"], capture_output=True, text=True, check=True).stdout
+
+    def alone(self):
+        """What the run comes to on threads of one process."""
+        self.ends(self.manager("alone", engine=[]), "alone")
+        return self.export("alone")
+
+    def until(self, holds, what):
+        end = time.monotonic() + SECONDS
+        while not holds():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.05)
+
+    def trained(self, name):
+        """Evaluations that a run has stored."""
+        import sqlite3
+        try:
+            with sqlite3.connect(f"file:{self.folder / name / 'store.sqlite'}?mode=ro", uri=True) as store:
+                return store.execute("SELECT count(*) FROM evaluations").fetchone()[0]
+        except sqlite3.Error:
+            return 0
+
+    def children(self, process, word):
+        """Processes of a process's session whose command has a word."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if os.getsid(int(entry.name)) == process.pid and word.encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except (OSError, ProcessLookupError):
+                pass
+        return found

@@ -1,0 +1,153 @@
+"""Workers by Dask distributed, on this machine: who measures, and who of them dies, changes no result."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import runs
+
+runs.need("distributed")
+
+
+class DaskTest(runs.RunTest):
+    ENGINE = ["cluster.engine=dask", "cluster.listen=127.0.0.1", "cluster.silence=10", "cluster.grace=10"]
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "run").mkdir()
+
+    def complete(self, manager, workers=()):
+        self.ends(manager, "run")
+        for one in workers:
+            self.ends(one, "workers")  # they end with their run
+        self.assertFalse((self.folder / "run/cluster.json").exists())
+
+    def test_any_number_of_workers_comes_to_the_same(self):
+        alone = self.alone()
+        for workers, slots in (1, 1), (1, 4), (3, 1):
+            with self.subTest(workers=workers, slots=slots):
+                started = [self.workers("run", "--slots", slots) for _ in range(workers)]  # before there is a run
+                self.complete(self.manager("run"), started)
+                self.assertEqual(self.export("run"), alone)
+                self.assertIn(f"{workers} worker{'s' if workers > 1 else ''}, {workers * slots} slot", self.said("run"))
+                self.assertIn("scripts/workers", self.said("run"), "it says how to start them")
+                self.assertEqual(list((self.folder / "run/checkpoints").glob("*")), [])
+                for file in (self.folder / "run").glob("*.*"):
+                    file.unlink()
+
+    def test_workers_that_are_killed_cost_nothing_but_their_work(self):
+        alone = self.alone()
+        dice = random.Random(1)
+        manager = self.manager("run")
+        workers = [self.workers("run", "--slots", 2) for _ in range(2)]
+        for kill in range(4):
+            before = self.trained("run")
+            self.until(lambda: self.trained("run") >= before + 2 or manager.poll() is not None, "nothing is measured")
+            victim = dice.randrange(2)
+            if kill % 2:  # the process that trains
+                for child in self.children(workers[victim], "nas-work")[:1]:
+                    os.kill(child, signal.SIGKILL)
+            else:  # all of a worker
+                self.kill_all(workers[victim])
+                workers[victim] = self.workers("run", "--slots", 2)
+        self.complete(manager)
+        self.assertEqual(self.export("run"), alone)
+
+    def test_a_manager_that_is_killed_goes_on_with_the_same_command(self):
+        alone = self.alone()
+        workers = [self.workers("run", "--slots", 2)]
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            manager = self.manager("run")
+            before = self.trained("run")
+            self.until(lambda: self.trained("run") >= before + 2, "nothing is measured")
+            manager.send_signal(number)
+            self.ends(manager, "run", -number if number == signal.SIGKILL else 130)
+        self.complete(self.manager("run"), workers)
+        self.assertEqual(self.export("run"), alone)
+
+    def test_a_worker_that_is_stopped_leaves_its_work_to_others(self):
+        alone = self.alone()
+        manager = self.manager("run")
+        first = self.workers("run", "--slots", 2)
+        self.until(lambda: self.trained("run") >= 2, "nothing is measured")
+        first.send_signal(signal.SIGTERM)
+        self.ends(first, "workers", 143)
+        self.complete(manager, [self.workers("run")])
+        self.assertEqual(self.export("run"), alone)
+        self.assertNotIn("failed", self.said("run").replace("0 failed", ""))
+
+    def test_without_a_shared_folder(self):
+        alone = self.alone()
+        manager = self.manager("run")
+        self.complete(manager, [self.workers("run", "--scratch", self.folder / "scratch")])
+        self.assertEqual(self.export("run"), alone)
+        self.assertEqual(list((self.folder / "scratch").glob("*/checkpoints/*")), [])
+
+    def test_one_manager_and_only_who_has_the_certificate(self):
+        import distributed
+        from distributed.security import Security
+        manager = self.manager("run")
+        file = self.folder / "run/cluster.json"
+        self.until(file.exists, "there is no cluster.json")
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        said = file.read_text()
+        address = json.loads(said)["address"]
+        self.assertTrue(address.startswith("tls://"))
+        strangers = Security.temporary()
+        for how in {"address": address, "security": strangers}, {"address": address.replace("tls://", "tcp://")}:
+            with self.assertRaises((OSError, TimeoutError)):
+                distributed.Client(timeout=5, **how)
+        second = self.start("second", runs.BIN / "nas-run", runs.ROOT / "configs/smoke.yaml", *self.OVERRIDES, *self.ENGINE, "--no-report",
+                            "--output", self.folder / "run")
+        self.ends(second, "second", 2)
+        self.assertIn("is in use by another process", self.said("second"))
+        self.assertEqual(file.read_text(), said)
+        self.complete(manager, [self.workers("run", "--slots", 2)])
+
+    def test_who_would_measure_otherwise_is_refused_with_both_values(self):
+        program = self.folder / "nas-work"
+        for override, words in ("data.pairs=1", 'identity.corpus_hash = "'), ("semantics=published", 'identity.semantics = "corrected"'):
+            with self.subTest(override):
+                program.write_text(f'#!/bin/sh\nexec {runs.BIN}/nas-work "$@" {override}\n')
+                program.chmod(0o755)
+                manager = self.manager("run")
+                self.workers("run", NAS_WORK=str(program))
+                self.ends(manager, "run", 75)
+                self.assertRegex(self.said("run"), f'a worker would measure otherwise than this run: {words}.*, must be "')
+
+
+class EngineOfOnesOwnTest(runs.RunTest):
+    def test_the_example_of_contributing(self):
+        text = (runs.ROOT / "CONTRIBUTING.md").read_text()
+        (self.folder / "own").mkdir()
+        file = self.folder / "own/pool.py"
+        file.write_text(re.search(r"```python\n(# python/attnas/engines/pool.py\n.*?)```", text, re.DOTALL)[1])
+        alone = self.alone()
+        command = f"cluster.command=[{sys.executable}, {file}]"
+        self.ends(self.manager("run", engine=[command], PYTHONPATH=str(runs.ROOT / "python/attnas")), "run")
+        self.assertEqual(self.export("run"), alone)
+
+    def test_what_the_manager_would_measure_is_refused(self):
+        for what in ("objectives=[perplexity, latency]", "algorithm={name: nsga2, population: 8}"), ("constraints=[latency <= 5]",):
+            self.ends(self.manager("run", *what, engine=["cluster.command=cat"]), "run", 2)
+            self.assertIn("cluster: must be left out for latency", self.said("run"))
+
+    def test_garbage_ends_the_run_and_the_same_command_goes_on(self):
+        alone = self.alone()
+        command = "cluster.command=[sh, -c, 'echo oops >&2; echo Traceback']"
+        self.ends(self.manager("run", engine=[command]), "run", 75)
+        self.assertIn("wrote what is no line of its protocol: Traceback", self.said("run"))
+        self.assertIn("it said last:\noops", self.said("run"))
+        self.assertIn("Everything finished is kept", self.said("run"))
+        self.ends(self.manager("run", engine=[]), "run")
+        self.assertEqual(self.export("run"), alone)
+
+
+if __name__ == "__main__":
+    unittest.main()
