@@ -45,7 +45,7 @@ class Table:
     facts: dict
     mechanisms: list[str]  # canonical names, sorted
     genes: pd.DataFrame  # a row for each mechanism, a column for each gene; None: not applicable
-    replicates: int
+    numbers: tuple[int, ...]  # of the replicates, ascending: those that occur
     steps: np.ndarray  # (s,) of the validation curves, ascending; the last: the whole run
     status: np.ndarray  # (m, r) index into schema.statuses, or MISSING
     valid_nll: np.ndarray  # (m, r, s) mean nll per target, nats
@@ -55,6 +55,11 @@ class Table:
     seconds: np.ndarray  # (m, r) that a replay charges: of the processor, else of the clock
     values: dict[str, np.ndarray]  # name: (m, r), as evaluations record them
     measured: dict[str, np.ndarray]  # measured objective, e.g. latency: (m,)
+
+    @property
+    def replicates(self) -> int:
+        """How many there are: r."""
+        return len(self.numbers)
 
     @property
     def schema(self) -> Schema:
@@ -73,7 +78,7 @@ class Table:
     def troubles(self) -> list[str]:
         """Cells that are not usable, in words: "NAME, replicate 2: diverged"."""
         statuses = self.schema.statuses
-        return [f"{self.brief(self.mechanisms[i])}, replicate {r}: "
+        return [f"{self.brief(self.mechanisms[i])}, replicate {self.numbers[r]}: "
                 + ("missing" if self.status[i, r] == MISSING else statuses[self.status[i, r]])
                 for i, r in np.argwhere(~self.usable)]
 
@@ -146,8 +151,8 @@ def _read(path: str, database: sqlite3.Connection) -> Table:
     tokens = curves["tokens"].astype(float).replace(0.0, np.nan)
     nll, accuracy, seconds = (points(column.astype(float)) for column in (
         curves["nll"] / tokens, curves["correct"] / tokens, curves["seconds"]))
-    return Table(path, meta["sha256"], facts, names, genes(names, recorded), replicates, steps,
-                 status, nll, accuracy, seconds,
+    return Table(path, meta["sha256"], facts, names, genes(names, recorded),
+                 tuple(range(replicates)), steps, status, nll, accuracy, seconds,
                  numbers.get("test_nll", np.full(shape, np.nan)),
                  np.where(np.isnan(cpu), clock, cpu), numbers,
                  _measured([json.loads(text) for text in mechanisms["measured"]]))
@@ -234,10 +239,11 @@ def _add_models(models: dict, own: dict, space: dict, run: str) -> None:
 
 def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str, models: dict) -> Table:
     mechanisms = sorted({candidate for candidate, _ in cells})
-    replicates = max(replicate for _, replicate in cells) + 1
+    numbers = tuple(sorted({replicate for _, replicate in cells}))  # a re-test's begin at a million
+    column = {own: i for i, own in enumerate(numbers)}
     longest = max((cell["curve"] for cell in cells.values()), key=len)
     steps = np.array([point["step"] for point in longest], dtype=np.int64)
-    shape = (len(mechanisms), replicates)
+    shape = (len(mechanisms), len(numbers))
     status = np.full(shape, MISSING)
     nll, accuracy, at = (np.full((*shape, len(steps)), np.nan) for _ in range(3))
     seconds = np.full(shape, np.nan)
@@ -248,7 +254,7 @@ def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str, model
     recorded = schema(facts.get("schema"))
     statuses = recorded.statuses
     for (candidate, replicate), own in cells.items():
-        cell, measured = (number[candidate], replicate), own["measured"]
+        cell, measured = (number[candidate], column[replicate]), own["measured"]
         status[cell] = statuses.index(own["status"])
         for i, point in enumerate(own["curve"]):
             valid = point["valid"]
@@ -265,7 +271,7 @@ def _collected(cells: dict[tuple[str, int], dict], facts: dict, path: str, model
     lower = [{name: {"value": sorted(found)[(len(found) - 1) // 2]}
               for name, found in own.items()} for own in objectives]
     own = genes_of(mechanisms, models) if models else genes(mechanisms, recorded)
-    return Table(path, "", facts, mechanisms, own, replicates, steps, status, nll, accuracy, at,
+    return Table(path, "", facts, mechanisms, own, numbers, steps, status, nll, accuracy, at,
                  values.get("test_nll", np.full(shape, np.nan)), seconds, values, _measured(lower))
 
 

@@ -57,6 +57,15 @@ class Tables(unittest.TestCase):
         self.assertEqual(table.troubles(),
                          [f"{B}, replicate 1: diverged", f"{C}, replicate 0: missing"])
 
+    def test_seeds_of_a_retest_are_counted_not_numbered(self):
+        table = tables.load([self.stored({(A, 0): cell(9.0), (A, 1000001): cell(10.0),
+                                          (B, 1000000): cell(12.0), (B, 1000001): cell(13.0)})])
+        self.assertEqual((table.replicates, table.numbers), (3, (0, 1000000, 1000001)))
+        np.testing.assert_allclose(np.exp(table.test_nll), [[9.0, np.nan, 10.0],
+                                                            [np.nan, 12.0, 13.0]])
+        self.assertEqual(table.troubles(), [f"{A}, replicate 1000000: missing",
+                                            f"{B}, replicate 0: missing"])
+
     def test_a_store_gives_the_same_arrays(self):
         packed, stored = tables.load([self.packed()]), tables.load([self.stored()])
         self.assertEqual(packed.mechanisms, stored.mechanisms)

@@ -1,0 +1,572 @@
+#!/usr/bin/env python3
+"""Says whether ranks of mechanisms transfer: does what is good in one setting stay good in another?
+
+    analysis/transfer.py A B [--value nll|accuracy|test_nll] [--top K] [-o FOLDER]
+
+A and B are a packed table of training runs each, or runs (folders, their store.sqlite or
+results.json; several joined by commas): two tasks, two lengths of training, two sizes of the model.
+Mechanisms are matched by name. FOLDER receives transfer.html, transfer.md, transfer.csv,
+mechanisms.csv and ranks.svg.
+"""
+
+import argparse
+import csv
+import dataclasses
+import functools
+import io
+import itertools
+import os
+import pathlib
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+
+from nas_analysis import packages
+
+if __name__ == "__main__":
+    packages.require(__doc__, "numpy", "scipy", "pandas")
+
+import numpy as np
+from scipy import stats
+
+from nas_analysis import figures, statistics, tables
+from nas_analysis.arguments import positive
+from nas_analysis.digest import BadInput
+from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
+from nas_analysis.statistics import Interval
+from nas_analysis.svg import tip
+from nas_analysis.tables import MISSING, Table, TableError
+from nas_analysis.words import counted, digits, listed, p_value
+
+FEWEST = 4  # mechanisms, below which a rank correlation has no interval
+REDRAWS = 2000
+DIVISIONS = 126  # of replicates into halves; all there are for up to 10 replicates
+RELIABLE = 0.5  # share of signal from which on a correlation is corrected for noise
+ALPHA = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One of the two settings: n mechanisms that both have."""
+
+    label: str
+    values: np.ndarray  # (n, replicates) minimised, NaN where missing
+
+    @functools.cached_property
+    def mean(self) -> np.ndarray:
+        """(n,) over the replicates that are there."""
+        return np.nanmean(self.values, axis=1)
+
+    @functools.cached_property
+    def seeds(self) -> np.ndarray:
+        """(n,) replicates that are there."""
+        return np.isfinite(self.values).sum(axis=1)
+
+    @functools.cached_property
+    def order(self) -> np.ndarray:
+        """(n,) mechanisms, the best first."""
+        return np.argsort(self.mean, kind="stable")
+
+    @functools.cached_property
+    def rank(self) -> np.ndarray:
+        """(n,) places, 1 the best."""
+        return _places(self.mean)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether every mechanism has two seeds, so that its noise is known."""
+        return bool(self.seeds.min() > 1)
+
+    def redrawn(self, generator: np.random.Generator) -> np.ndarray:
+        """(REDRAWS, n) means with as much noise of other seeds on top of their own: the residuals of a
+        mechanism's n seeds are drawn n times with replacement and scaled by sqrt(n / (n - 1)), which
+        gives their mean its variance."""
+        drawn = np.tile(self.mean, (REDRAWS, 1))
+        for i, n in enumerate(self.seeds):
+            own = self.values[i][np.isfinite(self.values[i])] - self.mean[i]
+            drawn[:, i] += np.sqrt(n / (n - 1)) * generator.choice(own, (REDRAWS, n)).mean(axis=1)
+        return drawn
+
+    @functools.cached_property
+    def halves(self) -> tuple[Interval, float] | None:
+        """How alike two halves of the seeds rank the mechanisms: Kendall's tau, mean over the
+        divisions; and the reliability of the means of all seeds, the share of their variance that is
+        none of noise. None where fewer than four mechanisms have seeds in both halves."""
+        found = []
+        for one in _divisions(self.values.shape[1]):
+            sides = [self.values[:, one], np.delete(self.values, one, axis=1)]
+            there = np.all([np.isfinite(side).any(axis=1) for side in sides], axis=0)
+            if there.sum() < FEWEST:
+                continue
+            sides = [side[there] for side in sides]
+            tau = statistics.kendall(*(np.nanmean(side, axis=1) for side in sides))
+            noise = [float((1.0 / np.isfinite(side).sum(axis=1)).mean()) for side in sides]
+            found.append((*tau, *noise))
+        if not found:
+            return None
+        point, low, high, first, second = np.nanmean(found, axis=0)
+        return Interval(point, low, high), _reliability(point, first, second,
+                                                        float((1.0 / self.seeds).mean()))
+
+
+def _divisions(replicates: int) -> list[list[int]]:
+    """Columns of one half: all ways to divide them, or DIVISIONS ways at random."""
+    columns, half = range(replicates), (replicates + 1) // 2
+    if replicates > 10:
+        generator = np.random.default_rng(0)
+        return [generator.permutation(replicates)[:half].tolist() for _ in range(DIVISIONS)]
+    return [[0, *rest] for rest in itertools.combinations(columns[1:], half - 1)]
+
+
+def _reliability(tau: float, first: float, second: float, whole: float) -> float:
+    """From the tau of two halves to the share of signal in means of all seeds, in [0, 1].
+
+        sin(pi tau / 2) = 1 / sqrt((1 + x first) (1 + x second)),   1 / (1 + x whole)
+
+    x is the variance of noise of one seed over that of mechanisms; first, second, whole are 1 over
+    the numbers of seeds. Greiner's relation of tau and the correlation holds for normal values.
+    """
+    rho = np.sin(np.pi * tau / 2)
+    if not rho > 0:
+        return 0.0
+    linear, square = first + second, first * second
+    x = (np.sqrt(linear**2 + 4 * square * (1 / rho**2 - 1)) - linear) / (2 * square)
+    return float(1 / (1 + x * whole))
+
+
+def _places(means: np.ndarray) -> np.ndarray:
+    """Ranks along the last axis, 1 the smallest; equals share the best of their places."""
+    return stats.rankdata(means, method="min", axis=-1).astype(int)
+
+
+class Tau:
+    """Kendall's rank correlation of two settings: its interval over mechanisms, and p of the
+    permutation test that their orders are unrelated, which is exact for few mechanisms."""
+
+    def __init__(self, a: np.ndarray, b: np.ndarray):
+        self.interval = statistics.kendall(a, b)
+        self.p = float(stats.kendalltau(a, b).pvalue)
+
+    @property
+    def sign(self) -> int:
+        """0 where it is not distinguished from none."""
+        return int(np.sign(self.interval.point)) if self.p <= ALPHA else 0
+
+    def __str__(self) -> str:
+        return f"{_interval(self.interval)}, {p_value(self.p)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """Where the best mechanism of one setting stands in the other."""
+
+    row: int
+    place: Interval  # over redraws
+    loss: float  # its mean minus the best mean there, minimised
+
+
+class Transfer:
+    """What two settings say about the same mechanisms, before words are made of it."""
+
+    def __init__(self, first: Table, second: Table, value: str, top: int):
+        if first.path == second.path or first.sha256 and first.sha256 == second.sha256:
+            raise TableError(f"{second.path}: holds what {first.path} does; give two settings")
+        self.value = value
+        both = sorted({*first.mechanisms} & {*second.mechanisms})
+        rows = [[table.mechanisms.index(name) for name in both] for table in (first, second)]
+        values = [minimised(table, value)[own] for table, own in zip((first, second), rows)]
+        failed = np.any([_failed(table)[own] for table, own in zip((first, second), rows)], axis=0)
+        there = np.all([np.isfinite(each).any(axis=1) for each in values], axis=0) & ~failed
+        self.names = [name for name, kept in zip(both, there) if kept]
+        self.briefs = [first.brief(name) for name in self.names]
+        self.failed = [name for name, lost in zip(both, failed) if lost]
+        self.sizes = [len(first.mechanisms), len(second.mechanisms)]
+        if len(self.names) < FEWEST:
+            raise TableError(
+                f"{first.path} and {second.path}: {counted(len(self.names), 'mechanism')} with "
+                f"{value} in both, must be at least {FEWEST}; of {self.sizes[0]} and "
+                f"{self.sizes[1]}, named like {first.mechanisms[0]} and {second.mechanisms[0]}")
+        self.sides = [Side(label, each[there])
+                      for label, each in zip(_labels(first, second), values)]
+        a, b = self.sides
+        if not np.ptp(a.mean) or not np.ptp(b.mean):
+            constant = a if not np.ptp(a.mean) else b
+            raise TableError(f"{constant.label}: {value} is the same for all "
+                             f"{len(self.names)} mechanisms: there is no order to compare")
+        self.top = min(top, len(self.names) // 2)
+        self.tau = Tau(a.mean, b.mean)
+        self.alike = _ordered_alike(a.mean, b.mean)
+        self.redrawn = None
+        if a.repeated and b.repeated:
+            generator = np.random.default_rng(0)
+            self.redrawn = [side.redrawn(generator) for side in self.sides]
+        self.tau_of_seeds = self._tau_of_seeds()
+        self.better_half = [self._better_half(side) for side in self.sides]
+        self.overlap = self._overlap()
+        n, k = len(self.names), self.top
+        self.chance = k * k / n
+        # Rounded: equal to a level is not above it.
+        self.overlap_p = round(float(stats.hypergeom.sf(self.overlap.point - 1, n, k, k)), 12)
+        self.chosen = [self._chosen(0, 1), self._chosen(1, 0)]
+
+    def _tau_of_seeds(self) -> Interval:
+        """Redraws have the noise of the means twice: they lend their spread, on the scale of Fisher's
+        z, to an interval around tau."""
+        tau = self.tau.interval.point
+        if self.redrawn is None:
+            return Interval(tau, np.nan, np.nan)
+        most = 1 - 1 / len(self.names)**2  # of so few mechanisms none are known to agree wholly
+        scaled = np.arctanh(np.clip([tau, *(stats.kendalltau(*pair).statistic
+                                            for pair in zip(*self.redrawn))], -most, most))
+        low, middle, high = np.nanquantile(scaled[1:], [0.025, 0.5, 0.975])
+        return Interval(tau, min(tau, float(np.tanh(scaled[0] + low - middle))),
+                        max(tau, float(np.tanh(scaled[0] + high - middle))))
+
+    def _overlap(self) -> Interval:
+        """The number of mechanisms among the best of both; redraws lend their spread, as above."""
+        k = self.top
+        point = _shared(*(side.order[:k] for side in self.sides))
+        if self.redrawn is None:
+            return Interval(point, np.nan, np.nan)
+        redrawn = [_shared(*pair) for pair in zip(*(np.argsort(means)[:, :k]
+                                                    for means in self.redrawn))]
+        low, middle, high = np.quantile(redrawn, [0.025, 0.5, 0.975], method="nearest")
+        return Interval(point, max(point + low - middle, 0), min(point + high - middle, k))
+
+    def _better_half(self, chooser: Side) -> Tau | None:
+        """Tau among the better half by one setting."""
+        rows = chooser.order[:(len(self.names) + 1) // 2]
+        if len(rows) < FEWEST or any(np.ptp(side.mean[rows]) == 0 for side in self.sides):
+            return None
+        return Tau(*(side.mean[rows] for side in self.sides))
+
+    def _chosen(self, chooser: int, judge: int) -> Chosen:
+        row = int(self.sides[chooser].order[0])
+        other = self.sides[judge]
+        low, high = np.nan, np.nan
+        if self.redrawn is not None:
+            best = np.argmin(self.redrawn[chooser], axis=1)
+            places = _places(self.redrawn[judge])[np.arange(REDRAWS), best]
+            low, high = np.quantile(places, [0.025, 0.975], method="nearest")
+        return Chosen(row, Interval(int(other.rank[row]), low, high),
+                      float(other.mean[row] - other.mean.min()))
+
+    @property
+    def reliability(self) -> list[float] | None:
+        """Of either side's means; None where a side has no halves."""
+        halves = [side.halves for side in self.sides]
+        return None if None in halves else [own[1] for own in halves]
+
+    @property
+    def ceiling(self) -> float | None:
+        """The tau to expect between means so noisy of mechanisms that both settings rank alike."""
+        if self.reliability is None:
+            return None
+        return float(2 / np.pi * np.arcsin(np.sqrt(np.prod(self.reliability))))
+
+    @property
+    def corrected(self) -> Interval | None:
+        """Tau as it would be without noise: Spearman's (1904) correction for attenuation of the
+        correlation that tau has for normal values; reliabilities count as known. None where noise is
+        not known, or most of what a side measured."""
+        if self.reliability is None or min(self.reliability) < RELIABLE:
+            return None
+        rho = np.sin(np.pi * np.array(self.tau.interval) / 2) / np.sqrt(np.prod(self.reliability))
+        return Interval(*(float(tau) for tau in 2 / np.pi * np.arcsin(np.clip(rho, -1, 1))))
+
+    def natural(self, minimised_value):
+        """In the value's own sense."""
+        return -minimised_value if self.value == "accuracy" else minimised_value
+
+
+def minimised(table: Table, value: str) -> np.ndarray:
+    """(m, r) of the cells that were trained to the end, smaller is better.
+
+    @throws TableError  where nothing is recorded of it.
+    """
+    values = {"nll": table.valid_nll[..., -1], "accuracy": -table.valid_accuracy[..., -1],
+              "test_nll": table.test_nll}[value]
+    values = np.where(table.usable, values, np.nan)
+    if not np.isfinite(values).any():
+        why = ": the test split was not scored" if value == "test_nll" else ""
+        raise TableError(f"{table.path}: no training run has a {value}{why}")
+    return values
+
+
+def _failed(table: Table) -> np.ndarray:
+    """(m,): one of its training runs came to no end, which fails the mechanism."""
+    return (~table.usable & (table.status != MISSING)).any(axis=1)
+
+
+def _labels(first: Table, second: Table) -> list[str]:
+    """Names to call the two by: their own, else their files'."""
+    paths = [first.path, second.path]
+    for names in ([table.facts.get("name") for table in (first, second)],
+                  [pathlib.Path(path).stem for path in paths]):
+        if all(names) and names[0] != names[1]:
+            return names
+    return paths
+
+
+def _shared(a: np.ndarray, b: np.ndarray) -> int:
+    return len({*a.tolist()} & {*b.tolist()})
+
+
+def _ordered_alike(a: np.ndarray, b: np.ndarray) -> float:
+    """Share of the pairs without ties that both order alike."""
+    upper = np.triu_indices(len(a), 1)
+    signs = (np.sign(np.subtract.outer(a, a)) * np.sign(np.subtract.outer(b, b)))[upper]
+    return float((signs > 0).sum() / max((signs != 0).sum(), 1))
+
+
+def _interval(interval: Interval | None, form=lambda value: f"{value:.2f}") -> str:
+    if interval is None or np.isnan(interval.point):
+        return "not known"
+    text = form(interval.point)
+    return (text if np.isnan(interval.low) else
+            f"{text} [{form(interval.low)}, {form(interval.high)}]").replace("-", "\u2212")
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+def guidance(found: Transfer) -> str:
+    """In a sentence: may one setting guide a search on the other?"""
+    a, b = (side.label for side in found.sides)
+    words = [_guides(found, guide) for guide in (0, 1)]
+    alike = (f"{100 * found.alike:.0f} % of all pairs of mechanisms are ordered alike (Kendall's tau "
+             f"{found.tau})")
+    shared = (f"of the {found.top} best of either {found.overlap.point} are shared, "
+              f"{'more' if found.overlap_p <= ALPHA else 'not clearly more'} than chance gives "
+              f"({found.chance:.1f})")
+    halves = "; ".join(f"in the better half of {side.label} tau is {tau}"
+                       for side, tau in zip(found.sides, found.better_half) if tau)
+    facts = "; ".join(filter(None, [alike, halves, shared])) + "."
+    if words[0] == words[1]:
+        return f"{a} {words[0].format(b)}, and the other way round: {facts}"
+    return f"{a} {words[0].format(b)}; {b} {words[1].format(a)}: {facts}"
+
+
+def _guides(found: Transfer, guide: int) -> str:
+    """What may be said of one setting as a guide to the other, {}."""
+    sign, seeds = found.tau.sign, found.tau_of_seeds
+    if sign == 0 or min(sign * seeds.low, sign * seeds.high) <= 0:
+        return "does not guide a search on {} beyond noise"
+    if sign < 0:
+        return "misleads a search on {} beyond noise"
+    half = found.better_half[guide]
+    if found.overlap_p <= ALPHA or half is not None and half.sign > 0:
+        return "may guide a search on {}"
+    return "may say what a search on {} can leave out, but not beyond noise what is best there"
+
+
+def verdict(found: Transfer) -> list[str]:
+    """The findings in sentences, what matters first."""
+    a, b = found.sides
+    items = [guidance(found),
+             f"Compared are {len(found.names)} mechanisms that {a.label} ({found.sizes[0]}, "
+             f"{_seeds(a)}) and {b.label} ({found.sizes[1]}, {_seeds(b)}) both have, by the mean "
+             f"{found.value} of their seeds."]
+    if found.ceiling is not None:
+        corrected = found.corrected
+        items.append(
+            f"Two halves of its own seeds agree by tau {_interval(a.halves[0])} in {a.label} and "
+            f"{_interval(b.halves[0])} in {b.label}. With noise like that, settings that rank alike "
+            f"would show tau {found.ceiling:.2f}; " + (
+                f"corrected for it, tau is {_interval(corrected)}." if corrected else
+                f"tau is not corrected for it, since noise is more than half of what "
+                f"{_listed_sides(found)} measured."))
+    for side, other, chosen in ((a, b, found.chosen[0]), (b, a, found.chosen[1])):
+        items.append(
+            f"The best of {side.label}, {found.briefs[chosen.row]}, has place "
+            f"{_interval(chosen.place, _whole)} of {len(found.names)} in {other.label}, "
+            f"{digits(chosen.loss)} in {found.value} behind the best there.")
+    single = [side.label for side in (a, b) if not side.repeated]
+    if single:
+        items.append(f"Not every mechanism of {listed(single)} has two seeds: how far other seeds "
+                     "would rank otherwise is not known.")
+    tied = [side.label for side in (a, b)
+            if side.mean[side.order[found.top - 1]] == side.mean[side.order[found.top]]]
+    if tied:
+        items.append(f"In {listed(tied)} mechanisms of equal mean stand on both sides of place "
+                     f"{found.top}: which of them count as best is arbitrary.")
+    if found.failed:
+        items.append(f"Left out, since a training run failed in one of the two: "
+                     f"{listed(found.failed)}.")
+    return items
+
+
+def _seeds(side: Side) -> str:
+    low, high = side.seeds.min(), side.seeds.max()
+    return f"{counted(low, 'seed')} each" if low == high else f"{low} to {high} seeds"
+
+
+def _listed_sides(found: Transfer) -> str:
+    return listed([side.label for side, share in zip(found.sides, found.reliability)
+                   if share < RELIABLE])
+
+
+def numbers(found: Transfer) -> Chapter:
+    """The table of measures, with what each interval leaves out."""
+    a, b = (side.label for side in found.sides)
+    halves = [side.halves[0] if side.halves else None for side in found.sides]
+    rows = [
+        ["tau, interval over mechanisms", str(found.tau)],
+        ["tau, interval over seeds", _interval(found.tau_of_seeds)],
+        [f"tau of two halves of the seeds of {a}", _interval(halves[0])],
+        [f"tau of two halves of the seeds of {b}", _interval(halves[1])],
+        ["tau to expect where both rank alike",
+         "not known" if found.ceiling is None else f"{found.ceiling:.2f}"],
+        ["tau, corrected for noise", _interval(found.corrected)],
+        [f"tau in the better half of {a}", str(found.better_half[0] or "not known")],
+        [f"tau in the better half of {b}", str(found.better_half[1] or "not known")],
+        [f"of the {found.top} best of either, shared", _interval(found.overlap, _whole)],
+        ["the same by chance", f"{found.chance:.2f}, as many or more with "
+         f"{p_value(found.overlap_p)}"],
+        [f"place in {b} of the best of {a}", _interval(found.chosen[0].place, _whole)],
+        [f"place in {a} of the best of {b}", _interval(found.chosen[1].place, _whole)]]
+    return Chapter("numbers", "In numbers", [Columns(["", "value [95 %]"], rows), Bullets([
+        "Intervals are of 95 %, each for itself. p is that of a permutation test; for few mechanisms "
+        "it is exact, and intervals over mechanisms are wide.",
+        "Over mechanisms: for other mechanisms like these, each with as many seeds. They count as "
+        "independent, though they share options.",
+        "Over seeds: for these very mechanisms with as many other seeds, redrawn within each; it "
+        "says nothing of other mechanisms. Intervals of counts and places are of this kind. Either "
+        "kind leaves out what one seed does to many mechanisms alike.",
+        "Halves have half of the seeds and agree less than all of them would; the tau to expect "
+        "counts with all.",
+        "The correction is a hint: it holds for jointly normal values, and takes the reliabilities, "
+        "which are estimates, as known.",
+        "The better half is chosen by the mean of one setting, noise included."])])
+
+
+def ranks(found: Transfer) -> Chapter:
+    """A picture of all mechanisms, and the best ones by name."""
+    a, b = found.sides
+    best = [{*side.order[:found.top].tolist()} for side in found.sides]
+    styles = [(f"best {found.top} of both", "c2"), (f"of {a.label}", "c0"), (f"of {b.label}", "c1")]
+
+    def style(row: int) -> str:
+        return {(True, True): "c2", (True, False): "c0", (False, True): "c1"}.get(
+            (row in best[0], row in best[1]), "other")
+
+    dots = [figures.Dot(float(a.rank[i]), float(b.rank[i]), style(i), tip(
+        found.briefs[i], *(f"{side.label}: place {side.rank[i]}, {found.value} "
+                           f"{digits(found.natural(side.mean[i]))}" for side in found.sides)))
+            for i in range(len(found.names))]
+    picture = figures.scatter(
+        "Ranks in both", f"A dot for each mechanism, by its mean {found.value}; place 1 is the "
+        f"best. Ranks that transfer lie on the diagonal.", f"place in {a.label}",
+        f"place in {b.label}", dots, styles, (0.0, len(found.names) + 1.0))
+    shown = sorted(best[0] | best[1], key=lambda i: a.rank[i] + b.rank[i])
+    rows = [[found.briefs[i], *itertools.chain.from_iterable(
+        (str(side.rank[i]), digits(found.natural(side.mean[i]))) for side in found.sides)]
+            for i in shown]
+    return Chapter("ranks", "Mechanism by mechanism", [
+        Pictures({"ranks.svg": picture}),
+        Paragraph(f"The {found.top} best of either:"),
+        Columns(["mechanism", f"place in {a.label}", found.value, f"place in {b.label}",
+                 found.value], rows)])
+
+
+def making(tables_read: Sequence[Table], command: str) -> Chapter:
+    """What all this was made from, and how to make it again."""
+    items = []
+    for table in tables_read:
+        facts = [f"{key} {table.facts[key]}" for key in ("corpus", "semantics", "numerical_mode",
+                                                         "run_seed") if key in table.facts]
+        items.append(", ".join([table.path, f"{int(table.steps[-1])} steps", *facts,
+                                *([f"SHA-256 {table.sha256}"] if table.sha256 else [])]))
+    return Chapter("making", "How this was made", [Bullets(items), Code(command)])
+
+
+def summary(found: Transfer) -> str:
+    """transfer.csv: a row for each number, unrounded."""
+    nothing = Interval(np.nan, np.nan, np.nan)
+    halves = [side.halves[0] if side.halves else nothing for side in found.sides]
+    reliability = found.reliability or (np.nan, np.nan)
+    halves_of = [tau.interval if tau else nothing for tau in found.better_half]
+    rows = {
+        "mechanisms": len(found.names), "tau_mechanisms": found.tau.interval, "tau_p": found.tau.p,
+        "tau_seeds": found.tau_of_seeds, "tau_corrected": found.corrected,
+        "tau_ceiling": found.ceiling, "ordered_alike": found.alike,
+        "halves_a": halves[0], "halves_b": halves[1], "reliability_a": reliability[0],
+        "reliability_b": reliability[1], "better_half_a": halves_of[0],
+        "better_half_b": halves_of[1], "top": found.top, "overlap": found.overlap,
+        "overlap_chance": found.chance, "overlap_p": found.overlap_p,
+        "best_of_a_in_b": found.chosen[0].place, "best_of_b_in_a": found.chosen[1].place,
+        "loss_of_best_of_a_in_b": found.chosen[0].loss,
+        "loss_of_best_of_b_in_a": found.chosen[1].loss}
+    filled = {name: Interval(value, np.nan, np.nan) if isinstance(value, (int, float)) else
+              value or nothing for name, value in rows.items()}
+    return _csv(["name", "value", "low", "high"],
+                ([name, *value] for name, value in filled.items()))
+
+
+def of_mechanisms(found: Transfer) -> str:
+    """mechanisms.csv: a row for each mechanism; `a` and `b` as on the command line."""
+    columns = [(found.natural(side.mean), side.seeds, side.rank) for side in found.sides]
+    return _csv(["mechanism", *(f"{side}_{what}" for side in "ab" for what in
+                                (found.value, "seeds", "place"))],
+                ([name, *(values[i] for side in columns for values in side)]
+                 for i, name in enumerate(found.names)))
+
+
+def _csv(head: list[str], rows: Iterable[list]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow([value if isinstance(value, str) else "" if np.isnan(value) else
+                         int(value) if value == int(value) else repr(float(value))
+                         for value in row])
+    return text.getvalue()
+
+
+def _load(text: str) -> Table:
+    return tables.load([text] if os.path.exists(text) else text.split(","))
+
+
+def main(arguments: list[str]) -> int:
+    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+    parser = argparse.ArgumentParser(prog="transfer.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("first", metavar="A")
+    parser.add_argument("second", metavar="B")
+    parser.add_argument("--value", default="nll", choices=["nll", "accuracy", "test_nll"],
+                        help="by which mechanisms are ranked; nll and accuracy are those of the "
+                        "validation split (default: %(default)s)")
+    parser.add_argument("--top", type=positive, default=10, metavar="K",
+                        help="how many count as best, at most half of the mechanisms "
+                        "(default: %(default)s)")
+    parser.add_argument("-o", "--output", default="transfer", metavar="FOLDER")
+    options = parser.parse_args(arguments)
+    try:
+        read = [_load(text) for text in (options.first, options.second)]
+        found = Transfer(*read, options.value, options.top)
+    except BadInput as error:
+        print(f"transfer.py: {error}", file=sys.stderr)
+        return 2
+    sentences = verdict(found)
+    page = Report(" and ".join(side.label for side in found.sides) + ": do ranks transfer?", [
+        Chapter("verdict", "Verdict", [Bullets(sentences)]), numbers(found), ranks(found),
+        making(read, f"analysis/transfer.py {shlex.join(arguments)}")])
+    folder = pathlib.Path(options.output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in {"transfer.html": page.html(), "transfer.md": page.markdown(),
+                           "transfer.csv": summary(found), "mechanisms.csv": of_mechanisms(found),
+                           **page.pictures()}.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"transfer.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
+    print("\n".join(sentences))
+    print(f"written to {folder}: transfer.html, transfer.md, transfer.csv, mechanisms.csv, "
+          f"{', '.join(page.pictures())}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,251 @@
+"""Whether ranks transfer: numbers against what is known by hand or by simulation, what is said of
+them, and what is written or refused."""
+
+import contextlib
+import csv
+import io
+import pathlib
+import tempfile
+import unittest
+
+import numpy as np
+import transfer
+from fake_tables import cell, functions, write_run, write_table
+from nas_analysis import tables
+from scipy import stats
+
+NAMES = functions()
+
+
+def cells(means, seeds=3, noise=0.02, seed=0, first=0, names=None) -> dict:
+    """A made-up setting: logarithms of perplexities around means, `seeds` of each or for each."""
+    generator = np.random.default_rng(seed)
+    counts = np.broadcast_to(seeds, len(means))
+    return {(name, first + r): cell(float(np.exp(mean + noise * generator.normal())))
+            for name, mean, count in zip(names or NAMES, means, counts) for r in range(count)}
+
+
+class Settings(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def table(self, name, made) -> str:
+        path = self.folder / f"{name}.table"
+        write_table(path, made)
+        return str(path)
+
+    def found(self, first, second, value="nll", top=10) -> transfer.Transfer:
+        read = [tables.load([self.table(name, made)])
+                for name, made in (("first", first), ("second", second))]
+        return transfer.Transfer(*read, value, top)
+
+    def run_script(self, *arguments) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = transfer.main([*arguments, "-o", str(self.folder / "out")])
+        return code, out.getvalue(), err.getvalue()
+
+
+class Numbers(Settings):
+    def test_few_mechanisms_by_hand(self):
+        # Six, two neighbours exchanged: 14 of 15 pairs alike.
+        found = self.found(cells([1, 2, 3, 4, 5, 6], noise=0), cells([1, 3, 2, 4, 5, 6], noise=0))
+        self.assertAlmostEqual(found.tau.interval.point, 13 / 15)
+        self.assertAlmostEqual(found.alike, 14 / 15)
+        self.assertAlmostEqual(found.tau.p, stats.kendalltau(
+            range(6), [0, 2, 1, 3, 4, 5], method="exact").pvalue)
+        self.assertEqual((found.top, found.overlap), (3, (3, 3, 3)))
+        self.assertAlmostEqual(found.chance, 1.5)
+        self.assertAlmostEqual(found.overlap_p, 1 / 20)
+        self.assertEqual([chosen.place.point for chosen in found.chosen], [1, 1])
+        # Without noise halves agree wholly, and there is nothing to correct for.
+        self.assertEqual(found.sides[0].halves[0].point, 1.0)
+        self.assertAlmostEqual(found.ceiling, 1.0)
+        self.assertAlmostEqual(found.corrected.point, 13 / 15)
+
+    def test_chosen_in_one_and_judged_in_the_other(self):
+        found = self.found(cells([1, 2, 3, 4, 5], noise=0), cells([4, 1, 5, 2, 3], noise=0))
+        first, second = found.chosen
+        self.assertEqual((first.row, first.place.point, second.row, second.place.point), (0, 4, 1, 2))
+        self.assertAlmostEqual(first.loss, 3.0)
+        self.assertAlmostEqual(second.loss, 1.0)
+
+    def test_halves_and_correction_recover_what_noise_hides(self):
+        # True correlation 0.8, reliabilities of means 0.75 and 5/6: normal, as the correction assumes.
+        generator = np.random.default_rng(11)
+        a, b = [], []
+        for _ in range(40):
+            true = generator.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 120)
+            sides = [transfer.Side(str(i), true[:, i:i + 1] + generator.normal(0, 1, (120, seeds)))
+                     for i, seeds in enumerate((3, 5))]
+            a.append([side.halves[1] for side in sides])
+            made = transfer.Transfer.__new__(transfer.Transfer)
+            made.sides, made.tau = sides, transfer.Tau(*(side.mean for side in sides))
+            b.append([made.tau.interval.point, made.corrected.point, made.ceiling])
+        np.testing.assert_allclose(np.mean(a, axis=0), [0.75, 5 / 6], atol=0.03)
+        rho = np.sqrt(0.75 * 5 / 6)
+        expected = [2 / np.pi * np.arcsin(each) for each in (0.8 * rho, 0.8, rho)]
+        np.testing.assert_allclose(np.mean(b, axis=0), expected, atol=0.03)
+
+    def test_interval_over_seeds_holds_what_other_seeds_give(self):
+        # These very mechanisms measured again: about 95 of 100 intervals hold the expected tau.
+        generator = np.random.default_rng(7)
+        true = generator.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], 60)
+
+        def measured():
+            return [transfer.Side("", true[:, i:i + 1] + generator.normal(0, 0.4, (60, 4)))
+                    for i in (0, 1)]
+
+        again = [stats.kendalltau(*(side.mean for side in measured())).statistic for _ in range(400)]
+        held = []
+        redraws, transfer.REDRAWS = transfer.REDRAWS, 200
+        self.addCleanup(setattr, transfer, "REDRAWS", redraws)
+        for _ in range(60):
+            made = transfer.Transfer.__new__(transfer.Transfer)
+            made.sides = measured()
+            made.names = [""] * 60
+            made.redrawn = [side.redrawn(generator) for side in made.sides]
+            made.tau = transfer.Tau(*(side.mean for side in made.sides))
+            interval = made._tau_of_seeds()
+            self.assertTrue(interval.low < interval.point < interval.high)
+            held.append(interval.low <= np.mean(again) <= interval.high)
+        self.assertGreater(np.mean(held), 0.85)
+
+    def test_redrawn_means_have_the_spread_of_means(self):
+        side = transfer.Side("", np.array([[1.0, 2.0, 6.0], [1.0, 3.0, np.nan], [0.0, 0.0, 0.0]]))
+        drawn = side.redrawn(np.random.default_rng(1))
+        np.testing.assert_allclose(drawn.var(axis=0), [7 / 3, 2 / 2, 0.0], rtol=0.08)
+        np.testing.assert_allclose(drawn.mean(axis=0), [3, 2, 0], atol=0.12)
+
+    def test_unequal_numbers_of_seeds_and_runs_of_a_retest(self):
+        path = self.folder / "few.json"
+        write_run(path, cells(range(8), seeds=[1, 2, 3, 3, 3, 3, 3, 5], first=1000000))
+        read = [tables.load([self.table("many", cells(range(20)))]), tables.load([str(path)])]
+        found = transfer.Transfer(*read, "nll", 10)
+        self.assertEqual(found.sides[1].seeds.tolist(), [1, 2, 3, 3, 3, 3, 3, 5])
+        self.assertTrue(np.isnan(found.tau_of_seeds.low))
+        self.assertIn("Not every mechanism of few has two seeds", " ".join(transfer.verdict(found)))
+        self.assertIn("few (8, 1 to 5 seeds)", " ".join(transfer.verdict(found)))
+
+    def test_more_accuracy_is_better(self):
+        made = [cells(range(6), seed=i) for i in range(2)]
+        for own in made:
+            for i, name in enumerate(NAMES[:6]):
+                for r in range(3):
+                    own[name, r]["curve"][-1]["valid"]["correct"] = 900 - 100 * i
+        found = self.found(*made, value="accuracy")
+        self.assertEqual(found.sides[0].order[0], 0)
+        self.assertAlmostEqual(found.natural(found.sides[0].mean[0]), 0.9)
+
+    def test_a_failed_training_run_fails_its_mechanism(self):
+        broken = cells(range(6))
+        broken[NAMES[2], 1] = cell(0.0, status="diverged")
+        found = self.found(cells(range(6)), broken)
+        self.assertEqual((len(found.names), found.failed), (5, [NAMES[2]]))
+        self.assertIn(f"Left out, since a training run failed in one of the two: {NAMES[2]}.",
+                      transfer.verdict(found))
+
+
+class Words(Settings):
+    def test_the_same_order_may_guide(self):
+        found = self.found(cells(np.arange(40.0)), cells(np.arange(40.0), seed=1))
+        self.assertTrue(transfer.verdict(found)[0].startswith(
+            "first may guide a search on second, and the other way round: 100 % of all pairs"))
+
+    def test_the_opposite_order_misleads(self):
+        found = self.found(cells(np.arange(40.0)), cells(-np.arange(40.0) / 10))
+        self.assertTrue(transfer.verdict(found)[0].startswith(
+            "first misleads a search on second beyond noise, and the other way round: "))
+
+    def test_unrelated_orders_do_not_guide(self):
+        order = np.random.default_rng(3).permutation(40)
+        found = self.found(cells(np.arange(40.0)), cells(order / 10))
+        self.assertTrue(transfer.verdict(found)[0].startswith(
+            "first does not guide a search on second beyond noise, and the other way round: "))
+        self.assertGreater(found.tau.p, 0.05)
+
+    def test_what_is_bad_may_transfer_and_what_is_good_not(self):
+        # The worse half keeps its order, the better one is opposed.
+        found = self.found(cells(np.arange(40.0)),
+                           cells(np.concatenate([np.arange(20)[::-1], np.arange(20, 40)]) / 10))
+        self.assertLess(found.better_half[0].interval.point, 0)
+        self.assertTrue(transfer.verdict(found)[0].startswith(
+            "first may say what a search on second can leave out, but not beyond noise what is best "
+            "there, and the other way round: "))
+
+    def test_what_is_mostly_noise_is_not_corrected(self):
+        found = self.found(cells(np.arange(40.0) / 20), cells(np.arange(40.0) / 40, noise=3.0))
+        self.assertIsNone(found.corrected)
+        self.assertLess(found.ceiling, 0.7)
+        self.assertIn("tau is not corrected for it, since noise is more than half of what second "
+                      "measured.", " ".join(transfer.verdict(found)))
+
+    def test_ties_at_the_last_place_are_named(self):
+        found = self.found(cells([0, 1, 1, 2, 3, 4], noise=0), cells(range(6)), top=2)
+        self.assertIn("In first mechanisms of equal mean stand on both sides of place 2: which of "
+                      "them count as best is arbitrary.", transfer.verdict(found))
+
+
+class Script(Settings):
+    def test_it_writes_what_it_says(self):
+        a = self.table("recall", cells(np.arange(30.0) / 10))
+        b = self.table("text", cells(np.arange(30.0) / 5, seeds=2, seed=4))
+        code, out, err = self.run_script(a, b, "--value", "test_nll", "--top", "5")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("recall may guide a search on text", out)
+        folder = self.folder / "out"
+        self.assertEqual({file.name for file in folder.iterdir()},
+                         {"transfer.html", "transfer.md", "transfer.csv", "mechanisms.csv",
+                          "ranks.svg"})
+        rows = {row["name"]: row for row in csv.DictReader(io.StringIO(
+            (folder / "transfer.csv").read_text(encoding="utf-8")))}
+        self.assertEqual((rows["mechanisms"]["value"], rows["top"]["value"]), ("30", "5"))
+        self.assertEqual(rows["tau_mechanisms"]["value"], "1")
+        mechanisms = list(csv.DictReader(io.StringIO(
+            (folder / "mechanisms.csv").read_text(encoding="utf-8"))))
+        self.assertEqual(len(mechanisms), 30)
+        self.assertEqual((mechanisms[0]["a_seeds"], mechanisms[0]["b_seeds"]), ("3", "2"))
+        self.assertEqual(mechanisms[0]["a_place"], "1")
+        text = (folder / "transfer.md").read_text(encoding="utf-8")
+        self.assertIn("![ranks](ranks.svg)", text)
+        self.assertIn("--top 5", text)
+        picture = (folder / "ranks.svg").read_text(encoding="utf-8")
+        self.assertEqual(picture.count("<circle"), 30 + 3)
+
+    def test_several_runs_stand_for_one_setting(self):
+        names = NAMES[:10]
+        made = cells(np.arange(10.0) / 5)
+        for i, half in enumerate((names[:5], names[5:])):
+            write_run(self.folder / f"{i}.json", {key: own for key, own in made.items()
+                                                  if key[0] in half})
+        both = f"{self.folder / '0.json'},{self.folder / '1.json'}"
+        code, out, _ = self.run_script(both, self.table("other", made))
+        self.assertEqual(code, 0)
+        self.assertIn("Compared are 10 mechanisms", out)
+
+    def test_what_cannot_be_compared_is_refused(self):
+        a = self.table("a", cells(range(8)))
+        few = self.table("few", cells(range(3)))
+        flat = self.table("flat", cells([1] * 8, noise=0))
+        self.assertEqual(self.run_script(a, few)[0], 2)
+        for second, words in (
+                (few, "few.table: 3 mechanisms with nll in both, must be at least 4; of 8 and 3, "),
+                (a, f"{a}: holds what {a} does; give two settings"),
+                (flat, "flat: nll is the same for all 8 mechanisms: there is no order to compare"),
+                (str(self.folder / "none"), "none: no such")):
+            code, out, err = self.run_script(a, second)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(words, err)
+        unscored = cells(range(8))
+        for own in unscored.values():
+            own["values"].pop("test_nll")
+        code, _, err = self.run_script(a, self.table("b", unscored), "--value", "test_nll")
+        self.assertEqual(code, 2)
+        self.assertIn("b.table: no training run has a test_nll: the test split was not scored", err)
+        self.assertFalse((self.folder / "out").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
