@@ -18,7 +18,9 @@ import itertools
 import os
 import pathlib
 import shlex
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from nas_analysis import packages
@@ -77,21 +79,22 @@ class Side:
         """Whether every mechanism has two seeds, so that its noise is known."""
         return bool(self.seeds.min() > 1)
 
-    def redrawn(self, generator: np.random.Generator) -> np.ndarray:
-        """(REDRAWS, n) means with as much noise of other seeds on top of their own: the residuals of a
+    def redrawn(self, redraws: int, generator: np.random.Generator) -> np.ndarray:
+        """(redraws, n) means with as much noise of other seeds on top of their own: the residuals of a
         mechanism's n seeds are drawn n times with replacement and scaled by sqrt(n / (n - 1)), which
         gives their mean its variance."""
-        drawn = np.tile(self.mean, (REDRAWS, 1))
+        drawn = np.tile(self.mean, (redraws, 1))
         for i, n in enumerate(self.seeds):
             own = self.values[i][np.isfinite(self.values[i])] - self.mean[i]
-            drawn[:, i] += np.sqrt(n / (n - 1)) * generator.choice(own, (REDRAWS, n)).mean(axis=1)
+            drawn[:, i] += np.sqrt(n / (n - 1)) * generator.choice(own, (redraws, n)).mean(axis=1)
         return drawn
 
     @functools.cached_property
     def halves(self) -> tuple[Interval, float] | None:
         """How alike two halves of the seeds rank the mechanisms: Kendall's tau, mean over the
         divisions; and the reliability of the means of all seeds, the share of their variance that is
-        none of noise. None where fewer than four mechanisms have seeds in both halves."""
+        none of noise. None where fewer than four mechanisms have seeds in both halves, or all are
+        equal there."""
         found = []
         for one in _divisions(self.values.shape[1]):
             sides = [self.values[:, one], np.delete(self.values, one, axis=1)]
@@ -100,22 +103,25 @@ class Side:
                 continue
             sides = [side[there] for side in sides]
             tau = statistics.kendall(*(np.nanmean(side, axis=1) for side in sides))
+            if np.isnan(tau.point):
+                continue
             noise = [float((1.0 / np.isfinite(side).sum(axis=1)).mean()) for side in sides]
             found.append((*tau, *noise))
         if not found:
             return None
-        point, low, high, first, second = np.nanmean(found, axis=0)
+        point, low, high, first, second = np.mean(found, axis=0)
         return Interval(point, low, high), _reliability(point, first, second,
                                                         float((1.0 / self.seeds).mean()))
 
 
 def _divisions(replicates: int) -> list[list[int]]:
     """Columns of one half: all ways to divide them, or DIVISIONS ways at random."""
-    columns, half = range(replicates), (replicates + 1) // 2
+    half = (replicates + 1) // 2
     if replicates > 10:
         generator = np.random.default_rng(0)
         return [generator.permutation(replicates)[:half].tolist() for _ in range(DIVISIONS)]
-    return [[0, *rest] for rest in itertools.combinations(columns[1:], half - 1)]
+    found = [list(one) for one in itertools.combinations(range(replicates), half)]
+    return found if replicates % 2 else found[:len(found) // 2]  # the others are their complements
 
 
 def _reliability(tau: float, first: float, second: float, whole: float) -> float:
@@ -166,47 +172,25 @@ class Chosen:
 
 
 class Transfer:
-    """What two settings say about the same mechanisms, before words are made of it."""
+    """What two settings say about the same mechanisms, as numbers."""
 
-    def __init__(self, first: Table, second: Table, value: str, top: int):
-        if first.path == second.path or first.sha256 and first.sha256 == second.sha256:
-            raise TableError(f"{second.path}: holds what {first.path} does; give two settings")
-        self.value = value
-        both = sorted({*first.mechanisms} & {*second.mechanisms})
-        rows = [[table.mechanisms.index(name) for name in both] for table in (first, second)]
-        values = [minimised(table, value)[own] for table, own in zip((first, second), rows)]
-        failed = np.any([_failed(table)[own] for table, own in zip((first, second), rows)], axis=0)
-        there = np.all([np.isfinite(each).any(axis=1) for each in values], axis=0) & ~failed
-        self.names = [name for name, kept in zip(both, there) if kept]
-        self.briefs = [first.brief(name) for name in self.names]
-        self.failed = [name for name, lost in zip(both, failed) if lost]
-        self.sizes = [len(first.mechanisms), len(second.mechanisms)]
-        if len(self.names) < FEWEST:
-            raise TableError(
-                f"{first.path} and {second.path}: {counted(len(self.names), 'mechanism')} with "
-                f"{value} in both, must be at least {FEWEST}; of {self.sizes[0]} and "
-                f"{self.sizes[1]}, named like {first.mechanisms[0]} and {second.mechanisms[0]}")
-        self.sides = [Side(label, each[there])
-                      for label, each in zip(_labels(first, second), values)]
-        a, b = self.sides
-        if not np.ptp(a.mean) or not np.ptp(b.mean):
-            constant = a if not np.ptp(a.mean) else b
-            raise TableError(f"{constant.label}: {value} is the same for all "
-                             f"{len(self.names)} mechanisms: there is no order to compare")
-        self.top = min(top, len(self.names) // 2)
+    def __init__(self, sides: Sequence[Side], top: int, redraws: int = REDRAWS):
+        self.sides = a, b = sides
+        self.size = len(a.mean)
+        self.top = min(top, self.size // 2)
         self.tau = Tau(a.mean, b.mean)
         self.alike = _ordered_alike(a.mean, b.mean)
         self.redrawn = None
         if a.repeated and b.repeated:
             generator = np.random.default_rng(0)
-            self.redrawn = [side.redrawn(generator) for side in self.sides]
+            self.redrawn = [side.redrawn(redraws, generator) for side in sides]
         self.tau_of_seeds = self._tau_of_seeds()
-        self.better_half = [self._better_half(side) for side in self.sides]
+        self.better_half = [self._better_half(side) for side in sides]
         self.overlap = self._overlap()
-        n, k = len(self.names), self.top
-        self.chance = k * k / n
+        self.chance = self.top**2 / self.size
         # Rounded: equal to a level is not above it.
-        self.overlap_p = round(float(stats.hypergeom.sf(self.overlap.point - 1, n, k, k)), 12)
+        self.overlap_p = round(float(stats.hypergeom.sf(self.overlap.point - 1, self.size, self.top,
+                                                        self.top)), 12)
         self.chosen = [self._chosen(0, 1), self._chosen(1, 0)]
 
     def _tau_of_seeds(self) -> Interval:
@@ -215,7 +199,7 @@ class Transfer:
         tau = self.tau.interval.point
         if self.redrawn is None:
             return Interval(tau, np.nan, np.nan)
-        most = 1 - 1 / len(self.names)**2  # of so few mechanisms none are known to agree wholly
+        most = 1 - 1 / self.size**2  # of so few mechanisms none are known to agree wholly
         scaled = np.arctanh(np.clip([tau, *(stats.kendalltau(*pair).statistic
                                             for pair in zip(*self.redrawn))], -most, most))
         low, middle, high = np.nanquantile(scaled[1:], [0.025, 0.5, 0.975])
@@ -235,7 +219,7 @@ class Transfer:
 
     def _better_half(self, chooser: Side) -> Tau | None:
         """Tau among the better half by one setting."""
-        rows = chooser.order[:(len(self.names) + 1) // 2]
+        rows = chooser.order[:(self.size + 1) // 2]
         if len(rows) < FEWEST or any(np.ptp(side.mean[rows]) == 0 for side in self.sides):
             return None
         return Tau(*(side.mean[rows] for side in self.sides))
@@ -246,7 +230,7 @@ class Transfer:
         low, high = np.nan, np.nan
         if self.redrawn is not None:
             best = np.argmin(self.redrawn[chooser], axis=1)
-            places = _places(self.redrawn[judge])[np.arange(REDRAWS), best]
+            places = _places(self.redrawn[judge])[np.arange(len(best)), best]
             low, high = np.quantile(places, [0.025, 0.975], method="nearest")
         return Chosen(row, Interval(int(other.rank[row]), low, high),
                       float(other.mean[row] - other.mean.min()))
@@ -274,9 +258,48 @@ class Transfer:
         rho = np.sin(np.pi * np.array(self.tau.interval) / 2) / np.sqrt(np.prod(self.reliability))
         return Interval(*(float(tau) for tau in 2 / np.pi * np.arcsin(np.clip(rho, -1, 1))))
 
-    def natural(self, minimised_value):
+
+@dataclasses.dataclass(frozen=True)
+class Matched:
+    """The mechanisms that two tables have in common."""
+
+    value: str
+    names: list[str]
+    briefs: list[str]
+    failed: list[str]  # left out, since a training run of theirs came to no end
+    sizes: list[int]  # of the tables
+    sides: list[Side]
+
+    def natural(self, mean: float) -> float:
         """In the value's own sense."""
-        return -minimised_value if self.value == "accuracy" else minimised_value
+        return -mean if self.value == "accuracy" else mean
+
+
+def matched(first: Table, second: Table, value: str) -> Matched:
+    """@throws TableError  where there is nothing to compare."""
+    both_tables = (first, second)
+    if first.path == second.path or first.sha256 and first.sha256 == second.sha256:
+        raise TableError(f"{second.path}: holds what {first.path} does; give two settings")
+    both = sorted({*first.mechanisms} & {*second.mechanisms})
+    rows = [[table.mechanisms.index(name) for name in both] for table in both_tables]
+    values = [minimised(table, value)[own] for table, own in zip(both_tables, rows)]
+    failed = np.any([(~table.usable & (table.status != MISSING)).any(axis=1)[own]
+                     for table, own in zip(both_tables, rows)], axis=0)
+    there = np.all([np.isfinite(each).any(axis=1) for each in values], axis=0) & ~failed
+    names = [name for name, kept in zip(both, there) if kept]
+    sizes = [len(table.mechanisms) for table in both_tables]
+    if len(names) < FEWEST:
+        raise TableError(
+            f"{first.path} and {second.path}: {counted(len(names), 'mechanism')} with {value} in "
+            f"both, must be at least {FEWEST}; of {sizes[0]} and {sizes[1]}, named like "
+            f"{first.mechanisms[0]} and {second.mechanisms[0]}")
+    sides = [Side(label, each[there]) for label, each in zip(_labels(first, second), values)]
+    for side in sides:
+        if np.ptp(side.mean) == 0:
+            raise TableError(f"{side.label}: {value} is the same for all {len(names)} mechanisms: "
+                             "there is no order to compare")
+    return Matched(value, names, [first.brief(name) for name in names],
+                   [name for name, lost in zip(both, failed) if lost], sizes, sides)
 
 
 def minimised(table: Table, value: str) -> np.ndarray:
@@ -291,11 +314,6 @@ def minimised(table: Table, value: str) -> np.ndarray:
         why = ": the test split was not scored" if value == "test_nll" else ""
         raise TableError(f"{table.path}: no training run has a {value}{why}")
     return values
-
-
-def _failed(table: Table) -> np.ndarray:
-    """(m,): one of its training runs came to no end, which fails the mechanism."""
-    return (~table.usable & (table.status != MISSING)).any(axis=1)
 
 
 def _labels(first: Table, second: Table) -> list[str]:
@@ -361,13 +379,13 @@ def _guides(found: Transfer, guide: int) -> str:
     return "may say what a search on {} can leave out, but not beyond noise what is best there"
 
 
-def verdict(found: Transfer) -> list[str]:
+def verdict(common: Matched, found: Transfer) -> list[str]:
     """The findings in sentences, what matters first."""
     a, b = found.sides
     items = [guidance(found),
-             f"Compared are {len(found.names)} mechanisms that {a.label} ({found.sizes[0]}, "
-             f"{_seeds(a)}) and {b.label} ({found.sizes[1]}, {_seeds(b)}) both have, by the mean "
-             f"{found.value} of their seeds."]
+             f"Compared are {len(common.names)} mechanisms that {a.label} ({common.sizes[0]}, "
+             f"{_seeds(a)}) and {b.label} ({common.sizes[1]}, {_seeds(b)}) both have, by the mean "
+             f"{common.value} of their seeds."]
     if found.ceiling is not None:
         corrected = found.corrected
         items.append(
@@ -379,9 +397,9 @@ def verdict(found: Transfer) -> list[str]:
                 f"{_listed_sides(found)} measured."))
     for side, other, chosen in ((a, b, found.chosen[0]), (b, a, found.chosen[1])):
         items.append(
-            f"The best of {side.label}, {found.briefs[chosen.row]}, has place "
-            f"{_interval(chosen.place, _whole)} of {len(found.names)} in {other.label}, "
-            f"{digits(chosen.loss)} in {found.value} behind the best there.")
+            f"The best of {side.label}, {common.briefs[chosen.row]}, has place "
+            f"{_interval(chosen.place, _whole)} of {len(common.names)} in {other.label}, "
+            f"{digits(chosen.loss)} in {common.value} behind the best there.")
     single = [side.label for side in (a, b) if not side.repeated]
     if single:
         items.append(f"Not every mechanism of {listed(single)} has two seeds: how far other seeds "
@@ -391,9 +409,9 @@ def verdict(found: Transfer) -> list[str]:
     if tied:
         items.append(f"In {listed(tied)} mechanisms of equal mean stand on both sides of place "
                      f"{found.top}: which of them count as best is arbitrary.")
-    if found.failed:
+    if common.failed:
         items.append(f"Left out, since a training run failed in one of the two: "
-                     f"{listed(found.failed)}.")
+                     f"{listed(common.failed)}.")
     return items
 
 
@@ -429,8 +447,8 @@ def numbers(found: Transfer) -> Chapter:
     return Chapter("numbers", "In numbers", [Columns(["", "value [95 %]"], rows), Bullets([
         "Intervals are of 95 %, each for itself. p is that of a permutation test; for few mechanisms "
         "it is exact, and intervals over mechanisms are wide.",
-        "Over mechanisms: for other mechanisms like these, each with as many seeds. They count as "
-        "independent, though they share options.",
+        "Over mechanisms: for other mechanisms like these, each with as many seeds. Here and in p "
+        "they count as independent, though they share options, so that both are too sure.",
         "Over seeds: for these very mechanisms with as many other seeds, redrawn within each; it "
         "says nothing of other mechanisms. Intervals of counts and places are of this kind. Either "
         "kind leaves out what one seed does to many mechanisms alike.",
@@ -441,7 +459,7 @@ def numbers(found: Transfer) -> Chapter:
         "The better half is chosen by the mean of one setting, noise included."])])
 
 
-def ranks(found: Transfer) -> Chapter:
+def ranks(common: Matched, found: Transfer) -> Chapter:
     """A picture of all mechanisms, and the best ones by name."""
     a, b = found.sides
     best = [{*side.order[:found.top].tolist()} for side in found.sides]
@@ -452,22 +470,22 @@ def ranks(found: Transfer) -> Chapter:
             (row in best[0], row in best[1]), "other")
 
     dots = [figures.Dot(float(a.rank[i]), float(b.rank[i]), style(i), tip(
-        found.briefs[i], *(f"{side.label}: place {side.rank[i]}, {found.value} "
-                           f"{digits(found.natural(side.mean[i]))}" for side in found.sides)))
-            for i in range(len(found.names))]
+        common.briefs[i], *(f"{side.label}: place {side.rank[i]}, {common.value} "
+                           f"{digits(common.natural(side.mean[i]))}" for side in found.sides)))
+            for i in range(len(common.names))]
     picture = figures.scatter(
-        "Ranks in both", f"A dot for each mechanism, by its mean {found.value}; place 1 is the "
+        "Ranks in both", f"A dot for each mechanism, by its mean {common.value}; place 1 is the "
         f"best. Ranks that transfer lie on the diagonal.", f"place in {a.label}",
-        f"place in {b.label}", dots, styles, (0.0, len(found.names) + 1.0))
+        f"place in {b.label}", dots, styles, (0.0, len(common.names) + 1.0))
     shown = sorted(best[0] | best[1], key=lambda i: a.rank[i] + b.rank[i])
-    rows = [[found.briefs[i], *itertools.chain.from_iterable(
-        (str(side.rank[i]), digits(found.natural(side.mean[i]))) for side in found.sides)]
+    rows = [[common.briefs[i], *itertools.chain.from_iterable(
+        (str(side.rank[i]), digits(common.natural(side.mean[i]))) for side in found.sides)]
             for i in shown]
     return Chapter("ranks", "Mechanism by mechanism", [
         Pictures({"ranks.svg": picture}),
         Paragraph(f"The {found.top} best of either:"),
-        Columns(["mechanism", f"place in {a.label}", found.value, f"place in {b.label}",
-                 found.value], rows)])
+        Columns(["mechanism", f"place in {a.label}", common.value, f"place in {b.label}",
+                 common.value], rows)])
 
 
 def making(tables_read: Sequence[Table], command: str) -> Chapter:
@@ -488,7 +506,7 @@ def summary(found: Transfer) -> str:
     reliability = found.reliability or (np.nan, np.nan)
     halves_of = [tau.interval if tau else nothing for tau in found.better_half]
     rows = {
-        "mechanisms": len(found.names), "tau_mechanisms": found.tau.interval, "tau_p": found.tau.p,
+        "mechanisms": found.size, "tau_mechanisms": found.tau.interval, "tau_p": found.tau.p,
         "tau_seeds": found.tau_of_seeds, "tau_corrected": found.corrected,
         "tau_ceiling": found.ceiling, "ordered_alike": found.alike,
         "halves_a": halves[0], "halves_b": halves[1], "reliability_a": reliability[0],
@@ -504,13 +522,13 @@ def summary(found: Transfer) -> str:
                 ([name, *value] for name, value in filled.items()))
 
 
-def of_mechanisms(found: Transfer) -> str:
+def of_mechanisms(common: Matched) -> str:
     """mechanisms.csv: a row for each mechanism; `a` and `b` as on the command line."""
-    columns = [(found.natural(side.mean), side.seeds, side.rank) for side in found.sides]
+    columns = [(common.natural(side.mean), side.seeds, side.rank) for side in common.sides]
     return _csv(["mechanism", *(f"{side}_{what}" for side in "ab" for what in
-                                (found.value, "seeds", "place"))],
+                                (common.value, "seeds", "place"))],
                 ([name, *(values[i] for side in columns for values in side)]
-                 for i, name in enumerate(found.names)))
+                 for i, name in enumerate(common.names)))
 
 
 def _csv(head: list[str], rows: Iterable[list]) -> str:
@@ -544,25 +562,30 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         read = [_load(text) for text in (options.first, options.second)]
-        found = Transfer(*read, options.value, options.top)
+        common = matched(*read, options.value)
     except BadInput as error:
         print(f"transfer.py: {error}", file=sys.stderr)
         return 2
-    sentences = verdict(found)
+    found = Transfer(common.sides, options.top)
+    sentences = verdict(common, found)
     page = Report(" and ".join(side.label for side in found.sides) + ": do ranks transfer?", [
-        Chapter("verdict", "Verdict", [Bullets(sentences)]), numbers(found), ranks(found),
+        Chapter("verdict", "Verdict", [Bullets(sentences)]), numbers(found),
+        ranks(common, found),
         making(read, f"analysis/transfer.py {shlex.join(arguments)}")])
     folder = pathlib.Path(options.output)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in {"transfer.html": page.html(), "transfer.md": page.markdown(),
-                           "transfer.csv": summary(found), "mechanisms.csv": of_mechanisms(found),
+                           "transfer.csv": summary(found), "mechanisms.csv": of_mechanisms(common),
                            **page.pictures()}.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         print(f"transfer.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
         return 2
-    print("\n".join(sentences))
+    width = min(shutil.get_terminal_size().columns, 100)
+    for sentence in sentences:
+        print(textwrap.fill(sentence.replace(" %", "\u00a0%"), width, break_long_words=False,
+                            break_on_hyphens=False))
     print(f"written to {folder}: transfer.html, transfer.md, transfer.csv, mechanisms.csv, "
           f"{', '.join(page.pictures())}")
     return 0

@@ -36,10 +36,16 @@ class Settings(unittest.TestCase):
         write_table(path, made)
         return str(path)
 
-    def found(self, first, second, value="nll", top=10) -> transfer.Transfer:
-        read = [tables.load([self.table(name, made)])
-                for name, made in (("first", first), ("second", second))]
-        return transfer.Transfer(*read, value, top)
+    def matched(self, first, second, value="nll") -> transfer.Matched:
+        return transfer.matched(*(tables.load([self.table(name, made)]) for name, made in
+                                  (("first", first), ("second", second))), value)
+
+    def found(self, first, second, top=10) -> transfer.Transfer:
+        return transfer.Transfer(self.matched(first, second).sides, top)
+
+    def said(self, first, second, top=10) -> list[str]:
+        what = self.matched(first, second)
+        return transfer.verdict(what, transfer.Transfer(what.sides, top))
 
     def run_script(self, *arguments) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
@@ -76,13 +82,12 @@ class Numbers(Settings):
         # True correlation 0.8, reliabilities of means 0.75 and 5/6: normal, as the correction assumes.
         generator = np.random.default_rng(11)
         a, b = [], []
-        for _ in range(40):
+        for _ in range(24):
             true = generator.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 120)
             sides = [transfer.Side(str(i), true[:, i:i + 1] + generator.normal(0, 1, (120, seeds)))
                      for i, seeds in enumerate((3, 5))]
             a.append([side.halves[1] for side in sides])
-            made = transfer.Transfer.__new__(transfer.Transfer)
-            made.sides, made.tau = sides, transfer.Tau(*(side.mean for side in sides))
+            made = transfer.Transfer(sides, 10, redraws=1)
             b.append([made.tau.interval.point, made.corrected.point, made.ceiling])
         np.testing.assert_allclose(np.mean(a, axis=0), [0.75, 5 / 6], atol=0.03)
         rho = np.sqrt(0.75 * 5 / 6)
@@ -100,22 +105,15 @@ class Numbers(Settings):
 
         again = [stats.kendalltau(*(side.mean for side in measured())).statistic for _ in range(400)]
         held = []
-        redraws, transfer.REDRAWS = transfer.REDRAWS, 200
-        self.addCleanup(setattr, transfer, "REDRAWS", redraws)
         for _ in range(60):
-            made = transfer.Transfer.__new__(transfer.Transfer)
-            made.sides = measured()
-            made.names = [""] * 60
-            made.redrawn = [side.redrawn(generator) for side in made.sides]
-            made.tau = transfer.Tau(*(side.mean for side in made.sides))
-            interval = made._tau_of_seeds()
+            interval = transfer.Transfer(measured(), 10, redraws=200).tau_of_seeds
             self.assertTrue(interval.low < interval.point < interval.high)
             held.append(interval.low <= np.mean(again) <= interval.high)
         self.assertGreater(np.mean(held), 0.85)
 
     def test_redrawn_means_have_the_spread_of_means(self):
         side = transfer.Side("", np.array([[1.0, 2.0, 6.0], [1.0, 3.0, np.nan], [0.0, 0.0, 0.0]]))
-        drawn = side.redrawn(np.random.default_rng(1))
+        drawn = side.redrawn(2000, np.random.default_rng(1))
         np.testing.assert_allclose(drawn.var(axis=0), [7 / 3, 2 / 2, 0.0], rtol=0.08)
         np.testing.assert_allclose(drawn.mean(axis=0), [3, 2, 0], atol=0.12)
 
@@ -123,11 +121,13 @@ class Numbers(Settings):
         path = self.folder / "few.json"
         write_run(path, cells(range(8), seeds=[1, 2, 3, 3, 3, 3, 3, 5], first=1000000))
         read = [tables.load([self.table("many", cells(range(20)))]), tables.load([str(path)])]
-        found = transfer.Transfer(*read, "nll", 10)
-        self.assertEqual(found.sides[1].seeds.tolist(), [1, 2, 3, 3, 3, 3, 3, 5])
+        what = transfer.matched(*read, "nll")
+        self.assertEqual(what.sides[1].seeds.tolist(), [1, 2, 3, 3, 3, 3, 3, 5])
+        found = transfer.Transfer(what.sides, 10)
         self.assertTrue(np.isnan(found.tau_of_seeds.low))
-        self.assertIn("Not every mechanism of few has two seeds", " ".join(transfer.verdict(found)))
-        self.assertIn("few (8, 1 to 5 seeds)", " ".join(transfer.verdict(found)))
+        said = " ".join(transfer.verdict(what, found))
+        self.assertIn("Not every mechanism of few has two seeds", said)
+        self.assertIn("few (8, 1 to 5 seeds)", said)
 
     def test_more_accuracy_is_better(self):
         made = [cells(range(6), seed=i) for i in range(2)]
@@ -135,57 +135,61 @@ class Numbers(Settings):
             for i, name in enumerate(NAMES[:6]):
                 for r in range(3):
                     own[name, r]["curve"][-1]["valid"]["correct"] = 900 - 100 * i
-        found = self.found(*made, value="accuracy")
-        self.assertEqual(found.sides[0].order[0], 0)
-        self.assertAlmostEqual(found.natural(found.sides[0].mean[0]), 0.9)
+        what = self.matched(*made, value="accuracy")
+        self.assertEqual(what.sides[0].order[0], 0)
+        self.assertAlmostEqual(what.natural(what.sides[0].mean[0]), 0.9)
 
     def test_a_failed_training_run_fails_its_mechanism(self):
         broken = cells(range(6))
         broken[NAMES[2], 1] = cell(0.0, status="diverged")
-        found = self.found(cells(range(6)), broken)
-        self.assertEqual((len(found.names), found.failed), (5, [NAMES[2]]))
+        what = self.matched(cells(range(6)), broken)
+        self.assertEqual((len(what.names), what.failed), (5, [NAMES[2]]))
         self.assertIn(f"Left out, since a training run failed in one of the two: {NAMES[2]}.",
-                      transfer.verdict(found))
+                      self.said(cells(range(6)), broken))
+
+    def test_all_divisions_into_halves(self):
+        self.assertEqual([len(transfer._divisions(n)) for n in (2, 3, 4, 5, 10, 11)],
+                         [1, 3, 3, 10, 126, 126])
 
 
 class Words(Settings):
     def test_the_same_order_may_guide(self):
-        found = self.found(cells(np.arange(40.0)), cells(np.arange(40.0), seed=1))
-        self.assertTrue(transfer.verdict(found)[0].startswith(
+        said = self.said(cells(np.arange(40.0)), cells(np.arange(40.0), seed=1))
+        self.assertTrue(said[0].startswith(
             "first may guide a search on second, and the other way round: 100 % of all pairs"))
 
     def test_the_opposite_order_misleads(self):
-        found = self.found(cells(np.arange(40.0)), cells(-np.arange(40.0) / 10))
-        self.assertTrue(transfer.verdict(found)[0].startswith(
+        said = self.said(cells(np.arange(40.0)), cells(-np.arange(40.0) / 10))
+        self.assertTrue(said[0].startswith(
             "first misleads a search on second beyond noise, and the other way round: "))
 
     def test_unrelated_orders_do_not_guide(self):
         order = np.random.default_rng(3).permutation(40)
-        found = self.found(cells(np.arange(40.0)), cells(order / 10))
-        self.assertTrue(transfer.verdict(found)[0].startswith(
+        said = self.said(cells(np.arange(40.0)), cells(order / 10))
+        self.assertTrue(said[0].startswith(
             "first does not guide a search on second beyond noise, and the other way round: "))
-        self.assertGreater(found.tau.p, 0.05)
 
     def test_what_is_bad_may_transfer_and_what_is_good_not(self):
         # The worse half keeps its order, the better one is opposed.
-        found = self.found(cells(np.arange(40.0)),
-                           cells(np.concatenate([np.arange(20)[::-1], np.arange(20, 40)]) / 10))
+        made = cells(np.concatenate([np.arange(20)[::-1], np.arange(20, 40)]) / 10)
+        found = self.found(cells(np.arange(40.0)), made)
         self.assertLess(found.better_half[0].interval.point, 0)
-        self.assertTrue(transfer.verdict(found)[0].startswith(
+        self.assertTrue(self.said(cells(np.arange(40.0)), made)[0].startswith(
             "first may say what a search on second can leave out, but not beyond noise what is best "
             "there, and the other way round: "))
 
     def test_what_is_mostly_noise_is_not_corrected(self):
-        found = self.found(cells(np.arange(40.0) / 20), cells(np.arange(40.0) / 40, noise=3.0))
+        made = cells(np.arange(40.0) / 40, noise=3.0)
+        found = self.found(cells(np.arange(40.0) / 20), made)
         self.assertIsNone(found.corrected)
         self.assertLess(found.ceiling, 0.7)
         self.assertIn("tau is not corrected for it, since noise is more than half of what second "
-                      "measured.", " ".join(transfer.verdict(found)))
+                      "measured.", " ".join(self.said(cells(np.arange(40.0) / 20), made)))
 
     def test_ties_at_the_last_place_are_named(self):
-        found = self.found(cells([0, 1, 1, 2, 3, 4], noise=0), cells(range(6)), top=2)
+        said = self.said(cells([0, 1, 1, 2, 3, 4], noise=0), cells(range(6)), top=2)
         self.assertIn("In first mechanisms of equal mean stand on both sides of place 2: which of "
-                      "them count as best is arbitrary.", transfer.verdict(found))
+                      "them count as best is arbitrary.", said)
 
 
 class Script(Settings):
