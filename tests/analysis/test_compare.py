@@ -6,6 +6,7 @@ import io
 import pathlib
 import re
 import shutil
+import sqlite3
 import tempfile
 import unittest
 import xml.etree.ElementTree
@@ -14,6 +15,7 @@ import compare
 import numpy as np
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_fake, write_run
 from fake_tables import cell, write_table
+from page_fixture import HOSTILE
 from nas_analysis import belief, comparison, replay, stores, tables
 
 UNIT = {"unit": "1", "maximise": False, "best": 0.0, "worst": 1.0}
@@ -93,6 +95,23 @@ class KnownSkills(Comparing):
             self.assertNotRegex(self.read(name), r"\b(nan|inf)\b")
         self.assertIn("SHA-256 " + "a" * 64, page)
         self.assertIn("<pre>analysis/compare.py ", page)
+
+    def test_markup_in_names_is_text(self):
+        path = self.fake({"random_search": 0.0, HOSTILE: 3.0}, several=True)
+        database = sqlite3.connect(path)
+        database.execute("UPDATE candidates SET name = name || ?1, label = label || ?1", (HOSTILE,))
+        database.execute("UPDATE meta SET value = json_set(value, '$.name', ?1, '$.file', ?1) WHERE key = 'table'",
+                         (HOSTILE,))
+        database.commit()
+        database.close()
+        self.compare(path, "--show", HOSTILE)
+        page = self.read("compare.html")
+        self.assertEqual(page.count("<script"), 1, "its own")
+        self.assertIn("&lt;script&gt;", page)
+        for picture in (self.folder / "out").rglob("*.svg"):
+            self.assertEqual(picture.parent, self.folder / "out", "no name leads out of the folder")
+            self.assertNotIn("<script", picture.read_text(encoding="utf-8"))
+            xml.etree.ElementTree.parse(picture)
 
     def test_the_same_stores_give_the_same_files(self):
         path = self.fake({"random_search": 0.0, "good": 3.0})
