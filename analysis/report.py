@@ -12,6 +12,7 @@ Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -55,7 +56,8 @@ def write(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only file system, which says so above
+            temporary.unlink()
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
 
 

@@ -679,6 +679,9 @@ class Program(PageTest):
         done = self.run_script(self.folder, "-o", self.folder / "absent" / "page.html")
         self.assertEqual(done.returncode, 2)
         self.assertIn("page.html: cannot be written: No such file", done.stderr)
+        done = self.run_script(self.folder, "-o", self.folder / ("x" * 300))  # nor can it be removed
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("cannot be written: File name too long", done.stderr)
         self.assertEqual(list(self.folder.glob("*.html*")), [])
 
 
