@@ -143,8 +143,9 @@ namespace {
 /// Within the bounds, and at the nearest decimal fraction as the double that it is read as.
 double real_value(const Gene& gene, double x) {
   if (gene.decimals >= 0) {
+    constexpr double kExact = 9007199254740992.0;  // 2^53: beyond it there is nothing to round
     const double scale = std::pow(10.0, gene.decimals);
-    x = std::round(x * scale) / scale;
+    if (std::abs(x * scale) < kExact) x = std::round(x * scale) / scale;
   }
   return std::clamp(x, gene.min, gene.max);
 }

@@ -47,6 +47,15 @@ TEST(SearchSpace, CountsCombinationsOfThePaper) {
   EXPECT_EQ(space.num_integers(), 5U);
 }
 
+TEST(SearchSpace, LargeValuesAreNotRoundedAway) {
+  const SearchSpace space({{.name = "x", .min = 0.0, .max = 1e305, .decimals = 12}});
+  for (const double x : {7e300, 12345678.125, 1e15 / 3.0}) {
+    const auto genotype = space.decode({x});
+    EXPECT_NEAR(genotype.real("x") / x, 1.0, 1e-12);
+    EXPECT_EQ(space.decode(space.encode(genotype)), genotype);
+  }
+}
+
 TEST(SearchSpace, ManyCombinationsSaturate) {
   std::vector<Gene> genes;
   for (int i = 0; i < 64; ++i) {
