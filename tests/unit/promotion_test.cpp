@@ -1,0 +1,165 @@
+#include "search/promotion.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <gmock/gmock.h>
+
+#include "core/error.hpp"
+#include "core/seed.hpp"
+#include "message_of.hpp"
+
+namespace nas {
+
+namespace {
+
+using ::testing::ElementsAre;
+using Order = std::vector<std::size_t>;
+
+constexpr Spread kSpreads[] = {Spread::crowding, Spread::epsilon_net};
+
+std::vector<Reached> at(const Points& points) {
+  std::vector<Reached> reached;
+  for (const auto& point : points) reached.push_back({.ask = std::ssize(reached), .point = point});
+  return reached;
+}
+
+/// Points on a coarse grid, so that some are equal in one objective or in all.
+std::vector<Reached> random_rung(RandomEngine& random, std::size_t n, std::size_t objectives) {
+  Points points(n);
+  for (auto& point : points) {
+    for (std::size_t m = 0; m < objectives; ++m) {
+      point.push_back(static_cast<double>(random.below(8)));
+    }
+  }
+  return at(points);
+}
+
+TEST(Promotion, TakesTheShareThatEtaSays) {
+  EXPECT_EQ(num_promoted(8, 3.0), 2U);
+  EXPECT_EQ(num_promoted(9, 3.0), 3U);
+  EXPECT_EQ(num_promoted(2, 3.0), 0U);
+  EXPECT_EQ(num_promoted(8, 400.0 / 150.0), 3U);
+}
+
+TEST(Promotion, OrdersOneObjectiveByItsValue) {
+  for (const auto spread : kSpreads) {
+    EXPECT_THAT(promotion_order(at({{3.0}, {1.0}, {2.0}, {1.0}}), spread), ElementsAre(1, 3, 2, 0));
+  }
+}
+
+TEST(Promotion, OrdersAFrontByCrowding) {
+  // (1, 5) and (5, 1) are the ends; (2, 4) has more room than (2.5, 3.5).
+  const auto order = promotion_order(at({{2.5, 3.5}, {1, 5}, {2, 4}, {5, 1}, {3, 3.25}, {6, 6}}),
+                                     Spread::crowding);
+  EXPECT_THAT(order, ElementsAre(1, 3, 4, 2, 0, 5));
+}
+
+TEST(Promotion, OrdersAFrontByAnEpsilonNet) {
+  const auto order = promotion_order(at({{0.9, 0.1}, {0, 1}, {1, 0}, {0.5, 0.5}, {0.2, 0.8}, {2, 2}}),
+                                     Spread::epsilon_net);
+  EXPECT_THAT(order, ElementsAre(1, 2, 3, 4, 0, 5));
+}
+
+TEST(Promotion, TakesWhatBreaksAConstraintLast) {
+  auto reached = at({{1, 1}, {9, 9}});
+  reached[0].feasible = false;
+  for (const auto spread : kSpreads) {
+    EXPECT_THAT(promotion_order(reached, spread), ElementsAre(1, 0));
+  }
+}
+
+TEST(Promotion, IgnoresAnObjectiveInWhichAFrontDoesNotDiffer) {
+  const Points points{{2.5, 3.5}, {1, 5}, {2, 4}, {5, 1}, {3, 3.25}};
+  auto constant = points;
+  for (auto& point : constant) point.push_back(7.0);
+  for (const auto spread : kSpreads) {
+    EXPECT_EQ(promotion_order(at(constant), spread), promotion_order(at(points), spread));
+  }
+}
+
+TEST(Promotion, TakesCopiesOfAPointAfterTheOthersOfItsFront) {
+  for (const auto spread : kSpreads) {
+    EXPECT_THAT(promotion_order(at({{1, 2}, {1, 2}, {2, 1}, {3, 3}}), spread),
+                ElementsAre(0, 2, 1, 3));
+  }
+}
+
+TEST(Promotion, AlwaysTakesWhoDominatesAllAndNeverWhoIsDominatedByAll) {
+  RandomEngine random(1);
+  for (int i = 0; i < 300; ++i) {
+    const auto objectives = static_cast<std::size_t>(1 + random.below(3));
+    auto reached = random_rung(random, static_cast<std::size_t>(3 + random.below(40)), objectives);
+    const auto best = static_cast<std::size_t>(random.below(std::ssize(reached)));
+    const auto worst = (best + 1) % reached.size();
+    reached[best].point.assign(objectives, -1.0);
+    reached[worst].point.assign(objectives, 9.0);
+    for (const auto spread : kSpreads) {
+      const auto order = promotion_order(reached, spread);
+      EXPECT_EQ(order.front(), best);
+      EXPECT_EQ(order.back(), worst);
+    }
+  }
+}
+
+TEST(Promotion, NeverTakesADominatedOneBeforeWhatDominatesIt) {
+  RandomEngine random(2);
+  for (int i = 0; i < 100; ++i) {
+    const auto reached = random_rung(random, 30, 2);
+    for (const auto spread : kSpreads) {
+      const auto order = promotion_order(reached, spread);
+      for (std::size_t a = 0; a < order.size(); ++a) {
+        for (std::size_t b = a + 1; b < order.size(); ++b) {
+          EXPECT_FALSE(dominates(reached[order[b]].point, reached[order[a]].point));
+        }
+      }
+    }
+  }
+}
+
+TEST(Promotion, DoesNotDependOnTheOrderInWhichCandidatesAreGiven) {
+  RandomEngine random(3);
+  const auto asks = [](const std::vector<Reached>& reached, const Order& order) {
+    std::vector<std::int64_t> numbers;
+    for (const auto i : order) numbers.push_back(reached[i].ask);
+    return numbers;
+  };
+  for (int i = 0; i < 200; ++i) {
+    const auto objectives = static_cast<std::size_t>(1 + random.below(3));
+    const auto reached = random_rung(random, 25, objectives);
+    auto permuted = reached;
+    std::shuffle(permuted.begin(), permuted.end(), std::mt19937(static_cast<unsigned>(i)));
+    for (const auto spread : kSpreads) {
+      const auto order = promotion_order(reached, spread);
+      EXPECT_EQ(asks(permuted, promotion_order(permuted, spread)), asks(reached, order));
+      auto sorted = order;
+      std::sort(sorted.begin(), sorted.end());
+      Order all(reached.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      EXPECT_EQ(sorted, all);
+    }
+  }
+}
+
+TEST(Promotion, GoesOnWithTheBestOneThatWasNotPromotedYet) {
+  auto reached = at({{3.0}, {1.0}, {2.0}, {4.0}, {5.0}, {6.0}});
+  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), 1U);
+  reached[1].promoted = true;
+  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), 2U);
+  reached[2].promoted = true;
+  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), std::nullopt);
+  EXPECT_EQ(next_promoted(reached, 2.0, Spread::crowding), 0U);
+  reached.resize(2);
+  EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), std::nullopt);
+}
+
+TEST(Promotion, RefusesAnUnknownSpread) {
+  EXPECT_EQ(parse_spread("crowding"), Spread::crowding);
+  EXPECT_EQ(parse_spread("epsilon_net"), Spread::epsilon_net);
+  EXPECT_EQ(message_of<InputError>([] { (void)parse_spread("hypervolume"); }),
+            "promote = hypervolume, must be crowding or epsilon_net");
+}
+
+}  // namespace
+
+}  // namespace nas
