@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <type_traits>
 #include <vector>
 
 #include <unistd.h>
@@ -43,12 +40,18 @@ constexpr const char* kUsage =
     "  table verify FILE [STORE|FOLDER ...]\n"
     "                          checksum; whether every cell is what the runs say\n"
     "  table info FILE         what is in a table, and how noisy it is\n"
+    "  table audit FILE --rungs STEP,STEP,... [--eta ETA] [--objectives NAME,...]\n"
+    "             [--promote crowding|epsilon_net] [--seeds N]\n"
+    "             [--format text|json|csv] [--output FILE]\n"
+    "                          what pruning training runs at these steps would lose and\n"
+    "                          save, by replaying N searches; the last step is the end\n"
     "\n"
     "Examples:\n"
     "  $ nas-data get brown\n"
     "  $ nas-data get wikitext-2 --from wikitext-2-v1.zip\n"
     "  $ nas-data info text_file path=mytext.txt vocabulary=2000\n"
     "  $ nas-data table pack runs/first runs/second --output mine.table\n"
+    "  $ nas-data table audit mine.table --rungs 50,150,400\n"
     "\n"
     "Options:\n"
     "  --plugin FILE.so        loads a shared library with further corpora\n"
@@ -74,17 +77,6 @@ std::string take_name(Words& words, const std::string& command) {
   words.erase(words.begin());
   (void)corpora().at(name);  // refuses unknown names
   return name;
-}
-
-template <class Number>
-Number parse_number(const std::string& name, std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw InputError(name + " = " + std::string(text) +
-                     (std::is_integral_v<Number> ? ", must be an integer" : ", must be a number"));
-  }
-  return number;
 }
 
 Value parse_value(const Setting& setting, const std::string& text) {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/program.hpp"
+#include "cli/table_audit.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
@@ -387,13 +388,14 @@ int info_command(const Words& words) {
 }  // namespace
 
 int table_command(Words words) {
-  if (words.empty()) throw InputError("table: no command given, known: info, pack, verify");
+  if (words.empty()) throw InputError("table: no command given, known: audit, info, pack, verify");
   const auto command = words.front();
   words.erase(words.begin());
+  if (command == "audit") return audit_command(std::move(words));
   if (command == "pack") return pack_command(std::move(words));
   if (command == "verify") return verify_command(words);
   if (command == "info") return info_command(words);
-  throw InputError("table: unknown command '" + command + "', known: info, pack, verify");
+  throw InputError("table: unknown command '" + command + "', known: audit, info, pack, verify");
 }
 
 }  // namespace nas

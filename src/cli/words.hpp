@@ -1,9 +1,15 @@
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
 #include <vector>
+
+#include "core/error.hpp"
 
 namespace nas {
 
@@ -13,6 +19,18 @@ std::optional<std::string> take_option(std::vector<std::string>& words, const st
 
 /// The same of an option that may be given several times.
 std::vector<std::string> take_options(std::vector<std::string>& words, const std::string& name);
+
+/// A number that was given under a name. @throws InputError "NAME = TEXT, must be an integer".
+template <class Number>
+Number parse_number(const std::string& name, std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw InputError(name + " = " + std::string(text) +
+                     (std::is_integral_v<Number> ? ", must be an integer" : ", must be a number"));
+  }
+  return number;
+}
 
 /// "1 record", "2 records".
 std::string counted(std::int64_t number, const std::string& what);

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <pagmo/utils/multi_objective.hpp>
@@ -83,6 +85,16 @@ Spread parse_spread(std::string_view text) {
 
 std::vector<std::size_t> promotion_order(const std::vector<Reached>& reached, Spread spread) {
   std::vector<std::size_t> order;
+  if (!reached.empty() && reached.front().point.size() == 1) {  // no need of fronts
+    order.resize(reached.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto place = [&reached](std::size_t i) {
+      return std::tuple(!reached[i].feasible, reached[i].point.front(), reached[i].ask);
+    };
+    std::sort(order.begin(), order.end(),
+              [&place](std::size_t a, std::size_t b) { return place(a) < place(b); });
+    return order;
+  }
   const auto sooner = [&reached](std::size_t a, std::size_t b) {
     return reached[a].ask < reached[b].ask;
   };

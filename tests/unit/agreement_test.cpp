@@ -50,5 +50,18 @@ TEST(RankCorrelation, SeesOrderOnly) {
   EXPECT_THROW((void)rank_correlation(Values{1}, Values{}), std::logic_error);
 }
 
+// By hand: tanh(atanh(0.5) -+ 1.959964 sqrt(1.125 / 97)).
+TEST(RankCorrelationInterval, AsPublished) {
+  const auto [low, high] = rank_correlation_interval(0.5, 100);
+  EXPECT_NEAR(low, 0.325897, 1e-6);
+  EXPECT_NEAR(high, 0.641302, 1e-6);
+}
+
+TEST(RankCorrelationInterval, Extremes) {
+  EXPECT_EQ(rank_correlation_interval(1.0, 10), std::pair(1.0, 1.0));
+  EXPECT_EQ(rank_correlation_interval(0.5, 3), std::pair(-1.0, 1.0));
+  EXPECT_TRUE(std::isnan(rank_correlation_interval(std::nan(""), 10).first));
+}
+
 }  // namespace
 }  // namespace nas

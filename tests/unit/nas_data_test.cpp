@@ -1,6 +1,8 @@
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -251,8 +253,34 @@ TEST_F(NasDataTable, DifferencesEndWith1) {
   EXPECT_THAT(output.text, HasSubstr("35 of 36 cells as recorded"));
 }
 
+TEST_F(NasDataTable, Audit) {
+  ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
+  const auto command = "audit " + file_.string() + " --rungs 10,40 --seeds 20 ";
+  const Output text = table(command);
+  EXPECT_EQ(text.code, 0) << text.text;
+  EXPECT_THAT(text.text,
+              StartsWith("small: 12 mechanisms x 3 replicates, rungs 10 (eta 4.00), 40\n"));
+  EXPECT_THAT(text.text, HasSubstr("  *   10 "));
+  EXPECT_THAT(text.text, HasSubstr("    10  halving            12    3"));
+  EXPECT_THAT(text.text, HasSubstr("The first rung is "));
+  std::istringstream lines(text.text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  const auto json = folder_.path() / "audit.json";
+  EXPECT_EQ(table(command + "--eta 3 --format json --output " + json.string()).text, "");
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(json)).at("eta"), nlohmann::json({3.0}));
+  EXPECT_THAT(table(command + "--promote epsilon_net --format csv").text,
+              StartsWith("part,of,at,quantity,value\n"));
+  EXPECT_EQ(table(command + "--format xml").text,
+            "nas-data: --format xml, must be text, json or csv\n");
+  EXPECT_EQ(table("audit x").text, "nas-data: table audit: --rungs STEP,STEP,... is missing\n");
+  EXPECT_EQ(table(command + "another").code, 2);
+  EXPECT_EQ(table("audit " + file_.string() + " --rungs 10,x").text,
+            "nas-data: --rungs = x, must be an integer\n");
+}
+
 TEST_F(NasDataTable, WrongWordsEndWith2) {
-  EXPECT_EQ(table("").text, "nas-data: table: no command given, known: info, pack, verify\n");
+  EXPECT_EQ(table("").text,
+            "nas-data: table: no command given, known: audit, info, pack, verify\n");
   EXPECT_THAT(table("unpack").text, HasSubstr("unknown command 'unpack'"));
   EXPECT_THAT(table("pack x").text, HasSubstr("--output FILE is missing"));
   EXPECT_THAT(table("pack --output x").text, HasSubstr("no store or folder of a run is given"));

@@ -56,8 +56,8 @@ TEST(Promotion, OrdersAFrontByCrowding) {
 }
 
 TEST(Promotion, OrdersAFrontByAnEpsilonNet) {
-  const auto order = promotion_order(at({{0.9, 0.1}, {0, 1}, {1, 0}, {0.5, 0.5}, {0.2, 0.8}, {2, 2}}),
-                                     Spread::epsilon_net);
+  const auto order = promotion_order(
+      at({{0.9, 0.1}, {0, 1}, {1, 0}, {0.5, 0.5}, {0.2, 0.8}, {2, 2}}), Spread::epsilon_net);
   EXPECT_THAT(order, ElementsAre(1, 2, 3, 4, 0, 5));
 }
 
