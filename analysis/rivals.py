@@ -4,6 +4,7 @@
     analysis/rivals.py TABLE [-o FILE.sqlite] [--like COMPARISON | --objectives NAME[,NAME...]]
                        [--budget N] [--asks N] [--seeds N] [--first-seed S]
                        [--mode noisy|mean|paired] [--only NAME]...
+    analysis/rivals.py TABLE --rungs STEP,STEP,... [-o FILE.csv] [--seeds N]
 
 DEAP's genetic algorithm (one objective) and NSGA-II, and Optuna's TPE, NSGA-II and random sampler,
 each as the library has it by default, but for the population: every evolutionary algorithm gets
@@ -16,6 +17,9 @@ TPE, which asks again and again for what it believes best, may use all of that a
 one search: --asks 465 keeps it to five times. Then:
 
     analysis/compare.py ours/comparison.sqlite FILE.sqlite
+
+With --rungs, Optuna's pruners (none, median, successive halving) stop trainings at these steps: at
+equal steps paid, by perplexity, in the lines of "nas-data table audit --format csv".
 """
 
 import argparse
@@ -38,7 +42,7 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import sqlite_files, tables
+from nas_analysis import pruners, sqlite_files, tables
 from nas_analysis.arguments import positive
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
@@ -421,12 +425,33 @@ def _chosen(only: list[str], several: bool) -> list[Rival]:
     return chosen
 
 
+def _prune(options: argparse.Namespace) -> int:
+    """The program with --rungs."""
+    file = pathlib.Path(options.output or "rivals.csv")
+    try:
+        if optuna is None:
+            raise TableError(f"--rungs: Optuna is not installed (Debian package "
+                             f"{PACKAGES['Optuna']})")
+        try:
+            rungs = [int(step) for step in options.rungs.split(",")]
+        except ValueError:
+            raise TableError(f"--rungs {options.rungs}, must be steps by commas") from None
+        rows = pruners.compare(optuna, tables.load([options.table]), rungs, options.seeds)
+        pruners.write(file, rows)
+    except (BadInput, OSError) as error:
+        print(f"rivals.py: {error}", file=sys.stderr)
+        return 2
+    print(f"written to {file}: {options.seeds} searches a line")
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     """The program; returns its exit code: 2 for bad input, and then nothing is written."""
     parser = argparse.ArgumentParser(prog="rivals.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", metavar="TABLE")
-    parser.add_argument("-o", "--output", default="rivals.sqlite", metavar="FILE")
+    parser.add_argument("-o", "--output", metavar="FILE",
+                        help="(default: rivals.sqlite, with --rungs rivals.csv)")
     parser.add_argument("--like", metavar="COMPARISON",
                         help="whose objectives, ranges, budget, mode and first seed are taken")
     parser.add_argument("--objectives", default="perplexity", metavar="NAMES",
@@ -441,7 +466,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--mode", choices=MODES, help="what answers (default: noisy)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="algorithms whose name begins so")
+    parser.add_argument("--rungs", metavar="STEPS", help="by commas: Optuna's pruners instead")
     options = parser.parse_args(arguments)
+    if options.rungs:
+        return _prune(options)
     try:
         like = _like(options.like) if options.like else {}
         if like.get("constraints"):
@@ -476,7 +504,7 @@ def main(arguments: list[str]) -> int:
             "environment": {"python": platform.python_version(), "numpy": np.__version__,
                             **({"deap": deap.__version__} if deap else {}),
                             **({"optuna": optuna.__version__} if optuna else {})}}
-    file = pathlib.Path(options.output)
+    file = pathlib.Path(options.output or "rivals.sqlite")
     try:
         write(file, study, searches, chosen, meta)
     except (OSError, sqlite3.OperationalError) as error:

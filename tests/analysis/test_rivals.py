@@ -1,6 +1,7 @@
 """Searches of other libraries on a table: they see what nas-compare's searches would see."""
 
 import contextlib
+import csv
 import io
 import json
 import pathlib
@@ -68,6 +69,45 @@ class Noise(unittest.TestCase):
     def test_orders_are_those_of_the_programs(self):
         for seed, mechanism, order in ORDERS:
             self.assertEqual(replay.replay_order(seed, mechanism, len(order)), order)
+
+
+@unittest.skipIf(rivals.optuna is None, "python3-optuna is not installed")
+class Pruning(Rivals):
+    def rows(self, *arguments):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+            file = self.folder / "pruners.csv"
+            code = rivals.main([*map(str, arguments), "-o", str(file)])
+        if code != 0:
+            return code, err.getvalue()
+        with file.open(encoding="utf-8") as lines:
+            return {(row["of"].split(" (")[0], row["quantity"]): float(row["value"]) for row in csv.DictReader(lines)
+                    if row["at"] == "10"}
+
+    def test_curves_that_rank_as_the_end_lose_nothing_by_pruning(self):
+        cells = {(name, seed): cell(10.0 + i, early=20.0 + i) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
+        rows = self.rows(self.table(cells), "--rungs", "50,200", "--seeds", 10)
+        self.assertEqual(rows["none", "started"], 10)
+        self.assertEqual(rows["none", "pruned_top_16"], 0)
+        self.assertGreater(rows["none", "regret"], 0)
+        for name in ("median", "successive halving"):
+            self.assertGreater(rows[name, "started"], 10)
+            self.assertLessEqual(rows[name, "regret"], rows["none", "regret"])
+            self.assertEqual(rows[name, "regret"], rows[name, "fresh_regret"])
+
+    def test_curves_that_rank_the_other_way_round_do(self):
+        cells = {(name, seed): cell(10.0 + i, early=90.0 - i) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
+        rows = self.rows(self.table(cells), "--rungs", "50,200", "--seeds", 10)
+        self.assertGreater(rows["successive halving", "pruned_top_16"], 0.3)
+
+    def test_mistakes(self):
+        for rungs, words in (("50,100", "must be two or more of 50, 200"), ("200", "must be two"),
+                             ("x", "must be steps by commas")):
+            code, text = self.rows(self.table(), "--rungs", rungs)
+            self.assertEqual(code, 2)
+            self.assertIn(words, text)
+        cells = dict(self.cells)
+        del cells[functions(SPACE)[0], 1]
+        self.assertIn("trainings are missing", self.rows(self.table(cells), "--rungs", "50,200")[1])
 
 
 class Asking(Rivals):
