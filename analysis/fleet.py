@@ -105,7 +105,8 @@ def main(arguments: list[str]) -> int:
     (options.folder / "efficiency.svg").write_text(drawn, encoding="utf-8")
     (options.folder / "fleet.md").write_text(
         "# How busy workers are\n\n" + table(rows)
-        + "\n![Efficiency over workers](efficiency.svg)\n",
+        + "\n![Efficiency over workers](efficiency.svg)\n\n"
+        "Searches in simulated time, by `fleet TABLE WORKERS... | analysis/fleet.py -o FOLDER`.\n",
         encoding="utf-8")
     return 0
 

@@ -114,7 +114,9 @@ std::string settings_text(const std::vector<Setting>& settings) {
 }
 
 /// The row of the capability table.
-std::string capabilities_text(const Algorithm& algorithm) {
+std::string capabilities_text(const std::string& key) {
+  const auto& plugin = algorithms().at(key);
+  const auto algorithm = plugin.make();
   using Objectives = Algorithm::Objectives;
   const auto row = [](const char* name, const std::string& value) { return Texts{name, value}; };
   std::string objectives = "any number";
@@ -137,13 +139,20 @@ std::string capabilities_text(const Algorithm& algorithm) {
   population += algorithm.fitted_population
                     ? "; by default fitted to the search"
                     : "; by default " + std::to_string(algorithm.default_population);
+  std::string asks =
+      "one candidate at a time: a single worker is busy after the initial population";
+  if (algorithm.batches) asks = "whole generations, which several workers share";
+  for (const auto& setting : plugin.description.settings) {
+    if (setting.name != "in_flight") continue;
+    const bool never = std::get<std::int64_t>(setting.default_value) > 1;
+    asks = never ? "in_flight candidates at once, and waits for no generation"
+                 : asks + "; with in_flight > 1 so many candidates at once";
+  }
   return table({
       row("objectives", objectives),
       row("encoding", encoding),
       row("population", population),
-      row("asks", algorithm.batches ? "whole generations, which several workers share"
-                                    : "one candidate at a time: a single worker is busy after the "
-                                      "initial population"),
+      row("asks", asks),
       row("noise", algorithm.reevaluates ? "evaluates survivors again"
                                          : "keeps the first value of a candidate"),
       row("constraints", "a candidate that violates one is rejected before training"),
@@ -396,9 +405,7 @@ std::string describe_text(const std::string& name) {
     for (const auto& plugin : kind.plugins) {
       offer(plugin.key, plugin.key == name,
             kind.one + " " + plugin.key + ": " + plugin.summary + "\n" +
-                (kind.one == algorithms().kind()
-                     ? capabilities_text(algorithms().at(plugin.key).make())
-                     : "") +
+                (kind.one == algorithms().kind() ? capabilities_text(plugin.key) : "") +
                 settings_text(plugin.settings));
     }
   }

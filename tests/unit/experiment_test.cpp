@@ -622,13 +622,13 @@ TEST_F(ExperimentTest, WhatIsOutAtOnceGoesWithNeitherRacesNorTimingsNorBatches) 
   EXPECT_EQ(mistakes(several + "}\n"), "");
   EXPECT_EQ(mistakes(several + ", order: arrival}\nevaluation: {replicates: 2}\n"), "");
   EXPECT_EQ(mistakes(several + "}\nevaluation: {racing_replicates: 5}\n"),
-            "a.yaml:1:51: algorithm.in_flight = 4, must be 1 where evaluation.racing_replicates = "
+            "a.yaml:1:53: algorithm.in_flight = 4, must be 1 where evaluation.racing_replicates = "
             "5: a race is between candidates of a batch");
   EXPECT_EQ(mistakes("algorithm: {name: regularized_evolution}\n"
                      "evaluation: {racing_replicates: 5}\n"),
             "");
   EXPECT_EQ(mistakes(several + ", batch: 2}\n"),
-            "a.yaml:1:61: algorithm.batch = 2, must be 1 where algorithm.in_flight > 1: nothing "
+            "a.yaml:1:63: algorithm.batch = 2, must be 1 where algorithm.in_flight > 1: nothing "
             "waits for a batch");
   objectives().add(
       {.key = "stand_in_timing", .summary = "seconds", .file = __FILE__}, [](const Parameters&) {

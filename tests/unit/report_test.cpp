@@ -571,6 +571,18 @@ TEST_F(ReportTest, CanonicalExportHoldsNothingMeasured) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 5 + 5);
 }
 
+TEST_F(ReportTest, WhereNothingIsOutAtOnceTheCanonicalExportSaysNothingOfIt) {
+  const auto config_with = [this](std::int64_t in_flight) {
+    store_->set_meta(
+        "config",
+        {{"algorithm", {{"name", "motpe"}, {"in_flight", in_flight}, {"order", "virtual"}}}});
+    return canonical_export(RunSummary(*store_));
+  };
+  EXPECT_THAT(config_with(1), Not(HasSubstr("in_flight")));
+  EXPECT_THAT(config_with(1), Not(HasSubstr("virtual")));
+  EXPECT_THAT(config_with(2), HasSubstr("in_flight"));
+}
+
 TEST_F(ReportTest, EveryColumnIsDocumented) {
   std::ifstream file(std::string(NAS_SOURCE_DIR) + "/docs/files.md");
   const std::string text(std::istreambuf_iterator<char>(file), {});
