@@ -381,8 +381,9 @@ TEST(SimpleSearches, TheRegistryBuildsThemFromSettings) {
   EXPECT_EQ(row.fit(settings, {}).front().message, "must be at most algorithm.population = 20");
   settings.set("evaluations", std::int64_t{33});
   settings.set("sample", std::int64_t{2});
-  EXPECT_THAT(row.make(settings, {}, 5).get_extra_info(),
-              HasSubstr("evaluations: 33\nsample: 2\nbatch: 1\nseed: 5"));
+  EXPECT_THAT(
+      row.make(settings, {}, 5).get_extra_info(),
+      HasSubstr("evaluations: 33\nsample: 2\nbatch: 1\nin_flight: 1\narrival: false\nseed: 5"));
 }
 
 }  // namespace
