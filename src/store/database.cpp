@@ -1,18 +1,22 @@
 #include "store/database.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <utility>
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/hash.hpp"
 #include "core/stop.hpp"
+#include "core/warning.hpp"
 #include "store/writer_lock.hpp"
 
 namespace nas {
@@ -51,6 +55,44 @@ void sync_folder(const fs::path& folder) {
   if (fd < 0) return;
   fsync(fd);
   close(fd);
+}
+
+/// Kinds of file systems that machines share, by the numbers of statfs(2): SQLite's write-ahead log
+/// needs memory that all who have the file open share.
+constexpr std::array<std::uint32_t, 11> kShared{
+    0x6969,      // NFS
+    0x517b,      // SMB
+    0xff534d42,  // CIFS
+    0xfe534d42,  // SMB 2
+    0x65735546,  // FUSE, by which many others come
+    0x0bd00bd0,  // Lustre
+    0x47504653,  // GPFS
+    0x19830326,  // BeeGFS
+    0x00c36400,  // Ceph
+    0x01021997,  // 9P
+    0xaad7aaea,  // PanFS
+};
+
+bool is_shared(const fs::path& file) {
+  const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  struct statfs system {};
+  return statfs(folder.c_str(), &system) == 0 &&
+         std::find(kShared.begin(), kShared.end(), static_cast<std::uint32_t>(system.f_type)) !=
+             kShared.end();
+}
+
+void warn_of_shared(const fs::path& file) {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  warn(
+      file.string() +
+      " is on a file system that machines share: readers and the writer wait for each other, since "
+      "SQLite's write-ahead log does not work there");
+}
+
+/// How commits become durable on a file's disk.
+const char* set_journal(const fs::path& file) {
+  return is_shared(file) ? "PRAGMA journal_mode = TRUNCATE" : "PRAGMA journal_mode = WAL";
 }
 
 /// A path as SQLite's URI.
@@ -99,7 +141,8 @@ Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
     }
     require_kind();
     if (reads) return;
-    sqlite_->exec("PRAGMA journal_mode = WAL");
+    sqlite_->exec(set_journal(file_));
+    if (is_shared(file_)) warn_of_shared(file_);
     sqlite_->exec(mode == Mode::write ? "PRAGMA synchronous = FULL"
                                       : "PRAGMA synchronous = NORMAL");
   });
@@ -164,7 +207,7 @@ void Database::create() const {
   try {
     SQLite::Database sqlite(unfinished.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
                             kBusyMilliseconds);
-    sqlite.exec("PRAGMA journal_mode = WAL");
+    sqlite.exec(set_journal(file_));
     SQLite::Transaction transaction(sqlite);
     sqlite.exec(kind_.schema);
     sqlite.exec("PRAGMA application_id = " + std::to_string(kind_.application_id));

@@ -27,7 +27,8 @@ struct DatabaseKind {
 std::string row_digest(std::span<const std::string> columns);
 
 /// An SQLite file, opened the one way in which we open them: one writer, readers beside it at any
-/// moment (WAL), commits that survive the death of the process.
+/// moment (WAL; on a network's file system, which cannot, a rollback journal), commits that survive
+/// the death of the process.
 ///
 /// A new file is made whole under another name before it takes its own. For writing, what a killed
 /// writer left half done is rolled back, an empty file is begun anew, and one of an earlier version

@@ -27,6 +27,13 @@ std::string header_of(const fs::path& journal) {
   return stream.gcount() == kHeader ? header : std::string();
 }
 
+/// Whether a commit without write-ahead log is under way: its journal is empty before and after.
+bool is_committing(const fs::path& file) {
+  std::error_code none;
+  const auto size = fs::file_size(file.string() + "-journal", none);
+  return !none && size > 0;
+}
+
 /// @return false where there is no such file.
 bool copied(const fs::path& from, const fs::path& to) {
   std::error_code failed;
@@ -62,6 +69,10 @@ bool StoreCopy::update() {
   constexpr std::chrono::milliseconds kBetween{20};
   const auto journal = journal_of(original_);
   for (int i = 0; i < kTries; ++i) {
+    if (is_committing(original_)) {
+      std::this_thread::sleep_for(kBetween);
+      continue;
+    }
     const auto header = header_of(journal);
     const auto file_now = stamp_of(original_);
     const auto journal_now = stamp_of(journal);
@@ -71,7 +82,8 @@ bool StoreCopy::update() {
     if (!same_file || file_ == Stamp()) copied(original_, copy_);
     fs::remove(copy_.string() + "-shm");
     if (header.empty() || !copied(journal, journal_of(copy_))) fs::remove(journal_of(copy_));
-    if (header_of(journal) == header && (!header.empty() || stamp_of(original_) == file_now)) {
+    if (header_of(journal) == header &&
+        (!header.empty() || (stamp_of(original_) == file_now && !is_committing(original_)))) {
       header_ = header;
       file_ = file_now;
       journal_ = journal_now;

@@ -9,7 +9,7 @@
 
 namespace nas {
 
-/// A copy of an SQLite file (WAL) that another process may be writing, on this machine or on
+/// A copy of an SQLite file (WAL, or of a shared file system) that another process may be writing, on this machine or on
 /// another one that shares its files: for whoever reads it again and again. Of the original nothing
 /// is locked and nothing is left beside it, as SQLite's own readers do; between machines these
 /// cannot even read, since they share memory with the writer. Not for the process that writes it:

@@ -1,8 +1,16 @@
 #include "store/writer_lock.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
 #include <fstream>
+#include <iterator>
+#include <mutex>
+#include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,8 +19,11 @@
 
 #include "core/error.hpp"
 #include "core/host.hpp"
+#include "core/warning.hpp"
 
 namespace nas {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -41,8 +52,13 @@ struct flock byte_of_store() {
   throw InputError(store.parent_path().string() + " is in use by another process (" + holder + ")");
 }
 
-/// @return the descriptor of the locked file beside the store.
-int lock_beside(const std::filesystem::path& store) {
+/// Whether an error of a lock says that the file system has none.
+bool has_no_locks(int error) {
+  return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
+}
+
+/// @return the descriptor of the file beside the store, locked where the file system has locks.
+int lock_beside(const std::filesystem::path& store, bool& locked) {
   const auto folder = store.parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder)) {
     throw InputError(folder.string() + ": no such folder");
@@ -51,7 +67,9 @@ int lock_beside(const std::filesystem::path& store) {
   for (;;) {
     const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) throw InputError(file + ": cannot be written");
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && has_no_locks(errno)) return fd;
+    if (!locked) {
       std::string holder;
       std::getline(std::ifstream(file), holder);
       close(fd);
@@ -66,12 +84,91 @@ int lock_beside(const std::filesystem::path& store) {
 
 }  // namespace
 
-WriterLock::WriterLock(std::filesystem::path store)
-    : store_(std::move(store)), lock_fd_(lock_beside(store_)) {
-  const std::string self = "process " + std::to_string(getpid()) + " on " + host_name() + "\n";
-  if (ftruncate(lock_fd_, 0) != 0 || write(lock_fd_, self.data(), self.size()) < 0) {
+/// A file that is there while its holder lives, and is touched by it: for file systems without locks.
+class WriterLock::Held {
+ public:
+  /// @param now  of the file system's clock.
+  Held(const std::filesystem::path& store, const std::string& self, fs::file_time_type now)
+      : file_(store.string() + ".held") {
+    for (;;) {
+      const int fd = open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+      if (fd >= 0) {
+        const bool written = write(fd, self.data(), self.size()) == std::ssize(self);
+        close(fd);
+        if (written) break;
+        fs::remove(file_);
+        throw InputError(file_.string() + ": cannot be written");
+      }
+      if (errno != EEXIST) throw InputError(file_.string() + ": cannot be written");
+      if (!is_stale(self, now)) refuse(store, holder());
+      fs::remove(file_);
+    }
+    beat_ = std::jthread([this](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any woken;
+      while (!woken.wait_for(lock, stop, kBeat, [&] { return stop.stop_requested(); })) {
+        utimensat(AT_FDCWD, file_.c_str(), nullptr, 0);
+      }
+    });
+  }
+  ~Held() {
+    beat_ = {};
+    std::error_code gone;
+    fs::remove(file_, gone);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  static constexpr std::chrono::seconds kBeat{5};
+  static constexpr std::chrono::seconds kSilence{60};
+
+  [[nodiscard]] std::string holder() const {
+    std::string text;
+    std::getline(std::ifstream(file_), text);
+    return text;
+  }
+
+  /// Whether its holder has died: on this machine as the system says, else by its silence.
+  [[nodiscard]] bool is_stale(const std::string& self, fs::file_time_type now) const {
+    std::error_code gone;
+    const auto touched = fs::last_write_time(file_, gone);
+    if (gone) return true;
+    std::istringstream theirs(holder());
+    std::istringstream ours(self);
+    std::string word;
+    std::string there;
+    std::string here;
+    long process = 0;
+    theirs >> word >> process >> word >> there;
+    ours >> word >> word >> word >> here;
+    if (there == here && process > 0)
+      return kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
+    return now - touched > kSilence;
+  }
+
+  fs::path file_;
+  std::jthread beat_;
+};
+
+WriterLock::WriterLock(std::filesystem::path store) : store_(std::move(store)) {
+  bool locked = false;
+  lock_fd_ = lock_beside(store_, locked);
+  try {
+    const std::string self = "process " + std::to_string(getpid()) + " on " + host_name() + "\n";
+    if (ftruncate(lock_fd_, 0) != 0 || write(lock_fd_, self.data(), self.size()) < 0) {
+      throw InputError(lock_name(store_) + ": cannot be written");
+    }
+    if (locked) return;
+    held_ = std::make_unique<Held>(store_, self, fs::last_write_time(lock_name(store_)));
+    warn(store_.parent_path().string() +
+         " is on a file system without locks: a second process is kept out by the file " +
+         store_.filename().string() +
+         ".held alone, which counts for a minute after its last touch");
+  } catch (...) {
     close(lock_fd_);
-    throw InputError(lock_name(store_) + ": cannot be written");
+    throw;
   }
 }
 

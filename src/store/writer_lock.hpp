@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 namespace nas {
@@ -9,6 +10,10 @@ namespace nas {
 /// store, STORE.lock, which is there before the store is and names the holder; and on the store
 /// itself, so that a second writer is refused even where the first file was removed. The kernel
 /// drops both when the process ends, however it ends.
+///
+/// On a file system without locks (Lustre without -o flock), which is warned of, a file STORE.held
+/// stands for them: it names the holder, who touches it, and is taken over where that process is
+/// gone, or from another machine after a minute of silence.
 class WriterLock {
  public:
   /// Locks the file beside the store.
@@ -29,8 +34,11 @@ class WriterLock {
   [[nodiscard]] bool store_is_in_place() const;
 
  private:
+  class Held;
+
   std::filesystem::path store_;
-  int lock_fd_;
+  int lock_fd_ = -1;
+  std::unique_ptr<Held> held_{};
   int store_fd_ = -1;
 };
 

@@ -1,9 +1,12 @@
 #include "store/store_copy.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,6 +59,20 @@ TEST_F(StoreCopyTest, HasWhatIsCommittedWhileItIsWrittenAndLeavesNothingBeside) 
   store.add({evaluation(1)});
   EXPECT_EQ(copied(copy), 2U);
   EXPECT_EQ(files_of(temporary_.path()), before);
+}
+
+TEST_F(StoreCopyTest, WaitsForACommitWithoutWriteAheadLog) {
+  { Store(file_).add({evaluation(0)}); }
+  const auto journal = file_.string() + "-journal";
+  std::ofstream(journal) << "what the pages were";
+  StoreCopy copy(file_);
+  std::jthread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    fs::resize_file(journal, 0);
+  });
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(copied(copy), 1U);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(150));
 }
 
 TEST_F(StoreCopyTest, FollowsJournalsThatBeginAnew) {

@@ -1,0 +1,128 @@
+// Stores on file systems that machines share: without locks, or without memory in common.
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/host.hpp"
+#include "core/temporary_folder.hpp"
+#include "core/warning.hpp"
+#include "store/database.hpp"
+#include "store/writer_lock.hpp"
+#include "unit/message_of.hpp"
+
+namespace {
+
+// What the system says in place of the truth.
+int lock_error = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the test
+unsigned system_type =
+    0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the test
+
+}  // namespace
+
+extern "C" int flock(int /*file*/, int /*operation*/) noexcept {
+  errno = lock_error;
+  return lock_error == 0 ? 0 : -1;
+}
+
+extern "C" int statfs(const char* /*file*/, struct statfs* system) noexcept {
+  system->f_type = static_cast<decltype(system->f_type)>(system_type);
+  return 0;
+}
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class SharedFilesTest : public ::testing::Test {
+ protected:
+  ~SharedFilesTest() override { lock_error = 0; }
+
+  [[nodiscard]] std::string refusal() const {
+    return message_of<InputError>([this] { const WriterLock lock(file_); });
+  }
+  [[nodiscard]] fs::path held() const { return file_.string() + ".held"; }
+  void hold(const std::string& holder, std::chrono::seconds ago) const {
+    std::ofstream(held()) << holder << '\n';
+    fs::last_write_time(held(), fs::file_time_type::clock::now() - ago);
+  }
+
+  const TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
+  fs::path file_ = folder_ / "store.sqlite";
+  std::vector<std::string> warnings_;
+  WarningListener listener_{[this](const std::string& text) { warnings_.push_back(text); }};
+};
+
+TEST_F(SharedFilesTest, WithoutLocksAFileThatIsTouchedStandsForThem) {
+  for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
+    lock_error = error;
+    warnings_.clear();
+    {
+      const WriterLock lock(file_);
+      EXPECT_THAT(warnings_,
+                  ElementsAre(HasSubstr(folder_.string() + " is on a file system without "
+                                                           "locks")));
+      EXPECT_TRUE(fs::exists(held()));
+      EXPECT_THAT(refusal(), HasSubstr("is in use by another process (process " +
+                                       std::to_string(getpid()) + " on " + host_name() + ")"));
+    }
+    EXPECT_FALSE(fs::exists(held()));
+  }
+}
+
+TEST_F(SharedFilesTest, ALockThatSomebodyHoldsIsNoLackOfLocks) {
+  lock_error = EWOULDBLOCK;
+  EXPECT_THAT(refusal(), HasSubstr("is in use by another process"));
+  EXPECT_FALSE(fs::exists(held()));
+}
+
+TEST_F(SharedFilesTest, WhoHasDiedHoldsNothing) {
+  lock_error = ENOLCK;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  hold("process " + std::to_string(child) + " on " + host_name(), std::chrono::seconds(1));
+  EXPECT_EQ(refusal(), "nothing was thrown");
+  hold("process 1 on elsewhere", std::chrono::seconds(10));
+  EXPECT_THAT(refusal(), HasSubstr("(process 1 on elsewhere)"));
+  hold("process 1 on elsewhere", std::chrono::seconds(100));
+  EXPECT_EQ(refusal(), "nothing was thrown");
+}
+
+TEST_F(SharedFilesTest, OnANetworksFileSystemThereIsNoWriteAheadLog) {
+  constexpr DatabaseKind kKind{.name = "store",
+                               .application_id = 7,
+                               .version = 1,
+                               .oldest = 1,
+                               .schema = "CREATE TABLE things (name TEXT PRIMARY KEY)"};
+  const auto journal = [&](unsigned type) {
+    system_type = type;
+    const Database database(file_, kKind, Database::Mode::write);
+    return database.guarded([&] {
+      auto mode = database.statement("PRAGMA journal_mode");
+      mode.executeStep();
+      return mode.getColumn(0).getString();
+    });
+  };
+  EXPECT_EQ(journal(0xef53), "wal") << "ext4";
+  EXPECT_THAT(warnings_, ElementsAre());
+  EXPECT_EQ(journal(0x6969), "truncate") << "NFS";
+  EXPECT_EQ(journal(0xff534d42), "truncate") << "CIFS";
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("is on a file system that machines share")));
+  EXPECT_EQ(journal(0x01021994), "wal") << "tmpfs: it may be moved";
+}
+
+}  // namespace
+}  // namespace nas::testing
