@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -409,8 +410,17 @@ void ArrayTraining::restore() {
       remove_file(file);
       throw CheckpointDiscarded();
     };
-    try {
+    const auto read_it = [&] {
       nn::of_model([&] { read(file, members_[i], static_cast<std::int64_t>(i)); });
+    };
+    try {
+      try {
+        read_it();
+      } catch (const MachineError&) {
+        // Another machine may just have replaced it, or removed it with its result in safety.
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        if (fs::exists(file)) read_it();
+      }
     } catch (const CandidateFailure& error) {  // what LibTorch or JSON says of what it read
       discard(error);
     }

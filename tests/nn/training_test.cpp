@@ -229,6 +229,28 @@ TEST_F(CheckpointTest, AnyDamageStartsTheTrainingAgainAndIsTold) {
   }
 }
 
+TEST_F(CheckpointTest, WhatCannotBeReadIsTriedOnceMore) {
+  train_half();
+  // As a file on a network's disk that another machine is about to replace.
+  const auto briefly_unreadable = [this](const std::function<void()>& then) {
+    fs::remove(file_);
+    fs::create_directory(file_);
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      fs::remove(file_);
+      then();
+    });
+    const auto result = train_once(vanilla_, corpus_, how_, context_);
+    other.join();
+    return result;
+  };
+  expect_same_curve(whole_, briefly_unreadable([this] { fs::copy_file(folder_ / "kept", file_); }));
+  expect_same_curve(whole_, briefly_unreadable([] {}));
+  fs::remove(file_);
+  fs::create_directory(file_);
+  EXPECT_THROW((void)train_once(vanilla_, corpus_, how_, context_), MachineError);
+}
+
 TEST_F(CheckpointTest, OfAnotherTrainingIsNotContinuedFrom) {
   train_half();
   const auto good = read_bytes(folder_ / "kept");
