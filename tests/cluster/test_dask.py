@@ -112,14 +112,16 @@ class DaskTest(runs.RunTest):
 
     def test_who_would_measure_otherwise_is_refused_with_both_values(self):
         program = self.folder / "nas-work"
-        for override, words in ("data.pairs=1", 'identity.corpus_hash = "'), ("semantics=published", 'identity.semantics = "corrected"'):
+        for override, words in (("data.pairs=1", 'identity.corpus_hash = "[0-9a-f]+", must be "[0-9a-f]+"'),
+                                ("semantics=published", "identity.causality_gate = true, must be false")):
             with self.subTest(override):
                 program.write_text(f'#!/bin/sh\nexec {runs.BIN}/nas-work "$@" {override}\n')
                 program.chmod(0o755)
                 manager = self.manager("run")
-                self.workers("run", NAS_WORK=str(program))
+                workers = self.workers("run", NAS_WORK=str(program))
                 self.ends(manager, "run", 75)
-                self.assertRegex(self.said("run"), f'a worker would measure otherwise than this run: {words}.*, must be "')
+                self.kill_all(workers)
+                self.assertRegex(self.said("run"), f'a worker would measure otherwise than this run: {words}')
 
 
 class EngineOfOnesOwnTest(runs.RunTest):
