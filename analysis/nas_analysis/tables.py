@@ -182,7 +182,8 @@ def _hashed(value: int | float | str | None) -> bytes:
 
 
 def collect(runs: Sequence[str]) -> Table:
-    """The evaluations of runs as a table; a cell that several runs have is taken from the first.
+    """The evaluations of runs as a table; a cell that several runs have is taken from the first. Of
+    a run those count that were trained as its first one was: its search, or its list of mechanisms.
 
     @throws BadInput  where something is no run, where runs differ in what determines their results,
         or where nothing has been evaluated.
@@ -205,7 +206,10 @@ def collect(runs: Sequence[str]) -> Table:
                                             **facts.get("differences", {})}
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
+            first = own["evaluations"][0]["identity"] if own["evaluations"] else None
             for evaluation in own["evaluations"]:
+                if evaluation["identity"] != first:
+                    continue  # of tuning, or a re-test that scores the test split
                 given = own["identities"][evaluation["identity"]]
                 identity = given if identity is None else identity
                 if given != identity:

@@ -66,6 +66,15 @@ class Tables(unittest.TestCase):
         self.assertEqual(table.troubles(), [f"{A}, replicate 1000000: missing",
                                             f"{B}, replicate 0: missing"])
 
+    def test_what_a_run_trained_under_other_settings_is_left_out(self):
+        path = pathlib.Path(self.stored({(A, 0): cell(9.0), (B, 0): cell(12.0), (A, 1000000): cell(9.5)}))
+        made = json.loads(path.read_text(encoding="utf-8"))
+        made["identities"].append({**IDENTITY, "training": {"score_test": True}})
+        made["evaluations"][2]["identity"] = 1
+        path.write_text(json.dumps(made), encoding="utf-8")
+        table = tables.load([str(path)])
+        self.assertEqual((table.mechanisms, table.numbers), ([A, B], (0,)))
+
     def test_a_store_gives_the_same_arrays(self):
         packed, stored = tables.load([self.packed()]), tables.load([self.stored()])
         self.assertEqual(packed.mechanisms, stored.mechanisms)
