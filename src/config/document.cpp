@@ -7,8 +7,12 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <tuple>
+#include <utility>
 
+#include <nlohmann/json.hpp>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "core/error.hpp"
@@ -23,21 +27,60 @@ using Kind = DocumentNode::Kind;
 
 const std::string kCommandLine = "command line";
 
+/// Where the documents of a text begin: with their first value, if they have one.
+class DocumentMarks final : public YAML::EventHandler {
+ public:
+  std::vector<YAML::Mark> marks{};
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    marks.push_back(mark);
+    begins_ = true;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { add(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { add(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {
+    add(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {
+    add(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    add(mark);
+  }
+  void OnMapEnd() override {}
+
+ private:
+  void add(const YAML::Mark& mark) {
+    if (std::exchange(begins_, false)) marks.back() = mark;
+  }
+  bool begins_ = false;
+};
+
 /// Text of a file or of the command line, becoming a tree.
 class YamlSource {
  public:
   YamlSource(std::string name, bool has_lines) : name_(std::move(name)), has_lines_(has_lines) {}
 
-  /// @throws InputError unless `load` returns one YAML document (or none: a null node).
-  template <class Load>
-  [[nodiscard]] DocumentNode read(Load load) const {
+  /// @throws InputError unless the text is one YAML document (or none: a null node).
+  [[nodiscard]] DocumentNode read(const std::string& text) const {
     try {
-      const std::vector<YAML::Node> documents = load();
-      if (documents.empty()) return at(YAML::Mark());
-      if (documents.size() > 1) {
-        refuse(documents[1].Mark(), "a second document ('---') begins, must be one");
+      std::istringstream stream(text);
+      YAML::Parser parser(stream);
+      DocumentMarks documents;
+      // Two at the most: yaml-cpp finds a text that begins with a comma to have no end of them.
+      const auto& marks = documents.marks;
+      while (marks.size() < 2 && parser.HandleNextDocument(documents)) continue;
+      if (marks.empty()) return at(YAML::Mark());
+      if (marks.size() > 1) {
+        if (marks[1].pos == marks[0].pos) refuse(marks[0], "not valid YAML: nothing may begin so");
+        refuse(marks[1], "a second document ('---') begins, must be one");
       }
-      return convert(documents.front(), 0);
+      return convert(YAML::Load(text), 0);
     } catch (const YAML::ParserException& error) {
       refuse(error.mark, "not valid YAML: " + error.msg);
     }
@@ -59,12 +102,17 @@ class YamlSource {
     throw InputError(origin(mark).text() + ": " + message);
   }
 
-  /// A scalar's text. Names of files and texts of SQLite would end at a NUL.
+  /// A scalar's text. Names of files and texts of SQLite would end at a NUL, and records are JSON.
   [[nodiscard]] std::string text(const YAML::Node& scalar) const {
     const auto position = scalar.Scalar().find('\0');
     if (position != std::string::npos) {
       refuse(scalar.Mark(), "'" + scalar.Scalar().substr(0, position) +
                                 "' goes on with the character NUL (\\0), which no text may hold");
+    }
+    try {
+      (void)nlohmann::json(scalar.Scalar()).dump();
+    } catch (const nlohmann::json::exception&) {
+      refuse(scalar.Mark(), "must be text in UTF-8, is not");
     }
     return scalar.Scalar();
   }
@@ -72,6 +120,10 @@ class YamlSource {
   [[nodiscard]] DocumentNode convert(const YAML::Node& yaml, int depth) const {
     constexpr int kMaxDepth = 32;  // an anchor that contains an alias of itself has no end
     if (depth > kMaxDepth) refuse(yaml.Mark(), "nested too deeply, or an anchor within itself");
+    constexpr int kMostValues = 100'000;  // aliases of lists of aliases are many
+    if (++values_ > kMostValues) {
+      refuse(yaml.Mark(), "more than 100000 values, aliases counted where they stand");
+    }
     auto node = at(yaml.Mark());
     if (yaml.IsScalar()) {
       node.kind = Kind::scalar;
@@ -96,6 +148,7 @@ class YamlSource {
 
   std::string name_;
   bool has_lines_;
+  mutable int values_ = 0;  ///< converted
 };
 
 DocumentNode single_entry(std::string key, DocumentNode value) {
@@ -176,7 +229,7 @@ std::string read_text(const std::string& name) {
 
 DocumentNode parse_text(const std::string& text, const std::string& name,
                         const PluginSections& sections) {
-  auto node = YamlSource(name, true).read([&text] { return YAML::LoadAll(text); });
+  auto node = YamlSource(name, true).read(text);
   if (node.kind == Kind::null) node.kind = Kind::map;
   if (node.kind != Kind::map) {
     throw InputError(node.origin.text() + ": a configuration must be a map of keys and values");
@@ -211,6 +264,9 @@ std::vector<fs::path> take_extends(DocumentNode& node, const fs::path& file,
         refuse(item.origin,
                "there is no file " + item.text + places_of_configuration(item.text, file));
       }
+      if (!fs::is_regular_file(parent) && !fs::is_directory(parent)) {
+        refuse(item.origin, "must be the name of a regular file");
+      }
       if (std::find(chain.begin(), chain.end(), fs::weakly_canonical(parent)) != chain.end()) {
         refuse(item.origin, "which extends this file in turn");
       }
@@ -222,14 +278,20 @@ std::vector<fs::path> take_extends(DocumentNode& node, const fs::path& file,
   return parents;
 }
 
-DocumentNode load_file(const fs::path& file, std::vector<fs::path>& chain,
+/// @param read  files so far; those that several files extend are read several times.
+DocumentNode load_file(const fs::path& file, std::vector<fs::path>& chain, int& read,
                        const PluginSections& sections) {
+  constexpr int kMostFiles = 1000;
+  if (++read > kMostFiles) {
+    throw InputError(file.string() + ": more than " + std::to_string(kMostFiles) +
+                     " files are extended, each counted as often as it is");
+  }
   chain.push_back(fs::weakly_canonical(file));
   auto node = parse_file(file, sections);
   const auto parents = take_extends(node, file, chain);
   std::optional<DocumentNode> base;
   for (const auto& parent : parents) {
-    auto next = load_file(parent, chain, sections);
+    auto next = load_file(parent, chain, read, sections);
     if (base) {
       merge(*base, std::move(next), sections);
     } else {
@@ -254,9 +316,7 @@ DocumentNode parse_override(const std::string& text, const PluginSections& secti
   }
   DocumentNode node;
   try {
-    node = YamlSource(kCommandLine, false).read([&] {
-      return YAML::LoadAll(text.substr(equals + 1));
-    });
+    node = YamlSource(kCommandLine, false).read(text.substr(equals + 1));
   } catch (const InputError& error) {
     throw InputError(error.what() + (" in '" + text + "'"));
   }
@@ -410,7 +470,8 @@ void Diagnostics::throw_if_any() const {
 DocumentNode load_document(const fs::path& file, const std::vector<std::string>& overrides,
                            const PluginSections& sections) {
   std::vector<fs::path> chain;
-  auto document = load_file(file, chain, sections);
+  int read = 0;
+  auto document = load_file(file, chain, read, sections);
   for (const auto& text : overrides) merge(document, parse_override(text, sections), sections);
   return document;
 }

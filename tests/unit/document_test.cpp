@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "config_fixture.hpp"
 
@@ -234,6 +235,7 @@ TEST_F(DocumentTest, AConfigurationIsOneMap) {
   EXPECT_EQ(mistakes("- 1\n"), "a.yaml:1:1: a configuration must be a map of keys and values");
   EXPECT_EQ(mistakes("s: {}\n---\nt: {}\n"),
             "a.yaml:3:1: a second document ('---') begins, must be one");
+  EXPECT_EQ(mistakes(", a"), "a.yaml:1:1: not valid YAML: nothing may begin so");
   EXPECT_EQ(mistakes("? [1, 2]\n: 3\n"), "a.yaml:1:3: a key must be a word");
 }
 
@@ -312,6 +314,37 @@ TEST_F(DocumentTest, ExtendsMustNameAFile) {
   write("b.yaml", "");
   EXPECT_EQ(mistakes("extends: b.yaml\nextends: b.yaml\n"),
             "a.yaml:2:10: extends = b.yaml, is given twice");
+}
+
+TEST_F(DocumentTest, WhatGrowsWithoutBoundIsRefused) {
+  std::string aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const auto before = "*a" + std::to_string(i - 1);
+    aliases += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
+    for (int j = 1; j < 10; ++j) aliases += ", " + before;
+    aliases += "]\n";
+  }
+  EXPECT_THAT(mistakes(aliases),
+              testing::EndsWith("more than 100000 values, aliases counted where they stand"));
+  for (int i = 0; i < 24; ++i) {
+    const auto next = std::to_string(i + 1) + ".yaml";
+    write(std::to_string(i) + ".yaml", "extends: [" + next + ", " + next + "]\n");
+  }
+  write("24.yaml", "s: {steps: 1}\n");
+  EXPECT_THAT(
+      error_of([&] { (void)load("0.yaml"); }),
+      testing::EndsWith("more than 1000 files are extended, each counted as often as it is"));
+}
+
+TEST_F(DocumentTest, OnlyRegularFilesAreExtended) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(mistakes("extends: pipe\n"),
+            "a.yaml:1:10: extends = pipe, must be the name of a regular file");
+}
+
+TEST_F(DocumentTest, TextsAreUtf8) {
+  EXPECT_EQ(mistakes("s: {word: caf\xe9}\n"), "a.yaml:1:11: must be text in UTF-8, is not");
+  EXPECT_EQ(parameters("s: {word: caf\u00e9}\n").get<std::string>("word"), "caf\u00e9");
 }
 
 TEST_F(DocumentTest, CyclesAreRefused) {
