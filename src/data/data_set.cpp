@@ -72,6 +72,7 @@ class Staging {
       : data_folder_(data_folder),
         folder_(data_folder / ("." + name + ".partial-" + std::to_string(getpid()))),
         made_data_folder_(fs::create_directories(data_folder)) {
+    remove_those_of_killed_processes(name);
     fs::create_directory(folder_);
   }
   ~Staging() {
@@ -81,6 +82,16 @@ class Staging {
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
+
+  // What nothing has been added to for a day, which no download takes.
+  void remove_those_of_killed_processes(const std::string& name) const {
+    for (const auto& entry : fs::directory_iterator(data_folder_)) {
+      if (!entry.path().filename().string().starts_with("." + name + ".partial-")) continue;
+      std::error_code ignored;
+      const auto age = fs::file_time_type::clock::now() - entry.last_write_time(ignored);
+      if (!ignored && age > std::chrono::hours(24)) fs::remove_all(entry.path(), ignored);
+    }
+  }
 
   // An empty folder of that name inside.
   [[nodiscard]] fs::path fresh(const std::string& name) const {

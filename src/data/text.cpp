@@ -173,6 +173,9 @@ Corpus text_corpus(std::string_view name, std::string_view source, const SplitTe
         texts.train, settings.get<std::int64_t>("vocabulary"),
         published ? Vocabulary::Specials::pad_unknown_end : Vocabulary::Specials::unknown_end);
     fill(corpus, texts, TextForm(std::move(vocabulary), published), published, context);
+    if (corpus.vocabulary == corpus.special.end_of_sentence + 1) {
+      throw InputError(corpus.name + ": the train split has no word but <unk>");
+    }
   }
   corpus.description = std::string(source) + "; " + std::to_string(corpus.vocabulary) +
                        (bytes ? " bytes, " : " words, ") + layout + " layout, windows of " +

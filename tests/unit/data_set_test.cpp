@@ -2,8 +2,11 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -194,6 +197,17 @@ TEST_F(GetDataSet, TheDataFolderItselfMayBeTheDataSet) {
   EXPECT_FALSE(find_data_set("brown", {.folder = folder_.path() / "wikitext-2"}).has_value());
 }
 
+TEST_F(GetDataSet, WhatKilledProcessesLeftIsRemovedAfterADay) {
+  const auto archive = folder_.write("mirror/a.tar", kArchive);
+  const auto of_killed = folder_.write("data/.wikitext-2.partial-1/download/archive", "x");
+  const auto of_another = folder_.write("data/.wikitext-2.partial-2/download/archive", "x");
+  const auto yesterday = fs::file_time_type::clock::now() - std::chrono::hours(25);
+  fs::last_write_time(of_killed.parent_path().parent_path(), yesterday);
+  get_data_set({"wikitext-2", "free", {{url(archive), ""}}, ""}, location());
+  EXPECT_FALSE(fs::exists(of_killed.parent_path().parent_path()));
+  EXPECT_TRUE(fs::exists(of_another)) << "somebody may be at it";
+}
+
 TEST_F(GetDataSet, StopsWhenAskedTo) {
   const fs::path archive = folder_.write("mirror/a.tar", kArchive);
   const DataSet set{"wikitext-2", "free", {{url(archive), ""}}, ""};
@@ -213,6 +227,49 @@ TEST(Archive, RefusesEntriesThatLeadOut) {
                   "' must lie inside the folder that it is unpacked to");
     EXPECT_FALSE(fs::exists(folder.path() / "evil.txt"));
   }
+}
+
+TEST(Archive, StartsNoProgram) {
+  const TemporaryFolder folder;
+  for (const auto* program : {"lrzip", "lzop", "grzip"}) {
+    fs::permissions(folder.write(program, "#!/bin/sh\ntouch $(dirname $0)/started\n"),
+                    fs::perms::owner_all);
+  }
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", (folder.path().string() + ":" + path).c_str(), 1);
+  for (const auto& magic : {std::string("LRZI\0\6", 6), std::string("\x89LZO\0\r\n\x1a\n", 9),
+                            std::string("GRZipII\0\2\4:)", 12)}) {
+    const auto archive = folder.write("a", magic + std::string(1000, 'x'));
+    EXPECT_THAT(error_of([&] { unpack(archive, folder.path()); }),
+                HasSubstr("not a readable archive"));
+  }
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_FALSE(fs::exists(folder.path() / "started"));
+}
+
+TEST(Archive, RefusesOneThatUnpacksToAHundredTimesItsSize) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.tar.gz";
+  auto* const writer = archive_write_new();
+  archive_write_add_filter_gzip(writer);
+  archive_write_set_format_pax_restricted(writer);
+  archive_write_open_filename(writer, file.c_str());
+  auto* const entry = archive_entry_new();
+  const std::string zeros(1U << 20U, '\0');
+  constexpr int kMiB = 100;
+  archive_entry_set_pathname(entry, "zeros");
+  archive_entry_set_filetype(entry, AE_IFREG);
+  archive_entry_set_size(entry, std::ssize(zeros) * kMiB);
+  archive_write_header(writer, entry);
+  for (int i = 0; i < kMiB; ++i) archive_write_data(writer, zeros.data(), zeros.size());
+  archive_entry_free(entry);
+  archive_write_free(writer);
+  fs::create_directory(folder.path() / "in");
+  EXPECT_EQ(error_of([&] { unpack(file, folder.path() / "in"); }),
+            file.string() +
+                ": unpacks to more than 67108864 bytes, a hundred times its size: unpack it "
+                "yourself if it is what it says");
+  EXPECT_LE(fs::file_size(folder.path() / "in" / "zeros"), 67108864U);
 }
 
 TEST(Archive, RefusesATruncatedOne) {

@@ -171,6 +171,12 @@ TEST(TextCorpus, RefusesAnEmptySplit) {
             }),
             "test: the train split has no text");
   EXPECT_EQ(error_of([] { corpus_of({"a\n", "b\n", ""}, 2); }), "test: the test split has no text");
+  for (const auto* blank : {"\n\n\n", "<unk> \n <unk>\n"}) {
+    EXPECT_EQ(error_of([&] {
+                corpus_of({blank, "b\n", "c\n"}, 2);
+              }),
+              "test: the train split has no word but <unk>");
+  }
 }
 
 TEST(TextCorpus, RefusesAContextBelowTwo) {
