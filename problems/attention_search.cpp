@@ -14,6 +14,7 @@
 #include "core/format.hpp"
 #include "core/hash.hpp"
 #include "core/host.hpp"
+#include "core/in_flight.hpp"
 #include "core/warning.hpp"
 #include "data/corpus.hpp"
 #include "data/corpus_facts.hpp"
@@ -66,7 +67,8 @@ class AttentionSearch final : public Problem {
         devices_(std::make_shared<DevicePool>(
             resolve_devices(inputs.evaluation.get<std::string>("device")))),
         memory_limit_(static_cast<std::int64_t>(inputs.evaluation.get<double>("memory_limit") *
-                                                1024.0 * 1024.0 * 1024.0)) {
+                                                1024.0 * 1024.0 * 1024.0)),
+        time_limit_(inputs.evaluation.get<double>("time_limit")) {
     nn::require_numerical_mode(numerical_mode_, device());
     const auto& causality = inputs.evaluation.get<std::string>("causality");
     gate_ =
@@ -139,6 +141,7 @@ class AttentionSearch final : public Problem {
     };
     // Only where it is on, as identities were before there was such a setting.
     if (architecture_.match_parameters) identity["model"]["match_parameters"] = true;
+    if (time_limit_ > 0.0) identity["time_limit"] = time_limit_;
     for (const auto& constraint : objectives_->constraints) {
       identity["constraints"].push_back(constraint.text());
     }
@@ -174,6 +177,8 @@ class AttentionSearch final : public Problem {
     const auto architecture = architecture_of(task.candidate);
     evaluation.values["parameters"] = static_cast<double>(num_parameters(architecture));
     evaluation.values["flops"] = forward_flops(architecture);
+    if (end_by_processes(evaluation)) return;
+    const auto mark = in_flight(std::array{Assignment{task, evaluation}});
     if (gate_) {
       const auto report = nn::of_model([&] { return nn::check_causality(architecture); });
       if (!report.causal) {
@@ -196,12 +201,26 @@ class AttentionSearch final : public Problem {
       std::span<const Assignment> tasks) const override {
     std::vector<TrainingJob> jobs;
     for (const auto& member : tasks) jobs.push_back(job_of(member.task));
-    return fitting_groups(jobs);
+    auto groups = fitting_groups(jobs);
+    // What was at work when a process ended is alone the next time.
+    std::vector<std::vector<std::size_t>> alone;
+    for (auto& group : groups) {
+      std::erase_if(group, [&](std::size_t place) {
+        if (endings(tasks[place].task.id).empty()) return false;
+        alone.push_back({place});
+        return true;
+      });
+    }
+    std::erase_if(groups, [](const auto& group) { return group.empty(); });
+    groups.insert(groups.end(), alone.begin(), alone.end());
+    std::sort(groups.begin(), groups.end());
+    return groups;
   }
 
   void measure_array(std::span<const Assignment> array) override {
     std::vector<TrainingJob> jobs;
     for (const auto& member : array) jobs.push_back(job_of(member.task));
+    const auto mark = in_flight(array);
     const auto device = devices_->borrow();
     auto where = context(*device);
     where.on_step = [this, array](std::int64_t step, std::int64_t steps, double loss) {
@@ -378,6 +397,41 @@ class AttentionSearch final : public Problem {
     objectives_->record_trained(evaluation);
   }
 
+  /// How processes ended while they were at an evaluation.
+  [[nodiscard]] std::vector<std::string> endings(const std::string& id) const {
+    if (folder_.empty()) return {};
+    return endings_of(folder_ / kEndingsFile, id);
+  }
+
+  /// Marks what is at work for those endings.
+  [[nodiscard]] std::unique_ptr<InFlight> in_flight(std::span<const Assignment> array) const {
+    if (folder_.empty()) return nullptr;
+    std::vector<std::string> ids;
+    for (const auto& member : array) ids.push_back(member.task.id);
+    constexpr double kHangs = 2.0;  // times as long as a limit, which is looked at between steps
+    constexpr double kBuilding = 30.0;
+    const double seconds =
+        time_limit_ > 0.0 ? kBuilding + kHangs * time_limit_ * static_cast<double>(array.size())
+                          : 0.0;
+    return std::make_unique<InFlight>(folder_ / kEndingsFile, std::move(ids), seconds);
+  }
+
+  /// Whether earlier processes have said enough of an evaluation: it becomes the result.
+  [[nodiscard]] bool end_by_processes(Evaluation& evaluation) const {
+    const auto ends = endings(evaluation.id);
+    if (std::find(ends.begin(), ends.end(), InFlight::kOverdue) != ends.end()) {
+      evaluation.status = Status::timed_out;
+      evaluation.reason =
+          "a step of it took longer than twice evaluation.time_limit = " + shortest(time_limit_) +
+          " s, and did not end";
+    } else if (ends.size() >= 2) {
+      evaluation.status = Status::crashed;
+      evaluation.reason =
+          "it ended the process " + std::to_string(ends.size()) + " times, by " + ends.back();
+    }
+    return evaluation.status != Status::ok;
+  }
+
   [[nodiscard]] static std::vector<std::string> resolve_devices(const std::string& setting) {
     auto devices = device_list(setting);
     for (auto& device : devices) device = nn::resolve_device(device);
@@ -410,6 +464,7 @@ class AttentionSearch final : public Problem {
     context.threads = threads_;
     context.numerical_mode = numerical_mode_;
     context.memory_limit = memory_limit_;
+    context.time_limit = time_limit_;
     if (!folder_.empty()) context.checkpoint_folder = checkpoints();
     return context;
   }
@@ -504,6 +559,7 @@ class AttentionSearch final : public Problem {
   std::optional<std::int64_t> best_array_;  ///< timed here
   std::shared_ptr<DevicePool> devices_;
   std::int64_t memory_limit_;
+  double time_limit_;
   bool gate_ = true;
   Architecture architecture_;  ///< the frame: sizes of the model, and genes as the paper has them
   std::shared_ptr<const Corpus> corpus_;

@@ -32,7 +32,7 @@ OLD: dict[str, Any] = {
         "accuracy": {"source": "trained", "maximise": True},
     },
     "statuses": [{"name": name} for name in (
-        "ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed")],
+        "ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed", "timed_out", "crashed")],
     "reference_point": 1.1,
 }
 

@@ -73,7 +73,7 @@ class Study:
             finished, with a dict: "stage" ("search", then what follows it), "planned" asks (None: not
             known) or training runs, "asked", "trained", "rejected", "reused", "evaluation" (None after
             a batch), "best" or "hypervolume". What it raises ends the run, resumably.
-        @param retry_failed  train again what is recorded as failed or out of memory.
+        @param retry_failed  train again what is recorded as failed, out of memory, timed out or crashed.
         @param force_device  continue on another kind of device than recorded.
         @throws  as attnas.run; what ends a function that is an objective or the algorithm comes as
             Error, from that.
@@ -139,7 +139,7 @@ class AskAndTell:
         """What an order came to.
 
         @param values  by name, at least what the objectives are computed from.
-        @param status  "ok", or why there are none: "diverged", "out_of_memory", "failed" and the reason.
+        @param status  "ok", or why there are none: "diverged", "out_of_memory", "timed_out", "crashed", "failed" and the reason.
         @throws InputError  where the order is not out, or a value is missing.
         """
         given = {name: _number(value) for name, value in (values or {}).items()}

@@ -44,8 +44,8 @@ boost::program_options::options_description study_options(StudyArguments& argume
       ("force-device", po::bool_switch(&arguments.force_device),
        "continue a run on another kind of device than it began on")  //
       ("retry", po::value(&arguments.retry),
-       "failed: forget what is recorded as failed or out of memory, and the search from there on, "
-       "and train it again")  //
+       "failed: forget what is recorded as failed, out of memory, timed out or crashed, and the "
+       "search from there on, and train it again")  //
       ("reuse", po::value(&arguments.reuse),
        "folder of another run, say before a change of the algorithm: what it has trained is not "
        "trained again; the result is that of a run without it")  //

@@ -117,6 +117,10 @@ std::vector<Setting> evaluation_settings() {
       below_one(positive(number("racing_confidence", 0.95, 0.0,
                                 "of each paired t-test by which a race leaves a candidate"))),
       number("memory_limit", 0.0, 0.0, "largest memory of one training, GiB; 0 = no limit"),
+      number("time_limit", 0.0, 0.0,
+             "longest time of one training, seconds (its share of an array's), after which it is "
+             "timed_out; 0 = no limit. What takes twice as long within a step ends the process, "
+             "which can be continued"),
       integer("keep_models", 1, 0,
               "number of best models whose weights are saved when their training ends: by the "
               "objective, of several the whole front before all others, each by what its own "

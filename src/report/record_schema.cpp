@@ -115,8 +115,7 @@ Json objectives_json() {
 
 Json statuses_json() {
   auto json = Json::array();
-  for (const auto status : {Status::ok, Status::stopped_early, Status::diverged,
-                            Status::out_of_memory, Status::rejected, Status::failed}) {
+  for (const auto status : kStatuses) {
     Evaluation evaluation;
     evaluation.status = status;
     json.push_back({{"name", to_string(status)}, {"usable", is_usable(evaluation)}});

@@ -15,8 +15,9 @@ namespace nas {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kStatusNames{
-    "ok", "stopped_early", "diverged", "out_of_memory", "rejected", "failed"};
+constexpr std::array<std::string_view, kStatuses.size()> kStatusNames{
+    "ok",       "stopped_early", "diverged",  "out_of_memory",
+    "rejected", "failed",        "timed_out", "crashed"};
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -65,6 +66,11 @@ Status parse_status(std::string_view text) {
 }
 
 bool is_usable(Status status) { return status == Status::ok || status == Status::stopped_early; }
+
+bool may_be_retried(Status status) {
+  return status == Status::failed || status == Status::out_of_memory ||
+         status == Status::timed_out || status == Status::crashed;
+}
 
 bool is_usable(const Evaluation& evaluation) { return is_usable(evaluation.status); }
 

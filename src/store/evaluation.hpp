@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,7 +15,20 @@ namespace NAS_PUBLIC nas {
 
 /// What became of an evaluation. Only `ok` and `stopped_early` have a measured quality; the others
 /// are failures with a reason, and the algorithm sees a finite dominated penalty for them.
-enum class Status { ok, stopped_early, diverged, out_of_memory, rejected, failed };
+enum class Status {
+  ok,
+  stopped_early,
+  diverged,
+  out_of_memory,
+  rejected,
+  failed,
+  timed_out,  ///< it took longer than evaluation.time_limit
+  crashed,    ///< it ended the process, twice
+};
+/// All of them.
+inline constexpr std::array kStatuses{
+    Status::ok,       Status::stopped_early, Status::diverged,  Status::out_of_memory,
+    Status::rejected, Status::failed,        Status::timed_out, Status::crashed};
 std::string_view to_string(Status status);
 /// @throws InputError for another text.
 Status parse_status(std::string_view text);
@@ -74,6 +88,9 @@ struct Evaluation {
 
 /// Whether it means a measured quality.
 bool is_usable(Status status);
+/// Whether another version, machine or limit may come to something else: all that `--retry failed`
+/// forgets.
+bool may_be_retried(Status status);
 /// Whether an evaluation has a measured quality.
 bool is_usable(const Evaluation& evaluation);
 /// Turns a usable evaluation with a value that is no number, or infinite, into Status::diverged: a

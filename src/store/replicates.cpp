@@ -19,6 +19,10 @@ const char* words_of(Status status) {
       return "ran out of memory";
     case Status::rejected:
       return "was rejected";
+    case Status::timed_out:
+      return "timed out";
+    case Status::crashed:
+      return "crashed";
     default:
       return "failed";
   }

@@ -36,7 +36,7 @@ CREATE TABLE evaluations (
   id        TEXT PRIMARY KEY,  -- SHA-256 of identity
   candidate TEXT NOT NULL,     -- canonical name
   replicate INTEGER NOT NULL,
-  status    TEXT NOT NULL,     -- ok, stopped_early, diverged, out_of_memory, rejected, failed
+  status    TEXT NOT NULL,     -- ok, stopped_early, diverged, ...
   reason    TEXT NOT NULL,
   identity  TEXT NOT NULL,     -- all that determines the result
   curve     TEXT NOT NULL,
@@ -516,8 +516,7 @@ std::vector<Ask> Store::asks() const {
 std::int64_t Store::forget_failures() {
   std::set<std::string> failed;
   for (const auto& evaluation : evaluations()) {
-    const auto status = evaluation.status;
-    if (status == Status::failed || status == Status::out_of_memory) failed.insert(evaluation.id);
+    if (may_be_retried(evaluation.status)) failed.insert(evaluation.id);
   }
   if (failed.empty()) return 0;
   const auto is_failed = [&failed](const std::string& id) { return failed.contains(id); };

@@ -8,9 +8,11 @@
 #include <mutex>
 #include <utility>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/format.hpp"
+#include "core/in_flight.hpp"
 #include "core/stop.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
@@ -325,9 +327,7 @@ Recall recall_of(const Study::RunSettings& settings, const Experiment& experimen
   }
   return [other, from = folder.string()](const std::string& id) {
     auto found = other->find(id);
-    if (found && (found->status == Status::failed || found->status == Status::out_of_memory)) {
-      found.reset();
-    }
+    if (found && may_be_retried(found->status)) found.reset();
     if (found) found->measured["reused_from"] = from;
     return found;
   };
@@ -568,7 +568,10 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
               problem->expensive() ? Store::Mode::write : Store::Mode::write_cheap);
   check_continuation(store, experiment_, *problem, folder_, environment, settings.force_device);
   if (const auto text = environment_warning(store, environment); !text.empty()) warn(text);
-  if (settings.retry_failed) observer.retried(store.forget_failures());
+  if (settings.retry_failed) {
+    remove_file(folder_ / kEndingsFile);
+    observer.retried(store.forget_failures());
+  }
   store.set_meta("config", experiment_.resolved);
   store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);

@@ -66,8 +66,9 @@ class Study {
 
   struct RunSettings {
     bool force_device = false;  ///< continue on another kind of device than recorded
-    bool retry_failed = false;  ///< train again what is recorded as failed or out of memory
-    /// What measures; empty: the experiment's cluster, else threads of this process. See study/ask_and_tell.hpp.
+    bool retry_failed = false;  ///< train again what may_be_retried()
+    /// What measures; empty: the experiment's cluster, else threads of this process. See
+    /// study/ask_and_tell.hpp.
     std::shared_ptr<Executor> executor{};
     /// Folder of another run: what that has evaluated under the same identity, failures apart, is
     /// taken from it and recorded here, as if this run had been continued. Empty: none.

@@ -295,7 +295,7 @@ void ArrayTraining::finish_who_is_done() {
 }
 
 std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_sum,
-                                                    const Scores& valid) {
+                                                    const Scores& valid) const {
   const auto step = std::to_string(member.step());
   if (member.validation_is_due()) {
     const double train_nll = loss_sum / static_cast<double>(member.loss_steps);
@@ -318,7 +318,14 @@ std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_
   if (const auto reason = member.hopeless(); !reason.empty()) {
     return TrainingResult{.status = Status::stopped_early, .reason = reason, .curve = {}};
   }
-  if (!member.has_ended()) return std::nullopt;
+  if (!member.has_ended()) {
+    if (context_.time_limit == 0.0 || member.seconds <= context_.time_limit) return std::nullopt;
+    return TrainingResult{
+        .status = Status::timed_out,
+        .reason = human_duration(member.seconds) + " at step " + step +
+                  " are more than evaluation.time_limit = " + shortest(context_.time_limit) + " s",
+        .curve = {}};
+  }
   return TrainingResult{.status = Status::ok, .reason = "", .curve = {}};
 }
 

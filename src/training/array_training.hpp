@@ -84,7 +84,7 @@ class ArrayTraining {
   /// Scores the members whose validation is due, and removes those that are done.
   void finish_who_is_done();
   /// Enters the curve point that is due. @return how a member ends here; nothing: it goes on.
-  static std::optional<TrainingResult> ending(Member& member, double loss_sum, const Scores& valid);
+  std::optional<TrainingResult> ending(Member& member, double loss_sum, const Scores& valid) const;
   /// Fills the results of the members that end.
   void finish(std::vector<std::optional<TrainingResult>>& endings);
 

@@ -47,6 +47,7 @@ struct TrainingContext {
   int threads = 1;
   NumericalMode numerical_mode = NumericalMode::exact;
   std::int64_t memory_limit = 0;  ///< bytes of one training run; 0 = none
+  double time_limit = 0.0;        ///< seconds of one training run; 0 = none
   /// Folder for the checkpoints of unfinished training runs; empty: none is written.
   std::filesystem::path checkpoint_folder;
   /// Called about once per second for an array, and at its validations: steps taken, of how many,

@@ -41,6 +41,11 @@ class StoreTest : public ::testing::Test {
     evaluation.measured = {{"pid", 7}, {"train_seconds", 1.25}};
     return evaluation;
   }
+  static Evaluation with_status(const std::string& id, Status status) {
+    auto evaluation = example(id);
+    evaluation.status = status;
+    return evaluation;
+  }
 
   static std::string message_of(const std::function<void()>& call) {
     try {
@@ -107,11 +112,6 @@ TEST_F(StoreTest, EverythingReadsBackExactlyAfterReopening) {
 
 TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
   Store store(file_);
-  const auto with_status = [](const std::string& id, Status status) {
-    auto evaluation = example(id);
-    evaluation.status = status;
-    return evaluation;
-  };
   store.add({with_status("ok", Status::ok), with_status("failed", Status::failed),
              with_status("memory", Status::out_of_memory),
              with_status("diverged", Status::diverged)});
@@ -179,6 +179,26 @@ TEST_F(StoreTest, TellsAreCommittedWithTheirAsksInTheirOwnOrder) {
   EXPECT_EQ(store.forget_failures(), 1);
   EXPECT_EQ(store.asks().size(), 2U);
   EXPECT_TRUE(store.tells().empty());
+}
+
+TEST_F(StoreTest, EveryStatusIsReadBackAndThoseThatMayBeRetriedAreForgotten) {
+  Store store(file_);
+  std::int64_t forgotten = 0;
+  for (const auto status : kStatuses) {
+    const std::string name(to_string(status));
+    EXPECT_EQ(parse_status(name), status);
+    store.add({with_status(name, status)});
+    EXPECT_EQ(store.find(name)->status, status);
+    forgotten += may_be_retried(status) ? 1 : 0;
+  }
+  EXPECT_EQ(forgotten, 4);
+  EXPECT_EQ(store.forget_failures(), forgotten);
+  for (const auto status : kStatuses) {
+    EXPECT_NE(store.find(std::string(to_string(status))).has_value(), may_be_retried(status));
+  }
+  for (const auto* gone : {"failed", "out_of_memory", "timed_out", "crashed"}) {
+    EXPECT_FALSE(store.find(gone).has_value()) << gone;
+  }
 }
 
 TEST_F(StoreTest, CanonicalFormHoldsNothingMeasured) {

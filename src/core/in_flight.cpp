@@ -1,0 +1,141 @@
+#include "core/in_flight.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/durable_file.hpp"
+#include "core/stop.hpp"
+#include "core/warning.hpp"
+
+namespace nas {
+
+/// What a thread is at. Slots never move: handlers of signals look at them.
+struct InFlightSlot {
+  std::atomic<pid_t> thread{0};  ///< 0: free; the rest is set by then
+  std::filesystem::path file{};
+  std::vector<std::string> names{};
+  std::chrono::steady_clock::time_point due{};
+
+  /// Says how they end. Also from a handler, which may not allocate.
+  void mark(std::string_view how) const noexcept {
+    const int descriptor = open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) return;
+    for (const auto& name : names) {
+      for (const auto text :
+           {std::string_view(name), std::string_view(" "), how, std::string_view("\n")}) {
+        [[maybe_unused]] const auto written = write(descriptor, text.data(), text.size());
+      }
+    }
+    close(descriptor);
+  }
+};
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMachineFailed = 75;
+constexpr std::chrono::seconds kLastSeconds{4};  // for the others' checkpoints
+constexpr std::array<std::pair<int, std::string_view>, 5> kCrashes{{{SIGSEGV, "SIGSEGV"},
+                                                                    {SIGBUS, "SIGBUS"},
+                                                                    {SIGFPE, "SIGFPE"},
+                                                                    {SIGILL, "SIGILL"},
+                                                                    {SIGABRT, "SIGABRT"}}};
+
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): handlers have nothing else
+auto& slots = *new std::array<InFlightSlot, 1024>();  // who watches them is never joined
+auto& slots_mutex = *new std::mutex();
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
+
+extern "C" void on_crash(int signal) {
+  const auto* crash = std::find_if(kCrashes.begin(), kCrashes.end(),
+                                   [signal](const auto& one) { return one.first == signal; });
+  const pid_t self = gettid();
+  const bool own = std::any_of(slots.begin(), slots.end(),
+                               [self](const auto& slot) { return slot.thread == self; });
+  for (const auto& slot : slots) {
+    const pid_t thread = slot.thread;
+    if (thread != 0 && (!own || thread == self)) slot.mark(crash->second);
+  }
+  raise(signal);  // the handler is gone: this ends the process, or the fault does when it recurs
+}
+
+/// Where nobody else handles them.
+void handle_crashes() {
+  for (const auto& [signal, name] : kCrashes) {
+    struct sigaction present {};
+    sigaction(signal, nullptr, &present);
+    if (present.sa_handler != SIG_DFL) continue;
+    struct sigaction action {};
+    action.sa_handler = on_crash;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+/// Ends the process once something is overdue.
+void watch() {
+  while (true) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    const std::lock_guard lock(slots_mutex);
+    for (const auto& slot : slots) {
+      if (slot.thread == 0 || Clock::now() < slot.due) continue;
+      slot.mark(InFlight::kOverdue);
+      warn("what is at work does not end; the process does, and the same command continues");
+      request_stop();
+      std::this_thread::sleep_for(kLastSeconds);
+      _exit(kMachineFailed);
+    }
+  }
+}
+
+}  // namespace
+
+InFlight::InFlight(std::filesystem::path file, std::vector<std::string> names, double seconds) {
+  const std::lock_guard lock(slots_mutex);
+  static const bool handled = (handle_crashes(), true);
+  if (seconds > 0.0) {
+    static const bool watched = (std::thread(watch).detach(), true);
+    (void)watched;
+  }
+  (void)handled;
+  auto* const free =
+      std::find_if(slots.begin(), slots.end(), [](const auto& slot) { return slot.thread == 0; });
+  if (free == slots.end()) throw std::logic_error("more threads at work than slots for them");
+  free->file = std::move(file);
+  free->names = std::move(names);
+  free->due = seconds > 0.0
+                  ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                       std::chrono::duration<double>(std::min(seconds, 1e9)))
+                  : Clock::time_point::max();
+  free->thread = gettid();
+  slot_ = free;
+}
+
+InFlight::~InFlight() {
+  const std::lock_guard lock(slots_mutex);
+  slot_->thread = 0;
+}
+
+std::vector<std::string> endings_of(const std::filesystem::path& file, std::string_view name) {
+  std::vector<std::string> endings;
+  if (!std::filesystem::exists(file)) return endings;
+  std::istringstream lines(read_bytes(file));
+  for (std::string of, how; lines >> of >> how;) {
+    if (of == name) endings.push_back(how);
+  }
+  return endings;
+}
+
+}  // namespace nas

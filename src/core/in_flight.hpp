@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nas {
+
+/// The file of a run's folder that InFlight writes to.
+inline constexpr const char* kEndingsFile = "endings.txt";
+
+struct InFlightSlot;
+
+/// What a thread is at, while this lives: if the process ends by its own fault meanwhile, a file
+/// says what that was, one line "NAME HOW" each, so that later processes do not try it for ever.
+/// HOW is the signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT), or kOverdue. Nothing is written
+/// where somebody else ends the process (SIGKILL, SIGTERM). What other threads are at is not named,
+/// unless the thread that fails is at nothing.
+///
+/// Where a time is set that passes without an end, everything is asked to stop, and 4 seconds later
+/// the process is left with exit code 75: nothing else ends what hangs.
+class InFlight {
+ public:
+  static constexpr std::string_view kOverdue = "overdue";
+
+  /// @param file   that is appended to, in a folder that is there by then.
+  /// @param names  without blanks.
+  /// @param seconds  after which they are overdue; 0: never.
+  InFlight(std::filesystem::path file, std::vector<std::string> names, double seconds = 0.0);
+  ~InFlight();
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+ private:
+  InFlightSlot* slot_;
+};
+
+/// How processes ended while they were at something, in order: what such a file says of it. Nothing
+/// where there is no file. @throws MachineError if it cannot be read.
+std::vector<std::string> endings_of(const std::filesystem::path& file, std::string_view name);
+
+}  // namespace nas

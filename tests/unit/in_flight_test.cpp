@@ -1,0 +1,93 @@
+#include "core/in_flight.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/temporary_folder.hpp"
+#include "unit/forked.hpp"
+
+namespace nas::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class InFlightTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::vector<std::string> endings(const std::string& name) const {
+    return endings_of(file_, name);
+  }
+
+  const TemporaryFolder folder_;
+  const std::filesystem::path file_ = folder_.path() / kEndingsFile;
+};
+
+TEST_F(InFlightTest, WhatEndsTheProcessIsNamedWithItsSignal) {
+  for (const int signal : {SIGSEGV, SIGFPE}) {
+    EXPECT_EQ(in_child([&] {
+                const InFlight mark(file_, {"a", "b"});
+                return raise(signal);
+              }),
+              128 + signal);
+  }
+  EXPECT_EQ(in_child([&] {
+              const InFlight mark(file_, {"a"});
+              std::abort();
+              return 0;
+            }),
+            128 + SIGABRT);
+  EXPECT_THAT(endings("a"), ElementsAre("SIGSEGV", "SIGFPE", "SIGABRT"));
+  EXPECT_THAT(endings("b"), ElementsAre("SIGSEGV", "SIGFPE"));
+  EXPECT_THAT(endings("c"), IsEmpty());
+}
+
+TEST_F(InFlightTest, WhatEndsOtherwiseIsNotNamed) {
+  EXPECT_EQ(in_child([&] {
+              const InFlight mark(file_, {"a"});
+              return raise(SIGKILL);
+            }),
+            128 + SIGKILL);
+  EXPECT_EQ(in_child([&] {
+              { const InFlight mark(file_, {"a"}); }
+              return raise(SIGSEGV);
+            }),
+            128 + SIGSEGV);
+  EXPECT_FALSE(std::filesystem::exists(file_));
+  EXPECT_THAT(endings("a"), IsEmpty());
+}
+
+TEST_F(InFlightTest, OfSeveralThreadsTheOneThatFailsIsNamed) {
+  const auto fail_beside = [&](bool at_something) {
+    const InFlight innocent(file_, {"innocent"});
+    std::thread([&] {
+      if (!at_something) std::abort();
+      const InFlight guilty(file_, {"guilty"});
+      std::abort();
+    }).join();
+    return 0;
+  };
+  EXPECT_EQ(in_child([&] { return fail_beside(true); }), 128 + SIGABRT);
+  EXPECT_THAT(endings("guilty"), ElementsAre("SIGABRT"));
+  EXPECT_THAT(endings("innocent"), IsEmpty());
+  EXPECT_EQ(in_child([&] { return fail_beside(false); }), 128 + SIGABRT);
+  EXPECT_THAT(endings("innocent"), ElementsAre("SIGABRT"));
+}
+
+TEST_F(InFlightTest, WhatHangsEndsTheProcessWithTheCodeThatSaysContinue) {
+  EXPECT_EQ(in_child([&] {
+              const InFlight done(file_, {"done"}, 3600.0);
+              const InFlight hangs(file_, {"hangs"}, 0.1);
+              std::this_thread::sleep_for(std::chrono::seconds(30));
+              return 0;
+            }),
+            75);
+  EXPECT_THAT(endings("hangs"), ElementsAre("overdue"));
+  EXPECT_THAT(endings("done"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nas::testing
