@@ -117,8 +117,9 @@ void ObjectiveSet::record_trained(Evaluation& evaluation) const {
     const bool recorded =
         quantity.name == quantity.key && evaluation.values.contains(quantity.name);
     if (!quantity.objective.trained || recorded) return;
-    evaluation.measured.emplace(quantity.name,
-                                nlohmann::json{{"value", quantity.value(evaluation)}});
+    // In place of what was recorded when it was paused, but not of a number that it is itself.
+    auto& value = evaluation.measured[quantity.name];
+    if (value.is_null() || value.is_object()) value = {{"value", quantity.value(evaluation)}};
   };
   for (const auto& objective : objectives) record(objective);
   for (const auto& constraint : constraints) record(constraint.quantity);
@@ -167,7 +168,11 @@ Judgement ObjectiveSet::judge(Objective::Evaluations evaluations) const {
     return judgement;
   }
   judgement.fitness = judgement.measured;
-  judgement.status = any_stopped(evaluations) ? Status::stopped_early : Status::ok;
+  const bool paused = std::any_of(evaluations.begin(), evaluations.end(),
+                                  [](const auto* one) { return one->status == Status::paused; });
+  judgement.status = any_stopped(evaluations) ? Status::stopped_early
+                     : paused                 ? Status::paused
+                                              : Status::ok;
   if (judgement.status == Status::stopped_early) judgement.reason = stops_text(evaluations);
   return judgement;
 }

@@ -16,8 +16,8 @@ namespace nas {
 namespace {
 
 constexpr std::array<std::string_view, kStatuses.size()> kStatusNames{
-    "ok",       "stopped_early", "diverged",  "out_of_memory",
-    "rejected", "failed",        "timed_out", "crashed"};
+    "ok",       "paused", "stopped_early", "diverged", "out_of_memory",
+    "rejected", "failed", "timed_out",     "crashed"};
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -65,7 +65,7 @@ Status parse_status(std::string_view text) {
   return static_cast<Status>(found - kStatusNames.begin());
 }
 
-bool is_usable(Status status) { return status == Status::ok || status == Status::stopped_early; }
+bool is_usable(Status status) { return status <= Status::stopped_early; }
 
 bool may_be_retried(Status status) {
   return status == Status::failed || status == Status::out_of_memory ||
@@ -104,6 +104,36 @@ double quality(const Evaluation& evaluation, const std::string& name) {
   }
   throw std::logic_error("no " + name + " was recorded of this training of " +
                          evaluation.candidate + ", and its curve does not determine it");
+}
+
+bool answers(const Evaluation& evaluation, std::int64_t until) {
+  if (evaluation.status != Status::paused) return true;
+  return until > 0 && evaluation.curve.back().step >= until;
+}
+
+void pause_at(Evaluation& evaluation, std::int64_t step, double bytes_per_token) {
+  auto& curve = evaluation.curve;
+  const auto point = std::find_if(curve.begin(), curve.end(),
+                                  [step](const CurvePoint& p) { return p.step == step; });
+  if (point == curve.end() || !std::isfinite(point->train_nll) ||
+      !std::isfinite(point->valid.nll)) {
+    return;
+  }
+  const bool is_last = point + 1 == curve.end();
+  const bool ended_there =
+      evaluation.status == Status::ok || evaluation.status == Status::stopped_early;
+  if (is_last && ended_there) return;  // what diverged after its last point did so later
+  auto& measured = evaluation.measured;
+  if (const auto cpu = measured.find("cpu_seconds"); cpu != measured.end() && !is_last) {
+    *cpu = cpu->get<double>() * point->seconds / measured.at("train_seconds").get<double>();
+  }
+  measured["train_seconds"] = point->seconds;
+  curve.erase(point + 1, curve.end());
+  evaluation.status = Status::paused;
+  evaluation.reason.clear();
+  std::erase_if(evaluation.values,
+                [](const auto& item) { return item.first.starts_with("test_"); });
+  set_quality_values(evaluation, bytes_per_token);
 }
 
 void set_test_values(Evaluation& evaluation, const Scores& test) {

@@ -13,10 +13,12 @@
 
 namespace NAS_PUBLIC nas {
 
-/// What became of an evaluation. Only `ok` and `stopped_early` have a measured quality; the others
-/// are failures with a reason, and the algorithm sees a finite dominated penalty for them.
+/// What became of an evaluation. Only `ok`, `paused` and `stopped_early` have a measured quality;
+/// the others are failures with a reason, and the algorithm sees a finite dominated penalty for
+/// them.
 enum class Status {
   ok,
+  paused,  ///< at a validation step; goes on from there whenever it is asked for more
   stopped_early,
   diverged,
   out_of_memory,
@@ -27,8 +29,8 @@ enum class Status {
 };
 /// All of them.
 inline constexpr std::array kStatuses{
-    Status::ok,       Status::stopped_early, Status::diverged,  Status::out_of_memory,
-    Status::rejected, Status::failed,        Status::timed_out, Status::crashed};
+    Status::ok,       Status::paused, Status::stopped_early, Status::diverged, Status::out_of_memory,
+    Status::rejected, Status::failed, Status::timed_out,     Status::crashed};
 std::string_view to_string(Status status);
 /// @throws InputError for another text.
 Status parse_status(std::string_view text);
@@ -109,6 +111,15 @@ void set_quality_values(Evaluation& evaluation, double bytes_per_token);
 /// runs is the mean of theirs; where none is recorded, from the last point of the curve.
 /// @throws std::logic_error in words if the evaluation has no such value.
 double quality(const Evaluation& evaluation, const std::string& name);
+
+/// Whether an evaluation says what a training run has come to at a validation step: it is paused no
+/// sooner, or it has ended. @param until  0: at its end.
+bool answers(const Evaluation& evaluation, std::int64_t until);
+/// Makes of an evaluation what it was when its training run had come to a validation step, and says
+/// `paused` where it went on from there: curve, the values that its end determines, and seconds are
+/// those of that step, and what the test split said is gone. One that ended before, or there, stays.
+/// @param bytes_per_token  of the validation text, 0: it is no text.
+void pause_at(Evaluation& evaluation, std::int64_t step, double bytes_per_token);
 
 /// Records the scores of the test split in `values`: test_nll per token, test_perplexity, and each
 /// of the other sums under its name, test_tokens, test_correct, ...

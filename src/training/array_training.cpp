@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -159,6 +160,11 @@ ArrayTraining::ArrayTraining(std::span<const TrainingJob> jobs, const Corpus& co
       valid_(evenly_spaced(corpus.valid.size(), common_.validation_windows)),
       results_(results) {
   for (const auto& job : jobs) {
+    const auto& due = job.settings.checkpoints;
+    if (job.until > 0 && !std::binary_search(due.begin(), due.end(), job.until)) {
+      throw std::logic_error("training until step " + std::to_string(job.until) +
+                             ", which is no validation step");
+    }
     const auto update = [&settings = job.settings](std::int64_t step) {
       return ModelStep{.step = step,
                        .learning_rate = settings.rate(step),
@@ -270,9 +276,10 @@ void ArrayTraining::finish_who_is_done() {
     return std::any_of(members_.begin(), members_.end(), holds);
   };
   const bool due = any([](const Member& member) { return member.validation_is_due(); });
-  // Members that had ended before a stop are here, too.
+  // Members that had ended or paused before a stop are here, too.
   const bool ended = any([](const Member& member) {
-    return member.loss_is_checked() || member.has_ended() || !member.hopeless().empty();
+    return member.loss_is_checked() || member.has_ended() || member.is_paused() ||
+           !member.hopeless().empty();
   });
   if (!due && !ended) return;
   const auto sums = loss_sums_.cpu();
@@ -318,15 +325,18 @@ std::optional<TrainingResult> ArrayTraining::ending(Member& member, double loss_
   if (const auto reason = member.hopeless(); !reason.empty()) {
     return TrainingResult{.status = Status::stopped_early, .reason = reason, .curve = {}};
   }
-  if (!member.has_ended()) {
-    if (context_.time_limit == 0.0 || member.seconds <= context_.time_limit) return std::nullopt;
+  if (member.has_ended()) return TrainingResult{.status = Status::ok, .reason = "", .curve = {}};
+  if (context_.time_limit > 0.0 && member.seconds > context_.time_limit) {
     return TrainingResult{
         .status = Status::timed_out,
         .reason = human_duration(member.seconds) + " at step " + step +
                   " are more than evaluation.time_limit = " + shortest(context_.time_limit) + " s",
         .curve = {}};
   }
-  return TrainingResult{.status = Status::ok, .reason = "", .curve = {}};
+  if (member.is_paused()) {
+    return TrainingResult{.status = Status::paused, .reason = "", .curve = {}};
+  }
+  return std::nullopt;
 }
 
 void ArrayTraining::finish(std::vector<std::optional<TrainingResult>>& endings) {

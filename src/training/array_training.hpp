@@ -65,6 +65,7 @@ class ArrayTraining {
     [[nodiscard]] bool validation_is_due() const;
     [[nodiscard]] bool loss_is_checked() const;
     [[nodiscard]] bool has_ended() const { return step() == job->settings.steps; }
+    [[nodiscard]] bool is_paused() const { return job->until > 0 && step() >= job->until; }
     [[nodiscard]] bool is_finite() const;
     /// Takes the sum of the losses since the last curve point.
     void read_loss(double sum);

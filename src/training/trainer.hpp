@@ -64,6 +64,9 @@ struct TrainingJob {
   /// Mean validation nll above which the run is stopped early, by validation step.
   std::map<std::int64_t, double> stop_above{};
   std::string checkpoint_name{};  ///< of its file in the checkpoint folder; no white space
+  /// Validation step at which the run leaves its array as Status::paused, to go on from its
+  /// checkpoint when another call asks for more; 0: it is trained to the end.
+  std::int64_t until = 0;
 };
 
 /// The file of a training run's checkpoint.
@@ -111,15 +114,16 @@ struct TrainingResult {
 /// Initial values, data order and dropout of a job draw from generators seeded by (run seed,
 /// replicate, purpose, tensor name or epoch or step). On the CPU, a job's result depends on nothing
 /// else: it is bitwise that of the job alone. A job that has finished, diverged or is stopped early
-/// leaves the array, which goes on with the others. Every `checkpoint_minutes`, when asked to stop
+/// leaves the array, which goes on with the others; so does one that comes to its `until`, or was
+/// there before. Every `checkpoint_minutes`, when asked to stop
 /// and at its end, each job's state goes to its checkpoint file, from which a call continues
 /// bitwise, in whatever array the job is then. The file stays: the caller removes it once the
-/// result is safe. One that is damaged, or of another training run, is reported and not continued
+/// result is safe, and not before it is `ok`, where it is paused. One that is damaged, or of another training run, is reported and not continued
 /// from. Divergence is a result, and so is too little memory under memory_limit: then every job of
 /// the array that is not finished says so.
 ///
 /// @param jobs  at least one.   @return results in their order.
-/// @throws StopRequested after writing checkpoints; what nn::rethrow_as_failure() says of models
+/// @throws std::logic_error for an `until` that is no validation step; StopRequested after writing checkpoints; what nn::rethrow_as_failure() says of models
 /// that cannot be built or computed; MachineError where a checkpoint cannot be written or read.
 std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context);

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "core/durable_file.hpp"
 #include "core/stop.hpp"
 #include "core/temporary_folder.hpp"
 #include "evaluation/settings.hpp"
@@ -381,6 +382,83 @@ TEST_F(TrainingInArrays, StoppedArraysContinueInOtherOnes) {
   const auto results = train(rest, corpus_, context_);
   expect_same_result(results[0], expected[2]);
   expect_same_result(results[1], expected[0]);
+}
+
+TEST_F(TrainingInArrays, PausedAtRungsAndMovedBetweenArraysIsAsUninterrupted) {
+  const std::vector<std::int64_t> rungs{10, 20, 40};
+  const auto jobs =
+      std::vector{job("dot|softmax|none|fixed|bias|0.1", settings(60, rungs)),
+                  job("additive|sparsemax|highway|fixed|bias|0", settings(60, rungs), 6),
+                  job("cosine|top_k|none|learned|bias|0", settings(60, rungs), 7)};
+  const auto checkpoint_of = [this](const TrainingJob& job) {
+    return checkpoint_file(context_.checkpoint_folder, job.checkpoint_name, job.replicate);
+  };
+  context_.checkpoint_folder = temporary_.path() / "whole";
+  const auto expected = train(jobs, corpus_, context_);
+  const auto all_weights = [&] {
+    std::vector<std::string> bytes;
+    for (const auto& one : jobs) {
+      const auto file = temporary_.path() / "weights.pt";
+      save_weights(checkpoint_of(one), one.checkpoint_name, one.replicate, file);
+      bytes.push_back(read_bytes(file));
+    }
+    return bytes;
+  };
+  const auto expected_weights = all_weights();
+
+  context_.checkpoint_folder = temporary_.path() / "paused";
+  const auto until = [](std::vector<TrainingJob> some, std::int64_t rung) {
+    for (auto& one : some) one.until = rung;
+    return some;
+  };
+  const auto expect_paused = [&](const std::vector<TrainingJob>& some,
+                                 const std::vector<std::size_t>& which, std::size_t points) {
+    const auto results = train(some, corpus_, context_);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      SCOPED_TRACE(some[i].checkpoint_name + " until " + std::to_string(some[i].until));
+      auto prefix = expected[which[i]];
+      prefix.status = Status::paused;
+      prefix.curve.resize(points);
+      expect_same_result(results[i], prefix);
+      EXPECT_TRUE(fs::exists(checkpoint_of(some[i])));
+    }
+  };
+  expect_paused(until(jobs, 10), {0, 1, 2}, 1);
+  expect_paused(until({jobs[2], jobs[0]}, 20), {2, 0}, 2);
+  expect_paused(until({jobs[1]}, 20), {1}, 2);
+  expect_paused(until({jobs[1]}, 10), {1}, 2);  // it is further already, and stays there
+  // One goes on to the end at once, beside one that pauses again.
+  auto mixed = until({jobs[1], jobs[0]}, 40);
+  mixed[0].until = 0;
+  const auto results = train(mixed, corpus_, context_);
+  expect_same_result(results[0], expected[1]);
+  EXPECT_EQ(results[1].status, Status::paused);
+  expect_paused(until({jobs[2]}, 40), {2}, 3);
+  const auto rest = train(std::vector{jobs[2], jobs[0]}, corpus_, context_);
+  expect_same_result(rest[0], expected[2]);
+  expect_same_result(rest[1], expected[0]);
+  EXPECT_TRUE(all_weights() == expected_weights);
+}
+
+TEST_F(TrainingInArrays, WhatIsPausedWithoutACheckpointBeginsAgain) {
+  auto one = job("dot|softmax|none|fixed|bias|0.1", settings(40, {20}));
+  const auto whole = alone(one);
+  one.until = 20;
+  EXPECT_EQ(alone(one).status, Status::paused);
+  one.until = 40;
+  expect_same_result(alone(one), whole);
+  one.until = 30;
+  EXPECT_THROW((void)alone(one), std::logic_error);
+}
+
+TEST_F(TrainingInArrays, WhatEndsBeforeItsRungIsNotPaused) {
+  auto hopeless = job("cosine|softmax|none|fixed|bias|0.1", settings(60, {10, 20}), 6);
+  hopeless.stop_above = {{20, 0.01}};
+  hopeless.until = 20;
+  EXPECT_EQ(alone(hopeless).status, Status::stopped_early);
+  auto diverging = job("dot|softmax|none|fixed|bias|0.1", settings(130, {50}, 1e30), 6);
+  diverging.until = 50;
+  EXPECT_EQ(alone(diverging).status, Status::diverged);
 }
 
 TEST_F(TrainingInArrays, WhoWasDoneBeforeAStopIsNotTrainedAgain) {
