@@ -97,7 +97,7 @@ def measure(run: dict, order: dict) -> dict:
     child = None
     try:
         child = bench.take(run, number)
-        return child.measure(order, lambda line: worker.log_event(run["id"], line))
+        return child.measure(order, lambda line: worker.log_event(run["id"], {"line": line}))
     except Left:
         if bench.unwanted(run, number):
             return {}
@@ -217,7 +217,7 @@ class _Engine:
                                     {name: getattr(security, name) for name in names} | {"require_encryption": True}})
             _write_private(self.file, self.said)
         self.client = distributed.Client(address, security=security)
-        self.client.subscribe_topic(self.run["id"], lambda event: say(**event[1]))
+        self.client.subscribe_topic(self.run["id"], lambda event: say(**event[1]["line"]))
         threading.Thread(target=self.watch, daemon=True).start()
 
     def watch(self) -> None:
