@@ -304,8 +304,9 @@ void print_halves(const Finals& finals) {
   }
   std::vector<double> agreement;
   std::vector<double> overlap;
-  for (unsigned half = 1; half < (1U << replicates); half += 2) {  // the first is in it
+  for (unsigned half = 1; half < (1U << replicates); ++half) {
     if (std::popcount(half) != static_cast<int>(replicates + 1) / 2) continue;
+    if (replicates % 2 == 0 && (half & 1U) == 0) continue;  // the complement of one with the first
     std::vector<double> means[2];
     for (const auto& of_one : finals.by_mechanism) {
       std::vector<double> sides[2];

@@ -202,6 +202,38 @@ TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
   EXPECT_EQ(run("nas-analyse", {out.string(), kShared, "--no-report"}), 0) << text();
 }
 
+TEST_F(TrainTest, AGateIsPaidForByANarrowerFeedForwardLayer) {
+  const std::string vanilla = "dot|softmax|none|fixed|bias|0.1";
+  const std::vector<std::string> gates{"dot|softmax|input_gate|fixed|bias|0.1",
+                                       "dot|softmax|output_gate|fixed|bias|0.1",
+                                       "dot|softmax|highway|fixed|bias|0.1"};
+  const auto parameters = [&](const std::string& matched) {
+    const auto out = folder_ / matched;
+    EXPECT_EQ(
+        run("nas-train", {gates[0], gates[1], gates[2], config("smoke.yaml"), "-o", out.string(),
+                          "--seeds", "1", "--no-report", "objectives=[perplexity, parameters]",
+                          "space.match_parameters=" + matched}),
+        0)
+        << text();
+    const auto digest = results(out);
+    std::map<std::string, double> found;
+    for (const auto& evaluation : digest["evaluations"]) {
+      found[evaluation["candidate"]] = evaluation["values"]["parameters"];
+    }
+    return found;
+  };
+  const auto own = parameters("false");
+  const auto matched = parameters("true");
+  constexpr int kWidth = 16;
+  constexpr int kStep = 8 * (2 * kWidth + 1);  // of the hidden width by 8
+  EXPECT_EQ(matched.at(vanilla), own.at(vanilla))
+      << "the baseline is what the others are matched to";
+  for (const auto& gate : gates) {
+    EXPECT_EQ(own.at(gate), own.at(vanilla) + kWidth * kWidth + kWidth) << gate;
+    EXPECT_NEAR(matched.at(gate), matched.at(vanilla), kStep / 2) << gate;
+  }
+}
+
 TEST_F(TrainTest, RangesOfTheBaselineStandWhereAContinuedRunIsKilled) {
   const auto out = folder_ / "run";
   const auto ranges = [&] {

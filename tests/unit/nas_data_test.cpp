@@ -228,6 +228,7 @@ TEST_F(NasDataTable, TheMiniTableRecallsNothing) {
   EXPECT_THAT(info.text, HasSubstr("nll 1.386, accuracy 25.0 %"));
   EXPECT_THAT(info.text,
               HasSubstr("no mechanism does better than guessing among the values shown"));
+  EXPECT_THAT(info.text, HasSubstr("best of the other (3 divisions)"));
 }
 
 TEST_F(NasDataTable, ATableWithAFittingChecksumThatCannotBeEndsWith2) {
