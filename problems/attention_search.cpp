@@ -419,17 +419,15 @@ class AttentionSearch final : public Problem {
   /// Whether earlier processes have said enough of an evaluation: it becomes the result.
   [[nodiscard]] bool end_by_processes(Evaluation& evaluation) const {
     const auto ends = endings(evaluation.id);
-    if (std::find(ends.begin(), ends.end(), InFlight::kOverdue) != ends.end()) {
-      evaluation.status = Status::timed_out;
-      evaluation.reason =
-          "a step of it took longer than twice evaluation.time_limit = " + shortest(time_limit_) +
-          " s, and did not end";
-    } else if (ends.size() >= 2) {
-      evaluation.status = Status::crashed;
-      evaluation.reason =
-          "it ended the process " + std::to_string(ends.size()) + " times, by " + ends.back();
-    }
-    return evaluation.status != Status::ok;
+    if (ends.size() < 2) return false;
+    const bool overdue = ends.back() == InFlight::kOverdue;
+    evaluation.status = overdue ? Status::timed_out : Status::crashed;
+    evaluation.reason =
+        overdue
+            ? "it hung for more than twice evaluation.time_limit = " + shortest(time_limit_) +
+                  " s, " + std::to_string(ends.size()) + " times"
+            : "it ended the process " + std::to_string(ends.size()) + " times, by " + ends.back();
+    return true;
   }
 
   [[nodiscard]] static std::vector<std::string> resolve_devices(const std::string& setting) {

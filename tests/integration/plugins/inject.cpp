@@ -1,0 +1,156 @@
+// Preloaded into a program: lets one of its operations on files of a folder fail, or one of its
+// larger allocations. NAS_INJECT = "OPERATION N HOW": HOW is EIO, ENOSPC, ENOMEM, kill or hang, at
+// the N-th such operation. With HOW = count, none fails, and their number goes to the file
+// NAS_INJECT_COUNT.
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace {
+
+std::atomic<long> calls{0};
+
+const char* setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+struct Plan {
+  std::array<char, 16> operation{};
+  long number = 0;
+  std::array<char, 16> how{};
+
+  Plan() {
+    if (std::sscanf(setting("NAS_INJECT"), "%15s %ld %15s", operation.data(), &number,
+                    how.data()) != 3) {
+      operation[0] = '\0';
+    }
+  }
+};
+
+const Plan& plan() {
+  static const Plan plan;
+  return plan;
+}
+
+bool is(const std::array<char, 16>& text, const char* other) {
+  return std::strcmp(text.data(), other) == 0;
+}
+
+/// Whether an operation is the one to fail; errno then says how.
+bool fails(const char* operation) {
+  if (!is(plan().operation, operation)) return false;
+  const long number = ++calls;
+  if (is(plan().how, "count") || number != plan().number) return false;
+  if (is(plan().how, "kill")) raise(SIGKILL);
+  while (is(plan().how, "hang")) pause();
+  errno = is(plan().how, "ENOSPC") ? ENOSPC : is(plan().how, "ENOMEM") ? ENOMEM : EIO;
+  return true;
+}
+
+bool in_folder(const char* path) {
+  const std::string_view folder = setting("NAS_INJECT_FOLDER");
+  return !folder.empty() && path != nullptr &&
+         std::string_view(path).substr(0, folder.size()) == folder;
+}
+
+bool in_folder(int descriptor) {
+  std::array<char, 64> link{};
+  std::array<char, 4096> path{};
+  std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", descriptor);
+  return readlink(link.data(), path.data(), path.size() - 1) > 0 && in_folder(path.data());
+}
+
+template <class Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+__attribute__((destructor)) void tell_count() {
+  if (!is(plan().how, "count")) return;
+  auto* const file = std::fopen(setting("NAS_INJECT_COUNT"), "w");
+  if (file == nullptr) return;
+  std::fprintf(file, "%ld\n", calls.load());
+  std::fclose(file);
+}
+
+}  // namespace
+
+extern "C" {
+
+int open64(const char* path, int flags, ...) {
+  std::va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  static auto* const next = real<int(const char*, int, ...)>("open64");
+  if (in_folder(path) && fails("open")) return -1;
+  return next(path, flags, mode);
+}
+int open(const char* path, int flags, ...) {
+  std::va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  return open64(path, flags, mode);
+}
+ssize_t write(int descriptor, const void* bytes, std::size_t size) {
+  static auto* const next = real<ssize_t(int, const void*, std::size_t)>("write");
+  if (in_folder(descriptor) && fails("write")) return -1;
+  return next(descriptor, bytes, size);
+}
+ssize_t writev(int descriptor, const iovec* pieces, int count) {
+  static auto* const next = real<ssize_t(int, const iovec*, int)>("writev");
+  if (in_folder(descriptor) && fails("write")) return -1;
+  return next(descriptor, pieces, count);
+}
+ssize_t pwrite64(int descriptor, const void* bytes, std::size_t size, off64_t place) {
+  static auto* const next = real<ssize_t(int, const void*, std::size_t, off64_t)>("pwrite64");
+  if (in_folder(descriptor) && fails("write")) return -1;
+  return next(descriptor, bytes, size, place);
+}
+int fsync(int descriptor) {
+  static auto* const next = real<int(int)>("fsync");
+  if (in_folder(descriptor) && fails("sync")) return -1;
+  return next(descriptor);
+}
+int fdatasync(int descriptor) {
+  static auto* const next = real<int(int)>("fdatasync");
+  if (in_folder(descriptor) && fails("sync")) return -1;
+  return next(descriptor);
+}
+int rename(const char* from, const char* to) {
+  static auto* const next = real<int(const char*, const char*)>("rename");
+  if (in_folder(to) && fails("rename")) return -1;
+  return next(from, to);
+}
+int unlink(const char* path) {
+  static auto* const next = real<int(const char*)>("unlink");
+  if (in_folder(path) && fails("unlink")) return -1;
+  return next(path);
+}
+int remove(const char* path) {  // std::filesystem::remove calls it, and it not unlink() above
+  static auto* const next = real<int(const char*)>("remove");
+  if (in_folder(path) && fails("unlink")) return -1;
+  return next(path);
+}
+int posix_memalign(void** place, std::size_t alignment, std::size_t size) {
+  static auto* const next = real<int(void**, std::size_t, std::size_t)>("posix_memalign");
+  constexpr std::size_t kTensor = 4096;
+  if (size >= kTensor && fails("allocate")) return ENOMEM;
+  return next(place, alignment, size);
+}
+
+}  // extern "C"
