@@ -82,7 +82,7 @@ class Numbers(Settings):
         # True correlation 0.8, reliabilities of means 0.75 and 5/6: normal, as the correction assumes.
         generator = np.random.default_rng(11)
         a, b = [], []
-        for _ in range(24):
+        for _ in range(12):
             true = generator.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 120)
             sides = [transfer.Side(str(i), true[:, i:i + 1] + generator.normal(0, 1, (120, seeds)))
                      for i, seeds in enumerate((3, 5))]
