@@ -11,7 +11,7 @@ namespace nas {
 struct ScoredModel {
   bool feasible = true;   ///< whether it satisfies all constraints
   bool baseline = false;  ///< whether it is one of what the search is compared with
-  Point values{};        ///< objectives of its training run in order, in minimisation form
+  Point values{};         ///< objectives of its training run in order, in minimisation form
 };
 
 /// Which models are kept: the feasible ones first; among equals the one that fewer others dominate,

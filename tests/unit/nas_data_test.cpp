@@ -147,8 +147,9 @@ TEST_F(NasData, SettingsOfInfoAreChecked) {
   EXPECT_THAT(run("info mqar pears=1").text,
               HasSubstr("unknown setting 'pears', known: vocabulary"));
   EXPECT_EQ(run("info mqar pears=1").code, 2);
-  EXPECT_THAT(run("info mqar --context 16").text,
-              HasSubstr("chance    guessing among the values shown, by the place of the query: nll"));
+  EXPECT_THAT(
+      run("info mqar --context 16").text,
+      HasSubstr("chance    guessing among the values shown, by the place of the query: nll"));
   EXPECT_THAT(run("info mqar power=1e").text, HasSubstr("power = 1e, must be a number"));
   EXPECT_THAT(run("info mqar random_non_queries=1").text,
               HasSubstr("random_non_queries = 1, must be true or false"));
