@@ -216,6 +216,7 @@ bool of_search(const Evaluation& evaluation, const Problem& problem) {
 /// training run ends, and recorded ones do not come again.
 void warn_of_missing_models(const Experiment& experiment, const RunSummary& run,
                             const Problem& problem, const fs::path& folder) {
+  if (!problem.expensive()) return;  // nothing is trained
   const auto wanted = experiment.evaluation.get<std::int64_t>("keep_models");
   const auto trained =
       std::count_if(run.evaluations.begin(), run.evaluations.end(), [&](const auto& evaluation) {
