@@ -369,7 +369,7 @@ def guidance(found: Transfer) -> str:
 def _guides(found: Transfer, guide: int) -> str:
     """What may be said of one setting as a guide to the other, {}."""
     sign, seeds = found.tau.sign, found.tau_of_seeds
-    if sign == 0 or min(sign * seeds.low, sign * seeds.high) <= 0:
+    if sign == 0 or not min(sign * seeds.low, sign * seeds.high) > 0:  # NaN: the noise is not known
         return "does not guide a search on {} beyond noise"
     if sign < 0:
         return "misleads a search on {} beyond noise"

@@ -218,6 +218,8 @@ class AttentionSearch final : public Problem {
   }
 
   void measure_array(std::span<const Assignment> array) override {
+    // On a worker: what has ended processes since its run was screened.
+    if (array.size() == 1 && end_by_processes(array[0].evaluation)) return;
     std::vector<TrainingJob> jobs;
     for (const auto& member : array) jobs.push_back(job_of(member.task));
     const auto mark = in_flight(array);

@@ -95,7 +95,7 @@ def compare(optuna, table: Table, rungs: list[int], seeds: int) -> list[tuple]:
                 best = finished[int(np.argmin(own[finished]))]
                 regrets.append(own[best] - np.nanmin(own))
                 if replicates > 1:
-                    others = np.delete(end, replicate, axis=1).mean(axis=1)
+                    others = np.nanmean(np.delete(end, replicate, axis=1), axis=1)
                     fresh.append(others[best] - np.nanmin(others))
             found = {"started": sums["started"] / seeds, "finished": sums["finished"] / seeds,
                      "pruned_top_16": sums["pruned"] / sums["top"] if sums["top"] else np.nan,

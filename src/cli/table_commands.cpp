@@ -296,12 +296,15 @@ void print_rank_correlations(const Table& table, const Finals& finals) {
 void print_halves(const Finals& finals) {
   constexpr std::size_t kBest = 10;
   constexpr unsigned kMostReplicates = 10;  // 126 divisions
-  unsigned replicates = kMostReplicates;
+  std::vector<unsigned> whole;              // replicates from the first on, ascending
   for (const auto& of_one : finals.by_mechanism) {
-    unsigned whole = 0;
-    while (of_one.contains(whole)) ++whole;
-    if (whole > 1) replicates = std::min(replicates, whole);
+    unsigned count = 0;
+    while (count < kMostReplicates && of_one.contains(count)) ++count;
+    whole.push_back(count);
   }
+  std::sort(whole.begin(), whole.end());
+  // As many as nine mechanisms of ten have; the others are left out.
+  const auto replicates = whole.empty() ? 0U : whole[whole.size() / 10];
   std::vector<double> agreement;
   std::vector<double> overlap;
   for (unsigned half = 1; half < (1U << replicates); ++half) {

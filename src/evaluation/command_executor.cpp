@@ -18,6 +18,7 @@
 #include <boost/process/child.hpp>
 #include <boost/process/error.hpp>
 #include <boost/process/exe.hpp>
+#include <boost/process/group.hpp>
 #include <boost/process/io.hpp>
 #include <boost/process/pipe.hpp>
 #include <boost/process/search_path.hpp>
@@ -68,7 +69,7 @@ class CommandExecutor::Engine {
     std::error_code failed;
     process_ = process::child(process::exe = program, process::args = words,
                               process::std_in<in_, process::std_out> out_,
-                              process::std_err > settings.log.string(), failed);
+                              process::std_err > settings.log.string(), group_, failed);
     if (failed) {
       throw MachineError("the engine cannot be started: " + settings.command.front() + ": " +
                          failed.message());
@@ -79,6 +80,9 @@ class CommandExecutor::Engine {
     }
     reader_ = std::thread([this] { read(); });
   }
+  ~Engine() { end(/*save=*/false); }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   /// @param save  whether what runs should write its checkpoints first.
   void end(bool save) {
@@ -88,7 +92,8 @@ class CommandExecutor::Engine {
     const auto until = Clock::now() + std::chrono::duration<double>(settings_.grace);
     std::error_code failed;
     while (running() && Clock::now() < until) std::this_thread::sleep_for(kBetweenLooks);
-    if (running()) process_.terminate(failed);
+    // With what it has started, which may hold its output open.
+    group_.terminate(failed);
     process_.wait(failed);
     reader_.join();
   }
@@ -126,7 +131,7 @@ class CommandExecutor::Engine {
     const auto until = Clock::now() + std::chrono::milliseconds(500);  // it may be about to end
     while (running() && Clock::now() < until) std::this_thread::sleep_for(kBetweenLooks);
     const auto code = running() ? "" : " (exit code " + std::to_string(process_.exit_code()) + ")";
-    if (running()) process_.terminate(unknown);
+    group_.terminate(unknown);
     const auto said = last_lines(settings_.log);
     throw MachineError("the engine " + join(settings_.command, " ") + " " + what + code +
                        (said.empty() ? "" : "; it said last:\n" + said));
@@ -161,6 +166,7 @@ class CommandExecutor::Engine {
 
   const Settings& settings_;
   process::pipe in_, out_;
+  process::group group_;
   process::child process_;
   std::mutex mutex_;  ///< of what follows
   std::condition_variable changed_;
@@ -215,7 +221,7 @@ class CommandExecutor::Orders {
     submitted_.clear();
     events_.clear();
     // A stop has them written first, which the end of the engine says.
-    if (stop_requested()) return;
+    if (stop_requested() && !stopped_by_deadline()) return;
     while (!orders_.empty()) forget(orders_.begin()->first);
   }
 
@@ -296,10 +302,16 @@ class CommandExecutor::Orders {
       if (kind == "lost") return take_loss(line);
       if (kind == "refused") take_refusal(line);
     } catch (const Json::exception& error) {
-      engine_.fail("wrote what is no line of its protocol: " + text.substr(0, 200) + " (" +
-                   error.what() + ")");
+      fail_at(text, error.what());
+    } catch (const InputError& error) {  // such as a status that nobody knows
+      fail_at(text, error.what());
     }
     engine_.fail("wrote kind = " + kind + ", must be workers, progress, finished, lost or refused");
+  }
+
+  [[noreturn]] void fail_at(const std::string& text, const std::string& why) {
+    engine_.fail("wrote what is no line of its protocol: " + text.substr(0, 200) + " (" + why +
+                 ")");
   }
 
   [[noreturn]] static void take_refusal(const Json& line) {
@@ -372,7 +384,9 @@ class CommandExecutor::Orders {
                          [&id](const Member& member) { return member.task.id == id; });
   }
 
+  /// What may be retried depends on more than the task: how long it took, what else was at work.
   void require_same(const Evaluation& evaluation) {
+    if (may_be_retried(evaluation.status)) return;
     auto json = canonical_json(evaluation);
     for (const auto* own : {"candidate", "replicate", "identity"}) json.erase(own);
     const auto digest = sha256(json.dump());

@@ -29,8 +29,9 @@ enum class Status {
 };
 /// All of them.
 inline constexpr std::array kStatuses{
-    Status::ok,       Status::paused, Status::stopped_early, Status::diverged, Status::out_of_memory,
-    Status::rejected, Status::failed, Status::timed_out,     Status::crashed};
+    Status::ok,       Status::paused,        Status::stopped_early,
+    Status::diverged, Status::out_of_memory, Status::rejected,
+    Status::failed,   Status::timed_out,     Status::crashed};
 std::string_view to_string(Status status);
 /// @throws InputError for another text.
 Status parse_status(std::string_view text);

@@ -674,11 +674,21 @@ class Reader {
     const auto& settings = experiment_.algorithm_settings;
     if (mistaken_.contains("algorithm") || !settings.contains("in_flight")) return;
     const auto in_flight = settings.get<Integer>("in_flight");
+    const auto racing = experiment_.evaluation.get<Integer>("racing_replicates");
+    const auto& all = algorithms().at(experiment_.algorithm).settings;
+    const auto setting = std::find_if(all.begin(), all.end(),
+                                      [](const Setting& one) { return one.name == "in_flight"; });
+    const bool has_batches = std::get<Integer>(setting->default_value) == 1;
+    if (!has_batches && !mistaken_.contains("evaluation") && racing > 0) {
+      refuse("evaluation.racing_replicates", std::to_string(racing),
+             "must be 0 with " + experiment_.algorithm +
+                 ", which asks without batches: a race is between candidates of one");
+      return;
+    }
     if (in_flight == 1) return;
     const auto refuse_it = [&](const std::string& why) {
       refuse("algorithm.in_flight", std::to_string(in_flight), "must be 1 " + why);
     };
-    const auto racing = experiment_.evaluation.get<Integer>("racing_replicates");
     if (!mistaken_.contains("evaluation") && racing > 0) {
       refuse_it("where evaluation.racing_replicates = " + std::to_string(racing) +
                 ": a race is between candidates of a batch");

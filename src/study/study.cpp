@@ -230,7 +230,8 @@ void warn_of_missing_models(const Experiment& experiment, const RunSummary& run,
       kept += entry.path().extension() == ".pt" ? 1 : 0;
     }
   }
-  if (kept >= std::min<std::int64_t>(wanted, trained)) return;
+  // One is kept without being asked for.
+  if (wanted == 1 || kept >= std::min<std::int64_t>(wanted, trained)) return;
   warn("evaluation.keep_models = " + std::to_string(wanted) + ", but models/ holds " +
        std::to_string(kept) +
        ": weights are saved when a training ends, and those of this run had ended\n"

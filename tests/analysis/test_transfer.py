@@ -55,6 +55,13 @@ class Settings(unittest.TestCase):
 
 
 class Numbers(Settings):
+    def test_without_a_second_seed_nothing_is_beyond_noise(self):
+        made = cells(range(1, 13), seeds=1, noise=0)
+        turned = cells(range(12, 0, -1), seeds=1, noise=0)
+        alike = cells(range(2, 14), seeds=1, noise=0)
+        self.assertIn("does not guide", self.said(made, alike)[0])
+        self.assertIn("does not guide", self.said(made, turned)[0])
+
     def test_few_mechanisms_by_hand(self):
         # Six, two neighbours exchanged: 14 of 15 pairs alike.
         found = self.found(cells([1, 2, 3, 4, 5, 6], noise=0), cells([1, 3, 2, 4, 5, 6], noise=0))

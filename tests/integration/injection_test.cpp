@@ -59,7 +59,8 @@ class InjectionTest : public ProgramTest {
                                        "algorithm.parents=2",
                                        "training.steps=20",
                                        "training.checkpoint_minutes=0.0001",
-                                       "evaluation.keep_models=2"};
+                                       "evaluation.keep_models=2",
+                                       "evaluation.workers=1"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
@@ -88,7 +89,7 @@ class InjectionTest : public ProgramTest {
   }
 };
 
-/// Of an operation: one that is failed at its first, middle and last call, each in every way.
+/// Of an operation: one that is failed at its first and a middle call, each in every way.
 struct Operation {
   std::string name;
   std::vector<std::string> ways;
@@ -109,7 +110,7 @@ TEST_F(InjectionTest, NoFailedOperationChangesWhatARunFinds) {
     const long count = std::stol(read_file(folder_ / "count"));
     ASSERT_GT(count, 2) << name;
     for (const auto& way : ways) {
-      for (const long number : std::set<long>{1, count / 2, count}) {
+      for (const long number : {1L, count / 2}) {
         const auto fault = name + " " + std::to_string(number) + " " + way;
         const auto folder = folder_ / ("run_" + name + std::to_string(number) + way);
         const int code = run("nas-run", small_search(folder), injected(fault, folder));

@@ -638,6 +638,9 @@ TEST_F(ExperimentTest, WhatIsOutAtOnceGoesWithNeitherRacesNorTimingsNorBatches) 
   EXPECT_EQ(mistakes(timing + "algorithm: {name: nsga2_async}\n"),
             "a.yaml:2:12: algorithm.in_flight = 16, must be 1 for stand_in_timing, which is "
             "measured while nothing is trained");
+  EXPECT_THAT(mistakes("algorithm: {name: nsga2_async, in_flight: 1}\n"
+                       "objectives: [perplexity, flops]\nevaluation: {racing_replicates: 5}\n"),
+              ::testing::HasSubstr("evaluation.racing_replicates = 5, must be 0 with nsga2_async"));
   EXPECT_NE(mistakes("algorithm: {name: simulated_annealing, in_flight: 4}\n").find("in_flight"),
             std::string::npos);
 }

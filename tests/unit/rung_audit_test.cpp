@@ -145,6 +145,7 @@ TEST_F(RungAuditTest, WhatDivergesIsPaidForAndNeverGoesOn) {
   EXPECT_EQ(halving.started, 12.0);
   EXPECT_EQ(halving.top_3.of, 3 * 40);
   EXPECT_TRUE(std::isfinite(halving.regret.mean));
+  EXPECT_THAT(audit.verdict(), StartsWith("The best 16 of 12 mechanisms do not tell"));
 }
 
 TEST_F(RungAuditTest, IsDeterministicAndHasFormsForPrograms) {

@@ -251,10 +251,18 @@ class _Engine:
         if future is None:
             return
         future.cancel()
-        self.client.run(withdraw, self.run["id"], number, wait=False)
+        try:
+            self.client.run(withdraw, self.run["id"], number, wait=False, on_error="ignore")
+        except (OSError, TimeoutError, asyncio.TimeoutError, ValueError):
+            pass  # workers that are gone need not be told
 
     def end(self, save: bool) -> None:
         self.ending.set()
+        try:
+            if self.cluster and self.file.read_text() == self.said:  # not that of the next process
+                self.file.unlink()
+        except OSError:
+            pass
         try:
             self.client.run(end, self.run["id"], save, not save and self.cluster is not None)
             deadline = time.monotonic() + self.run["grace"]
@@ -262,11 +270,6 @@ class _Engine:
                 time.sleep(0.2)
         except (OSError, TimeoutError, asyncio.TimeoutError, ValueError):
             pass  # workers that are gone need not be told
-        try:
-            if self.cluster and self.file.read_text() == self.said:  # not that of the next process
-                self.file.unlink()
-        except OSError:
-            pass
         self.client.close(timeout=2)
         if self.cluster:
             self.cluster.close(timeout=5)
