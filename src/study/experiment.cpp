@@ -675,7 +675,7 @@ class Reader {
     if (mistaken_.contains("algorithm") || !settings.contains("in_flight")) return;
     const auto in_flight = settings.get<Integer>("in_flight");
     const auto racing = experiment_.evaluation.get<Integer>("racing_replicates");
-    const auto& all = algorithms().at(experiment_.algorithm).settings;
+    const auto& all = algorithms().at(experiment_.algorithm).description.settings;
     const auto setting = std::find_if(all.begin(), all.end(),
                                       [](const Setting& one) { return one.name == "in_flight"; });
     const bool has_batches = std::get<Integer>(setting->default_value) == 1;
