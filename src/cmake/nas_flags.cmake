@@ -6,7 +6,7 @@ target_compile_options(nas_flags INTERFACE
   # g++ 12 sees overlaps in operator+ of std::string that are not there (GCC bug 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   # It calls them by other names where headers are precompiled, and so no system's headers any more.
-  "$<$<AND:$<BOOL:${NAS_PRECOMPILE_HEADERS}>,$<CXX_COMPILER_ID:GNU>>:-Wno-array-bounds;-Wno-stringop-overflow>"
+  "$<$<AND:$<NOT:$<BOOL:${CMAKE_DISABLE_PRECOMPILE_HEADERS}>>,$<CXX_COMPILER_ID:GNU>>:-Wno-array-bounds;-Wno-stringop-overflow>"
   $<$<BOOL:${NAS_WARNINGS_AS_ERRORS}>:-Werror>)
 if(NAS_SANITIZE)
   target_compile_options(nas_flags INTERFACE -fsanitize=${NAS_SANITIZE} -fno-omit-frame-pointer)

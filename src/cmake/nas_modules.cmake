@@ -131,16 +131,13 @@ function(nas_add_test name)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   nas_link_parts(${name} ${ARG_LIBRARY} ${ARG_LINK})
-  target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main nas_flags)
+  target_link_libraries(${name} PRIVATE nas_test_places GTest::gmock GTest::gtest_main nas_flags)
   # Tests take longer to optimise, and to be watched for undefined behaviour, than they run.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(NAS_SANITIZE MATCHES "undefined")
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
-  target_compile_definitions(${name} PRIVATE NAS_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data"
-    NAS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" NAS_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   nas_precompile(${name} ${ARG_LIBRARY} <gmock/gmock.h> <gtest/gtest.h>)
   # The address sanitizer, too, costs more to start than most cases take.
   if(ARG_LABEL STREQUAL "unit" AND NOT NAS_SANITIZE MATCHES "address")

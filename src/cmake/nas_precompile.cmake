@@ -1,10 +1,7 @@
-# nas_precompile(TARGET LIBRARY [HEADER...]): with NAS_PRECOMPILE_HEADERS, TARGET takes the headers that most of its
-# compilation goes into, those behind LIBRARY and further ones, from a precompiled one. The first target with the same flags
-# makes it, the others take it from there.
+# nas_precompile(TARGET LIBRARY [HEADER...]): TARGET takes the headers that most of its compilation goes into, those behind
+# LIBRARY and further ones, from a precompiled one. The first target with the same flags makes it, the others take it from there.
+# CMAKE_DISABLE_PRECOMPILE_HEADERS=ON does without.
 function(nas_precompile target library)
-  if(NOT NAS_PRECOMPILE_HEADERS)
-    return()
-  endif()
   set(headers <algorithm> <filesystem> <fstream> <functional> <iostream> <map> <optional> <set> <string> <vector>
     <nlohmann/json.hpp> <pagmo/algorithm.hpp> <pagmo/population.hpp> <pagmo/problem.hpp> ${ARGN})
   if(library STREQUAL "attnas")

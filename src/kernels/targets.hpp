@@ -6,5 +6,9 @@
 // compiler does not know (SVE, RISC-V) cannot be kept in arrays, as the products do.
 #pragma once
 
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#ifndef NAS_DISABLED_TARGETS  // further ones, by a build that has to be short
+#define NAS_DISABLED_TARGETS 0
+#endif
+#define HWY_DISABLED_TARGETS                                                                      \
+  (NAS_DISABLED_TARGETS | HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | \
+   HWY_SVE2_128 | HWY_RVV)

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "integration/program.hpp"
+#include "places.hpp"
 #include "report/files.hpp"
 #include "study/worker.hpp"
 
@@ -128,7 +129,7 @@ class WorkingProgram {
       dup2(to[0], STDIN_FILENO);
       dup2(from[1], STDOUT_FILENO);
       for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
-      const auto program = std::string(NAS_BIN_DIR) + "/nas-work";
+      const auto program = program_folder() + "/nas-work";
       execl(program.c_str(), "nas-work", folder.empty() ? nullptr : "--folder", folder.c_str(),
             nullptr);
       _exit(127);

@@ -7,6 +7,7 @@
 #include "comparison/comparison_store.hpp"
 #include "core/seed.hpp"
 #include "integration/program.hpp"
+#include "places.hpp"
 #include "store/store.hpp"
 #include "table/table.hpp"
 #include "unit/small_table.hpp"
@@ -332,8 +333,7 @@ TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
 /// end by themselves.
 TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
   int count = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(NAS_SOURCE_DIR) + "/configs")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/configs")) {
     const auto name = entry.path().stem().string();
     if (!name.starts_with("compare_")) continue;
     ++count;

@@ -13,6 +13,7 @@
 #include "cli/plan.hpp"
 #include "core/error.hpp"
 #include "genotype/slots.hpp"
+#include "places.hpp"
 #include "study/experiment.hpp"
 #include "unit/data_fixture.hpp"
 
@@ -113,7 +114,7 @@ YAML::Node mutated(const YAML::Node& original, const Path& path, Kind kind) {
 class ConfigurationTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    fs::current_path(NAS_SOURCE_DIR);  // from which configurations name tables
+    fs::current_path(source_folder());  // from which configurations name tables
     const auto* before = std::getenv("NAS_DATA_DIR");
     if (before != nullptr) data_before_ = before;
     std::string text;
@@ -128,7 +129,7 @@ class ConfigurationTest : public ::testing::Test {
       }
     }
     setenv("NAS_DATA_DIR", (folder_.path() / "data").c_str(), 1);
-    for (const auto& entry : fs::directory_iterator(std::string(NAS_SOURCE_DIR) + "/configs")) {
+    for (const auto& entry : fs::directory_iterator(source_folder() + "/configs")) {
       fs::create_directories(folder_.path() / "configs");
       fs::copy_file(entry.path(), folder_.path() / "configs" / entry.path().filename());
       const auto name = entry.path().filename().string();

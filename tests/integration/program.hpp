@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/temporary_folder.hpp"
+#include "places.hpp"
 
 namespace nas::testing {
 
@@ -33,7 +34,7 @@ class Program {
   Program(const std::string& name, std::vector<std::string> arguments, std::filesystem::path output,
           const std::function<void()>& prepare = {})
       : output_(std::move(output)) {
-    arguments.insert(arguments.begin(), std::string(NAS_BIN_DIR) + "/" + name);
+    arguments.insert(arguments.begin(), program_folder() + "/" + name);
     pid_ = fork();
     if (pid_ != 0) return;
     const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
@@ -107,7 +108,7 @@ class ProgramTest : public ::testing::Test {
   }
 
   static std::string config(const std::string& name) {
-    return std::string(NAS_SOURCE_DIR) + "/configs/" + name;
+    return source_folder() + "/configs/" + name;
   }
 
   const TemporaryFolder temporary_;

@@ -9,6 +9,7 @@
 #include "core/host.hpp"
 #include "core/seed.hpp"
 #include "integration/program.hpp"
+#include "places.hpp"
 #include "store/store.hpp"
 #include "study/experiment.hpp"
 #include "study/worker.hpp"
@@ -23,7 +24,7 @@ using ResumeTest = ProgramTest;
 /// A search of real trainings by two workers, long enough to be killed often; checkpoints several
 /// times a training.
 std::vector<std::string> small_search(const std::string& folder, int steps = 60) {
-  return {std::string(NAS_SOURCE_DIR) + "/configs/smoke.yaml",
+  return {source_folder() + "/configs/smoke.yaml",
           "--output",
           folder,
           "algorithm.population=6",

@@ -8,6 +8,7 @@
 
 #include "golden_cases.hpp"
 #include "lone_layer.hpp"
+#include "places.hpp"
 
 namespace nas::nn {
 namespace {
@@ -77,7 +78,7 @@ template <class Run>
 void for_cases(const Run& run) {
   const char* given = std::getenv("NAS_GOLDEN");
   const std::string path =
-      given != nullptr ? given : NAS_TEST_DATA_DIR "/attention_reference.jsonl.gz";
+      given != nullptr ? given : source_folder() + "/tests/data/attention_reference.jsonl.gz";
   auto lines = lines_of(path);
   int cases = 0;
   for (std::string line; std::getline(lines, line); ++cases) run(nlohmann::json::parse(line));

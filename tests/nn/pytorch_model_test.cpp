@@ -26,6 +26,7 @@
 #include "model_export/safetensors.hpp"
 #include "nn/transformer.hpp"
 #include "ops/torch_compat.hpp"
+#include "places.hpp"
 #include "training/validation.hpp"
 
 namespace nas {
@@ -217,8 +218,8 @@ TEST(PytorchModel, ComputesWhatEveryOptionComputesHere) {
     write_case(temporary.path(), name, architecture, number++);
   }
   const auto output = temporary.path() / "output";
-  const auto command = python_with_torch() + NAS_SOURCE_DIR + "/tests/nn/pytorch_models.py " +
-                       NAS_SOURCE_DIR + "/src/model_export " + temporary.path().string() + " " +
+  const auto command = python_with_torch() + source_folder() + "/tests/nn/pytorch_models.py " +
+                       source_folder() + "/src/model_export " + temporary.path().string() + " " +
                        std::to_string(number) + " > " + output.string() + " 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << read(output);
 }
@@ -242,7 +243,7 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model, "a card\n");
   EXPECT_EQ(read(folder / "model.py"),
-            read(fs::path(NAS_SOURCE_DIR) / "src/model_export/model.py"));
+            read(fs::path(source_folder()) / "src/model_export/model.py"));
   EXPECT_EQ(read(folder / "README.md"), "a card\n");
   EXPECT_EQ(read(folder / "vocabulary.txt").substr(0, 14), "<unk>\n<eos>\na\n");
   const auto config = nlohmann::json::parse(read(folder / "config.json"));

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "indicators/indicators.hpp"
+#include "places.hpp"
 #include "store/store.hpp"
 #include "study/study.hpp"
 #include "unit/data_fixture.hpp"
@@ -43,8 +44,7 @@ std::vector<double> over_seeds(const std::string& name, std::vector<std::string>
     const TemporaryFolder folder;
     auto given = overrides;
     given.push_back("seed=" + std::to_string(seed));
-    const Study study(std::string(NAS_SOURCE_DIR) + "/configs/" + name + ".yaml", given,
-                      folder.path());
+    const Study study(source_folder() + "/configs/" + name + ".yaml", given, folder.path());
     (void)study.run();
     values.push_back(measure(Store(folder.path() / "store.sqlite", Store::Mode::read_only)));
   }

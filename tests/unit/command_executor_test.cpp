@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
+#include "places.hpp"
 #include "unit/evaluator_fixture.hpp"
 
 namespace nas::testing {
@@ -33,7 +34,7 @@ class CommandExecutorTest : public EvaluatorTest {
 
   CommandExecutor::Settings settings(int seed, const std::string& kind = "") const {
     CommandExecutor::Settings settings;
-    settings.command = {"python3", std::string(NAS_SOURCE_DIR) + "/tests/unit/fake_engine.py",
+    settings.command = {"python3", source_folder() + "/tests/unit/fake_engine.py",
                         std::to_string(seed), kind};
     settings.run = nlohmann::json::object();
     settings.log = folder_ / "engine.log";

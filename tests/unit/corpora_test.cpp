@@ -7,6 +7,7 @@
 
 #include "data/data_set.hpp"
 #include "data_fixture.hpp"
+#include "places.hpp"
 
 namespace nas {
 namespace {
@@ -19,7 +20,7 @@ const std::string kPublished = "published";
 
 TEST(Corpora, KeysAreFileStems) {
   std::set<std::string> stems;
-  for (const auto& entry : fs::directory_iterator(fs::path(NAS_SOURCE_DIR) / "src/corpora")) {
+  for (const auto& entry : fs::directory_iterator(fs::path(source_folder()) / "src/corpora")) {
     stems.insert(entry.path().stem().string());
   }
   const auto keys = corpora().keys();

@@ -11,6 +11,7 @@
 #include "core/installed.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
+#include "places.hpp"
 #include "stand_in_plugins.hpp"
 #include "study/engines.hpp"
 
@@ -512,11 +513,11 @@ TEST_F(ExperimentTest, FilesThatComeWithTheProgramsAreFoundFromAnyFolder) {
     std::filesystem::current_path(folder);
     return load_experiment(config, {}).data.get<std::string>("path");
   };
-  const auto here = path(NAS_SOURCE_DIR);
+  const auto here = path(source_folder());
   const auto elsewhere = path(std::filesystem::path(config).parent_path());
   std::filesystem::current_path(before);
   EXPECT_EQ(here, "configs/smoke.yaml");
-  EXPECT_EQ(elsewhere, std::string(NAS_SOURCE_DIR) + "/configs/smoke.yaml");
+  EXPECT_EQ(elsewhere, source_folder() + "/configs/smoke.yaml");
 }
 
 TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
@@ -1079,7 +1080,7 @@ TEST_F(ExperimentTest, SettingsThatARecordLacksCountAsTheirDefaults) {
 class Configuration : public ConfigTest, public testing::WithParamInterface<const char*> {
  protected:
   static Experiment load(const std::string& name, const Texts& overrides = {}) {
-    return load_experiment(std::filesystem::path(NAS_SOURCE_DIR) / "configs" / (name + ".yaml"),
+    return load_experiment(std::filesystem::path(source_folder()) / "configs" / (name + ".yaml"),
                            overrides);
   }
 };

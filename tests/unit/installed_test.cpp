@@ -11,6 +11,7 @@
 
 #include "config/document.hpp"
 #include "config_fixture.hpp"
+#include "places.hpp"
 
 namespace nas {
 namespace {
@@ -35,7 +36,7 @@ class InstalledTest : public ConfigTest {
 
 TEST_F(InstalledTest, FilesCountFromTheNamingFileThenFromHereThenFromTheInstallation) {
   const auto mini = std::string("problems/tables/mini.table");
-  const auto installed = (fs::path(NAS_SOURCE_DIR) / mini).string();
+  const auto installed = (fs::path(source_folder()) / mini).string();
   EXPECT_EQ(located_file(mini, path("a/a.yaml")), installed);
   write("here/" + mini, "");
   EXPECT_EQ(located_file(mini, path("a/a.yaml")), mini);
@@ -43,13 +44,13 @@ TEST_F(InstalledTest, FilesCountFromTheNamingFileThenFromHereThenFromTheInstalla
   EXPECT_EQ(located_file(mini, path("a/a.yaml")), beside);
   EXPECT_EQ(located_file("none.table", path("a/a.yaml")), "none.table");
   EXPECT_EQ(places_of_file(mini, path("a/a.yaml")),
-            " in " + path("a") + ", " + path("here") + ", " + NAS_SOURCE_DIR);
+            " in " + path("a") + ", " + path("here") + ", " + source_folder());
   EXPECT_EQ(places_of_file("/none.table", path("a/a.yaml")), "")
       << "an absolute name has one place";
 }
 
 TEST_F(InstalledTest, ConfigurationsAreFoundByName) {
-  const auto installed = fs::path(NAS_SOURCE_DIR) / "configs/quickstart.yaml";
+  const auto installed = fs::path(source_folder()) / "configs/quickstart.yaml";
   for (const std::string name : {"quickstart", "quickstart.yaml", "configs/quickstart.yaml"}) {
     EXPECT_EQ(located_configuration(name), installed) << name;
     EXPECT_EQ(located_configuration(name, path("a/a.yaml")), installed) << name;
@@ -66,8 +67,8 @@ TEST_F(InstalledTest, ConfigurationsAreFoundByName) {
 
 TEST_F(InstalledTest, AMissingConfigurationSaysWhereItWasLookedFor) {
   EXPECT_EQ(error_of([] { (void)find_configuration("quikstart"); }),
-            std::string("quikstart: there is no such configuration in here, ") + NAS_SOURCE_DIR +
-                ", " + NAS_SOURCE_DIR + "/configs; did you mean quickstart?");
+            std::string("quikstart: there is no such configuration in here, ") + source_folder() +
+                ", " + source_folder() + "/configs; did you mean quickstart?");
   EXPECT_THAT(error_of([] { (void)find_configuration("of_nobody.yaml"); }), EndsWith("/configs"));
   EXPECT_EQ(error_of([] { (void)find_configuration("."); }), ".: is a folder, must be a YAML file");
 }
@@ -81,13 +82,13 @@ TEST_F(InstalledTest, AnInstalledConfigurationIsExtendedByName) {
   EXPECT_EQ(error_of([&] { (void)load_document(wrong, {}, {}); }),
             std::string("a/wrong.yaml:1:10: extends = quickstarts.yml, there is no file "
                         "quickstarts.yml in a, here, ") +
-                NAS_SOURCE_DIR + ", " + NAS_SOURCE_DIR + "/configs");
+                source_folder() + ", " + source_folder() + "/configs");
 }
 
 TEST_F(InstalledTest, ConfigurationsAreListed) {
   const auto files = installed_configurations();
   EXPECT_TRUE(std::is_sorted(files.begin(), files.end()));
-  EXPECT_THAT(files, ::testing::Contains(fs::path(NAS_SOURCE_DIR) / "configs/quickstart.yaml"));
+  EXPECT_THAT(files, ::testing::Contains(fs::path(source_folder()) / "configs/quickstart.yaml"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "data_fixture.hpp"
+#include "places.hpp"
 #include "small_table.hpp"
 
 namespace nas {
@@ -38,14 +39,15 @@ Output output_of(const std::string& command) {
 
 // Runs nas-data with NAS_DATA_DIR at `data`.
 Output nas_data(const fs::path& data, const std::string& arguments) {
-  return output_of("NAS_DATA_DIR='" + data.string() + "' '" + NAS_BIN_DIR + "/nas-data' " +
+  return output_of("NAS_DATA_DIR='" + data.string() + "' '" + program_folder() + "/nas-data' " +
                    arguments + " 2>&1");
 }
 
 class NasData : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(fs::path(NAS_BIN_DIR) / "nas-data")) GTEST_SKIP() << "nas-data is not built";
+    if (!fs::exists(fs::path(program_folder()) / "nas-data"))
+      GTEST_SKIP() << "nas-data is not built";
   }
   Output run(const std::string& arguments) const {
     return nas_data(folder_.path() / "data", arguments);
@@ -65,7 +67,8 @@ TEST_F(NasData, WithoutAVariableTheFolderIsDataHereOrTheUsersCache) {
   const auto cache = folder_.path() / "cache";
   const auto get = [&](const std::string& environment) {
     return output_of("cd '" + folder_.path().string() + "' && env -u NAS_DATA_DIR " + environment +
-                     " '" + NAS_BIN_DIR + "/nas-data' get wikitext-2 --from '" + own + "' 2>&1");
+                     " '" + program_folder() + "/nas-data' get wikitext-2 --from '" + own +
+                     "' 2>&1");
   };
   const auto here = [](const fs::path& folder) {
     return HasSubstr("is now in " + folder.string());
@@ -224,7 +227,7 @@ TEST_F(NasDataTable, InfoSaysWhatIsBetterThanChance) {
 }
 
 TEST_F(NasDataTable, TheMiniTableRecallsNothing) {
-  const Output info = table("info " NAS_SOURCE_DIR "/problems/tables/mini.table");
+  const Output info = table("info " + source_folder() + "/problems/tables/mini.table");
   EXPECT_EQ(info.code, 0) << info.text;
   EXPECT_THAT(info.text, HasSubstr("nll 1.386, accuracy 25.0 %"));
   EXPECT_THAT(info.text,

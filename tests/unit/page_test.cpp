@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/temporary_folder.hpp"
+#include "places.hpp"
 
 namespace nas {
 namespace {
@@ -102,7 +103,7 @@ TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
 TEST_F(PageTest, FindsTheScriptsOfTheSourceTree) {
   for (const auto& page : {page_of_run(run_), page_of_comparison(run_), page_of_attention(run_)}) {
     EXPECT_EQ(find_analysis_script(page.script),
-              fs::path(NAS_SOURCE_DIR) / "analysis" / page.script);
+              fs::path(source_folder()) / "analysis" / page.script);
   }
   EXPECT_EQ(find_analysis_script("absent.py"), std::nullopt);
 }

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "places.hpp"
 #include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
@@ -584,7 +585,7 @@ TEST_F(ReportTest, WhereNothingIsOutAtOnceTheCanonicalExportSaysNothingOfIt) {
 }
 
 TEST_F(ReportTest, EveryColumnIsDocumented) {
-  std::ifstream file(std::string(NAS_SOURCE_DIR) + "/docs/files.md");
+  std::ifstream file(source_folder() + "/docs/files.md");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const auto expect_named = [&text](const std::string& name) {
     EXPECT_THAT(text, HasSubstr("`" + name + "`"));
