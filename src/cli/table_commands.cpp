@@ -42,6 +42,27 @@ void print_list(const std::string& what, const Words& items) {
   }
 }
 
+/// How many cells there are of each mechanism: "320 mechanisms x 5 replicates, 30 of them up to 20".
+std::string size_text(const Table& table) {
+  auto text = counted(table.num_mechanisms(), "mechanism") + " x " +
+              counted(table.num_replicates(), "replicate");
+  if (table.most_replicates() == table.num_replicates()) return text;
+  std::int64_t raced = 0;
+  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
+    if (std::ssize(recorded_replicates(table, i)) > table.num_replicates()) ++raced;
+  }
+  return text + ", " + std::to_string(raced) + " of them up to " +
+         std::to_string(table.most_replicates());
+}
+
+std::int64_t missing_cells(const Table& table) {
+  std::int64_t missing = 0;
+  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
+    for (std::int64_t n = 0; n < table.num_replicates(); ++n) missing += table.has(i, n) ? 0 : 1;
+  }
+  return missing;
+}
+
 int pack_command(Words words) {
   const auto output = take_option(words, "--output");
   if (!output) throw InputError("table pack: --output FILE is missing");
@@ -57,8 +78,7 @@ int pack_command(Words words) {
              packed.left_out);
   print_list("not finished yet", packed.unfinished);
   print_list("missing cells", packed.missing);
-  std::cout << file.string() << ": " << counted(table.num_mechanisms(), "mechanism") << " x "
-            << counted(table.num_replicates(), "replicate") << ", "
+  std::cout << file.string() << ": " << size_text(table) << ", "
             << counted(static_cast<std::int64_t>(packed.content.cells.size()), "cell") << ", "
             << packed.missing.size() << " missing, "
             << human_bytes(static_cast<std::int64_t>(fs::file_size(file))) << '\n';
@@ -366,13 +386,10 @@ int info_command(const Words& words) {
   if (words.size() != 1) throw InputError("table info: one table must be given");
   const Table table(words.front());
   const Finals finals(table);
-  std::cout << table.facts().at("name").get<std::string>() << ": "
-            << counted(table.num_mechanisms(), "mechanism") << " x "
-            << counted(table.num_replicates(), "replicate") << '\n';
+  std::cout << table.facts().at("name").get<std::string>() << ": " << size_text(table) << '\n';
   print_facts(table);
   std::string cells =
-      counted(finals.cells, "cell") + ", " +
-      std::to_string(table.num_mechanisms() * table.num_replicates() - finals.cells) + " missing";
+      counted(finals.cells, "cell") + ", " + std::to_string(missing_cells(table)) + " missing";
   for (const auto& [status, count] : finals.failures) {
     cells += ", " + std::to_string(count) + " " + status;
   }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "core/durable_file.hpp"
@@ -20,6 +21,7 @@
 #include "instruments/environment.hpp"
 #include "ops/memory.hpp"
 #include "report/record_schema.hpp"
+#include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
 #include "study/continuing.hpp"
@@ -313,9 +315,25 @@ class Labels {
   bool added_ = false;
 };
 
+/// The objectives of a resolved configuration that add to what an evaluation records: all but those
+/// that are read off any finished training run.
+std::set<nlohmann::json> recorded_objectives(const nlohmann::json& config) {
+  std::set<nlohmann::json> recorded;
+  for (const auto& item : config.value("objectives", nlohmann::json::array())) {
+    const auto name = item.at("name").get<std::string>();
+    if (objectives().contains(name)) {
+      const auto& entry = objectives().at(name);
+      const auto objective = entry.make(Parameters(entry.description.settings));
+      if (objective.trained && !objective.alone) continue;
+    }
+    recorded.insert(item);
+  }
+  return recorded;
+}
+
 /// What another run has made of an evaluation. What failed there may succeed here.
-/// @throws InputError if what is no part of an evaluation's identity differs: the objectives, whose
-/// measurements are recorded with it, the kind of device, the bytes of plug-ins.
+/// @throws InputError if what is no part of an evaluation's identity differs: the objectives that
+/// are recorded with it, the kind of device, the bytes of plug-ins.
 Recall recall_of(const Study::RunSettings& settings, const Experiment& experiment,
                  const nlohmann::json& environment) {
   const auto& folder = settings.reuse;
@@ -323,9 +341,10 @@ Recall recall_of(const Study::RunSettings& settings, const Experiment& experimen
   const auto other = std::make_shared<const Store>(folder / "store.sqlite", Store::Mode::read_only);
   check_same_results(*other, folder, environment, settings.force_device);
   const auto config = other->meta("config").value_or(nlohmann::json::object());
-  if (config.value("objectives", nlohmann::json()) != experiment.resolved.at("objectives")) {
+  if (recorded_objectives(config) != recorded_objectives(experiment.resolved)) {
     throw InputError(folder.string() +
-                     " has evaluations of other objectives, which must be the same to be reused");
+                     " has evaluations of other objectives, which must be the same to be reused, "
+                     "those aside that any training run tells, such as perplexity");
   }
   return [other, from = folder.string()](const std::string& id) {
     auto found = other->find(id);

@@ -66,7 +66,7 @@ std::vector<CurvePoint> pooled_curve(const std::vector<const Evaluation*>& evalu
 
 std::vector<Evaluation> recorded_replicates(const Table& table, std::int64_t mechanism) {
   std::vector<Evaluation> evaluations;
-  for (std::int64_t replicate = 0; replicate < table.num_replicates(); ++replicate) {
+  for (std::int64_t replicate = 0; replicate < table.most_replicates(); ++replicate) {
     if (table.has(mechanism, replicate)) {
       evaluations.push_back(table.evaluation(mechanism, replicate));
     }

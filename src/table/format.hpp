@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/database.hpp"
@@ -66,5 +68,23 @@ std::string content_digest(const std::function<SQLite::Statement(const std::stri
 /// Steps of the longest curve, which those of the other cells begin with.
 /// @throws InputError naming a cell with other steps, or with steps that do not ascend.
 std::vector<std::int64_t> common_steps(const std::vector<const Evaluation*>& cells);
+
+/// Replicates that a table has, those aside that less than half of its mechanisms have: the best are
+/// often given further ones.
+/// @param cells  the mechanism and the replicate of each.
+template <class Mechanism>
+std::int64_t common_replicates(const std::vector<std::pair<Mechanism, std::int64_t>>& cells) {
+  std::set<Mechanism> mechanisms;
+  std::map<std::int64_t, std::size_t> count;
+  for (const auto& [mechanism, replicate] : cells) {
+    mechanisms.insert(mechanism);
+    ++count[replicate];
+  }
+  std::int64_t common = 0;
+  for (const auto& [replicate, having] : count) {
+    if (2 * having >= mechanisms.size()) common = replicate + 1;
+  }
+  return common;
+}
 
 }  // namespace nas::table_format

@@ -227,11 +227,12 @@ class Packer {
 
   void list_missing() {
     std::set<std::string> mechanisms;
-    std::int64_t replicates = 0;
+    std::vector<std::pair<std::string, std::int64_t>> places;
     for (const auto& [key, cell] : cells_) {
       mechanisms.insert(key.first);
-      replicates = std::max(replicates, key.second + 1);
+      places.push_back(key);
     }
+    const auto replicates = table_format::common_replicates(places);
     for (const auto& mechanism : mechanisms) {
       for (std::int64_t replicate = 0; replicate < replicates; ++replicate) {
         if (cells_.contains({mechanism, replicate})) continue;
@@ -283,7 +284,7 @@ TableCheck check_table(const Table& table, const fs::path& store) {
     if (!without_dropout(recorded.candidate)) continue;
     ++result.cells;
     const auto mechanism = table.find(recorded.candidate);
-    if (!mechanism || recorded.replicate >= table.num_replicates() ||
+    if (!mechanism || recorded.replicate >= table.most_replicates() ||
         !table.has(*mechanism, recorded.replicate)) {
       result.differences.push_back(cell_name(recorded) + ": not in the table");
       continue;

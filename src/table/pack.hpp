@@ -14,7 +14,7 @@ namespace NAS_PUBLIC nas {
 struct Packed {
   TableContent content;
   std::vector<std::string> left_out;    ///< candidates with attention dropout, which no table holds
-  std::vector<std::string> missing;     ///< "NAME, replicate 2"
+  std::vector<std::string> missing;     ///< "NAME, replicate 2", of those that most mechanisms have
   std::vector<std::string> unfinished;  ///< runs whose search has not ended
 };
 

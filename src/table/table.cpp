@@ -172,7 +172,7 @@ struct Table::Content {
   /// @throws std::logic_error where no cell can be.
   void require_place(std::int64_t mechanism, std::int64_t replicate) const {
     if (mechanism >= 0 && mechanism < std::ssize(mechanisms) && replicate >= 0 &&
-        replicate < replicates) {
+        replicate < most_replicates) {
       return;
     }
     throw std::logic_error("table: no cell (" + std::to_string(mechanism) + ", " +
@@ -185,8 +185,9 @@ struct Table::Content {
   TableMeta meta;
   std::vector<std::string> mechanisms;   ///< ascending
   std::vector<nlohmann::json> measured;  ///< objectives by name, of each mechanism
-  std::int64_t replicates = 0;
-  std::vector<std::int64_t> steps;    ///< ascending
+  std::int64_t replicates = 0;           ///< that most mechanisms have
+  std::int64_t most_replicates = 0;      ///< that some mechanism has
+  std::vector<std::int64_t> steps;       ///< ascending
   std::map<Place, Evaluation> cells;  ///< without identity; `measured`: the numbers that each has
 
  private:
@@ -252,8 +253,8 @@ void Table::Content::read_trainings(const Database& database) {
   Rows rows(database, "trainings", columns, "mechanism, replicate");
   while (rows.next()) {
     const auto place = read_place(rows);
-    replicates = std::max(replicates, place.second + 1);
-    if (mechanisms.size() * static_cast<std::size_t>(replicates) > kMostCells) {
+    most_replicates = std::max(most_replicates, place.second + 1);
+    if (mechanisms.size() * static_cast<std::size_t>(most_replicates) > kMostCells) {
       rows.refuse("so small that there are at most " + std::to_string(kMostCells) +
                   " cells, with " + std::to_string(mechanisms.size()) + " mechanisms");
     }
@@ -273,6 +274,9 @@ void Table::Content::read_trainings(const Database& database) {
     }
   }
   if (cells.empty()) throw InputError("trainings: no row, must have at least one");
+  std::vector<Place> places;
+  for (const auto& item : cells) places.push_back(item.first);
+  replicates = format::common_replicates(places);
 }
 
 void Table::Content::read_curves(const Database& database) {
@@ -314,6 +318,7 @@ std::optional<std::int64_t> Table::find(const std::string& mechanism) const {
   return found - names.begin();
 }
 std::int64_t Table::num_replicates() const { return content_->replicates; }
+std::int64_t Table::most_replicates() const { return content_->most_replicates; }
 const std::vector<std::int64_t>& Table::steps() const { return content_->steps; }
 
 bool Table::has(std::int64_t mechanism, std::int64_t replicate) const {

@@ -45,8 +45,12 @@ class Table {
   [[nodiscard]] std::int64_t num_mechanisms() const;
   [[nodiscard]] const std::string& mechanism(std::int64_t mechanism) const;
   [[nodiscard]] std::optional<std::int64_t> find(const std::string& mechanism) const;
-  /// Seeds that a mechanism has been trained with, unless cells are missing.
+  /// Seeds that most mechanisms have been trained with, unless cells are missing: those that a
+  /// replay draws from.
   [[nodiscard]] std::int64_t num_replicates() const;
+  /// Seeds that some mechanism has been trained with: the best of a table are often given further
+  /// ones, so that what is true of them is better known.
+  [[nodiscard]] std::int64_t most_replicates() const;
   /// Steps of the validation curves, ascending; the last one is the whole training run. The curve
   /// of one that ended before is shorter.
   [[nodiscard]] const std::vector<std::int64_t>& steps() const;

@@ -280,8 +280,14 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   EXPECT_FALSE(left.empty());
   EXPECT_EQ(made_by("reusing"), left);
 
+  auto scored = reuse;  // what any training run tells may be asked of another run's
+  scored.emplace_back("objectives=[accuracy]");
+  ASSERT_EQ(search("scored", scored), 0) << text();
+  const auto known = made_by("short");
+  for (const auto& id : made_by("scored")) EXPECT_FALSE(known.contains(id));
+
   auto other = reuse;
-  other.emplace_back("objectives=[accuracy]");
+  other.emplace_back("objectives=[perplexity,state_bytes]");
   EXPECT_EQ(search("other", other), 2);
   EXPECT_NE(text().find("short has evaluations of other objectives"), std::string::npos) << text();
   EXPECT_FALSE(fs::exists(folder_ / "other"));

@@ -195,6 +195,27 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
   EXPECT_THAT(info.text, Not(HasSubstr("chance")));
 }
 
+TEST_F(NasDataTable, FurtherReplicatesOfTheBestAreNoneThatTheOthersLack) {
+  const auto raced = (folder_.path() / "raced.sqlite").string();
+  std::vector<Evaluation> cells;
+  for (const std::int64_t replicate : {3, 4, 5, 6}) {
+    cells.push_back(testing::small_evaluation("dot|softmax|none|learned|bias|0", replicate));
+    if (replicate == 6) continue;
+    cells.push_back(testing::small_evaluation("dot|softmax|none|fixed|bias|0", replicate));
+  }
+  testing::write_small_store(raced, cells);
+  const std::string size = "12 mechanisms x 3 replicates, 2 of them up to 7";
+  const auto both = store_.string() + " " + raced;
+  EXPECT_THAT(table("pack " + both + " --output " + file_.string()).text,
+              HasSubstr("small.table: " + size + ", 43 cells, 0 missing"));
+  EXPECT_THAT(table("verify " + file_.string() + " " + raced).text,
+              HasSubstr("7 of 7 cells as recorded"));
+  const auto info = table("info " + file_.string()).text;
+  EXPECT_THAT(info, StartsWith("small: " + size + "\n"));
+  EXPECT_THAT(info, HasSubstr("  cells       43 cells, 0 missing\n"));
+  EXPECT_THAT(info, HasSubstr("over 3 pairs")) << "of the replicates that most have";
+}
+
 TEST_F(NasDataTable, InfoSaysWhatIsBetterThanChance) {
   const auto info_of = [this](const nlohmann::json& facts) {
     auto content = testing::small_content();

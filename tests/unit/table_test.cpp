@@ -12,7 +12,9 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "small_table.hpp"
+#include "table/answer.hpp"
 #include "table/format.hpp"
+#include "table/replay.hpp"
 #include "unit/message_of.hpp"
 
 namespace nas {
@@ -73,6 +75,21 @@ TEST_F(TableTest, GivesBackEveryEvaluation) {
     expect_same(cell, table.evaluation(*mechanism, cell.replicate));
   }
   EXPECT_FALSE(table.find("dot"));
+}
+
+TEST_F(TableTest, ReplaysDrawFromTheReplicatesThatMostMechanismsHave) {
+  auto cells = small_cells();
+  const auto raced = cells[4].candidate;
+  for (const std::int64_t replicate : {3, 4}) cells.push_back(small_evaluation(raced, replicate));
+  const auto table = write(small_content(cells));
+  EXPECT_EQ(table.num_replicates(), 3);
+  EXPECT_EQ(table.most_replicates(), 5);
+  const auto mechanism = *table.find(raced);
+  EXPECT_TRUE(table.has(mechanism, 4));
+  EXPECT_FALSE(table.has(mechanism == 0 ? 1 : 0, 4));
+  EXPECT_EQ(recorded_replicates(table, mechanism).size(), 5U) << "what is true of it is in all";
+  const Replay replay(table, ReplayMode::noisy, 1);
+  for (std::int64_t n = 0; n < 10; ++n) EXPECT_LT(replay.replicate(mechanism, n), 3);
 }
 
 TEST_F(TableTest, NumbersReadBackInEveryBit) {
