@@ -2,8 +2,11 @@
 
 A share must lie within four standard errors of the simulation around 95 %, or beyond by what the
 test allows a method that is known to be too short or too long for few runs.
+
+--full: ten times as many simulations (label slow).
 """
 
+import sys
 import unittest
 
 import numpy as np
@@ -12,6 +15,7 @@ from nas_analysis.statistics import (iqm, kendall, mean_interval, probability_of
 from scipy import stats
 
 NOMINAL = 0.95
+TIMES = 10 if "--full" in sys.argv else 1
 
 
 class Coverage(unittest.TestCase):
@@ -26,7 +30,7 @@ class Coverage(unittest.TestCase):
     def test_mean(self):
         generator = np.random.default_rng(1)
         for size in (3, 5, 30):
-            intervals = [mean_interval(generator.normal(size=size)) for _ in range(4000)]
+            intervals = [mean_interval(generator.normal(size=size)) for _ in range(400 * TIMES)]
             self.assert_covers(f"mean, {size} normal values", intervals, 0.0)
 
     def test_bootstrap_of_iqm(self):
@@ -41,7 +45,7 @@ class Coverage(unittest.TestCase):
                                                  ((100, 1), generator.normal, 0.0, 0.01),
                                                  ((10, 5), generator.normal, 0.0, 0.03)):
             intervals = [stratified_bootstrap({"": draw(size=shape)}, iqm, 1000, seed)[""]
-                         for seed in range(1000)]
+                         for seed in range(100 * TIMES)]
             self.assert_covers(f"IQM, runs x tasks {shape}, {draw.__name__}", intervals, true,
                                allowed_below)
 
@@ -53,7 +57,7 @@ class Coverage(unittest.TestCase):
             shift = stats.norm.ppf(true) * np.hypot(1.0, spread)
             intervals = [vargha_delaney(generator.normal(size=size),
                                         generator.normal(shift, spread, size=size))
-                         for _ in range(1500)]
+                         for _ in range(150 * TIMES)]
             self.assert_covers(f"A12 = {true}, {size} runs each, spread 1 and {spread}", intervals,
                                true, allowed_above=0.05)
 
@@ -62,7 +66,7 @@ class Coverage(unittest.TestCase):
         shares = np.array([0.4, 0.3, 0.2, 0.1])
         reverse = shares[::-1]
         intervals = [vargha_delaney(generator.choice(4, 31, p=shares),
-                                    generator.choice(4, 31, p=reverse)) for _ in range(1500)]
+                                    generator.choice(4, 31, p=reverse)) for _ in range(150 * TIMES)]
         true = sum(shares[i] * (reverse[i + 1:].sum() + reverse[i] / 2) for i in range(4))
         self.assert_covers("A12 of four values with ties, 31 runs each", intervals, true)
 
@@ -73,7 +77,7 @@ class Coverage(unittest.TestCase):
         for runs in (5, 10, 31):
             intervals = [probability_of_improvement(generator.normal(size=(runs, 5)),
                                                     generator.normal(size=(runs, 5)) + shifts)
-                         for _ in range(1500)]
+                         for _ in range(150 * TIMES)]
             self.assert_covers(f"probability of improvement, {runs} runs x 5 tasks", intervals,
                                true, allowed_above=0.03)
 
@@ -82,7 +86,7 @@ class Coverage(unittest.TestCase):
         for size, true in ((16, 0.3), (16, 0.8), (48, 0.6), (48, 0.9)):
             correlation = np.sin(np.pi * true / 2)
             intervals = []
-            for _ in range(1000):
+            for _ in range(100 * TIMES):
                 a = generator.normal(size=size)
                 b = correlation * a + np.sqrt(1 - correlation**2) * generator.normal(size=size)
                 intervals.append(kendall(a, b))
@@ -90,4 +94,4 @@ class Coverage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=[word for word in sys.argv if word != "--full"])
