@@ -18,15 +18,6 @@ namespace nas::nn {
 
 namespace {
 
-/// Times passes on one device.
-class Stopwatch {
- public:
-  virtual ~Stopwatch() = default;
-  /// @return milliseconds of one pass, without what prepares it.
-  virtual double time(ForwardPass& pass) = 0;
-  [[nodiscard]] virtual std::string clock() const = 0;
-};
-
 class SteadyStopwatch final : public Stopwatch {
  public:
   double time(ForwardPass& pass) override {
@@ -76,7 +67,8 @@ std::unique_ptr<Stopwatch> make_stopwatch([[maybe_unused]] const std::string& de
 }  // namespace
 
 LatencyReport measure_latency(const Architecture& subject, const Architecture& canary,
-                              const LatencySettings& settings) {
+                              const LatencySettings& settings,
+                              std::unique_ptr<Stopwatch> stopwatch) {
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   require_in_range("repeats", static_cast<double>(settings.repeats), LatencySettings::kMinRepeats,
                    kMost);
@@ -84,7 +76,7 @@ LatencyReport measure_latency(const Architecture& subject, const Architecture& c
   const ThreadScope threads(settings.threads);
   ForwardPass subject_pass(subject, settings.pass);
   ForwardPass canary_pass(canary, settings.pass);
-  const auto stopwatch = make_stopwatch(settings.pass.device);
+  if (!stopwatch) stopwatch = make_stopwatch(settings.pass.device);
   std::vector<double> subject_times;
   std::vector<double> canary_times;
   for (std::int64_t i = -settings.warm_up; i < settings.repeats; ++i) {

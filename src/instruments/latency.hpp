@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,15 @@ struct LatencyReport {
   [[nodiscard]] double relative() const { return p50 / canary_p50; }
 };
 
+/// Times passes on one device.
+class Stopwatch {
+ public:
+  virtual ~Stopwatch() = default;
+  /// @return milliseconds of one pass, without what prepares it.
+  virtual double time(ForwardPass& pass) = 0;
+  [[nodiscard]] virtual std::string clock() const = 0;  ///< as in the report
+};
+
 /// Times forward passes: on a CUDA device by events on its stream before and after the pass, so
 /// that waking up the waiting thread does not count, elsewhere by the steady clock until the device
 /// is done. On a GPU, too, it is the time of operations launched one by one: where they are small,
@@ -43,9 +53,11 @@ struct LatencyReport {
 /// take turns and alternate in being first, so that a drift of the machine's speed meets both and
 /// shows in the canary. Cost: twice (repeats + warm_up) calls; nothing else should run meanwhile.
 ///
+/// @param stopwatch  in place of these clocks.
 /// @throws InputError for settings out of their range or an architecture that is not valid.
 LatencyReport measure_latency(const Architecture& subject, const Architecture& canary,
-                              const LatencySettings& settings);
+                              const LatencySettings& settings,
+                              std::unique_ptr<Stopwatch> stopwatch = nullptr);
 
 /// Vanilla attention in a model of the same sizes: the canary of objectives.
 Architecture vanilla_canary(Architecture subject);
