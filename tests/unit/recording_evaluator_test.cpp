@@ -366,9 +366,15 @@ TEST_F(EvaluatorTest, KilledProcessLosesNoFinishedEvaluation) {
     const int last = 1 + static_cast<int>(random.below(12));
     const pid_t child = fork();
     if (child == 0) {
-      const Run run(file, {.workers = 2});
-      run.fake->on_measure_ = [last](int number, const Task&) {
-        if (number == last) kill(getpid(), SIGKILL);
+      std::atomic<int> stored = 0;
+      const Run run(file, {.workers = 2, .on_progress = [&](const Progress& progress) {
+                             if (progress.kind == Progress::Kind::evaluation_finished) ++stored;
+                           }});
+      run.fake->on_measure_ = [&](int number, const Task&) {
+        if (number != last) return;
+        // What finished before is stored by another thread: all but what the other worker is at.
+        while (stored < last - 2) std::this_thread::yield();
+        kill(getpid(), SIGKILL);
       };
       run.search();
       _exit(0);
