@@ -28,6 +28,7 @@ class RunTest(unittest.TestCase):
     # Replicates and a re-test, so that there is something for several.
     OVERRIDES = ["evaluation.replicates=2", "retest.replicates=2", "training.steps=60", "training.checkpoint_minutes=0.002"]
     ENGINE: list[str] = []
+    found_alone: "str | None" = None  # by all tests of a process
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -69,8 +70,10 @@ class RunTest(unittest.TestCase):
 
     def alone(self):
         """What the run comes to on threads of one process."""
-        self.ends(self.manager("alone", engine=[]), "alone")
-        return self.export("alone")
+        if RunTest.found_alone is None:
+            self.ends(self.manager("alone", engine=[]), "alone")
+            RunTest.found_alone = self.export("alone")
+        return RunTest.found_alone
 
     def until(self, holds, what):
         end = time.monotonic() + SECONDS

@@ -30,7 +30,7 @@ class DaskTest(runs.RunTest):
 
     def test_any_number_of_workers_comes_to_the_same(self):
         alone = self.alone()
-        for workers, slots in (1, 1), (1, 4), (3, 1):
+        for workers, slots in (1, 3), (2, 1):
             with self.subTest(workers=workers, slots=slots):
                 started = [self.workers("run", "--slots", slots) for _ in range(workers)]  # before there is a run
                 self.complete(self.manager("run"), started)
@@ -46,7 +46,7 @@ class DaskTest(runs.RunTest):
         dice = random.Random(1)
         manager = self.manager("run")
         workers = [self.workers("run", "--slots", 2) for _ in range(2)]
-        for kill in range(4):
+        for kill in range(2):
             before = self.trained("run")
             self.until(lambda: self.trained("run") >= before + 2 or manager.poll() is not None, "nothing is measured")
             victim = dice.randrange(2)
@@ -102,7 +102,7 @@ class DaskTest(runs.RunTest):
         strangers = Security.temporary()
         for how in {"address": address, "security": strangers}, {"address": address.replace("tls://", "tcp://")}:
             with self.assertRaises((OSError, TimeoutError)):
-                distributed.Client(timeout=5, **how)
+                distributed.Client(timeout=2, **how)
         second = self.start("second", runs.BIN / "nas-run", runs.ROOT / "configs/smoke.yaml", *self.OVERRIDES, *self.ENGINE, "--no-report",
                             "--output", self.folder / "run")
         self.ends(second, "second", 2)
@@ -112,16 +112,14 @@ class DaskTest(runs.RunTest):
 
     def test_who_would_measure_otherwise_is_refused_with_both_values(self):
         program = self.folder / "nas-work"
-        for override, words in (("data.pairs=1", 'identity.corpus_hash = "[0-9a-f]+", must be "[0-9a-f]+"'),
-                                ("semantics=published", "identity.causality_gate = true, must be false")):
-            with self.subTest(override):
-                program.write_text(f'#!/bin/sh\nexec {runs.BIN}/nas-work "$@" {override}\n')
-                program.chmod(0o755)
-                manager = self.manager("run")
-                workers = self.workers("run", NAS_WORK=str(program))
-                self.ends(manager, "run", 75)
-                self.kill_all(workers)
-                self.assertRegex(self.said("run"), f'a worker would measure otherwise than this run: {words}')
+        program.write_text(f'#!/bin/sh\nexec {runs.BIN}/nas-work "$@" data.pairs=1\n')
+        program.chmod(0o755)
+        manager = self.manager("run")
+        workers = self.workers("run", NAS_WORK=str(program))
+        self.ends(manager, "run", 75)
+        self.kill_all(workers)
+        self.assertRegex(self.said("run"), "a worker would measure otherwise than this run: "
+                                           'identity.corpus_hash = "[0-9a-f]+", must be "[0-9a-f]+"')
 
 
 class EngineOfOnesOwnTest(runs.RunTest):
