@@ -72,7 +72,7 @@ class ComparisonRunTest : public ProgramTest {
         write("one.yaml", "algorithm: " + algorithm + "\nevaluation: " + evaluation + "\n" + rest,
               objectives, "{" + budget + ", asks: 500}");
     const auto run_folder = folder_ / ("run of " + algorithm + evaluation + budget);
-    ASSERT_EQ(run("nas-run", {one, "-o", run_folder.string()}), 0) << this->text();
+    ASSERT_EQ(run("nas-run", {one, "-o", run_folder.string(), "--no-report"}), 0) << this->text();
 
     const auto output = "comparison of " + algorithm + evaluation + budget;
     const auto many = write(
@@ -254,19 +254,19 @@ TEST_F(ComparisonRunTest, AStoppedOneContinues) {
   EXPECT_EQ(store("stopped").seeds(0).size(), kept + 2);
 }
 
-TEST_F(ComparisonRunTest, KilledTenTimesEndsLikeAnUninterruptedOne) {
+TEST_F(ComparisonRunTest, KilledSeveralTimesEndsLikeAnUninterruptedOne) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
-  const std::vector<std::string> seeds{"--seeds", "6000"};
+  const std::vector<std::string> seeds{"--seeds", "3000"};
   ASSERT_EQ(compare(config, "whole", seeds), 0) << text();
   RandomEngine random(10);
   int kills = 0;
-  for (; kills < 10; ++kills) {
+  for (; kills < 5; ++kills) {
     Program program(
         "nas-compare",
-        {config, "--seeds", "6000", "-q", "--no-report", "-o", (folder_ / "killed").string()},
+        {config, "--seeds", "3000", "-q", "--no-report", "-o", (folder_ / "killed").string()},
         folder_ / "killed.txt");
     int code = -1;
-    if (program.wait_for(std::chrono::milliseconds(300 + random.below(700)), code)) {
+    if (program.wait_for(std::chrono::milliseconds(50 + random.below(150)), code)) {
       ASSERT_EQ(code, 0) << read_file(folder_ / "killed.txt");
       break;
     }

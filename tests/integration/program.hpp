@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -15,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/programs.hpp"
 #include "core/temporary_folder.hpp"
 #include "places.hpp"
 
@@ -27,14 +30,21 @@ inline std::string read_file(const std::filesystem::path& path) {
   return text.str();
 }
 
+/// How a program is started. Loading LibTorch costs more than most of what is tested, so that a
+/// fork of the test, which has loaded it, does what the program does; what the loader or a library
+/// reads from the environment at the beginning needs the program itself.
+enum class Start { forked, executed };
+
 /// One of the built programs as a child process; its output goes to a file.
 class Program {
  public:
   /// @param prepare  done by the child before the program begins; may be empty.
   Program(const std::string& name, std::vector<std::string> arguments, std::filesystem::path output,
-          const std::function<void()>& prepare = {})
+          const std::function<void()>& prepare = {}, Start start = Start::forked)
       : output_(std::move(output)) {
     arguments.insert(arguments.begin(), program_folder() + "/" + name);
+    std::cout.flush();
+    std::fflush(nullptr);
     pid_ = fork();
     if (pid_ != 0) return;
     const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
@@ -44,6 +54,12 @@ class Program {
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
+    if (start == Start::forked) {
+      const int code = main_of(name)(static_cast<int>(arguments.size()), argv.data());
+      std::cout.flush();
+      std::fflush(nullptr);
+      _exit(code);  // what the test has made is its own to remove
+    }
     execv(argv[0], argv.data());
     _exit(127);
   }
@@ -79,6 +95,14 @@ class Program {
   }
 
  private:
+  static int (*main_of(const std::string& name))(int, char**) {
+    static const std::map<std::string, int (*)(int, char**)> kMains{
+        {"nas-analyse", nas_analyse}, {"nas-compare", nas_compare}, {"nas-data", nas_data},
+        {"nas-export", nas_export},   {"nas-model", nas_model},     {"nas-run", nas_run},
+        {"nas-train", nas_train},     {"nas-watch", nas_watch},     {"nas-work", nas_work}};
+    return kMains.at(name);
+  }
+
   std::filesystem::path output_;
   pid_t pid_ = -1;
 };
@@ -88,9 +112,9 @@ class ProgramTest : public ::testing::Test {
  protected:
   /// Runs a program to its end. @return its exit code; what it printed is in text().
   int run(const std::string& name, const std::vector<std::string>& arguments,
-          const std::function<void()>& prepare = {}) {
+          const std::function<void()>& prepare = {}, Start start = Start::forked) {
     std::filesystem::remove(folder_ / "output.txt");
-    return Program(name, arguments, folder_ / "output.txt", prepare).wait();
+    return Program(name, arguments, folder_ / "output.txt", prepare, start).wait();
   }
   [[nodiscard]] std::string text() const { return read_file(folder_ / "output.txt"); }
 

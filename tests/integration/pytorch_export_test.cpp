@@ -51,7 +51,9 @@ class PytorchExportTest : public ProgramTest {
   std::optional<double> nll_in_pytorch(const fs::path& model) {
     const char* wanted = std::getenv("NAS_PYTHON");
     const std::string python = wanted != nullptr && *wanted != '\0' ? wanted : "/usr/bin/python3";
-    if (std::system((python + " -c 'import torch' > /dev/null 2>&1").c_str()) != 0) return {};
+    static const bool has_torch =
+        std::system((python + " -c 'import torch' > /dev/null 2>&1").c_str()) == 0;
+    if (!has_torch) return {};
     const auto output = folder_ / "scores.txt";
     const auto command = python + " -B " + (model / "model.py").string() + " " + model.string() +
                          " --text " + (folder_ / "valid.txt").string() + " > " + output.string() +

@@ -22,6 +22,7 @@ class RetestTest : public ProgramTest {
             "baseline.tune={trials: 3, winners: 1}",
             "retest={replicates: 3, top: 2}",
             "evaluation.array=2",
+            "--no-report",
             "evaluation.workers=2"};
   }
   static nlohmann::json results(const std::filesystem::path& folder) {
@@ -111,11 +112,11 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
 
 TEST_F(RetestTest, AFrontIsRetestedWhole) {
   const auto out = folder_ / "run";
-  ASSERT_EQ(
-      run("nas-run", {config("smoke.yaml"), "--output", out.string(),
-                      "objectives=[perplexity, attention_flops]", "algorithm.name=nsga2",
-                      "algorithm.population=8", "budget.evaluations=8", "retest.replicates=2"}),
-      0)
+  ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(),
+                            "objectives=[perplexity, attention_flops]", "algorithm.name=nsga2",
+                            "algorithm.population=8", "budget.evaluations=8", "retest.replicates=2",
+                            "--no-report"}),
+            0)
       << text();
   expect_text("P(front)");
   const auto found = results(out);

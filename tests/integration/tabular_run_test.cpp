@@ -24,7 +24,7 @@ class TabularRunTest : public ProgramTest {
   [[nodiscard]] std::vector<std::string> search(const std::string& name,
                                                 std::vector<std::string> more = {}) const {
     std::vector<std::string> words{(folder_ / "search.yaml").string(), "--output",
-                                   (folder_ / name).string(), "name=search"};
+                                   (folder_ / name).string(), "name=search", "--no-report"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -69,14 +69,13 @@ TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
 }
 
 TEST_F(TabularRunTest, AKilledRunContinues) {
-  const std::vector<std::string> longer{"algorithm.generations=1000",
-                                        "evaluation.repeated=retrain"};
+  const std::vector<std::string> longer{"algorithm.generations=500", "evaluation.repeated=retrain"};
   ASSERT_EQ(run("nas-run", search("whole", longer)), 0) << text();
   int kills = 0;
   for (; kills < 3; ++kills) {
     Program program("nas-run", search("killed", longer), folder_ / "killed.txt");
     int code = -1;
-    if (program.wait_for(std::chrono::milliseconds(700 + 300 * kills), code)) break;
+    if (program.wait_for(std::chrono::milliseconds(150 + 100 * kills), code)) break;
     program.kill(SIGKILL);
     program.wait();
   }

@@ -48,7 +48,7 @@ struct TwoPairs {
 TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-train", {kSparse, kShared, config("smoke.yaml"), "--output", out.string(),
-                              "--seeds", "2", "objectives=[perplexity, flops]"}),
+                              "--seeds", "2", "objectives=[perplexity, flops]", "--no-report"}),
             0)
       << text();
   expect_text("trained on 2 fresh seeds");

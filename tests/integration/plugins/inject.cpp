@@ -1,7 +1,7 @@
 // Preloaded into a program: lets one of its operations on files of a folder fail, or one of its
 // larger allocations. NAS_INJECT = "OPERATION N HOW": HOW is EIO, ENOSPC, ENOMEM, kill or hang, at
-// the N-th such operation. With HOW = count, none fails, and their number goes to the file
-// NAS_INJECT_COUNT.
+// the N-th such operation. With HOW = count, none fails, and how many of each there were goes to the
+// file NAS_INJECT_SAYS, which is also made when one begins to hang.
 
 #include <array>
 #include <atomic>
@@ -20,7 +20,12 @@
 
 namespace {
 
-std::atomic<long> calls{0};
+struct Operation {
+  const char* name;
+  std::atomic<long> calls{0};
+};
+std::array<Operation, 6> operations{
+    {{"allocate"}, {"open"}, {"rename"}, {"sync"}, {"unlink"}, {"write"}}};
 
 const char* setting(const char* name) {
   const char* value = std::getenv(name);
@@ -49,13 +54,19 @@ bool is(const std::array<char, 16>& text, const char* other) {
   return std::strcmp(text.data(), other) == 0;
 }
 
+std::FILE* says() { return std::fopen(setting("NAS_INJECT_SAYS"), "w"); }
+
 /// Whether an operation is the one to fail; errno then says how.
-bool fails(const char* operation) {
-  if (!is(plan().operation, operation)) return false;
-  const long number = ++calls;
-  if (is(plan().how, "count") || number != plan().number) return false;
+bool fails(const char* name) {
+  auto* operation = operations.begin();
+  while (std::strcmp(operation->name, name) != 0) ++operation;
+  const long number = ++operation->calls;
+  if (!is(plan().operation, name) || number != plan().number) return false;
   if (is(plan().how, "kill")) raise(SIGKILL);
-  while (is(plan().how, "hang")) pause();
+  if (is(plan().how, "hang")) {
+    if (auto* const file = says()) std::fclose(file);
+    while (true) pause();
+  }
   errno = is(plan().how, "ENOSPC") ? ENOSPC : is(plan().how, "ENOMEM") ? ENOMEM : EIO;
   return true;
 }
@@ -78,11 +89,13 @@ Function* real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-__attribute__((destructor)) void tell_count() {
+__attribute__((destructor)) void tell_counts() {
   if (!is(plan().how, "count")) return;
-  auto* const file = std::fopen(setting("NAS_INJECT_COUNT"), "w");
+  auto* const file = says();
   if (file == nullptr) return;
-  std::fprintf(file, "%ld\n", calls.load());
+  for (const auto& operation : operations) {
+    std::fprintf(file, "%s %ld\n", operation.name, operation.calls.load());
+  }
   std::fclose(file);
 }
 
