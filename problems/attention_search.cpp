@@ -58,6 +58,7 @@ class AttentionSearch final : public Problem {
         training_parameters_(inputs.training),
         training_(inputs.training),
         folder_(inputs.folder),
+        checkpoint_space_(inputs.checkpoint_space),
         keep_models_(inputs.evaluation.get<std::int64_t>("keep_models")),
         baseline_(inputs.baseline),
         threads_(static_cast<int>(inputs.evaluation.get<std::int64_t>("threads"))),
@@ -152,6 +153,13 @@ class AttentionSearch final : public Problem {
     return identity;
   }
 
+  [[nodiscard]] std::vector<std::int64_t> rungs() const override { return training_.checkpoints; }
+
+  void end_at(Evaluation& evaluation, std::int64_t rung) const override {
+    pause_at(evaluation, rung, corpus_->bytes_per_token);
+    if (evaluation.status == Status::paused) objectives_->record_trained(evaluation);
+  }
+
   [[nodiscard]] double expected_cost(const Candidate& candidate) const override {
     return forward_flops(architecture_of(candidate));
   }
@@ -232,13 +240,18 @@ class AttentionSearch final : public Problem {
     for (std::size_t i = 0; i < array.size(); ++i) {
       array[i].evaluation.measured["device"] = *device;
       record(results[i], array[i].evaluation);
+      // Its checkpoint may have been further.
+      if (results[i].status == Status::paused) end_at(array[i].evaluation, array[i].task.until);
     }
   }
 
-  /// The checkpoint of a finished training run holds its weights until they are saved.
+  /// The checkpoint of a finished training run holds its weights until they are saved, that of a
+  /// paused one is what it goes on from.
   void recorded(const Evaluation& evaluation) override {
     if (folder_.empty()) return;
     const auto checkpoint = checkpoint_file(checkpoints(), evaluation.id, evaluation.replicate);
+    if (evaluation.status == Status::paused) return keep_most_promising(evaluation, checkpoint);
+    paused_.erase(evaluation.id);
     if (!fs::exists(checkpoint)) return;
     if (evaluation.status == Status::ok) keep_best_models(evaluation, checkpoint);
     remove_file(checkpoint);
@@ -379,7 +392,8 @@ class AttentionSearch final : public Problem {
                     .run_seed = seed_,
                     .replicate = task.replicate,
                     .stop_above = {},
-                    .checkpoint_name = task.id};
+                    .checkpoint_name = task.id,
+                    .until = task.until};
     // The limits that were in force when the task's identity was made, not those of a later batch.
     if (const auto limits = task.identity.find("stop_above_nll"); limits != task.identity.end()) {
       for (const auto& [step, nll] : limits->items()) job.stop_above[std::stoll(step)] = nll;
@@ -508,6 +522,53 @@ class AttentionSearch final : public Problem {
     return model;
   }
 
+  /// A paused training run whose checkpoint is kept.
+  struct Paused {
+    fs::path checkpoint;
+    std::int64_t step;
+    ScoredModel model;
+  };
+
+  /// Keeps the checkpoint of a paused training run, and those before within their space: without
+  /// its own a training run begins again, with the same result. The first to go are those that were
+  /// paused soonest, of these the worst.
+  void keep_most_promising(const Evaluation& evaluation, const fs::path& checkpoint) {
+    remember(evaluation);
+    ScoredModel model{.feasible =
+                          objectives_->violation_by_training(std::array{&evaluation}).empty()};
+    for (const auto& objective : objectives_->objectives) {
+      if (objective.objective.across) continue;
+      model.values.push_back(objective.minimised(objective.value(evaluation)));
+    }
+    paused_[evaluation.id] = {checkpoint, evaluation.curve.back().step, std::move(model)};
+    std::erase_if(paused_, [](const auto& one) { return !fs::exists(one.second.checkpoint); });
+    while (checkpoint_bytes() > checkpoint_space_) drop_least_promising();
+  }
+
+  [[nodiscard]] std::int64_t checkpoint_bytes() const {
+    std::int64_t bytes = 0;
+    for (const auto& [id, one] : paused_) {
+      bytes += static_cast<std::int64_t>(fs::file_size(one.checkpoint));
+    }
+    return bytes;
+  }
+
+  void drop_least_promising() {
+    const auto first = std::min_element(
+        paused_.begin(), paused_.end(),
+        [](const auto& a, const auto& b) { return a.second.step < b.second.step; });
+    std::vector<std::string> ids;
+    std::vector<ScoredModel> models;
+    for (const auto& [id, one] : paused_) {
+      if (one.step != first->second.step) continue;
+      ids.push_back(id);
+      models.push_back(one.model);
+    }
+    const auto least = paused_.find(ids[models_to_keep(models, models.size()).back()]);
+    remove_file(least->second.checkpoint);
+    paused_.erase(least);
+  }
+
   /// Keeps the weights of the best training runs (see models_to_keep), each by what it scored
   /// itself. What is there is read from the folder, so that a restarted process goes on where the
   /// killed one was.
@@ -550,6 +611,7 @@ class AttentionSearch final : public Problem {
   Parameters training_parameters_;
   TrainingSettings training_;
   fs::path folder_;
+  std::int64_t checkpoint_space_;
   std::int64_t keep_models_;
   std::string baseline_;  ///< as it was given
   int threads_;
@@ -567,6 +629,7 @@ class AttentionSearch final : public Problem {
   std::map<std::int64_t, double> stop_above_;
   std::map<std::string, nlohmann::json> measured_;  ///< by function, then by objective
   std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
+  std::map<std::string, Paused> paused_;            ///< by id: whose checkpoints are kept
 };
 
 NAS_REGISTER_PROBLEM({.key = "attention_search",

@@ -121,12 +121,19 @@ class Tabular final : public Problem {
 
   [[nodiscard]] bool expensive() const override { return false; }
 
+  [[nodiscard]] std::vector<std::int64_t> rungs() const override {
+    const auto& steps = table_.steps();
+    return {steps.begin(), std::upper_bound(steps.begin(), steps.end(), step_)};
+  }
+
   void screen(const Task& task, Evaluation& evaluation) override {
     take_untrained(number_of(task.candidate.name), evaluation);
   }
 
   void measure(const Task& task, Evaluation& evaluation) override {
-    auto answer = this->answer(number_of(task.candidate.name), task.replicate);
+    const auto step = task.until > 0 ? task.until : step_;
+    auto answer = this->answer(number_of(task.candidate.name), task.replicate, step);
+    if (answer.status == Status::ok && step < step_) answer.status = Status::paused;
     // What the test split says is for reports only.
     erase_test_values(answer);
     take_trained(answer, evaluation);
@@ -347,18 +354,18 @@ class Tabular final : public Problem {
     }
   }
 
-  /// The recorded evaluation that answers the n-th question for a mechanism.
-  [[nodiscard]] Evaluation answer(std::int64_t mechanism, std::int64_t n) const {
+  /// The recorded evaluation that answers the n-th question for a mechanism, as it was at a step.
+  [[nodiscard]] Evaluation answer(std::int64_t mechanism, std::int64_t n, std::int64_t step) const {
     if (mode_ != ReplayMode::mean) {
-      return at_step(table_.evaluation(mechanism, replay_.replicate(mechanism, n)));
+      return at_step(table_.evaluation(mechanism, replay_.replicate(mechanism, n)), step);
     }
     auto evaluations = recorded_replicates(table_, mechanism);
-    for (auto& evaluation : evaluations) evaluation = at_step(std::move(evaluation));
+    for (auto& evaluation : evaluations) evaluation = at_step(std::move(evaluation), step);
     return mean_evaluation(evaluations, bytes_per_token_);
   }
 
-  [[nodiscard]] Evaluation at_step(Evaluation evaluation) const {
-    return ended_at(std::move(evaluation), step_, bytes_per_token_);
+  [[nodiscard]] Evaluation at_step(Evaluation evaluation, std::int64_t step) const {
+    return ended_at(std::move(evaluation), step, bytes_per_token_);
   }
 
   /// What is known of a mechanism before it is trained.

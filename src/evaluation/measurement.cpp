@@ -33,10 +33,12 @@ void screen(Measurement& measurement, const Task& task, Evaluation& evaluation) 
 }
 
 nlohmann::json task_json(const Task& task) {
-  return {{"id", task.id},
-          {"candidate", task.candidate.name},
-          {"replicate", task.replicate},
-          {"identity", task.identity}};
+  nlohmann::json json{{"id", task.id},
+                      {"candidate", task.candidate.name},
+                      {"replicate", task.replicate},
+                      {"identity", task.identity}};
+  if (task.until > 0) json["until"] = task.until;
+  return json;
 }
 
 namespace {
@@ -71,6 +73,11 @@ Task read_task(const nlohmann::json& json, const Measurement& measurement) {
   auto candidate = measurement.parse(name);
   if (candidate.name != name) refuse(whose + "candidate", name, candidate.name);
   auto task = make_task(measurement, candidate, json.at("replicate"));
+  task.until = json.value("until", std::int64_t{0});
+  const auto rungs = measurement.rungs();
+  if (task.until != 0 && !std::binary_search(rungs.begin(), rungs.end(), task.until)) {
+    refuse(whose + "until", task.until, rungs);
+  }
   const auto& identity = json.at("identity");
   require_identity(identity, task.identity, whose);
   for (const auto key : kOfTraining) {

@@ -20,6 +20,9 @@ struct Task {
   std::int64_t replicate = 0;
   std::string id;           ///< evaluation id
   nlohmann::json identity;  ///< what the id is the hash of
+  /// Validation step at which it pauses, one of Measurement::rungs() that the measuring of this id
+  /// may have come to before; 0: it is measured to the end. No part of the identity.
+  std::int64_t until = 0;
 };
 
 /// A task and the evaluation that receives its result.
@@ -55,6 +58,17 @@ class Measurement {
   /// Whether each result is committed when it is there (a training) or once a batch (a synthetic
   /// problem).
   [[nodiscard]] virtual bool expensive() const { return true; }
+  /// Steps at which a task may pause (Task::until), ascending; the last one is the end, which counts
+  /// for a budget of steps. Empty: it cannot, and takes no steps.
+  [[nodiscard]] virtual std::vector<std::int64_t> rungs() const { return {}; }
+  /// Steps of a task that comes to its end.
+  [[nodiscard]] std::int64_t steps() const {
+    const auto all = rungs();
+    return all.empty() ? 0 : all.back();
+  }
+  /// Makes of an expensive evaluation of this measurement what it was at an earlier rung, just as
+  /// measuring until there had filled it in.
+  virtual void end_at(Evaluation& /*evaluation*/, std::int64_t /*rung*/) const {}
   /// Called once before a batch is measured, with all evaluations of earlier batches of this run in
   /// ask order: where a rule such as early stopping looks at what is known, it looks at this and
   /// nothing else, so that results do not depend on the number of workers. Must come before
@@ -66,6 +80,7 @@ class Measurement {
   /// Neither is called for candidates with a refusal.
   virtual void screen(const Task& /*task*/, Evaluation& /*evaluation*/) {}
   /// Fills status, reason, curve, values and measured of `evaluation`, whose other fields are set.
+  /// A task that comes to its `until` is Status::paused.
   /// @throws StopRequested if asked to stop; CandidateFailure and MemoryLimitExceeded, which become
   /// Status::failed and out_of_memory; std::bad_alloc (DeviceOutOfMemory) where memory did not
   /// suffice beside what else was there, for one more try alone. Whatever else comes is no result
@@ -84,8 +99,8 @@ class Measurement {
   virtual void measure_array(std::span<const Assignment> array) {
     for (const auto& [task, evaluation] : array) measure(task, evaluation);
   }
-  /// Called once the evaluation of an expensive measurement is committed, and again by a later
-  /// process that finds it recorded: what was kept lest an unfinished measurement be lost can go,
+  /// Called once the evaluation of an expensive measurement, or a paused one, is committed, and again
+  /// by a later process that finds it recorded: what was kept lest an unfinished measurement be lost can go,
   /// and what belongs to a finished one can be saved. From the thread that asks; what it throws ends
   /// the search, and the next process calls it again.
   virtual void recorded(const Evaluation& /*evaluation*/) {}
@@ -117,12 +132,13 @@ void screen(Measurement& measurement, const Task& task, Evaluation& evaluation);
 void require_identity(const nlohmann::json& given, const nlohmann::json& here,
                       const std::string& whose);
 
-/// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity".
+/// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity", and
+/// "until" where it is to pause.
 nlohmann::json task_json(const Task& task);
 /// The task again, for whoever is to measure it.
 /// @throws InputError if it would be measured otherwise here: `measurement` knows no such candidate
 /// or makes another one of the name, has another identity (but for what a task says of its own
-/// training, "training" and "stop_above_nll"), or the id is not that of the identity. The message
+/// training, "training" and "stop_above_nll") or rungs, or the id is not that of the identity. The message
 /// names what differs.
 Task read_task(const nlohmann::json& json, const Measurement& measurement);
 

@@ -36,6 +36,11 @@ std::string to_text(const Genotype& genotype) {
   return join(fields, "|");
 }
 
+/// Under what the answer to a task is known: its id where it is measured to the end.
+std::string question_of(const Task& task) {
+  return task.until == 0 ? task.id : task.id + " until " + std::to_string(task.until);
+}
+
 }  // namespace
 
 struct RecordingEvaluator::State {
@@ -48,7 +53,8 @@ struct RecordingEvaluator::State {
   std::int64_t trained = 0;
   std::int64_t rejected = 0;  ///< evaluations screened out
   std::int64_t reused = 0;
-  std::map<std::string, Evaluation> known{};     ///< by id: everything this run has asked for
+  /// By question_of(): everything this run has asked for.
+  std::map<std::string, Evaluation> known{};
   std::map<std::string, Evaluation> screened{};  ///< by id: what may be trained next
   /// A candidate and what this run has asked of it.
   struct AskedFor {
@@ -84,7 +90,8 @@ struct RecordingEvaluator::State {
   std::shared_ptr<Executor> executor =
       options.executor ? options.executor
                        : std::make_shared<LocalExecutor>(*measurement, options.workers);
-  std::map<std::string, Evaluation> out{};     ///< what is being measured, by id
+  std::map<std::string, Evaluation> out{};         ///< what is being measured, by id
+  std::map<std::string, std::string> questions{};  ///< which each of these answers, by id
   std::map<std::int64_t, Pending> asks_out{};  ///< begun one by one and not told, by number
   std::int64_t num_begun = 0;                  ///< asks, one by one
   VirtualOrder virtual_order{};
@@ -127,7 +134,8 @@ struct RecordingEvaluator::State {
   [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
                               std::int64_t earlier_asks) const;
   [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
-  bool recall(const std::string& id);
+  [[nodiscard]] std::optional<Evaluation> find_answer(const Task& task);
+  bool recall(const Task& task);
   void recall_or_measure(std::vector<Task> tasks);
   void measure_all(const std::vector<Task>& tasks);
   void submit(const Task& task);
@@ -135,8 +143,9 @@ struct RecordingEvaluator::State {
   std::int64_t wait_for_arrival();
   void record_tell(const Ask& ask, TellOrder order);
   [[noreturn]] void stop();
-  void screen_out(const Evaluation& evaluation);
+  void screen_out(const Evaluation& evaluation, const std::string& question);
   void handle(Executor::Event event);
+  void record(std::vector<Evaluation> evaluations);
   void commit(std::vector<Evaluation> results);
   void charge(const Evaluation& evaluation);
   [[nodiscard]] Judgement judged(const std::vector<std::string>& ids) const;
@@ -254,14 +263,28 @@ std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::st
   return found;
 }
 
-/// Whether there is an evaluation: known, or recalled from the store.
-bool RecordingEvaluator::State::recall(const std::string& id) {
-  if (there(id)) return true;
-  auto recorded = find_recorded(id);
+/// What the store says of a task: its evaluation, or a part of it that is long enough. A rung of what
+/// costs little is measured again, which needs no checkpoint.
+std::optional<Evaluation> RecordingEvaluator::State::find_answer(const Task& task) {
+  if (task.until > 0 && !measurement->expensive()) return std::nullopt;
+  auto found = find_recorded(task.id);
+  if (!found && task.until > 0) found = store.find_partial(task.id);
+  if (!found || !answers(*found, task.until)) return std::nullopt;
+  first_outcomes.recall(*found);
+  if (measurement->expensive()) measurement->recorded(*found);
+  if (task.until > 0) {
+    measurement->end_at(*found, task.until);
+    require_finite_values(*found);
+  }
+  return found;
+}
+
+/// Whether there is an answer to a task: known, or recalled from the store.
+bool RecordingEvaluator::State::recall(const Task& task) {
+  if (there(question_of(task))) return true;
+  auto recorded = find_answer(task);
   if (!recorded) return false;
-  first_outcomes.recall(*recorded);
-  if (measurement->expensive()) measurement->recorded(*recorded);
-  known.emplace(id, std::move(*recorded));
+  known.emplace(question_of(task), std::move(*recorded));
   ++reused;
   return true;
 }
@@ -270,10 +293,10 @@ bool RecordingEvaluator::State::recall(const std::string& id) {
 void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
   std::vector<Task> unknown;
   for (auto& task : tasks) {
-    if (!recall(task.id)) {
+    if (!recall(task)) {
       unknown.push_back(std::move(task));
     } else if (charging) {
-      charge(known.at(task.id));
+      charge(known.at(question_of(task)));
     }
   }
   if (unknown.empty()) return;
@@ -343,7 +366,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
     if (stop_requested()) throw StopRequested();
     const auto& evaluation = screen(tasks[i]);
     if (evaluation.status != Status::ok) {
-      screen_out(evaluation);
+      screen_out(evaluation, question_of(tasks[i]));
       continue;
     }
     order.push_back(i);
@@ -352,6 +375,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   out.clear();
+  questions.clear();
   std::exception_ptr ended_by;
   try {
     if (!ledger.out_of_time()) {
@@ -366,11 +390,11 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   if (!measurement->expensive()) {
     std::vector<Evaluation> results;
     for (const auto& task : tasks) {
-      if (const auto found = known.find(task.id); found != known.end()) {
+      if (const auto found = known.find(question_of(task)); found != known.end()) {
         results.push_back(found->second);
       }
     }
-    store.add(results);
+    record(results);
   }
   if (ended_by) std::rethrow_exception(ended_by);
 }
@@ -379,6 +403,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
 void RecordingEvaluator::State::submit(const Task& task) {
   auto& evaluation = out.insert_or_assign(task.id, std::move(screened.at(task.id))).first->second;
   evaluation.status = Status::failed;  // until measured
+  questions[task.id] = question_of(task);
   executor->submit(task, evaluation);
   at_work.submitted(1);
 }
@@ -395,9 +420,11 @@ bool RecordingEvaluator::State::hear() {
   }
 }
 
-void RecordingEvaluator::State::screen_out(const Evaluation& evaluation) {
+/// @param question  that it answers, see question_of().
+void RecordingEvaluator::State::screen_out(const Evaluation& evaluation,
+                                           const std::string& question) {
   if (measurement->expensive() || !asks_out.empty()) store.add({evaluation});
-  known.emplace(evaluation.id, evaluation);
+  known.emplace(question, evaluation);
   if (is_screened_out(evaluation)) ++rejected;
   report(Progress::Kind::evaluation_screened_out, &evaluation);
   preview();
@@ -432,16 +459,27 @@ void RecordingEvaluator::State::handle(Executor::Event event) {
   }
 }
 
+/// Commits evaluations, and of those that are paused the part that is known.
+void RecordingEvaluator::State::record(std::vector<Evaluation> evaluations) {
+  const auto paused =
+      std::stable_partition(evaluations.begin(), evaluations.end(),
+                            [](const auto& one) { return one.status != Status::paused; });
+  store.add_partials({paused, evaluations.end()});
+  evaluations.erase(paused, evaluations.end());
+  if (!evaluations.empty()) store.add(evaluations);
+}
+
 /// Stores what was measured together.
 void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   for (auto& evaluation : results) require_finite_values(evaluation);
   // Those of a batch of cheap ones are stored together.
-  if (measurement->expensive() || !asks_out.empty()) store.add(results);
+  if (measurement->expensive() || !asks_out.empty()) record(results);
   if (measurement->expensive()) {
     for (const auto& evaluation : results) measurement->recorded(evaluation);
   }
   for (const auto& evaluation : results) {
-    const auto& stored = known.emplace(evaluation.id, evaluation).first->second;
+    const auto& stored =
+        known.emplace(questions.extract(evaluation.id).mapped(), evaluation).first->second;
     ++trained;
     if (charging) charge(stored);
     report(Progress::Kind::evaluation_finished, &stored);
@@ -588,9 +626,9 @@ bool RecordingEvaluator::begin(const Genotype& genotype) {
   state.asks_out.emplace(ask->number, std::move(*ask));
   state.report(Progress::Kind::batch_started);
   for (const auto& task : tasks) {
-    if (state.recall(task.id)) continue;
+    if (state.recall(task)) continue;
     if (const auto& evaluation = state.screen(task); evaluation.status != Status::ok) {
-      state.screen_out(evaluation);
+      state.screen_out(evaluation, question_of(task));
     } else {
       state.submit(task);
     }
@@ -670,7 +708,7 @@ std::vector<Evaluation> RecordingEvaluator::evaluate(const std::vector<Task>& ta
   state.charging = false;
   state.recall_or_measure(tasks);
   std::vector<Evaluation> evaluations;
-  for (const auto& task : tasks) evaluations.push_back(state.known.at(task.id));
+  for (const auto& task : tasks) evaluations.push_back(state.known.at(question_of(task)));
   return evaluations;
 }
 

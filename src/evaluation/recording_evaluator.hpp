@@ -93,7 +93,9 @@ class RecordingEvaluator final : public Evaluator {
   /// most; one if a constraint rejects it before training): stored, not recorded as an ask, not
   /// charged to the budget.
   std::vector<Evaluation> evaluate(const Candidate& candidate);
-  /// The same for tasks of any kind that the measurement knows, no two of them equal.
+  /// The same for tasks of any kind that the measurement knows, no two of one id. One that is to
+  /// pause (Task::until) is answered by whatever has come that far, also to the end, as it was then;
+  /// what is paused is stored as a partial training run.
   std::vector<Evaluation> evaluate(const std::vector<Task>& tasks);
 
   [[nodiscard]] std::int64_t num_asked() const override;

@@ -37,6 +37,9 @@ struct ProblemInputs {
   std::string baseline{};  ///< name of what the search is compared with; may be empty
   std::filesystem::path
       folder;  ///< the run's folder, for checkpoints and models; empty: write nothing
+  /// Bytes that checkpoints of paused training runs may take in the folder; of what is beyond, the
+  /// least promising go.
+  std::int64_t checkpoint_space = std::int64_t{20} << 30U;
 };
 
 /// What is true of candidates, for reports and never for a search.

@@ -71,6 +71,21 @@ CREATE TABLE IF NOT EXISTS tells (
 );
 )sql";
 
+// Not in every store: made when a training run is paused for the first time.
+constexpr const char* kPartialsSchema = R"sql(
+CREATE TABLE IF NOT EXISTS partials (
+  id        TEXT PRIMARY KEY,  -- that of the evaluation that it is a part of
+  candidate TEXT NOT NULL,
+  replicate INTEGER NOT NULL,
+  identity  TEXT NOT NULL,
+  step      INTEGER NOT NULL,  -- validation step at which it was paused
+  curve     TEXT NOT NULL,
+  "values"  TEXT NOT NULL,
+  measured  TEXT NOT NULL,
+  digest    TEXT
+) WITHOUT ROWID;
+)sql";
+
 constexpr DatabaseKind kKind{.name = "store",
                              .application_id = 0,
                              .version = kSchemaVersion,
@@ -94,6 +109,9 @@ constexpr RecordTable kMeta{"meta", "fact", "key, value", 2};
 constexpr RecordTable kEvaluations{
     "evaluations", "evaluation",
     "id, candidate, replicate, status, reason, identity, curve, \"values\", measured", 9};
+constexpr RecordTable kPartials{
+    "partials", "partial training run",
+    "id, candidate, replicate, identity, step, curve, \"values\", measured", 8};
 constexpr RecordTable kAsks{"asks", "ask", "number, batch, genotype, evaluations, reused, fitness",
                             6};
 
@@ -139,6 +157,20 @@ Evaluation read_evaluation(const Texts& columns) {
   return evaluation;
 }
 
+/// The columns of an evaluation that is paused, of those of one.
+Texts partial_columns(const Evaluation& evaluation, std::optional<std::int64_t> session) {
+  auto columns = evaluation_columns(evaluation, session);
+  return {
+      columns[0], columns[1], columns[2], columns[5], std::to_string(evaluation.curve.back().step),
+      columns[6], columns[7], columns[8]};
+}
+
+Evaluation read_partial(const Texts& columns) {
+  return read_evaluation({columns[0], columns[1], columns[2],
+                          std::string(to_string(Status::paused)), "", columns[3], columns[5],
+                          columns[6], columns[7]});
+}
+
 Texts ask_columns(const Ask& ask) {
   return {std::to_string(ask.number),
           std::to_string(ask.batch),
@@ -167,9 +199,18 @@ struct Store::State {
   std::mutex mutex{};
   Database database;
   bool cheap = false;
+  std::optional<bool> partials{};               ///< whether they have a table, if known
   std::optional<std::int64_t> session{};        ///< of this process
   std::optional<Database::Transaction> open{};  ///< cheap: what is not committed yet
   std::chrono::steady_clock::time_point opened{};
+
+  /// Whether there is a table of partial training runs. Only this process makes one.
+  [[nodiscard]] bool has_partials() {
+    if (!partials) {
+      partials = statement("SELECT 1 FROM sqlite_master WHERE name = 'partials'").executeStep();
+    }
+    return *partials;
+  }
 
   /// Does what `write` does in one transaction. Cheap writes share one for a fifth of a second.
   template <class Write>
@@ -387,9 +428,53 @@ void Store::add(const std::vector<Evaluation>& evaluations) {
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
     auto insert = state_->insert(kEvaluations, "IGNORE");
+    Texts ids;
     for (const auto& evaluation : evaluations) {
       write_row(insert, evaluation_columns(evaluation, state_->session));
+      ids.push_back(evaluation.id);
     }
+    if (state_->has_partials()) state_->remove(kPartials, ids);
+  });
+}
+
+std::optional<Evaluation> Store::find_partial(const std::string& id) const {
+  return state_->reading([&]() -> std::optional<Evaluation> {
+    if (!state_->has_partials()) return std::nullopt;
+    auto select = state_->select(kPartials, "WHERE id = ?");
+    select.bind(1, id);
+    if (!select.executeStep()) return std::nullopt;
+    return state_->read(kPartials, select, read_partial);
+  });
+}
+
+void Store::add_partials(const std::vector<Evaluation>& partials) {
+  if (partials.empty()) return;
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] {
+    state_->statement(kPartialsSchema).exec();
+    state_->partials = true;
+    auto better = state_->statement(
+        "SELECT 1 FROM evaluations WHERE id = ?1 UNION ALL "
+        "SELECT 1 FROM partials WHERE id = ?1 AND step >= ?2");
+    auto insert = state_->insert(kPartials, "REPLACE");
+    for (const auto& partial : partials) {
+      better.bind(1, partial.id);
+      better.bind(2, partial.curve.back().step);
+      if (!better.executeStep()) write_row(insert, partial_columns(partial, state_->session));
+      better.reset();
+    }
+  });
+}
+
+std::vector<Evaluation> Store::partials() const {
+  return state_->reading([&] {
+    std::vector<Evaluation> partials;
+    if (!state_->has_partials()) return partials;
+    auto select = state_->select(kPartials, "ORDER BY id");
+    while (select.executeStep()) {
+      partials.push_back(state_->read(kPartials, select, read_partial));
+    }
+    return partials;
   });
 }
 
@@ -601,11 +686,14 @@ StoreCheck Store::check(bool remove) {
     const auto evaluations = state_->check(kEvaluations, read_evaluation, found);
     const auto asks = state_->check(kAsks, read_ask, found);
     const auto tells = state_->has_tells() ? state_->check(kTells, read_tell, found) : Texts();
+    Texts partials;
+    if (state_->has_partials()) partials = state_->check(kPartials, read_partial, found);
     if (!remove || found.damaged.empty()) return;
     state_->in_transaction([&] {
       state_->remove(kMeta, facts);
       state_->remove(kEvaluations, evaluations);
       state_->remove(kAsks, asks);
+      if (!partials.empty()) state_->remove(kPartials, partials);
       if (tells.empty()) return;
       // What was asked since then followed from that order: the next process asks anew.
       for (const auto* table : {"tells", "asks", "indicators"}) {

@@ -86,6 +86,14 @@ class Store {
   [[nodiscard]] std::optional<Evaluation> find(const std::string& id) const;
   /// Commits evaluations in one transaction; an id that is known already is left as it is.
   void add(const std::vector<Evaluation>& evaluations);
+  /// The longest part of an unfinished training run that is known, `paused`; nothing once its
+  /// evaluation is there.
+  [[nodiscard]] std::optional<Evaluation> find_partial(const std::string& id) const;
+  /// Commits such parts in one transaction: in place of shorter ones, and not where a longer one or
+  /// the evaluation is known. add() removes them.
+  void add_partials(const std::vector<Evaluation>& partials);
+  /// All of them, in order of id.
+  [[nodiscard]] std::vector<Evaluation> partials() const;
   /// All evaluations, in order of id; not more than `most`.
   [[nodiscard]] std::vector<Evaluation> evaluations(
       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;

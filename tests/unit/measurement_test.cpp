@@ -51,6 +51,19 @@ TEST_F(TaskJson, AChangedTaskIsRefused) {
   expect_refused("id = ");
 }
 
+TEST_F(TaskJson, ATaskSaysWhereItPauses) {
+  class Stepping final : public FakeMeasurement {
+    std::vector<std::int64_t> rungs() const override { return {10, 40}; }
+  } stepping;
+  json_["until"] = 10;
+  EXPECT_EQ(read_task(json_, stepping).until, 10);
+  EXPECT_EQ(task_json(read_task(json_, stepping)), json_);
+  expect_refused("until = 10, must be []");
+  json_["until"] = 11;
+  EXPECT_THAT([&] { (void)read_task(json_, stepping); },
+              ThrowsMessage<InputError>(HasSubstr("until = 11, must be [10,40]")));
+}
+
 TEST_F(TaskJson, ATaskSaysHowItIsTrained) {
   auto task = make_task(fake_, {"a|b|c|0.5"}, 0);
   task.identity["training"] = {{"steps", 7}};

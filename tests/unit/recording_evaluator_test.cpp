@@ -819,6 +819,157 @@ TEST_F(EvaluatorTest, HowFarAnArrayIsCanBeHeard) {
   EXPECT_EQ(heard.size(), 1U);
 }
 
+/// Takes steps to rungs 10, 20 and 40, and goes on from what it has taken before, unless that is
+/// lost. Values improve by the step.
+class SteppingMeasurement final : public FakeMeasurement {
+ public:
+  std::vector<std::int64_t> rungs() const override { return {10, 20, 40}; }
+  void end_at(Evaluation& evaluation, std::int64_t rung) const override {
+    pause_at(evaluation, rung, 0.0);
+    if (evaluation.status == Status::paused) set_value(evaluation);
+  }
+  void measure(const Task& task, Evaluation& evaluation) override {
+    const std::lock_guard lock(mutex_);
+    const auto end = task.until == 0 ? std::int64_t{40} : task.until;
+    const bool fails = task.candidate.name[0] == fails_;
+    auto& taken = taken_[task.id];
+    if (fails && end > 10) {
+      evaluation.status = Status::diverged;
+      evaluation.reason = "at step 20";
+    } else {
+      evaluation.status = end < 40 ? Status::paused : Status::ok;
+    }
+    for (const auto step : rungs()) {
+      if (step > end || (fails && step > 10)) break;
+      if (step > taken) steps_ += step - std::exchange(taken, step);
+      CurvePoint point;
+      point.step = step;
+      point.valid.nll =
+          3.0 * value(task.candidate.name, task.replicate) + 40.0 - 1.0 * double(step);
+      point.valid.tokens = 3;
+      point.valid.batches = 1;
+      point.seconds = 0.1 * static_cast<double>(step);
+      evaluation.curve.push_back(point);
+    }
+    evaluation.measured["train_seconds"] = evaluation.curve.back().seconds;
+    if (is_usable(evaluation)) set_value(evaluation);
+  }
+
+  std::map<std::string, std::int64_t> taken_{};  ///< steps, by id
+  std::int64_t steps_ = 0;                       ///< taken in all
+  char fails_ = '\0';                            ///< first letter of what diverges after a rung
+
+ private:
+  static void set_value(Evaluation& evaluation) {
+    evaluation.values["value"] = evaluation.curve.back().valid.nll;
+    set_quality_values(evaluation, 0.0);
+  }
+};
+
+class RungTest : public EvaluatorTest {
+ protected:
+  std::shared_ptr<RecordingEvaluator> evaluator(Store& store,
+                                                RecordingEvaluator::Options options = {}) {
+    return std::make_shared<RecordingEvaluator>(
+        stepping_, store,
+        [set = fake_objectives()](Objective::Evaluations e) { return set.judge(e); }, options);
+  }
+  Task task(const std::string& name, std::int64_t until = 0) const {
+    auto task = make_task(*stepping_, {name}, 0);
+    task.until = until;
+    return task;
+  }
+  /// Without what another process would measure otherwise.
+  static std::string comparable(const Evaluation& evaluation) {
+    return canonical_json(evaluation).dump() + evaluation.measured.at("train_seconds").dump();
+  }
+
+  std::shared_ptr<SteppingMeasurement> stepping_ = std::make_shared<SteppingMeasurement>();
+  fs::path file_ = folder_ / "s.sqlite";
+  const std::vector<std::string> names_{"a|a|a|0", "b|a|a|0", "c|a|a|0", "d|a|a|0"};
+};
+
+TEST_F(RungTest, TrainingGoesOnFromRungToRung) {
+  Store store(file_);
+  const auto evaluator = this->evaluator(store, {.workers = 2});
+  std::vector<Task> first;
+  for (const auto& name : names_) first.push_back(task(name, 10));
+  for (const auto& answer : evaluator->evaluate(first)) {
+    EXPECT_EQ(answer.status, Status::paused);
+    EXPECT_EQ(answer.curve.size(), 1U);
+  }
+  EXPECT_EQ(stepping_->steps_, 40);
+  EXPECT_EQ(store.partials().size(), 4U);
+  EXPECT_TRUE(store.evaluations().empty());
+  EXPECT_EQ(evaluator->evaluate({task(names_[1], 20), task(names_[3], 20)}).back().curve.size(),
+            2U);
+  EXPECT_EQ(stepping_->steps_, 60);
+  EXPECT_EQ(store.find_partial(first[1].id)->curve.size(), 2U);
+  EXPECT_EQ(evaluator->evaluate({task(names_[3])}).front().status, Status::ok);
+  EXPECT_EQ(stepping_->steps_, 80);
+  EXPECT_EQ(store.partials().size(), 3U);
+  EXPECT_EQ(store.evaluations().size(), 1U);
+}
+
+TEST_F(RungTest, ALongerTrainingRunAnswersEarlierRungs) {
+  std::string at_10, at_20;
+  {
+    Store store(folder_ / "straight.sqlite");
+    const auto evaluator = this->evaluator(store);
+    at_10 = comparable(evaluator->evaluate({task(names_[0], 10)}).front());
+    at_20 = comparable(evaluator->evaluate({task(names_[0], 20)}).front());
+  }
+  const auto steps = stepping_->steps_;
+  for (const std::int64_t before : {20, 0}) {
+    const auto file = folder_ / ("after" + std::to_string(before));
+    {
+      Store store(file);
+      (void)this->evaluator(store)->evaluate({task(names_[0], before)});
+    }
+    const auto taken = stepping_->steps_;
+    Store store(file);
+    const auto evaluator = this->evaluator(store);
+    EXPECT_EQ(comparable(evaluator->evaluate({task(names_[0], 10)}).front()), at_10);
+    EXPECT_EQ(comparable(evaluator->evaluate({task(names_[0], 20)}).front()), at_20);
+    EXPECT_EQ(stepping_->steps_, taken) << "nothing is trained for that";
+  }
+  EXPECT_EQ(stepping_->steps_, steps + 20);
+}
+
+TEST_F(RungTest, WhatFailedLaterWasPausedBefore) {
+  stepping_->fails_ = 'a';
+  Store store(file_);
+  const auto evaluator = this->evaluator(store);
+  EXPECT_EQ(evaluator->evaluate({task(names_[0], 20)}).front().status, Status::diverged);
+  EXPECT_EQ(store.evaluations().size(), 1U) << "it has ended";
+  EXPECT_EQ(evaluator->evaluate({task(names_[0])}).front().status, Status::diverged);
+  const auto again = evaluator->evaluate({task(names_[0], 10)}).front();
+  EXPECT_EQ(again.status, Status::paused);
+  EXPECT_EQ(again.reason, "");
+  EXPECT_EQ(again.values.count("value"), 1U);
+}
+
+TEST_F(RungTest, WhatIsCheapIsMeasuredAgainAndTheLongestPartStays) {
+  stepping_->expensive_ = false;
+  Store store(file_, Store::Mode::write_cheap);
+  const auto evaluator = this->evaluator(store);
+  (void)evaluator->evaluate({task(names_[0], 20)});
+  EXPECT_EQ(evaluator->evaluate({task(names_[0], 10)}).front().curve.size(), 1U);
+  EXPECT_EQ(store.partials().front().curve.size(), 2U);
+  (void)evaluator->evaluate({task(names_[0])});
+  EXPECT_EQ(this->evaluator(store)->evaluate({task(names_[0], 20)}).front().status, Status::paused);
+  EXPECT_TRUE(store.partials().empty());
+  EXPECT_EQ(store.evaluations().front().status, Status::ok);
+}
+
+TEST_F(RungTest, ACandidateThatIsPausedIsJudgedSo) {
+  Store store(file_);
+  const auto answer = this->evaluator(store)->evaluate({task(names_[0], 10)}).front();
+  const auto judgement = fake_objectives().judge(std::vector<const Evaluation*>{&answer});
+  EXPECT_EQ(judgement.status, Status::paused);
+  EXPECT_EQ(judgement.fitness.front(), answer.values.at("value"));
+}
+
 TEST_F(EvaluatorTest, EveryMemberOfAnArrayIsShown) {
   std::string seen;
   const Run run(folder_ / "s.sqlite", {.on_progress = [&](const Progress& progress) {

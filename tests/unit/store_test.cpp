@@ -279,6 +279,56 @@ TEST_F(StoreTest, PreviewedAsksGiveWayToTheirBatch) {
   EXPECT_EQ(recorded(), (Recorded{{0, 1}, {1, 2}, {2, 3}}));
 }
 
+/// A training run that is paused at a step.
+Evaluation paused(Evaluation evaluation, std::int64_t step) {
+  evaluation.status = Status::paused;
+  evaluation.reason.clear();
+  evaluation.curve.back().step = step;
+  return evaluation;
+}
+
+std::string stored_form(const Evaluation& evaluation) { return nlohmann::json(evaluation).dump(); }
+
+TEST_F(StoreTest, OfAPausedTrainingRunTheLongestPartIsKeptUntilItsEvaluationComes) {
+  Store store(file_);
+  EXPECT_EQ(store.find_partial("e1"), std::nullopt);
+  EXPECT_TRUE(store.partials().empty());
+  const auto longer = paused(example(), 150);
+  store.add_partials({paused(example(), 50), paused(example("e2"), 50)});
+  store.add_partials({longer});
+  store.add_partials({paused(example(), 50)});
+  EXPECT_EQ(stored_form(*store.find_partial("e1")), stored_form(longer));
+  EXPECT_EQ(store.partials().size(), 2U);
+  EXPECT_TRUE(store.evaluations().empty());
+  EXPECT_EQ(store.find("e1"), std::nullopt);
+  store.add({example()});
+  EXPECT_EQ(store.find_partial("e1"), std::nullopt);
+  store.add_partials({paused(example(), 400)});
+  EXPECT_EQ(store.find_partial("e1"), std::nullopt);
+  EXPECT_EQ(store.partials().front().id, "e2");
+}
+
+TEST_F(StoreTest, PartsReadBackAfterReopeningAndAStoreWithoutThemStaysAsItWas) {
+  {
+    Store store(file_);
+    store.add({example("e0")});
+  }
+  const auto num_tables = [this] {
+    SQLite::Database database(file_.string());
+    return database.execAndGet("SELECT count(*) FROM sqlite_master WHERE type = 'table'").getInt();
+  };
+  EXPECT_EQ(num_tables(), 4);
+  {
+    Store store(file_, Store::Mode::write_cheap);
+    store.add({example("e1")});
+    store.add_partials({paused(example("e2"), 50)});
+  }
+  EXPECT_EQ(num_tables(), 5);
+  const Store store(file_, Store::Mode::read_only);
+  EXPECT_EQ(stored_form(*store.find_partial("e2")), stored_form(paused(example("e2"), 50)));
+  EXPECT_EQ(store.evaluations().size(), 2U);
+}
+
 TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
   Store store(file_, Store::Mode::write_cheap);
   store.add_indicator({.asked = 24, .batch = 1, .evaluated = 20, .front = 4, .value = 0.5});
@@ -388,6 +438,19 @@ TEST_F(ChangedStoreTest, ADamagedTellTakesAlongWhatWasAskedSinceThen) {
   EXPECT_EQ(store.check(true).damaged.size(), 1U);
   EXPECT_TRUE(store.tells().empty());
   EXPECT_TRUE(store.asks().empty());
+}
+
+TEST_F(ChangedStoreTest, PartsOfTrainingRunsAreCoveredToo) {
+  {
+    Store store(file_);
+    store.add_partials({paused(example("e7"), 50), paused(example("e8"), 50)});
+  }
+  change("UPDATE partials SET step = 51 WHERE id = 'e7'");
+  Store store(file_);
+  EXPECT_THAT(message_of([&] { (void)store.find_partial("e7"); }),
+              HasSubstr("the record of partial training run e7 is damaged"));
+  EXPECT_EQ(store.check(/*remove=*/true).damaged.size(), 1U);
+  EXPECT_EQ(store.partials().size(), 1U);
 }
 
 TEST_F(ChangedStoreTest, WhereOneColumnEndsAndTheNextBeginsCounts) {

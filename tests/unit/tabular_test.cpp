@@ -91,9 +91,13 @@ class TabularTest : public ::testing::Test {
   [[nodiscard]] SearchSpace space() const { return kind().space(settings("noisy", 0)); }
 
   /// The n-th answer of a problem to a question for a candidate.
-  static Evaluation ask(Problem& problem, const std::string& candidate, Integer n) {
-    const Task task{
-        .candidate = problem.parse(candidate), .replicate = n, .id = "", .identity = {}};
+  static Evaluation ask(Problem& problem, const std::string& candidate, Integer n,
+                        Integer until = 0) {
+    const Task task{.candidate = problem.parse(candidate),
+                    .replicate = n,
+                    .id = "",
+                    .identity = {},
+                    .until = until};
     Evaluation evaluation;
     evaluation.candidate = candidate;
     evaluation.measured = nlohmann::json::object();
@@ -185,6 +189,24 @@ TEST_F(TabularTest, AnEarlierStepIsCheaperAndWorse) {
   EXPECT_NE(make("paired", 10)->identity(), make("paired", 40)->identity());
   EXPECT_EQ(make("paired", 0)->identity(), make("paired", 40)->identity());
   EXPECT_EQ(refusal("noisy", 15), "problem.step = 15, must be one of 0, 10, 20, 40");
+}
+
+TEST_F(TabularTest, RungsAreAnsweredFromTheCurves) {
+  objectives_ = chosen_objectives({"perplexity", "flops"});
+  for (const auto* mode : {"paired", "mean"}) {
+    const auto whole = make(mode);
+    EXPECT_EQ(whole->rungs(), (std::vector<Integer>{10, 20, 40}));
+    EXPECT_EQ(make(mode, 20)->rungs(), (std::vector<Integer>{10, 20}));
+    for (const Integer rung : {10, 20}) {
+      auto short_run = ask(*make(mode, rung), kDot, 0);
+      short_run.status = Status::paused;
+      const auto answer = ask(*whole, kDot, 0, rung);
+      EXPECT_EQ(canonical_json(answer), canonical_json(short_run)) << mode << rung;
+      EXPECT_EQ(answer.measured, short_run.measured);
+      EXPECT_EQ(answer.values.at("flops"), ask(*whole, kDot, 0).values.at("flops"));
+    }
+    EXPECT_EQ(ask(*whole, kDot, 0, 40).status, Status::ok);
+  }
 }
 
 TEST_F(TabularTest, TheMeanHasNoNoise) {
