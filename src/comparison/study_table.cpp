@@ -114,7 +114,8 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
                  .status = judgement.status,
                  .untrained = before.status != Status::ok,
                  .rejected = is_screened_out(before),
-                 .seconds = evaluations_[i].measured.value("train_seconds", 0.0)};
+                 .seconds = evaluations_[i].measured.value("train_seconds", 0.0),
+                 .steps = evaluations_[i].curve.empty() ? 0 : evaluations_[i].curve.back().step};
   }
 }
 

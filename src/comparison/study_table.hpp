@@ -39,6 +39,7 @@ class StudyTable {
     bool untrained = false;  ///< rejected or failed before any training
     bool rejected = false;   ///< by a constraint, before any training
     double seconds = 0.0;    ///< of training, charged
+    std::int64_t steps = 0;  ///< of training
   };
 
   /// @throws InputError if the space has a mechanism that the table has not.
@@ -48,6 +49,8 @@ class StudyTable {
   [[nodiscard]] const SearchSpace& space() const { return study_.space; }
   [[nodiscard]] const ObjectiveSet& objectives() const { return study_.objectives; }
   [[nodiscard]] ReplayMode mode() const { return study_.mode; }
+  /// Of a whole training run.
+  [[nodiscard]] std::int64_t steps() const { return study_.problem->steps(); }
 
   /// Number of the mechanism that a genotype names. @throws InputError if there is none.
   [[nodiscard]] std::int64_t mechanism(const Genotype& genotype) const;

@@ -17,7 +17,8 @@ TableEvaluator::TableEvaluator(const StudyTable& table, std::uint64_t seed, cons
       known_(static_cast<std::size_t>(table.table().num_mechanisms())),
       ledger_({.repeated = options.repeated,
                .replicates = options.replicates,
-               .budget = options.budget}) {}
+               .budget = options.budget,
+               .steps = table.steps()}) {}
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
 /// @param further  receives those that the search has not asked for before.
@@ -85,6 +86,8 @@ void TableEvaluator::look_up(const Further& further) {
   if (!mean && further.n >= table_.table().num_replicates()) ++recycled_;
   ledger_.charge(cell(further).seconds);
   ++known_[static_cast<std::size_t>(further.mechanism)].there;
+  if (is_rejected(further.mechanism)) return;
+  ledger_.take_back_steps(table_.steps() - cell(further).steps);
 }
 
 /// Answers an ask and adds it to the trajectory.

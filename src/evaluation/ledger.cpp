@@ -14,8 +14,8 @@ std::optional<Replicates> Ledger::ask(Account& account, bool rejected) {
                                   : answering_replicates(rules_.repeated, rules_.replicates, known);
   const auto trainings = rejected ? 0 : answering.num_fresh();
   if (trainings > 0) ++newcomers_;
-  spent_ =
-      budget.exceeded_by(asked_ + 1, evaluations_ + trainings + (rules_.racing ? newcomers_ : 0));
+  const auto evaluations_after = evaluations_ + trainings + (rules_.racing ? newcomers_ : 0);
+  spent_ = budget.exceeded_by(asked_ + 1, evaluations_after, steps_of(evaluations_after));
   if (!spent_.empty()) return std::nullopt;
   ++asked_;
   evaluations_ += trainings;
@@ -26,13 +26,17 @@ std::optional<Replicates> Ledger::ask(Account& account, bool rejected) {
 }
 
 std::int64_t Ledger::room() const {
-  const auto most = rules_.budget.evaluations;
-  if (most == 0) return std::numeric_limits<std::int64_t>::max();
-  return std::max(std::int64_t{0}, most - evaluations_);
+  const auto& budget = rules_.budget;
+  auto room = std::numeric_limits<std::int64_t>::max();
+  if (budget.evaluations > 0) room = budget.evaluations - evaluations_;
+  if (budget.train_steps > 0 && rules_.steps > 0) {
+    room = std::min(room, (budget.train_steps - steps()) / rules_.steps);
+  }
+  return std::max(std::int64_t{0}, room);
 }
 
 void Ledger::end_by_evaluations() {
-  spent_ = std::to_string(rules_.budget.evaluations) + " evaluations";
+  spent_ = rules_.budget.exceeded_by(asked_, evaluations_ + 1, steps_of(evaluations_ + 1));
 }
 
 void Ledger::end_by_time() {

@@ -17,6 +17,7 @@ class Ledger {
     Repeated repeated = Repeated::reuse;
     std::int64_t replicates = 1;  ///< evaluations of a candidate for one ask
     Budget budget{};
+    std::int64_t steps = 0;  ///< of training that an evaluation takes if it comes to its end
     /// Leaves room in the budget for one further evaluation of each newcomer of a batch: a race is
     /// to put each first score to the test.
     bool racing = false;
@@ -39,28 +40,37 @@ class Ledger {
   void race(std::int64_t evaluations) { evaluations_ += evaluations; }
   /// Books the time that a training run took.
   void charge(double seconds) { seconds_ += seconds; }
-  /// Of what was booked and did not take place, since the time was spent.
+  /// Of what was booked and did not take place, since the time was spent. Steps also of training
+  /// runs that ended before their time: each evaluation counts all of its steps until then.
   void take_back_asks(std::int64_t asks) { asked_ -= asks; }
   void take_back_evaluations(std::int64_t evaluations) { evaluations_ -= evaluations; }
+  void take_back_steps(std::int64_t steps) { steps_not_taken_ += steps; }
 
   /// Whether the budget's time is used up: nothing else may start.
   [[nodiscard]] bool out_of_time() const { return !rules_.budget.used_up_by(seconds_).empty(); }
   /// Evaluations that the budget has left; the largest number where it has no limit.
   [[nodiscard]] std::int64_t room() const;
-  /// Ends the search where its evaluations, or its time, are used up.
+  /// Ends the search where there is no room(), or its time is used up.
   void end_by_evaluations();
   void end_by_time();
 
   [[nodiscard]] std::int64_t asked() const { return asked_; }
   /// Evaluations that asks have caused.
   [[nodiscard]] std::int64_t evaluations() const { return evaluations_; }
+  /// Steps of training that they have taken.
+  [[nodiscard]] std::int64_t steps() const { return steps_of(evaluations_); }
   /// What ended the search, "93 evaluations"; empty: nothing yet.
   [[nodiscard]] const std::string& spent() const { return spent_; }
 
  private:
+  [[nodiscard]] std::int64_t steps_of(std::int64_t evaluations) const {
+    return evaluations * rules_.steps - steps_not_taken_;
+  }
+
   Rules rules_;
   std::int64_t asked_ = 0;
   std::int64_t evaluations_ = 0;
+  std::int64_t steps_not_taken_ = 0;  ///< by these
   double seconds_ = 0.0;
   std::int64_t newcomers_ = 0;  ///< of the batch
   std::int64_t rejections_in_a_row_ =

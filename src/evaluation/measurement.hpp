@@ -99,10 +99,10 @@ class Measurement {
   virtual void measure_array(std::span<const Assignment> array) {
     for (const auto& [task, evaluation] : array) measure(task, evaluation);
   }
-  /// Called once the evaluation of an expensive measurement, or a paused one, is committed, and again
-  /// by a later process that finds it recorded: what was kept lest an unfinished measurement be lost can go,
-  /// and what belongs to a finished one can be saved. From the thread that asks; what it throws ends
-  /// the search, and the next process calls it again.
+  /// Called once the evaluation of an expensive measurement, or a paused one, is committed, and
+  /// again by a later process that finds it recorded: what was kept lest an unfinished measurement
+  /// be lost can go, and what belongs to a finished one can be saved. From the thread that asks;
+  /// what it throws ends the search, and the next process calls it again.
   virtual void recorded(const Evaluation& /*evaluation*/) {}
 
   using Listener = std::function<void(std::span<const Assignment> array, const Advance& advance)>;
@@ -132,14 +132,14 @@ void screen(Measurement& measurement, const Task& task, Evaluation& evaluation);
 void require_identity(const nlohmann::json& given, const nlohmann::json& here,
                       const std::string& whose);
 
-/// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity", and
-/// "until" where it is to pause.
+/// A task as it passes between processes: "id", "candidate" (its name), "replicate", "identity",
+/// and "until" where it is to pause.
 nlohmann::json task_json(const Task& task);
 /// The task again, for whoever is to measure it.
 /// @throws InputError if it would be measured otherwise here: `measurement` knows no such candidate
 /// or makes another one of the name, has another identity (but for what a task says of its own
-/// training, "training" and "stop_above_nll") or rungs, or the id is not that of the identity. The message
-/// names what differs.
+/// training, "training" and "stop_above_nll") or rungs, or the id is not that of the identity. The
+/// message names what differs.
 Task read_task(const nlohmann::json& json, const Measurement& measurement);
 
 }  // namespace nas

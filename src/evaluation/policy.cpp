@@ -25,10 +25,14 @@ std::size_t num_arrays(std::size_t tasks, std::size_t workers, std::size_t width
   return std::min(tasks, workers * ((tasks + at_once - 1) / at_once));
 }
 
-std::string Budget::exceeded_by(std::int64_t asks_after, std::int64_t evaluations_after) const {
+std::string Budget::exceeded_by(std::int64_t asks_after, std::int64_t evaluations_after,
+                                std::int64_t steps_after) const {
   if (asks > 0 && asks_after > asks) return std::to_string(asks) + " asks";
   if (evaluations > 0 && evaluations_after > evaluations) {
     return std::to_string(evaluations) + " evaluations";
+  }
+  if (train_steps > 0 && steps_after > train_steps) {
+    return std::to_string(train_steps) + " training steps";
   }
   return {};
 }

@@ -46,14 +46,17 @@ struct Budget {
   /// are free.
   std::int64_t evaluations = 0;
   double train_seconds = 0.0;  ///< of training, summed; no further training begins
+  /// Of training, summed; the last batch is cut, so that what is trained depends on no machine.
+  std::int64_t train_steps = 0;
   /// Asks that constraints reject before training, counted from the last ask that trained
   /// something: where hardly anything satisfies them, a search that trains too little to use up its
   /// budget still ends.
   std::int64_t rejections = 5000;
 
-  /// @return the limit that so many asks and evaluations exceed, "93 evaluations"; empty: none.
-  [[nodiscard]] std::string exceeded_by(std::int64_t asks_after,
-                                        std::int64_t evaluations_after) const;
+  /// @return the limit that so many asks, evaluations and steps exceed, "93 evaluations"; empty:
+  /// none.
+  [[nodiscard]] std::string exceeded_by(std::int64_t asks_after, std::int64_t evaluations_after,
+                                        std::int64_t steps_after = 0) const;
   /// @return what ends a search of which so many asks were rejected since the last training: "5000
   /// candidates in a row rejected by constraints"; empty if nothing does.
   [[nodiscard]] std::string rejected_too_often(std::int64_t rejections_in_a_row) const;

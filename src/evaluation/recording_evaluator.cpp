@@ -41,6 +41,11 @@ std::string question_of(const Task& task) {
   return task.until == 0 ? task.id : task.id + " until " + std::to_string(task.until);
 }
 
+/// Steps of training that an evaluation has taken, as far as its curve shows.
+std::int64_t steps_of(const Evaluation& evaluation) {
+  return evaluation.curve.empty() ? 0 : evaluation.curve.back().step;
+}
+
 }  // namespace
 
 struct RecordingEvaluator::State {
@@ -66,6 +71,7 @@ struct RecordingEvaluator::State {
   Ledger ledger{{.repeated = options.repeated,
                  .replicates = options.replicates,
                  .budget = options.budget,
+                 .steps = measurement->steps(),
                  .racing = options.racing.has_value()}};
   bool charging = false;  ///< whether what is evaluated is charged when it is there
   std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
@@ -92,8 +98,8 @@ struct RecordingEvaluator::State {
                        : std::make_shared<LocalExecutor>(*measurement, options.workers);
   std::map<std::string, Evaluation> out{};         ///< what is being measured, by id
   std::map<std::string, std::string> questions{};  ///< which each of these answers, by id
-  std::map<std::int64_t, Pending> asks_out{};  ///< begun one by one and not told, by number
-  std::int64_t num_begun = 0;                  ///< asks, one by one
+  std::map<std::int64_t, Pending> asks_out{};      ///< begun one by one and not told, by number
+  std::int64_t num_begun = 0;                      ///< asks, one by one
   VirtualOrder virtual_order{};
   /// Numbers of asks in the order in which they are told as they arrive, what is recorded first.
   std::optional<std::vector<std::int64_t>> tells{};
@@ -148,6 +154,7 @@ struct RecordingEvaluator::State {
   void record(std::vector<Evaluation> evaluations);
   void commit(std::vector<Evaluation> results);
   void charge(const Evaluation& evaluation);
+  void take_back_steps(const std::string& id);
   [[nodiscard]] Judgement judged(const std::vector<std::string>& ids) const;
 };
 
@@ -287,6 +294,11 @@ bool RecordingEvaluator::State::recall(const Task& task) {
   known.emplace(question_of(task), std::move(*recorded));
   ++reused;
   return true;
+}
+
+/// Of what was booked for an evaluation, the steps that it did not take.
+void RecordingEvaluator::State::take_back_steps(const std::string& id) {
+  ledger.take_back_steps(measurement->steps() - steps_of(known.at(id)));
 }
 
 /// Tasks that the store knows are recalled; the others are measured.
@@ -523,6 +535,8 @@ void RecordingEvaluator::State::run_round(const std::vector<std::size_t>& round)
       ledger.take_back_evaluations(1);
       --account.replicates;
       ids.pop_back();
+    } else {
+      take_back_steps(ids.back());
     }
     enter(racers[i].candidate);
   }
@@ -579,9 +593,13 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   state.recall_or_measure(std::move(tasks));
   // Where the device's time ended, the asks before the first incomplete one are answered.
   for (const auto& ask : pending) {
-    state.ledger.take_back_evaluations(
-        std::count_if(ask.booked.begin(), ask.booked.end(),
-                      [&state](const auto& id) { return !state.there(id); }));
+    for (const auto& id : ask.booked) {
+      if (state.there(id)) {
+        state.take_back_steps(id);
+      } else {
+        state.ledger.take_back_evaluations(1);
+      }
+    }
   }
   const auto unanswered = std::find_if_not(
       pending.begin(), pending.end(), [&state](const auto& ask) { return state.is_answered(ask); });
@@ -683,7 +701,10 @@ std::optional<Told> RecordingEvaluator::next(TellOrder order) {
   const auto ask = std::move(state.asks_out.at(number));
   state.asks_out.erase(number);
   state.virtual_order.tell(number);
-  for (const auto& id : ask.booked) state.charge(state.known.at(id));
+  for (const auto& id : ask.booked) {
+    state.charge(state.known.at(id));
+    state.take_back_steps(id);
+  }
   for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
   Told told{.begun = ask.place, .answer = state.answer(ask.candidate, ask.ids, ask.earlier_asks)};
   state.record_tell(state.record(ask, told.answer.fitness), order);

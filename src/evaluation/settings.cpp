@@ -143,6 +143,10 @@ std::vector<Setting> budget_settings() {
           "train_seconds", 0.0, 0.0,
           "seconds of training (of a table: the recorded ones), summed, after which none begins; "
           "0 = no limit"),
+      integer(
+          "train_steps", 0, 0,
+          "steps of training, summed over the trainings that the search may cause, each counted "
+          "until its end or its failure; 0 = no limit"),
       number("gpu_seconds", 0.0, 0.0,
              "the same, refused where training is not on a GPU; 0 = no limit"),
       integer("stagnation", 0, 0,

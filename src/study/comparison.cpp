@@ -145,10 +145,10 @@ class Reader {
     }
     for (const auto* clock : {"seconds", "gpu_seconds"}) {
       if (experiment.budget.get<double>(clock) == 0.0) continue;
-      diagnostics_.add(origin_of("budget"),
-                       std::string("budget.") + clock + " = " +
-                           shortest(experiment.budget.get<double>(clock)) +
-                           ", must be 0: a comparison limits evaluations, asks and train_seconds");
+      diagnostics_.add(
+          origin_of("budget"),
+          std::string("budget.") + clock + " = " + shortest(experiment.budget.get<double>(clock)) +
+              ", must be 0: a comparison limits evaluations, asks, train_seconds and train_steps");
     }
     if (experiment.budget.get<Integer>("asks") == 0) {
       experiment.budget.set("asks", kAsksPerEvaluation * evaluations);

@@ -103,6 +103,8 @@ nlohmann::json budget_json(const Experiment& common) {
   nlohmann::json budget = common.budget;
   budget["trainings"] = budget.at("evaluations");
   for (const auto* other : {"evaluations", "seconds", "gpu_seconds"}) budget.erase(other);
+  if (budget.at("train_steps") == 0)
+    budget.erase("train_steps");  // as before there was such a limit
   return budget;
 }
 

@@ -19,6 +19,7 @@ class MadeUp final : public Measurement {
   }
   [[nodiscard]] nlohmann::json identity() const override { return {}; }
   [[nodiscard]] bool expensive() const override { return false; }
+  [[nodiscard]] std::vector<std::int64_t> rungs() const override { return problem_->rungs(); }
   void begin_batch(std::span<const Evaluation* const> /*earlier*/) override {
     ++rehearsal_->batches;
   }
@@ -30,6 +31,7 @@ class MadeUp final : public Measurement {
   }
   void measure(const Task& task, Evaluation& evaluation) override {
     evaluation.status = Status::ok;
+    if (steps() > 0) evaluation.curve.emplace_back().step = steps();
     evaluation.values["made_up"] =
         RandomEngine(derive_seed(0, task.replicate, "rehearsal", task.candidate.name)).uniform();
     if (task.replicate == 0) rehearsal_->candidates.push_back(task.candidate);

@@ -65,7 +65,8 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
   options.budget = {.asks = experiment.budget.get<std::int64_t>("asks"),
                     .evaluations = experiment.budget.get<std::int64_t>("evaluations"),
                     .train_seconds = tighter(experiment.budget.get<double>("train_seconds"),
-                                             experiment.budget.get<double>("gpu_seconds"))};
+                                             experiment.budget.get<double>("gpu_seconds")),
+                    .train_steps = experiment.budget.get<std::int64_t>("train_steps")};
   return options;
 }
 

@@ -104,6 +104,11 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
     throw InputError("budget.gpu_seconds = " + shortest(gpu_seconds) +
                      ", must be 0 on the device " + device + ": it spends none");
   }
+  const auto train_steps = experiment.budget.get<std::int64_t>("train_steps");
+  if (train_steps > 0 && setup->problem->steps() == 0) {
+    throw InputError("budget.train_steps = " + std::to_string(train_steps) +
+                     ", must be 0 for the problem " + experiment.problem + ": it takes none");
+  }
   return setup;
 }
 

@@ -156,8 +156,8 @@ TEST_F(ComparisonTest, WhatIsMissingIsSaid) {
       mistakes(head_ + "algorithms: [sga]\n"),
       HasSubstr("budget.evaluations = 0, must be at least 1: the training runs of a search"));
   EXPECT_THAT(mistakes(head_ + "algorithms: [sga]\nbudget: {evaluations: 9, seconds: 60}\n"),
-              HasSubstr("budget.seconds = 60, must be 0: a comparison limits evaluations, asks and "
-                        "train_seconds"));
+              HasSubstr("budget.seconds = 60, must be 0: a comparison limits evaluations, asks, "
+                        "train_seconds and train_steps"));
   EXPECT_THAT(mistakes("problem: none\n" + budget_ + "algorithms: [sga]\n"),
               HasSubstr("problem.type = none, must be tabular: a comparison trains nothing"));
 }

@@ -39,6 +39,24 @@ TEST(Ledger, EndsBeforeWhatTheBudgetDoesNotAllow) {
   EXPECT_EQ(second.replicates, 0);
 }
 
+TEST(Ledger, EndsBeforeMoreStepsThanTheBudgetAllows) {
+  Ledger ledger({.budget = {.train_steps = 100}, .steps = 40});
+  Ledger::Account accounts[4];
+  EXPECT_TRUE(ledger.ask(accounts[0], false).has_value());
+  EXPECT_EQ(ledger.room(), 1);
+  EXPECT_TRUE(ledger.ask(accounts[1], false).has_value());
+  EXPECT_FALSE(ledger.ask(accounts[2], false).has_value());
+  EXPECT_EQ(ledger.spent(), "100 training steps");
+  EXPECT_EQ(ledger.steps(), 80);
+  EXPECT_TRUE(ledger.ask(accounts[0], false).has_value()) << "known ones cost nothing";
+  ledger.take_back_steps(25);  // one of them was stopped early
+  EXPECT_EQ(ledger.steps(), 55);
+  EXPECT_TRUE(ledger.ask(accounts[2], false).has_value());
+  EXPECT_EQ(ledger.room(), 0);
+  ledger.end_by_evaluations();
+  EXPECT_EQ(ledger.spent(), "100 training steps");
+}
+
 TEST(Ledger, WhatIsRejectedIsFreeButNotForever) {
   Ledger ledger({.budget = {.evaluations = 1, .rejections = 3}});
   Ledger::Account account;

@@ -55,7 +55,9 @@ TEST(Budget, IsExceededByOneMore) {
   EXPECT_EQ(budget.exceeded_by(5, 3), "");
   EXPECT_EQ(budget.exceeded_by(6, 3), "5 asks");
   EXPECT_EQ(budget.exceeded_by(5, 4), "3 evaluations");
-  EXPECT_EQ(Budget{}.exceeded_by(1000, 1000), "");
+  EXPECT_EQ(Budget{}.exceeded_by(1000, 1000, 1000), "");
+  EXPECT_EQ(Budget{.train_steps = 400}.exceeded_by(1000, 1000, 400), "");
+  EXPECT_EQ(Budget{.train_steps = 400}.exceeded_by(1000, 1000, 401), "400 training steps");
 }
 
 TEST(Budget, EndsAfterSoManyRejectionsInARow) {

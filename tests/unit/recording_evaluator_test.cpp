@@ -970,6 +970,27 @@ TEST_F(RungTest, ACandidateThatIsPausedIsJudgedSo) {
   EXPECT_EQ(judgement.fitness.front(), answer.values.at("value"));
 }
 
+TEST_F(RungTest, TheBudgetOfStepsCutsTheLastBatchWhateverTheWorkers) {
+  stepping_->fails_ = 'b';  // after 10 steps
+  std::string expected;
+  for (const int workers : {1, 3}) {
+    Store store(folder_ / ("w" + std::to_string(workers)));
+    const auto evaluator =
+        this->evaluator(store, {.workers = workers, .budget = {.train_steps = 100}});
+    const auto ask = [&](const std::vector<std::vector<double>>& vectors) {
+      std::vector<Genotype> batch;
+      for (const auto& vector : vectors) batch.push_back(FakeMeasurement::space().decode(vector));
+      return evaluator->ask(batch).size();
+    };
+    EXPECT_EQ(ask({{0, 1, 0, 0}, {0, 0, 0, 0}}), 2U);  // 10 and 40 steps
+    EXPECT_EQ(ask({{0, 2, 0, 0}, {0, 3, 0, 0}}), 1U);
+    EXPECT_EQ(evaluator->spent(), "100 training steps");
+    const auto asks = EvaluatorTest::comparable(store);
+    if (expected.empty()) expected = asks;
+    EXPECT_EQ(asks, expected);
+  }
+}
+
 TEST_F(EvaluatorTest, EveryMemberOfAnArrayIsShown) {
   std::string seen;
   const Run run(folder_ / "s.sqlite", {.on_progress = [&](const Progress& progress) {

@@ -69,6 +69,7 @@ class TableMeasurement : public Measurement {
   }
   [[nodiscard]] nlohmann::json identity() const override { return {}; }
   [[nodiscard]] bool expensive() const override { return false; }
+  [[nodiscard]] std::vector<std::int64_t> rungs() const override { return table_.steps(); }
   void measure(const Task& task, Evaluation& evaluation) override {
     const auto mechanism = table_.find(task.candidate.name).value();
     const auto recorded =

@@ -147,6 +147,7 @@ TEST_F(TableEvaluatorTest, AnswersAlikeUnderEveryPolicy) {
 TEST_F(TableEvaluatorTest, AnswersAlikeUnderEveryBudget) {
   expect_equal(small_study(), {.budget = {.evaluations = 9}}, "9 evaluations");
   expect_equal(small_study(), {.budget = {.asks = 30}}, "30 asks");
+  expect_equal(small_study(), {.budget = {.train_steps = 380}}, "380 training steps");
   expect_equal(small_study(), {.repeated = Repeated::retrain, .budget = {.train_seconds = 1000.0}},
                "16 min 40 s of training");
   expect_equal(small_study(),
