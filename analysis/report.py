@@ -28,10 +28,10 @@ from nas_analysis.page import page
 from nas_analysis.run import Run
 from nas_analysis.sections import (components, curves, distribution, diversity, effort, failures,
                                    front, health, progress, replicates, reproducibility, retest,
-                                   tuning, verdict)
+                                   rungs, tuning, verdict)
 from nas_analysis.words import counted, listed
 
-SECTIONS = (verdict, front, progress, curves, replicates, retest, tuning, components, failures, diversity,
+SECTIONS = (verdict, front, progress, rungs, curves, replicates, retest, tuning, components, failures, diversity,
             distribution, effort, health, reproducibility)
 
 
@@ -44,7 +44,7 @@ def report(run: Run) -> str:
         f"{'objectives' if run.several else 'objective'} "
         f"{listed([objective.name for objective in run.objectives])}",
         f"corpus {run.facts['corpus']}" if run.facts.get("corpus") else "",
-        counted(len(run.evaluations), "training") if run.listed else counted(len(run.asks), "ask"),
+        counted(len(run.evaluations), "training") if run.listed else counted(run.num_asked, "ask"),
     ) if part)
     return page(run.name, below, sections)
 

@@ -154,6 +154,7 @@ class Run:
         self.reference_point: float = own["reference_point"]
         self.elapsed = finite_or(own["elapsed_seconds"], 0.0)
         self.planned_asks: int | None = own["planned_asks"]
+        self.num_asked: int = own["counts"]["asked"]
         self.num_searched: int = own["counts"]["evaluated"]  # evaluations that asks caused
         self.num_stopped: int = own["counts"]["stopped_early"]  # of these
         self.objectives = digest.objectives(own)

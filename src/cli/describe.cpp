@@ -219,6 +219,8 @@ std::vector<Section> sections() {
       {"evaluation", "where and how candidates are evaluated", evaluation_settings()},
       {"budget", "limits at which a search ends, whatever its algorithm would do",
        budget_settings()},
+      {"fidelity", "training by rungs: who is trained on is decided on the way",
+       fidelity_settings()},
       {"cluster", "processes on other machines that measure (docs/how-to/cluster.md)",
        cluster_settings()},
       {"retest", "trains the search's result again, on fresh seeds and with the test split scored",

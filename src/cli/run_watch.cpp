@@ -66,13 +66,13 @@ nlohmann::json progress_of(const RunSummary& run) {
   if (run.listed())
     return {{"done", run.evaluations.size()}, {"of", nullptr}, {"unit", "training run"}};
   if (const auto& planned = run.further.at("planned_asks"); planned.is_number()) {
-    return {{"done", run.asks.size()}, {"of", planned}, {"unit", "ask"}};
+    return {{"done", run.num_asked()}, {"of", planned}, {"unit", "ask"}};
   }
   const auto budget = run.config.value("budget", nlohmann::json::object());
   if (const auto most = budget.value("evaluations", std::int64_t{0}); most > 0) {
     return {{"done", run.search.evaluations}, {"of", most}, {"unit", "training run"}};
   }
-  return {{"done", run.asks.size()}, {"of", nullptr}, {"unit", "ask"}};
+  return {{"done", run.num_asked()}, {"of", nullptr}, {"unit", "ask"}};
 }
 
 /// Asks of the present batch that nothing answers yet.
@@ -111,7 +111,7 @@ nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
     if (!progress.at("of").is_number()) return nullptr;
     const auto of = progress.at("of").get<double>();
     const bool asks = progress.at("unit") == "ask";
-    const auto asked = static_cast<double>(std::max<std::size_t>(run.asks.size(), 1));
+    const auto asked = static_cast<double>(std::max<std::size_t>(run.num_asked(), 1));
     // Of asks still to come, as many are trained as of those so far.
     const double share =
         asks && !run.asks.empty() ? static_cast<double>(run.search.evaluations) / asked : 1.0;
@@ -268,7 +268,7 @@ void RunWatch::describe() {
                                  ? json_number(run.indicators.back().value)
                                  : nlohmann::json()},
              {"counts",
-              {{"asked", run.asks.size()},
+              {{"asked", run.num_asked()},
                {"evaluated", run.search.evaluations},
                {"outside", run.outside.evaluations},
                {"reused", run.reused},

@@ -219,6 +219,7 @@ Json schema_json() {
   properties["training"] = map_of(properties_of(training_settings()));
   properties["evaluation"] = map_of(properties_of(evaluation_settings()));
   properties["budget"] = map_of(properties_of(budget_settings()));
+  properties["fidelity"] = map_of(properties_of(fidelity_settings()));
   properties["cluster"] = map_of(properties_of(cluster_settings()));
   properties["retest"] = map_of(properties_of(retest_settings()));
   auto schema = map_of(std::move(properties));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "core/error.hpp"
@@ -147,7 +148,8 @@ std::int64_t TableEvaluator::num_trainings(const Pending& ask) const {
   return is_rejected(ask.mechanism) ? 0 : ask.replicates.num_fresh();
 }
 
-bool TableEvaluator::begin(const Genotype& genotype) {
+bool TableEvaluator::begin(const Genotype& genotype, std::int64_t until) {
+  if (until > 0) throw std::logic_error("a comparison's table knows ends only");
   if (stop_requested()) throw StopRequested();
   if (!ledger_.spent().empty()) return false;
   ledger_.begin_batch();

@@ -16,7 +16,8 @@
 namespace nas {
 
 /// Answers the asks of one search from a table in memory, as a RecordingEvaluator would on the
-/// problem `tabular` with the same seed, and keeps what was asked for and seen. Nothing is written.
+/// problem `tabular` with the same seed, and keeps what was asked for and seen. Nothing is written,
+/// and nothing pauses.
 class TableEvaluator final : public Evaluator {
  public:
   struct Options {
@@ -33,7 +34,7 @@ class TableEvaluator final : public Evaluator {
   TableEvaluator(const StudyTable& table, std::uint64_t seed, const Options& options);
 
   std::vector<Answer> ask(const std::vector<Genotype>& batch) override;
-  bool begin(const Genotype& genotype) override;
+  bool begin(const Genotype& genotype, std::int64_t until = 0) override;
   /// @param order  virtual_time: a table's answers arrive at once.
   std::optional<Told> next(TellOrder order) override;
 

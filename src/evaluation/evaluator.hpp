@@ -17,6 +17,7 @@ struct Answer {
   std::vector<double> fitness;     ///< objectives in order, in minimisation form, finite
   Status status = Status::failed;  ///< of the candidate, see Judgement
   std::int64_t earlier_asks = 0;   ///< for the same candidate in this run
+  bool feasible = true;  ///< of one that is paused: whether it meets the constraints there
 };
 
 /// The answer to an ask that was out beside others.
@@ -41,9 +42,11 @@ class Evaluator {
   /// @throws StopRequested when a stop was asked for: what was finished by then is committed.
   virtual std::vector<Answer> ask(const std::vector<Genotype>& batch) = 0;
   /// Begins to evaluate a candidate while others are out.
+  /// @param until  validation step at which it pauses, 0: it does not. One that paused before, and
+  /// was told, goes on from there.
   /// @return whether the budget allows it; once it does not, nothing else begins.
   /// @throws StopRequested as ask() does.
-  virtual bool begin(const Genotype& genotype) = 0;
+  virtual bool begin(const Genotype& genotype, std::int64_t until = 0) = 0;
   /// Waits for an answer to what has begun. @return nothing where none is out.
   /// @throws StopRequested as ask() does.
   virtual std::optional<Told> next(TellOrder order) = 0;

@@ -5,7 +5,8 @@
 
 namespace nas {
 
-std::optional<Replicates> Ledger::ask(Account& account, bool rejected) {
+std::optional<Replicates> Ledger::ask(Account& account, bool rejected,
+                                      std::optional<std::int64_t> steps) {
   const auto& budget = rules_.budget;
   spent_ = budget.rejected_too_often(rejections_in_a_row_);
   if (!spent_.empty()) return std::nullopt;
@@ -14,15 +15,25 @@ std::optional<Replicates> Ledger::ask(Account& account, bool rejected) {
                                   : answering_replicates(rules_.repeated, rules_.replicates, known);
   const auto trainings = rejected ? 0 : answering.num_fresh();
   if (trainings > 0) ++newcomers_;
-  const auto evaluations_after = evaluations_ + trainings + (rules_.racing ? newcomers_ : 0);
-  spent_ = budget.exceeded_by(asked_ + 1, evaluations_after, steps_of(evaluations_after));
+  const auto further = trainings + (rules_.racing ? newcomers_ : 0);
+  const auto each = steps.value_or(rules_.steps);
+  spent_ = budget.exceeded_by(asked_ + 1, evaluations_ + further, steps_ + further * each);
   if (!spent_.empty()) return std::nullopt;
   ++asked_;
   evaluations_ += trainings;
+  steps_ += trainings * each;
   if (rejected) ++rejections_in_a_row_;
   if (trainings > 0) rejections_in_a_row_ = 0;
   account.replicates = std::max(known, answering.end);
   return answering;
+}
+
+bool Ledger::go_on(std::int64_t steps) {
+  spent_ = rules_.budget.exceeded_by(asked_ + 1, evaluations_, steps_ + steps);
+  if (!spent_.empty()) return false;
+  ++asked_;
+  steps_ += steps;
+  return true;
 }
 
 std::int64_t Ledger::room() const {
@@ -36,7 +47,7 @@ std::int64_t Ledger::room() const {
 }
 
 void Ledger::end_by_evaluations() {
-  spent_ = rules_.budget.exceeded_by(asked_, evaluations_ + 1, steps_of(evaluations_ + 1));
+  spent_ = rules_.budget.exceeded_by(asked_, evaluations_ + 1, steps_ + rules_.steps);
 }
 
 void Ledger::end_by_time() {

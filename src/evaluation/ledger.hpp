@@ -34,17 +34,28 @@ class Ledger {
   /// Books an ask of a candidate.
   /// @param rejected  it is rejected before training: one evaluation, the record of that, answers
   /// whenever it is asked for, and is free.
+  /// @param steps  of training that each evaluation takes; empty: all.
   /// @return the replicates that answer; nothing where the budget is spent.
-  std::optional<Replicates> ask(Account& account, bool rejected);
+  std::optional<Replicates> ask(Account& account, bool rejected,
+                                std::optional<std::int64_t> steps = {});
+  /// Books an ask of a candidate that is paused: so many further steps of its first replicate.
+  /// @return whether the budget allows it.
+  bool go_on(std::int64_t steps);
   /// Books further evaluations of a race.
-  void race(std::int64_t evaluations) { evaluations_ += evaluations; }
+  void race(std::int64_t evaluations) {
+    evaluations_ += evaluations;
+    steps_ += evaluations * rules_.steps;
+  }
   /// Books the time that a training run took.
   void charge(double seconds) { seconds_ += seconds; }
   /// Of what was booked and did not take place, since the time was spent. Steps also of training
   /// runs that ended before their time: each evaluation counts all of its steps until then.
   void take_back_asks(std::int64_t asks) { asked_ -= asks; }
-  void take_back_evaluations(std::int64_t evaluations) { evaluations_ -= evaluations; }
-  void take_back_steps(std::int64_t steps) { steps_not_taken_ += steps; }
+  void take_back_evaluations(std::int64_t evaluations) {
+    evaluations_ -= evaluations;
+    steps_ -= evaluations * rules_.steps;
+  }
+  void take_back_steps(std::int64_t steps) { steps_ -= steps; }
 
   /// Whether the budget's time is used up: nothing else may start.
   [[nodiscard]] bool out_of_time() const { return !rules_.budget.used_up_by(seconds_).empty(); }
@@ -58,19 +69,15 @@ class Ledger {
   /// Evaluations that asks have caused.
   [[nodiscard]] std::int64_t evaluations() const { return evaluations_; }
   /// Steps of training that they have taken.
-  [[nodiscard]] std::int64_t steps() const { return steps_of(evaluations_); }
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
   /// What ended the search, "93 evaluations"; empty: nothing yet.
   [[nodiscard]] const std::string& spent() const { return spent_; }
 
  private:
-  [[nodiscard]] std::int64_t steps_of(std::int64_t evaluations) const {
-    return evaluations * rules_.steps - steps_not_taken_;
-  }
-
   Rules rules_;
   std::int64_t asked_ = 0;
   std::int64_t evaluations_ = 0;
-  std::int64_t steps_not_taken_ = 0;  ///< by these
+  std::int64_t steps_ = 0;  ///< of these
   double seconds_ = 0.0;
   std::int64_t newcomers_ = 0;  ///< of the batch
   std::int64_t rejections_in_a_row_ =

@@ -37,9 +37,10 @@ std::string to_text(const Genotype& genotype) {
 }
 
 /// Under what the answer to a task is known: its id where it is measured to the end.
-std::string question_of(const Task& task) {
-  return task.until == 0 ? task.id : task.id + " until " + std::to_string(task.until);
+std::string question_of(const std::string& id, std::int64_t until) {
+  return until == 0 ? id : id + " until " + std::to_string(until);
 }
+std::string question_of(const Task& task) { return question_of(task.id, task.until); }
 
 /// Steps of training that an evaluation has taken, as far as its curve shows.
 std::int64_t steps_of(const Evaluation& evaluation) {
@@ -88,6 +89,16 @@ struct RecordingEvaluator::State {
     std::int64_t earlier_asks;
     std::vector<std::string> booked{};  ///< ids of the evaluations that it is charged
     std::int64_t place = 0;             ///< among those that have begun one by one
+    std::int64_t until = 0;             ///< where its only evaluation pauses
+    bool goes_on = false;               ///< from where it was paused
+    std::int64_t steps = 0;             ///< of training that each evaluation is charged
+
+    /// Under what its evaluations are known.
+    [[nodiscard]] std::vector<std::string> questions() const {
+      auto keys = ids;
+      for (auto& id : keys) id = question_of(id, until);
+      return keys;
+    }
   };
   std::vector<Pending> pending{};  ///< asks of the batch that is being answered
   std::int64_t batch_size = 0;     ///< candidates of that batch
@@ -100,6 +111,13 @@ struct RecordingEvaluator::State {
   std::map<std::string, std::string> questions{};  ///< which each of these answers, by id
   std::map<std::int64_t, Pending> asks_out{};      ///< begun one by one and not told, by number
   std::int64_t num_begun = 0;                      ///< asks, one by one
+  /// What of an evaluation that was begun so is charged to the budget.
+  struct Charged {
+    bool paused = false;
+    std::int64_t steps = 0;
+    double seconds = 0.0;
+  };
+  std::map<std::string, Charged> charged{};  ///< by id
   VirtualOrder virtual_order{};
   /// Numbers of asks in the order in which they are told as they arrive, what is recorded first.
   std::optional<std::vector<std::int64_t>> tells{};
@@ -125,7 +143,8 @@ struct RecordingEvaluator::State {
   }
 
   std::vector<Task> assign(const std::vector<Genotype>& batch);
-  std::optional<Pending> assign(const Genotype& genotype, std::vector<Task>& tasks);
+  std::optional<Pending> assign(const Genotype& genotype, std::vector<Task>& tasks,
+                                std::int64_t until = 0);
   void race();
   void preview();
   void record_asking();
@@ -137,8 +156,7 @@ struct RecordingEvaluator::State {
   const Evaluation& screen(const Task& task);
   [[nodiscard]] bool is_rejected(const Candidate& candidate);
   [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
-  [[nodiscard]] Answer answer(const std::string& candidate, const std::vector<std::string>& ids,
-                              std::int64_t earlier_asks) const;
+  [[nodiscard]] Answer answer(const Pending& ask) const;
   [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
   [[nodiscard]] std::optional<Evaluation> find_answer(const Task& task);
   bool recall(const Task& task);
@@ -154,8 +172,9 @@ struct RecordingEvaluator::State {
   void record(std::vector<Evaluation> evaluations);
   void commit(std::vector<Evaluation> results);
   void charge(const Evaluation& evaluation);
+  void charge(const Pending& ask);
   void take_back_steps(const std::string& id);
-  [[nodiscard]] Judgement judged(const std::vector<std::string>& ids) const;
+  [[nodiscard]] Judgement judged(const std::vector<std::string>& keys) const;
 };
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
@@ -176,34 +195,49 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
 
 /// The same of one candidate. @param tasks  receives those that this run has not asked for before.
 /// @return nothing where the budget ends the search.
-auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Task>& tasks)
-    -> std::optional<Pending> {
+auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Task>& tasks,
+                                       std::int64_t until) -> std::optional<Pending> {
   const auto candidate = measurement->canonical(genotype);
   auto& [_, ids, account] =
       asked_for.try_emplace(candidate.name, AskedFor{candidate}).first->second;
   const bool untrained = is_rejected(candidate);
-  const auto answering = ledger.ask(account, untrained);
+  auto steps = until > 0 ? until : measurement->steps();
+  std::optional<Replicates> answering;
+  const auto before = ids.empty() ? charged.end() : charged.find(ids.front());
+  const bool goes_on =
+      before != charged.end() && before->second.paused && before->second.steps < steps;
+  if (!goes_on) {
+    answering = ledger.ask(account, untrained, steps);
+  } else if (ledger.go_on(steps -= before->second.steps)) {
+    answering = Replicates{.first = 0, .known = 1, .end = 1};
+  }
   if (!answering) return std::nullopt;
   Pending ask{.number = ledger.asked() - 1,
               .batch = batches,
               .genotype = to_text(genotype),
               .candidate = candidate.name,
               .ids = {},
-              .reused = answering->num_fresh() == 0,
-              .earlier_asks = account.asks++};
+              .reused = !goes_on && answering->num_fresh() == 0,
+              .earlier_asks = account.asks++,
+              .until = until,
+              .goes_on = goes_on,
+              .steps = steps};
   for (auto replicate = answering->known; replicate < answering->end; ++replicate) {
     auto task = make_task(*measurement, candidate, replicate);
     ids.push_back(task.id);
     if (!untrained) ask.booked.push_back(task.id);
     tasks.push_back(std::move(task));
   }
+  if (goes_on) tasks.push_back(make_task(*measurement, candidate, 0));
+  for (auto& task : tasks) task.until = until;
   ask.ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering->first), ids.end()};
   if (ask.reused) ++reused;
   return ask;
 }
 
 bool RecordingEvaluator::State::is_answered(const Pending& ask) const {
-  return std::all_of(ask.ids.begin(), ask.ids.end(), [this](const auto& id) { return there(id); });
+  return std::all_of(ask.ids.begin(), ask.ids.end(),
+                     [this, &ask](const auto& id) { return there(question_of(id, ask.until)); });
 }
 
 Ask RecordingEvaluator::State::record(const Pending& ask, std::vector<double> fitness) const {
@@ -212,7 +246,8 @@ Ask RecordingEvaluator::State::record(const Pending& ask, std::vector<double> fi
           .genotype = ask.genotype,
           .evaluations = ask.ids,
           .reused = ask.reused,
-          .fitness = std::move(fitness)};
+          .fitness = std::move(fitness),
+          .until = ask.until};
 }
 
 /// Records the asks of the batch whose evaluations are all there, so that who reads the store while
@@ -258,6 +293,21 @@ void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
   const auto seconds = evaluation.measured.find("train_seconds");
   if (seconds != evaluation.measured.end()) {
     ledger.charge(seconds->get<double>());
+  }
+}
+
+/// Charges what the evaluations of an ask that was begun by itself have taken since they were told
+/// last, in place of the steps that were booked.
+void RecordingEvaluator::State::charge(const Pending& ask) {
+  for (const auto& id : ask.goes_on ? ask.ids : ask.booked) {
+    const auto& evaluation = known.at(question_of(id, ask.until));
+    auto& before = charged[id];
+    const Charged now{.paused = evaluation.status == Status::paused,
+                      .steps = steps_of(evaluation),
+                      .seconds = evaluation.measured.value("train_seconds", 0.0)};
+    ledger.charge(now.seconds - before.seconds);
+    ledger.take_back_steps(ask.steps - (now.steps - before.steps));
+    before = now;
   }
 }
 
@@ -556,19 +606,18 @@ std::size_t RecordingEvaluator::State::enter(const std::string& candidate) {
   return found->second;
 }
 
-Answer RecordingEvaluator::State::answer(const std::string& candidate,
-                                         const std::vector<std::string>& ids,
-                                         std::int64_t earlier_asks) const {
-  auto judgement = judged(ids);
-  return {.candidate = candidate,
+Answer RecordingEvaluator::State::answer(const Pending& ask) const {
+  auto judgement = judged(ask.questions());
+  return {.candidate = ask.candidate,
           .fitness = std::move(judgement.fitness),
           .status = judgement.status,
-          .earlier_asks = earlier_asks};
+          .earlier_asks = ask.earlier_asks,
+          .feasible = judgement.reason.empty()};
 }
 
-Judgement RecordingEvaluator::State::judged(const std::vector<std::string>& ids) const {
+Judgement RecordingEvaluator::State::judged(const std::vector<std::string>& keys) const {
   std::vector<const Evaluation*> evaluations;
-  for (const auto& id : ids) evaluations.push_back(&known.at(id));
+  for (const auto& key : keys) evaluations.push_back(&known.at(key));
   return judge(evaluations);
 }
 
@@ -611,7 +660,7 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   std::vector<Answer> answers;
   std::vector<Ask> record;
   for (const auto& ask : pending) {
-    answers.push_back(state.answer(ask.candidate, ask.ids, ask.earlier_asks));
+    answers.push_back(state.answer(ask));
     record.push_back(state.record(ask, answers.back().fitness));
     for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
   }
@@ -623,7 +672,7 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   return answers;
 }
 
-bool RecordingEvaluator::begin(const Genotype& genotype) {
+bool RecordingEvaluator::begin(const Genotype& genotype, std::int64_t until) {
   auto& state = *state_;
   if (stop_requested()) state.stop();
   if (!state.ledger.spent().empty()) return false;
@@ -632,13 +681,15 @@ bool RecordingEvaluator::begin(const Genotype& genotype) {
   state.ledger.begin_batch();
   state.batch_size = 1;
   std::vector<Task> tasks;
-  auto ask = state.assign(genotype, tasks);
+  auto ask = state.assign(genotype, tasks, until);
   if (!ask) return false;
   ask->place = state.num_begun++;
   double cost = 0.0;
-  if (!ask->booked.empty()) {
-    cost = static_cast<double>(ask->booked.size()) *
-           state.measurement->expected_cost(tasks.front().candidate);
+  if (const auto trained = ask->goes_on ? ask->ids.size() : ask->booked.size(); trained > 0) {
+    cost = static_cast<double>(trained) * state.measurement->expected_cost(tasks.front().candidate);
+    if (const auto steps = state.measurement->steps(); ask->steps < steps) {
+      cost *= static_cast<double>(ask->steps) / static_cast<double>(steps);
+    }
   }
   state.virtual_order.begin(ask->number, ask->candidate, cost);
   state.asks_out.emplace(ask->number, std::move(*ask));
@@ -681,7 +732,11 @@ std::int64_t RecordingEvaluator::State::wait_for_arrival() {
 
 /// Records an ask whose answer the algorithm is about to hear.
 void RecordingEvaluator::State::record_tell(const Ask& ask, TellOrder order) {
-  if (order == TellOrder::virtual_time || told < tells->size()) {
+  if (order == TellOrder::virtual_time) {
+    store.add_asks({ask});
+    return;
+  }
+  if (told < tells->size()) {
     store.add_asks({ask});
   } else {
     store.add_tell(static_cast<std::int64_t>(told), ask);
@@ -701,12 +756,9 @@ std::optional<Told> RecordingEvaluator::next(TellOrder order) {
   const auto ask = std::move(state.asks_out.at(number));
   state.asks_out.erase(number);
   state.virtual_order.tell(number);
-  for (const auto& id : ask.booked) {
-    state.charge(state.known.at(id));
-    state.take_back_steps(id);
-  }
-  for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
-  Told told{.begun = ask.place, .answer = state.answer(ask.candidate, ask.ids, ask.earlier_asks)};
+  state.charge(ask);
+  for (const auto& question : ask.questions()) state.history.push_back(&state.known.at(question));
+  Told told{.begun = ask.place, .answer = state.answer(ask)};
   state.record_tell(state.record(ask, told.answer.fitness), order);
   state.ledger.end_by_time();
   state.report(Progress::Kind::batch_finished);

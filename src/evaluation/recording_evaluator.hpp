@@ -86,7 +86,9 @@ class RecordingEvaluator final : public Evaluator {
   /// is told, in order of arrival with its place in that order, which another process keeps to;
   /// what is stored and was not told is told first there, by the numbers of asks. Nothing may be
   /// out when a batch or anything outside the search is evaluated.
-  bool begin(const Genotype& genotype) override;
+  /// One that is to pause is answered by one replicate, as evaluate() answers its task, and takes the
+  /// steps and the time since it was told last from the budget.
+  bool begin(const Genotype& genotype, std::int64_t until = 0) override;
   std::optional<Told> next(TellOrder order) override;
 
   /// Evaluates a candidate outside the search (the baseline), all its replicates (with racing, the

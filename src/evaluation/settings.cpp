@@ -156,6 +156,34 @@ std::vector<Setting> budget_settings() {
   };
 }
 
+std::vector<Setting> fidelity_settings() {
+  return {
+      {.name = "rungs",
+       .default_value = Integers{},
+       .help = "validation steps at which training runs pause, before the last one; empty: by min",
+       .min = 1},
+      integer(
+          "min", 0, 0,
+          "in place of rungs: the first is the first validation step that is no less, each next "
+          "one the first that is no less than eta times (0: 3 times) the one before"),
+      {.name = "eta",
+       .default_value = 0.0,
+       .help =
+           "of so many candidates at a rung one goes on, more than 1; 0 = the ratio of the next "
+           "rung's steps and the rung's",
+       .min = 0},
+      choice("promote", "asha", {"asha", "successive_halving"},
+             "asha: whenever a candidate may be out, one that is to go on, else a new one; "
+             "successive_halving: the best of each batch once all of it is at a rung"),
+      choice("spread", "crowding", {"crowding", "epsilon_net"},
+             "which candidates of one front go on first, of several objectives: by their crowding "
+             "distance, or each time the one that is farthest from those before"),
+      positive(number("checkpoint_space", 20.0, 0.0,
+                      "GiB that checkpoints of paused training runs may take; the least promising "
+                      "go first, and without its own a training run begins again")),
+  };
+}
+
 std::vector<Setting> cluster_settings() {
   return {
       text("engine", "",

@@ -13,6 +13,8 @@ std::vector<Setting> training_settings();
 std::vector<Setting> evaluation_settings();
 /// Where a search ends, whatever its algorithm would do.
 std::vector<Setting> budget_settings();
+/// Of the section `fidelity`: how far which candidates are trained.
+std::vector<Setting> fidelity_settings();
 /// Of the section `cluster`: whether and how processes on other machines measure.
 std::vector<Setting> cluster_settings();
 

@@ -236,6 +236,28 @@ nlohmann::json asks_json(const RunSummary& run) {
   return asks;
 }
 
+/// What a search by rungs has done: at each rung, each ask, and what is paused.
+void add_rungs(const RunSummary& run, Identities& identities, nlohmann::json& json) {
+  if (run.rung_asks.empty()) return;
+  for (const auto& rung : run.rungs) {
+    json["rungs"].push_back(
+        {{"step", rung.step}, {"reached", rung.reached}, {"went_on", rung.went_on}});
+  }
+  for (const auto& ask : run.rung_asks) {
+    json["rung_asks"].push_back({{"number", ask.number},
+                                 {"batch", ask.batch},
+                                 {"genotype", ask.genotype},
+                                 {"candidate", run.candidate(ask)},
+                                 {"evaluation", ask.evaluations.front()},
+                                 {"step", ask.until},
+                                 {"fitness", point_json(ask.fitness)}});
+  }
+  json["paused"] = nlohmann::json::array();
+  for (const auto& evaluation : run.paused) {
+    json["paused"].push_back(evaluation_json(run, evaluation, identities.place(evaluation)));
+  }
+}
+
 nlohmann::json genes_json(const RunSummary& run) {
   auto genes = nlohmann::json::array();
   for (const auto& gene : recorded_genes(run)) {
@@ -282,7 +304,7 @@ nlohmann::json results_json(const RunSummary& run) {
       {"schema", 3},
       {"objectives", objectives_json(run)},
       {"counts",
-       {{"asked", run.asks.size()},
+       {{"asked", run.num_asked()},
         {"evaluated", run.search.evaluations},
         {"reused", run.reused},
         {"rejected", run.search.rejected},
@@ -312,9 +334,10 @@ nlohmann::json results_json(const RunSummary& run) {
       {"genes", genes_json(run)},
       {"labels", run.labels},
       {"models", models_json(run)},
-      {"identities", identities.all()},
       {"evaluations", evaluations},
       {"asks", asks_json(run)}};
+  add_rungs(run, identities, json);
+  json["identities"] = identities.all();
   json.update(run.further);
   if (run.at_work.is_object()) {
     json["at_work"] = run.at_work;

@@ -191,7 +191,16 @@ std::string canonical_export(const RunSummary& run) {
                 .dump()
          << '\n';
   }
-  for (const auto& evaluation : run.evaluations) text << canonical_json(evaluation).dump() << '\n';
+  for (const auto& ask : run.rung_asks) {
+    text << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
+                           {"genotype", ask.genotype}, {"evaluation", ask.evaluations.front()},
+                           {"until", ask.until},       {"fitness", ask.fitness}}
+                .dump()
+         << '\n';
+  }
+  for (const auto* some : {&run.evaluations, &run.paused}) {
+    for (const auto& evaluation : *some) text << canonical_json(evaluation).dump() << '\n';
+  }
   return text.str();
 }
 

@@ -96,12 +96,16 @@ std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>
 }  // namespace
 
 RunSummary::RunSummary(const Store& store, std::int64_t trainings)
-    : asks(store.asks()), evaluations(store.evaluations()), indicators(store.indicators()) {
+    : asks(store.asks()),
+      paused(store.partials()),
+      evaluations(store.evaluations()),
+      indicators(store.indicators()) {
   digest(store, trainings);
 }
 
 RunSummary::RunSummary(const Store& store, RunSummary earlier)
     : asks(store.asks()),
+      paused(store.partials()),
       evaluations(store.evaluations_beside(std::move(earlier.evaluations))),
       indicators(store.indicators()) {
   digest(store, std::numeric_limits<std::int64_t>::max());
@@ -110,7 +114,10 @@ RunSummary::RunSummary(const Store& store, RunSummary earlier)
 void RunSummary::digest(const Store& store, std::int64_t trainings) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
+  std::erase_if(paused, [this](const auto& one) { return by_id.contains(one.id); });
+  for (const auto& evaluation : paused) by_id[evaluation.id] = &evaluation;
   keep_asks_within(trainings);
+  digest_rungs();
   digest_asks();
   digest_efforts();
   digest_batches();
@@ -270,6 +277,32 @@ std::vector<double> RunSummary::natural(const std::vector<double>& fitness) cons
   return values;
 }
 
+/// Takes the asks out that were answered at a rung. What ended before it was answered by its end.
+void RunSummary::digest_rungs() {
+  const auto at_rung = [this](const Ask& ask) {
+    if (ask.until == 0) return false;
+    const auto& evaluation = *by_id.at(ask.evaluations.front());
+    return !evaluation.curve.empty() && evaluation.curve.back().step >= ask.until;
+  };
+  std::map<std::int64_t, std::set<std::string>> reached;  // evaluations by step
+  std::map<std::string, std::int64_t> furthest;           // by evaluation
+  for (const auto& ask : asks) {
+    auto& step = furthest[ask.evaluations.front()];
+    step = std::max(step, ask.until == 0 ? std::numeric_limits<std::int64_t>::max() : ask.until);
+    if (!at_rung(ask)) continue;
+    reached[ask.until].insert(ask.evaluations.front());
+    rung_asks.push_back(ask);
+  }
+  std::erase_if(asks, at_rung);
+  for (const auto& [step, ids] : reached) {
+    rungs.push_back({.step = step,
+                     .reached = std::ssize(ids),
+                     .went_on = std::count_if(ids.begin(), ids.end(), [&, step = step](auto& id) {
+                       return furthest.at(id) > step;
+                     })});
+  }
+}
+
 void RunSummary::digest_asks() {
   const auto section = config.value("evaluation", nlohmann::json::object());
   const bool mean = section.value("repeated", "") == "retrain";
@@ -332,7 +365,10 @@ void RunSummary::note_stop(RankedCandidate& candidate) const {
 
 void RunSummary::digest_efforts() {
   std::set<std::string> asked;
-  for (const auto& ask : asks) asked.insert(ask.evaluations.begin(), ask.evaluations.end());
+  for (const auto* some : {&asks, &rung_asks}) {
+    for (const auto& ask : *some) asked.insert(ask.evaluations.begin(), ask.evaluations.end());
+  }
+  for (const auto& evaluation : paused) search.add(evaluation);
   for (const auto& evaluation : evaluations) {
     (asked.contains(evaluation.id) ? search : outside).add(evaluation);
   }

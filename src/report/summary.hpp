@@ -79,6 +79,13 @@ struct BatchSummary {
   [[nodiscard]] std::int64_t usable() const { return asked - failures - rejected; }
 };
 
+/// What a search by rungs has done at one.
+struct RungSummary {
+  std::int64_t step = 0;
+  std::int64_t reached = 0;  ///< candidates that were paused there
+  std::int64_t went_on = 0;  ///< of these
+};
+
 /// What evaluations cost, and what became of them.
 struct Effort {
   std::int64_t evaluations = 0;  ///< without those rejected before training
@@ -120,9 +127,13 @@ struct RunSummary {
   /// know whether one does; else null.
   nlohmann::json asking, at_work;
   std::vector<Ask> asks;                ///< read before the evaluations that answer them
+  std::vector<Evaluation> paused;       ///< training runs that are paused at a rung, so far
   std::vector<Evaluation> evaluations;  ///< while somebody writes, there may be more by then
   std::vector<Indicator> indicators;
-  std::map<std::string, const Evaluation*> by_id;
+  std::map<std::string, const Evaluation*> by_id;  ///< those that are paused, too
+  /// Asks, out of `asks`, whose training run was paused at a rung, with their fitness there.
+  std::vector<Ask> rung_asks;
+  std::vector<RungSummary> rungs;  ///< ascending
   /// Usable candidates that the search asked for. One objective: the best first. Several: the
   /// front, then the others, both by the first objective. Those that were stopped early come last,
   /// and are neither best nor on the front as long as another one is ok.
@@ -141,6 +152,8 @@ struct RunSummary {
   Effort outside;           ///< the others: of the baseline, its tuning and the re-test
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
 
+  /// Asks of both kinds.
+  [[nodiscard]] std::size_t num_asked() const { return asks.size() + rung_asks.size(); }
   [[nodiscard]] std::string label(const std::string& candidate) const;
   /// Whether a table answered, each evaluation being the mean over its training runs of a
   /// mechanism.
@@ -168,6 +181,7 @@ struct RunSummary {
   [[nodiscard]] std::vector<const Evaluation*> evaluations_of(const Ask& ask) const;
   [[nodiscard]] std::string broken_constraint(const Ask& ask) const;
   void note_stop(RankedCandidate& candidate) const;
+  void digest_rungs();
   void digest_asks();
   void digest_efforts();
   void digest_batches();

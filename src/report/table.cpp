@@ -300,6 +300,17 @@ std::string outside_text(const RunSummary& run) {
          effort_text(run.outside) + "\n";
 }
 
+/// "rungs: 40 came to step 50, 13 of them went on; 13 to step 150, 4 went on; 27 are paused"
+std::string rungs_text(const RunSummary& run) {
+  if (run.rungs.empty()) return {};
+  std::string text = "rungs: ";
+  for (const auto& rung : run.rungs) {
+    text += std::to_string(rung.reached) + " came to step " + std::to_string(rung.step) + ", " +
+            std::to_string(rung.went_on) + " went on; ";
+  }
+  return text + std::to_string(run.paused.size()) + " are paused\n";
+}
+
 /// How mechanisms are named where their names are long.
 std::string long_names_text(const RunSummary& run) {
   if (!run.baseline || run.ranking.empty() || !has_long_names(run)) return {};
@@ -365,9 +376,9 @@ std::string closing_table(const RunSummary& run) {
     text << retest_table(run);
     return text.str();
   }
-  text << run.asks.size() << " candidates asked for, " << evaluated_text(run.search) << ", "
+  text << run.num_asked() << " candidates asked for, " << evaluated_text(run.search) << ", "
        << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
-  text << outside_text(run) << silent_text(run);
+  text << rungs_text(run) << outside_text(run) << silent_text(run);
   if (!run.ended_by.empty()) text << "ended by: " << run.ended_by << '\n';
   text << '\n' << (run.several() ? front_table(run) : best_table(run));
   if (run.several()) text << hypervolume_text(run);

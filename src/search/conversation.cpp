@@ -8,18 +8,28 @@
 
 namespace nas {
 
+namespace {
+
+TellOrder order_of(bool arrival) { return arrival ? TellOrder::arrival : TellOrder::virtual_time; }
+
+}  // namespace
+
 Conversation::Conversation(const pagmo::problem& problem, std::size_t in_flight, bool arrival)
     : problem_(problem), in_flight_(in_flight), arrival_(arrival) {}
 
 std::vector<std::vector<double>> Conversation::out() const {
   std::vector<std::vector<double>> points;
-  for (const auto& [number, point] : out_) points.push_back(point);
+  for (const auto& [number, point] : out_) {
+    if (!point.empty()) points.push_back(point);
+  }
   return points;
 }
 
 void Conversation::run(std::size_t asks, const std::function<Vector()>& propose,
                        const std::function<void(const Vector&, const Vector&)>& hear) {
   for (std::size_t asked = 0;;) {
+    while (out_.size() < in_flight_ && promote()) {
+    }
     for (; asked < asks && out_.size() < in_flight_; ++asked) {
       const auto point = propose();
       if (point.empty()) {
@@ -30,7 +40,7 @@ void Conversation::run(std::size_t asks, const std::function<Vector()>& propose,
     }
     if (out_.empty()) return;
     const auto [point, fitness] = next();
-    hear(point, fitness);
+    if (!point.empty()) hear(point, fitness);
   }
 }
 
@@ -40,12 +50,18 @@ void Conversation::ask(const std::vector<double>& point) {
                            " points are out, must be told first");
   }
   if (const auto* search = problem_.extract<SearchProblem>()) {
-    out_.emplace(search->begin(point, arrival_ ? TellOrder::arrival : TellOrder::virtual_time),
-                 point);
+    out_.emplace(search->begin(point, order_of(arrival_)), point);
     return;
   }
   answers_.push_back(problem_.fitness(point));
   out_.emplace(asked_++, point);
+}
+
+bool Conversation::promote() {
+  const auto* search = problem_.extract<SearchProblem>();
+  const auto number = search != nullptr ? search->promote(order_of(arrival_)) : std::nullopt;
+  if (number) out_.emplace(*number, Vector());
+  return number.has_value();
 }
 
 std::pair<std::vector<double>, std::vector<double>> Conversation::next() {

@@ -26,7 +26,8 @@ namespace NAS_PUBLIC nas {
 ///
 /// In a search, what is out is evaluated at the same time, and answers come in virtual time
 /// (VirtualOrder), so that everything follows from the seed and the number of points out, or in
-/// order of arrival. Where the search ends, next() or ask() leaves evolve() once all that is out is
+/// order of arrival. Where candidates are trained by rungs (Fidelity), those that go on are out
+/// beside the points that are asked for, and come before these. Where the search ends, next() or ask() leaves evolve() once all that is out is
 /// told. Any other problem answers in the order of asking.
 class Conversation {
  public:
@@ -37,7 +38,8 @@ class Conversation {
   /// @param arrival    whether answers are told as they arrive.
   Conversation(const pagmo::problem& problem, std::size_t in_flight, bool arrival);
 
-  /// Asks for points while fewer than in_flight are out, and hears of the answers.
+  /// Asks for points while fewer than in_flight are out, and hears of the answers; at the end all
+  /// that were to go on have done so.
   /// @param asks     the number of points.
   /// @param propose  the next one; empty: there is no other.
   /// @param hear     is told a point and its fitness.
@@ -46,9 +48,12 @@ class Conversation {
 
   /// Points that are out, in the order of asking.
   [[nodiscard]] std::vector<Vector> out() const;
+  /// Has whoever is to go on trained further. @return whether somebody is.
+  bool promote();
   /// @throws std::logic_error where as many are out as may be.
   void ask(const Vector& point);
-  /// Waits for an answer. @return a point and its fitness.
+  /// Waits for an answer. @return a point and its fitness; an empty point: one that was heard of has
+  /// gone on.
   /// @throws std::logic_error where nothing is out.
   std::pair<Vector, Vector> next();
 
@@ -56,7 +61,7 @@ class Conversation {
   const pagmo::problem& problem_;
   std::size_t in_flight_;
   bool arrival_;
-  std::map<std::int64_t, Vector> out_;  ///< by the number of the ask
+  std::map<std::int64_t, Vector> out_;  ///< by the number of the ask; empty: one that goes on
   std::deque<Vector> answers_;          ///< of a problem that is no search
   std::int64_t asked_ = 0;              ///< of such
 };

@@ -162,14 +162,14 @@ Judgement ObjectiveSet::judge(Objective::Evaluations evaluations) const {
     judgement.reason = failures_text(evaluations);
     return judgement;
   }
-  if (auto why = violation_by_training(evaluations); !why.empty()) {
+  judgement.reason = violation_by_training(evaluations);
+  const bool paused = std::any_of(evaluations.begin(), evaluations.end(),
+                                  [](const auto* one) { return one->status == Status::paused; });
+  if (!paused && !judgement.reason.empty()) {  // what is paused may yet meet a constraint
     judgement.status = Status::rejected;
-    judgement.reason = std::move(why);
     return judgement;
   }
   judgement.fitness = judgement.measured;
-  const bool paused = std::any_of(evaluations.begin(), evaluations.end(),
-                                  [](const auto* one) { return one->status == Status::paused; });
   judgement.status = any_stopped(evaluations) ? Status::stopped_early
                      : paused                 ? Status::paused
                                               : Status::ok;

@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/visibility.hpp"
 #include "indicators/indicators.hpp"
 
-namespace nas {
+namespace NAS_PUBLIC nas {
 
 /// A candidate whose training run has come to a rung: to this validation step, of one replicate that
 /// is the same for all candidates of the rung, since the noise between seeds is larger than what a

@@ -44,14 +44,23 @@ struct SearchProblem::State {
   double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
   std::int64_t best_asked = 0;                             ///< asks when it was reached
   TellOrder order = TellOrder::virtual_time;
-  std::map<std::int64_t, Genotype> out{};  ///< begun one by one and not told, by number
+  /// A candidate that was begun by itself and is not told.
+  struct Out {
+    Genotype genotype;
+    std::size_t rung;  ///< to which; 0 where there are none
+  };
+  std::map<std::int64_t, Out> out{};  ///< by number
   std::int64_t begun = 0;
+  std::optional<Rungs> rungs =
+      settings.fidelity ? std::optional<Rungs>(*settings.fidelity) : std::nullopt;
 
   [[nodiscard]] bool several() const { return objectives.objectives.size() > 1; }
 
   std::vector<std::vector<double>> ask(const std::vector<Genotype>& batch);
-  std::int64_t begin(const Genotype& genotype);
-  std::optional<Told> hear();
+  std::vector<Answer> ask_by_rungs(const std::vector<Genotype>& batch);
+  std::int64_t begin(const Genotype& genotype, std::size_t rung = 0);
+  std::optional<std::int64_t> promote();
+  std::optional<Told> hear(bool of_batch = false);
   void end_where_settings_say();
   void note(const std::vector<Answer>& answers);
   void count_silent(const std::vector<Genotype>& batch, const std::vector<Answer>& answers);
@@ -78,6 +87,7 @@ double SearchProblem::State::quality() const {
 void SearchProblem::State::note(const std::vector<Answer>& answers) {
   bool changed = false;
   for (const auto& answer : answers) {
+    if (answer.status == Status::paused) continue;  // it has not shown what it can do
     if (answer.status != Status::ok) {
       // A later replicate that failed takes back what the earlier ones promised.
       if (!settings.mean_of_answers && beliefs.erase(answer.candidate) > 0) {
@@ -130,8 +140,8 @@ void SearchProblem::State::indicate() {
 
 /// Asks the evaluator, and ends the search where its settings say so.
 std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Genotype>& batch) {
-  const auto answers = evaluator->ask(batch);
-  note(answers);
+  const auto answers = rungs ? ask_by_rungs(batch) : evaluator->ask(batch);
+  if (!rungs) note(answers);
   count_silent(batch, answers);
   end_where_settings_say();
   std::vector<std::vector<double>> fitness;
@@ -139,19 +149,56 @@ std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Gen
   return fitness;
 }
 
+/// Trains a batch to the first rung, and with successive halving its best further, rung by rung.
+/// @return the answers at the first rung.
+std::vector<Answer> SearchProblem::State::ask_by_rungs(const std::vector<Genotype>& batch) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& genotype : batch) numbers.push_back(begin(genotype));
+  std::map<std::int64_t, Answer> told;
+  while (auto next = hear(/*of_batch=*/true)) told.emplace(next->begun, std::move(next->answer));
+  std::vector<Answer> answers;
+  for (const auto number : numbers) answers.push_back(told.at(number));
+  if (rungs->fidelity().promote == Promote::asha) return answers;
+  do {
+    end_where_settings_say();
+    while (promote()) {
+    }
+    told.clear();
+    while (auto next = hear(/*of_batch=*/true)) told.emplace(next->begun, std::move(next->answer));
+  } while (!told.empty());
+  rungs->clear();
+  return answers;
+}
+
 /// @return the number of the ask.
-std::int64_t SearchProblem::State::begin(const Genotype& genotype) {
-  if (!evaluator->begin(genotype)) end(evaluator->spent());
-  out.emplace(begun, genotype);
+std::int64_t SearchProblem::State::begin(const Genotype& genotype, std::size_t rung) {
+  if (!evaluator->begin(genotype, rungs ? rungs->until(rung) : 0)) end(evaluator->spent());
+  out.emplace(begun, Out{.genotype = genotype, .rung = rung});
   return begun++;
 }
 
-/// Waits for an answer to what has begun.
-std::optional<Told> SearchProblem::State::hear() {
+/// Has whoever is to go on trained further. @return the number of the ask; nothing: nobody is.
+std::optional<std::int64_t> SearchProblem::State::promote() {
+  if (!rungs) return std::nullopt;
+  const auto promoted = rungs->promote();
+  if (!promoted) return std::nullopt;
+  return begin(promoted->genotype, promoted->rung);
+}
+
+/// Waits for an answer to what has begun. @param of_batch  it is looked at with the whole batch.
+std::optional<Told> SearchProblem::State::hear(bool of_batch) {
   auto told = evaluator->next(order);
   if (!told) return told;
-  note({told->answer});
-  count_silent({out.extract(told->begun).mapped()}, {told->answer});
+  const auto& answer = told->answer;
+  note({answer});
+  const auto [genotype, rung] = out.extract(told->begun).mapped();
+  if (rung == 0 && !of_batch) count_silent({genotype}, {answer});
+  if (answer.status == Status::paused) {
+    rungs->reach(rung, answer.candidate, genotype,
+                 {.ask = told->begun,
+                  .point = objectives.scaled(answer.fitness),
+                  .feasible = answer.feasible});
+  }
   return told;
 }
 
@@ -202,6 +249,11 @@ std::int64_t SearchProblem::begin(const std::vector<double>& decision_vector,
                                   TellOrder order) const {
   state_->order = order;
   return state_->begin(state_->space.decode(decision_vector, state_->settings.encoding));
+}
+
+std::optional<std::int64_t> SearchProblem::promote(TellOrder order) const {
+  state_->order = order;
+  return state_->promote();
 }
 
 std::pair<std::int64_t, std::vector<double>> SearchProblem::next() const {

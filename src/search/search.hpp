@@ -14,6 +14,7 @@
 #include "genotype/search_space.hpp"
 #include "indicators/archive.hpp"
 #include "search/objective_set.hpp"
+#include "search/rungs.hpp"
 #include "store/store.hpp"
 
 namespace NAS_PUBLIC nas {
@@ -39,6 +40,9 @@ struct SearchSettings {
   /// Which genes variation may as well leave alone; empty: all have an effect.
   Conditions conditions{};
   std::optional<Decomposition> decomposition{};
+  /// How far candidates are trained; empty: to the end. Algorithms hear of each candidate once, of
+  /// how it is at its first rung, where all can be compared.
+  std::optional<Fidelity> fidelity{};
   bool mean_of_answers = false;    ///< what is believed of a candidate, see Belief
   std::int64_t stagnation = 0;     ///< asks without progress after which the search ends; 0 = never
   std::optional<double> target{};  ///< ends when the only objective is not worse
@@ -87,6 +91,9 @@ class SearchProblem {
   /// @return its number among all that have begun.
   [[nodiscard]] std::int64_t begin(const std::vector<double>& decision_vector,
                                    TellOrder order) const;
+  /// Begins to train a candidate on that has paused, where one is to go on beside what is out.
+  /// @return its number.
+  [[nodiscard]] std::optional<std::int64_t> promote(TellOrder order) const;
   /// Waits for an answer; something is out. @return the number, and the fitness.
   [[nodiscard]] std::pair<std::int64_t, std::vector<double>> next() const;
   [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> get_bounds() const;

@@ -171,22 +171,32 @@ Evaluation read_partial(const Texts& columns) {
                           columns[6], columns[7]});
 }
 
+/// A list of the evaluations' ids; of an ask up to a validation step a map of its one to the step.
+nlohmann::json evaluations_json(const Ask& ask) {
+  if (ask.until == 0) return ask.evaluations;
+  return nlohmann::json::object({{ask.evaluations.front(), ask.until}});
+}
+
 Texts ask_columns(const Ask& ask) {
-  return {std::to_string(ask.number),
-          std::to_string(ask.batch),
-          ask.genotype,
-          nlohmann::json(ask.evaluations).dump(),
-          ask.reused ? "1" : "0",
-          nlohmann::json(ask.fitness).dump()};
+  return {
+      std::to_string(ask.number),   std::to_string(ask.batch), ask.genotype,
+      evaluations_json(ask).dump(), ask.reused ? "1" : "0",    nlohmann::json(ask.fitness).dump()};
 }
 
 Ask read_ask(const Texts& columns) {
   Ask ask{.number = std::stoll(columns[0]),
           .batch = std::stoll(columns[1]),
           .genotype = columns[2],
-          .evaluations = parse_record(columns[3]).get<Texts>(),
+          .evaluations = {},
           .reused = columns[4] != "0",
           .fitness = {}};
+  const auto evaluations = parse_record(columns[3]);
+  if (evaluations.is_object()) {
+    ask.evaluations = {evaluations.begin().key()};
+    ask.until = evaluations.begin().value();
+  } else {
+    ask.evaluations = evaluations.get<Texts>();
+  }
   for (const auto& value : parse_record(columns[5])) ask.fitness.push_back(read_number(value));
   return ask;
 }

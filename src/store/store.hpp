@@ -23,6 +23,7 @@ struct Ask {
   std::vector<std::string> evaluations{};  ///< ids: the replicates, at least one
   bool reused = false;                     ///< answered by what earlier asks of this run had caused
   std::vector<double> fitness;             ///< objectives in order, in minimisation form
+  std::int64_t until = 0;  ///< validation step at which the evaluation was to pause; 0: its end
 };
 
 /// The progress of a search after a number of asks.

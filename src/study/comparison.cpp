@@ -139,6 +139,10 @@ class Reader {
                        "evaluation.racing_replicates = " + std::to_string(racing) +
                            ", must be 0 in a comparison: a table answers without races");
     }
+    if (experiment.fidelity) {
+      diagnostics_.add(origin_of("fidelity"),
+                       "fidelity: must be left out: a comparison trains to the end");
+    }
     if (evaluations == 0) {
       diagnostics_.add(origin_of("budget"),
                        "budget.evaluations = 0, must be at least 1: the training runs of a search");

@@ -29,6 +29,7 @@ void compare(const nlohmann::json* recorded, const nlohmann::json* given, const 
                                                     "evaluation.device",
                                                     "evaluation.keep_models",
                                                     "training.checkpoint_minutes",
+                                                    "fidelity.checkpoint_space",
                                                     "budget",
                                                     "cluster",
                                                     "retest",
@@ -108,6 +109,7 @@ nlohmann::json with_defaults(nlohmann::json config) {
   complete(config, "model", model_settings());
   complete(config, "training", training_settings());
   complete(config, "evaluation", evaluation_settings());
+  complete(config, "fidelity", fidelity_settings());
   complete_plugin(config, "problem", problems());
   complete_plugin(config, "data", corpora());
   complete_plugin(config, "algorithm", algorithms(), population_settings());

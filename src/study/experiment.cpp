@@ -89,6 +89,9 @@ class Reader {
     experiment_.training = read_own("training", training_settings());
     experiment_.evaluation = read_own("evaluation", evaluation_settings());
     experiment_.budget = read_own("budget", budget_settings());
+    if (document_.find("fidelity") != nullptr) {
+      experiment_.fidelity = read_own("fidelity", fidelity_settings());
+    }
     experiment_.cluster = read_own("cluster", cluster_settings());
     experiment_.retest = read_own("retest", retest_settings());
     if (document_.find("retest") == nullptr && !listed()) {
@@ -115,6 +118,7 @@ class Reader {
     check_replicates();
     check_further();
     check_racing();
+    check_fidelity();
     check_array();
     check_informed();
     check_mechanisms();
@@ -156,9 +160,9 @@ class Reader {
   void read_top(const std::filesystem::path& file) {
     const auto settings = experiment_settings();
     Texts known = names(settings);
-    known.insert(known.end(),
-                 {"baseline", "problem", "objectives", "constraints", "space", "model", "data",
-                  "training", "evaluation", "budget", "algorithm", "retest", "cluster"});
+    known.insert(known.end(), {"baseline", "problem", "objectives", "constraints", "space", "model",
+                               "data", "training", "evaluation", "budget", "fidelity", "algorithm",
+                               "retest", "cluster"});
     check_keys("", document_, known, diagnostics_);
     for (const auto* section : {"semantics", "baseline", "space", "model", "data", "training"}) {
       if (document_.find(section) != nullptr && !reads(section)) {
@@ -607,6 +611,64 @@ class Reader {
     }
   }
 
+  /// Candidates at a rung are compared by one training run each, which is the same when it goes on.
+  void check_fidelity() {
+    if (!experiment_.fidelity || mistaken_.contains("fidelity")) return;
+    if (listed()) {
+      diagnostics_.add(origin_of("fidelity"),
+                       "fidelity: must be left out where mechanisms are listed: all are trained");
+      return;
+    }
+    const auto& fidelity = *experiment_.fidelity;
+    const auto rungs = fidelity.get<std::vector<Integer>>("rungs");
+    const auto least = fidelity.get<Integer>("min");
+    if (rungs.empty() == (least == 0)) {
+      refuse("fidelity.min", std::to_string(least),
+             rungs.empty() ? "must be at least 1 where fidelity.rungs is empty"
+                           : "must be 0 where fidelity.rungs is given");
+    }
+    if (const double eta = fidelity.get<double>("eta"); eta > 0.0 && eta <= 1.0) {
+      refuse("fidelity.eta", shortest(eta), "must be 0 or more than 1");
+    }
+    for (std::size_t i = 1; i < rungs.size(); ++i) {
+      if (rungs[i] > rungs[i - 1]) continue;
+      refuse("fidelity.rungs", to_text(Value(rungs)), "must ascend");
+      break;
+    }
+    auto steps = rungs;
+    if (reads("training")) steps.push_back(experiment_.training.get<Integer>("steps"));
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      if (steps[i] <= 4 * steps[i - 1]) continue;
+      experiment_.notes.push_back("fidelity: steps " + std::to_string(steps[i - 1]) + " and " +
+                                  std::to_string(steps[i]) +
+                                  " are more than 4 times apart: who is best at the first may not "
+                                  "be at the second");
+    }
+    if (!mistaken_.contains("evaluation")) {
+      const auto& evaluation = experiment_.evaluation;
+      if (const auto& repeated = evaluation.get<std::string>("repeated"); repeated != "reuse") {
+        refuse("evaluation.repeated", repeated, "must be reuse with the section fidelity");
+      }
+      for (const auto& [name, only] :
+           {std::pair("replicates", 1), std::pair("racing_replicates", 0)}) {
+        if (evaluation.get<Integer>(name) == only) continue;
+        refuse(std::string("evaluation.") + name, std::to_string(evaluation.get<Integer>(name)),
+               "must be " + std::to_string(only) +
+                   " with the section fidelity: rungs compare one training run each");
+      }
+    }
+    const auto& problem = experiment_.problem_settings;
+    if (problem.contains("mode") && problem.get<std::string>("mode") == "noisy") {
+      refuse("problem.mode", "noisy",
+             "must be paired or mean with the section fidelity: rungs compare equal seeds");
+    }
+    if (reads("training") && experiment_.training.get<Integer>("early_stop_after") > 0) {
+      refuse("training.early_stop_after",
+             std::to_string(experiment_.training.get<Integer>("early_stop_after")),
+             "must be 0 with the section fidelity: rungs decide who is trained on");
+    }
+  }
+
   void check_array() {
     const auto& array = experiment_.evaluation.get<std::string>("array");
     if (array == "auto" || array == "1") return;
@@ -672,13 +734,16 @@ class Reader {
   /// What is out while others are asked for goes with neither races nor timings.
   void check_in_flight() {
     const auto& settings = experiment_.algorithm_settings;
-    if (mistaken_.contains("algorithm") || !settings.contains("in_flight")) return;
-    const auto in_flight = settings.get<Integer>("in_flight");
-    const auto racing = experiment_.evaluation.get<Integer>("racing_replicates");
+    if (mistaken_.contains("algorithm")) return;
     const auto& all = algorithms().at(experiment_.algorithm).description.settings;
     const auto setting = std::find_if(all.begin(), all.end(),
                                       [](const Setting& one) { return one.name == "in_flight"; });
-    const bool has_batches = std::get<Integer>(setting->default_value) == 1;
+    const bool converses = setting != all.end();
+    const bool has_batches = !converses || std::get<Integer>(setting->default_value) == 1;
+    const auto in_flight = converses ? settings.get<Integer>("in_flight") : 1;
+    check_promote(has_batches && in_flight == 1);
+    if (!converses) return;
+    const auto racing = experiment_.evaluation.get<Integer>("racing_replicates");
     if (!has_batches && !mistaken_.contains("evaluation") && racing > 0) {
       refuse("evaluation.racing_replicates", std::to_string(racing),
              "must be 0 with " + experiment_.algorithm +
@@ -693,13 +758,47 @@ class Reader {
       refuse_it("where evaluation.racing_replicates = " + std::to_string(racing) +
                 ": a race is between candidates of a batch");
     }
-    if (!reads("training")) return;
-    const auto check = [&](const ChosenObjective& quantity) {
-      if (!quantity.objective.measured) return;
-      refuse_it("for " + quantity.name + ", which is measured while nothing is trained");
+    for (const auto& name : measured()) refuse_it("for " + name + kWhenMeasured);
+  }
+
+  /// @param in_batches  whether the algorithm asks so.
+  void check_promote(bool in_batches) {
+    if (!experiment_.fidelity || mistaken_.contains("fidelity")) return;
+    const auto& promote = experiment_.fidelity->get<std::string>("promote");
+    if (promote == "asha" && in_batches) {
+      refuse("fidelity.promote", promote,
+             "must be successive_halving unless algorithm.in_flight > 1: candidates go on while "
+             "others are out");
+    } else if (promote != "asha" && !in_batches) {
+      refuse("fidelity.promote", promote,
+             "must be asha with algorithm.in_flight: nothing waits for a batch");
+    }
+    if (!in_batches) return;
+    const auto& settings = experiment_.algorithm_settings;
+    if (!algorithms().at(experiment_.algorithm).make().batches ||
+        (settings.contains("batch") && settings.get<Integer>("batch") == 1)) {
+      refuse("fidelity.promote", promote,
+             "must be asha, with algorithm.in_flight > 1, where candidates are asked for one at a "
+             "time: of a batch of one nobody is the best");
+    }
+    for (const auto& name : measured()) {
+      diagnostics_.add(origin_of("fidelity"),
+                       "fidelity: must be left out for " + name + kWhenMeasured);
+    }
+  }
+
+  static constexpr const char* kWhenMeasured = ", which is measured while nothing is trained";
+
+  /// Names of objectives and constraints that are measured.
+  [[nodiscard]] Texts measured() const {
+    Texts names;
+    if (!reads("training")) return names;
+    const auto add = [&names](const ChosenObjective& quantity) {
+      if (quantity.objective.measured) names.push_back(quantity.name);
     };
-    for (const auto& objective : experiment_.objectives.objectives) check(objective);
-    for (const auto& constraint : experiment_.objectives.constraints) check(constraint.quantity);
+    for (const auto& objective : experiment_.objectives.objectives) add(objective);
+    for (const auto& constraint : experiment_.objectives.constraints) add(constraint.quantity);
+    return names;
   }
 
   void check_informed() {
@@ -750,6 +849,7 @@ class Reader {
     for (const auto& loaded : loaded_plugins()) json["plugins"].push_back(loaded.file);
     // Only where there is one, as records were before there was such a section.
     if (has_cluster(experiment_)) json["cluster"] = experiment_.cluster;
+    if (experiment_.fidelity) json["fidelity"] = *experiment_.fidelity;
     if (reads("semantics")) json["semantics"] = to_string(experiment_.semantics);
     if (reads("baseline")) {
       json["baseline"] = {{"mechanism", experiment_.baseline}, {"tune", false}};

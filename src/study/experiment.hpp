@@ -41,8 +41,9 @@ struct Experiment {
   std::vector<std::string> informed;  ///< algorithm.informed: known-good mechanisms, by name
   double informed_share = 0.0;        ///< algorithm.informed_share of the initial population
   std::string baseline;  ///< mechanism trained beside the search; empty where the problem has none
-  std::optional<Parameters> tuning;  ///< baseline.tune, unless false
-  Parameters retest;                 ///< replicates = 0: none
+  std::optional<Parameters> tuning;    ///< baseline.tune, unless false
+  std::optional<Parameters> fidelity;  ///< empty: all candidates are trained to the end
+  Parameters retest;                   ///< replicates = 0: none
   /// Trained in place of a search, by canonical name, and compared with the baseline as a re-test
   /// compares; empty: a search, whose space, algorithm and budget count only then.
   std::vector<std::string> mechanisms;
@@ -89,10 +90,10 @@ const PluginSections& plugin_sections();
 /// Dotted keys at which two resolved configurations differ, each "key: old -> new" ("absent" where
 /// one has no such key). A setting that a section lacks, as in the record of a run that began
 /// before there was one, counts as its default. Left out is what does not change results: name,
-/// evaluation.workers, evaluation.array, evaluation.keep_models, training.checkpoint_minutes, the
-/// budget (a larger one continues the run), what follows the search (retest, baseline.tune),
-/// cluster, evaluation.device and plugins, since the device and the plug-ins that were used are recorded
-/// apart, and listed mechanisms that come to those of the record: those that were trained are all
+/// evaluation.workers, evaluation.array, evaluation.keep_models, training.checkpoint_minutes,
+/// fidelity.checkpoint_space, the budget (a larger one continues the run), what follows the search
+/// (retest, baseline.tune), cluster, evaluation.device and plugins, since the device and the
+/// plug-ins that were used are recorded apart, and listed mechanisms that come to those of the record: those that were trained are all
 /// told of.
 std::vector<std::string> differing_keys(const nlohmann::json& recorded,
                                         const nlohmann::json& given);

@@ -1,5 +1,8 @@
 #include "study/rehearsal.hpp"
 
+#include <set>
+#include <string>
+
 #include "core/seed.hpp"
 #include "core/temporary_folder.hpp"
 #include "search/algorithm.hpp"
@@ -30,10 +33,12 @@ class MadeUp final : public Measurement {
     if (!evaluation.reason.empty()) evaluation.status = Status::rejected;
   }
   void measure(const Task& task, Evaluation& evaluation) override {
-    evaluation.status = Status::ok;
-    if (steps() > 0) evaluation.curve.emplace_back().step = steps();
+    evaluation.status = task.until > 0 ? Status::paused : Status::ok;
+    const auto end = task.until > 0 ? task.until : steps();
+    if (end > 0) evaluation.curve.emplace_back().step = end;
     evaluation.values["made_up"] =
         RandomEngine(derive_seed(0, task.replicate, "rehearsal", task.candidate.name)).uniform();
+    if (!begun_.insert(task.id).second) return;  // it goes on
     if (task.replicate == 0) rehearsal_->candidates.push_back(task.candidate);
     ++rehearsal_->trained;
   }
@@ -42,6 +47,7 @@ class MadeUp final : public Measurement {
   std::shared_ptr<Problem> problem_;
   const ObjectiveSet& objectives_;
   Rehearsal* rehearsal_;
+  std::set<std::string> begun_{};  ///< ids
 };
 
 /// A search that asks for more is not rehearsed to its end.
@@ -66,7 +72,8 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
       RandomEngine random(derive_seed(i, 0, "rehearsal", evaluations.back()->id));
       fitness.push_back(objectives.objectives[i].minimised(random.uniform()));
     }
-    return Judgement{.status = Status::ok, .fitness = fitness, .measured = fitness};
+    return Judgement{
+        .status = evaluations.front()->status, .fitness = fitness, .measured = fitness};
   };
   auto options = evaluator_options(experiment);
   options.budget.train_seconds = 0.0;
@@ -77,7 +84,8 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   auto imagined = experiment;
   imagined.budget.set("stagnation", std::int64_t{0});
   imagined.budget.set("target", std::string());
-  search(imagined, objectives, evaluator, {}, conditions_of(experiment, *problem));
+  search(imagined, objectives, evaluator, {}, conditions_of(experiment, *problem),
+         fidelity_of(experiment, *problem));
   rehearsal.asked = evaluator->num_asked();
   rehearsal.whole = rehearsal.asked < kMostAsks;
   return rehearsal;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/seed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
@@ -34,6 +35,17 @@ double tighter(double a, double b) { return a > 0.0 && b > 0.0 ? std::min(a, b) 
 
 }  // namespace
 
+namespace {
+
+/// Bytes. Nothing pauses without the section.
+std::int64_t checkpoint_space(const Experiment& experiment) {
+  if (!experiment.fidelity) return 0;
+  return static_cast<std::int64_t>(experiment.fidelity->get<double>("checkpoint_space") *
+                                   static_cast<double>(std::int64_t{1} << 30U));
+}
+
+}  // namespace
+
 std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
                                       const std::filesystem::path& folder) {
   return problems()
@@ -50,7 +62,8 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .evaluation = experiment.evaluation,
              .objectives = &objectives,
              .baseline = experiment.baseline,
-             .folder = folder});
+             .folder = folder,
+             .checkpoint_space = checkpoint_space(experiment)});
 }
 
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
@@ -72,7 +85,8 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
 
 SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives,
                     const std::shared_ptr<Evaluator>& evaluator,
-                    std::function<void(const Indicator&)> on_indicator, Conditions conditions) {
+                    std::function<void(const Indicator&)> on_indicator, Conditions conditions,
+                    std::optional<Fidelity> fidelity) {
   const auto seed = static_cast<std::uint32_t>(derive_seed(experiment.seed, 0, "search", 0));
   const auto algorithm = algorithms().at(experiment.algorithm).make();
   SearchSettings settings{
@@ -82,6 +96,7 @@ SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives
       .encoding = algorithm.encoding,
       .conditions = std::move(conditions),
       .decomposition = experiment.decomposition,
+      .fidelity = std::move(fidelity),
       .mean_of_answers = evaluator_options(experiment).repeated == Repeated::retrain,
       .stagnation = experiment.budget.get<std::int64_t>("stagnation"),
       .indicator_interval = std::max<std::int64_t>(experiment.population, 1),
@@ -92,6 +107,37 @@ SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives
   return run_search(experiment.space, evaluator, objectives,
                     algorithm.make(experiment.algorithm_settings, experiment.search_facts, seed),
                     settings);
+}
+
+std::optional<Fidelity> fidelity_of(const Experiment& experiment, const Problem& problem) {
+  if (!experiment.fidelity) return std::nullopt;
+  const auto& settings = *experiment.fidelity;
+  Fidelity fidelity{.promote = parse_promote(settings.get<std::string>("promote")),
+                    .rungs = settings.get<std::vector<std::int64_t>>("rungs"),
+                    .steps = problem.steps(),
+                    .eta = settings.get<double>("eta"),
+                    .spread = parse_spread(settings.get<std::string>("spread"))};
+  auto steps = problem.rungs();
+  if (!steps.empty()) steps.pop_back();
+  const auto known = steps.empty() ? "the problem " + experiment.problem + " has none"
+                                   : "which are " + to_text(Value(steps));
+  for (const auto rung : fidelity.rungs) {
+    if (std::binary_search(steps.begin(), steps.end(), rung)) continue;
+    throw InputError("fidelity.rungs = " + std::to_string(rung) +
+                     ", must be validation steps before the last one: " + known);
+  }
+  const double ratio = fidelity.eta > 0.0 ? fidelity.eta : 3.0;
+  auto least = static_cast<double>(settings.get<std::int64_t>("min"));
+  for (const auto step : steps) {
+    if (least == 0.0 || static_cast<double>(step) < least) continue;
+    fidelity.rungs.push_back(step);
+    least = ratio * static_cast<double>(step);
+  }
+  if (fidelity.rungs.empty()) {
+    throw InputError("fidelity.min = " + std::to_string(settings.get<std::int64_t>("min")) +
+                     ", must be at most a validation step before the last one: " + known);
+  }
+  return fidelity;
 }
 
 Conditions conditions_of(const Experiment& experiment, const Problem& problem) {

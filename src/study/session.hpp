@@ -25,10 +25,17 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment);
 /// @param objectives    the experiment's, with their ranges.
 /// @param on_indicator  see SearchSettings; may be empty.
 /// @param conditions    see conditions_of(); may be empty.
+/// @param fidelity      see fidelity_of().
 /// @throws StopRequested as run_search does.
 SearchResult search(const Experiment& experiment, const ObjectiveSet& objectives,
                     const std::shared_ptr<Evaluator>& evaluator,
-                    std::function<void(const Indicator&)> on_indicator, Conditions conditions);
+                    std::function<void(const Indicator&)> on_indicator, Conditions conditions,
+                    std::optional<Fidelity> fidelity = {});
+
+/// The section `fidelity` of an experiment, with its rungs as validation steps of the problem; empty
+/// where there is none.
+/// @throws InputError if a rung is no validation step before the last one, or there is none.
+std::optional<Fidelity> fidelity_of(const Experiment& experiment, const Problem& problem);
 
 /// Which genes of an experiment's genotypes have an effect, as its problem says; empty for the
 /// paper's genes alone, which are all searched as in the paper.

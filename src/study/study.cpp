@@ -104,6 +104,7 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
     throw InputError("budget.gpu_seconds = " + shortest(gpu_seconds) +
                      ", must be 0 on the device " + device + ": it spends none");
   }
+  (void)fidelity_of(experiment, *setup->problem);
   const auto train_steps = experiment.budget.get<std::int64_t>("train_steps");
   if (train_steps > 0 && setup->problem->steps() == 0) {
     throw InputError("budget.train_steps = " + std::to_string(train_steps) +
@@ -307,8 +308,10 @@ class Labels {
 
   /// Those of all evaluations.
   void complete() {
-    for (const auto& evaluation : store_.evaluations()) {
-      labels_[evaluation.candidate] = problem_.label(evaluation.candidate);
+    for (const auto& evaluations : {store_.partials(), store_.evaluations()}) {
+      for (const auto& evaluation : evaluations) {
+        labels_[evaluation.candidate] = problem_.label(evaluation.candidate);
+      }
     }
     store_.set_meta("labels", labels_);
   }
@@ -398,7 +401,8 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
       observer.indicated(indicator);
     };
     const auto conditions = conditions_of(experiment, *problem);
-    const auto result = search(experiment, setup.objectives, evaluator, note, conditions);
+    const auto result = search(experiment, setup.objectives, evaluator, note, conditions,
+                               fidelity_of(experiment, *problem));
     if (conditions) {
       store.set_meta("silent_asks", {{"children", result.children}, {"silent", result.silent}});
     }

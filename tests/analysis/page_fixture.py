@@ -185,7 +185,7 @@ class RunFixture:
             "schema": 3, **self.further, "asks": self.asks,
             "genes": [{"name": name, **({"options": own} if isinstance(own, list) else own)}
                       for name, own in SPACE.items()],
-            "counts": {"evaluated": len(trained), "stopped_early": states.count("stopped_early")},
+            "counts": {"asked": len(self.asks), "evaluated": len(trained), "stopped_early": states.count("stopped_early")},
             "identities": [{"results_version": 3}],
             "evaluations": [self.evaluations[id_] for id_ in sorted(self.evaluations)],
             "ranking": ranking, "front": [{**own, "knee": i == 1} for i, own in enumerate(

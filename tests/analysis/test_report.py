@@ -447,6 +447,21 @@ class AddedObjectives(PageTest):
         self.assertRegex(words_of(report(run)), r"standard deviations \S+ and \S+ perplexity;")
 
 
+class Rungs(PageTest):
+    def test_the_page_says_who_went_on_and_what_that_saved(self):
+        made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
+        self.assertNotIn("Rungs", self.words())
+        paused = [{"curve": [{"step": 20}]} for _ in range(24)]
+        made.set("rungs", [{"step": 20, "reached": 32, "went_on": 8}])
+        made.set("paused", paused)
+        words = self.words()
+        self.assertIn("steppaused therewent onshare2032825 %", words)
+        ended = len({i for ask in Run(self.folder).asks for i in ask.evaluations})
+        share = (ended * 60 + 24 * 20) / (60 * (ended + 24))
+        self.assertIn(f"24 candidates of {ended + 24} paused for good", words)
+        self.assertIn(f"{100 * share:.0f} % of those that all to the end would have taken", words)
+
+
 class Running(PageTest):
     def test_the_record_says_whether_the_search_has_ended(self):
         fixture = self.fixture()

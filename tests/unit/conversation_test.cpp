@@ -4,7 +4,9 @@
 #include <cmath>
 #include <condition_variable>
 #include <csignal>
+#include <map>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -22,6 +24,7 @@
 #include "unit/fake_measurement.hpp"
 #include "unit/shuffled_executor.hpp"
 #include "unit/simulated_executor.hpp"
+#include "unit/stepping_measurement.hpp"
 
 namespace nas::testing {
 namespace {
@@ -164,10 +167,10 @@ struct Search {
     for (const auto& ask : store.asks()) {
       text += std::to_string(ask.number) + " " + std::to_string(ask.batch) + " " + ask.genotype +
               " " + nlohmann::json(ask.evaluations).dump() + " " + std::to_string(ask.reused) +
-              " " + nlohmann::json(ask.fitness).dump() + "\n";
+              " " + nlohmann::json(ask.fitness).dump() + " " + std::to_string(ask.until) + "\n";
     }
-    for (const auto& evaluation : store.evaluations()) {
-      text += canonical_json(evaluation).dump() + "\n";
+    for (const auto& evaluations : {store.evaluations(), store.partials()}) {
+      for (const auto& evaluation : evaluations) text += canonical_json(evaluation).dump() + "\n";
     }
     for (const auto& i : store.indicators()) {
       text += std::to_string(i.asked) + " " + std::to_string(i.evaluated) + " " +
@@ -496,6 +499,145 @@ TEST_P(AsynchronousSearch, ASlowTrainingHoldsNobodyUp) {
   search.run();
   EXPECT_TRUE(in_time) << "only " << others << " others were measured beside it";
   EXPECT_EQ(search.evaluator->num_asked(), 60);
+}
+
+/// Searches by rungs at steps 10 and 20 of 40, on the stepping measurement.
+class SearchByRungs : public AsynchronousSearch {
+ protected:
+  static SearchSettings settings() {
+    return {.fidelity = Fidelity{
+                .promote = GetParam().in_flight > 1 ? Promote::asha : Promote::successive_halving,
+                .rungs = {10, 20},
+                .steps = 40}};
+  }
+  static std::shared_ptr<SteppingMeasurement> stepping() {
+    auto measurement = std::make_shared<SteppingMeasurement>();
+    measurement->fails_ = 'b';
+    return measurement;
+  }
+  /// Steps that the search has taken, each once, as its store says.
+  static Integer steps(const Store& store) {
+    Integer steps = 0;
+    for (const auto& evaluations : {store.evaluations(), store.partials()}) {
+      for (const auto& one : evaluations) steps += one.curve.back().step;
+    }
+    return steps;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, SearchByRungs,
+                         ::testing::Values(Searcher{"nsga2_async"},
+                                           Searcher{"regularized_evolution"},
+                                           Searcher{"random_search"}, Searcher{"motpe"},
+                                           Searcher{"random_search", 1}),
+                         [](const auto& searcher) {
+                           return searcher.param.key + std::to_string(searcher.param.in_flight);
+                         });
+
+TEST_P(SearchByRungs, TrainsTheBestOfEachRungOn) {
+  Search search(GetParam(), file("whole"), {}, stepping());
+  const auto result = search.run(settings());
+  std::map<Integer, std::set<std::string>> reached;  // evaluations by step, those that end at 0
+  for (const auto& ask : search.store.asks()) {
+    if (ask.until > 0) {
+      EXPECT_EQ(ask.evaluations.size(), 1U);
+    }
+    reached[ask.until].insert(ask.evaluations.front());
+  }
+  EXPECT_GT(reached[10].size(), 30U) << "all candidates begin there";
+  EXPECT_GE(reached[20].size(), reached[10].size() / 4);
+  EXPECT_LE(reached[20].size(), reached[10].size() * 3 / 4);
+  EXPECT_GE(reached[0].size(), 5U);
+  EXPECT_LE(reached[0].size(), reached[20].size() * 3 / 4);
+  for (const auto& [step, ids] : reached) {
+    EXPECT_TRUE(std::includes(reached[10].begin(), reached[10].end(), ids.begin(), ids.end()));
+  }
+  EXPECT_EQ(search.evaluator->num_evaluated(), std::ssize(reached[10])) << "each is one evaluation";
+  // The archive has what was trained to the end, and no paused one.
+  std::set<std::string> whole;
+  for (const auto& one : search.store.evaluations()) {
+    if (one.status == Status::ok) whole.insert(one.candidate);
+  }
+  for (const auto& [name, point] : result.archive.front()) EXPECT_TRUE(whole.contains(name));
+  EXPECT_EQ(static_cast<SteppingMeasurement&>(*search.fake).steps_, steps(search.store))
+      << "no step is taken twice";
+}
+
+TEST_P(SearchByRungs, DependsOnNeitherTheWorkersNorTheOrderInWhichTheyFinish) {
+  Search whole(GetParam(), file("whole"), {}, stepping());
+  whole.run(settings());
+  const auto expected = whole.record();
+  for (const int workers : {2, 4}) {
+    Search search(GetParam(), file("threads" + std::to_string(workers)), {.workers = workers},
+                  stepping());
+    search.run(settings());
+    EXPECT_EQ(search.record(), expected) << workers << " threads";
+  }
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    Search search(GetParam(), file("shuffled" + std::to_string(seed)), shuffled(1 + seed % 6, seed),
+                  stepping());
+    search.run(settings());
+    EXPECT_EQ(search.record(), expected) << "order " << seed;
+  }
+}
+
+TEST_P(SearchByRungs, KilledItGoesOnAsIfNothingHadHappened) {
+  Search whole(GetParam(), file("whole"), {}, stepping());
+  whole.run(settings());
+  const auto killed = file("killed");
+  RandomEngine random(derive_seed(7, 0, "kills", GetParam().key));
+  for (int kills = 0; kills < 4; ++kills) {
+    const int last = 8 + static_cast<int>(random.below(12));
+    const pid_t child = fork();
+    if (child == 0) {
+      Search search(GetParam(), killed, shuffled(3, static_cast<std::uint64_t>(kills)), stepping(),
+                    Store::Mode::write);
+      search.fake->on_measure_ = [last](int number, const Task&) {
+        if (number == last) kill(getpid(), SIGKILL);
+      };
+      search.run(settings());
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+  }
+  Search resumed(GetParam(), killed, {.workers = 2}, stepping());
+  resumed.run(settings());
+  EXPECT_EQ(resumed.record(), whole.record());
+  EXPECT_LT(resumed.fake->measured_, whole.fake->measured_);
+}
+
+TEST_P(SearchByRungs, EndsWhereItsStepsAreSpent) {
+  Search whole(GetParam(), file("whole"), {}, stepping());
+  whole.run(settings());
+  Search search(GetParam(), file("budget"), {.budget = {.train_steps = 500}}, stepping());
+  EXPECT_EQ(search.run(settings()).ended_by, "500 training steps");
+  EXPECT_LE(steps(search.store), 500);
+  EXPECT_GT(steps(search.store), 400) << "a stay takes 20 at most, and some have failed";
+  // What a smaller budget asks is how the larger search began.
+  const auto asks = search.store.asks();
+  const auto all = whole.store.asks();
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    EXPECT_EQ(asks[i].evaluations, all[i].evaluations);
+    EXPECT_EQ(asks[i].until, all[i].until);
+  }
+}
+
+TEST_P(SearchByRungs, ToldAsTheyArriveTheAnswersAreReplayed) {
+  auto searcher = GetParam();
+  if (searcher.in_flight == 1) return;
+  searcher.order = "arrival";
+  std::string record;
+  {
+    Search search(searcher, file("arrival"), shuffled(4, 1), stepping());
+    search.run(settings());
+    record = search.record();
+  }
+  Search again(searcher, file("arrival"), shuffled(2, 5), stepping());
+  again.run(settings());
+  EXPECT_EQ(again.record(), record);
+  EXPECT_EQ(again.fake->measured_, 0);
 }
 
 }  // namespace

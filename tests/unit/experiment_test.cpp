@@ -646,6 +646,53 @@ TEST_F(ExperimentTest, WhatIsOutAtOnceGoesWithNeitherRacesNorTimingsNorBatches) 
             std::string::npos);
 }
 
+TEST_F(ExperimentTest, RungsCompareOneWholeTrainingRunOfEachCandidate) {
+  using ::testing::HasSubstr;
+  const std::string asha = "algorithm: {name: nsga2_async}\nobjectives: [perplexity, flops]\n";
+  const std::string rungs = "fidelity: {rungs: [50, 150]}\n";
+  const auto read = load(asha + rungs, {"training.steps=400"});
+  EXPECT_EQ(read.resolved["fidelity"]["promote"], "asha");
+  EXPECT_EQ(read.notes, Texts{});
+  EXPECT_EQ(recorded_experiment(read.resolved).resolved, read.resolved);
+  const auto without = load(asha, {"training.steps=400"});
+  EXPECT_FALSE(without.resolved.contains("fidelity")) << "records are as before there was one";
+  EXPECT_NE(differing_keys(without.resolved, read.resolved), Texts{});
+  const auto more = load(asha + rungs, {"training.steps=400", "fidelity.checkpoint_space=5"});
+  EXPECT_EQ(differing_keys(read.resolved, more.resolved), Texts{});
+  EXPECT_EQ(load(asha + rungs, {"training.steps=601"}).notes,
+            Texts{"fidelity: steps 150 and 601 are more than 4 times apart: who is best at the "
+                  "first may not be at the second"});
+
+  EXPECT_EQ(mistakes(asha + "fidelity: {rungs: [50], min: 20}\n"),
+            "a.yaml:3:29: fidelity.min = 20, must be 0 where fidelity.rungs is given");
+  EXPECT_THAT(mistakes(asha + "fidelity: {eta: 3}\n"),
+              HasSubstr("fidelity.min = 0, must be at least 1 where fidelity.rungs is empty"));
+  EXPECT_THAT(mistakes(asha + "fidelity: {min: 20, eta: 1}\n"),
+              HasSubstr("fidelity.eta = 1, must be 0 or more than 1"));
+  EXPECT_THAT(mistakes(asha + "fidelity: {rungs: [50, 50]}\n"), HasSubstr("must ascend"));
+  for (const auto& [setting, why] :
+       {std::pair("evaluation: {repeated: retrain}",
+                  "evaluation.repeated = retrain, must be reuse"),
+        std::pair("evaluation: {replicates: 2}", "evaluation.replicates = 2, must be 1 with"),
+        std::pair("training: {early_stop_after: 9}",
+                  "training.early_stop_after = 9, must be 0 with")}) {
+    EXPECT_THAT(mistakes(asha + rungs + setting + "\n"), HasSubstr(why));
+  }
+  // Who asks in batches halves them; nobody else does.
+  const std::string halving = "fidelity: {min: 9, promote: successive_halving}\n";
+  EXPECT_EQ(mistakes("algorithm: random_search\n" + halving), "");
+  EXPECT_THAT(mistakes(asha + halving), HasSubstr("fidelity.promote = successive_halving, must be "
+                                                  "asha with algorithm.in_flight: nothing waits"));
+  for (const std::string one : {"motpe", "simulated_annealing"}) {
+    EXPECT_THAT(mistakes("algorithm: " + one + "\n" + halving),
+                HasSubstr("must be asha, with algorithm.in_flight > 1, where candidates are asked "
+                          "for one at a time"));
+  }
+  EXPECT_THAT(mistakes("algorithm: random_search\n" + rungs),
+              HasSubstr("fidelity.promote = asha, must be successive_halving unless"));
+  EXPECT_THAT(mistakes(asha + "fidelity: {rungz: [5]}\n"), HasSubstr("did you mean rungs?"));
+}
+
 TEST_F(ExperimentTest, AlgorithmsTakeTheNumberOfObjectivesTheyCan) {
   const auto one = mistakes("objectives: [perplexity, flops]\nalgorithm: {name: evo_ga}\n");
   EXPECT_EQ(

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/seed.hpp"
 #include "message_of.hpp"
+#include "search/rungs.hpp"
 
 namespace nas {
 
@@ -151,6 +152,48 @@ TEST(Promotion, GoesOnWithTheBestOneThatWasNotPromotedYet) {
   EXPECT_EQ(next_promoted(reached, 2.0, Spread::crowding), 0U);
   reached.resize(2);
   EXPECT_EQ(next_promoted(reached, 3.0, Spread::crowding), std::nullopt);
+}
+
+TEST(Rungs, PromoteFromTheHighestOnAndEachCandidateOnce) {
+  Rungs rungs({.rungs = {10, 20}, .steps = 60});  // one of two, one of three
+  const auto reach = [&rungs](std::size_t rung, std::int64_t ask, double value) {
+    rungs.reach(rung, std::to_string(ask), Genotype({{"number", static_cast<double>(ask)}}),
+                {.ask = ask, .point = {value}});
+  };
+  const auto promoted = [&rungs]() -> std::pair<double, std::size_t> {
+    const auto next = rungs.promote();
+    return next ? std::pair(next->genotype.real("number"), next->rung) : std::pair(-1.0, 0U);
+  };
+  using Next = std::pair<double, std::size_t>;
+  reach(0, 0, 5.0);
+  EXPECT_EQ(promoted(), Next(-1.0, 0));
+  reach(0, 0, 1.0);  // asked for again
+  EXPECT_EQ(promoted(), Next(-1.0, 0));
+  for (const std::int64_t ask : {1, 2, 3, 4, 5}) reach(0, ask, static_cast<double>(ask));
+  EXPECT_EQ(promoted(), Next(1.0, 1));
+  EXPECT_EQ(promoted(), Next(2.0, 1));
+  for (const std::int64_t ask : {1, 2}) reach(1, ask, static_cast<double>(-ask));
+  EXPECT_EQ(promoted(), Next(3.0, 1)) << "of two none goes to the end";
+  reach(1, 3, 0.0);
+  reach(0, 6, 0.0);
+  reach(0, 7, 9.0);
+  EXPECT_EQ(promoted(), Next(2.0, 2)) << "before those of the first rung";
+  EXPECT_EQ(promoted(), Next(6.0, 1));
+  EXPECT_EQ(promoted(), Next(-1.0, 0));
+  EXPECT_EQ(rungs.until(1), 20);
+  EXPECT_EQ(rungs.until(2), 0) << "the end";
+  rungs.clear();
+  EXPECT_EQ(promoted(), Next(-1.0, 0));
+}
+
+TEST(Rungs, PromoteTheShareThatIsGiven) {
+  Rungs rungs({.rungs = {10}, .steps = 20, .eta = 4.0});
+  int went_on = 0;
+  for (std::int64_t ask = 0; ask < 40; ++ask) {
+    rungs.reach(0, std::to_string(ask), {}, {.ask = ask, .point = {static_cast<double>(-ask)}});
+  }
+  while (rungs.promote()) ++went_on;
+  EXPECT_EQ(went_on, 10);
 }
 
 TEST(Promotion, RefusesAnUnknownSpread) {

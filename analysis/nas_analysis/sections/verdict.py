@@ -68,11 +68,11 @@ def _running(run: Run) -> str:
     planned = run.planned_asks
     trainings = int((run.config.get("budget") or {}).get("evaluations") or 0)
     if planned:
-        done = f"{len(run.asks):,} of {planned:,} asks"
+        done = f"{run.num_asked:,} of {planned:,} asks"
     elif trainings:
         done = f"{run.num_searched:,} of {trainings:,} trainings"
     else:
-        done = counted(len(run.asks), "ask")
+        done = counted(run.num_asked, "ask")
     return f"Running, {done} so far{state}"
 
 

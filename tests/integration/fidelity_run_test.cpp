@@ -1,0 +1,124 @@
+// Searches by rungs, as a user runs them.
+
+#include <csignal>
+
+#include <gmock/gmock.h>
+
+#include "core/seed.hpp"
+#include "integration/program.hpp"
+#include "store/store.hpp"
+#include "unit/small_table.hpp"
+
+namespace nas::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class FidelityRunTest : public ProgramTest {
+ protected:
+  FidelityRunTest() {
+    write_table(small_content(), folder_ / "small.table");
+    std::ofstream(folder_ / "table.yaml")
+        << "problem: {type: tabular, table: " << (folder_ / "small.table").string()
+        << ", mode: paired}\n"
+        << "objectives: [perplexity, attention_flops]\n"
+        << "algorithm: {name: random_search, population: 4, evaluations: 12, in_flight: 3}\n"
+        << "fidelity: {min: 1}\n";
+    // Two objectives, trainings of two workers, a checkpoint every tenth of a second.
+    std::ofstream(folder_ / "training.yaml")
+        << "extends: " << NAS_SOURCE_DIR << "/configs/smoke.yaml\n"
+        << "objectives: [{name: perplexity, range: [1, 100]}, attention_flops]\n"
+        << "training: {steps: 360, checkpoints: [40, 120], checkpoint_minutes: 0.002}\n"
+        << "evaluation: {workers: 2}\n"
+        << "fidelity: {rungs: [40, 120]}\n";
+  }
+  [[nodiscard]] Words search(const std::string& kind, const std::string& name,
+                             const Words& more = {}) const {
+    Words words{(folder_ / (kind + ".yaml")).string(), "--output", (folder_ / name).string(),
+                "name=search", "--no-report"};
+    if (kind == "training") words.push_back(asynchronous_);
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  void expect_refusal(const std::string& kind, const Words& more, const std::string& why) {
+    EXPECT_EQ(run("nas-run", search(kind, "refused", more)), 2) << text();
+    EXPECT_THAT(text(), HasSubstr(why));
+    EXPECT_FALSE(fs::exists(folder_ / "refused")) << why;
+  }
+
+  const std::string asynchronous_ =
+      "algorithm={name: nsga2_async, population: 6, evaluations: 27, in_flight: 6}";
+};
+
+TEST_F(FidelityRunTest, DependsOnNeitherWorkersNorArraysNorTheSpaceOfCheckpoints) {
+  ASSERT_EQ(
+      run("nas-run", search("training", "one", {"evaluation.workers=1", "evaluation.array=1"})), 0)
+      << text();
+  EXPECT_THAT(text(), HasSubstr("rungs: "));
+  EXPECT_THAT(text(), HasSubstr(" came to step 120, "));
+  const auto expected = canonical_export(folder_ / "one");
+  const Store store(folder_ / "one" / "store.sqlite", Store::Mode::read_only);
+  EXPECT_GT(store.partials().size(), 10U);
+  const auto asks = store.asks();
+  EXPECT_GT(std::count_if(asks.begin(), asks.end(), [](auto& ask) { return ask.until == 0; }), 1);
+  ASSERT_EQ(run("nas-run", search("training", "two", {"evaluation.array=3"})), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "two"), expected);
+  ASSERT_EQ(run("nas-run", search("training", "four",
+                                  {"evaluation.workers=4", "fidelity.checkpoint_space=0.000001"})),
+            0)
+      << text();
+  EXPECT_EQ(canonical_export(folder_ / "four"), expected);
+  const auto checkpoints = folder_ / "four" / "checkpoints";
+  EXPECT_TRUE(!fs::exists(checkpoints) || fs::is_empty(checkpoints)) << "there is no space";
+}
+
+TEST_F(FidelityRunTest, KilledAtAnyMomentItEndsLikeAnUninterruptedRun) {
+  ASSERT_EQ(run("nas-run", search("training", "whole")), 0) << text();
+  RandomEngine random(7);
+  int kills = 0;
+  int code = -1;
+  for (; kills < 12; ++kills) {
+    Program program("nas-run", search("training", "killed"), folder_ / "killed.txt");
+    if (program.wait_for(std::chrono::milliseconds(400 + random.below(1200)), code)) break;
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  std::cout << "killed " << kills << " times\n";
+  EXPECT_GT(kills, 2) << "the run is too short";
+  ASSERT_EQ(run("nas-run", search("training", "killed", {"evaluation.workers=3"})), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "killed"), canonical_export(folder_ / "whole"));
+}
+
+TEST_F(FidelityRunTest, BatchesAreHalvedOneAfterTheOther) {
+  const Words halving{"algorithm={name: random_search, population: 9, evaluations: 18}",
+                      "fidelity.promote=successive_halving", "training.steps=90",
+                      "fidelity.rungs=[10, 30]", "training.checkpoints=[10, 30]"};
+  ASSERT_EQ(run("nas-run", search("training", "halving", halving)), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("rungs: 18 came to step 10, 6 went on; 6 came to step 30, 2 went "
+                                "on; 16 are paused"));
+  const auto results = read_file(folder_ / "halving" / "results.json");
+  EXPECT_THAT(results, HasSubstr("\"rung_asks\""));
+}
+
+TEST_F(FidelityRunTest, ATableAnswersFromItsCurves) {
+  ASSERT_EQ(run("nas-run", search("table", "a")), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("rungs: 12 came to step "));
+  ASSERT_EQ(run("nas-run", search("table", "b")), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
+  ASSERT_EQ(run("nas-run", search("table", "a")), 0) << "once more: " << text();
+  EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
+}
+
+TEST_F(FidelityRunTest, WhatRungsCannotCompareIsRefused) {
+  expect_refusal("table", {"problem.mode=noisy"},
+                 "problem.mode = noisy, must be paired or mean with the section fidelity");
+  expect_refusal("table", {"fidelity.min=1000"},
+                 "fidelity.min = 1000, must be at most a validation step before the last one");
+  expect_refusal("table", {"fidelity.min=0", "fidelity.rungs=[7]"},
+                 "fidelity.rungs = 7, must be validation steps before the last one");
+}
+
+}  // namespace
+}  // namespace nas::testing
