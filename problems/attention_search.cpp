@@ -69,7 +69,8 @@ class AttentionSearch final : public Problem {
             resolve_devices(inputs.evaluation.get<std::string>("device")))),
         memory_limit_(static_cast<std::int64_t>(inputs.evaluation.get<double>("memory_limit") *
                                                 1024.0 * 1024.0 * 1024.0)),
-        time_limit_(inputs.evaluation.get<double>("time_limit")) {
+        time_limit_(inputs.evaluation.get<double>("time_limit")),
+        retry_crashed_(inputs.evaluation.get<std::int64_t>("retry_crashed")) {
     nn::require_numerical_mode(numerical_mode_, device());
     const auto& causality = inputs.evaluation.get<std::string>("causality");
     gate_ =
@@ -622,6 +623,7 @@ class AttentionSearch final : public Problem {
   std::shared_ptr<DevicePool> devices_;
   std::int64_t memory_limit_;
   double time_limit_;
+  std::int64_t retry_crashed_;
   bool gate_ = true;
   Architecture architecture_;  ///< the frame: sizes of the model, and genes as the paper has them
   std::shared_ptr<const Corpus> corpus_;

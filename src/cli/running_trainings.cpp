@@ -77,6 +77,10 @@ std::string text_of(const Workforce& workforce) {
 void RunningTrainings::update(const Progress& progress, double now) {
   switch (progress.kind) {
     case Progress::Kind::evaluation_started:
+      if (const auto before = running_.find(progress.evaluation->id); before != running_.end()) {
+        std::erase_if(arrays_,
+                      [&](const Array& array) { return array.has(before->second.number); });
+      }
       running_[progress.evaluation->id] = {
           .candidate = progress.evaluation->candidate, .number = ++started_, .began = now};
       break;

@@ -11,6 +11,7 @@
 #include "cli/study_display.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
+#include "evaluation/outcomes.hpp"
 #include "report/files.hpp"
 #include "study/engines.hpp"
 
@@ -99,6 +100,10 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
     std::cout << "\nStopped. Everything finished is kept in " << kept
               << "; the same command continues.\n";
     return kStopped;
+  } catch (const TooManyFailures&) {
+    write_results(study.folder());
+    if (!arguments.no_report) write_page(page_of_run(study.folder()));
+    throw;
   }
   if (!arguments.no_report) write_page(page_of_run(study.folder()));
   return kDone;

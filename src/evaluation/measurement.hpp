@@ -102,7 +102,8 @@ class Measurement {
   /// Called once the evaluation of an expensive measurement, or a paused one, is committed, and
   /// again by a later process that finds it recorded: what was kept lest an unfinished measurement
   /// be lost can go, and what belongs to a finished one can be saved. From the thread that asks;
-  /// what it throws ends the search, and the next process calls it again.
+  /// what it throws ends the search, and the next process calls it again. Called also for one that
+  /// has failed and is to be measured again from its beginning, which is never recorded.
   virtual void recorded(const Evaluation& /*evaluation*/) {}
 
   using Listener = std::function<void(std::span<const Assignment> array, const Advance& advance)>;

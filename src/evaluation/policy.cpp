@@ -15,6 +15,19 @@ Repeated parse_repeated(std::string_view text) {
                    ", must be one of reuse, retrain, replicate");
 }
 
+std::int64_t Retries::of(Status status) const {
+  switch (status) {
+    case Status::failed:
+      return failed;
+    case Status::out_of_memory:
+      return out_of_memory;
+    case Status::timed_out:
+      return timed_out;
+    default:
+      return 0;
+  }
+}
+
 Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64_t known) {
   if (repeated == Repeated::reuse && known > 0) return {.first = 0, .known = known, .end = known};
   return {.first = repeated == Repeated::retrain ? known : 0, .known = known, .end = known + each};

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/visibility.hpp"
+#include "store/evaluation.hpp"
 
 namespace NAS_PUBLIC nas {
 
@@ -18,6 +19,16 @@ enum class Repeated {
 
 /// @throws InputError unless "reuse", "retrain" or "replicate".
 Repeated parse_repeated(std::string_view text);
+
+/// How often a training run that ended with such a status is tried again, from its beginning, before
+/// that is recorded. What diverged or was rejected would come to the same.
+struct Retries {
+  std::int64_t failed = 0;
+  std::int64_t out_of_memory = 0;
+  std::int64_t timed_out = 0;
+
+  [[nodiscard]] std::int64_t of(Status status) const;
+};
 
 /// Replicates of a candidate, numbered from 0, at one ask: [first, end) answer, of which
 /// [known, end) are evaluated for it.

@@ -17,9 +17,9 @@
 #include "core/stop.hpp"
 #include "evaluation/at_work.hpp"
 #include "evaluation/failures.hpp"
-#include "evaluation/first_outcomes.hpp"
 #include "evaluation/ledger.hpp"
 #include "evaluation/local_executor.hpp"
+#include "evaluation/outcomes.hpp"
 #include "evaluation/virtual_order.hpp"
 
 namespace nas {
@@ -104,13 +104,14 @@ struct RecordingEvaluator::State {
   std::int64_t batch_size = 0;     ///< candidates of that batch
   std::set<std::int64_t> shown{};  ///< their numbers, as far as previews of them are recorded
   FirstOutcomes first_outcomes{};
+  LatestOutcomes latest_outcomes{static_cast<std::size_t>(options.failure_window)};
   std::shared_ptr<Executor> executor =
       options.executor ? options.executor
                        : std::make_shared<LocalExecutor>(*measurement, options.workers);
-  std::map<std::string, Evaluation> out{};         ///< what is being measured, by id
-  std::map<std::string, std::string> questions{};  ///< which each of these answers, by id
-  std::map<std::int64_t, Pending> asks_out{};      ///< begun one by one and not told, by number
-  std::int64_t num_begun = 0;                      ///< asks, one by one
+  std::map<std::string, Evaluation> out{};     ///< what is being measured, by id
+  std::map<std::string, Task> begun{};         ///< what each of these is measured for, by id
+  std::map<std::int64_t, Pending> asks_out{};  ///< begun one by one and not told, by number
+  std::int64_t num_begun = 0;                  ///< asks, one by one
   /// What of an evaluation that was begun so is charged to the budget.
   struct Charged {
     bool paused = false;
@@ -170,6 +171,8 @@ struct RecordingEvaluator::State {
   void screen_out(const Evaluation& evaluation, const std::string& question);
   void handle(Executor::Event event);
   void record(std::vector<Evaluation> evaluations);
+  bool try_again(const Evaluation& result);
+  void watch_failures(std::span<const Evaluation> results);
   void commit(std::vector<Evaluation> results);
   void charge(const Evaluation& evaluation);
   void charge(const Pending& ask);
@@ -437,7 +440,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   out.clear();
-  questions.clear();
+  begun.clear();
   std::exception_ptr ended_by;
   try {
     if (!ledger.out_of_time()) {
@@ -465,7 +468,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
 void RecordingEvaluator::State::submit(const Task& task) {
   auto& evaluation = out.insert_or_assign(task.id, std::move(screened.at(task.id))).first->second;
   evaluation.status = Status::failed;  // until measured
-  questions[task.id] = question_of(task);
+  begun.insert_or_assign(task.id, task);
   executor->submit(task, evaluation);
   at_work.submitted(1);
 }
@@ -490,7 +493,32 @@ void RecordingEvaluator::State::screen_out(const Evaluation& evaluation,
   if (is_screened_out(evaluation)) ++rejected;
   report(Progress::Kind::evaluation_screened_out, &evaluation);
   preview();
-  if (measurement->expensive()) first_outcomes.finish({&evaluation, 1});
+  watch_failures({&evaluation, 1});
+}
+
+void RecordingEvaluator::State::watch_failures(std::span<const Evaluation> results) {
+  if (!measurement->expensive()) return;
+  first_outcomes.finish(results);
+  latest_outcomes.finish(results);
+}
+
+/// Has a task measured once more, from its beginning, where that may come to something else.
+bool RecordingEvaluator::State::try_again(const Evaluation& result) {
+  const auto most = options.retries.of(result.status);
+  if (most == 0 || ledger.out_of_time()) return false;
+  auto& evaluation = out.at(result.id);
+  auto& tries = evaluation.measured["failed_tries"];
+  const auto again = std::string(to_string(result.status));
+  const auto before = std::count_if(tries.begin(), tries.end(), [&again](const auto& text) {
+    return text.template get<std::string>().starts_with(again);
+  });
+  if (before >= most) return false;
+  tries.push_back(again + ": " + result.reason);
+  if (measurement->expensive()) measurement->recorded(result);
+  executor->submit(begun.at(result.id), evaluation);
+  at_work.finished({result});
+  at_work.submitted(1);
+  return true;
 }
 
 void RecordingEvaluator::State::handle(Executor::Event event) {
@@ -534,6 +562,8 @@ void RecordingEvaluator::State::record(std::vector<Evaluation> evaluations) {
 /// Stores what was measured together.
 void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   for (auto& evaluation : results) require_finite_values(evaluation);
+  std::erase_if(results, [this](const auto& evaluation) { return try_again(evaluation); });
+  if (results.empty()) return;
   // Those of a batch of cheap ones are stored together.
   if (measurement->expensive() || !asks_out.empty()) record(results);
   if (measurement->expensive()) {
@@ -541,7 +571,7 @@ void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   }
   for (const auto& evaluation : results) {
     const auto& stored =
-        known.emplace(questions.extract(evaluation.id).mapped(), evaluation).first->second;
+        known.emplace(question_of(begun.extract(evaluation.id).mapped()), evaluation).first->second;
     ++trained;
     if (charging) charge(stored);
     report(Progress::Kind::evaluation_finished, &stored);
@@ -549,7 +579,7 @@ void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   at_work.finished(results);
   for (const auto& evaluation : results) out.erase(evaluation.id);
   preview();
-  if (measurement->expensive()) first_outcomes.finish(results);
+  watch_failures(results);
 }
 
 /// Gives further replicates, round by round, to whom they may help to tell who is best.

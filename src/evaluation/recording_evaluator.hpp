@@ -69,6 +69,10 @@ class RecordingEvaluator final : public Evaluator {
     /// further one for each newcomer.
     std::optional<Racing> racing{};
     Budget budget{};
+    Retries retries{};
+    /// The search ends where more than half of so many distinct candidates, the latest that were
+    /// measured, have failed: see LatestOutcomes. 0: never.
+    std::int64_t failure_window = 0;
     /// What somebody else has made of an evaluation, by its id; may be empty. It is stored and
     /// counts as if it had been recorded before.
     Recall recall{};

@@ -121,6 +121,22 @@ std::vector<Setting> evaluation_settings() {
              "longest time of one training, seconds (its share of an array's), after which it is "
              "timed_out; 0 = no limit. What takes twice as long within a step ends the process, "
              "which can be continued"),
+      integer("retry_failed", 0, 0,
+              "how often a training run that has failed is tried again before that is its record"),
+      integer("retry_out_of_memory", 0, 0,
+              "the same of one that is out of memory alone: in an array, or beside others, it is "
+              "tried in smaller ones and alone in any case"),
+      integer("retry_timed_out", 0, 0, "the same of one that took longer than time_limit"),
+      integer("retry_crashed", 1, 1,
+              "how often one that was at work when its process ended by itself, or hung, is tried "
+              "again, alone, by the next process; at least once, since only alone is it certain "
+              "what ended it"),
+      integer("retry_lost", 2, 0,
+              "how often one is ordered again that a cluster's worker had begun when it died"),
+      integer("failure_window", 50, 0,
+              "the run ends, and can be continued, where more than half of so many distinct "
+              "candidates have failed, the latest that were trained; what constraints reject did "
+              "not fail; 0 = never"),
       integer("keep_models", 1, 0,
               "number of best models whose weights are saved when their training ends: by the "
               "objective, of several the whole front before all others, each by what its own "

@@ -150,7 +150,9 @@ nlohmann::json comparable_config(nlohmann::json config) {
   config.erase("retest");
   config.erase("mechanisms");
   erase_keys(config, "baseline", {"tune"});
-  erase_keys(config, "evaluation", {"workers", "array", "device", "keep_models"});
+  erase_keys(config, "evaluation",
+             {"workers", "array", "device", "keep_models", "failure_window", "retry_failed",
+              "retry_out_of_memory", "retry_timed_out", "retry_crashed", "retry_lost"});
   erase_keys(config, "training", {"checkpoint_minutes"});
   // Where nothing is out at once, nothing depends on these.
   const auto algorithm = config.find("algorithm");

@@ -28,13 +28,14 @@ void compare(const nlohmann::json* recorded, const nlohmann::json* given, const 
                                                     "evaluation.array",
                                                     "evaluation.device",
                                                     "evaluation.keep_models",
+                                                    "evaluation.failure_window",
                                                     "training.checkpoint_minutes",
                                                     "fidelity.checkpoint_space",
                                                     "budget",
                                                     "cluster",
                                                     "retest",
                                                     "baseline.tune"};
-  if (kWithoutEffect.contains(path)) return;
+  if (kWithoutEffect.contains(path) || path.starts_with("evaluation.retry_")) return;
   if (recorded != nullptr && given != nullptr) {
     if (*recorded == *given) return;
     if (path == "mechanisms" && holds_all(*given, *recorded)) return;

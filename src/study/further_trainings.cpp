@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "evaluation/recording_evaluator.hpp"
+#include "study/session.hpp"
 
 namespace nas {
 
@@ -24,6 +25,7 @@ std::vector<Evaluation> train_further(const std::vector<FurtherTraining>& traini
       problem, work.store, /*judge=*/{},
       {.workers = problem->num_workers(),
        .executor = work.executor,
+       .retries = retries_of(work.experiment),
        .recall = work.recall,
        .on_progress =
            [&work](const Progress& progress) { work.observer.stage_progressed(progress); },

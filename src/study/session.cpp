@@ -66,6 +66,13 @@ std::shared_ptr<Problem> make_problem(const Experiment& experiment, const Object
              .checkpoint_space = checkpoint_space(experiment)});
 }
 
+Retries retries_of(const Experiment& experiment) {
+  const auto& evaluation = experiment.evaluation;
+  return {.failed = evaluation.get<std::int64_t>("retry_failed"),
+          .out_of_memory = evaluation.get<std::int64_t>("retry_out_of_memory"),
+          .timed_out = evaluation.get<std::int64_t>("retry_timed_out")};
+}
+
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
   RecordingEvaluator::Options options;
   options.repeated = parse_repeated(experiment.evaluation.get<std::string>("repeated"));
@@ -80,6 +87,8 @@ RecordingEvaluator::Options evaluator_options(const Experiment& experiment) {
                     .train_seconds = tighter(experiment.budget.get<double>("train_seconds"),
                                              experiment.budget.get<double>("gpu_seconds")),
                     .train_steps = experiment.budget.get<std::int64_t>("train_steps")};
+  options.retries = retries_of(experiment);
+  options.failure_window = experiment.evaluation.get<std::int64_t>("failure_window");
   return options;
 }
 

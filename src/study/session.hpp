@@ -17,6 +17,9 @@ namespace nas {
 std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
                                       const std::filesystem::path& folder);
 
+/// What of an experiment's training runs is tried again.
+Retries retries_of(const Experiment& experiment);
+
 /// How an experiment answers asks, its workers and who watches left out.
 RecordingEvaluator::Options evaluator_options(const Experiment& experiment);
 

@@ -18,6 +18,7 @@
 #include "core/version.hpp"
 #include "core/warning.hpp"
 #include "evaluation/command_executor.hpp"
+#include "evaluation/outcomes.hpp"
 #include "instruments/environment.hpp"
 #include "ops/memory.hpp"
 #include "report/record_schema.hpp"
@@ -620,6 +621,10 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept
+    throw;
+  } catch (const TooManyFailures& error) {
+    store.set_meta("ended_by", error.what());
+    store.flush();
     throw;
   }
   RunSummary summary(store);

@@ -1063,7 +1063,8 @@ TEST_F(ExperimentTest, DifferencesWithoutEffectAreLeftOut) {
   const auto recorded = load("").resolved;
   const auto given = load(
                          "name: other\ntraining: {checkpoint_minutes: 1}\n"
-                         "evaluation: {workers: 7, array: 2, device: cpu, keep_models: 3}\n"
+                         "evaluation: {workers: 7, array: 2, device: cpu, keep_models: 3,\n"
+                         "  retry_failed: 1, retry_crashed: 2, retry_lost: 0, failure_window: 7}\n"
                          "budget: {evaluations: 5}\n"
                          "baseline: {tune: {trials: 4}}\nretest: {top: 2}\n")
                          .resolved;

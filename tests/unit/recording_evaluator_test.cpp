@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "algorithms/evo_ga.hpp"
 #include "core/fault.hpp"
 #include "core/stop.hpp"
+#include "evaluation/outcomes.hpp"
 #include "unit/evaluator_fixture.hpp"
 #include "unit/stepping_measurement.hpp"
 
@@ -230,6 +232,99 @@ TEST_F(EvaluatorTest, ASearchInWhichNothingSucceedsEndsEarly) {
   const Run run(folder_ / "one.sqlite", {.workers = 3});
   run.fake->on_measure_ = fail_but('c');
   EXPECT_EQ(run.ask(many).size(), many.size()) << "a single success will do";
+}
+
+TEST_F(EvaluatorTest, ASearchInWhichTooManyFailEndsEarly) {
+  // Ten distinct candidates of b, which succeed, then others that fail but for the third letter b.
+  std::vector<std::vector<double>> good;
+  std::vector<std::vector<double>> many;
+  for (int i = 0; i < 10; ++i) good.push_back({i / 10.0, 1, 0, 0});
+  for (int i = 0; i < 12; ++i) many.push_back({i % 6 / 10.0, 0, i / 6 * 1.0, 0});
+  const auto fail = [](int, const Task& task) {
+    if (task.candidate.name[0] == 'a') throw CandidateFailure("no such operation");
+  };
+  const auto file = folder_ / "s.sqlite";
+  {
+    const Run run(file, {.failure_window = 8});
+    run.fake->on_measure_ = fail;
+    EXPECT_EQ(run.ask(good).size(), good.size());
+    try {
+      run.ask(many);
+      FAIL() << "it went on";
+    } catch (const TooManyFailures& error) {
+      EXPECT_STREQ(error.what(),
+                   "too many failures, 5 of the latest 8 candidates: 5 times failed, no such "
+                   "operation (evaluation.failure_window = 0 goes on all the same)");
+    }
+    EXPECT_EQ(run.fake->measured_, 15);
+    EXPECT_EQ(run.store.evaluations().size(), 15U) << "nothing is lost";
+  }
+  {
+    // What counts is what this process has measured.
+    const Run run(file, {.failure_window = 8});
+    run.fake->on_measure_ = fail;
+    EXPECT_EQ(run.ask(good).size(), good.size());
+    EXPECT_EQ(run.ask(many).size(), many.size());
+    EXPECT_EQ(run.fake->measured_, 7);
+  }
+  for (const auto& options : {RecordingEvaluator::Options{},
+                              RecordingEvaluator::Options{.replicates = 3, .failure_window = 20}}) {
+    const Run run(folder_ / ("s" + std::to_string(options.replicates) + ".sqlite"), options);
+    run.fake->on_measure_ = fail;
+    run.fake->on_screen_ = [](const Task& task, Evaluation& evaluation) {
+      if (task.candidate.name[2] == 'b') evaluation.status = Status::rejected;
+    };
+    run.ask(good);
+    EXPECT_EQ(run.ask(many).size(), many.size())
+        << "replicates are one candidate, and who is rejected did not fail";
+  }
+}
+
+TEST_F(EvaluatorTest, WhatMayComeToSomethingElseIsTriedAgainAsOftenAsItIsSaid) {
+  // What ends with a status at the first two tries, by its first letter.
+  const auto results = [this](const Retries& retries, const std::string& name, int workers) {
+    const Run run(folder_ / (name + ".sqlite"), {.workers = workers, .retries = retries});
+    run.fake->on_array_ = [&](std::span<const Assignment> array) {
+      const std::lock_guard lock(run.fake->mutex_);
+      const auto& [task, evaluation] = array.front();
+      if (++run.fake->times_[task.id] > 2) return;
+      if (task.candidate.name[0] == 'a') throw CandidateFailure("no such operation");
+      if (task.candidate.name[0] == 'b') throw MemoryLimitExceeded("too big");
+    };
+    std::vector<std::string> begun_again;
+    run.fake->on_recorded_ = [&](const Evaluation& evaluation) {
+      if (!run.store.find(evaluation.id)) begun_again.push_back(evaluation.candidate.substr(0, 1));
+    };
+    run.ask({{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 2, 0, 0}});
+    std::string text;
+    for (const auto& evaluation : run.store.evaluations()) {
+      const auto tries = evaluation.measured.value("failed_tries", std::vector<std::string>());
+      text += evaluation.candidate.substr(0, 1) + " " + std::string(to_string(evaluation.status)) +
+              " " + std::to_string(tries.size()) + (tries.empty() ? "" : " " + tries.back()) + "\n";
+    }
+    text += std::to_string(begun_again.size()) + " begun again";
+    return text;
+  };
+  for (const int workers : {1, 3}) {
+    const auto name = std::to_string(workers);
+    const auto lines = [&](const Retries& retries, const std::string& more) {
+      auto text = results(retries, name + more, workers);
+      std::vector<std::string> parts;
+      std::istringstream stream(text);
+      for (std::string line; std::getline(stream, line);) parts.push_back(line);
+      return parts;
+    };
+    EXPECT_THAT(lines({}, "none"),
+                ::testing::UnorderedElementsAre("a failed 0", "b out_of_memory 0", "c ok 0",
+                                                "0 begun again"));
+    EXPECT_THAT(lines({.failed = 1, .out_of_memory = 2}, "some"),
+                ::testing::UnorderedElementsAre("a failed 1 failed: no such operation",
+                                                "b ok 2 out_of_memory: too big", "c ok 0",
+                                                "3 begun again"));
+    EXPECT_THAT(lines({.failed = 5}, "many"),
+                ::testing::UnorderedElementsAre("a ok 2 failed: no such operation",
+                                                "b out_of_memory 0", "c ok 0", "2 begun again"));
+  }
 }
 
 TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted) {
