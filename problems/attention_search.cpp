@@ -229,6 +229,7 @@ class AttentionSearch final : public Problem {
   void measure_array(std::span<const Assignment> array) override {
     // On a worker: what has ended processes since its run was screened.
     if (array.size() == 1 && end_by_processes(array[0].evaluation)) return;
+    require_alone(array);
     std::vector<TrainingJob> jobs;
     for (const auto& member : array) jobs.push_back(job_of(member.task));
     const auto mark = in_flight(array);
@@ -433,10 +434,18 @@ class AttentionSearch final : public Problem {
     return std::make_unique<InFlight>(folder_ / kEndingsFile, std::move(ids), seconds);
   }
 
+  /// What may have ended a process that other things were at work in shows it where none is.
+  void require_alone(std::span<const Assignment> array) const {
+    if (array.size() > 1 || array[0].evaluation.measured.contains("alone")) return;
+    const auto ends = endings(array[0].task.id);
+    if (std::count(ends.begin(), ends.end(), InFlight::kBeside) > 0) throw MeasureAlone();
+  }
+
   /// Whether earlier processes have said enough of an evaluation: it becomes the result.
   [[nodiscard]] bool end_by_processes(Evaluation& evaluation) const {
-    const auto ends = endings(evaluation.id);
-    if (ends.size() < 2) return false;
+    auto ends = endings(evaluation.id);
+    std::erase(ends, InFlight::kBeside);
+    if (std::ssize(ends) <= retry_crashed_) return false;
     const bool overdue = ends.back() == InFlight::kOverdue;
     evaluation.status = overdue ? Status::timed_out : Status::crashed;
     evaluation.reason =

@@ -62,11 +62,17 @@ extern "C" void on_crash(int signal) {
   const auto* crash = std::find_if(kCrashes.begin(), kCrashes.end(),
                                    [signal](const auto& one) { return one.first == signal; });
   const pid_t self = gettid();
-  const bool own = std::any_of(slots.begin(), slots.end(),
-                               [self](const auto& slot) { return slot.thread == self; });
+  bool own = false;
+  std::size_t at_work = 0;
   for (const auto& slot : slots) {
     const pid_t thread = slot.thread;
-    if (thread != 0 && (!own || thread == self)) slot.mark(crash->second);
+    own |= thread == self;
+    if (thread != 0) at_work += slot.names.size();
+  }
+  for (const auto& slot : slots) {
+    const pid_t thread = slot.thread;
+    if (thread == 0 || (own && thread != self)) continue;
+    slot.mark(own || at_work == 1 ? crash->second : InFlight::kBeside);
   }
   raise(signal);  // the handler is gone: this ends the process, or the fault does when it recurs
 }

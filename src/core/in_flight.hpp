@@ -16,13 +16,15 @@ struct InFlightSlot;
 /// says what that was, one line "NAME HOW" each, so that later processes do not try it for ever.
 /// HOW is the signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT), or kOverdue. Nothing is written
 /// where somebody else ends the process (SIGKILL, SIGTERM). What other threads are at is not named,
-/// unless the thread that fails is at nothing.
+/// unless the thread that fails is at nothing, as one that a library has started: of several things
+/// at work each is kBeside then, which blames none of them, and only one alone has the signal.
 ///
 /// Where a time is set that passes without an end, everything is asked to stop, and 4 seconds later
 /// the process is left with exit code 75: nothing else ends what hangs.
 class InFlight {
  public:
   static constexpr std::string_view kOverdue = "overdue";
+  static constexpr std::string_view kBeside = "beside";
 
   /// @param file   that is appended to, in a folder that is there by then.
   /// @param names  without blanks.

@@ -308,6 +308,12 @@ class LocalExecutor::Pool {
       const std::lock_guard lock(mutex_);
       postponed_.push_back(one.front());
       return;
+    } catch (const MeasureAlone&) {
+      evaluation = before;
+      evaluation.measured["alone"] = true;
+      const std::lock_guard lock(mutex_);
+      postponed_.push_back(one.front());
+      return;
     }
     finish(one);
   }

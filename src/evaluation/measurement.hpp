@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -30,6 +31,10 @@ struct Assignment {
   const Task& task;
   Evaluation& evaluation;
 };
+
+/// Thrown by a measurement of a task that is to be measured while nothing else is at work: it is
+/// called once more then, with `alone` true in the evaluation's `measured`.
+class MeasureAlone : public std::exception {};
 
 /// How far the training runs of an array are.
 struct Advance {
@@ -83,8 +88,8 @@ class Measurement {
   /// A task that comes to its `until` is Status::paused.
   /// @throws StopRequested if asked to stop; CandidateFailure and MemoryLimitExceeded, which become
   /// Status::failed and out_of_memory; std::bad_alloc (DeviceOutOfMemory) where memory did not
-  /// suffice beside what else was there, for one more try alone. Whatever else comes is no result
-  /// of the candidate and ends the search.
+  /// suffice beside what else was there, and MeasureAlone, for one more try alone. Whatever else
+  /// comes is no result of the candidate and ends the search.
   virtual void measure(const Task& task, Evaluation& evaluation) = 0;
   /// Most tasks that measure_array() takes at once, where more are waiting than there are workers.
   /// May time some the first time, before anything is measured.

@@ -15,6 +15,9 @@
 
 #include "core/in_flight.hpp"
 #include "integration/program.hpp"
+#include "report/files.hpp"
+#include "report/summary.hpp"
+#include "store/store.hpp"
 
 namespace nas::testing {
 namespace {
@@ -82,6 +85,11 @@ class InjectionTest : public ProgramTest {
   void fail_at(const std::vector<double>& points);
   static std::function<void()> failing(const std::string& fault) {
     return [=] { setenv("NAS_TEST_FAULT", fault.c_str(), 1); };
+  }
+  /// As nas-export --canonical prints it.
+  static std::string canonical_export(const fs::path& folder) {
+    return nas::canonical_export(
+        RunSummary(Store(folder / "store.sqlite", Store::Mode::read_only)));
   }
   /// The statuses of a run's evaluations.
   std::map<std::string, int> statuses(const fs::path& folder) {
@@ -192,11 +200,11 @@ std::string second_candidate(const std::string& canonical) {
 }
 
 TEST_F(InjectionTest, AMechanismThatEndsTheProcessTwiceHasCrashed) {
+  const auto undisturbed = folder_ / "undisturbed";
+  ASSERT_EQ(run("nas-run", small_search(undisturbed)), 0) << text();
+  const auto guilty = second_candidate(canonical_export(undisturbed));
   for (const std::string array : {"1", "4"}) {
     const std::vector<std::string> more{"evaluation.array=" + array, "evaluation.workers=1"};
-    const auto undisturbed = folder_ / ("undisturbed" + array);
-    ASSERT_EQ(run("nas-run", small_search(undisturbed, more)), 0) << text();
-    const auto guilty = second_candidate(canonical_export(undisturbed));
     const auto folder = folder_ / array;
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " abort")),
@@ -211,6 +219,25 @@ TEST_F(InjectionTest, AMechanismThatEndsTheProcessTwiceHasCrashed) {
     EXPECT_EQ(run("nas-run", again), 0) << text();
     EXPECT_EQ(canonical_export(folder), canonical_export(undisturbed));
   }
+}
+
+TEST_F(InjectionTest, ACrashOfAThreadAtNothingIsLaidToWhatIsAtWorkAlone) {
+  const std::vector<std::string> more{"evaluation.array=4", "evaluation.workers=2"};
+  const auto undisturbed = folder_ / "undisturbed";
+  ASSERT_EQ(run("nas-run", small_search(undisturbed, more)), 0) << text();
+  const auto guilty = second_candidate(canonical_export(undisturbed));
+  const auto folder = folder_ / "run";
+  int deaths = 0;
+  while (run("nas-run", small_search(folder, more), failing(guilty + " thread")) != 0) {
+    ASSERT_LE(++deaths, 4) << text();
+    if (deaths > 1) continue;
+    const auto endings = read_file(folder / "endings.txt");
+    EXPECT_THAT(endings, HasSubstr(" beside\n"));
+    EXPECT_THAT(endings, ::testing::Not(HasSubstr("SIGABRT"))) << "nobody is blamed";
+  }
+  EXPECT_EQ(deaths, 3) << "beside others, and twice alone";
+  EXPECT_EQ(statuses(folder)["crashed"], 1);
+  EXPECT_EQ(statuses(folder)["ok"], statuses(undisturbed)["ok"] - 1);
 }
 
 TEST_F(InjectionTest, AMechanismThatTakesTooLongIsTimedOut) {
@@ -255,10 +282,15 @@ TEST_F(InjectionTest, DISABLED_AMechanismThatHangsEndsTheProcessAndIsTimedOut) {
   ASSERT_EQ(run("nas-run", small_search(undisturbed, more)), 0) << text();
   const auto guilty = second_candidate(canonical_export(undisturbed));
   const auto folder = folder_ / "run";
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " hang")), 75) << text();
-    EXPECT_THAT(text(), HasSubstr("what is at work does not end"));
+  // As a first process leaves it, of which the whole array hung (InFlightTest).
+  fs::create_directories(folder);
+  {
+    std::ofstream endings(folder / "endings.txt");
+    const Store store(undisturbed / "store.sqlite", Store::Mode::read_only);
+    for (const auto& evaluation : store.evaluations()) endings << evaluation.id << " overdue\n";
   }
+  EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " hang")), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("what is at work does not end"));
   EXPECT_EQ(run("nas-run", small_search(folder, more), failing(guilty + " hang")), 0) << text();
   EXPECT_EQ(statuses(folder)["timed_out"], 1);
 }

@@ -77,6 +77,28 @@ TEST_F(InFlightTest, OfSeveralThreadsTheOneThatFailsIsNamed) {
   EXPECT_THAT(endings("innocent"), ElementsAre("SIGABRT"));
 }
 
+TEST_F(InFlightTest, WhereItCannotBeToldNobodyIsBlamed) {
+  const auto fail_elsewhere = [&](const std::vector<std::string>& names) {
+    const InFlight one(file_, names);
+    std::thread([&] {
+      const InFlight other(file_, {"other"});
+      std::thread([] { raise(SIGSEGV); }).join();
+    }).join();
+    return 0;
+  };
+  EXPECT_EQ(in_child([&] { return fail_elsewhere({"a", "b"}); }), 128 + SIGSEGV);
+  for (const auto* name : {"a", "b", "other"}) {
+    EXPECT_THAT(endings(name), ElementsAre(InFlight::kBeside)) << name;
+  }
+  EXPECT_EQ(in_child([&] {
+              const InFlight array(file_, {"c", "d"});
+              std::thread([] { std::abort(); }).join();
+              return 0;
+            }),
+            128 + SIGABRT);
+  EXPECT_THAT(endings("c"), ElementsAre(InFlight::kBeside)) << "or is it d?";
+}
+
 TEST_F(InFlightTest, WhatHangsEndsTheProcessWithTheCodeThatSaysContinue) {
   EXPECT_EQ(in_child([&] {
               const InFlight done(file_, {"done"}, 3600.0);

@@ -221,6 +221,36 @@ TEST(LocalExecutorThreads, NothingStartsBesideWhatIsMeasuredAloneForItsMemory) {
   EXPECT_TRUE(alone);
 }
 
+TEST(LocalExecutorThreads, WhatIsToBeAloneIsMeasuredOnceMoreThen) {
+  FakeMeasurement fake;
+  std::atomic<int> at_work{0};
+  std::atomic<bool> alone{true};
+  fake.on_array_ = [&](std::span<const Assignment> array) {
+    const auto& [task, evaluation] = array.front();
+    if (task.candidate.name[0] == 'a' && !evaluation.measured.contains("alone")) {
+      throw MeasureAlone();
+    }
+    ++at_work;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (task.candidate.name[0] == 'a') alone = alone && at_work == 1;
+  };
+  fake.after_array_ = [&at_work](std::span<const Assignment>) { --at_work; };
+  LocalExecutor executor(fake, 3);
+  for (const auto* letter : {"a", "b", "c"}) submit_one(executor, fake, letter);
+  int finished = 0;
+  int said = 0;
+  while (const auto event = executor.next()) {
+    for (const auto& evaluation : event->evaluations) {
+      ++finished;
+      EXPECT_EQ(evaluation.status, Status::ok);
+      said += evaluation.measured.contains("alone") ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(finished, 3);
+  EXPECT_EQ(said, 1);
+  EXPECT_TRUE(alone);
+}
+
 TEST(LocalExecutorThreads, AbandonedWorkIsAskedToStop) {
   FakeMeasurement fake;
   std::atomic<bool> waits{false};

@@ -20,6 +20,7 @@ namespace {
 
 void fail(const std::string& how) {
   if (how == "abort") std::abort();
+  if (how == "thread") std::thread([] { std::abort(); }).join();
   if (how == "segfault") std::raise(SIGSEGV);
   if (how == "kill") std::raise(SIGKILL);
   if (how == "input") throw nas::InputError("injected");
