@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include <SQLiteCpp/SQLiteCpp.h>
+
 #include "core/error.hpp"
 #include "core/fault.hpp"
 
@@ -27,10 +29,13 @@ std::string header_of(const fs::path& journal) {
   return stream.gcount() == kHeader ? header : std::string();
 }
 
-/// Whether a commit without write-ahead log is under way: its journal is empty before and after.
+/// The journal of a commit without write-ahead log: what its pages were.
+fs::path rollback_of(const fs::path& file) { return file.string() + "-journal"; }
+
+/// Whether such a commit is under way: its journal is empty before and after.
 bool is_committing(const fs::path& file) {
   std::error_code none;
-  const auto size = fs::file_size(file.string() + "-journal", none);
+  const auto size = fs::file_size(rollback_of(file), none);
   return !none && size > 0;
 }
 
@@ -70,6 +75,8 @@ bool StoreCopy::update() {
   const auto journal = journal_of(original_);
   for (int i = 0; i < kTries; ++i) {
     if (is_committing(original_)) {
+      if (stamp_of(rollback_of(original_)) == rolled_back_) return false;  // still
+      if (i > kTries / 2 && roll_back()) return true;
       std::this_thread::sleep_for(kBetween);
       continue;
     }
@@ -87,6 +94,7 @@ bool StoreCopy::update() {
       header_ = header;
       file_ = file_now;
       journal_ = journal_now;
+      rolled_back_ = {};
       return true;
     }
     file_ = {};
@@ -95,8 +103,34 @@ bool StoreCopy::update() {
   throw MachineError(original_.string() + ": changes faster than it can be copied");
 }
 
+/// Makes of a commit that does not end, since its writer was killed, a copy as if it had never begun:
+/// whatever of it has reached the file, the journal that was there before and after has what was.
+/// @return false where the journal has changed meanwhile.
+bool StoreCopy::roll_back() {
+  const auto journal = rollback_of(original_);
+  const auto journal_now = stamp_of(journal);
+  fs::remove(journal_of(copy_));
+  if (!copied(journal, rollback_of(copy_)) || !copied(original_, copy_)) return false;
+  if (!(stamp_of(journal) == journal_now)) {
+    fs::remove(rollback_of(copy_));
+    return false;
+  }
+  try {
+    SQLite::Database(copy_.string(), SQLite::OPEN_READWRITE)
+        .exec("SELECT count(*) FROM sqlite_master");
+  } catch (const SQLite::Exception& error) {
+    throw InputError(original_.string() + ": its writer was killed, and what it left cannot be " +
+                     "rolled back: " + error.what());
+  }
+  fs::remove(rollback_of(copy_));
+  file_ = {};
+  rolled_back_ = journal_now;
+  return true;
+}
+
 double StoreCopy::age() const {
-  const auto last = std::max(file_.changed.tv_sec, journal_.changed.tv_sec);
+  const auto last =
+      std::max({file_.changed.tv_sec, journal_.changed.tv_sec, rolled_back_.changed.tv_sec});
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count() - static_cast<double>(last);
 }

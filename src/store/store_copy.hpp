@@ -9,8 +9,9 @@
 
 namespace nas {
 
-/// A copy of an SQLite file (WAL, or of a shared file system) that another process may be writing, on this machine or on
-/// another one that shares its files: for whoever reads it again and again. Of the original nothing
+/// A copy of an SQLite file (WAL, or of a shared file system) that another process may be writing,
+/// on this machine or on another one that shares its files: for whoever reads it again and again.
+/// What a killed writer left half done is rolled back in the copy. Of the original nothing
 /// is locked and nothing is left beside it, as SQLite's own readers do; between machines these
 /// cannot even read, since they share memory with the writer. Not for the process that writes it:
 /// closing a file drops all locks that POSIX knows of it in this process, SQLite's too.
@@ -40,12 +41,14 @@ class StoreCopy {
     bool operator==(const Stamp& other) const;
   };
   static Stamp stamp_of(const std::filesystem::path& file);
+  bool roll_back();
 
   std::filesystem::path original_;
   TemporaryFolder folder_;
   std::filesystem::path copy_;
   std::string header_;  ///< of the journal that was copied; empty: there was none
   Stamp file_, journal_;
+  Stamp rolled_back_;  ///< the journal of a commit that does not end
 };
 
 }  // namespace nas

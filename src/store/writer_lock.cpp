@@ -100,8 +100,13 @@ class WriterLock::Held {
         throw InputError(file_.string() + ": cannot be written");
       }
       if (errno != EEXIST) throw InputError(file_.string() + ": cannot be written");
-      if (!is_stale(self, now)) refuse(store, holder());
-      fs::remove(file_);
+      if (!is_stale(self, now)) {
+        if (!fs::exists(file_)) continue;  // its holder has just ended
+        refuse(store, holder());
+      }
+      const Taking only(*this, store, now);
+      // Whoever took it before has made a file of its own of it.
+      if (is_stale(self, now)) fs::remove(file_);
     }
     beat_ = std::jthread([this](const std::stop_token& stop) {
       std::mutex mutex;
@@ -124,6 +129,30 @@ class WriterLock::Held {
   static constexpr std::chrono::seconds kBeat{5};
   static constexpr std::chrono::seconds kSilence{60};
 
+  /// While it lives, no other process takes over the file of one that has died: of two that find it
+  /// stale, the second would else remove that of the first.
+  class Taking {
+   public:
+    Taking(const Held& held, const std::filesystem::path& store, fs::file_time_type now)
+        : file_(held.file_.string() + ".taken") {
+      std::error_code gone;
+      const auto begun = fs::last_write_time(file_, gone);
+      if (!gone && now - begun > kSilence) fs::remove(file_, gone);  // it died meanwhile
+      const int fd = open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+      if (fd < 0) refuse(store, "which takes it over at this moment");
+      close(fd);
+    }
+    ~Taking() {
+      std::error_code gone;
+      fs::remove(file_, gone);
+    }
+    Taking(const Taking&) = delete;
+    Taking& operator=(const Taking&) = delete;
+
+   private:
+    fs::path file_;
+  };
+
   [[nodiscard]] std::string holder() const {
     std::string text;
     std::getline(std::ifstream(file_), text);
@@ -134,7 +163,7 @@ class WriterLock::Held {
   [[nodiscard]] bool is_stale(const std::string& self, fs::file_time_type now) const {
     std::error_code gone;
     const auto touched = fs::last_write_time(file_, gone);
-    if (gone) return true;
+    if (gone) return false;
     std::istringstream theirs(holder());
     std::istringstream ours(self);
     std::string word;

@@ -1,8 +1,12 @@
 // Stores on file systems that machines share: without locks, or without memory in common.
 
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <fstream>
+#include <memory>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -99,6 +103,49 @@ TEST_F(SharedFilesTest, WhoHasDiedHoldsNothing) {
   EXPECT_THAT(refusal(), HasSubstr("(process 1 on elsewhere)"));
   hold("process 1 on elsewhere", std::chrono::seconds(100));
   EXPECT_EQ(refusal(), "nothing was thrown");
+}
+
+TEST_F(SharedFilesTest, OfManyWhoTakeOverOneDoes) {
+  lock_error = ENOLCK;
+  constexpr int kTakers = 6;
+  for (int round = 0; round < 30; ++round) {
+    hold("process 1 on elsewhere", std::chrono::seconds(100));
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    std::vector<pid_t> takers;
+    for (int i = 0; i < kTakers; ++i) {
+      takers.push_back(fork());
+      if (takers.back() != 0) continue;
+      std::unique_ptr<WriterLock> lock;
+      char holds = 1;
+      try {
+        lock = std::make_unique<WriterLock>(file_);
+      } catch (const InputError&) {
+        holds = 0;
+      }
+      [[maybe_unused]] const auto told = write(ends[1], &holds, 1);
+      for (;;) pause();  // so that nobody finds it dead
+    }
+    int holders = 0;
+    for (int i = 0; i < kTakers; ++i) {
+      char holds = 0;
+      ASSERT_EQ(read(ends[0], &holds, 1), 1);
+      holders += holds;
+    }
+    for (const auto taker : takers) {
+      kill(taker, SIGKILL);
+      waitpid(taker, nullptr, 0);
+    }
+    for (const int end : ends) close(end);
+    ASSERT_EQ(holders, 1) << "round " << round;
+    fs::remove(held());
+  }
+  std::ofstream(held().string() + ".taken") << "";
+  hold("process 1 on elsewhere", std::chrono::seconds(100));
+  EXPECT_THAT(refusal(), HasSubstr("which takes it over at this moment"));
+  fs::last_write_time(held().string() + ".taken",
+                      fs::file_time_type::clock::now() - std::chrono::seconds(100));
+  EXPECT_EQ(refusal(), "nothing was thrown") << "that taker has died";
 }
 
 TEST_F(SharedFilesTest, OnANetworksFileSystemThereIsNoWriteAheadLog) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,6 +75,35 @@ TEST_F(StoreCopyTest, WaitsForACommitWithoutWriteAheadLog) {
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(copied(copy), 1U);
   EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(150));
+}
+
+TEST_F(StoreCopyTest, RollsBackWhatAKilledWriterLeft) {
+  { Store(file_).add({evaluation(0)}); }
+  const pid_t child = fork();
+  if (child == 0) {
+    SQLite::Database database(file_.string(), SQLite::OPEN_READWRITE);
+    database.exec("PRAGMA journal_mode = TRUNCATE");
+    database.exec("PRAGMA cache_size = 1");  // so that pages reach the file before the commit
+    database.exec("BEGIN");
+    database.exec("CREATE TABLE junk (text TEXT)");
+    for (int i = 0; i < 200; ++i) {
+      database.exec("INSERT INTO junk VALUES ('" + std::string(5000, 'x') + "')");
+    }
+    database.exec("DELETE FROM evaluations");
+    raise(SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  const auto journal = file_.string() + "-journal";
+  ASSERT_GT(fs::file_size(journal), 0U);
+  const auto before = fs::file_size(file_);
+  StoreCopy copy(file_);
+  EXPECT_EQ(copied(copy), 1U) << "as if it had never begun";
+  EXPECT_FALSE(copy.update()) << "nothing is new";
+  EXPECT_LT(copy.age(), 3600.0);
+  EXPECT_EQ(fs::file_size(file_), before);
+  EXPECT_GT(fs::file_size(journal), 0U) << "of the original nothing is touched";
+  { Store(file_).add({evaluation(1)}); }
+  EXPECT_EQ(copied(copy), 2U);
 }
 
 TEST_F(StoreCopyTest, FollowsJournalsThatBeginAnew) {
