@@ -1,6 +1,7 @@
 // nas-work: measures the orders of a study that another process runs, on this machine.
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -35,6 +36,7 @@
 namespace {
 
 using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 constexpr int kProtocol = 1;
@@ -124,6 +126,19 @@ class Bench {
 
   [[nodiscard]] const nas::Worker& worker() const { return worker_; }
 
+  /// Says again how far it is where nothing else was said for so many seconds: a step may take long,
+  /// but a process that stands still says nothing.
+  void say_alive(double seconds) {
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (!at_work_ || progress_.value("order", Json()) != *at_work_ ||
+        now - said_ < std::chrono::duration<double>(seconds)) {
+      return;
+    }
+    said_ = now;
+    say(progress_);
+  }
+
   void add(Json order) {
     const std::lock_guard lock(mutex_);
     const auto priority = order.value("priority", 0.0);
@@ -201,10 +216,12 @@ class Bench {
   void answer(const Json& order) {
     const auto& number = order.at("order");
     const auto progressed = [&](const nas::Advance& advance) {
-      Json line{{"kind", "progress"},   {"order", number},
-                {"step", advance.step}, {"steps", advance.steps},
-                {"worker", name_},      {"loss", nas::number_json(advance.loss)}};
-      say(line);
+      const std::lock_guard lock(mutex_);
+      progress_ = {{"kind", "progress"},   {"order", number},
+                   {"step", advance.step}, {"steps", advance.steps},
+                   {"worker", name_},      {"loss", nas::number_json(advance.loss)}};
+      said_ = Clock::now();
+      say(progress_);
     };
     try {
       progressed({});
@@ -245,6 +262,8 @@ class Bench {
   std::optional<nas::StopOfOthers> stop_;
   bool withdrawn_ = false;
   bool ending_ = false;
+  Json progress_;  ///< the last line of this kind
+  Clock::time_point said_{};
   std::exception_ptr failure_;
   std::thread thread_;  ///< last: it uses what stands above
 };
@@ -294,9 +313,11 @@ int run(const Place& place) {
   nas::LineReader reader(STDIN_FILENO);
   std::string line;
   std::int64_t number = 0;
-  std::optional<bool> saves;  // once the end has come
+  std::optional<bool> saves;   // once the end has come
+  double seconds_alive = 0.0;  // between two signs of life
   while (!saves && !nas::stop_of_process_requested() && !(bench && bench->failed())) {
     const auto got = reader.next(line, kBetweenLooks);
+    if (bench) bench->say_alive(seconds_alive);
     if (got == nas::LineReader::Got::nothing) continue;
     if (got == nas::LineReader::Got::end) break;
     const auto json = read_line(line, ++number);
@@ -307,6 +328,8 @@ int run(const Place& place) {
       if (bench) refuse(number, "a second run");
       if (!json.contains("config")) refuse(number, "a run must have its \"config\"");
       bench = begin(json, place);
+      const auto silence = json.at("config").value("/cluster/silence"_json_pointer, 60.0);
+      seconds_alive = std::min(5.0, silence / 4.0);
     } else if (kind == "order" || kind == "withdraw") {
       if (!bench) refuse(number, "an order before the run that it belongs to");
       if (!json.contains("order")) refuse(number, kind + ": must have its \"order\"");

@@ -8,6 +8,7 @@
 #include "core/format.hpp"
 #include "report/text.hpp"
 #include "search/algorithm.hpp"
+#include "study/engines.hpp"
 #include "study/session.hpp"
 
 namespace nas {
@@ -107,21 +108,26 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
   if (plan.trains) {
     line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan.rehearsal));
     training_lines(experiment, plan.facts, line);
+    const bool elsewhere = has_cluster(experiment);
+    const auto threads = std::to_string(experiment.evaluation.get<std::int64_t>("threads"));
     line("device",
-         plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
-             (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") +
-             ", " + std::to_string(experiment.evaluation.get<std::int64_t>("threads")) +
-             " thread(s) each" +
-             (algorithm.batches || plan.workers == 1 || listed
-                  ? ""
-                  : "; " + experiment.algorithm +
-                        " asks for one candidate at a time, so that after the "
-                        "initial population a single worker is busy"));
+         elsewhere
+             ? "those of the cluster's workers, a training run per slot, " + threads +
+                   " thread(s) each"
+             : plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
+                   (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") +
+                   ", " + threads + " thread(s) each" +
+                   (algorithm.batches || plan.workers == 1 || listed
+                        ? ""
+                        : "; " + experiment.algorithm +
+                              " asks for one candidate at a time, so that after the "
+                              "initial population a single worker is busy"));
     if (!plan.tuning.text.empty()) line("tuning", plan.tuning.text);
     if (!plan.retest.text.empty() && !listed) line("re-test", plan.retest.text);
     if (plan.training_seconds > 0.0) {
       line("time", "about " + human_duration(plan.training_seconds) + " per training run, " +
                        human_duration(plan.seconds) + " in all" +
+                       (elsewhere ? " on one slot of a machine like this one" : "") +
                        (!listed && evaluator_options(experiment).racing ? ", without races" : ""));
     }
   }

@@ -28,6 +28,7 @@
 #include "core/hash.hpp"
 #include "core/line_reader.hpp"
 #include "core/stop.hpp"
+#include "core/warning.hpp"
 
 namespace nas {
 
@@ -38,8 +39,8 @@ using Clock = std::chrono::steady_clock;
 namespace process = boost::process;
 
 constexpr int kProtocol = 1;
-/// Deaths of workers after which it is the task's fault.
-constexpr int kMostLosses = 3;
+/// Faults of machines at one task after which the run looks no further for one that has none.
+constexpr int kMostFaults = 20;
 constexpr std::chrono::milliseconds kBetweenLooks{50};  // at what a signal handler sets
 
 /// The last lines of a file that is written to.
@@ -230,7 +231,8 @@ class CommandExecutor::Orders {
     Task task;
     Evaluation begun;
     std::optional<Evaluation> result{};
-    int losses = 0;
+    int losses = 0;  ///< deaths of workers
+    int faults = 0;  ///< of machines
   };
   struct Order {
     std::vector<Member> members;
@@ -300,13 +302,16 @@ class CommandExecutor::Orders {
       if (kind == "progress") return take_progress(line);
       if (kind == "finished") return take_results(line);
       if (kind == "lost") return take_loss(line);
+      if (kind == "aside") return take_aside(line);
       if (kind == "refused") take_refusal(line);
     } catch (const Json::exception& error) {
       fail_at(text, error.what());
     } catch (const InputError& error) {  // such as a status that nobody knows
       fail_at(text, error.what());
     }
-    engine_.fail("wrote kind = " + kind + ", must be workers, progress, finished, lost or refused");
+    engine_.fail("wrote kind = " + kind +
+                 ", must be workers, progress, finished, lost, aside or "
+                 "refused");
   }
 
   [[noreturn]] void fail_at(const std::string& text, const std::string& why) {
@@ -429,12 +434,13 @@ class CommandExecutor::Orders {
     if (found == orders_.end()) return;
     auto order = std::move(found->second);
     orders_.erase(found);
+    if (line.value("machine", false)) return send_again(std::move(order), reason);
     for (auto& member : order.members) {
       Order alone{.members = {}, .priority = order.priority, .started = order.started};
-      if (!member.result && ++member.losses == kMostLosses) {
+      if (!member.result && ++member.losses > settings_.retries) {
         member.result = member.begun;
         member.result->status = Status::failed;
-        member.result->reason = "its workers died " + std::to_string(kMostLosses) + " times" +
+        member.result->reason = "its workers died " + std::to_string(member.losses) + " times" +
                                 (reason.empty() ? "" : ": " + reason);
       }
       const bool ended = member.result.has_value();
@@ -447,6 +453,21 @@ class CommandExecutor::Orders {
         send(std::move(alone));
       }
     }
+  }
+
+  /// Orders again, as it was, what a machine is to blame for.
+  void send_again(Order order, const std::string& reason) {
+    for (auto& member : order.members) {
+      if (++member.faults < kMostFaults) continue;
+      throw MachineError(std::to_string(kMostFaults) + " times a machine has failed with " +
+                         member.task.candidate.name + ": " + reason);
+    }
+    send(std::move(order));
+  }
+
+  void take_aside(const Json& line) {
+    warn("the worker " + line.at("worker").get<std::string>() +
+         " is set aside: " + line.at("reason").get<std::string>());
   }
 
   Measurement& measurement_;

@@ -17,8 +17,9 @@ namespace nas {
 /// input and writes results to its standard output, a JSON object a line (docs/how-to/cluster.md). Results
 /// are those of any other executor on the same kind of device, whoever of them dies.
 ///
-/// What the engine gives up on is ordered again, one task at a time; a task that is lost for the third
-/// time has failed. A result that comes twice must be bitwise the same.
+/// What the engine gives up on is ordered again: one task at a time where a worker died that had begun
+/// it, as often as Settings::retries says, then the task has failed; as it is where the machine is to
+/// blame. A result that comes twice must be bitwise the same.
 class CommandExecutor final : public Executor {
  public:
   struct Settings {
@@ -28,6 +29,7 @@ class CommandExecutor final : public Executor {
     /// Model of device that results must come from; "auto": that of the first one, "mixed": any.
     std::string device = "auto";
     std::size_t array = 1;  ///< most tasks of an order, > 0
+    int retries = 2;        ///< of a task whose worker died
     double grace = 25.0;    ///< seconds that the engine has to end
     /// Told from the thread that waits, whenever it changes; may be empty.
     std::function<void(const Workforce&)> on_workforce{};

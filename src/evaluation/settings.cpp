@@ -215,8 +215,10 @@ std::vector<Setting> cluster_settings() {
            "address at which workers reach the scheduler; auto: that of the default route"),
       text("device", "auto",
            "model of device that all workers must have, since each rounds in its own way; auto: "
-           "that of the first result; mixed: any, and results depend on who measured what"),
-      positive(number("silence", 60.0, 0.0, "seconds after which a silent worker counts as dead")),
+           "that of the run's first result; mixed: any, and results depend on who measured what"),
+      positive(number("silence", 60.0, 0.0,
+                      "seconds after which a silent worker counts as dead, and one that stands "
+                      "still gives up what it works on")),
       positive(number("grace", 25.0, 0.0,
                       "seconds that workers have for checkpoints when they are stopped")),
   };

@@ -85,6 +85,16 @@ std::string how_to_start_workers(const Experiment& experiment, const fs::path& f
          fs::absolute(folder).lexically_normal().string() + " --slots N";
 }
 
+std::string device_of_workers(const Experiment& experiment, const Store& store) {
+  const auto& device = experiment.cluster.get<std::string>("device");
+  if (device != "auto") return device;
+  for (const auto& evaluation : store.evaluations()) {
+    const auto& measured = evaluation.measured;
+    if (measured.contains("model") && !measured.contains("reused_from")) return measured["model"];
+  }
+  return device;
+}
+
 std::vector<std::string> engine_command(const Experiment& experiment) {
   const auto& command = experiment.cluster.get<std::vector<std::string>>("command");
   if (!command.empty()) return command;

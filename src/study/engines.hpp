@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "store/store.hpp"
 #include "study/experiment.hpp"
 
 namespace nas {
@@ -25,6 +26,9 @@ Engine find_engine(const std::string& key);
 bool has_cluster(const Experiment& experiment);
 /// In words, how workers of a run are started; empty where that is its engine's affair.
 std::string how_to_start_workers(const Experiment& experiment, const std::filesystem::path& folder);
+/// The model of device that a cluster's results must come from: cluster.device, but for auto that of
+/// the workers' results that the run has.
+std::string device_of_workers(const Experiment& experiment, const Store& store);
 /// The words that start the engine of an experiment that has one.
 std::vector<std::string> engine_command(const Experiment& experiment);
 

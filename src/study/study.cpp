@@ -477,8 +477,10 @@ double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
 
 /// What measures where an experiment has a cluster.
 std::shared_ptr<Executor> cluster_executor(const Experiment& experiment, Problem& problem,
-                                           const fs::path& folder, Observer& observer) {
+                                           const fs::path& folder, const Store& store,
+                                           Observer& observer) {
   const auto& cluster = experiment.cluster;
+  const auto device = device_of_workers(experiment, store);
   const auto array = experiment.evaluation.get<std::string>("array");
   std::error_code unknown;
   const auto program = fs::read_symlink("/proc/self/exe", unknown).replace_filename("nas-work");
@@ -489,14 +491,15 @@ std::shared_ptr<Executor> cluster_executor(const Experiment& experiment, Problem
           .run = {{"config", experiment.resolved},
                   {"identity", problem.identity()},
                   {"revision", kRevision},
-                  {"device", cluster.get<std::string>("device")},
+                  {"device", device},
                   {"grace", cluster.get<double>("grace")},
                   {"folder", fs::absolute(folder).lexically_normal().string()},
                   {"current_folder", fs::current_path().string()},
                   {"program", program.string()}},
           .log = folder / "engine.log",
-          .device = cluster.get<std::string>("device"),
+          .device = device,
           .array = array == "auto" ? 1 : std::stoul(array),
+          .retries = static_cast<int>(experiment.evaluation.get<std::int64_t>("retry_lost")),
           .grace = cluster.get<double>("grace"),
           .on_workforce = [&observer](const auto& now) { observer.workforce_changed(now); },
           .on_nobody =
@@ -553,14 +556,14 @@ Plan Study::plan(bool calibrate, Observer& given) const {
             .feasibility = setup->feasibility,
             .facts = setup->facts,
             .trains = problem->expensive(),
-            .workers = problem->num_workers(),
+            .workers = has_cluster(experiment_) ? 1 : problem->num_workers(),
             .continues = fs::exists(folder_ / "store.sqlite")};
   if (!plan.trains) return plan;
   plan.rehearsal = rehearsal_of(experiment_, *setup);
   plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained);
   plan.retest = retest_plan(experiment_);
   if (!calibrate) return plan;
-  plan.array_width = problem->array_width();
+  if (!has_cluster(experiment_)) plan.array_width = problem->array_width();
   plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
   const auto further = static_cast<double>(plan.tuning.trainings + plan.retest.trainings);
   if (!experiment_.mechanisms.empty()) {
@@ -615,7 +618,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   try {
     auto executor = settings.executor;
     if (!executor && has_cluster(experiment_)) {
-      executor = cluster_executor(experiment_, *problem, folder_, observer);
+      executor = cluster_executor(experiment_, *problem, folder_, store, observer);
     }
     carry_out(experiment_, *setup, rehearsal, executor, recall, store, observer);
   } catch (const StopRequested&) {

@@ -27,7 +27,7 @@ struct Plan {
   nlohmann::json facts{};                    ///< see Problem::facts
   bool trains = false;                       ///< else what follows is empty
   Rehearsal rehearsal{};
-  int workers = 1;
+  int workers = 1;  ///< of this process; with a cluster one, of whose slots none is known
   std::int64_t array_width = 1;   ///< of training runs that advance together; 1: not calibrated
   double training_seconds = 0.0;  ///< of one training run, a mean; 0: not calibrated
   double seconds = 0.0;           ///< of all, races apart

@@ -82,6 +82,23 @@ class DaskTest(runs.RunTest):
         self.assertEqual(self.export("run"), alone)
         self.assertNotIn("failed", self.said("run").replace("0 failed", ""))
 
+    def test_broken_machines_and_processes_that_stand_still_cost_nothing(self):
+        alone = self.alone()
+        broken = self.folder / "nas-work"
+        broken.write_text("#!/bin/sh\necho the disk is gone >&2\nexit 75\n")
+        broken.chmod(0o755)
+        manager = self.manager("run", "cluster.silence=3")
+        outcast = self.workers("run", log="outcast", NAS_WORK=str(broken))
+        self.ends(outcast, "outcast", 75)
+        self.assertIn("set aside after 3 failures in a row, the last one: the disk is gone", self.said("outcast"))
+        workers = [self.workers("run", "--slots", 2) for _ in range(2)]
+        self.until(lambda: self.trained("run") >= 2, "nothing is measured")
+        for child in self.children(workers[0], "nas-work"):
+            os.kill(child, signal.SIGSTOP)  # for ever
+        self.complete(manager, workers)
+        self.assertEqual(self.export("run"), alone)
+        self.assertRegex(self.said("run"), "the worker [^ ]+ is set aside: 3 failures in a row, the last one: the disk is gone")
+
     def test_without_a_shared_folder(self):
         alone = self.alone()
         manager = self.manager("run")

@@ -11,13 +11,16 @@
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
+#include "core/warning.hpp"
 #include "places.hpp"
 #include "unit/evaluator_fixture.hpp"
 
 namespace nas::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 /// As fake_engine.py computes it.
@@ -128,6 +131,31 @@ TEST_F(CommandExecutorTest, WhatKillsThreeWorkersHasFailedAndItsNeighboursHaveNo
   const auto& failed = finished.at("d|a|a|0.5");
   EXPECT_EQ(failed.status, Status::failed);
   EXPECT_EQ(failed.reason, "its workers died 3 times: killed by signal 9");
+}
+
+TEST_F(CommandExecutorTest, HowManyWorkersATaskMayKillIsSaid) {
+  auto chosen = settings(1, "deadly");
+  chosen.retries = 0;
+  CommandExecutor executor(measurement_, chosen);
+  submit(executor, "d");
+  EXPECT_EQ(rest(executor).at("d|a|a|0.5").reason, "its workers died 1 times: killed by signal 9");
+}
+
+TEST_F(CommandExecutorTest, ABrokenMachineIsNoFaultOfAMechanism) {
+  std::vector<std::string> warnings;
+  const WarningListener listener([&](const std::string& text) { warnings.push_back(text); });
+  auto chosen = settings(1, "broken");
+  chosen.array = 3;
+  chosen.retries = 0;
+  CommandExecutor executor(measurement_, chosen);
+  submit(executor, "abc");
+  const auto finished = rest(executor);
+  ASSERT_EQ(finished.size(), 3U);
+  for (const auto& [name, evaluation] : finished) EXPECT_EQ(evaluation.status, Status::ok);
+  EXPECT_THAT(warnings, ElementsAre("the worker node1 is set aside: no nas-work"));
+  EXPECT_THAT(failure("useless"),
+              MatchesRegex("20 times a machine has failed with [abc].a.a.0.5: there is no nas-work "
+                           "on PATH"));
 }
 
 TEST_F(CommandExecutorTest, TellsWhoWorks) {

@@ -9,6 +9,7 @@
 
 #include "config_fixture.hpp"
 #include "core/installed.hpp"
+#include "core/temporary_folder.hpp"
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "places.hpp"
@@ -71,6 +72,25 @@ TEST_F(ExperimentTest, AClusterChangesNothingOfARunButWhoMeasures) {
   EXPECT_EQ(differing_keys(alone.resolved, elsewhere.resolved), Texts{});
   EXPECT_EQ(differing_keys(elsewhere.resolved, alone.resolved), Texts{});
   EXPECT_FALSE(has_cluster(load("cluster: {engine: dask}\n", {"cluster.engine=''"})));
+}
+
+TEST_F(ExperimentTest, TheDeviceOfAClusterIsThatOfTheRunsFirstResult) {
+  const TemporaryFolder folder;
+  Store store(folder.path() / "store.sqlite");
+  const auto any = load("cluster: {engine: dask}\n");
+  Evaluation evaluation;
+  evaluation.id = "here";
+  evaluation.measured = {{"device", "cpu"}};
+  store.add({evaluation});
+  evaluation.id = "of another run";
+  evaluation.measured = {{"model", "slide rule"}, {"reused_from", "runs/x"}};
+  store.add({evaluation});
+  EXPECT_EQ(device_of_workers(any, store), "auto");
+  evaluation.id = "of a worker";
+  evaluation.measured = {{"model", "abacus"}};
+  store.add({evaluation});
+  EXPECT_EQ(device_of_workers(any, store), "abacus");
+  EXPECT_EQ(device_of_workers(load("cluster: {engine: dask, device: mixed}\n"), store), "mixed");
 }
 
 TEST_F(ExperimentTest, AnEngineIsAFileOfTheProgramsOrACommand) {

@@ -35,10 +35,15 @@ def act():
     number = rng.choice(list(waiting))
     order, chance = waiting[number], rng.random()
     ids = [one["task"]["id"] for one in order["tasks"]]
-    if KIND == "deadly" and any(one["task"]["candidate"].startswith("d") for one in order["tasks"]):
+    if KIND == "useless" or KIND == "broken" and number <= 4:  # each is sent again under another number
+        del waiting[number]
+        if number == 3:
+            say(kind="aside", worker="node1", reason="no nas-work")
+        say(kind="lost", order=number, reason="there is no nas-work on PATH", machine=True)
+    elif KIND == "deadly" and any(one["task"]["candidate"].startswith("d") for one in order["tasks"]):
         del waiting[number]
         say(kind="lost", order=number, reason="killed by signal 9")
-    elif chance < 0.1 and max(losses.get(one, 0) for one in ids) < 2:
+    elif chance < 0.1 and KIND != "broken" and max(losses.get(one, 0) for one in ids) < 2:
         losses.update({one: losses.get(one, 0) + 1 for one in ids})
         lost.append(waiting.pop(number))
         say(kind="lost", order=number, reason="node is gone")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 _output = threading.Lock()
 
@@ -46,11 +47,39 @@ def need(package: str, debian: str) -> None:
 
 
 class Died(Exception):
-    """A worker's process ended, and nobody had asked it to."""
+    """A worker's process ended, and nobody had asked it to.
+
+    @param machine  whether the machine is to blame: it had not begun the order, or says so (exit code 75).
+    """
+
+    def __init__(self, reason: str, machine: bool = False) -> None:
+        super().__init__(reason)
+        self.machine = machine
 
 
 class Left(Exception):
     """A worker's process was stopped, with its checkpoints written: another goes on from them."""
+
+    machine = True
+
+
+def lost(order: dict, why: Died | Left) -> dict:
+    """The line of an order that a worker gives up."""
+    return {"kind": "lost", "order": order["order"], "reason": str(why) or "it was stopped", "machine": why.machine}
+
+
+class Faults:
+    """Counts in a row what a worker's machine is to blame for: after some it gets nothing more, lest it takes order after order."""
+
+    MOST = 3
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, why: Died) -> str | None:
+        """@return why the worker is set aside, once it is."""
+        self.count = self.count + 1 if why.machine else 0
+        return f"{self.MOST} failures in a row, the last one: {why}" if self.count >= self.MOST else None
 
 
 class Child:
@@ -61,12 +90,32 @@ class Child:
     """
 
     def __init__(self, run: dict, options: list[str]) -> None:
+        program, folder = _program(run), run.get("current_folder", ".")
         self.errors = tempfile.TemporaryFile()
-        folder = run.get("current_folder", ".")
-        self.process = subprocess.Popen([_program(run), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, cwd=folder if os.path.isdir(folder) else None,
-                                        env={"OMP_WAIT_POLICY": "PASSIVE"} | os.environ)
+        self.grace = run.get("grace", 25.0)
+        try:
+            self.process = subprocess.Popen([program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=self.errors, cwd=folder if os.path.isdir(folder) else None,
+                                            env={"OMP_WAIT_POLICY": "PASSIVE"} | os.environ)
+        except OSError as error:
+            self.errors.close()
+            raise Died(f"nas-work cannot be started: {error}", machine=True) from None
+        self.silence = run.get("config", {}).get("cluster", {}).get("silence", 60.0)
+        self.heard: float | None = None  # when it said something last, while it has an order
+        self.ready = self.still = False
         self.send(run)
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self) -> None:
+        """Ends the process where it stands still: one that lives says so every few seconds."""
+        late = 0
+        while self.alive():
+            time.sleep(min(1.0, self.silence / 4))
+            heard = self.heard
+            late = late + 1 if heard is not None and time.monotonic() - heard > self.silence else 0
+            if late > 1:  # not this process, which may have stood still, too
+                self.still = True
+                self.process.kill()
 
     def send(self, line: dict) -> None:
         try:
@@ -78,21 +127,34 @@ class Child:
     def measure(self, order: dict, progressed) -> dict:
         """@return the line `finished` or `refused`. @throws Died, Left"""
         self.send(order)
+        begun = False
+        self.heard = time.monotonic() if self.ready else None  # what loads a corpus says nothing meanwhile
         for text in self.process.stdout:
-            line = json.loads(text)
-            if line["kind"] == "progress":
+            try:
+                line = json.loads(text)
+            except ValueError:
+                self.process.kill()
+                raise Died(f"nas-work wrote {text[:100]!r}", machine=True) from None
+            self.ready = True
+            self.heard = time.monotonic()
+            if line["kind"] == "progress" and line["order"] == order["order"]:
+                begun = True
                 progressed(line)
             elif line["kind"] in ("finished", "refused"):
+                self.heard = None
                 return line
-        code = self.process.wait()
+        self.wait(self.grace)  # it has nothing more to say
+        code = self.process.returncode
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace").strip()
         if said:
             print(said, file=sys.stderr, flush=True)
+        if self.still:
+            raise Died(f"nas-work stood still, it said nothing for {self.silence:g} s (cluster.silence)", machine=True)
         if code == 143:
             raise Left
         raise Died(said.splitlines()[-1] if said and code > 0 else
-                   f"killed by signal {-code}" if code < 0 else f"exit code {code}")
+                   f"killed by signal {-code}" if code < 0 else f"exit code {code}", machine=not begun or code == 75)
 
     def alive(self) -> bool:
         return self.process.poll() is None
@@ -116,7 +178,7 @@ def _program(run: dict) -> str:
     if not (named and os.access(named, os.X_OK)):
         named = shutil.which("nas-work")
     if not named:
-        raise Died("there is no nas-work on PATH; NAS_WORK may name it")
+        raise Died("there is no nas-work on PATH; NAS_WORK may name it", machine=True)
     return named
 
 

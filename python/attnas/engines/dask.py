@@ -25,7 +25,7 @@ if __name__ == "__main__":
     from engines import dask as engine  # under its name, so that workers find its functions
     sys.exit(engine.main())
 
-from engines import Child, Died, Left, need, orders, place, say
+from engines import Child, Died, Faults, Left, lost, need, orders, place, say
 
 need("distributed", "python3-distributed")
 import dask  # noqa: E402
@@ -49,6 +49,9 @@ class _Bench:
         self.folder: str | None = None
         self.scratch: str | None = None
         self.over: set[tuple[str, int | None]] = set()  # orders that nobody wants, and runs (None) without a manager
+        self.left: list[Child] = []  # asked to end
+        self.faults = Faults()
+        self.aside: str | None = None  # why this worker gets nothing more
         self.leaving = False
         self.ended = False  # the run is complete
 
@@ -70,17 +73,17 @@ class _Bench:
     def unwanted(self, run: dict, order: int) -> bool:
         return not self.over.isdisjoint({(run["id"], None), (run["id"], order)})
 
-    def leave(self, save: bool, run: str | None = None) -> list[Child]:
-        """Asks the processes of a run to end, or all. @return them."""
+    def leave(self, save: bool, run: str | None = None) -> None:
+        """Asks the processes of a run to end, or all."""
         with self.lock:
             children = [child for (of, _), (_, child) in self.at_work.items() if run in (None, of)]
             for of in self.idle:
                 if run in (None, of):
                     children += [child for _, child in self.idle[of]]
                     self.idle[of] = []
+            self.left = [child for child in self.left if child.alive()] + children
         for child in children:
             child.leave(save)
-        return children
 
 
 bench = _Bench()
@@ -88,7 +91,7 @@ bench = _Bench()
 
 def measure(run: dict, order: dict) -> dict:
     """A task of Dask: an order, done by a process of this worker. @return what is to be said of it."""
-    while bench.leaving:
+    while bench.leaving or bench.aside:
         time.sleep(_SECONDS_BETWEEN_LOOKS)  # until this worker is gone and the order with another
     worker = distributed.get_worker()
     number = order["order"]
@@ -97,13 +100,22 @@ def measure(run: dict, order: dict) -> dict:
     child = None
     try:
         child = bench.take(run, number)
-        return child.measure(order, lambda line: worker.log_event(run["id"], {"line": line}))
+        line = child.measure(order, lambda line: worker.log_event(run["id"], {"line": line}))
+        bench.faults = Faults()
+        return line
     except Left:
         if bench.unwanted(run, number):
             return {}
         raise distributed.Reschedule() from None
     except Died as death:
-        return {"kind": "lost", "order": number, "reason": f"on {socket.gethostname()}: {death}"}
+        if bench.unwanted(run, number):
+            return {}
+        host = socket.gethostname()
+        aside = bench.faults.add(death)
+        if aside and not bench.aside:
+            worker.log_event(run["id"], {"line": {"kind": "aside", "worker": host, "reason": aside}})
+            bench.aside = aside
+        return lost(order, Died(f"on {host}: {death}", death.machine))
     finally:
         if child:
             bench.put_back(run, number)
@@ -114,6 +126,7 @@ def withdraw(run: str, number: int) -> None:
     pair = bench.at_work.get((run, number))
     if pair:
         pair[1].leave()
+        threading.Thread(target=pair[1].wait, args=(pair[1].grace,), daemon=True).start()  # what stands still hears nothing
 
 
 def end(run: str, save: bool, ended: bool) -> None:
@@ -123,7 +136,7 @@ def end(run: str, save: bool, ended: bool) -> None:
 
 
 async def _serve(address: str, security: Security, slots: int, grace: float) -> int:
-    """A worker of Dask until its scheduler is gone. @return 143 if it was this process that was to end."""
+    """A worker of Dask until its scheduler is gone. @return 143 if it was this process that was to end, 75 if it is set aside."""
     stopped = asyncio.Event()
     with tempfile.TemporaryDirectory() as folder:
         async with distributed.Worker(address, security=security, nthreads=slots, death_timeout=5, local_directory=folder,
@@ -131,12 +144,17 @@ async def _serve(address: str, security: Security, slots: int, grace: float) -> 
             print(f"workers: {slots} slots for the run at {address}", file=sys.stderr, flush=True)
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-            while not stopped.is_set() and worker.status in (Status.running, Status.paused):
+            while not stopped.is_set() and not bench.aside and worker.status in (Status.running, Status.paused):
                 await asyncio.sleep(0.2)
             bench.leaving = stopped.is_set()
-            for child in bench.leave(True):
+            bench.leave(True)
+            for child in bench.left:
                 await asyncio.to_thread(child.wait, grace)
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS if bench.aside else 0)  # what it has said is on its way
             await worker.close(timeout=2, executor_wait=False, nanny=False)
+    if bench.aside:
+        print(f"workers: set aside after {bench.aside}", file=sys.stderr, flush=True)
+        return 75
     return 143 if stopped.is_set() else 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shlex
+import socket
 import sys
 
 if __name__ == "__main__":
@@ -16,23 +17,32 @@ if __name__ == "__main__":
     from engines import mpi as engine  # under its name, so that workers find its functions
     sys.exit(engine.main())
 
-from engines import Child, Died, Left, need, orders, place, say
+from engines import Child, Died, Faults, Left, lost, need, orders, place, say
 
 need("mpi4py", "python3-mpi4py")
 _STARTED = "NAS_ENGINE_STARTED"
 
 _child: Child | None = None
+_faults = Faults()
 
 
 def measure(run: dict, order: dict) -> dict:
     """An order, done by a process of this rank. @return what is to be said of it."""
-    global _child
+    global _child, _faults
     try:
         if _child is None or not _child.alive():
             _child = Child(run, place(run, None, None, int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0"))))
-        return _child.measure(order, lambda line: None)
-    except (Died, Left) as death:
-        return {"kind": "lost", "order": order["order"], "reason": str(death) or "it was stopped"}
+        line = _child.measure(order, lambda line: None)
+        _faults = Faults()
+        return line
+    except Left as left:
+        return lost(order, left)
+    except Died as death:
+        aside = _faults.add(death)
+        if aside:  # no rank can leave the others
+            print(f"mpi: the worker {socket.gethostname()} is useless: {aside}", file=sys.stderr, flush=True)
+            os._exit(75)
+        return lost(order, death)
 
 
 def _serve(pool, slots: int) -> None:

@@ -1,0 +1,112 @@
+"""What a worker's process does wrong, and whom it is laid to: the part that engines share, without any of them."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python/attnas"))
+from engines import Child, Died, Faults, Left, lost  # noqa: E402
+
+BEGINS = """read run; read order; echo '{"kind": "progress", "order": 7, "step": 0}'; """
+
+
+class ChildTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.program = pathlib.Path(temporary.name) / "nas-work"
+        self.addCleanup(os.environ.pop, "NAS_WORK", None)
+        os.environ["NAS_WORK"] = str(self.program)
+
+    def child(self, script, grace=10.0, silence=60.0):
+        self.program.write_text(f"#!/bin/sh\n{script}\n")
+        self.program.chmod(0o755)
+        child = Child({"kind": "run", "grace": grace, "config": {"cluster": {"silence": silence}}}, [])
+        self.addCleanup(self.clear, child)
+        return child
+
+    @staticmethod
+    def clear(child):
+        child.wait(0)
+        for stream in child.process.stdin, child.process.stdout, child.errors:
+            try:
+                stream.close()
+            except BrokenPipeError:
+                pass  # what it had not read
+
+    def death(self, script, **how):
+        with self.assertRaises(Died) as raised:
+            self.child(script, **how).measure({"kind": "order", "order": 7}, lambda line: None)
+        return str(raised.exception), raised.exception.machine
+
+    def test_what_had_not_begun_is_the_machines_fault(self):
+        self.assertEqual(self.death("echo no libtorch >&2; exit 127"), ("no libtorch", True))
+        self.assertEqual(self.death("exit 75"), ("exit code 75", True))
+        self.assertEqual(self.death("""echo '{"kind": "progress", "order": 6, "step": 3}'; exit 1"""), ("exit code 1", True),
+                         "it was at another order")
+        self.assertEqual(self.death("echo Welcome to node3; sleep 100"), (r"nas-work wrote b'Welcome to node3\n'", True))
+
+    def test_what_had_begun_is_it_where_the_worker_says_so(self):
+        self.assertEqual(self.death(BEGINS + "echo no space left >&2; exit 75"), ("no space left", True))
+        self.assertEqual(self.death(BEGINS + "exit 1"), ("exit code 1", False))
+        self.assertEqual(self.death(BEGINS + "kill -SEGV $$"), ("killed by signal 11", False))
+
+    def test_a_program_that_is_not_there_is_the_machines_fault(self):
+        path, os.environ["PATH"] = os.environ["PATH"], ""
+        self.addCleanup(os.environ.__setitem__, "PATH", path)
+        with self.assertRaisesRegex(Died, "there is no nas-work on PATH") as raised:
+            Child({}, [])
+        self.assertTrue(raised.exception.machine)
+        self.program.write_text("\x7fELF of another machine")
+        self.program.chmod(0o755)
+        with self.assertRaisesRegex(Died, "nas-work cannot be started: .*Exec format error") as raised:
+            Child({}, [])
+        self.assertTrue(raised.exception.machine)
+
+    def test_what_hangs_at_its_end_is_ended(self):
+        begun = time.monotonic()
+        self.assertEqual(self.death(BEGINS + "exec >&-; sleep 100", grace=0.2), ("killed by signal 9", False))
+        child = self.child("trap '' TERM; read run; exec sleep 100")
+        child.leave()
+        child.wait(0.2)
+        self.assertFalse(child.alive())
+        self.assertLess(time.monotonic() - begun, 30)
+
+    def test_a_process_that_stands_still_gives_up_its_order(self):
+        stops = "read run; echo '{\"kind\": \"workers\"}'; read order; "
+        still = "nas-work stood still, it said nothing for 0.4 s (cluster.silence)", True
+        self.assertEqual(self.death(stops + "kill -STOP $$", silence=0.4), still)
+        self.assertEqual(self.death(stops + BEGINS.removeprefix("read run; read order; ") + "kill -STOP $$", silence=0.4), still)
+        child = self.child("read run; kill -STOP $$")  # one that nobody waits for
+        child.leave()
+        child.wait(0.2)
+        self.assertFalse(child.alive())
+
+    def test_what_says_that_it_lives_may_take_long(self):
+        says = """echo '{"kind": "progress", "order": 7, "step": 0}'; sleep 0.2; """
+        child = self.child("read run; sleep 1; read order; " + says * 6 + """echo '{"kind": "finished", "order": 7}'; sleep 1""", silence=0.4)
+        self.assertEqual(child.measure({"order": 7}, lambda line: None)["kind"], "finished")
+        time.sleep(0.8)
+        self.assertTrue(child.alive(), "without an order it has nothing to say")
+
+    def test_who_was_stopped_is_no_fault(self):
+        with self.assertRaises(Left) as raised:
+            self.child("exit 143").measure({"order": 7}, lambda line: None)
+        self.assertEqual(lost({"order": 7}, raised.exception), {"kind": "lost", "order": 7, "reason": "it was stopped", "machine": True})
+
+    def test_a_machine_with_faults_in_a_row_gets_nothing_more(self):
+        faults, broken = Faults(), Died("exit code 75", machine=True)
+        self.assertIsNone(faults.add(broken))
+        self.assertIsNone(faults.add(broken))
+        self.assertIsNone(faults.add(Died("killed by signal 11")), "that was the mechanism")
+        self.assertIsNone(faults.add(broken))
+        self.assertIsNone(faults.add(broken))
+        self.assertEqual(faults.add(broken), "3 failures in a row, the last one: exit code 75")
+
+
+if __name__ == "__main__":
+    unittest.main()
