@@ -97,8 +97,7 @@ void save_weights(const fs::path& checkpoint, const std::string& name, std::int6
 void load_weights(const fs::path& file, nn::Transformer& model) {
   const auto bytes = read_bytes(file);
   try {
-    torch::serialize::InputArchive archive;
-    archive.load_from(bytes.data(), bytes.size(), torch::kCPU);
+    auto archive = read_archive(bytes);
     const torch::NoGradGuard no_grad;
     for (const auto& [name, parameter] : model.parameters()) {
       torch::Tensor weights;

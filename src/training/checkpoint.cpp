@@ -1,9 +1,13 @@
 #include "training/checkpoint.hpp"
 
 #include <exception>
+#include <memory>
 #include <new>
+#include <regex>
 #include <sstream>
 
+#include <caffe2/serialize/inline_container.h>
+#include <caffe2/serialize/istream_adapter.h>
 #include <torch/serialize.h>
 
 #include "core/durable_file.hpp"
@@ -48,6 +52,24 @@ void write_checkpoint(const std::filesystem::path& file, const std::string& trai
                           "\n" + payload);
 }
 
+torch::serialize::InputArchive read_archive(std::string_view bytes) {
+  static const std::regex function(R"(\bdef\b)");
+  std::istringstream stream{std::string(bytes)};
+  caffe2::serialize::PyTorchStreamReader records(
+      std::make_unique<caffe2::serialize::IStreamAdapter>(&stream));
+  for (const auto& name : records.getAllRecords()) {
+    if (!name.starts_with("code/") || !name.ends_with(".py")) continue;
+    const auto [text, size] = records.getRecord(name);
+    const auto* const begin = static_cast<const char*>(text.get());
+    if (std::regex_search(begin, begin + size, function)) {
+      throw UnreadableCheckpoint("it holds functions beside its tensors, which are not run");
+    }
+  }
+  torch::serialize::InputArchive archive;
+  archive.load_from(bytes.data(), bytes.size(), torch::kCPU);
+  return archive;
+}
+
 torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file,
                                                const std::string& training) {
   const auto bytes = read_bytes(file);
@@ -67,9 +89,7 @@ torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file
   if (sum != checksum(training, payload)) {
     throw UnreadableCheckpoint("its checksum does not fit: it is damaged");
   }
-  torch::serialize::InputArchive archive;
-  archive.load_from(payload.data(), payload.size(), torch::kCPU);
-  return archive;
+  return read_archive(payload);
 }
 
 }  // namespace nas

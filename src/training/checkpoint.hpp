@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace torch::serialize {
 class InputArchive;
@@ -25,6 +26,11 @@ class UnreadableCheckpoint : public std::runtime_error {
 /// @throws MachineError that names the file, or its folder where no space is left.
 void write_checkpoint(const std::filesystem::path& file, const std::string& training,
                       torch::serialize::OutputArchive& archive);
+
+/// @return an archive of tensors, on the CPU.
+/// @throws UnreadableCheckpoint where it has functions, which LibTorch would run while it reads, and
+/// c10::Error where it is none.
+torch::serialize::InputArchive read_archive(std::string_view bytes);
 
 /// @return the archive, on the CPU; every byte of it is as it was written.
 /// @throws UnreadableCheckpoint, and MachineError if the file cannot be read.

@@ -1,0 +1,125 @@
+// Reading weights runs nothing that is in them.
+
+#include "training/checkpoint.hpp"
+
+#include <exception>
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include <caffe2/serialize/inline_container.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+#include <torch/serialize.h>
+
+#include "core/durable_file.hpp"
+#include "core/temporary_folder.hpp"
+#include "genotype/mechanism.hpp"
+#include "nn/transformer.hpp"
+#include "training/trainer.hpp"
+#include "unit/message_of.hpp"
+
+namespace nas::testing {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+std::string of_tensors() {
+  torch::serialize::OutputArchive archive;
+  archive.write("weight", torch::arange(6, torch::kFloat));
+  return bytes_of(archive);
+}
+
+class ArchiveTest : public ::testing::Test {
+ protected:
+  /// An archive that writes to victim_ when LibTorch reads it.
+  [[nodiscard]] std::string with_functions() const {
+    torch::jit::Module module("Module");
+    module.define("def __getstate__(self) -> int:\n  return 1\n");
+    module.define("def __setstate__(self, state: int) -> None:\n  torch.save(state, '" +
+                  victim_.string() + "')\n");
+    std::ostringstream stream;
+    module.save(stream);
+    return stream.str();
+  }
+  /// One whose pickle calls a function of the system.
+  [[nodiscard]] std::string with_pickle() const {
+    const auto pickle = "\x80\x02" + ("cposix\nsystem\n(S'touch " + victim_.string() + "'\ntR.");
+    std::string bytes;
+    {
+      caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, std::size_t size) {
+        bytes.append(static_cast<const char*>(data), size);
+        return size;
+      });
+      for (const auto* name : {"data.pkl", "constants.pkl"}) {
+        writer.writeRecord(name, pickle.data(), pickle.size());
+      }
+      writer.writeEndOfFile();
+    }
+    return bytes;
+  }
+  void expect_refused(const std::string& bytes, const char* what) const {
+    EXPECT_THROW((void)read_archive(bytes), std::exception) << what;
+    EXPECT_FALSE(fs::exists(victim_)) << what;
+  }
+
+  const TemporaryFolder temporary_;
+  fs::path victim_ = temporary_.path() / "victim";
+};
+
+TEST_F(ArchiveTest, TensorsAreReadAsTheyWereWritten) {
+  auto archive = read_archive(of_tensors());
+  torch::Tensor weight;
+  archive.read("weight", weight);
+  EXPECT_TRUE(at::equal(weight, torch::arange(6, torch::kFloat)));
+}
+
+TEST_F(ArchiveTest, WhatWouldBeRunIsRefused) {
+  const auto bytes = with_functions();
+  {
+    std::istringstream stream(bytes);
+    (void)torch::jit::load(stream);
+    ASSERT_TRUE(fs::exists(victim_)) << "LibTorch alone runs it";
+    fs::remove(victim_);
+  }
+  const auto refusal = [&](const auto& read) { return message_of<UnreadableCheckpoint>(read); };
+  EXPECT_THAT(refusal([&] { (void)read_archive(bytes); }),
+              HasSubstr("it holds functions beside its tensors, which are not run"));
+  const auto weights = temporary_.path() / "weights.pt";
+  write_durably(weights, bytes);
+  Architecture architecture;
+  architecture.stack = {parse_mechanism("dot|softmax|none|fixed|bias|0.1", Semantics::corrected)};
+  architecture.layers = 1;
+  architecture.width = 16;
+  architecture.heads = 2;
+  architecture.context = 8;
+  architecture.vocabulary = 10;
+  nn::Transformer model(architecture);
+  EXPECT_THAT(refusal([&] { load_weights(weights, model); }), HasSubstr("functions"));
+  EXPECT_FALSE(fs::exists(victim_));
+}
+
+TEST_F(ArchiveTest, WhatIsNoneIsRefused) {
+  expect_refused(with_pickle(), "a pickle that calls the system");
+  const auto whole = of_tensors();
+  for (std::size_t size = 0; size < whole.size(); size += 97) {
+    expect_refused(whole.substr(0, size), "cut");
+  }
+  expect_refused(
+      std::string("\x80\x02") + "cposix\nsystem\n(S'touch " + victim_.string() + "'\ntR.",
+      "a pickle alone");
+  expect_refused("0123PTMF" + std::string(500, '\0'), "another format of LibTorch");
+  for (std::size_t place = 0; place < whole.size(); place += 31) {
+    auto damaged = whole;
+    damaged[place] = static_cast<char>(damaged[place] ^ 0x55);
+    try {
+      (void)read_archive(damaged);
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): a refusal, or other numbers
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nas::testing
