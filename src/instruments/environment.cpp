@@ -1,13 +1,17 @@
 #include "instruments/environment.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
+#include <vector>
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <torch/cuda.h>
 #include <torch/version.h>
 #ifdef NAS_TORCH_CUDA
@@ -59,6 +63,32 @@ Environment environment() {
     if (const char* value = std::getenv(name)) environment.variables[name] = value;
   }
   return environment;
+}
+
+void take_product_buffers(int threads) {
+  constexpr int kMost = 64;                                // that OpenBLAS keeps
+  constexpr std::size_t kBytes = std::size_t{160} << 20U;  // of a buffer, and some beside it
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const auto take = reinterpret_cast<void* (*)(int)>(dlsym(RTLD_DEFAULT, "blas_memory_alloc"));
+  const auto give_back = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "blas_memory_free"));
+  if (take == nullptr || give_back == nullptr) return;  // another library
+  std::vector<void*> buffers;
+  bool enough = true;
+  while (enough && std::ssize(buffers) < std::min(threads, kMost)) {
+    void* const room = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    enough = room != MAP_FAILED;
+    if (!enough) break;
+    munmap(room, kBytes);
+    buffers.push_back(take(0));
+  }
+  for (auto* buffer : buffers) give_back(buffer);
+  if (enough) return;
+  throw MachineError("the limit of this process's address space, " +
+                     std::to_string(limit.rlim_cur / 1024) +
+                     " KiB (ulimit -v), leaves too little for matrix products, which need 128 MiB "
+                     "for each of " +
+                     std::to_string(threads) + " threads");
 }
 
 std::string resolve_device(const std::string& setting) {

@@ -21,6 +21,11 @@ struct Environment {
 };
 Environment environment();
 
+/// Takes the memory that products of so many threads at once need, once and for all, where the
+/// process's address space is limited (ulimit -v): OpenBLAS tries for ever to get what is not there.
+/// @throws MachineError where the limit leaves too little.
+void take_product_buffers(int threads);
+
 /// @return "cpu", "cuda:0", ...: what "auto", "cpu", "cuda" or "cuda:N" means here.
 /// @throws InputError for another text, or a CUDA device that is not there.
 std::string resolve_device(const std::string& setting);

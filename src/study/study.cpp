@@ -84,6 +84,10 @@ std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& fold
   auto setup = std::make_unique<Setup>();
   setup->objectives = experiment.objectives;
   setup->problem = make_problem(experiment, setup->objectives, folder);
+  if (setup->problem->expensive()) {
+    const auto threads = experiment.evaluation.get<std::int64_t>("threads");
+    nn::take_product_buffers(setup->problem->num_workers() * static_cast<int>(threads));
+  }
   require_further_trainings(experiment, *setup->problem);
   setup->facts = setup->problem->facts();
   ShownCandidates shown;
@@ -132,19 +136,44 @@ nlohmann::json environment_json(const nlohmann::json& facts) {
   return json;
 }
 
-/// A text of words holds no NUL byte; what does is read as words all the same.
-void warn_of_binary_text(const Experiment& experiment) {
-  if (experiment.corpus != "text_file" || experiment.data.get<std::string>("unit") != "word")
-    return;
+/// What a file that is read as words has that no text of words has; empty: nothing. Looks at its
+/// beginning.
+std::string oddity_of_words(const fs::path& path) {
+  constexpr std::size_t kLooked = std::size_t{1} << 20U;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kLooked, ' ');
+  file.read(text.data(), kLooked);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.find('\0') != std::string::npos) return "NUL bytes";
+  if (text.size() == kLooked) text.resize(text.find_last_of("\n") + 1);  // no part of a letter
+  try {
+    (void)nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    return "bytes that are no UTF-8";
+  }
+  return {};
+}
+
+/// Warns of a text of the user's own from which nothing can be learned: of other bytes than words, or
+/// of fewer windows than a batch has.
+void warn_of_text(const Experiment& experiment, const nlohmann::json& facts) {
+  if (experiment.corpus != "text_file") return;
   for (const auto* name : {"path", "train", "valid", "test"}) {
     const auto& path = experiment.data.get<std::string>(name);
-    std::ifstream file(path, std::ios::binary);
-    const bool binary = !path.empty() && std::find(std::istreambuf_iterator<char>(file), {},
-                                                   '\0') != std::istreambuf_iterator<char>();
-    if (binary) {
-      warn("data." + std::string(name) + " = " + path +
-           " has NUL bytes, as no text of words has; for bytes: data.unit = byte");
-    }
+    if (path.empty() || experiment.data.get<std::string>("unit") != "word") continue;
+    const auto oddity = oddity_of_words(path);
+    if (oddity.empty()) continue;
+    warn("data." + std::string(name) + " = " + path + " has " + oddity +
+         ", as no text of words has; for bytes: data.unit = byte");
+  }
+  const auto batch = experiment.training.get<std::int64_t>("batch_size");
+  for (const auto* split : {"train", "valid"}) {
+    const auto windows = facts.value(std::string(split) + "_windows", batch);
+    if (windows >= batch) continue;
+    warn("the " + std::string(split) + " split has " + std::to_string(windows) + " windows of " +
+         std::to_string(facts.value("context", std::int64_t{0})) +
+         " tokens, fewer than a batch of training (training.batch_size = " + std::to_string(batch) +
+         "): results say little");
   }
 }
 
@@ -548,6 +577,7 @@ Plan Study::plan(bool calibrate, Observer& given) const {
   warn_of_slow_blas();
   const auto setup = set_up(experiment_, {});
   const auto& problem = setup->problem;
+  warn_of_text(experiment_, setup->facts);
   if (const auto text = baseline_warning(setup->objectives, experiment_.baseline, *problem);
       !text.empty()) {
     warn(text);
@@ -587,8 +617,8 @@ RunSummary Study::run() const {
 RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   OneAtATime observer(given);
   warn_of_slow_blas();
-  warn_of_binary_text(experiment_);
   const auto setup = set_up(experiment_, folder_);
+  warn_of_text(experiment_, setup->facts);
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
   const auto environment = environment_json(setup->facts);

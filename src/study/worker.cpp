@@ -17,6 +17,8 @@ Worker::Worker(Experiment experiment, std::filesystem::path folder)
     : experiment_(std::make_unique<const Experiment>(std::move(experiment))) {
   nn::install_cpu_allocator();  // before the first tensor
   problem_ = make_problem(*experiment_, experiment_->objectives, folder);
+  const auto threads = experiment_->evaluation.get<std::int64_t>("threads");
+  if (problem_->expensive()) nn::take_product_buffers(static_cast<int>(threads));
 }
 
 Worker::~Worker() = default;

@@ -122,6 +122,62 @@ TEST_F(FaultsTest, AFullDiskIsReportedByASearchOfAFunction) {
   EXPECT_EQ(canonical_export(folder_ / "full"), expected);
 }
 
+TEST_F(FaultsTest, ARunInWhichTooManyFailEndsAndGoesOn) {
+  const auto folder = folder_ / "run";
+  const std::vector<std::string> more{"evaluation.memory_limit=0.0001",
+                                      "evaluation.failure_window=5", "algorithm.generations=2"};
+  EXPECT_EQ(run("nas-run", small_search(folder, more)), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("nas-run: too many failures, 5 of the latest 5 candidates: "));
+  EXPECT_THAT(text(), HasSubstr("Everything finished is kept in "));
+  EXPECT_EQ(run("nas-run", {folder.string(), "--status"}), 0);
+  EXPECT_THAT(text(), HasSubstr("5 evaluations, ended by too many failures, 5 of the latest"));
+  const auto results = nlohmann::json::parse(read_file(folder / "results.json"));
+  EXPECT_THAT(results.at("ended_by"), HasSubstr("too many failures"));
+  auto undaunted = small_search(folder, more);
+  undaunted.emplace_back("evaluation.failure_window=0");
+  EXPECT_EQ(run("nas-run", undaunted), 0) << text();
+  EXPECT_THAT(text(), Not(HasSubstr("too many failures")));
+}
+
+TEST_F(FaultsTest, TooLittleAddressSpaceIsSaidBeforeAnythingIsTrained) {
+  const auto folder = folder_ / "run";
+  const auto arguments = small_search(folder, {"evaluation.workers=16"});
+  EXPECT_EQ(run("nas-run", arguments,
+                [] {
+                  const rlimit limit{rlim_t{2'000'000} * 1024, RLIM_INFINITY};
+                  setrlimit(RLIMIT_AS, &limit);
+                }),
+            75)
+      << text();
+  EXPECT_THAT(text(), HasSubstr("the limit of this process's address space, 2000000 KiB (ulimit "
+                                "-v), leaves too little for matrix products"));
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(FaultsTest, ATextFromWhichNothingCanBeLearnedIsSaid) {
+  const auto file = folder_ / "a.txt";
+  const auto said = [&](const std::string& line, int lines) {
+    std::ofstream stream(file, std::ios::binary);
+    for (int i = 0; i < lines; ++i) stream << line << '\n';
+    stream.close();
+    EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run",
+                              "data={corpus: text_file, path: " + file.string() + "}"}),
+              0)
+        << text();
+    return text();
+  };
+  const auto has = [&](const std::string& what) {
+    return HasSubstr("data.path = " + file.string() + " has " + what +
+                     ", as no text of words has; for bytes: data.unit = byte");
+  };
+  EXPECT_THAT(said("a few words and another", 300), Not(HasSubstr("warning")));
+  EXPECT_THAT(said("a caf\xe9 and another", 300), has("bytes that are no UTF-8"));
+  EXPECT_THAT(said(std::string("a\0b and another", 15), 300), has("NUL bytes"));
+  EXPECT_THAT(said("two words", 60),
+              HasSubstr("the valid split has 2 windows of 16 tokens, fewer than a batch of "
+                        "training (training.batch_size = 8): results say little"));
+}
+
 TEST_F(FaultsTest, DivergenceBeyondTheRangeOfNumbersLeavesAReadableRun) {
   for (const auto* rate : {"10", "30"}) {
     const auto folder = folder_ / rate;
