@@ -470,7 +470,7 @@ TEST_F(ExperimentTest, EveryMistakeIsReportedWithItsPlace) {
             "a.yaml:2:1: semantic: unknown key, known: name, seed, semantics, mechanisms, plugins, "
             "baseline, "
             "problem, objectives, constraints, space, model, data, training, evaluation, budget, "
-            "algorithm, retest, cluster; did you mean semantics?\n"
+            "fidelity, algorithm, retest, cluster; did you mean semantics?\n"
             "a.yaml:4:3: model.widht: unknown key, known: layers, width, heads, context, "
             "feed_forward, dropout; did you mean width?\n"
             "a.yaml:5:10: model.heads = 0, must be >= 1\n"
@@ -684,7 +684,7 @@ TEST_F(ExperimentTest, RungsCompareOneWholeTrainingRunOfEachCandidate) {
                   "first may not be at the second"});
 
   EXPECT_EQ(mistakes(asha + "fidelity: {rungs: [50], min: 20}\n"),
-            "a.yaml:3:29: fidelity.min = 20, must be 0 where fidelity.rungs is given");
+            "a.yaml:3:30: fidelity.min = 20, must be 0 where fidelity.rungs is given");
   EXPECT_THAT(mistakes(asha + "fidelity: {eta: 3}\n"),
               HasSubstr("fidelity.min = 0, must be at least 1 where fidelity.rungs is empty"));
   EXPECT_THAT(mistakes(asha + "fidelity: {min: 20, eta: 1}\n"),
