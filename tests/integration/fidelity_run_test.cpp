@@ -28,7 +28,7 @@ class FidelityRunTest : public ProgramTest {
         << "fidelity: {min: 1}\n";
     // Two objectives, trainings of two workers, a checkpoint every tenth of a second.
     std::ofstream(folder_ / "training.yaml")
-        << "extends: " << NAS_SOURCE_DIR << "/configs/smoke.yaml\n"
+        << "extends: " << source_folder() << "/configs/smoke.yaml\n"
         << "objectives: [{name: perplexity, range: [1, 100]}, attention_flops]\n"
         << "training: {steps: 360, checkpoints: [40, 120], checkpoint_minutes: 0.002}\n"
         << "evaluation: {workers: 2}\n"

@@ -5,6 +5,7 @@
 #include "core/temporary_folder.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "ops/memory.hpp"
+#include "places.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
 
@@ -75,7 +76,7 @@ class RungsTest : public ::testing::Test {
 
   const TemporaryFolder temporary_;
   const Experiment experiment_ =
-      load_experiment(fs::path(NAS_SOURCE_DIR) / "configs" / "smoke.yaml",
+      load_experiment(fs::path(source_folder()) / "configs" / "smoke.yaml",
                       {"training.steps=6", "training.checkpoints=[2, 4]", "evaluation.array=4"});
   const std::vector<std::string> names_{"dot|softmax|none|fixed|bias|0.1",
                                         "additive|sparsemax|none|fixed|bias|0",
