@@ -56,7 +56,7 @@ class Exports(unittest.TestCase):
         cls.folder = Path(cls.temporary.name)
         for name, (config, *overrides) in SEARCHES.items():
             subprocess.run([PROGRAMS / "nas-run", SOURCES / "configs" / config, *overrides,
-                            "--quiet", "--output", cls.folder / name],
+                            "--quiet", "--no-report", "--output", cls.folder / name],
                            check=True, capture_output=True)
 
     def run_program(self, program: list, arguments: tuple[str, ...], names: tuple[str, ...],
