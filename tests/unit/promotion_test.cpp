@@ -160,11 +160,11 @@ TEST(Rungs, PromoteFromTheHighestOnAndEachCandidateOnce) {
     rungs.reach(rung, std::to_string(ask), Genotype({{"number", static_cast<double>(ask)}}),
                 {.ask = ask, .point = {value}});
   };
-  const auto promoted = [&rungs]() -> std::pair<double, std::size_t> {
-    const auto next = rungs.promote();
-    return next ? std::pair(next->genotype.real("number"), next->rung) : std::pair(-1.0, 0U);
-  };
   using Next = std::pair<double, std::size_t>;
+  const auto promoted = [&rungs] {
+    const auto next = rungs.promote();
+    return next ? Next(next->genotype.real("number"), next->rung) : Next(-1.0, 0);
+  };
   reach(0, 0, 5.0);
   EXPECT_EQ(promoted(), Next(-1.0, 0));
   reach(0, 0, 1.0);  // asked for again
