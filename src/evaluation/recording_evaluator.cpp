@@ -109,7 +109,7 @@ struct RecordingEvaluator::State {
       options.executor ? options.executor
                        : std::make_shared<LocalExecutor>(*measurement, options.workers);
   std::map<std::string, Evaluation> out{};     ///< what is being measured, by id
-  std::map<std::string, Task> begun{};         ///< what each of these is measured for, by id
+  std::map<std::string, Task> tasks_out{};     ///< what each of these is measured for, by id
   std::map<std::int64_t, Pending> asks_out{};  ///< begun one by one and not told, by number
   std::int64_t num_begun = 0;                  ///< asks, one by one
   /// What of an evaluation that was begun so is charged to the budget.
@@ -440,7 +440,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
   std::stable_sort(order.begin(), order.end(),
                    [&costs](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   out.clear();
-  begun.clear();
+  tasks_out.clear();
   std::exception_ptr ended_by;
   try {
     if (!ledger.out_of_time()) {
@@ -468,7 +468,7 @@ void RecordingEvaluator::State::measure_all(const std::vector<Task>& tasks) {
 void RecordingEvaluator::State::submit(const Task& task) {
   auto& evaluation = out.insert_or_assign(task.id, std::move(screened.at(task.id))).first->second;
   evaluation.status = Status::failed;  // until measured
-  begun.insert_or_assign(task.id, task);
+  tasks_out.insert_or_assign(task.id, task);
   executor->submit(task, evaluation);
   at_work.submitted(1);
 }
@@ -515,7 +515,7 @@ bool RecordingEvaluator::State::try_again(const Evaluation& result) {
   if (before >= most) return false;
   tries.push_back(again + ": " + result.reason);
   if (measurement->expensive()) measurement->recorded(result);
-  executor->submit(begun.at(result.id), evaluation);
+  executor->submit(tasks_out.at(result.id), evaluation);
   at_work.finished({result});
   at_work.submitted(1);
   return true;
@@ -571,7 +571,8 @@ void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   }
   for (const auto& evaluation : results) {
     const auto& stored =
-        known.emplace(question_of(begun.extract(evaluation.id).mapped()), evaluation).first->second;
+        known.emplace(question_of(tasks_out.extract(evaluation.id).mapped()), evaluation)
+            .first->second;
     ++trained;
     if (charging) charge(stored);
     report(Progress::Kind::evaluation_finished, &stored);
