@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -34,6 +35,26 @@ fs::path beside(const fs::path& file, const char* suffix) { return file.string()
 
 /// What has not reached a file yet lies in one of these.
 constexpr std::array<const char*, 2> kJournals{"-wal", "-journal"};
+
+/// Why a file and its journals cannot grow, as errno says it; 0: something else has failed.
+/// @param system_error  what SQLite remembers. Where it did something else since, such as giving
+/// back a lock, that is not what the write failed with: then the disk and the limits tell.
+int lack_of_space(const fs::path& file, int system_error) {
+  if (is_lack_of_space(system_error)) return system_error;
+  constexpr std::uintmax_t kOneWrite = 65536;
+  std::error_code error;
+  if (fs::space(file, error).available < kOneWrite) return ENOSPC;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+  const auto full = [&](const fs::path& path) {
+    const auto size = fs::file_size(path, error);
+    return !error && size + kOneWrite > limit.rlim_cur;
+  };
+  const bool any = full(file) || std::any_of(kJournals.begin(), kJournals.end(), [&](auto suffix) {
+                     return full(beside(file, suffix));
+                   });
+  return any ? EFBIG : 0;
+}
 
 bool has_journal(const fs::path& file) {
   for (const auto* suffix : kJournals) {
@@ -295,7 +316,9 @@ void Database::fail(const SQLite::Exception& error) const {
     case SQLITE_NOMEM:
     case SQLITE_PERM:
       require_in_place();
-      if (is_lack_of_space(system_error)) throw MachineError(io_failure(file_, system_error));
+      if (const int lack = lack_of_space(file_, system_error); lack != 0) {
+        throw MachineError(io_failure(file_, lack));
+      }
       throw MachineError(file_.string() + ": cannot be written or read: " + what);
     case SQLITE_CORRUPT:
       refuse_damage(what);
