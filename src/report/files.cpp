@@ -154,6 +154,7 @@ nlohmann::json comparable_config(nlohmann::json config) {
              {"workers", "array", "device", "keep_models", "failure_window", "retry_failed",
               "retry_out_of_memory", "retry_timed_out", "retry_crashed", "retry_lost"});
   erase_keys(config, "training", {"checkpoint_minutes"});
+  erase_keys(config, "fidelity", {"checkpoint_space"});
   // Where nothing is out at once, nothing depends on these.
   const auto algorithm = config.find("algorithm");
   if (algorithm != config.end() && algorithm->value("in_flight", 1) == 1) {

@@ -292,7 +292,7 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   for (const auto& id : made_by("scored")) EXPECT_FALSE(known.contains(id));
 
   auto other = reuse;
-  other.emplace_back("objectives=[perplexity,state_bytes]");
+  other.emplace_back("objectives=[latency]");
   EXPECT_EQ(search("other", other), 2);
   EXPECT_NE(text().find("short has evaluations of other objectives"), std::string::npos) << text();
   EXPECT_FALSE(fs::exists(folder_ / "other"));
