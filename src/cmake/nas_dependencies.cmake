@@ -23,7 +23,7 @@ if(NAS_WITH_TORCH)
   target_include_directories(nas_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   target_link_libraries(nas_torch INTERFACE ${TORCH_LIBRARIES})
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    target_compile_options(nas_torch INTERFACE -include ${PROJECT_SOURCE_DIR}/src/cmake/torch_for_clang.hpp)
+    target_compile_options(nas_torch INTERFACE -include ${PROJECT_SOURCE_DIR}/src/cmake/torch_for_clang.h)
   endif()
   # A LibTorch with CUDA has a library for it, whose headers want those of the CUDA toolkit; its package finds both.
   if(TARGET torch_cuda)
