@@ -7,6 +7,8 @@ target_compile_options(nas_flags INTERFACE
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   # It calls them by other names where headers are precompiled, and so no system's headers any more.
   "$<$<AND:$<NOT:$<BOOL:${CMAKE_DISABLE_PRECOMPILE_HEADERS}>>,$<CXX_COMPILER_ID:GNU>>:-Wno-array-bounds;-Wno-stringop-overflow>"
+  # It takes every file for a header where several are compiled as one.
+  $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
   $<$<BOOL:${NAS_WARNINGS_AS_ERRORS}>:-Werror>)
 if(NAS_SANITIZE)
   target_compile_options(nas_flags INTERFACE -fsanitize=${NAS_SANITIZE} -fno-omit-frame-pointer)

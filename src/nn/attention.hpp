@@ -314,8 +314,8 @@ bool register_vector_norm(Component component, const char* file) {
 
 // NAS_REGISTER_SIMILARITY(Class, .key = "dot", .summary = "q.k", .flops = ...): the arguments after
 // the class are designated initialisers of nas::Component, without its gene.
-#define NAS_REGISTER_OPTION(registry, gene_name, Class, ...)                   \
-  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_option<Class>( \
+#define NAS_REGISTER_OPTION(registry, gene_name, Class, ...)                            \
+  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_option<Class>( \
       registry, ::nas::Component{.gene = gene_name, __VA_ARGS__}, __FILE__)
 #define NAS_REGISTER_SIMILARITY(Class, ...) \
   NAS_REGISTER_OPTION(::nas::nn::similarities(), "similarity", Class, __VA_ARGS__)
@@ -331,8 +331,8 @@ bool register_vector_norm(Component component, const char* file) {
   NAS_REGISTER_OPTION(::nas::nn::patterns(), "pattern", Class, __VA_ARGS__)
 #define NAS_REGISTER_DECAY(Class, ...) \
   NAS_REGISTER_OPTION(::nas::nn::decays(), "decay", Class, __VA_ARGS__)
-#define NAS_REGISTER_VECTOR_NORM(Class, ...)                                        \
-  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_vector_norm<Class>( \
+#define NAS_REGISTER_VECTOR_NORM(Class, ...)                                                 \
+  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_vector_norm<Class>( \
       ::nas::Component{.gene = "head_norm", __VA_ARGS__}, __FILE__)
 
 /// @return scores with -inf for the keys that `visible` (bool, broadcastable) does not mark.

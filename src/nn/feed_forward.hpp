@@ -51,8 +51,8 @@ inline double flops_of_two_matrices(const AttentionShape& shape) {
 // NAS_REGISTER_FEED_FORWARD(Class, .key = "swiglu", .summary = ..., .parameters = ...): the
 // arguments after the class are designated initialisers of nas::Component, without its gene. Its
 // costs are those of a whole layer of width F = AttentionShape::hidden.
-#define NAS_REGISTER_FEED_FORWARD(Class, ...)                                \
-  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
+#define NAS_REGISTER_FEED_FORWARD(Class, ...)                                         \
+  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_part<Class>( \
       ::nas::nn::feed_forwards(), ::nas::Component{.gene = "ffn", __VA_ARGS__}, __FILE__)
 
 }  // namespace nn

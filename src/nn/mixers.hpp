@@ -31,8 +31,8 @@ MixerRegistry& mixers();
 
 // NAS_REGISTER_MIXER(Class, .key = "attn", .summary = ...): the arguments after the class are
 // designated initialisers of nas::Component, without its gene.
-#define NAS_REGISTER_MIXER(Class, ...)                                       \
-  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
+#define NAS_REGISTER_MIXER(Class, ...)                                                \
+  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_part<Class>( \
       ::nas::nn::mixers(), ::nas::Component{.gene = "mixer", __VA_ARGS__}, __FILE__)
 
 }  // namespace nn

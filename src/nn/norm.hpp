@@ -31,8 +31,8 @@ NormRegistry& norms();
 
 // NAS_REGISTER_NORM(Class, .key = "rms", .summary = ..., .parameters = ...): the arguments after
 // the class are designated initialisers of nas::Component, without its gene.
-#define NAS_REGISTER_NORM(Class, ...)                                        \
-  [[maybe_unused]] const bool kRegistered = ::nas::nn::register_part<Class>( \
+#define NAS_REGISTER_NORM(Class, ...)                                                 \
+  [[maybe_unused]] const bool k##Class##Registered = ::nas::nn::register_part<Class>( \
       ::nas::nn::norms(), ::nas::Component{.gene = "norm", __VA_ARGS__}, __FILE__)
 
 }  // namespace nn

@@ -19,9 +19,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Elements that a thread takes at once.
-constexpr std::int64_t kGrain = std::int64_t{1} << 15U;
-
 /// A map of one or two tensors of one shape (R, ...) on the CPU, element by element:
 /// map(in..., out, first, size, mask), elements counted within a model.
 template <class Map, class... In>
@@ -32,6 +29,7 @@ torch::Tensor mapped(const Map& map, const Masks& masks, const torch::Tensor& x,
   const auto models = static_cast<std::int64_t>(masks.of_models.size());
   TORCH_CHECK(in.size(0) == models, models, " masks do not fit ", x.sizes());
   const std::int64_t elements = in.numel() / models;
+  constexpr std::int64_t kGrain = std::int64_t{1} << 15U;  // elements that a thread takes at once
   const std::int64_t pieces = (elements + kGrain - 1) / kGrain;
   AT_DISPATCH_FLOATING_TYPES(in.scalar_type(), "mapped", [&] {
     at::parallel_for(0, models * pieces, 1, [&](std::int64_t begin, std::int64_t end) {
