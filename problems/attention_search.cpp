@@ -197,10 +197,16 @@ class AttentionSearch final : public Problem {
         return;
       }
     }
+    std::function<nlohmann::json(const std::string&)> measure;
+    if (instrument_) {
+      measure = [&](const std::string& objective) { return instrument_(task, objective); };
+    }
     objectives_->screen(*subject(task.candidate), measured_[function_of(task.candidate.name)],
-                        evaluation);
+                        evaluation, measure);
     remember(evaluation);
   }
+
+  void measure_by(Instrument instrument) override { instrument_ = std::move(instrument); }
 
   void measure(const Task& task, Evaluation& evaluation) override {
     measure_array(std::array{Assignment{task, evaluation}});
@@ -640,6 +646,7 @@ class AttentionSearch final : public Problem {
   std::map<std::int64_t, double> stop_above_;
   std::map<std::string, nlohmann::json> measured_;  ///< by function, then by objective
   std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
+  Instrument instrument_;                           ///< empty: this process
   std::map<std::string, Paused> paused_;            ///< by id: whose checkpoints are kept
 };
 

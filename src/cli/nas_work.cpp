@@ -64,7 +64,9 @@ constexpr const char* kUsage =
     "  {\"kind\": \"order\", \"order\": N, \"priority\": P, \"tasks\": [T, ...]}   what is "
     "measured\n"
     "                        together, each {\"task\", \"evaluation\"}, see order_json() of\n"
-    "                        study/ask_and_tell.hpp; the largest priority first\n"
+    "                        study/ask_and_tell.hpp; the largest priority first. With \"measure\"\n"
+    "                        one task, of which only that is measured: an objective that needs no\n"
+    "                        training, or array_width\n"
     "  {\"kind\": \"withdraw\", \"order\": N}   no result is wanted\n"
     "  {\"kind\": \"end\", \"save\": B}   true: writes checkpoints and leaves, as at the end of "
     "the\n"
@@ -226,13 +228,15 @@ class Bench {
     try {
       progressed({});
       const auto tasks = order.at("tasks").get<std::vector<Json>>();
-      const auto evaluations = worker_.measure_all(tasks, progressed);
-      say({{"kind", "finished"},
-           {"order", number},
-           {"evaluations", evaluations},
-           {"device", worker_.device()},
-           {"worker", name_}});
-      if (place_.scratch) remove_checkpoints(evaluations);
+      Json line{{"kind", "finished"}, {"order", number}, {"worker", name_}};
+      const auto what = order.value("measure", "");
+      const auto evaluations = what.empty() ? worker_.measure_all(tasks, progressed)
+                                            : std::vector{worker_.inspect(tasks.at(0), what)};
+      if (!what.empty()) line["measure"] = what;
+      line["evaluations"] = evaluations;
+      line["device"] = worker_.device();
+      say(line);
+      if (place_.scratch && what.empty()) remove_checkpoints(evaluations);
     } catch (const nas::StopRequested&) {
       if (!withdrawn()) throw;
     } catch (const nas::InputError& error) {

@@ -118,7 +118,8 @@ nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
     const double booked = asks ? static_cast<double>(num_asking(run)) : trainings;
     trainings += std::max(0.0, of - progress.at("done").get<double>() - booked) * share;
   }
-  const auto left = time_left(trainings, run.at_work.value("workers", 1), std::move(seconds));
+  const auto left =
+      time_left(trainings, std::max(1, run.at_work.value("workers", 1)), std::move(seconds));
   if (!left) return nullptr;
   return {left->low, left->high};
 }

@@ -24,7 +24,8 @@ std::string status_text(const std::filesystem::path& run) {
            "\n";
   }
   const auto labels = store.meta("labels").value_or(nlohmann::json::object());
-  text += ", " + work.at("stage").get<std::string>() + ", as of " +
+  text += ", " + work.at("stage").get<std::string>() + ", " +
+          counted(work.at("workers"), "worker") + ", as of " +
           work.at("written").get<std::string>() + "\n";
   for (const auto& array : work.at("arrays")) {
     const auto& trainings = array.at("trainings");

@@ -26,6 +26,8 @@ class AtWork {
   AtWork(const AtWork&) = delete;
   AtWork& operator=(const AtWork&) = delete;
 
+  /// So many arrays are measured at once from now on.
+  void employ(int workers) { workers_ = workers; }
   /// A batch of asks is to be answered. @param asks  those that are not yet: list of records.
   void asked(std::int64_t batch, nlohmann::json asks);
   /// So many further evaluations are submitted.

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "core/line_reader.hpp"
 #include "core/stop.hpp"
 #include "core/warning.hpp"
+#include "evaluation/policy.hpp"
 
 namespace nas {
 
@@ -195,6 +197,24 @@ class CommandExecutor::Orders {
     submitted_.push_back({std::move(task), std::move(begun)});
   }
 
+  Evaluation inspect(const Task& task, const std::string& what) {
+    Evaluation begun;
+    begun.id = task.id;
+    begun.candidate = task.candidate.name;
+    begun.replicate = task.replicate;
+    begun.identity = task.identity;
+    begun.measured = nlohmann::json::object();
+    Order order{.members = {}, .priority = -ordered_++, .inspects = what};
+    order.members.push_back({task, std::move(begun)});
+    send(std::move(order));
+    while (auto event = next()) {
+      if (event->kind == Event::Kind::finished) return std::move(event->evaluations.front());
+    }
+    throw std::logic_error("an inspection that nothing answers");
+  }
+
+  [[nodiscard]] int workers() const { return workforce_.slots; }
+
   void withdraw() {
     submitted_.clear();
     for (auto& [number, order] : std::map(orders_)) {
@@ -238,6 +258,7 @@ class CommandExecutor::Orders {
     std::vector<Member> members;
     std::int64_t priority = 0;
     bool started = false;
+    std::string inspects{};  ///< what is measured before the training; empty: it is trained
   };
 
   static std::vector<std::string> ids_of(const Order& order) {
@@ -252,19 +273,18 @@ class CommandExecutor::Orders {
     auto members = std::exchange(submitted_, {});
     std::vector<Assignment> assignments;
     for (auto& member : members) assignments.push_back({member.task, member.begun});
-    const auto width = settings_.array;
+    const auto slots = static_cast<std::size_t>(workers());
+    if (settings_.array == 0 && members.size() > slots && orders_.empty()) {
+      const auto first = inspect(members.front().task, kArrayWidth);
+      settings_.array = first.status == Status::ok
+                            ? first.measured.at(kArrayWidth).at("value").get<std::size_t>()
+                            : 1;
+    }
+    const auto width = std::max<std::size_t>(1, settings_.array);
     const auto groups =
         width > 1 ? measurement_.alike(assignments) : measurement_.Measurement::alike(assignments);
-    std::vector<std::vector<std::size_t>> divided;
-    for (const auto& group : groups) {
-      for (std::size_t i = 0; i < group.size(); i += width) {
-        const auto begin = group.begin() + static_cast<std::ptrdiff_t>(i);
-        divided.emplace_back(
-            begin, begin + static_cast<std::ptrdiff_t>(std::min(width, group.size() - i)));
-      }
-    }
-    std::sort(divided.begin(), divided.end());  // by their first tasks
-    for (const auto& places : divided) {
+    for (const auto& places :
+         arrays_of(groups, static_cast<std::size_t>(std::max(1, workers())), width)) {
       Order order{.members = {}, .priority = -ordered_++};
       for (const auto place : places) order.members.push_back(std::move(members[place]));
       send(std::move(order));
@@ -276,14 +296,15 @@ class CommandExecutor::Orders {
     auto tasks = Json::array();
     for (const auto& member : order.members) {
       tasks.push_back({{"task", task_json(member.task)}, {"evaluation", member.begun}});
-      number_of_[member.task.id] = number;
+      if (order.inspects.empty()) number_of_[member.task.id] = number;
     }
-    const auto priority = order.priority;
+    Json line{{"kind", "order"},
+              {"order", number},
+              {"priority", order.priority},
+              {"tasks", std::move(tasks)}};
+    if (!order.inspects.empty()) line["measure"] = order.inspects;
     orders_.emplace(number, std::move(order));
-    engine_.write({{"kind", "order"},
-                   {"order", number},
-                   {"priority", priority},
-                   {"tasks", std::move(tasks)}});
+    engine_.write(line);
   }
 
   /// No result of an order is waited for any more.
@@ -358,6 +379,7 @@ class CommandExecutor::Orders {
   void take_results(const Json& line) {
     require_device(line);
     auto evaluations = line.at("evaluations").get<std::vector<Evaluation>>();
+    if (line.contains("measure")) return take_inspection(line.at("order"), evaluations.at(0));
     std::set<std::int64_t> touched;
     for (auto& evaluation : evaluations) {
       // As the task has them, whatever the engine has made of it.
@@ -381,6 +403,14 @@ class CommandExecutor::Orders {
         engine_.write({{"kind", "withdraw"}, {"order", number}});
       }
     }
+  }
+
+  /// Nobody else has done an order of this number: what is lost is ordered under another one.
+  void take_inspection(std::int64_t number, Evaluation& evaluation) {
+    const auto found = orders_.find(number);
+    if (found == orders_.end() || found->second.inspects.empty()) return;
+    found->second.members.front().result = std::move(evaluation);
+    finish(number);
   }
 
   Member& member_of(std::int64_t number, const std::string& id) {
@@ -436,7 +466,10 @@ class CommandExecutor::Orders {
     orders_.erase(found);
     if (line.value("machine", false)) return send_again(std::move(order), reason);
     for (auto& member : order.members) {
-      Order alone{.members = {}, .priority = order.priority, .started = order.started};
+      Order alone{.members = {},
+                  .priority = order.priority,
+                  .started = order.started,
+                  .inspects = order.inspects};
       if (!member.result && ++member.losses > settings_.retries) {
         member.result = member.begun;
         member.result->status = Status::failed;
@@ -496,5 +529,9 @@ void CommandExecutor::submit(Task task, Evaluation begun) {
 void CommandExecutor::withdraw() { orders_->withdraw(); }
 std::optional<Executor::Event> CommandExecutor::next() { return orders_->next(); }
 void CommandExecutor::abandon() { orders_->abandon(); }
+int CommandExecutor::workers() const { return orders_->workers(); }
+Evaluation CommandExecutor::inspect(const Task& task, const std::string& what) {
+  return orders_->inspect(task, what);
+}
 
 }  // namespace nas

@@ -13,6 +13,9 @@
 
 namespace nas {
 
+/// How a worker is asked for Measurement::array_width(), in place of an objective.
+inline constexpr const char* kArrayWidth = "array_width";
+
 /// Measures by a program that places orders on workers: an engine. It reads orders from its standard
 /// input and writes results to its standard output, a JSON object a line (docs/how-to/cluster.md). Results
 /// are those of any other executor on the same kind of device, whoever of them dies.
@@ -28,9 +31,10 @@ class CommandExecutor final : public Executor {
     std::filesystem::path log;         ///< receives what the engine writes to standard error
     /// Model of device that results must come from; "auto": that of the first one, "mixed": any.
     std::string device = "auto";
-    std::size_t array = 1;  ///< most tasks of an order, > 0
-    int retries = 2;        ///< of a task whose worker died
-    double grace = 25.0;    ///< seconds that the engine has to end
+    /// Most tasks of an order; 0: what the first worker times (Measurement::array_width).
+    std::size_t array = 1;
+    int retries = 2;      ///< of a task whose worker died
+    double grace = 25.0;  ///< seconds that the engine has to end
     /// Told from the thread that waits, whenever it changes; may be empty.
     std::function<void(const Workforce&)> on_workforce{};
     /// Told once where there is no worker after so many seconds; may be empty.
@@ -52,6 +56,12 @@ class CommandExecutor final : public Executor {
   /// of device (with both), and where two results of one task differ.
   std::optional<Event> next() override;
   void abandon() override;
+  [[nodiscard]] int workers() const override;
+
+  /// What a worker measures of a task before it is trained, and while it trains nothing; no task may
+  /// be out. @param what  an objective that is measured (Objective::measured), or kArrayWidth.
+  /// @return its status, `ok` or what became of it, and measured[what].
+  Evaluation inspect(const Task& task, const std::string& what);
 
  private:
   class Engine;

@@ -42,6 +42,8 @@ class Executor {
   /// Ends what is at work, and forgets all: after an exception, of next() or of whoever handles its
   /// events.
   virtual void abandon() = 0;
+  /// Arrays that it measures at once at present, as far as it knows who measures.
+  [[nodiscard]] virtual int workers() const { return 1; }
 };
 
 }  // namespace nas

@@ -1,6 +1,7 @@
 #include "evaluation/local_executor.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -16,6 +18,7 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/host.hpp"
 #include "core/stop.hpp"
 #include "evaluation/failures.hpp"
 #include "evaluation/policy.hpp"
@@ -25,6 +28,10 @@ namespace nas {
 namespace {
 
 using Array = std::span<const Assignment>;
+using Clock = std::chrono::steady_clock;
+
+/// Number of the worker that a thread is.
+thread_local std::size_t worker_number = 0;
 
 /// How an array of several is measured: as one (part = its size), or in parts of so many tasks.
 struct Division {
@@ -78,6 +85,8 @@ class LocalExecutor::Pool {
  public:
   Pool(Measurement& measurement, int workers)
       : measurement_(measurement), most_(static_cast<std::size_t>(std::max(1, workers))) {}
+
+  [[nodiscard]] int workers() const { return static_cast<int>(most_); }
 
   void submit(Task task, Evaluation begun) {
     orders_.push_back({std::move(task), std::move(begun)});
@@ -146,6 +155,11 @@ class LocalExecutor::Pool {
   }
 
  private:
+  /// When a worker began something.
+  struct Begun {
+    std::string utc = utc_now();
+    Clock::time_point time = Clock::now();
+  };
   struct Order {
     Task task;
     Evaluation evaluation;
@@ -161,21 +175,8 @@ class LocalExecutor::Pool {
     const auto width = tasks > most_ ? width_.value_or(1) : 1;
     const auto groups =
         width > 1 ? measurement_.alike(submitted_) : measurement_.Measurement::alike(submitted_);
-    const auto arrays = num_arrays(tasks, most_, width);
-    std::vector<std::vector<std::size_t>> divided;
-    for (const auto& group : groups) {
-      const auto share = std::max((group.size() + width - 1) / width,
-                                  (2 * arrays * group.size() + tasks) / (2 * tasks));
-      for (std::size_t i = 0; i < share; ++i) {
-        const auto place = [&](std::size_t part) {
-          return group.begin() + static_cast<std::ptrdiff_t>(part * group.size() / share);
-        };
-        divided.emplace_back(place(i), place(i + 1));
-      }
-    }
-    std::sort(divided.begin(), divided.end());  // by their first tasks
     const std::lock_guard lock(mutex_);
-    for (const auto& places : divided) {
+    for (const auto& places : arrays_of(groups, most_, width)) {
       auto& array = arrays_.emplace_back();
       for (const auto place : places) array.push_back(submitted_[place]);
       waiting_.push_back(array);
@@ -210,15 +211,19 @@ class LocalExecutor::Pool {
   /// @return whether it runs: where the system allows no further thread, those that run do all.
   template <class Work>
   bool start_thread(Work work) {
+    std::size_t number = 0;
+    while (numbers_.contains(number)) ++number;
     try {
       ++working_;
+      numbers_.insert(number);
       // One that has ended waits for nothing any more: it has left the lock, or is about to.
       for (const auto ended : std::exchange(ended_, {})) {
         ended->join();
         threads_.erase(ended);
       }
       threads_.emplace_back();
-      threads_.back() = std::thread([this, work, self = std::prev(threads_.end())] {
+      threads_.back() = std::thread([this, work, number, self = std::prev(threads_.end())] {
+        worker_number = number;
         try {
           work();
         } catch (...) {
@@ -226,11 +231,13 @@ class LocalExecutor::Pool {
         }
         const std::lock_guard lock(mutex_);
         --working_;
+        numbers_.erase(number);
         ended_.push_back(self);
         changed_.notify_all();
       });
     } catch (const std::system_error& error) {
       threads_.pop_back();
+      numbers_.erase(number);
       if (--working_ == 0) throw MachineError(std::string("no thread can run: ") + error.what());
       return false;
     }
@@ -269,10 +276,11 @@ class LocalExecutor::Pool {
     const auto postponed = std::exchange(postponed_, {});
     for (const auto& assignment : postponed) {
       if (stop_requested()) throw StopRequested();
+      const Begun begun;
       record_lone_failure(assignment.evaluation, [&] {
         measurement_.measure_array({&assignment, 1});
       });
-      finish({&assignment, 1});
+      finish({&assignment, 1}, begun);
     }
   }
 
@@ -283,10 +291,11 @@ class LocalExecutor::Pool {
     }
     std::vector<Evaluation> before;
     for (const auto& member : array) before.push_back(member.evaluation);
+    const Begun begun;
     const auto [part, failure] = measure_together(measurement_, array);
     if (part == array.size()) {
       for (const auto& member : array) member.evaluation.measured["array"] = array.size();
-      finish(array);
+      finish(array, begun);
       return;
     }
     for (std::size_t i = 0; i < array.size(); ++i) {
@@ -301,6 +310,7 @@ class LocalExecutor::Pool {
   void measure_one(Array one) {
     auto& evaluation = one.front().evaluation;
     const Evaluation before = evaluation;
+    const Begun begun;
     try {
       record_failure(evaluation, [&] { measurement_.measure_array(one); });
     } catch (const std::bad_alloc&) {
@@ -315,7 +325,7 @@ class LocalExecutor::Pool {
       postponed_.push_back(one.front());
       return;
     }
-    finish(one);
+    finish(one, begun);
   }
 
   /// @return the event's number, from 1.
@@ -327,7 +337,16 @@ class LocalExecutor::Pool {
   }
 
   /// Tells it, and waits until it is handled: then nothing may be left to do.
-  void finish(Array array) {
+  void finish(Array array, const Begun& begun) {
+    if (measurement_.expensive()) {
+      const std::chrono::duration<double> taken = Clock::now() - begun.time;
+      for (const auto& member : array) {
+        auto& measured = member.evaluation.measured;
+        measured["worker"] = worker_number;
+        measured["started"] = begun.utc;
+        measured["worker_seconds"] = taken.count() / static_cast<double>(array.size());
+      }
+    }
     Event event{.kind = Event::Kind::finished, .ids = ids_of(array)};
     for (const auto& member : array) event.evaluations.push_back(std::move(member.evaluation));
     const auto number = tell(std::move(event));
@@ -386,6 +405,7 @@ class LocalExecutor::Pool {
   std::deque<Event> events_{};
   std::size_t happened_ = 0, told_ = 0, handled_ = 0;  ///< events
   std::size_t working_ = 0;                            ///< threads
+  std::set<std::size_t> numbers_{};                    ///< of these
   std::exception_ptr ended_by_{};
   std::optional<StopOfOthers> others_{};
   std::vector<std::list<std::thread>::iterator> ended_{};  ///< threads that can be joined
@@ -404,5 +424,6 @@ void LocalExecutor::submit(Task task, Evaluation begun) {
 void LocalExecutor::withdraw() { pool_->withdraw(); }
 std::optional<Executor::Event> LocalExecutor::next() { return pool_->next(); }
 void LocalExecutor::abandon() { pool_->abandon(); }
+int LocalExecutor::workers() const { return pool_->workers(); }
 
 }  // namespace nas

@@ -19,7 +19,9 @@ namespace nas {
 /// again once nobody else is at work: only then is too little memory of a device its result.
 ///
 /// What was measured in an array has measured["array"], the number of tasks in it; a task that was
-/// measured alone after its array failed has that failure's text in measured["array_failure"].
+/// measured alone after its array failed has that failure's text in measured["array_failure"]. What an
+/// expensive measurement has finished says who did it when: measured["worker"], the worker's number
+/// from 0; "started" (UTC); "worker_seconds", its share of the time that the worker took for the array.
 class LocalExecutor final : public Executor {
  public:
   /// @param measurement  outlives it; its listener is taken while something is at work.
@@ -30,6 +32,7 @@ class LocalExecutor final : public Executor {
   void withdraw() override;
   std::optional<Event> next() override;
   void abandon() override;
+  [[nodiscard]] int workers() const override;
 
  private:
   class Pool;

@@ -38,6 +38,26 @@ std::size_t num_arrays(std::size_t tasks, std::size_t workers, std::size_t width
   return std::min(tasks, workers * ((tasks + at_once - 1) / at_once));
 }
 
+std::vector<std::vector<std::size_t>> arrays_of(const std::vector<std::vector<std::size_t>>& groups,
+                                                std::size_t workers, std::size_t width) {
+  std::size_t tasks = 0;
+  for (const auto& group : groups) tasks += group.size();
+  const auto arrays = num_arrays(tasks, workers, width);
+  std::vector<std::vector<std::size_t>> divided;
+  for (const auto& group : groups) {
+    const auto share = std::max((group.size() + width - 1) / width,
+                                (2 * arrays * group.size() + tasks) / (2 * tasks));
+    for (std::size_t i = 0; i < share; ++i) {
+      const auto place = [&](std::size_t part) {
+        return group.begin() + static_cast<std::ptrdiff_t>(part * group.size() / share);
+      };
+      divided.emplace_back(place(i), place(i + 1));
+    }
+  }
+  std::sort(divided.begin(), divided.end());
+  return divided;
+}
+
 std::string Budget::exceeded_by(std::int64_t asks_after, std::int64_t evaluations_after,
                                 std::int64_t steps_after) const {
   if (asks > 0 && asks_after > asks) return std::to_string(asks) + " asks";

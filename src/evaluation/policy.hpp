@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/visibility.hpp"
 #include "store/evaluation.hpp"
@@ -41,7 +42,8 @@ struct Replicates {
 };
 
 /// @param each   evaluations of a candidate for one ask, at least 1.
-/// @param known  replicates that earlier asks have evaluated.
+/// @param known  replicates that earlier asks have evaluated: fewer than `each` under `reuse` where
+///               it was paused (search by rungs).
 Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64_t known);
 
 /// Arrays that tasks are divided into, evenly: as few as `width` allows, but a multiple of the
@@ -49,6 +51,12 @@ Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64
 /// @param workers  at least 1.
 /// @param width    most tasks of an array, at least 1.
 std::size_t num_arrays(std::size_t tasks, std::size_t workers, std::size_t width);
+
+/// Arrays of tasks that are alike: of each group its share, rounded, of num_arrays(), but no fewer
+/// than it needs; ascending by their first tasks.
+/// @param groups  places of tasks, each once, at least one in a group.
+std::vector<std::vector<std::size_t>> arrays_of(const std::vector<std::vector<std::size_t>>& groups,
+                                                std::size_t workers, std::size_t width);
 
 /// Where a search must end, whatever its algorithm would do; 0 = no such limit.
 struct Budget {

@@ -123,7 +123,7 @@ struct RecordingEvaluator::State {
   /// Numbers of asks in the order in which they are told as they arrive, what is recorded first.
   std::optional<std::vector<std::int64_t>> tells{};
   std::size_t told = 0;  ///< of these
-  AtWork at_work{store, options.stage, options.workers};
+  AtWork at_work{store, options.stage, executor->workers()};
 
   void report(Progress::Kind kind, const Evaluation* evaluation = nullptr,
               const Evaluation* last = nullptr, const Advance& advance = {}) {
@@ -477,6 +477,7 @@ void RecordingEvaluator::State::submit(const Task& task) {
 bool RecordingEvaluator::State::hear() {
   try {
     auto event = executor->next();
+    at_work.employ(executor->workers());
     if (event) handle(std::move(*event));
     return event.has_value();
   } catch (...) {

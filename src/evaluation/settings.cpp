@@ -91,7 +91,7 @@ std::vector<Setting> evaluation_settings() {
            "arrays of trainings at once: a number, or auto (one a core, one a listed GPU)"),
       text("array", "auto",
            "most trainings in an array, which a worker advances together: a number, or auto (timed "
-           "before the first array; 1 under memory_limit)"),
+           "before the first array, by the first worker of a cluster; 1 under memory_limit)"),
       integer(
           "threads", 1, 1,
           "threads of one training; part of the identity: the kernels sum alike for any number, "

@@ -62,12 +62,17 @@ std::string Constraint::violation(double value) const {
 }
 
 void ObjectiveSet::screen(const Subject& subject, const nlohmann::json& known,
-                          Evaluation& evaluation) const {
+                          Evaluation& evaluation,
+                          const std::function<nlohmann::json(const std::string&)>& measure) const {
   const auto compute = [&](const ChosenObjective& quantity) {
     if (evaluation.values.contains(quantity.name) || evaluation.measured.contains(quantity.name)) {
       return;
     }
     const auto found = known.find(quantity.name);
+    if (quantity.objective.measured && found == known.end() && measure) {
+      evaluation.measured[quantity.name] = measure(quantity.name);
+      return;
+    }
     quantity.compute_before_training(subject, found == known.end() ? nullptr : &*found, evaluation);
   };
   // By formula first: what that rejects need not be measured.
@@ -133,6 +138,16 @@ std::vector<double> ObjectiveSet::failure() const {
     values.push_back(best + kFailure * (worst - best));
   }
   return values;
+}
+
+const ChosenObjective* ObjectiveSet::find(const std::string& name) const {
+  for (const auto& objective : objectives) {
+    if (objective.name == name) return &objective;
+  }
+  for (const auto& constraint : constraints) {
+    if (constraint.quantity.name == name) return &constraint.quantity;
+  }
+  return nullptr;
 }
 
 bool ObjectiveSet::judges_failures() const {

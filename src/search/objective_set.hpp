@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,8 +60,11 @@ struct ObjectiveSet {
   static constexpr double kFailure = 10.0;
 
   /// Everything that needs no training; status `rejected` if that breaks a constraint.
-  /// @param known  measured values of the same function by name (an object), where there are any.
-  void screen(const Subject& subject, const nlohmann::json& known, Evaluation& evaluation) const;
+  /// @param known    measured values of the same function by name (an object), where there are any.
+  /// @param measure  what takes those that are missing, by name, in place of Objective::measured; may
+  /// be empty.
+  void screen(const Subject& subject, const nlohmann::json& known, Evaluation& evaluation,
+              const std::function<nlohmann::json(const std::string&)>& measure = {}) const;
   /// @return which constraint by formula a candidate breaks, and how; empty if none.
   [[nodiscard]] std::string violation_by_formula(const Subject& subject) const;
   /// @return which constraint on what training finds the replicates of a candidate break together,
@@ -89,6 +93,9 @@ struct ObjectiveSet {
   /// Whether an objective or a constraint judges failed replicates (see
   /// Objective::judges_failures).
   [[nodiscard]] bool judges_failures() const;
+
+  /// An objective, or what a constraint is on, of a name; nullptr if there is none.
+  [[nodiscard]] const ChosenObjective* find(const std::string& name) const;
 
   /// An objective, or what a constraint is on, that a training run in an array does not have (see
   /// Objective::alone); nullptr if there is none.

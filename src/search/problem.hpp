@@ -82,6 +82,10 @@ class Problem : public Measurement {
   /// Seconds that one evaluation of `candidate` is expected to take, from a short calibration; 0 if
   /// unknown.
   virtual double calibrate_seconds(const Candidate& candidate) = 0;
+  /// What measures an objective of a task (Objective::measured) in place of this process, on the
+  /// device that trains. @return the objective's record. @throws as Objective::measured.
+  using Instrument = std::function<nlohmann::json(const Task& task, const std::string& objective)>;
+  virtual void measure_by(Instrument /*instrument*/) {}
   /// Ground truth where the problem knows it, as a table does.
   [[nodiscard]] virtual GroundTruth truth() const { return {}; }
   /// The same problem with another section `training`, sharing what it has loaded; it keeps no

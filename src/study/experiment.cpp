@@ -525,16 +525,11 @@ class Reader {
     const auto& engine = cluster.get<std::string>("engine");
     const auto& command = cluster.get<Texts>("command");
     if ((engine.empty() && command.empty()) || mistaken_.contains("cluster")) return;
-    const auto check = [this](const std::string& name, const Objective& objective) {
-      if (!objective.measured) return;
-      diagnostics_.add(origin_of("cluster"),
-                       "cluster: must be left out for " + name +
-                           ", which this process would measure, on a device that is not the "
-                           "workers'");
-    };
-    for (const auto& one : experiment_.objectives.objectives) check(one.name, one.objective);
-    for (const auto& one : experiment_.objectives.constraints) {
-      check(one.text(), one.quantity.objective);
+    const auto names = measured();
+    if (const auto& device = cluster.get<std::string>("device");
+        device == "mixed" && !names.empty()) {
+      refuse("cluster.device", device,
+             "must be one model for " + names.front() + ", which another model has otherwise");
     }
     if (engine.empty()) return;
     if (!command.empty()) {

@@ -505,9 +505,9 @@ double calibrated_seconds(const Rehearsal& rehearsal, Problem& problem) {
 }
 
 /// What measures where an experiment has a cluster.
-std::shared_ptr<Executor> cluster_executor(const Experiment& experiment, Problem& problem,
-                                           const fs::path& folder, const Store& store,
-                                           Observer& observer) {
+std::shared_ptr<CommandExecutor> cluster_executor(const Experiment& experiment, Problem& problem,
+                                                  const fs::path& folder, const Store& store,
+                                                  Observer& observer) {
   const auto& cluster = experiment.cluster;
   const auto device = device_of_workers(experiment, store);
   const auto array = experiment.evaluation.get<std::string>("array");
@@ -527,7 +527,7 @@ std::shared_ptr<Executor> cluster_executor(const Experiment& experiment, Problem
                   {"program", program.string()}},
           .log = folder / "engine.log",
           .device = device,
-          .array = array == "auto" ? 1 : std::stoul(array),
+          .array = array == "auto" ? 0 : std::stoul(array),
           .retries = static_cast<int>(experiment.evaluation.get<std::int64_t>("retry_lost")),
           .grace = cluster.get<double>("grace"),
           .on_workforce = [&observer](const auto& now) { observer.workforce_changed(now); },
@@ -535,6 +535,16 @@ std::shared_ptr<Executor> cluster_executor(const Experiment& experiment, Problem
               [text = how_to_start_workers(experiment, folder)] {
                 warn("no worker for 1 min" + (text.empty() ? "" : "; " + text));
               }});
+}
+
+/// Takes measured objectives where it trains. @param executor  outlives what the problem screens.
+Problem::Instrument instrument_of(CommandExecutor& executor) {
+  return [&executor](const Task& task, const std::string& objective) {
+    const auto found = executor.inspect(task, objective);
+    if (found.status == Status::out_of_memory) throw MemoryLimitExceeded(found.reason);
+    if (found.status != Status::ok) throw CandidateFailure(found.reason);
+    return found.measured.at(objective);
+  };
 }
 
 fs::path default_folder(const Experiment& experiment) {
@@ -648,7 +658,9 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   try {
     auto executor = settings.executor;
     if (!executor && has_cluster(experiment_)) {
-      executor = cluster_executor(experiment_, *problem, folder_, store, observer);
+      const auto cluster = cluster_executor(experiment_, *problem, folder_, store, observer);
+      problem->measure_by(instrument_of(*cluster));
+      executor = cluster;
     }
     carry_out(experiment_, *setup, rehearsal, executor, recall, store, observer);
   } catch (const StopRequested&) {

@@ -5,7 +5,10 @@
 
 #include <unistd.h>
 
+#include "core/error.hpp"
 #include "core/host.hpp"
+#include "evaluation/command_executor.hpp"
+#include "evaluation/failures.hpp"
 #include "evaluation/local_executor.hpp"
 #include "instruments/environment.hpp"
 #include "ops/memory.hpp"
@@ -41,11 +44,34 @@ std::vector<nlohmann::json> Worker::measure_all(
   while (const auto event = executor.next()) {
     if (event->kind == Executor::Event::Kind::advanced && listener) listener(event->advance);
     for (const auto& evaluation : event->evaluations) {
-      auto& one = measured[places.at(evaluation.id)] = evaluation;
-      one["measured"].update({{"host", host_name()}, {"pid", getpid()}, {"model", device()}});
+      measured[places.at(evaluation.id)] = signed_here(evaluation);
     }
   }
   return measured;
+}
+
+nlohmann::json Worker::inspect(const nlohmann::json& order, const std::string& what) {
+  const auto task = read_task(order.at("task"), *problem_);
+  const auto* objective = experiment_->objectives.find(what);
+  if (what != kArrayWidth && (objective == nullptr || !objective->objective.measured)) {
+    throw InputError("measure = " + what + ", must be a measured objective of the study or " +
+                     kArrayWidth);
+  }
+  Evaluation evaluation = order.at("evaluation");
+  evaluation.status = Status::ok;
+  record_lone_failure(evaluation, [&] {
+    evaluation.measured[what] =
+        what == kArrayWidth ? nlohmann::json{{"value", problem_->array_width()}}
+                            : objective->objective.measured(*problem_->subject(task.candidate));
+  });
+  return signed_here(evaluation);
+}
+
+/// With who has measured it.
+nlohmann::json Worker::signed_here(const nlohmann::json& evaluation) const {
+  auto one = evaluation;
+  one["measured"].update({{"host", host_name()}, {"pid", getpid()}, {"model", device()}});
+  return one;
 }
 
 void Worker::require_identity(const nlohmann::json& identity) const {

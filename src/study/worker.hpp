@@ -42,6 +42,12 @@ class Worker {
   std::vector<nlohmann::json> measure_all(const std::vector<nlohmann::json>& orders,
                                           const std::function<void(const Advance&)>& listener = {});
 
+  /// Measures of an order what is known before the training, while nothing else is at work.
+  /// @param what  an objective that is measured, or kArrayWidth (evaluation/command_executor.hpp).
+  /// @return the evaluation with measured[what], or with why there is none.
+  /// @throws InputError also where the study has no such objective.
+  nlohmann::json inspect(const nlohmann::json& order, const std::string& what);
+
   /// Refuses a study whose tasks would be measured otherwise here.
   /// @param identity  of the study's problem.
   /// @throws InputError with both values of what differs.
@@ -51,6 +57,8 @@ class Worker {
   [[nodiscard]] std::string device() const;
 
  private:
+  [[nodiscard]] nlohmann::json signed_here(const nlohmann::json& evaluation) const;
+
   std::unique_ptr<const Experiment> experiment_;  ///< the problem points to its objectives
   std::shared_ptr<Problem> problem_;
 };

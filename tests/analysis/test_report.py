@@ -595,6 +595,44 @@ class Environments(PageTest):
         self.assertNotIn("AVX2 (", words)
 
 
+class Workers(PageTest):
+    def made_by(self, hosts, threads=1, **more):
+        fixture = self.fixture(asked=40, failures=False, replicates=1)
+        evaluations = list(fixture.evaluations.values())
+        for i, one in enumerate(evaluations):
+            which = i % (hosts * threads)
+            one["measured"] |= {"host": f"node{which // threads}", "pid": 7, "worker": which % threads,
+                                "started": f"2026-01-01T00:{i // (hosts * threads):02}:00Z",
+                                "worker_seconds": 30.0} | more
+        fixture.write()
+        return len(evaluations)
+
+    def test_each_says_how_long_it_trained_of_the_time_that_it_was_there(self):
+        trainings = self.made_by(2)
+        words = self.words()
+        each = trainings // 2
+        there = 60 * (each - 1) + 30
+        self.assertIn("By worker", words)
+        self.assertIn(f"node1{30 * each / there:.0%}{duration(there - 30 * each)}{duration(there)}{each}"
+                      .replace("%", " %"), words)
+        self.assertRegex(words, f"all 2.*?{trainings}There")
+
+    def test_threads_of_one_process_and_arrays(self):
+        self.made_by(1, threads=2, array=2)
+        words = self.words()
+        self.assertIn("node0, worker 1", words)
+        self.assertNotIn("node0:7", words)
+
+    def test_many_are_told_by_machine_and_one_alone_says_nothing(self):
+        self.made_by(20, threads=2)
+        words = self.words()
+        self.assertNotIn("worker 2", words)
+        self.assertIn("The 12 that lost most.", words)
+
+        self.made_by(1)
+        self.assertNotIn("By worker", self.words())
+
+
 class Statistics(PageTest):
     def test_shared_seeds_are_paired_and_adjusted(self):
         self.fixture(objectives=1, replicates=4)

@@ -1,5 +1,6 @@
 """Runs with workers, for the tests of engines."""
 
+import json
 import os
 import pathlib
 import signal
@@ -14,12 +15,16 @@ BIN = pathlib.Path(os.environ.get("NAS_BIN_DIR", ROOT / "build/ci/bin"))
 SECONDS = 300  # nothing takes that long
 
 
+def skip(why: str) -> None:
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
 def need(module: str) -> None:
     try:
         __import__(module)
     except ImportError:
-        print(f"skipped: no Python package {module} (scripts/setup --tests installs it)")
-        sys.exit(77)
+        skip(f"no Python package {module} (scripts/setup --tests installs it)")
 
 
 class RunTest(unittest.TestCase):
@@ -54,10 +59,13 @@ class RunTest(unittest.TestCase):
     def said(self, name):
         return (self.folder / f"{name}.log").read_text()
 
-    def manager(self, name, *overrides, engine=None, **environment):
+    def command(self, name, *overrides, engine=None):
         engine = self.ENGINE if engine is None else engine
-        return self.start(name, BIN / "nas-run", ROOT / "configs/smoke.yaml", *self.OVERRIDES, *engine, *overrides, "--no-report",
-                          "--output", self.folder / name, **environment)
+        return [BIN / "nas-run", ROOT / "configs/smoke.yaml", *self.OVERRIDES, *engine, *overrides, "--no-report", "--output",
+                self.folder / name]
+
+    def manager(self, name, *overrides, engine=None, **environment):
+        return self.start(name, *self.command(name, *overrides, engine=engine), **environment)
 
     def workers(self, name, *options, log="workers", **environment):
         return self.start(log, ROOT / "scripts/workers", self.folder / name, *options, **environment)
@@ -89,6 +97,22 @@ class RunTest(unittest.TestCase):
                 return store.execute("SELECT count(*) FROM evaluations").fetchone()[0]
         except sqlite3.Error:
             return 0
+
+    def evaluations(self, name):
+        """What a run has of each evaluation beside its result: who measured it, when, what."""
+        import sqlite3
+        with sqlite3.connect(f"file:{self.folder / name / 'store.sqlite'}?mode=ro", uri=True) as store:
+            return [json.loads(text) for text, in store.execute("SELECT measured FROM evaluations")]
+
+    def at_work(self, name):
+        """Workers that train something, as far as a run has written it down."""
+        import sqlite3
+        try:
+            with sqlite3.connect(f"file:{self.folder / name / 'store.sqlite'}?mode=ro", uri=True) as store:
+                work = json.loads(store.execute("SELECT value FROM meta WHERE key = 'at_work'").fetchone()[0])
+        except (sqlite3.Error, TypeError):
+            return []
+        return [array["worker"] for array in (work or {}).get("arrays", []) if array["step"] > 0 and "worker" in array]
 
     def children(self, process, word):
         """Processes of a process's session whose command has a word."""

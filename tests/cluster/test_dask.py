@@ -140,20 +140,46 @@ class DaskTest(runs.RunTest):
 
 
 class EngineOfOnesOwnTest(runs.RunTest):
-    def test_the_example_of_contributing(self):
+    def setUp(self):
+        super().setUp()
         text = (runs.ROOT / "CONTRIBUTING.md").read_text()
         (self.folder / "own").mkdir()
         file = self.folder / "own/pool.py"
         file.write_text(re.search(r"```python\n(# python/attnas/engines/pool.py\n.*?)```", text, re.DOTALL)[1])
+        self.pool = [f"cluster.command=[{sys.executable}, {file}]"]
+        self.path = {"PYTHONPATH": str(runs.ROOT / "python/attnas")}
+
+    def test_the_example_of_contributing(self):
         alone = self.alone()
-        command = f"cluster.command=[{sys.executable}, {file}]"
-        self.ends(self.manager("run", engine=[command], PYTHONPATH=str(runs.ROOT / "python/attnas")), "run")
+        self.ends(self.manager("run", engine=self.pool, **self.path), "run")
         self.assertEqual(self.export("run"), alone)
 
-    def test_what_the_manager_would_measure_is_refused(self):
+    def test_what_needs_no_training_is_measured_by_workers_and_so_is_the_width_of_arrays(self):
+        latency = "constraints=[latency <= 100000]"
+        self.ends(self.manager("alone", latency, engine=[]), "alone")
+        program, lines = self.folder / "nas-work", self.folder / "orders"
+        lines.mkdir()
+        program.write_text(f'#!/bin/bash\nset -o pipefail\ntee {lines}/$$ | {runs.BIN}/nas-work "$@"\n')
+        program.chmod(0o755)
+        self.ends(self.manager("run", latency, engine=self.pool, NAS_WORK=str(program), **self.path), "run")
+        self.assertEqual(self.export("run"), self.export("alone"))
+        said = [json.loads(line) for file in lines.iterdir() for line in file.read_text().splitlines()]
+        orders = [line for line in said if line["kind"] == "order"]
+
+        def function(one):  # dropout changes none
+            return one["task"]["candidate"].rpartition("|")[0]
+        measured = [function(order["tasks"][0]) for order in orders if order.get("measure") == "latency"]
+        trained = {function(one) for order in orders if "measure" not in order for one in order["tasks"]}
+        self.assertEqual(set(measured), trained)
+        self.assertEqual([order.get("measure") for order in orders].count("array_width"), 1, "the first worker tells")
+        for one in self.evaluations("run"):
+            self.assertGreater(one["latency"]["value"], 0.0)
+            self.assertIn("worker_seconds", one)
+
+    def test_what_another_device_has_otherwise_is_refused_where_any_may_measure(self):
         for what in ("objectives=[perplexity, latency]", "algorithm={name: nsga2, population: 8}"), ("constraints=[latency <= 5]",):
-            self.ends(self.manager("run", *what, engine=["cluster.command=cat"]), "run", 2)
-            self.assertIn("cluster: must be left out for latency", self.said("run"))
+            self.ends(self.manager("run", *what, engine=["cluster.command=cat", "cluster.device=mixed"]), "run", 2)
+            self.assertIn("cluster.device = mixed, must be one model for latency, which another model has otherwise", self.said("run"))
 
     def test_garbage_ends_the_run_and_the_same_command_goes_on(self):
         alone = self.alone()

@@ -1,6 +1,6 @@
 """Workers by MPI: a run in one allocation comes to the same."""
 
-import os
+import json
 import pathlib
 import shutil
 import sys
@@ -17,15 +17,42 @@ if not shutil.which("mpirun"):
 
 class MpiTest(runs.RunTest):
     ENGINE = ["cluster.engine=mpi"]
+    MPI = {"NAS_MPIRUN": "-n 3 --oversubscribe", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
     def test_workers_come_to_the_same(self):
         alone = self.alone()
-        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        self.ends(self.manager("run", NAS_MPIRUN="-n 3 --oversubscribe", **root), "run")
+        self.ends(self.manager("run", **self.MPI), "run")
         self.assertEqual(self.export("run"), alone)
         self.assertIn("2 workers, 2 slots", self.said("run"))
-        self.ends(self.manager("small", NAS_MPIRUN="-n 1", **root), "small", 75)
+        self.ends(self.manager("small", **(self.MPI | {"NAS_MPIRUN": "-n 1"})), "small", 75)
         self.assertIn("one slot, must be at least two", self.said("small"))
+
+    def test_how_far_training_runs_are_is_told(self):
+        engine = self.folder / "engine.sh"  # keeps what the engine says
+        engine.write_text(f'#!/bin/sh\n{sys.executable} -B {runs.ROOT}/python/attnas/engines/mpi.py | tee {self.folder}/lines\n')
+        engine.chmod(0o755)
+        self.ends(self.manager("run", "training.steps=1500", engine=[f"cluster.command=[{engine}]"], **self.MPI), "run")
+        lines = [json.loads(line) for line in (self.folder / "lines").read_text().splitlines()]
+        steps = {}
+        for line in lines:
+            if line["kind"] == "progress" and line["step"] > 0:
+                steps.setdefault((line["order"], line["worker"]), []).append(line["step"])
+        self.assertTrue(steps, "no order was said to advance")
+        for told in steps.values():
+            self.assertEqual(told, sorted(told))
+            self.assertLessEqual(told[-1], 1500)
+        self.assertEqual(len({worker for _, worker in steps}), 2)
+
+    def test_a_useless_machine_ends_the_run_resumably(self):
+        alone = self.alone()
+        broken = self.folder / "nas-work"
+        broken.write_text("#!/bin/sh\necho the disk is gone >&2\nexit 75\n")
+        broken.chmod(0o755)
+        self.ends(self.manager("run", NAS_WORK=str(broken), **self.MPI), "run", 75)
+        self.assertRegex(self.said("run"), "the worker [^ ]+ is useless: 3 failures in a row, the last one: the disk is gone")
+        self.assertIn("Everything finished is kept", self.said("run"))
+        self.ends(self.manager("run", **self.MPI), "run")
+        self.assertEqual(self.export("run"), alone)
 
 
 if __name__ == "__main__":

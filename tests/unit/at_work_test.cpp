@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "unit/evaluator_fixture.hpp"
+#include "unit/shuffled_executor.hpp"
 
 namespace nas::testing {
 namespace {
@@ -54,6 +55,23 @@ TEST_F(AtWorkTest, SaysWhatIsMeasuredAndHowFarItIs) {
   const Store store(folder_ / "s.sqlite", Store::Mode::read_only);
   EXPECT_TRUE(store.meta("asking").value().is_null()) << "nobody works on it any more";
   EXPECT_TRUE(store.meta("at_work").value().is_null());
+}
+
+TEST_F(AtWorkTest, CountsWhoMeasuresAndNoThreadsOfThisProcess) {
+  class Five final : public ShuffledExecutor {
+   public:
+    using ShuffledExecutor::ShuffledExecutor;
+    [[nodiscard]] int workers() const override { return 5; }
+  };
+  const auto executor = std::make_shared<Five>(2, 1);
+  const Run run(folder_ / "s.sqlite", {.workers = 7, .executor = executor});
+  executor->measurement = run.fake.get();
+  nlohmann::json work;
+  run.fake->on_measure_ = [&](int number, const Task&) {
+    if (number == 2) work = run.store.meta("at_work").value_or(nullptr);
+  };
+  run.ask(kTwo);
+  EXPECT_EQ(work.at("workers"), 5);
 }
 
 TEST_F(AtWorkTest, ArraysAdvanceSplitAndFinish) {

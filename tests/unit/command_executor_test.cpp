@@ -158,6 +158,40 @@ TEST_F(CommandExecutorTest, ABrokenMachineIsNoFaultOfAMechanism) {
                            "on PATH"));
 }
 
+TEST_F(CommandExecutorTest, AWorkerIsAskedBeforeTheTraining) {
+  for (int seed = 0; seed < 4; ++seed) {
+    CommandExecutor executor(measurement_, settings(seed));
+    const auto task = make_task(measurement_, {"a|a|a|0.5"}, 0);
+    const auto found = executor.inspect(task, "latency");
+    EXPECT_EQ(found.status, Status::ok);
+    EXPECT_EQ(found.id, task.id);
+    EXPECT_EQ(found.measured.at("latency").at("value"), 3);
+    submit(executor, "a");  // of the same id
+    EXPECT_EQ(rest(executor).at("a|a|a|0.5").values.at("value"), value_of("a|a|a|0.5", 0))
+        << "what was asked before is no result, seed " << seed;
+  }
+  CommandExecutor executor(measurement_, settings(1, "hot"));
+  const auto failed = executor.inspect(make_task(measurement_, {"a|a|a|0.5"}, 0), "latency");
+  EXPECT_EQ(failed.status, Status::failed);
+  EXPECT_EQ(failed.reason, "it burns");
+}
+
+TEST_F(CommandExecutorTest, TheFirstWorkerSaysHowWideArraysAre) {
+  const auto widest = [this](const std::string& letters, std::size_t array) {
+    auto chosen = settings(2, "certain");
+    chosen.array = array;
+    CommandExecutor executor(measurement_, chosen);
+    submit(executor, letters);
+    std::size_t most = 0;
+    while (const auto event = executor.next()) most = std::max(most, event->ids.size());
+    EXPECT_EQ(executor.workers(), 4) << "its slots";
+    return most;
+  };
+  EXPECT_EQ(widest("abcdefghijkl", 0), 3U);
+  EXPECT_EQ(widest("abcdefghi", 0), 3U);
+  EXPECT_EQ(widest("abcd", 0), 1U) << "no slot idles beside a wide array";
+}
+
 TEST_F(CommandExecutorTest, TellsWhoWorks) {
   Workforce told;
   auto chosen = settings(1);

@@ -31,6 +31,13 @@ def result(order):
     return {"kind": "finished", "order": order["order"], "evaluations": evaluations, "device": "abacus"}
 
 
+def inspection(order):
+    value = {"status": "ok", "measured": {order["measure"]: {"value": 3}}}
+    if KIND == "hot":
+        value = {"status": "failed", "reason": "it burns"}
+    return result(order) | {"measure": order["measure"], "evaluations": [order["tasks"][0]["evaluation"] | value]}
+
+
 def act():
     number = rng.choice(list(waiting))
     order, chance = waiting[number], rng.random()
@@ -43,7 +50,15 @@ def act():
     elif KIND == "deadly" and any(one["task"]["candidate"].startswith("d") for one in order["tasks"]):
         del waiting[number]
         say(kind="lost", order=number, reason="killed by signal 9")
-    elif chance < 0.1 and KIND != "broken" and max(losses.get(one, 0) for one in ids) < 2:
+    elif "measure" in order:
+        answer = inspection(waiting.pop(number))
+        if chance < 0.5 and number not in losses and KIND != "certain":  # lost, and then it comes all the same, late
+            losses[number + 1] = 1
+            say(kind="lost", order=number, reason="node is gone")
+            sent.append(answer)
+        else:
+            say(**answer)
+    elif chance < 0.1 and KIND not in ("broken", "certain") and max(losses.get(one, 0) for one in ids) < 2:
         losses.update({one: losses.get(one, 0) + 1 for one in ids})
         lost.append(waiting.pop(number))
         say(kind="lost", order=number, reason="node is gone")

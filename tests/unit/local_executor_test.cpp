@@ -165,6 +165,38 @@ void submit_one(Executor& executor, const FakeMeasurement& fake, const std::stri
   executor.submit(std::move(task), std::move(begun));
 }
 
+TEST(LocalExecutorThreads, SaysWhoTookHowLong) {
+  FakeMeasurement fake;
+  fake.sleep_ = std::chrono::milliseconds(20);
+  LocalExecutor executor(fake, 2);
+  EXPECT_EQ(executor.workers(), 2);
+  for (std::int64_t i = 0; i < 6; ++i) submit_one(executor, fake, "a", i);
+  std::map<int, double> seconds;
+  while (const auto event = executor.next()) {
+    for (const auto& evaluation : event->evaluations) {
+      EXPECT_EQ(evaluation.measured.at("started").get<std::string>().size(), 20U);
+      seconds[evaluation.measured.at("worker")] +=
+          evaluation.measured.at("worker_seconds").get<double>();
+    }
+  }
+  ASSERT_EQ(seconds.size(), 2U) << "each thread has a number";
+  EXPECT_TRUE(seconds.contains(0) && seconds.contains(1));
+  EXPECT_GE(seconds[0] + seconds[1], 0.12);
+
+  fake.array_width_ = 3;
+  LocalExecutor alone(fake, 1);
+  for (std::int64_t i = 0; i < 3; ++i) submit_one(alone, fake, "b", i);
+  double together = 0.0;
+  const auto begun = std::chrono::steady_clock::now();
+  while (const auto event = alone.next()) {
+    for (const auto& evaluation : event->evaluations) {
+      together += evaluation.measured.at("worker_seconds").get<double>();
+    }
+  }
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+  EXPECT_LE(together, taken.count()) << "each has its share of the array's time";
+}
+
 TEST(LocalExecutorThreads, AFreeWorkerTakesWhatIsSubmittedWhileAnotherIsAtWork) {
   FakeMeasurement fake;
   std::atomic<int> others{0};

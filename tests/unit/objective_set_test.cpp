@@ -85,6 +85,30 @@ TEST(ObjectiveSet, WhatIsKnownIsNotMeasuredAgain) {
   EXPECT_EQ(set.objectives[0].value(evaluation), 5.0);
 }
 
+TEST(ObjectiveSet, WhatIsMeasuredMayBeMeasuredElsewhere) {
+  Probe probe;
+  const ObjectiveSet set{.objectives = {probe.analytic, chosen("perplexity")},
+                         .constraints = {{.quantity = probe.slow, .at_most = true, .bound = 100}}};
+  std::vector<std::string> asked;
+  const auto elsewhere = [&](const std::string& name) {
+    asked.push_back(name);
+    return nlohmann::json{{"value", 7.0}};
+  };
+  Evaluation evaluation;
+  evaluation.status = Status::ok;
+  set.screen(kSubject, nlohmann::json::object(), evaluation, elsewhere);
+  EXPECT_EQ(evaluation.status, Status::ok);
+  EXPECT_EQ(evaluation.measured["width_ms"]["value"], 7.0);
+  EXPECT_EQ(asked, std::vector<std::string>{"width_ms"});
+  EXPECT_EQ(probe.measured, 0);
+  evaluation.measured.clear();
+  set.screen(kSubject, {{"width_ms", {{"value", 5.0}}}}, evaluation, elsewhere);
+  EXPECT_EQ(asked.size(), 1U) << "once a function";
+  EXPECT_EQ(set.find("width_ms"), &set.constraints[0].quantity);
+  EXPECT_EQ(set.find("width"), &set.objectives[0]);
+  EXPECT_EQ(set.find("depth"), nullptr);
+}
+
 TEST(ObjectiveSet, ABrokenConstraintRejectsBeforeAnythingIsMeasured) {
   Probe probe;
   ObjectiveSet set{.objectives = {probe.slow},

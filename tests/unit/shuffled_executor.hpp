@@ -13,7 +13,7 @@
 namespace nas::testing {
 
 /// Works on several tasks at once and finishes them in random order.
-class ShuffledExecutor final : public Executor {
+class ShuffledExecutor : public Executor {
  public:
   ShuffledExecutor(std::size_t workers, std::uint64_t seed)
       : workers_(workers), random_(derive_seed(seed, 0, "order of finishing", 0)) {}

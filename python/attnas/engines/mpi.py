@@ -1,7 +1,7 @@
 """MPI, for one allocation of fixed size: no worker joins, and when one dies all end; the same command continues.
 
 Needs Python's package mpi4py (Debian: python3-mpi4py) and an mpirun, whose further words NAS_MPIRUN may hold. nas-run is started once,
-in the allocation; mpirun starts a worker on each slot but the first. How far training runs are is not told.
+in the allocation; mpirun starts a worker on each slot but the first.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import pathlib
 import shlex
 import socket
 import sys
+import threading
 
 if __name__ == "__main__":
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
@@ -24,6 +25,7 @@ _STARTED = "NAS_ENGINE_STARTED"
 
 _child: Child | None = None
 _faults = Faults()
+_told = None  # a communicator of its own for how far orders are
 
 
 def measure(run: dict, order: dict) -> dict:
@@ -32,7 +34,7 @@ def measure(run: dict, order: dict) -> dict:
     try:
         if _child is None or not _child.alive():
             _child = Child(run, place(run, None, None, int(os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0"))))
-        line = _child.measure(order, lambda line: None)
+        line = _child.measure(order, lambda line: _told.send(line, dest=0))
         _faults = Faults()
         return line
     except Left as left:
@@ -45,8 +47,18 @@ def measure(run: dict, order: dict) -> dict:
         return lost(order, death)
 
 
+def _pass_on(ended: threading.Event) -> None:
+    """Says how far workers are."""
+    while not ended.wait(0.1):
+        while _told.iprobe():
+            say(**_told.recv())
+
+
 def _serve(pool, slots: int) -> None:
     run, futures = {}, {}
+    ended = threading.Event()
+    listener = threading.Thread(target=_pass_on, args=(ended,), daemon=True)
+    listener.start()
 
     def done(number: int, future) -> None:
         if futures.pop(number, None) is None or future.cancelled():
@@ -70,6 +82,8 @@ def _serve(pool, slots: int) -> None:
             if futures:
                 os._exit(1)  # mpirun then ends the workers, whose processes write checkpoints at the end of their input
             pool.shutdown()
+            ended.set()
+            listener.join()
 
 
 def main() -> int:
@@ -79,6 +93,8 @@ def main() -> int:
         os.execvp(words[0], words)
     from mpi4py import MPI
     from mpi4py.futures import MPICommExecutor
+    global _told
+    _told = MPI.COMM_WORLD.Dup()
     slots = MPI.COMM_WORLD.size - 1
     if slots == 0:
         sys.exit("mpi: one slot, must be at least two: one is nas-run's")
