@@ -69,20 +69,18 @@ struct Options {
 struct Format {
   const char* name;
   const char* help;
-  std::function<std::string(const nas::RunSummary&)> text;
+  std::function<void(const nas::RunSummary&, std::ostream&)> write;
 };
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> kFormats{
       {.name = "canonical",
        .help = "JSON Lines of all that does not depend on clock, process or machine",
-       .text = nas::canonical_export},
-      {.name = "json",
-       .help = "the complete digest, as results.json",
-       .text = [](const auto& run) { return nas::digest_text(nas::results_json(run)); }},
+       .write = nas::write_canonical},
+      {.name = "json", .help = "the complete digest, as results.json", .write = nas::write_digest},
       {.name = "evaluations",
        .help = "CSV, a line per evaluation, as evaluations.csv",
-       .text = nas::evaluations_csv}};
+       .write = nas::write_evaluations}};
   return kFormats;
 }
 
@@ -230,10 +228,11 @@ int run(int argc, char** argv, std::string& kept) {
   if (fs::is_directory(file)) file /= "store.sqlite";
   const auto summary = summary_of(file, options.trainings);
   if (options.output.empty()) {
-    std::cout << format.text(summary) << std::flush;
+    format.write(summary, std::cout);
+    std::cout << std::flush;
     if (!std::cout) throw nas::MachineError("standard output: cannot be written");
   } else {
-    nas::write_file(options.output, format.text(summary));
+    nas::write_file(options.output, [&](std::ostream& out) { format.write(summary, out); });
   }
   return 0;
 }

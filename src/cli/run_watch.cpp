@@ -81,8 +81,9 @@ std::int64_t num_asking(const RunSummary& run) {
   const auto& asks = run.asking.at("asks");
   return std::count_if(asks.begin(), asks.end(), [&run](const auto& ask) {
     const auto& ids = ask.at("evaluations");
-    return !std::all_of(ids.begin(), ids.end(),
-                        [&run](const auto& id) { return run.by_id.contains(id); });
+    return !std::all_of(ids.begin(), ids.end(), [&run](const auto& id) {
+      return run.by_id.contains(id.template get_ref<const std::string&>());
+    });
   });
 }
 
@@ -300,7 +301,7 @@ nlohmann::json RunWatch::at_work_json() {
   for (const auto& array : work.at("arrays")) {
     auto trainings = nlohmann::json::array();
     for (const auto& training : array.at("trainings")) {
-      if (run_->by_id.contains(training.at("evaluation"))) continue;
+      if (run_->by_id.contains(training.at("evaluation").get_ref<const std::string&>())) continue;
       trainings.push_back(
           {{"c", number_of(training.at("candidate"))}, {"replicate", training.at("replicate")}});
     }

@@ -151,7 +151,7 @@ Task task_of(const Evaluation& evaluation, const Problem& problem) {
   return read_task({{"id", evaluation.id},
                     {"candidate", evaluation.candidate},
                     {"replicate", evaluation.replicate},
-                    {"identity", evaluation.identity}},
+                    {"identity", whole_identity(evaluation)}},
                    problem);
 }
 

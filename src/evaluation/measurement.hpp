@@ -74,8 +74,8 @@ class Measurement {
   /// Makes of an expensive evaluation of this measurement what it was at an earlier rung, just as
   /// measuring until there had filled it in.
   virtual void end_at(Evaluation& /*evaluation*/, std::int64_t /*rung*/) const {}
-  /// Called once before a batch is measured, with all evaluations of earlier batches of this run in
-  /// ask order: where a rule such as early stopping looks at what is known, it looks at this and
+  /// Called once before a batch is measured, with all expensive evaluations of earlier batches of
+  /// this run in ask order: where a rule such as early stopping looks at what is known, it looks at this and
   /// nothing else, so that results do not depend on the number of workers. Must come before
   /// identity().
   virtual void begin_batch(std::span<const Evaluation* const> /*earlier*/) {}

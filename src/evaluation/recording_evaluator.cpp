@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/hash.hpp"
 #include "core/host.hpp"
 #include "core/stop.hpp"
 #include "evaluation/at_work.hpp"
@@ -42,6 +43,12 @@ std::string question_of(const std::string& id, std::int64_t until) {
 }
 std::string question_of(const Task& task) { return question_of(task.id, task.until); }
 
+/// A candidate's name, or for long ones, of which a search may have very many, its SHA-256.
+std::string key_of(const std::string& name) {
+  constexpr std::size_t kShort = 64;
+  return name.size() <= kShort ? name : sha256(name);
+}
+
 /// Steps of training that an evaluation has taken, as far as its curve shows.
 std::int64_t steps_of(const Evaluation& evaluation) {
   return evaluation.curve.empty() ? 0 : evaluation.curve.back().step;
@@ -59,23 +66,26 @@ struct RecordingEvaluator::State {
   std::int64_t trained = 0;
   std::int64_t rejected = 0;  ///< evaluations screened out
   std::int64_t reused = 0;
-  /// By question_of(): everything this run has asked for.
+  /// By question_of(): everything this run has asked for, but for cheap evaluations that forget()
+  /// has left to the store.
   std::map<std::string, Evaluation> known{};
-  std::map<std::string, Evaluation> screened{};  ///< by id: what may be trained next
+  std::size_t num_kept = 0;                       ///< of these when some were forgotten last
+  std::map<std::string, Evaluation> screened{};   ///< by id: what may be trained next
+  std::map<std::string, Evaluation> looked_up{};  ///< by id: recorded, for whoever asks next
   /// A candidate and what this run has asked of it.
   struct AskedFor {
-    Candidate candidate;
-    std::vector<std::string> ids{};  ///< of its replicates
+    std::shared_ptr<const Candidate> candidate{};  ///< where races may train it further
+    std::vector<std::string> ids{};                ///< of its replicates
     Ledger::Account account{};
   };
-  std::map<std::string, AskedFor> asked_for{};  ///< by name
+  std::map<std::string, AskedFor> asked_for{};  ///< by key_of() its name
   Ledger ledger{{.repeated = options.repeated,
                  .replicates = options.replicates,
                  .budget = options.budget,
                  .steps = measurement->steps(),
                  .racing = options.racing.has_value()}};
   bool charging = false;  ///< whether what is evaluated is charged when it is there
-  std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order
+  std::vector<const Evaluation*> history{};  ///< of finished batches, in ask order; expensive ones
   std::vector<Racer> racers{};               ///< all candidates, in order of their first ask
   std::map<std::string, std::size_t> racer_by_candidate{};
   /// An ask whose evaluations are decided, but perhaps not there yet.
@@ -157,7 +167,11 @@ struct RecordingEvaluator::State {
   const Evaluation& screen(const Task& task);
   [[nodiscard]] bool is_rejected(const Candidate& candidate);
   [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
-  [[nodiscard]] Answer answer(const Pending& ask) const;
+  const Evaluation& evaluation_of(const std::string& question);
+  void remember(const Pending& ask);
+  void forget();
+  void recall_forgotten(const Pending& ask, std::int64_t answered);
+  [[nodiscard]] Answer answer(const Pending& ask);
   [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
   [[nodiscard]] std::optional<Evaluation> find_answer(const Task& task);
   bool recall(const Task& task);
@@ -177,7 +191,7 @@ struct RecordingEvaluator::State {
   void charge(const Evaluation& evaluation);
   void charge(const Pending& ask);
   void take_back_steps(const std::string& id);
-  [[nodiscard]] Judgement judged(const std::vector<std::string>& keys) const;
+  [[nodiscard]] Judgement judged(const std::vector<std::string>& questions);
 };
 
 /// Decides which evaluations answer a batch, as far as the budget goes.
@@ -201,8 +215,10 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
 auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Task>& tasks,
                                        std::int64_t until) -> std::optional<Pending> {
   const auto candidate = measurement->canonical(genotype);
-  auto& [_, ids, account] =
-      asked_for.try_emplace(candidate.name, AskedFor{candidate}).first->second;
+  auto& [known_candidate, ids, account] = asked_for[key_of(candidate.name)];
+  if (options.racing && !known_candidate) {
+    known_candidate = std::make_shared<const Candidate>(candidate);
+  }
   const bool untrained = is_rejected(candidate);
   auto steps = until > 0 ? until : measurement->steps();
   std::optional<Replicates> answering;
@@ -233,7 +249,9 @@ auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Tas
   }
   if (goes_on) tasks.push_back(make_task(*measurement, candidate, 0));
   for (auto& task : tasks) task.until = until;
-  ask.ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering->first), ids.end()};
+  ask.ids = {ids.begin() + static_cast<std::ptrdiff_t>(answering->first),
+             ids.begin() + static_cast<std::ptrdiff_t>(answering->end)};
+  if (!goes_on) recall_forgotten(ask, answering->known - answering->first);
   if (ask.reused) ++reused;
   return ask;
 }
@@ -316,6 +334,7 @@ void RecordingEvaluator::State::charge(const Pending& ask) {
 
 /// What the store has of an id; else what was made elsewhere, which it then has.
 std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::string& id) {
+  if (auto kept = looked_up.extract(id)) return std::move(kept.mapped());
   auto found = store.find(id);
   if (found || !options.recall) return found;
   found = options.recall(id);
@@ -373,13 +392,17 @@ void RecordingEvaluator::State::recall_or_measure(std::vector<Task> tasks) {
 namespace {
 
 /// An evaluation of which everything is known that is known beforehand.
-Evaluation begun(const Task& task) {
+/// @param expensive  where it is not, the session in which it is made says when and where.
+Evaluation begun(const Task& task, bool expensive) {
   Evaluation evaluation;
   evaluation.id = task.id;
   evaluation.candidate = task.candidate.name;
   evaluation.replicate = task.replicate;
   evaluation.identity = task.identity;
-  evaluation.measured = {{"started", utc_now()}, {"pid", getpid()}, {"host", host_name()}};
+  evaluation.measured = nlohmann::json::object();
+  if (expensive) {
+    evaluation.measured = {{"started", utc_now()}, {"pid", getpid()}, {"host", host_name()}};
+  }
   return evaluation;
 }
 
@@ -391,7 +414,7 @@ const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
   const auto found = screened.find(task.id);
   if (found != screened.end()) return found->second;
   if (stop_requested()) throw StopRequested();
-  auto evaluation = begun(task);
+  auto evaluation = begun(task, measurement->expensive());
   evaluation.status = Status::ok;
   const Evaluation before = evaluation;
   const auto work = [&] { nas::screen(*measurement, task, evaluation); };
@@ -407,7 +430,7 @@ const Evaluation& RecordingEvaluator::State::screen(const Task& task) {
 /// Whether a candidate is rejected before it is trained. The first replicate tells, as it is
 /// recorded or else by screening it.
 bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
-  const auto earlier = asked_for.find(candidate.name);
+  const auto earlier = asked_for.find(key_of(candidate.name));
   const bool first = earlier == asked_for.end() || earlier->second.ids.empty();
   const auto task = first ? make_task(*measurement, candidate, 0) : Task{};
   // Under the identity that it has had since then: that of a later batch may differ.
@@ -416,7 +439,9 @@ bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
     const auto found = evaluations->find(id);
     if (found != evaluations->end()) return is_screened_out(found->second);
   }
-  if (const auto recorded = find_recorded(id)) return is_screened_out(*recorded);
+  if (auto recorded = find_recorded(id)) {
+    return is_screened_out(looked_up.insert_or_assign(id, std::move(*recorded)).first->second);
+  }
   if (!first) return false;
   report(Progress::Kind::candidate_screening);
   return is_screened_out(screen(task));
@@ -597,22 +622,22 @@ void RecordingEvaluator::State::race() {
     if (round.empty()) break;
     run_round(round);
   }
-  for (auto& ask : pending) ask.ids = asked_for.at(ask.candidate).ids;
+  for (auto& ask : pending) ask.ids = asked_for.at(key_of(ask.candidate)).ids;
 }
 
 /// One further replicate each, the next one, so that what two candidates share makes pairs.
 void RecordingEvaluator::State::run_round(const std::vector<std::size_t>& round) {
   std::vector<Task> tasks;
   for (const auto i : round) {
-    auto& [candidate, ids, account] = asked_for.at(racers[i].candidate);
-    tasks.push_back(make_task(*measurement, candidate, static_cast<std::int64_t>(ids.size())));
+    auto& [candidate, ids, account] = asked_for.at(key_of(racers[i].candidate));
+    tasks.push_back(make_task(*measurement, *candidate, static_cast<std::int64_t>(ids.size())));
     ids.push_back(tasks.back().id);
     ++account.replicates;
   }
   ledger.race(std::ssize(round));
   recall_or_measure(std::move(tasks));
   for (const auto i : round) {
-    auto& [candidate, ids, account] = asked_for.at(racers[i].candidate);
+    auto& [_, ids, account] = asked_for.at(key_of(racers[i].candidate));
     if (!there(ids.back())) {  // the device's time is spent
       ledger.take_back_evaluations(1);
       --account.replicates;
@@ -629,7 +654,7 @@ std::size_t RecordingEvaluator::State::enter(const std::string& candidate) {
   const auto [found, fresh] = racer_by_candidate.try_emplace(candidate, racers.size());
   if (fresh) racers.push_back({.candidate = candidate});
   auto& racer = racers[found->second];
-  const auto& ids = asked_for.at(candidate).ids;
+  const auto& ids = asked_for.at(key_of(candidate)).ids;
   for (auto i = racer.replicates.size(); i < ids.size(); ++i) {
     racer.replicates.push_back(judged({ids[i]}).measured);
   }
@@ -638,7 +663,47 @@ std::size_t RecordingEvaluator::State::enter(const std::string& candidate) {
   return found->second;
 }
 
-Answer RecordingEvaluator::State::answer(const Pending& ask) const {
+/// What answers a question that was answered before.
+const Evaluation& RecordingEvaluator::State::evaluation_of(const std::string& question) {
+  const auto found = known.find(question);
+  if (found != known.end()) return found->second;
+  return known.emplace(question, find_recorded(question).value()).first->second;
+}
+
+/// Keeps what answered an ask for measurements that look at what is known.
+void RecordingEvaluator::State::remember(const Pending& ask) {
+  if (!measurement->expensive()) return;
+  for (const auto& question : ask.questions()) history.push_back(&known.at(question));
+}
+
+/// Where evaluations are cheap, there may be millions: leaves those that were measured to their ends
+/// to the store, from which they are read again when they are asked for.
+void RecordingEvaluator::State::forget() {
+  constexpr std::size_t kMost = 4096;
+  looked_up.clear();
+  if (measurement->expensive() || known.size() <= std::max(kMost, 2 * num_kept)) return;
+  std::set<std::string> wanted;
+  for (const auto& [number, ask] : asks_out) {
+    for (auto& question : ask.questions()) wanted.insert(std::move(question));
+  }
+  std::erase_if(known, [&wanted](const auto& one) {
+    return one.first == one.second.id && !wanted.contains(one.first);
+  });
+  num_kept = known.size();
+}
+
+/// Reads what forget() has left to the store. @param answered  so many evaluations of the ask, the
+/// first ones, were asked for before.
+void RecordingEvaluator::State::recall_forgotten(const Pending& ask, std::int64_t answered) {
+  if (measurement->expensive() || ask.until > 0) return;
+  for (std::int64_t i = 0; i < answered; ++i) {
+    const auto& id = ask.ids[static_cast<std::size_t>(i)];
+    if (there(id) || out.contains(id)) continue;
+    if (auto recorded = find_recorded(id)) known.emplace(id, std::move(*recorded));
+  }
+}
+
+Answer RecordingEvaluator::State::answer(const Pending& ask) {
   auto judgement = judged(ask.questions());
   return {.candidate = ask.candidate,
           .fitness = std::move(judgement.fitness),
@@ -647,9 +712,9 @@ Answer RecordingEvaluator::State::answer(const Pending& ask) const {
           .feasible = judgement.reason.empty()};
 }
 
-Judgement RecordingEvaluator::State::judged(const std::vector<std::string>& keys) const {
+Judgement RecordingEvaluator::State::judged(const std::vector<std::string>& questions) {
   std::vector<const Evaluation*> evaluations;
-  for (const auto& key : keys) evaluations.push_back(&known.at(key));
+  for (const auto& question : questions) evaluations.push_back(&evaluation_of(question));
   return judge(evaluations);
 }
 
@@ -694,10 +759,11 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   for (const auto& ask : pending) {
     answers.push_back(state.answer(ask));
     record.push_back(state.record(ask, answers.back().fitness));
-    for (const auto& id : ask.ids) state.history.push_back(&state.known.at(id));
+    state.remember(ask);
   }
   pending.clear();
   state.store.add_asks(record);
+  state.forget();
   state.ledger.end_by_time();
   state.report(Progress::Kind::batch_finished);
   ++state.batches;
@@ -789,9 +855,10 @@ std::optional<Told> RecordingEvaluator::next(TellOrder order) {
   state.asks_out.erase(number);
   state.virtual_order.tell(number);
   state.charge(ask);
-  for (const auto& question : ask.questions()) state.history.push_back(&state.known.at(question));
+  state.remember(ask);
   Told told{.begun = ask.place, .answer = state.answer(ask)};
   state.record_tell(state.record(ask, told.answer.fitness), order);
+  state.forget();
   state.ledger.end_by_time();
   state.report(Progress::Kind::batch_finished);
   return told;

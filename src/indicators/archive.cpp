@@ -5,26 +5,30 @@
 namespace nas {
 
 bool Archive::insert(const std::string& candidate, const Point& point) {
-  const auto [known, fresh] = points_.try_emplace(candidate, point);
+  const auto [known, fresh] = members_.try_emplace(candidate, Member{point, inserted_});
   if (fresh) {
-    order_.push_back(candidate);
+    ++inserted_;
     return insert_new(candidate, point);
   }
-  if (known->second == point) return false;
-  known->second = point;
+  if (known->second.point == point) return false;
+  known->second.point = point;
   return rebuild_front();
 }
 
 bool Archive::erase(const std::string& candidate) {
-  if (points_.erase(candidate) == 0) return false;
-  std::erase(order_, candidate);
+  if (members_.erase(candidate) == 0) return false;
   return rebuild_front();
 }
 
 bool Archive::rebuild_front() {
   const auto before = std::move(front_);
   front_.clear();
-  for (const auto& name : order_) insert_new(name, points_.at(name));
+  std::vector<const std::pair<const std::string, Member>*> ordered;
+  ordered.reserve(members_.size());
+  for (const auto& member : members_) ordered.push_back(&member);
+  std::sort(ordered.begin(), ordered.end(),
+            [](const auto* a, const auto* b) { return a->second.place < b->second.place; });
+  for (const auto* member : ordered) insert_new(member->first, member->second.point);
   return front_ != before;
 }
 

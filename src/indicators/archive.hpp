@@ -22,7 +22,7 @@ class Archive {
   /// @return whether the front changed.
   bool erase(const std::string& candidate);
 
-  [[nodiscard]] std::size_t size() const { return points_.size(); }
+  [[nodiscard]] std::size_t size() const { return members_.size(); }
   /// Candidates of the front with their points, in the order in which they came.
   [[nodiscard]] const std::vector<std::pair<std::string, Point>>& front() const { return front_; }
   /// The front's points alone.
@@ -32,8 +32,12 @@ class Archive {
   bool rebuild_front();
   bool insert_new(const std::string& candidate, const Point& point);
 
-  std::map<std::string, Point> points_;
-  std::vector<std::string> order_;  ///< of the first insertions
+  struct Member {
+    Point point;
+    std::size_t place;  ///< among the first insertions
+  };
+  std::map<std::string, Member> members_;
+  std::size_t inserted_ = 0;
   std::vector<std::pair<std::string, Point>> front_;
 };
 

@@ -1,7 +1,11 @@
 #include "report/digest.hpp"
 
+#include <functional>
 #include <map>
+#include <ostream>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "indicators/indicators.hpp"
 #include "report/json_number.hpp"
@@ -60,6 +64,12 @@ nlohmann::json candidate_json(const RunSummary& run, const RankedCandidate& cand
           {"facts", usable != nullptr ? quantities_json(*usable) : nlohmann::json::object()},
           {"evaluations", ids_json(candidate)}};
 }
+
+/// A list of the digest, record by record.
+struct Records {
+  std::size_t size;
+  std::function<nlohmann::json(std::size_t place)> at;  ///< to be called in order, once
+};
 
 nlohmann::json front_json(const RunSummary& run) {
   auto front = nlohmann::json::array();
@@ -168,21 +178,27 @@ nlohmann::json curve_json(const Evaluation& evaluation) {
 /// Identities without what every evaluation has of its own, each once.
 class Identities {
  public:
-  /// @return the place of an evaluation's identity among them.
-  std::size_t place(const Evaluation& evaluation) {
-    auto identity = evaluation.identity;
-    if (identity.is_object()) {
-      for (const auto* own : {"candidate", "replicate"}) identity.erase(own);
+  explicit Identities(const RunSummary& run) {
+    std::map<std::string, std::size_t> known;
+    for (const auto* some : {&run.evaluations, &run.paused}) {
+      for (const auto& evaluation : *some) {
+        auto identity = evaluation.identity;
+        if (identity.is_object()) {
+          for (const auto* own : {"candidate", "replicate"}) identity.erase(own);
+        }
+        const auto [found, added] = known.try_emplace(identity.dump(), all_.size());
+        if (added) all_.push_back(std::move(identity));
+        places_.push_back(found->second);
+      }
     }
-    const auto [found, added] = places_.try_emplace(identity.dump(), all_.size());
-    if (added) all_.push_back(std::move(identity));
-    return found->second;
   }
   [[nodiscard]] const nlohmann::json& all() const { return all_; }
+  /// Where that of the n-th evaluation is among them; those that are paused come last.
+  [[nodiscard]] std::size_t place(std::size_t n) const { return places_[n]; }
 
  private:
   nlohmann::json all_ = nlohmann::json::array();
-  std::map<std::string, std::size_t> places_;
+  std::vector<std::size_t> places_;
 };
 
 nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluation,
@@ -206,20 +222,19 @@ nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluati
           {"curve", curve_json(evaluation)}};
 }
 
-nlohmann::json asks_json(const RunSummary& run) {
-  auto asks = nlohmann::json::array();
-  std::set<std::string> trained;
-  double seconds = 0.0;
-  for (std::size_t i = 0; i < run.asks.size(); ++i) {
-    const auto& ask = run.asks[i];
-    const auto& believed = run.believed[i];
-    const auto status = run.status(ask);
-    for (const auto& id : ask.evaluations) {
-      const auto* evaluation = run.by_id.at(id);
-      if (is_screened_out(*evaluation) || !trained.insert(id).second) continue;
-      seconds += measured_number(*evaluation, "train_seconds");
-    }
-    asks.push_back({{"number", ask.number},
+Records asks_records(const RunSummary& run) {
+  return {run.asks.size(),
+          [&run, trained = std::set<std::string_view>(),
+           seconds = 0.0](std::size_t i) mutable -> nlohmann::json {
+            const auto& ask = run.asks[i];
+            const auto& believed = run.believed[i];
+            const auto status = run.status(ask);
+            for (const auto& id : ask.evaluations) {
+              const auto* evaluation = run.by_id.at(id);
+              if (is_screened_out(*evaluation) || !trained.insert(id).second) continue;
+              seconds += measured_number(*evaluation, "train_seconds");
+            }
+            return {{"number", ask.number},
                     {"batch", ask.batch},
                     {"genotype", ask.genotype},
                     {"candidate", run.candidate(ask)},
@@ -231,31 +246,26 @@ nlohmann::json asks_json(const RunSummary& run) {
                     {"reason", run.reason(ask)},
                     {"believed", believed.empty() ? nlohmann::json() : point_json(believed)},
                     {"trained", trained.size()},
-                    {"seconds", seconds}});
-  }
-  return asks;
+                    {"seconds", seconds}};
+          }};
 }
 
-/// What a search by rungs has done: at each rung, each ask, and what is paused.
-void add_rungs(const RunSummary& run, Identities& identities, nlohmann::json& json) {
-  if (run.rung_asks.empty()) return;
+nlohmann::json rungs_json(const RunSummary& run) {
+  auto rungs = nlohmann::json::array();
   for (const auto& rung : run.rungs) {
-    json["rungs"].push_back(
-        {{"step", rung.step}, {"reached", rung.reached}, {"went_on", rung.went_on}});
+    rungs.push_back({{"step", rung.step}, {"reached", rung.reached}, {"went_on", rung.went_on}});
   }
-  for (const auto& ask : run.rung_asks) {
-    json["rung_asks"].push_back({{"number", ask.number},
-                                 {"batch", ask.batch},
-                                 {"genotype", ask.genotype},
-                                 {"candidate", run.candidate(ask)},
-                                 {"evaluation", ask.evaluations.front()},
-                                 {"step", ask.until},
-                                 {"fitness", point_json(ask.fitness)}});
-  }
-  json["paused"] = nlohmann::json::array();
-  for (const auto& evaluation : run.paused) {
-    json["paused"].push_back(evaluation_json(run, evaluation, identities.place(evaluation)));
-  }
+  return rungs;
+}
+
+nlohmann::json rung_ask_json(const RunSummary& run, const Ask& ask) {
+  return {{"number", ask.number},
+          {"batch", ask.batch},
+          {"genotype", ask.genotype},
+          {"candidate", run.candidate(ask)},
+          {"evaluation", ask.evaluations.front()},
+          {"step", ask.until},
+          {"fitness", point_json(ask.fitness)}};
 }
 
 nlohmann::json genes_json(const RunSummary& run) {
@@ -290,16 +300,8 @@ nlohmann::json models_json(const RunSummary& run) {
   return json;
 }
 
-}  // namespace
-
-nlohmann::json results_json(const RunSummary& run) {
-  auto ranking = nlohmann::json::array();
-  for (const auto& candidate : run.ranking) ranking.push_back(candidate_json(run, candidate));
-  Identities identities;
-  auto evaluations = nlohmann::json::array();
-  for (const auto& evaluation : run.evaluations) {
-    evaluations.push_back(evaluation_json(run, evaluation, identities.place(evaluation)));
-  }
+/// The digest but for its long lists.
+nlohmann::json short_parts(const RunSummary& run, const Identities& identities) {
   nlohmann::json json{
       {"schema", 3},
       {"objectives", objectives_json(run)},
@@ -319,7 +321,6 @@ nlohmann::json results_json(const RunSummary& run) {
       {"ended_by", run.ended_by.empty() ? nlohmann::json() : nlohmann::json(run.ended_by)},
       {"baseline", run.baseline ? candidate_json(run, *run.baseline) : nlohmann::json()},
       {"front", front_json(run)},
-      {"ranking", ranking},
       {"batches", batches_json(run)},
       {"failures", failures_json(run, run.search)},
       {"rejected", rejected_json(run)},
@@ -334,10 +335,8 @@ nlohmann::json results_json(const RunSummary& run) {
       {"genes", genes_json(run)},
       {"labels", run.labels},
       {"models", models_json(run)},
-      {"evaluations", evaluations},
-      {"asks", asks_json(run)}};
-  add_rungs(run, identities, json);
-  json["identities"] = identities.all();
+      {"identities", identities.all()}};
+  if (!run.rung_asks.empty()) json["rungs"] = rungs_json(run);
   json.update(run.further);
   if (run.at_work.is_object()) {
     json["at_work"] = run.at_work;
@@ -354,24 +353,65 @@ nlohmann::json results_json(const RunSummary& run) {
   return json;
 }
 
-std::string digest_text(const nlohmann::json& digest) {
-  const auto lines = [](const nlohmann::json& value) {
-    return value.is_array() && !value.empty() && value.front().is_structured();
+/// Its long lists.
+std::map<std::string, Records> long_lists(const RunSummary& run, const Identities& identities) {
+  const auto evaluations = [&](const std::vector<Evaluation>& some, std::size_t before) {
+    return Records{some.size(), [&run, &identities, &some, before](std::size_t i) {
+                     return evaluation_json(run, some[i], identities.place(before + i));
+                   }};
   };
-  std::string text = "{";
-  const auto add = [&text](const std::string& key, const std::string& value) {
-    text += (text.size() > 1 ? ",\n" : "\n") + nlohmann::json(key).dump() + ": " + value;
+  std::map<std::string, Records> lists{
+      {"ranking",
+       {run.ranking.size(), [&run](std::size_t i) { return candidate_json(run, run.ranking[i]); }}},
+      {"evaluations", evaluations(run.evaluations, 0)},
+      {"asks", asks_records(run)}};
+  if (run.rung_asks.empty()) return lists;
+  lists["rung_asks"] = {run.rung_asks.size(),
+                        [&run](std::size_t i) { return rung_ask_json(run, run.rung_asks[i]); }};
+  lists["paused"] = evaluations(run.paused, run.evaluations.size());
+  return lists;
+}
+
+}  // namespace
+
+nlohmann::json results_json(const RunSummary& run) {
+  const Identities identities(run);
+  auto json = short_parts(run, identities);
+  for (const auto& [key, records] : long_lists(run, identities)) {
+    auto& list = json[key] = nlohmann::json::array();
+    for (std::size_t i = 0; i < records.size; ++i) list.push_back(records.at(i));
+  }
+  return json;
+}
+
+void write_digest(const RunSummary& run, std::ostream& out) {
+  const Identities identities(run);
+  auto lists = long_lists(run, identities);
+  const char* before = "{\n";
+  const auto begin = [&](const std::string& key) -> std::ostream& {
+    out << std::exchange(before, ",\n") << nlohmann::json(key) << ": ";
+    return out;
   };
-  for (const auto& [key, value] : digest.items()) {
-    if (!lines(value)) add(key, value.dump());
+  std::map<std::string, nlohmann::json> facts = short_parts(run, identities);
+  for (const auto& [key, records] : lists) {
+    if (records.size == 0) facts[key] = nlohmann::json::array();
   }
-  for (const auto& [key, value] : digest.items()) {
-    if (!lines(value)) continue;
-    std::string records;
-    for (const auto& record : value) records += (records.empty() ? "" : ",\n") + record.dump();
-    add(key, "[\n" + records + "]");
+  for (const auto& [key, value] : facts) {
+    if (value.is_array() && !value.empty() && value.front().is_structured()) {
+      lists[key] = {value.size(), [&value = value](std::size_t i) { return value[i]; }};
+    } else {
+      begin(key) << value;
+    }
   }
-  return text + "\n}\n";
+  for (const auto& [key, records] : lists) {
+    if (records.size == 0) continue;
+    begin(key) << '[';
+    for (std::size_t i = 0; i < records.size; ++i) {
+      out << (i == 0 ? "\n" : ",\n") << records.at(i);
+    }
+    out << "\n]";
+  }
+  out << "\n}\n";
 }
 
 }  // namespace nas

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <iosfwd>
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,8 @@ namespace NAS_PUBLIC nas {
 /// reader of a result needs the store. docs/files.md says what each key is. Schema: "schema" = 3.
 nlohmann::json results_json(const RunSummary& run);
 
-/// The text of a digest: a line for each key, and for each record of a list.
-std::string digest_text(const nlohmann::json& digest);
+/// Writes the text of the digest: a line for each key, and for each record of a list. No more than a
+/// record of a long list is in memory.
+void write_digest(const RunSummary& run, std::ostream& out);
 
 }  // namespace nas

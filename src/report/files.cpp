@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "core/format.hpp"
@@ -56,31 +57,31 @@ Row mean_columns(const RunSummary& run) {
   return columns;
 }
 
-/// The joint results of each candidate's replicates, by candidate.
-std::map<std::string, Row> mean_fields(const RunSummary& run) {
-  std::map<std::string, Row> fields;
-  const auto add = [&](const RankedCandidate& candidate) {
-    auto& row = fields[candidate.candidate];
-    if (!row.empty()) return;
-    for (std::size_t i = 0; i < candidate.values.size(); ++i) {
-      const auto& error = candidate.standard_errors[i];
-      row.push_back(shortest(candidate.values[i]));
-      row.push_back(error ? shortest(*error) : "");
-    }
-    row.push_back(std::to_string(candidate.n));
-  };
-  for (const auto& candidate : run.ranking) add(candidate);
-  if (run.baseline) add(*run.baseline);
-  return fields;
+/// The joint results of a candidate's replicates.
+Row mean_fields(const RankedCandidate& candidate) {
+  Row row;
+  for (std::size_t i = 0; i < candidate.values.size(); ++i) {
+    const auto& error = candidate.standard_errors[i];
+    row.push_back(shortest(candidate.values[i]));
+    row.push_back(error ? shortest(*error) : "");
+  }
+  row.push_back(std::to_string(candidate.n));
+  return row;
 }
 
 }  // namespace
 
 std::string evaluations_csv(const RunSummary& run) {
+  std::ostringstream text;
+  write_evaluations(run, text);
+  return text.str();
+}
+
+void write_evaluations(const RunSummary& run, std::ostream& out) {
   struct Answered {
     std::string numbers, batch;  // of the first
   };
-  std::map<std::string, Answered> asks;  // by evaluation
+  std::map<std::string_view, Answered> asks;  // by evaluation
   for (const auto& ask : run.asks) {
     for (const auto& id : ask.evaluations) {
       auto& [numbers, batch] = asks[id];
@@ -99,9 +100,11 @@ std::string evaluations_csv(const RunSummary& run) {
   const auto means = mean_columns(run);
   header.insert(header.end(), means.begin(), means.end());
   header.emplace_back("id");
-  const auto together = mean_fields(run);
+  std::map<std::string_view, const RankedCandidate*> together;
+  for (const auto& candidate : run.ranking) together.emplace(candidate.candidate, &candidate);
+  if (run.baseline) together.emplace(run.baseline->candidate, &*run.baseline);
 
-  auto text = csv_line(header);
+  out << csv_line(header);
   for (const auto& evaluation : run.evaluations) {
     Row row{run.label(evaluation.candidate), evaluation.candidate};
     const auto choices = choices_of(run, evaluation.candidate, genes);
@@ -124,37 +127,34 @@ std::string evaluations_csv(const RunSummary& run) {
       row.push_back(value ? shortest(*value) : "");
     }
     const auto mean = together.find(evaluation.candidate);
-    const auto of_mean = mean == together.end() ? Row(means.size()) : mean->second;
+    const auto of_mean = mean == together.end() ? Row(means.size()) : mean_fields(*mean->second);
     row.insert(row.end(), of_mean.begin(), of_mean.end());
     row.push_back(evaluation.id);
-    text += csv_line(row);
+    out << csv_line(row);
   }
-  return text;
 }
 
 namespace {
 
-void erase_keys(nlohmann::json& config, const char* section,
-                std::initializer_list<const char*> keys) {
+void erase_keys(nlohmann::json& config, const std::string& section,
+                const std::vector<std::string>& keys) {
   const auto found = config.find(section);
   if (found == config.end() || !found->is_object()) return;
-  for (const auto* key : keys) found->erase(key);
+  for (const auto& key : keys) found->erase(key);
 }
 
-/// What differing_keys() allows to change between two sessions of one run is no part of the
-/// comparable form.
+/// A configuration without what no result depends on. Listed mechanisms are told apart by their
+/// evaluations.
 nlohmann::json comparable_config(nlohmann::json config) {
-  config.erase("name");
-  config.erase("budget");
-  config.erase("cluster");
-  config.erase("retest");
   config.erase("mechanisms");
-  erase_keys(config, "baseline", {"tune"});
-  erase_keys(config, "evaluation",
-             {"workers", "array", "device", "keep_models", "failure_window", "retry_failed",
-              "retry_out_of_memory", "retry_timed_out", "retry_crashed", "retry_lost"});
-  erase_keys(config, "training", {"checkpoint_minutes"});
-  erase_keys(config, "fidelity", {"checkpoint_space"});
+  for (const auto& path : settings_without_effect()) {
+    const auto dot = path.find('.');
+    if (dot == std::string::npos) {
+      config.erase(path);
+    } else {
+      erase_keys(config, path.substr(0, dot), {path.substr(dot + 1)});
+    }
+  }
   // Where nothing is out at once, nothing depends on these.
   const auto algorithm = config.find("algorithm");
   if (algorithm != config.end() && algorithm->value("in_flight", 1) == 1) {
@@ -164,6 +164,28 @@ nlohmann::json comparable_config(nlohmann::json config) {
 }
 
 }  // namespace
+
+const std::set<std::string>& settings_without_effect() {
+  static const std::set<std::string> kPaths{"name",
+                                            "budget",
+                                            "cluster",
+                                            "retest",
+                                            "baseline.tune",
+                                            "evaluation.workers",
+                                            "evaluation.array",
+                                            "evaluation.device",
+                                            "evaluation.keep_models",
+                                            "evaluation.failure_window",
+                                            "evaluation.retry_failed",
+                                            "evaluation.retry_out_of_memory",
+                                            "evaluation.retry_timed_out",
+                                            "evaluation.retry_crashed",
+                                            "evaluation.retry_lost",
+                                            "training.checkpoint_minutes",
+                                            "fidelity.checkpoint_space",
+                                            "fidelity.audit"};
+  return kPaths;
+}
 
 nlohmann::json without_places(nlohmann::json config) {
   config.erase("plugins");
@@ -186,34 +208,39 @@ nlohmann::json without_places(nlohmann::json config) {
 
 std::string canonical_export(const RunSummary& run) {
   std::ostringstream text;
-  text << nlohmann::json{{"config", comparable_config(run.config)}}.dump() << '\n';
-  for (const auto& ask : run.asks) {
-    text << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
-                           {"genotype", ask.genotype}, {"evaluations", ask.evaluations},
-                           {"reused", ask.reused},     {"fitness", ask.fitness}}
-                .dump()
-         << '\n';
-  }
-  for (const auto& ask : run.rung_asks) {
-    text << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
-                           {"genotype", ask.genotype}, {"evaluation", ask.evaluations.front()},
-                           {"until", ask.until},       {"fitness", ask.fitness}}
-                .dump()
-         << '\n';
-  }
-  for (const auto* some : {&run.evaluations, &run.paused}) {
-    for (const auto& evaluation : *some) text << canonical_json(evaluation).dump() << '\n';
-  }
+  write_canonical(run, text);
   return text.str();
 }
 
-void write_file(const std::filesystem::path& file, const std::string& text) {
+void write_canonical(const RunSummary& run, std::ostream& out) {
+  out << nlohmann::json{{"config", comparable_config(run.config)}}.dump() << '\n';
+  for (const auto& ask : run.asks) {
+    out << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
+                          {"genotype", ask.genotype}, {"evaluations", ask.evaluations},
+                          {"reused", ask.reused},     {"fitness", ask.fitness}}
+               .dump()
+        << '\n';
+  }
+  for (const auto& ask : run.rung_asks) {
+    out << nlohmann::json{{"ask", ask.number},        {"batch", ask.batch},
+                          {"genotype", ask.genotype}, {"evaluation", ask.evaluations.front()},
+                          {"until", ask.until},       {"fitness", ask.fitness}}
+               .dump()
+        << '\n';
+  }
+  for (const auto* some : {&run.evaluations, &run.paused}) {
+    for (const auto& evaluation : *some) out << canonical_json(evaluation).dump() << '\n';
+  }
+}
+
+void write_file(const std::filesystem::path& file,
+                const std::function<void(std::ostream&)>& write) {
   const std::filesystem::path temporary = file.string() + ".tmp";
   std::error_code failed;
   {
     errno = 0;
     std::ofstream stream(temporary, std::ios::binary);
-    stream << text;
+    write(stream);
     if (!stream.flush()) failed = {errno == 0 ? EIO : errno, std::generic_category()};
   }
   if (!failed) std::filesystem::rename(temporary, file, failed);
@@ -224,8 +251,9 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
 }
 
 void write_results(const std::filesystem::path& folder, const RunSummary& run) {
-  write_file(folder / "results.json", digest_text(results_json(run)));
-  write_file(folder / "evaluations.csv", evaluations_csv(run));
+  write_file(folder / "results.json", [&run](std::ostream& out) { write_digest(run, out); });
+  write_file(folder / "evaluations.csv",
+             [&run](std::ostream& out) { write_evaluations(run, out); });
 }
 
 void write_results(const std::filesystem::path& folder) {

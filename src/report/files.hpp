@@ -1,6 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <set>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -17,6 +20,12 @@ std::string closing_table(const RunSummary& run);
 /// One line per evaluation, RFC 4180. At its end the candidate's means over all its evaluations
 /// with their standard errors (empty for n = 1), and n; empty where none was usable.
 std::string evaluations_csv(const RunSummary& run);
+/// The same, line by line.
+void write_evaluations(const RunSummary& run, std::ostream& out);
+
+/// Sections of a configuration, and settings as "section.key", on which no training run depends: a
+/// run may be continued with others, and they are no part of its comparable form.
+const std::set<std::string>& settings_without_effect();
 
 /// A configuration without the places of its texts and its table. They depend on where a command
 /// was given; the contents count, and their checksums are part of every evaluation's identity.
@@ -25,11 +34,14 @@ nlohmann::json without_places(nlohmann::json config);
 /// The comparable form of a run, JSON Lines: configuration, asks, evaluations; nothing measured, no
 /// process, no path.
 std::string canonical_export(const RunSummary& run);
+/// The same, line by line.
+void write_canonical(const RunSummary& run, std::ostream& out);
 
 /// Writes a file whole or not at all (temporary file, then rename).
+/// @param write  what writes its content.
 /// @throws std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's
 /// path or the machine is to blame depends on whether work was done before: run_main() decides.
-void write_file(const std::filesystem::path& file, const std::string& text);
+void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write);
 
 /// Writes a run's result for programs into its folder: results.json and evaluations.csv.
 /// @throws as write_file.

@@ -95,10 +95,23 @@ std::vector<ObjectiveRecord> read_objectives(const std::optional<nlohmann::json>
 
 }  // namespace
 
+namespace {
+
+std::vector<Evaluation> short_evaluations(const Store& store) {
+  std::vector<Evaluation> evaluations;
+  store.each_evaluation([&evaluations](Evaluation evaluation) {
+    shorten_identity(evaluation);
+    evaluations.push_back(std::move(evaluation));
+  });
+  return evaluations;
+}
+
+}  // namespace
+
 RunSummary::RunSummary(const Store& store, std::int64_t trainings)
     : asks(store.asks()),
       paused(store.partials()),
-      evaluations(store.evaluations()),
+      evaluations(short_evaluations(store)),
       indicators(store.indicators()) {
   digest(store, trainings);
 }
@@ -108,6 +121,7 @@ RunSummary::RunSummary(const Store& store, RunSummary earlier)
       paused(store.partials()),
       evaluations(store.evaluations_beside(std::move(earlier.evaluations))),
       indicators(store.indicators()) {
+  for (auto& evaluation : evaluations) shorten_identity(evaluation);
   digest(store, std::numeric_limits<std::int64_t>::max());
 }
 
@@ -115,7 +129,8 @@ void RunSummary::digest(const Store& store, std::int64_t trainings) {
   read_meta(store);
   for (const auto& evaluation : evaluations) by_id[evaluation.id] = &evaluation;
   std::erase_if(paused, [this](const auto& one) { return by_id.contains(one.id); });
-  for (const auto& evaluation : paused) by_id[evaluation.id] = &evaluation;
+  pause_audited();
+  for (const auto& evaluation : paused) by_id.emplace(evaluation.id, &evaluation);
   keep_asks_within(trainings);
   digest_rungs();
   digest_asks();
@@ -127,7 +142,7 @@ void RunSummary::digest(const Store& store, std::int64_t trainings) {
 
 /// Takes out the asks from the first on that needs more than so many evaluations in all.
 void RunSummary::keep_asks_within(std::int64_t trainings) {
-  std::set<std::string> trained;
+  std::set<std::string_view> trained;
   const auto beyond = std::find_if(asks.begin(), asks.end(), [&](const Ask& ask) {
     for (const auto* evaluation : evaluations_of(ask)) {
       if (!is_screened_out(*evaluation)) trained.insert(evaluation->id);
@@ -145,6 +160,7 @@ void RunSummary::read_meta(const Store& store) {
   schema = store.meta("schema").value_or(nlohmann::json());
   sessions = store.sessions();
   labels = store.meta("labels").value_or(nlohmann::json::object());
+  if (!labels.is_object()) labels = nlohmann::json::object();
   if (const auto found = config.find("constraints"); found != config.end() && found->is_array()) {
     constraints_ = found->get<std::vector<std::string>>();
   }
@@ -153,6 +169,7 @@ void RunSummary::read_meta(const Store& store) {
                           "truth", "truth_splits"}) {
     further[key] = store.meta(key).value_or(nlohmann::json());
   }
+  if (auto audit = store.meta("audit")) further["audit"] = std::move(*audit);
   if (further["reference_point"].is_null()) further["reference_point"] = kReferencePoint;
   const auto ended = store.meta("ended_by").value_or(nlohmann::json());
   if (ended.is_string()) ended_by = ended.get<std::string>();
@@ -163,7 +180,7 @@ void RunSummary::read_meta(const Store& store) {
 }
 
 std::string RunSummary::label(const std::string& candidate) const {
-  return labels.is_object() ? labels.value(candidate, candidate) : candidate;
+  return labels.value(candidate, candidate);
 }
 
 bool RunSummary::answered_by_means() const {
@@ -277,6 +294,25 @@ std::vector<double> RunSummary::natural(const std::vector<double>& fitness) cons
   return values;
 }
 
+/// Of the search, what an audit has trained on is still paused.
+void RunSummary::pause_audited() {
+  const auto audit = further.find("audit");
+  if (audit == further.end()) return;
+  std::map<std::string, std::int64_t> furthest;  // by evaluation
+  for (const auto& ask : asks) {
+    auto& step = furthest[ask.evaluations.front()];
+    step = std::max(step, ask.until == 0 ? std::numeric_limits<std::int64_t>::max() : ask.until);
+  }
+  for (const auto& id : audit->at("evaluations").get<std::vector<std::string>>()) {
+    const auto step = furthest.find(id);
+    const auto ended = by_id.find(id);
+    if (ended == by_id.end() || step == furthest.end()) continue;
+    if (step->second == std::numeric_limits<std::int64_t>::max()) continue;  // it went on later
+    pause_at(paused.emplace_back(*ended->second), step->second,
+             facts.value("bytes_per_token", 0.0));
+  }
+}
+
 /// Takes the asks out that were answered at a rung. What ended before it was answered by its end.
 void RunSummary::digest_rungs() {
   const auto at_rung = [this](const Ask& ask) {
@@ -310,9 +346,9 @@ void RunSummary::digest_asks() {
     Belief whole, stopped;
     const Ask* last = nullptr;
   };
-  std::map<std::string, RankedCandidate> candidates;
-  std::map<std::string, Beliefs> beliefs;  // by candidate
-  std::set<std::string> seen;
+  std::map<std::string_view, RankedCandidate> candidates;
+  std::map<std::string_view, Beliefs> beliefs;  // by candidate
+  std::set<std::string_view> seen;
   for (const auto& ask : asks) {
     auto& candidate = candidates[this->candidate(ask)];
     if (candidate.first_ask < 0) candidate.first_ask = ask.number;
@@ -342,8 +378,8 @@ void RunSummary::digest_asks() {
     if (!candidate.fitness.empty()) {
       ranking.push_back(std::move(candidate));
     } else if (status(*last) == Status::rejected) {
-      rejected.push_back({.candidate = name,
-                          .label = candidate.label,
+      rejected.push_back({.candidate = std::string(name),
+                          .label = std::string(candidate.label),
                           .reason = reason(*last),
                           .trained = !is_screened_out(*candidate.evaluations.front())});
     }
@@ -364,11 +400,16 @@ void RunSummary::note_stop(RankedCandidate& candidate) const {
 }
 
 void RunSummary::digest_efforts() {
-  std::set<std::string> asked;
+  std::set<std::string_view> asked;
   for (const auto* some : {&asks, &rung_asks}) {
     for (const auto& ask : *some) asked.insert(ask.evaluations.begin(), ask.evaluations.end());
   }
-  for (const auto& evaluation : paused) search.add(evaluation);
+  for (const auto& evaluation : paused) {
+    search.add(evaluation);
+    if (by_id.at(evaluation.id) == &evaluation) continue;
+    asked.erase(evaluation.id);  // an audit has trained it on
+    outside.train_seconds -= measured_number(evaluation, "train_seconds");
+  }
   for (const auto& evaluation : evaluations) {
     (asked.contains(evaluation.id) ? search : outside).add(evaluation);
   }
@@ -376,10 +417,15 @@ void RunSummary::digest_efforts() {
 
 /// Fills in what follows from a candidate's name, fitness and evaluations.
 void RunSummary::complete(RankedCandidate& candidate) const {
-  candidate.label = label(candidate.candidate);
+  candidate.label = candidate.evaluations.front()->candidate;
+  if (const auto named = labels.find(candidate.candidate); named != labels.end()) {
+    candidate.label = named->get_ref<const std::string&>();
+  }
   const auto section = config.value("evaluation", nlohmann::json::object());
-  candidate.wanted = std::max<std::int64_t>(section.value("replicates", std::int64_t{1}),
-                                            std::ssize(candidate.evaluations));
+  // By rungs only the best are trained with further seeds.
+  const auto each =
+      config.contains("fidelity") ? std::int64_t{1} : section.value("replicates", std::int64_t{1});
+  candidate.wanted = std::max<std::int64_t>(each, std::ssize(candidate.evaluations));
   candidate.values = natural(candidate.fitness);
   for (std::size_t i = 0; i < candidate.values.size(); ++i) {
     candidate.standard_errors.push_back(standard_error(candidate, i));
@@ -431,14 +477,12 @@ void RunSummary::find_front() {
                    [](const auto& a, const auto& b) { return a.first_ask < b.first_ask; });
   const bool any_whole = std::any_of(ranking.begin(), ranking.end(),
                                      [](const auto& candidate) { return !candidate.stopped_at; });
-  Archive archive;  // in the order of the asks, as the search's own
-  for (const auto& candidate : ranking) {
-    if (any_whole && candidate.stopped_at) continue;
-    archive.insert(candidate.candidate, candidate.fitness);
+  Archive archive;  // in the order of the asks, as the search's own; of places in the ranking
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    if (any_whole && ranking[i].stopped_at) continue;
+    archive.insert(std::to_string(i), ranking[i].fitness);
   }
-  std::set<std::string> members;
-  for (const auto& [name, point] : archive.front()) members.insert(name);
-  for (auto& candidate : ranking) candidate.on_front = members.contains(candidate.candidate);
+  for (const auto& [place, point] : archive.front()) ranking[std::stoul(place)].on_front = true;
   std::stable_sort(ranking.begin(), ranking.end(), [](const auto& a, const auto& b) {
     if (a.on_front != b.on_front) return a.on_front;
     if (a.stopped_at.has_value() != b.stopped_at.has_value()) return !a.stopped_at;
@@ -456,7 +500,7 @@ void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
   if (!record || !record->is_object()) return;
   RankedCandidate found;
   for (const auto& id : record->at("evaluations")) {
-    const auto evaluation = by_id.find(id.get<std::string>());
+    const auto evaluation = by_id.find(id.get_ref<const std::string&>());
     if (evaluation == by_id.end()) continue;
     found.evaluations.push_back(evaluation->second);
     found.n += is_usable(*evaluation->second) ? 1 : 0;

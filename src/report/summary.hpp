@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -37,7 +38,7 @@ struct ObjectiveRecord {
 /// One candidate as a report shows it.
 struct RankedCandidate {
   std::string candidate;        ///< canonical name
-  std::string label;            ///< for people
+  std::string_view label;       ///< for people; lives as long as the summary
   std::vector<double> values;   ///< one per objective, in its own unit and sense
   std::vector<double> fitness;  ///< the same in minimisation form
   /// Of each value, a mean over n training runs: s / sqrt(n). Nothing for n = 1, and where the
@@ -118,7 +119,8 @@ struct RunSummary {
   std::string ended_by;                     ///< what ended the search; empty where unknown
   nlohmann::json labels;                    ///< names for people, by canonical name
   /// Facts that are passed on as they are recorded: elapsed_seconds, planned_asks, reference_point,
-  /// silent_asks, truth, truth_splits; null where unknown, but the reference point, which was always the same.
+  /// silent_asks, truth, truth_splits; null where unknown, but the reference point, which was always the
+  /// same; and "audit", where there was one (study/audit.hpp).
   nlohmann::json further;
   Points last_population;  ///< scaled objectives; empty where unknown
   nlohmann::json retest;   ///< see to_record(RetestOutcome); null: there was none
@@ -126,11 +128,15 @@ struct RunSummary {
   /// What a process works on at present, the store's facts "asking" and "at_work", for readers that
   /// know whether one does; else null.
   nlohmann::json asking, at_work;
-  std::vector<Ask> asks;                ///< read before the evaluations that answer them
-  std::vector<Evaluation> paused;       ///< training runs that are paused at a rung, so far
-  std::vector<Evaluation> evaluations;  ///< while somebody writes, there may be more by then
+  std::vector<Ask> asks;  ///< read before the evaluations that answer them
+  /// Training runs that are paused at a rung, so far; those that an audit has trained to the end as
+  /// they were before.
+  std::vector<Evaluation> paused;
+  /// While somebody writes, there may be more by then. Their identities are shortened, see
+  /// whole_identity().
+  std::vector<Evaluation> evaluations;
   std::vector<Indicator> indicators;
-  std::map<std::string, const Evaluation*> by_id;  ///< those that are paused, too
+  std::map<std::string_view, const Evaluation*> by_id;  ///< those that are paused, too
   /// Asks, out of `asks`, whose training run was paused at a rung, with their fitness there.
   std::vector<Ask> rung_asks;
   std::vector<RungSummary> rungs;  ///< ascending
@@ -149,7 +155,7 @@ struct RunSummary {
   /// its end; empty where it believed nothing, see Belief.
   std::vector<Point> believed;
   Effort search;            ///< evaluations that asks caused
-  Effort outside;           ///< the others: of the baseline, its tuning and the re-test
+  Effort outside;           ///< the others: of the baseline, its tuning, an audit and the re-test
   std::int64_t reused = 0;  ///< asks answered by an earlier evaluation
 
   /// Asks of both kinds.
@@ -181,6 +187,7 @@ struct RunSummary {
   [[nodiscard]] std::vector<const Evaluation*> evaluations_of(const Ask& ask) const;
   [[nodiscard]] std::string broken_constraint(const Ask& ask) const;
   void note_stop(RankedCandidate& candidate) const;
+  void pause_audited();
   void digest_rungs();
   void digest_asks();
   void digest_efforts();
@@ -192,8 +199,8 @@ struct RunSummary {
                                                      std::size_t objective) const;
   void complete(RankedCandidate& candidate) const;
 
-  std::vector<std::string> constraints_;              ///< "flops <= 4e+06"
-  std::map<std::string, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one
+  std::vector<std::string> constraints_;                   ///< "flops <= 4e+06"
+  std::map<std::string_view, const Ask*> answered_alone_;  ///< by evaluation: asks of no other one
 };
 
 /// A measured number of an evaluation ("train_seconds"), 0 where there is none.

@@ -294,6 +294,7 @@ std::string effort_text(const Effort& effort) {
 std::string outside_text(const RunSummary& run) {
   if (run.outside.evaluations + run.outside.rejected == 0) return {};
   std::string stages = "baseline";
+  if (run.further.contains("audit")) stages += ", audit";
   if (!run.tuning.is_null()) stages += ", tuning";
   if (!run.retest.is_null()) stages += ", re-test";
   return "outside the search (" + stages + "): " + evaluated_text(run.outside) + ", " +
@@ -308,13 +309,19 @@ std::string rungs_text(const RunSummary& run) {
     text += std::to_string(rung.reached) + " came to step " + std::to_string(rung.step) + ", " +
             std::to_string(rung.went_on) + " went on; ";
   }
-  return text + std::to_string(run.paused.size()) + " are paused\n";
+  text += std::to_string(run.paused.size()) + " are paused\n";
+  const auto audit = run.further.find("audit");
+  if (audit != run.further.end() && audit->contains("text")) {
+    text += "audit: " + audit->at("text").get<std::string>() + '\n';
+  }
+  return text;
 }
 
 /// How mechanisms are named where their names are long.
 std::string long_names_text(const RunSummary& run) {
   if (!run.baseline || run.ranking.empty() || !has_long_names(run)) return {};
-  return "\nmechanisms are named by what differs from the baseline " + run.baseline->label + "\n";
+  return "\nmechanisms are named by what differs from the baseline " +
+         std::string(run.baseline->label) + "\n";
 }
 
 /// How many asks of the search changed nothing but genes without effect.

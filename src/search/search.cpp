@@ -38,7 +38,8 @@ struct SearchProblem::State {
   const ObjectiveSet& objectives;
   const SearchSettings& settings;
   SearchResult result{};
-  std::map<std::string, Belief> beliefs{};  ///< by candidate
+  /// By candidate, with mean_of_answers; else the archive has the latest answer of each.
+  std::map<std::string, Belief> beliefs{};
   std::int64_t since_indicator = 0;
   std::set<std::vector<std::pair<std::string, GeneValue>>> genotypes{};  ///< asked, with conditions
   double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
@@ -90,14 +91,16 @@ void SearchProblem::State::note(const std::vector<Answer>& answers) {
     if (answer.status == Status::paused) continue;  // it has not shown what it can do
     if (answer.status != Status::ok) {
       // A later replicate that failed takes back what the earlier ones promised.
-      if (!settings.mean_of_answers && beliefs.erase(answer.candidate) > 0) {
-        changed |= result.archive.erase(answer.candidate);
-      }
+      if (!settings.mean_of_answers) changed |= result.archive.erase(answer.candidate);
       continue;
     }
-    auto& belief = beliefs[answer.candidate];
-    belief.add(objectives.scaled(answer.fitness), settings.mean_of_answers);
-    changed |= result.archive.insert(answer.candidate, belief.point);
+    auto point = objectives.scaled(answer.fitness);
+    if (settings.mean_of_answers) {
+      auto& belief = beliefs[answer.candidate];
+      belief.add(point, true);
+      point = belief.point;
+    }
+    changed |= result.archive.insert(answer.candidate, point);
   }
   const auto asked = evaluator->num_asked();
   if (changed) {

@@ -263,8 +263,23 @@ void from_json(const nlohmann::json& json, Evaluation& evaluation) {
   evaluation.measured = json.at("measured");
 }
 
+void shorten_identity(Evaluation& evaluation) {
+  if (!evaluation.identity.is_object()) return;
+  const auto found = evaluation.identity.find("candidate");
+  if (found != evaluation.identity.end() && *found == evaluation.candidate) *found = nullptr;
+}
+
+nlohmann::json whole_identity(const Evaluation& evaluation) {
+  auto identity = evaluation.identity;
+  if (!identity.is_object()) return identity;
+  const auto found = identity.find("candidate");
+  if (found != identity.end() && found->is_null()) *found = evaluation.candidate;
+  return identity;
+}
+
 nlohmann::json canonical_json(const Evaluation& evaluation) {
   nlohmann::json json = evaluation;
+  json["identity"] = whole_identity(evaluation);
   json.erase("measured");
   for (auto& point : json.at("curve")) point.erase("seconds");
   return json;

@@ -500,6 +500,13 @@ std::vector<Evaluation> Store::evaluations(std::int64_t most) const {
   });
 }
 
+void Store::each_evaluation(const std::function<void(Evaluation)>& show) const {
+  state_->reading([&] {
+    auto select = state_->select(kEvaluations, "ORDER BY id");
+    while (select.executeStep()) show(state_->read(kEvaluations, select, read_evaluation));
+  });
+}
+
 std::vector<Evaluation> Store::evaluations_beside(std::vector<Evaluation> known) const {
   return state_->reading([&] {
     auto ids = state_->statement("SELECT id FROM evaluations ORDER BY id");
@@ -538,9 +545,12 @@ void Store::State::write_asks(std::span<const Ask> asks) const {
   auto select = this->select(kAsks, "WHERE number = ?");
   auto insert = this->insert(kAsks, "REPLACE");
   for (const auto& ask : asks) {
+    const auto columns = ask_columns(ask);
+    bool known = false;
     select.bind(1, ask.number);
     if (select.executeStep()) {
       const auto recorded = read(kAsks, select, read_ask);
+      known = ask_columns(recorded) == columns;
       if (recorded.genotype != ask.genotype ||
           !begin_alike(recorded.evaluations, ask.evaluations)) {
         throw std::runtime_error("replay departs from the recorded run at ask " +
@@ -550,7 +560,7 @@ void Store::State::write_asks(std::span<const Ask> asks) const {
       }
     }
     select.reset();
-    write_row(insert, ask_columns(ask));
+    if (!known) write_row(insert, columns);
   }
 }
 
@@ -610,9 +620,9 @@ std::vector<Ask> Store::asks() const {
 
 std::int64_t Store::forget_failures() {
   std::set<std::string> failed;
-  for (const auto& evaluation : evaluations()) {
+  each_evaluation([&failed](const Evaluation& evaluation) {
     if (may_be_retried(evaluation.status)) failed.insert(evaluation.id);
-  }
+  });
   if (failed.empty()) return 0;
   const auto is_failed = [&failed](const std::string& id) { return failed.contains(id); };
   const auto baseline = meta("baseline").value_or(nlohmann::json::object());
@@ -634,7 +644,7 @@ std::int64_t Store::forget_failures() {
       evaluation.reset();
     }
     auto meta = state_->statement("DELETE FROM meta WHERE key = ?");
-    std::vector<const char*> stale{"tuning", "retest"};
+    std::vector<const char*> stale{"tuning", "retest", "finished"};
     if (first) stale.insert(stale.end(), {"ended_by", "last_population"});
     if (without_ranges) stale.insert(stale.end(), {"baseline", "objectives"});
     for (const auto* key : stale) {
@@ -700,6 +710,7 @@ StoreCheck Store::check(bool remove) {
     if (state_->has_partials()) partials = state_->check(kPartials, read_partial, found);
     if (!remove || found.damaged.empty()) return;
     state_->in_transaction([&] {
+      state_->remove(kMeta, {"finished"});
       state_->remove(kMeta, facts);
       state_->remove(kEvaluations, evaluations);
       state_->remove(kAsks, asks);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -98,6 +99,9 @@ class Store {
   /// All evaluations, in order of id; not more than `most`.
   [[nodiscard]] std::vector<Evaluation> evaluations(
       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
+  /// Shows them one after the other, so that no more than one is in memory. @param show  must not
+  /// call this store.
+  void each_evaluation(const std::function<void(Evaluation)>& show) const;
 
   /// The same, of which those that `known` has are not read again: for whoever reads a store again
   /// and again. @param known  of this store, in order of id.

@@ -23,19 +23,7 @@ bool holds_all(const nlohmann::json& list, const nlohmann::json& members) {
 /// Appends the differences of two values to `keys`. Maps are compared key by key, lists as a whole.
 void compare(const nlohmann::json* recorded, const nlohmann::json* given, const std::string& path,
              std::vector<std::string>& keys) {
-  static const std::set<std::string> kWithoutEffect{"name",
-                                                    "evaluation.workers",
-                                                    "evaluation.array",
-                                                    "evaluation.device",
-                                                    "evaluation.keep_models",
-                                                    "evaluation.failure_window",
-                                                    "training.checkpoint_minutes",
-                                                    "fidelity.checkpoint_space",
-                                                    "budget",
-                                                    "cluster",
-                                                    "retest",
-                                                    "baseline.tune"};
-  if (kWithoutEffect.contains(path) || path.starts_with("evaluation.retry_")) return;
+  if (settings_without_effect().contains(path)) return;
   if (recorded != nullptr && given != nullptr) {
     if (*recorded == *given) return;
     if (path == "mechanisms" && holds_all(*given, *recorded)) return;

@@ -314,7 +314,7 @@ class ElapsedSeconds {
   double saved_ = 0.0;
 };
 
-/// Records the names of candidates for people, a few at a time.
+/// Records the names of candidates for people, as far as they have others there, a few at a time.
 class Labels {
  public:
   Labels(Store& store, const Problem& problem)
@@ -324,11 +324,7 @@ class Labels {
 
   /// Not for each of thousands that constraints reject one after the other.
   void update(const Progress& progress) {
-    if (const auto* evaluation = progress.evaluation;
-        evaluation != nullptr && !labels_.contains(evaluation->candidate)) {
-      labels_[evaluation->candidate] = problem_.label(evaluation->candidate);
-      added_ = true;
-    }
+    if (progress.evaluation != nullptr) added_ |= add(progress.evaluation->candidate);
     if (added_ && (progress.kind == Progress::Kind::evaluation_started ||
                    progress.kind == Progress::Kind::batch_finished)) {
       store_.set_meta("labels", labels_);
@@ -338,15 +334,21 @@ class Labels {
 
   /// Those of all evaluations.
   void complete() {
-    for (const auto& evaluations : {store_.partials(), store_.evaluations()}) {
-      for (const auto& evaluation : evaluations) {
-        labels_[evaluation.candidate] = problem_.label(evaluation.candidate);
-      }
-    }
+    for (const auto& evaluation : store_.partials()) add(evaluation.candidate);
+    store_.each_evaluation([this](const Evaluation& evaluation) { add(evaluation.candidate); });
     store_.set_meta("labels", labels_);
   }
 
  private:
+  /// @return whether it is new.
+  bool add(const std::string& candidate) {
+    if (labels_.contains(candidate)) return false;
+    auto label = problem_.label(candidate);
+    if (label == candidate) return false;
+    labels_[candidate] = std::move(label);
+    return true;
+  }
+
   Store& store_;
   const Problem& problem_;
   nlohmann::json labels_;
@@ -406,8 +408,10 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
                           .problem = *problem,
                           .rehearsal = rehearsal});
   const ToldEnd end(observer, &Observer::search_ended);
-  for (const auto& evaluation : store.evaluations()) {
-    if (of_search(evaluation, *problem)) observer.recalled(evaluation);
+  if (problem->expensive()) {
+    for (const auto& evaluation : store.evaluations()) {
+      if (of_search(evaluation, *problem)) observer.recalled(evaluation);
+    }
   }
   auto options = evaluator_options(experiment);
   options.workers = problem->num_workers();
@@ -482,7 +486,15 @@ void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehe
                          .recall = recall};
   listed ? carry_out_list(work, setup) : retest(work, tune(work));
   labels.complete();
+  store.set_meta("finished", true);
   store.flush();
+}
+
+/// Whether a process before this one has done everything that is asked for, to be seen without
+/// repeating it. Where evaluations are expensive, repeating is what saves what their ends have left.
+bool is_finished(const Store& store, const Experiment& experiment, const Problem& problem) {
+  return !problem.expensive() && store.meta("finished").value_or(nullptr) == true &&
+         store.meta("config") == experiment.resolved;
 }
 
 /// What the search will ask for; where mechanisms are listed, these and the baseline.
@@ -646,12 +658,17 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
     remove_file(folder_ / kEndingsFile);
     observer.retried(store.forget_failures());
   }
+  const bool finished = is_finished(store, experiment_, *problem);
   store.set_meta("config", experiment_.resolved);
   store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);
   store.set_meta("schema", record_schema(experiment_.semantics, experiment_.space));
   store.begin_session(environment);
-  store.set_meta("ended_by", nullptr);  // it is running
+  if (finished) {
+    store.flush();
+    return RunSummary(store);
+  }
+  for (const auto* key : {"ended_by", "finished"}) store.set_meta(key, nullptr);  // it is running
   store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
                                      ? nlohmann::json(rehearsal.asked)
                                      : nullptr);

@@ -47,6 +47,22 @@ TEST_F(CommandTest, SmokeSearchLeavesItsResults) {
   EXPECT_EQ(canonical_export(out), first);
 }
 
+TEST_F(CommandTest, MemoryOfAnAskThatCostsLittleIsSmall) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+  GTEST_SKIP() << "sanitizers have memory of their own";
+#endif
+  const auto peak_kib = [this](const std::string& generations) {
+    Program search("nas-run",
+                   {config("nsga2_zdt.yaml"), "algorithm.generations=" + generations, "--no-report",
+                    "--output", (folder_ / generations).string()},
+                   folder_ / "output.txt");
+    EXPECT_EQ(search.wait(), 0) << text();
+    return search.peak_kib();
+  };
+  const auto few = peak_kib("10");
+  EXPECT_LT(peak_kib("60") - few, 5000 * 8) << "KiB for 5,000 asks";
+}
+
 TEST_F(CommandTest, EveryMistakeIsReportedAtOnceAndNothingIsWritten) {
   const auto file = write_config("extends: " + config("smoke.yaml") +
                                  "\n"

@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,10 +77,15 @@ class Program {
   /// @return the exit code; 128 + signal if a signal ended it.
   int wait() {
     int status = 0;
-    waitpid(pid_, &status, 0);
+    rusage usage{};
+    wait4(pid_, &status, 0, &usage);
+    peak_kib_ = usage.ru_maxrss;
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+
+  /// Of the memory that it had, once wait() has returned.
+  [[nodiscard]] std::int64_t peak_kib() const { return peak_kib_; }
 
   /// @return whether it ended within the time; the exit code is then in `code`.
   bool wait_for(std::chrono::milliseconds time, int& code) {
@@ -105,6 +111,7 @@ class Program {
 
   std::filesystem::path output_;
   pid_t pid_ = -1;
+  std::int64_t peak_kib_ = 0;
 };
 
 /// Each test has a folder of its own.

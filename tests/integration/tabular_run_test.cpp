@@ -56,6 +56,24 @@ TEST_F(TabularRunTest, TheSameTableFromAnotherFolderIsTheSameRunAndAnotherTableI
   EXPECT_THAT(text(), HasSubstr("evaluations that would now be made otherwise:\n  table: "));
 }
 
+TEST_F(TabularRunTest, AFinishedRunIsNotSearchedAgain) {
+  const auto fact = [this](const char* key) {
+    return Store(folder_ / "a" / "store.sqlite", Store::Mode::read_only).meta(key);
+  };
+  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  const auto exported = canonical_export(folder_ / "a");
+  const auto elapsed = fact("elapsed_seconds");
+  EXPECT_EQ(fact("finished"), true);
+  std::filesystem::remove(folder_ / "a" / "results.json");
+  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  EXPECT_EQ(fact("elapsed_seconds"), elapsed);
+  EXPECT_EQ(fact("sessions")->size(), 2U);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "a" / "results.json"));
+  EXPECT_EQ(canonical_export(folder_ / "a"), exported);
+  ASSERT_EQ(run("nas-run", search("a", {"budget.evaluations=20"})), 0) << text();
+  EXPECT_NE(fact("elapsed_seconds"), elapsed) << "it is asked for something else";
+}
+
 TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {
   ASSERT_EQ(run("nas-run", search("a")), 0) << text();
   const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);

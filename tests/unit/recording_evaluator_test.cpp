@@ -496,6 +496,26 @@ TEST_F(EvaluatorTest, CheapMeasurementsAreCommittedOnceABatch) {
   EXPECT_EQ(run.store.evaluations().size(), 2U);
 }
 
+TEST_F(EvaluatorTest, CheapEvaluationsAreLeftToTheStoreAndAnswerAgain) {
+  constexpr std::int64_t kReplicates = 10;
+  const Run run(folder_ / "s.sqlite", {.workers = 1, .replicates = kReplicates});
+  run.fake->expensive_ = false;
+  std::vector<std::vector<double>> all;
+  for (int i = 0; i < 4 * 4 * 3 * 11; ++i) {
+    all.push_back({(i % 11) / 10.0, double(i / 11 % 4), double(i / 44 % 4), double(i / 176)});
+  }
+  const auto first = run.ask(all);
+  const auto made = run.store.evaluations();
+  ASSERT_EQ(std::ssize(made), kReplicates * std::ssize(all)) << "more than are kept in memory";
+  EXPECT_FALSE(made.front().measured.contains("host")) << "the session says it";
+  EXPECT_EQ(run.ask(all), first);
+  EXPECT_EQ(run.ask({all[7], all[7], all[500]}), (std::vector{first[7], first[7], first[500]}));
+  EXPECT_EQ(run.fake->measured_, std::ssize(made));
+  EXPECT_EQ(run.evaluator->num_evaluated(), std::ssize(made));
+  EXPECT_TRUE(run.store.asks().back().reused);
+  EXPECT_THAT(run.fake->earlier_, ElementsAre(0, 0, 0)) << "none is kept for measurements";
+}
+
 TEST_F(EvaluatorTest, ProgressCountsAskedTrainedAndReused) {
   std::vector<Progress> seen;
   const Run run(folder_ / "s.sqlite",

@@ -496,12 +496,14 @@ TEST_F(ChangedStoreTest, ACheckCountsNamesAndRemoves) {
       "UPDATE evaluations SET replicate = 7 WHERE id = 'e1'; UPDATE asks SET batch = 9; "
       "UPDATE meta SET digest = NULL");
   Store store(file_);
+  store.set_meta("finished", true);
   const auto found = store.check(true);
-  EXPECT_EQ(found.verified, 1);
+  EXPECT_EQ(found.verified, 2);
   EXPECT_EQ(found.unverified, 1);
   EXPECT_THAT(found.damaged, ::testing::ElementsAre(HasSubstr("evaluation e1"), HasSubstr("ask 0"),
                                                     HasSubstr("ask 1")));
   EXPECT_TRUE(store.check().damaged.empty());
+  EXPECT_FALSE(store.meta("finished")) << "what was removed is to be made again";
   EXPECT_EQ(store.evaluations().size(), 1U);
   EXPECT_TRUE(store.asks().empty());
 }
