@@ -12,6 +12,7 @@
 #include <archive_entry.h>
 
 #include "core/error.hpp"
+#include "core/fault.hpp"
 
 namespace nas {
 
@@ -63,7 +64,14 @@ std::uintmax_t largest_content(const fs::path& file) {
 /// @param left  bytes that may still be unpacked.
 void write_entry(const fs::path& file, archive* reader, const fs::path& destination,
                  std::uintmax_t& left) {
-  fs::create_directories(destination.parent_path());
+  std::error_code error;
+  fs::create_directories(destination.parent_path(), error);
+  // Of entries of one name one may be a file, the other the folder of a third.
+  if (error && is_bad_path(error)) {
+    throw InputError(file.string() + ": cannot be unpacked: " +
+                     io_failure(destination.parent_path(), error.value()));
+  }
+  if (error) throw MachineError(io_failure(destination.parent_path(), error.value()));
   std::ofstream out(destination, std::ios::binary);
   std::array<char, 1U << 16U> buffer{};
   while (true) {

@@ -229,6 +229,14 @@ TEST(Archive, RefusesEntriesThatLeadOut) {
   }
 }
 
+TEST(Archive, RefusesAFileThatIsAFolderToo) {
+  const TemporaryFolder folder;
+  const fs::path archive = folder.write("a.tar", tar({{"a", "x"}, {"a/b", "y"}}));
+  fs::create_directories(folder.path() / "in");
+  EXPECT_THAT(error_of([&] { unpack(archive, folder.path() / "in"); }),
+              HasSubstr("a.tar: cannot be unpacked: " + (folder.path() / "in" / "a").string()));
+}
+
 TEST(Archive, StartsNoProgram) {
   const TemporaryFolder folder;
   for (const auto* program : {"lrzip", "lzop", "grzip"}) {
