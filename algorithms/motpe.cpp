@@ -425,6 +425,16 @@ Model fit_model(const ParzenDomain& domain, const Observations& seen, std::vecto
           ParzenEstimator(domain, std::move(other), {}, bandwidth), num_good};
 }
 
+/// The same of what is known at the highest rung that so many points have come to, where there is one
+/// beyond the first, else of all observations.
+Model fit_model(const ParzenDomain& domain, const Observations& seen, std::size_t least,
+                const pagmo::problem& problem, std::vector<Vector> out, const MotpeOptions& options,
+                std::mt19937& engine) {
+  Observations higher;
+  for (const auto& [point, fitness] : at_highest_rung(problem, least)) higher.add(point, fitness);
+  return fit_model(domain, higher.x.empty() ? seen : higher, std::move(out), options, engine);
+}
+
 /// @return of draws from the good density that are not known the one that speaks most for it.
 std::optional<Vector> propose(const Model& model, const std::set<Vector>& known,
                               const pagmo::problem& problem, std::size_t candidates,
@@ -490,7 +500,7 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
     const auto next_point = [&] {
       std::optional<Model> model;
       if (asked >= startup) {
-        model = fit_model(domain, seen, conversation.out(), options_, engine_);
+        model = fit_model(domain, seen, startup, problem, conversation.out(), options_, engine_);
       }
       const auto point = new_point(model);
       if (!point) return Vector();
@@ -508,7 +518,7 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
     if (asked < startup) {
       count = startup - asked;
     } else {
-      model = fit_model(domain, seen, {}, options_, engine_);
+      model = fit_model(domain, seen, startup, problem, {}, options_, engine_);
     }
     count = std::min<std::size_t>(count, options_.evaluations - asked);
     std::vector<Vector> batch;

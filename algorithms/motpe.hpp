@@ -114,7 +114,8 @@ using MotpeLogLine = std::tuple<unsigned long long, std::size_t, std::size_t>;
 ///
 /// With in_flight > 1 that many are out at once, from the first random candidate on, and each is
 /// asked of a model of what is told by then. What is out counts as an observation of g: a constant
-/// liar that makes up no value, so that other places are looked at.
+/// liar that makes up no value, so that other places are looked at. In a search by rungs the
+/// observations are those at the highest rung that `startup` candidates have come to.
 ///
 /// For deterministic, box-bounded problems, integers at the tail, which are treated as categories.
 ///

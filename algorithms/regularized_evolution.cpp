@@ -35,14 +35,23 @@ pagmo::population RegularizedEvolution::evolve(pagmo::population population) con
   AskedPoints asked(population);
   // The queue is the last `size` points: first in, first out.
   const std::size_t size = population.size();
-  const auto child = [&] {
+  const auto parent = [&] {
+    if (auto rung = at_highest_rung(problem, options_.sample); !rung.empty()) {
+      std::stable_sort(rung.begin(), rung.end(), [](const auto& a, const auto& b) {
+        return a.second.front() < b.second.front();
+      });
+      return rung[below(engine_, (rung.size() + 2) / 3)].first;
+    }
     const std::size_t oldest = asked.size() - size;
-    std::size_t parent = oldest + below(engine_, size);
+    std::size_t best = oldest + below(engine_, size);
     for (unsigned i = 1; i < options_.sample; ++i) {
       const std::size_t rival = oldest + below(engine_, size);
-      if (asked.value(rival) < asked.value(parent)) parent = rival;
+      if (asked.value(rival) < asked.value(best)) best = rival;
     }
-    auto point = asked.point(parent);
+    return asked.point(best);
+  };
+  const auto child = [&] {
+    auto point = parent();
     const auto variables = changeable(point, problem);
     redraw(point, variables[below(engine_, variables.size())], problem, engine_);
     return point;

@@ -35,8 +35,9 @@ struct RegularizedEvolutionOptions {
 /// variable, drawn uniformly, as is its new value among the others. The child joins the queue and
 /// the oldest leaves it. With batch > 1 that many children come from one state of the queue and are
 /// asked for together: the synchronous form, for several workers. With in_flight > 1 that many are
-/// out at once, and each joins the queue when it is told: the asynchronous form of the paper. One
-/// objective; deterministic,
+/// out at once, and each joins the queue when it is told: the asynchronous form of the paper. In a
+/// search by rungs the parent is drawn from the best third of the highest rung beyond the first that
+/// `sample` candidates have come to, as soon as there is one. One objective; deterministic,
 /// box-bounded problems, integers at the tail. The population that is returned holds the best
 /// points ever asked for.
 ///

@@ -2,7 +2,7 @@
 """Compares search algorithms by their finished searches: a page, a text, a table, pictures.
 
     analysis/compare.py STORE... [-o FOLDER] [--reference ALGORITHM] [--show ALGORITHM]...
-                                 [--budget N] [--resamples N] [--force]
+                                 [--budget N] [--by trainings|steps] [--resamples N] [--force]
 
 STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder, its
 store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the
@@ -38,6 +38,7 @@ class Words:
 
     def __init__(self, result: Comparison, shown: list[str]):
         self.result = result
+        self.spent = "trainings" if result.searches.by == "trainings" else "trainings' steps"
         goal = result.searches.objectives[0]
         self.goal = goal
         if result.several:
@@ -138,7 +139,7 @@ def verdict(result: Comparison, words: Words) -> Chapter:
     best, algorithms = result.algorithms[0], result.algorithms
     counts = [len(algorithm.traces) for algorithm in algorithms]
     each = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
-    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. Trainings of a search: at "
+    items = [f"Algorithms: {len(algorithms)}. Searches of each: {each}. {words.spent.capitalize()} of a search: at "
              f"most {result.budget}{_spending_less(result)}.",
              "Judged is what a search hands over, as its own record lets it believe: "
              + ("the front of what it believes." if result.several else
@@ -403,7 +404,8 @@ def _tests(result: Comparison, words: Words) -> list:
 def anytime(result: Comparison, words: Words) -> Chapter:
     """Performance over what was spent."""
     pictures = {}
-    for spent, name in (("trained", "trainings"), ("seconds", "charged training seconds")):
+    axis = "trainings" if words.spent == "trainings" else "training steps, in whole training runs"
+    for spent, name in (("trained", axis), ("seconds", "charged training seconds")):
         if (spent, "gap") not in result.algorithms[0].curves:
             continue
         for what in ("gap", "believed") if result.true or not result.several else ("gap",):
@@ -417,7 +419,7 @@ def anytime(result: Comparison, words: Words) -> Chapter:
         rows.append([algorithm.name, *(
             _interval(words.interval(statistics.Interval(curve.middle[i], curve.low[i],
                                                          curve.high[i]))) for i in places)])
-    head = ["algorithm", *(f"after {budget} trainings" for budget in budgets)]
+    head = ["algorithm", *(f"after {budget} {words.spent}" for budget in budgets)]
     return Chapter("progress", "While the search goes on", [
         Pictures(pictures),
         Paragraph(f"{words.gap}, {words.whole}: median [quartiles] over searches."),
@@ -462,18 +464,18 @@ def targets(result: Comparison, words: Words) -> Chapter:
     lines = [figures.Line(a.name, words.styles[a.name], a.ecdf) for a in result.algorithms]
     picture = figures.curves(
         "Targets reached", f"Share of all pairs of a search and one of {len(result.targets)} "
-        f"targets, from {start} to the {optimum}.", result.trainings, "trainings", "share reached",
+        f"targets, from {start} to the {optimum}.", result.trainings, words.spent, "share reached",
         lines, y_range=(0.0, 1.0))
     head = ["algorithm"]
     for share in comparison.ERT_SHARES:
-        head += [f"trainings to {_share(1 - share)}", "reached"]
+        head += [f"{words.spent} to {_share(1 - share)}", "reached"]
     rows = [[a.name, *(text for time, success in zip(a.running_times, a.successes)
                        for text in (digits(time), _share(success)))] for a in result.algorithms]
     gap = digits(result.start)
     return Chapter("targets", "Targets", [
         Pictures({"targets.svg": picture}),
         Paragraph(
-            f"Expected trainings until {_listed([_share(1 - s) for s in comparison.ERT_SHARES])} "
+            f"Expected {words.spent} until {_listed([_share(1 - s) for s in comparison.ERT_SHARES])} "
             f"of the way from {start} (median gap {gap}) to the {optimum} are done, if "
             "searches that miss were begun anew; and the share of searches that get there. A "
             "target counts as reached when the gap stays at or below it for the rest of the "
@@ -574,7 +576,7 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
         Pictures({"optimism.svg": picture}), Columns(head, rows)])
 
 
-def effort(result: Comparison) -> Chapter:
+def effort(result: Comparison, words: Words) -> Chapter:
     """What the searches cost besides their training runs."""
     rows = []
     for algorithm in result.algorithms:
@@ -587,11 +589,11 @@ def effort(result: Comparison) -> Chapter:
                      "-" if np.isnan(own) else digits(own),
                      str(algorithm.each("recycled").sum())])
     return Chapter("effort", "Effort", [Columns(
-        ["algorithm", "asks", "trainings", "trainings an ask", "repeated asks",
+        ["algorithm", "asks", words.spent, f"{words.spent} an ask", "repeated asks",
          "charged seconds", "own time an ask, ms", "trainings met again"], rows)])
 
 
-def making(result: Comparison, resamples: int, command: str) -> Chapter:
+def making(result: Comparison, words: Words, resamples: int, command: str) -> Chapter:
     """What all this was made from, and how to make it again."""
     searches = result.searches
     seeds = sorted({search.seed for search in searches.searches})
@@ -602,7 +604,10 @@ def making(result: Comparison, resamples: int, command: str) -> Chapter:
         sha256 = f", SHA-256 {table['sha256']}" if "sha256" in table else ""
         items.append(f"{source.path}: {source.kind}"
                      + (f" on the table {table.get('name', '')}{sha256}" if table else ""))
-    items += [f"Budget: {result.budget} trainings; a search that ends earlier keeps what it has.",
+    if words.spent != "trainings":
+        items.append("What a search spends is counted in steps of training, in whole training runs: "
+                     "candidates that were paused at a rung, too, count what they have taken.")
+    items += [f"Budget: {result.budget} {words.spent}; a search that ends earlier keeps what it has.",
               "What a searcher believes of a candidate is the latest answer it got for it; where "
               "every ask was a training of its own, the mean over its answers, or where that is its "
               "setting `belief: best_answer`, the best of them.",
@@ -687,13 +692,16 @@ def main(arguments: list[str]) -> int:
                         help="one to highlight, and to compare with the reference in the plane")
     parser.add_argument("--budget", type=positive, metavar="N",
                         help="trainings a search may use; all it was given if left out")
+    parser.add_argument("--by", choices=("trainings", "steps"),
+                        help="what a search spends: training runs, or their steps in whole training "
+                        "runs; what the searches' budgets limit if left out")
     parser.add_argument("--resamples", type=positive, default=50_000, metavar="N",
                         help="of the bootstrap (default: %(default)s)")
     parser.add_argument("--force", action="store_true",
                         help="compare runs on different data or objectives all the same")
     options = parser.parse_args(arguments)
     try:
-        searches = stores.load(options.stores, options.force)
+        searches = stores.load(options.stores, options.force, options.by)
         names = list(dict.fromkeys(search.algorithm for search in searches.searches))
         shown = [comparison.find(name, names) for name in options.show]
         result = comparison.compare(searches, options.budget or searches.budget,
@@ -706,8 +714,8 @@ def main(arguments: list[str]) -> int:
     page = Report("Comparison of search algorithms", [
         beware(result), verdict(result, words), quality(result, words), anytime(result, words),
         targets(result, words), attainment(result, words),
-        believed_against_true(result, words), effort(result),
-        making(result, options.resamples, command)])
+        believed_against_true(result, words), effort(result, words),
+        making(result, words, options.resamples, command)])
     folder = pathlib.Path(options.output)
     try:
         folder.mkdir(parents=True, exist_ok=True)

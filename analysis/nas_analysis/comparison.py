@@ -99,8 +99,8 @@ class Algorithm:
 
     @property
     def trainings(self) -> np.ndarray:
-        """Training runs that each search spent."""
-        return np.array([int(trace.trained[-1]) for trace in self.traces])
+        """Training runs, or their steps, that each search spent."""
+        return np.array([trace.trained[-1] for trace in self.traces])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -278,7 +278,7 @@ def _cut(search: stores.Search, budget: int) -> stores.Search:
         raise stores.StoreError(f"{search.algorithm}, seed {search.seed}: its first ask cost "
                                 f"{search.trained[0]} trainings, the budget is {budget}")
     return dataclasses.replace(
-        search, candidates=search.candidates[:kept], trained=search.trained[:kept],
+        search, candidates=search.candidates[:kept], trained=search.trained[:kept], charged=search.charged[:kept],
         seconds=search.seconds[:kept], believed=search.believed[:kept],
         truth=None if search.truth is None else search.truth[:kept],
         search_seconds=search.search_seconds * kept / len(search.trained))
@@ -291,7 +291,7 @@ def _judge(searches: stores.Searches):
 
 def _common(search: stores.Search) -> dict:
     asked = len(search.candidates)
-    charged = np.bincount(search.candidates, np.diff(search.trained, prepend=0))
+    charged = np.bincount(search.candidates, search.charged)
     recycled = np.maximum(charged - search.replicates, 0).sum() if search.replicates else 0
     return {"recycled": int(recycled), "seed": search.seed, "trained": search.trained, "seconds": search.seconds,
             "repeated": 1.0 - len(np.unique(search.candidates)) / asked,
@@ -315,7 +315,7 @@ def _judge_of_values(searches: stores.Searches):
         values = np.where((leaders < 0) | ~np.isfinite(values), penalty, values)
         last = leaders[-1]
         winner = search.candidates[last]
-        charged = np.diff(search.trained, prepend=0)[search.candidates == winner].sum()
+        charged = search.charged[search.candidates == winner].sum()
         return Trace(gap=values - optimum, believed=believed,
                      end_believed=penalty if last < 0 else float(believed[-1]),
                      end_expected=np.nan if expected is None or last < 0

@@ -10,7 +10,7 @@ import numpy as np
 from nas_analysis.tables import MISSING, Table, TableError
 
 TOP = 16
-BUDGETS = (10, 20, 40, 60)  # in whole trainings
+BUDGETS = (10, 20, 40, 60, 93)  # in whole trainings
 
 
 def pruners(optuna, rungs: list[int]) -> dict[str, Callable]:

@@ -40,7 +40,8 @@ class Search:
     algorithm: str
     seed: int
     candidates: np.ndarray  # numbers into Searches.candidates
-    trained: np.ndarray  # training runs charged so far, this ask included
+    trained: np.ndarray  # what is charged so far, this ask included: training runs, or their steps (load)
+    charged: np.ndarray  # training runs that this ask began
     seconds: np.ndarray  # seconds of training charged so far
     believed: np.ndarray  # (asked, m): of the candidate, after each ask; inf while nothing is
     truth: np.ndarray | None  # (asked, m): what is true of the candidates asked for
@@ -67,9 +68,10 @@ class Searches:
     reference_point: float  # of the hypervolume over scaled objectives, in each of them
     searches: list[Search]
     candidates: Candidates
-    budget: int  # training runs that a search was given; the most that one spent, where unlimited
+    budget: int  # that a search was given, as `trained` counts; the most that one spent, where unlimited
     sources: list[Source]
     remarks: list[str]  # what a reader should know, in words
+    by: str = "trainings"  # what they spend, see load()
 
     def scaled(self, points: np.ndarray) -> np.ndarray:
         """Points (..., m) in minimisation form over the objectives' ranges."""
@@ -77,18 +79,25 @@ class Searches:
         return np.stack(columns, axis=-1)
 
 
-def load(paths: list[str], force: bool = False) -> Searches:
+def load(paths: list[str], force: bool = False, by: str | None = None) -> Searches:
     """Reads stores and puts their searches side by side.
 
     @param paths  run stores, run folders, comparison stores; at least one.
     @param force  put runs on different data, or whose objectives have different settings, beside
         each other all the same; a remark says so.
-    @throws StoreError  where a file is no such store or damaged, or where stores differ in their
-        objectives, tables or data.
+    @param by  "trainings": what a search spends are training runs that it begins; "steps": their steps, in
+        whole training runs, for searches that do not train all to the end; None: what their budgets limit.
+    @throws StoreError  where a file is no such store or damaged, where stores differ in their objectives, tables
+        or data, or where steps are wanted and not recorded.
     """
     if not paths:
         raise StoreError("no store was given")
     read = [_read(pathlib.Path(path)) for path in paths]
+    if by is None:
+        by = "steps" if all(store.train_steps and _has_steps(store) for store in read) else "trainings"
+    if by == "steps":
+        for store in read:
+            _count_steps(store)
     forced = []
     for store in read[1:]:
         _require_comparable(read[0], store)
@@ -107,9 +116,9 @@ def load(paths: list[str], force: bool = False) -> Searches:
     if not searches:
         raise StoreError(f"{paths[0]}: holds no search that asked for anything")
     budgets = [store.budget for store in read if store.budget]
-    budget = min(budgets) if budgets else max(int(search.trained[-1]) for search in searches)
+    budget = min(budgets) if budgets else int(np.ceil(max(search.trained[-1] for search in searches)))
     return Searches(read[0].objectives, read[0].reference_point, searches, candidates, budget,
-                    [store.source for store in read], forced + _remarks(read))
+                    [store.source for store in read], forced + _remarks(read), by)
 
 
 @dataclasses.dataclass
@@ -127,7 +136,22 @@ class _Store:
     table: dict  # what answered: its sha256, mode, ...; empty where training runs did
     facts: dict  # of the problem of a run
     budget: int  # 0 = none recorded
-    searches: list[dict]  # fields of Search, candidates by this store's numbers
+    searches: list[dict]  # fields of Search, candidates by this store's numbers; and steps, as charged so far
+    train_steps: int = 0  # of a search's budget
+
+
+def _has_steps(store: _Store) -> bool:
+    return "training_steps" in store.table and all(search["steps"] is not None for search in store.searches)
+
+
+def _count_steps(store: _Store) -> None:
+    """What searches have spent, and their budget, in steps of training over those of a whole run."""
+    if not _has_steps(store):
+        raise StoreError(f"{store.source.path}: records no steps of training; nas-compare does")
+    whole = store.table["training_steps"]
+    for search in store.searches:
+        search["trained"] = search["steps"] / whole
+    store.budget = store.train_steps // whole
 
 
 def _read(path: pathlib.Path) -> _Store:
@@ -175,9 +199,10 @@ def _read_run(file: str, own: dict) -> _Store:
               "seed": int(config.get("seed", 0)),
               "candidates": np.array([numbers[ask["candidate"]] for ask in asks], dtype=np.int64),
               "trained": np.array([ask["trained"] for ask in asks], dtype=np.int64),
+              "charged": np.diff([ask["trained"] for ask in asks], prepend=0),
               "seconds": np.array([ask["seconds"] for ask in asks]),
               "believed": _points((ask["believed"] for ask in asks), len(objectives)),
-              "search_seconds": np.nan, "replicates": _drawn(table)}
+              "search_seconds": np.nan, "replicates": _drawn(table), "steps": None}
     return _Store(Source(file, "run", None, config), objectives, float(own["reference_point"]),
                   names, [labels.get(name, name) for name in names],
                   _points(map(truth.get, names), len(objectives)) if truth else None,
@@ -187,9 +212,10 @@ def _read_run(file: str, own: dict) -> _Store:
 
 def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
     meta = sqlite_files.meta(database)
-    if meta.get("kind") != "comparison" or meta.get("version") != 1:
+    if meta.get("kind") != "comparison" or meta.get("version") not in (1, 2):
         raise StoreError(f"{file}: kind {meta.get('kind')!r}, version {meta.get('version')!r}; "
-                         "this reads kind 'comparison', version 1")
+                         "this reads kind 'comparison', versions 1 and 2")
+    has_steps = "steps" in [row[1] for row in database.execute("PRAGMA table_info(searches)")]
     objectives = [_objective(own) for own in meta["objectives"]]
     rows = list(database.execute(
         "SELECT number, name, label, truth, believed FROM candidates ORDER BY number"))
@@ -199,11 +225,11 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                   database.execute("SELECT number, name, settings FROM algorithms")}
     searches = []
     for number, seed, asked, own, *blobs in database.execute(
-            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness "
-            "FROM searches ORDER BY algorithm, seed"):
-        candidates, trained, seconds, fitness = (
-            np.frombuffer(blob, dtype=kind) for blob, kind in zip(blobs, ("<i4", "<i4", "<f8",
-                                                                          "<f8")))
+            "SELECT algorithm, seed, asked, search_seconds, candidates, trained, seconds, fitness, "
+            f"{'steps' if has_steps else 'NULL'} FROM searches ORDER BY algorithm, seed"):
+        candidates, trained, seconds, fitness, steps = (
+            None if blob is None else np.frombuffer(blob, dtype=kind)
+            for blob, kind in zip(blobs, ("<i4", "<i4", "<f8", "<f8", "<i8")))
         if not (len(candidates) == len(trained) == len(seconds) == asked
                 and len(fitness) == asked * len(objectives)):
             raise ValueError(f"search {number}, seed {seed}: {asked} asks, but arrays of "
@@ -215,17 +241,19 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
         answers = _usable(fitness.reshape(asked, len(objectives)), objectives)
         rule = belief.rule(settings.get("evaluation") or {}, settings.get("belief", ""))
         searches.append({"algorithm": name, "seed": seed, "candidates": candidates,
-                         "trained": trained, "seconds": seconds,
+                         "trained": trained, "charged": np.diff(trained, prepend=0), "seconds": seconds,
                          "believed": belief.beliefs(candidates.tolist(), answers, rule),
                          "search_seconds": np.nan if own is None else own,
-                         "replicates": _drawn(meta.get("table", {}))})
+                         "replicates": _drawn(meta.get("table", {})),
+                         "steps": steps if steps is not None and len(steps) == asked else None})
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
                   objectives, float(meta.get("reference_point", schema(None).reference_point)),
                   [row[1] for row in rows],
                   [row[2] or row[1] for row in rows], truth, meta.get("truth_splits") or {},
                   believed,
-                  meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches)
+                  meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches,
+                  int(meta.get("budget", {}).get("train_steps", 0)))
 
 
 def _objective(record: dict) -> Objective:
@@ -239,10 +267,10 @@ def _objective(record: dict) -> Objective:
 
 def _usable(fitness: np.ndarray, objectives: list[Objective]) -> np.ndarray:
     """Answers (n, m) as a search may believe them: a penalty says only that the candidate failed or
-    broke a constraint, and becomes inf."""
+    broke a constraint, NaN that it was paused at a rung, and both become inf."""
     penalty = [objective.penalty for objective in objectives]
     penalised = np.isclose(fitness, penalty, rtol=1e-12, atol=0.0).all(axis=1)
-    return np.where(penalised[:, None], np.inf, fitness)
+    return np.where(penalised[:, None] | np.isnan(fitness), np.inf, fitness)
 
 
 def _drawn(table: dict) -> int:
@@ -384,6 +412,7 @@ def _searches(store: _Store, numbers: dict[str, int], candidates: Candidates) ->
             continue
         asked = renumber[fields["candidates"]]
         truth = None if candidates.truth is None else candidates.truth[asked]
-        result.append(Search(**{**fields, "candidates": asked}, truth=truth,
+        own = {key: value for key, value in fields.items() if key != "steps"}
+        result.append(Search(**{**own, "candidates": asked}, truth=truth,
                              labels=candidates.labels))
     return result

@@ -63,6 +63,25 @@ std::string evaluations_text(const Experiment& experiment, const Rehearsal& rehe
          ", and the baseline " + experiment.baseline;
 }
 
+/// What pruning leaves of the steps that all candidates would take, and what they are spent on.
+std::string rungs_text(const Experiment& experiment, const Rehearsal& rehearsal) {
+  const auto whole = experiment.training.get<std::int64_t>("steps");
+  const auto options = evaluator_options(experiment);
+  auto text = "about " + grouped(rehearsal.steps) + " steps, as many as " +
+              fixed_text(static_cast<double>(rehearsal.steps) / static_cast<double>(whole), 1) +
+              " whole training runs";
+  if (const auto seeds = options.racing ? options.racing->replicates : options.replicates;
+      seeds > 1) {
+    text += "; of those that come to the end the best are trained with " +
+            (options.racing ? "up to " : std::string()) + std::to_string(seeds) + " seeds" +
+            (options.racing ? ", which is not counted" : "");
+  }
+  if (const double share = experiment.fidelity->get<double>("audit"); share > 0.0) {
+    text += "; " + shortest(100.0 * share) + " % of the others are audited";
+  }
+  return text;
+}
+
 std::string objectives_text(const ObjectiveSet& set) {
   std::vector<std::string> texts;
   for (const auto& objective : set.objectives) {
@@ -107,6 +126,7 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
   }
   if (plan.trains) {
     line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan.rehearsal));
+    if (experiment.fidelity) line("rungs", rungs_text(experiment, plan.rehearsal));
     training_lines(experiment, plan.facts, line);
     const bool elsewhere = has_cluster(experiment);
     const auto threads = std::to_string(experiment.evaluation.get<std::int64_t>("threads"));

@@ -58,19 +58,21 @@ void write_agreement(std::ostream& out, const RungAudit& audit) {
   const auto& rungs = audit.options.rungs;
   for (const auto& seeds : audit.between_seeds) {
     out << "\nRanks by " << seeds.objective << " at a step against those at the end, same seeds\n\n"
-        << "    step  Spearman   95 % interval  best 16 shared\n";
+        << "    step  Spearman   95 % interval  best 16 shared     noise\n";
     for (const auto& rung : audit.agreement) {
       if (rung.objective != seeds.objective || rung.step == rungs.back()) continue;
       const bool is_rung = std::binary_search(rungs.begin(), rungs.end(), rung.step);
       out << (is_rung ? "  * " : "    ") << std::setw(4) << rung.step << std::setw(10)
           << decimals(rung.correlation, 3) << std::setw(16)
           << decimals(rung.low, 3) + " - " + decimals(rung.high, 3) << std::setw(16)
-          << percent(rung.overlap) << '\n';
+          << percent(rung.overlap) << std::setw(10) << decimals(rung.noise, 3) << '\n';
     }
     out << "   seeds" << std::setw(10) << decimals(seeds.correlation, 3) << std::setw(32)
-        << percent(seeds.overlap) << '\n';
+        << percent(seeds.overlap) << std::setw(10) << decimals(seeds.noise, 3) << '\n';
   }
-  out << "\n  * a rung; seeds: the ends with two seeds against each other\n";
+  out << "\n  * a rung; seeds: the ends with two seeds against each other; noise: what seeds do "
+         "to\n"
+         "    a difference of two mechanisms (fidelity.epsilon)\n";
 }
 
 void write_replayed(std::ostream& out, const RungAudit& audit) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 static_assert(std::endian::native == std::endian::little, "the arrays are stored as they lie here");
 
@@ -44,7 +44,8 @@ CREATE TABLE searches (
   candidates     BLOB NOT NULL,   -- int32, one an ask
   trained        BLOB NOT NULL,   -- int32, trainings charged so far
   seconds        BLOB NOT NULL,   -- float64, seconds of training charged so far
-  fitness        BLOB NOT NULL,   -- float64, asks x objectives, minimisation form
+  fitness        BLOB NOT NULL,   -- float64, asks x objectives, minimisation form; NaN at a rung
+  steps          BLOB,            -- int64, steps of training charged so far
   PRIMARY KEY (algorithm, seed)
 );
 )sql";
@@ -52,8 +53,9 @@ CREATE TABLE searches (
 constexpr DatabaseKind kKind{.name = "comparison store",
                              .application_id = 0x6e617363,  // "nasc": no store of a run
                              .version = kSchemaVersion,
-                             .oldest = kSchemaVersion,
-                             .schema = kSchema};
+                             .oldest = 1,
+                             .schema = kSchema,
+                             .upgrade = "ALTER TABLE searches ADD COLUMN steps BLOB;"};
 
 template <class Number>
 void bind_array(SQLite::Statement& statement, int column, const std::vector<Number>& numbers) {
@@ -76,7 +78,7 @@ std::vector<Number> read_array(const SQLite::Column& column) {
 struct ComparisonStore::State {
   Database database;
 
-  [[nodiscard]] SQLite::Statement statement(const char* sql) const {
+  [[nodiscard]] SQLite::Statement statement(const std::string& sql) const {
     return database.statement(sql);
   }
 };
@@ -190,7 +192,7 @@ std::set<std::int64_t> ComparisonStore::seeds(std::int64_t algorithm) const {
 
 void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
   state_->database.transact([&] {
-    auto insert = state_->statement("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    auto insert = state_->statement("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const auto& search : searches) {
       const auto& trajectory = search.trajectory;
       insert.bind(1, search.algorithm);
@@ -202,6 +204,7 @@ void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
       bind_array(insert, 7, trajectory.trained);
       bind_array(insert, 8, trajectory.seconds);
       bind_array(insert, 9, trajectory.fitness);
+      bind_array(insert, 10, trajectory.steps);
       insert.exec();
       insert.reset();
     }
@@ -211,9 +214,11 @@ void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
 void ComparisonStore::for_each_search(
     std::int64_t algorithm, const std::function<void(const ComparedSearch&)>& visit) const {
   state_->database.guarded([&] {
+    const bool has_steps = state_->database.version() > 1;
     auto select = state_->statement(
-        "SELECT seed, search_seconds, ended_by, candidates, trained, seconds, fitness FROM "
-        "searches WHERE algorithm = ? ORDER BY seed");
+        "SELECT seed, search_seconds, ended_by, candidates, trained, seconds, fitness, " +
+        std::string(has_steps ? "steps" : "x''") +
+        " FROM searches WHERE algorithm = ? ORDER BY seed");
     select.bind(1, algorithm);
     while (select.executeStep()) {
       visit({.algorithm = algorithm,
@@ -223,7 +228,8 @@ void ComparisonStore::for_each_search(
              .trajectory = {.candidates = read_array<std::int32_t>(select.getColumn(3)),
                             .trained = read_array<std::int32_t>(select.getColumn(4)),
                             .seconds = read_array<double>(select.getColumn(5)),
-                            .fitness = read_array<double>(select.getColumn(6))}});
+                            .fitness = read_array<double>(select.getColumn(6)),
+                            .steps = read_array<std::int64_t>(select.getColumn(7))}});
     }
   });
 }

@@ -40,7 +40,10 @@ struct Trajectory {
   std::vector<std::int32_t> candidates{};  ///< numbers of the candidates asked for
   std::vector<std::int32_t> trained{};     ///< training runs charged so far, this ask included
   std::vector<double> seconds{};           ///< of training charged so far
-  std::vector<double> fitness{};  ///< asks x objectives, row-major, minimisation form, unscaled
+  /// Asks x objectives, row-major, minimisation form, unscaled; NaN of an ask that was answered at a
+  /// rung, unless an earlier one was at the end: that answer then.
+  std::vector<double> fitness{};
+  std::vector<std::int64_t> steps{};  ///< of training charged so far; empty in old records
 
   friend bool operator==(const Trajectory&, const Trajectory&) = default;
 };

@@ -1,6 +1,7 @@
 #include "comparison/outcome.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -57,6 +58,7 @@ double Truth::handed_over(const Trajectory& trajectory, Trust trust) const {
     auto& belief = beliefs[known->second];
     const Point answer(fitness, fitness + width);
     fitness += width;
+    if (std::isnan(answer.front())) continue;  // paused at a rung
     if (answer == failure) {
       if (trust == Trust::latest) belief = {};
     } else if (trust != Trust::best_answer || belief.answers == 0 || answer < belief.point) {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kTop = 16;
-constexpr std::array<std::int64_t, 4> kBudgets{10, 20, 40, 60};
+constexpr std::array<std::int64_t, 5> kBudgets{10, 20, 40, 60, 93};
 
 using Steps = std::vector<std::int64_t>;
 /// By mechanism; empty where the training run did not come so far.
@@ -212,6 +212,33 @@ RungAudit::Agreement agreement(const std::vector<Alike>& several, std::size_t ob
   return agreement;
 }
 
+double median_of(std::vector<double>& values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// See RungAudit::Agreement::noise.
+double noise_at(const Courses& courses, std::int64_t step, std::size_t objective) {
+  std::vector<double> distances;
+  for (std::size_t a = 0; a < courses.num_replicates(); ++a) {
+    for (std::size_t b = a + 1; b < courses.num_replicates(); ++b) {
+      const auto& of_a = courses.at(step, a);
+      const auto& of_b = courses.at(step, b);
+      std::vector<double> differences;
+      for (std::size_t i = 0; i < of_a.size(); ++i) {
+        if (of_a[i].empty() || of_b[i].empty()) continue;
+        differences.push_back(of_a[i][objective] - of_b[i][objective]);
+      }
+      if (differences.empty()) continue;
+      const double shift = median_of(differences);  // what the seeds do to all alike
+      for (const double difference : differences) distances.push_back(std::abs(difference - shift));
+    }
+  }
+  constexpr double kOfNormal = 1.4826;
+  return distances.empty() ? kUndefined : kOfNormal * median_of(distances);
+}
+
 void find_agreement(const Courses& courses, const std::vector<Quantity>& quantities,
                     RungAudit& audit) {
   const auto spread = audit.options.spread;
@@ -222,6 +249,7 @@ void find_agreement(const Courses& courses, const std::vector<Quantity>& quantit
       agreements.push_back(agreement(several, m));
       agreements.back().objective = quantities[m].key();
       agreements.back().step = step;
+      agreements.back().noise = noise_at(courses, step, m);
     }
   };
   for (const auto step : courses.steps()) {
@@ -667,7 +695,8 @@ void to_json(nlohmann::json& json, const RungAudit& audit) {
                                  {"correlation", number(rung.correlation)},
                                  {"low", number(rung.low)},
                                  {"high", number(rung.high)},
-                                 {"overlap", number(rung.overlap)}});
+                                 {"overlap", number(rung.overlap)},
+                                 {"noise", number(rung.noise)}});
   }
   for (const auto& seeds : audit.between_seeds) {
     json["between_seeds"].push_back({{"objective", seeds.objective},
@@ -701,6 +730,7 @@ std::string csv(const RungAudit& audit) {
     line("agreement", rung.objective, rung.step, "low", rung.low);
     line("agreement", rung.objective, rung.step, "high", rung.high);
     line("agreement", rung.objective, rung.step, "overlap", rung.overlap);
+    line("agreement", rung.objective, rung.step, "noise", rung.noise);
   }
   for (const auto& seeds : audit.between_seeds) {
     line("between_seeds", seeds.objective, audit.options.rungs.back(), "correlation",

@@ -36,6 +36,10 @@ struct RungAudit {
     /// Share of the best 16 at the end, in the order of promotion by all objectives, that are the
     /// best 16 here.
     double overlap = 0.0;
+    /// Of a difference of two mechanisms at this step that comes from the seeds: the spread of the
+    /// differences between two replicates (1.48 times the median distance from their median, over
+    /// all mechanisms and pairs of replicates), in the objective's unit; NaN of one replicate.
+    double noise = 0.0;
   };
   /// Of how many started candidates how many did not come to the end, over all searches.
   struct Pruned {

@@ -70,14 +70,15 @@ Evaluation screened(Measurement& problem, const Task& task) {
   return evaluation;
 }
 
-Task task_of(const Candidate& candidate, std::int64_t n) {
-  return {.candidate = candidate, .replicate = n, .id = {}, .identity = {}};
+Task task_of(const Candidate& candidate, std::int64_t n, std::int64_t until = 0) {
+  return {.candidate = candidate, .replicate = n, .id = {}, .identity = {}, .until = until};
 }
 
 }  // namespace
 
-Evaluation answer_of(Measurement& problem, const Candidate& candidate, std::int64_t n) {
-  const auto task = task_of(candidate, n);
+Evaluation answer_of(Measurement& problem, const Candidate& candidate, std::int64_t n,
+                     std::int64_t until) {
+  const auto task = task_of(candidate, n, until);
   auto evaluation = screened(problem, task);
   if (evaluation.status == Status::ok) {
     guarded(evaluation, [&] { problem.measure(task, evaluation); });
@@ -103,19 +104,25 @@ void StudyTable::read_mechanism(std::int64_t mechanism) {
   costs_.push_back(candidate.refusal.empty() ? study_.problem->expected_cost(candidate) : 0.0);
   const auto begin = index(mechanism, 0);
   evaluations_.resize(begin + static_cast<std::size_t>(num_cells()));
-  cells_.resize(evaluations_.size());
+  study_.rungs.insert(0);
+  for (const auto until : study_.rungs) cells_[until].resize(evaluations_.size());
   for (std::int64_t n = 0; n < num_cells(); ++n) {
     // The problem answers in the order of its own search.
     const auto replicate = study_.mode == ReplayMode::mean ? 0 : replay.replicate(mechanism, n);
     const auto i = index(mechanism, replicate);
     evaluations_[i] = answer_of(*study_.problem, candidate, n);
-    auto judgement = judge(mechanism, std::array{replicate});
-    cells_[i] = {.fitness = std::move(judgement.fitness),
-                 .status = judgement.status,
-                 .untrained = before.status != Status::ok,
-                 .rejected = is_screened_out(before),
-                 .seconds = evaluations_[i].measured.value("train_seconds", 0.0),
-                 .steps = evaluations_[i].curve.empty() ? 0 : evaluations_[i].curve.back().step};
+    for (const auto until : study_.rungs) {
+      const auto paused =
+          until > 0 ? answer_of(*study_.problem, candidate, n, until) : evaluations_[i];
+      auto judgement = study_.objectives.judge(std::array{&paused});
+      cells_.at(until)[i] = {.fitness = std::move(judgement.fitness),
+                             .status = judgement.status,
+                             .untrained = before.status != Status::ok,
+                             .rejected = is_screened_out(before),
+                             .seconds = paused.measured.value("train_seconds", 0.0),
+                             .steps = paused.curve.empty() ? 0 : paused.curve.back().step,
+                             .feasible = judgement.reason.empty()};
+    }
   }
 }
 
@@ -124,8 +131,9 @@ std::size_t StudyTable::index(std::int64_t mechanism, std::int64_t replicate) co
   return static_cast<std::size_t>(mechanism * table_.num_replicates() + replicate);
 }
 
-const StudyTable::Cell& StudyTable::cell(std::int64_t mechanism, std::int64_t replicate) const {
-  return cells_[index(mechanism, replicate)];
+const StudyTable::Cell& StudyTable::cell(std::int64_t mechanism, std::int64_t replicate,
+                                         std::int64_t until) const {
+  return cells_.at(until)[index(mechanism, replicate)];
 }
 
 Judgement StudyTable::judge(std::int64_t mechanism,

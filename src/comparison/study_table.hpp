@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,7 +18,9 @@ namespace nas {
 
 /// What a problem answers to the n-th evaluation of a candidate, as an evaluator takes it: what it
 /// throws is a failure.
-Evaluation answer_of(Measurement& problem, const Candidate& candidate, std::int64_t n);
+/// @param until  a rung; 0: at its end.
+Evaluation answer_of(Measurement& problem, const Candidate& candidate, std::int64_t n,
+                     std::int64_t until = 0);
 
 /// A table as one study sees it: what the objectives make of every cell is worked out once, so that
 /// an ask costs a look-up. Immutable; any number of searches use it at the same time.
@@ -31,6 +35,7 @@ class StudyTable {
     /// On the same table and in the same mode. It is asked for all that it can answer, and then no
     /// more.
     std::shared_ptr<Measurement> problem;
+    std::set<std::int64_t> rungs{};  ///< of searches by rungs
   };
   /// What one evaluation answers.
   struct Cell {
@@ -40,6 +45,7 @@ class StudyTable {
     bool rejected = false;   ///< by a constraint, before any training
     double seconds = 0.0;    ///< of training, charged
     std::int64_t steps = 0;  ///< of training
+    bool feasible = true;    ///< of one that is paused: whether it meets the constraints there
   };
 
   /// @throws InputError if the space has a mechanism that the table has not.
@@ -55,7 +61,9 @@ class StudyTable {
   /// Number of the mechanism that a genotype names. @throws InputError if there is none.
   [[nodiscard]] std::int64_t mechanism(const Genotype& genotype) const;
   /// What one replicate answers; under mode `mean`, the mean of all whichever is asked for.
-  [[nodiscard]] const Cell& cell(std::int64_t mechanism, std::int64_t replicate) const;
+  /// @param until  a rung; 0: at its end.
+  [[nodiscard]] const Cell& cell(std::int64_t mechanism, std::int64_t replicate,
+                                 std::int64_t until = 0) const;
   /// See Measurement::expected_cost.
   [[nodiscard]] double expected_cost(std::int64_t mechanism) const {
     return costs_[static_cast<std::size_t>(mechanism)];
@@ -77,8 +85,8 @@ class StudyTable {
   Table table_;
   Study study_;
   std::vector<Evaluation> evaluations_;  ///< mechanism by mechanism; under `mean` one each
-  std::vector<Cell> cells_;              ///< likewise
-  std::vector<double> costs_;            ///< of mechanisms
+  std::map<std::int64_t, std::vector<Cell>> cells_;  ///< likewise, by rung, 0: the end
+  std::vector<double> costs_;                        ///< of mechanisms
   /// Mechanisms by combination of the categorical genes; empty where a real gene varies.
   std::vector<std::int64_t> combinations_;
 };

@@ -44,9 +44,10 @@ class Evaluator {
   /// Begins to evaluate a candidate while others are out.
   /// @param until  validation step at which it pauses, 0: it does not. One that paused before, and
   /// was told, goes on from there.
+  /// @param anyway  whatever the budget says, of one that goes on.
   /// @return whether the budget allows it; once it does not, nothing else begins.
   /// @throws StopRequested as ask() does.
-  virtual bool begin(const Genotype& genotype, std::int64_t until = 0) = 0;
+  virtual bool begin(const Genotype& genotype, std::int64_t until = 0, bool anyway = false) = 0;
   /// Waits for an answer to what has begun. @return nothing where none is out.
   /// @throws StopRequested as ask() does.
   virtual std::optional<Told> next(TellOrder order) = 0;

@@ -5,18 +5,19 @@
 
 namespace nas {
 
-std::optional<Replicates> Ledger::ask(Account& account, bool rejected,
-                                      std::optional<std::int64_t> steps) {
+std::optional<Replicates> Ledger::ask(Account& account, bool rejected, std::int64_t until) {
   const auto& budget = rules_.budget;
   spent_ = budget.rejected_too_often(rejections_in_a_row_);
   if (!spent_.empty()) return std::nullopt;
   const auto known = account.replicates;
-  const auto answering = rejected ? Replicates{.first = 0, .known = known, .end = 1}
-                                  : answering_replicates(rules_.repeated, rules_.replicates, known);
+  const auto answering =
+      rejected || until > 0
+          ? Replicates{.first = 0, .known = std::min(known, std::int64_t{1}), .end = 1}
+          : answering_replicates(rules_.repeated, rules_.replicates, known);
   const auto trainings = rejected ? 0 : answering.num_fresh();
   if (trainings > 0) ++newcomers_;
   const auto further = trainings + (rules_.racing ? newcomers_ : 0);
-  const auto each = steps.value_or(rules_.steps);
+  const auto each = until > 0 ? until : rules_.steps;
   spent_ = budget.exceeded_by(asked_ + 1, evaluations_ + further, steps_ + further * each);
   if (!spent_.empty()) return std::nullopt;
   ++asked_;
@@ -28,9 +29,11 @@ std::optional<Replicates> Ledger::ask(Account& account, bool rejected,
   return answering;
 }
 
-bool Ledger::go_on(std::int64_t steps) {
-  spent_ = rules_.budget.exceeded_by(asked_ + 1, evaluations_, steps_ + steps);
-  if (!spent_.empty()) return false;
+bool Ledger::go_on(std::int64_t steps, bool anyway) {
+  if (!anyway) {
+    spent_ = rules_.budget.exceeded_by(asked_ + 1, evaluations_, steps_ + steps);
+    if (!spent_.empty()) return false;
+  }
   ++asked_;
   steps_ += steps;
   return true;

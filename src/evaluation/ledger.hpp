@@ -34,13 +34,14 @@ class Ledger {
   /// Books an ask of a candidate.
   /// @param rejected  it is rejected before training: one evaluation, the record of that, answers
   /// whenever it is asked for, and is free.
-  /// @param steps  of training that each evaluation takes; empty: all.
+  /// @param until  step of training at which the first replicate pauses, which answers alone; 0: all
+  /// come to their end.
   /// @return the replicates that answer; nothing where the budget is spent.
-  std::optional<Replicates> ask(Account& account, bool rejected,
-                                std::optional<std::int64_t> steps = {});
+  std::optional<Replicates> ask(Account& account, bool rejected, std::int64_t until = 0);
   /// Books an ask of a candidate that is paused: so many further steps of its first replicate.
+  /// @param anyway  whatever the budget says.
   /// @return whether the budget allows it.
-  bool go_on(std::int64_t steps);
+  bool go_on(std::int64_t steps, bool anyway = false);
   /// Books further evaluations of a race.
   void race(std::int64_t evaluations) {
     evaluations_ += evaluations;

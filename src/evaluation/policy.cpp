@@ -29,7 +29,9 @@ std::int64_t Retries::of(Status status) const {
 }
 
 Replicates answering_replicates(Repeated repeated, std::int64_t each, std::int64_t known) {
-  if (repeated == Repeated::reuse && known > 0) return {.first = 0, .known = known, .end = known};
+  if (repeated == Repeated::reuse) {
+    return {.first = 0, .known = known, .end = std::max(known, each)};
+  }
   return {.first = repeated == Repeated::retrain ? known : 0, .known = known, .end = known + each};
 }
 

@@ -155,7 +155,7 @@ struct RecordingEvaluator::State {
 
   std::vector<Task> assign(const std::vector<Genotype>& batch);
   std::optional<Pending> assign(const Genotype& genotype, std::vector<Task>& tasks,
-                                std::int64_t until = 0);
+                                std::int64_t until = 0, bool anyway = false);
   void race();
   void preview();
   void record_asking();
@@ -213,7 +213,7 @@ std::vector<Task> RecordingEvaluator::State::assign(const std::vector<Genotype>&
 /// The same of one candidate. @param tasks  receives those that this run has not asked for before.
 /// @return nothing where the budget ends the search.
 auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Task>& tasks,
-                                       std::int64_t until) -> std::optional<Pending> {
+                                       std::int64_t until, bool anyway) -> std::optional<Pending> {
   const auto candidate = measurement->canonical(genotype);
   auto& [known_candidate, ids, account] = asked_for[key_of(candidate.name)];
   if (options.racing && !known_candidate) {
@@ -226,8 +226,8 @@ auto RecordingEvaluator::State::assign(const Genotype& genotype, std::vector<Tas
   const bool goes_on =
       before != charged.end() && before->second.paused && before->second.steps < steps;
   if (!goes_on) {
-    answering = ledger.ask(account, untrained, steps);
-  } else if (ledger.go_on(steps -= before->second.steps)) {
+    answering = ledger.ask(account, untrained, until);
+  } else if (ledger.go_on(steps -= before->second.steps, anyway)) {
     answering = Replicates{.first = 0, .known = 1, .end = 1};
   }
   if (!answering) return std::nullopt;
@@ -770,16 +770,16 @@ std::vector<Answer> RecordingEvaluator::ask(const std::vector<Genotype>& batch) 
   return answers;
 }
 
-bool RecordingEvaluator::begin(const Genotype& genotype, std::int64_t until) {
+bool RecordingEvaluator::begin(const Genotype& genotype, std::int64_t until, bool anyway) {
   auto& state = *state_;
   if (stop_requested()) state.stop();
-  if (!state.ledger.spent().empty()) return false;
+  if (!anyway && !state.ledger.spent().empty()) return false;
   state.measurement->begin_batch(state.history);
   state.charging = false;  // but when it is told
   state.ledger.begin_batch();
   state.batch_size = 1;
   std::vector<Task> tasks;
-  auto ask = state.assign(genotype, tasks, until);
+  auto ask = state.assign(genotype, tasks, until, anyway);
   if (!ask) return false;
   ask->place = state.num_begun++;
   double cost = 0.0;

@@ -92,7 +92,7 @@ class RecordingEvaluator final : public Evaluator {
   /// out when a batch or anything outside the search is evaluated.
   /// One that is to pause is answered by one replicate, as evaluate() answers its task, and takes the
   /// steps and the time since it was told last from the budget.
-  bool begin(const Genotype& genotype, std::int64_t until = 0) override;
+  bool begin(const Genotype& genotype, std::int64_t until = 0, bool anyway = false) override;
   std::optional<Told> next(TellOrder order) override;
 
   /// Evaluates a candidate outside the search (the baseline), all its replicates (with racing, the

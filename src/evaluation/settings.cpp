@@ -5,6 +5,7 @@ namespace nas {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
+using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
 
 Setting integer(std::string name, std::int64_t value, double min, std::string help) {
@@ -18,6 +19,11 @@ Setting number(std::string name, double value, double min, std::string help) {
 Setting below_one(Setting setting) {
   setting.max = 1.0;
   setting.max_exclusive = true;
+  return setting;
+}
+
+Setting at_most_one(Setting setting) {
+  setting.max = 1.0;
   return setting;
 }
 
@@ -188,12 +194,24 @@ std::vector<Setting> fidelity_settings() {
            "of so many candidates at a rung one goes on, more than 1; 0 = the ratio of the next "
            "rung's steps and the rung's",
        .min = 0},
-      choice("promote", "asha", {"asha", "successive_halving"},
-             "asha: whenever a candidate may be out, one that is to go on, else a new one; "
-             "successive_halving: the best of each batch once all of it is at a rung"),
+      choice("promote", "asha", {"asha", "pasha", "successive_halving", "hyperband"},
+             "asha: whenever a candidate may be out, one that is to go on, else a new one; pasha: "
+             "the same, to a further rung only once the order at the two highest ones differs; "
+             "successive_halving: the best of each batch once all of it is at a rung; hyperband: "
+             "the same, where batches in turn are halved from each rung on"),
+      {.name = "epsilon",
+       .default_value = Numbers{},
+       .help = "of pasha: by how much two candidates must differ at a rung to be ordered there, of "
+               "each objective in its own unit: the noise between seeds in a difference of two "
+               "(nas-data table audit shows it); empty = 0",
+       .min = 0},
       choice("spread", "crowding", {"crowding", "epsilon_net"},
              "which candidates of one front go on first, of several objectives: by their crowding "
              "distance, or each time the one that is farthest from those before"),
+      at_most_one(
+          number("audit", 0.0, 0.0,
+                 "share of the candidates that are paused for good which is trained to the "
+                 "end after the search, outside its budget, to say what pruning has missed")),
       positive(number("checkpoint_space", 20.0, 0.0,
                       "GiB that checkpoints of paused training runs may take; the least promising "
                       "go first, and without its own a training run begins again")),

@@ -75,6 +75,13 @@ std::pair<std::vector<double>, std::vector<double>> Conversation::next() {
   return {out_.extract(out_.begin()).mapped(), std::move(fitness)};
 }
 
+std::vector<std::pair<Conversation::Vector, Conversation::Vector>> at_highest_rung(
+    const pagmo::problem& problem, std::size_t least) {
+  const auto* search = problem.extract<SearchProblem>();
+  if (search == nullptr) return {};
+  return search->at_highest_rung(least);
+}
+
 std::vector<Setting> with_conversation(std::vector<Setting> settings, std::int64_t in_flight) {
   settings.push_back(integer_setting(
       "in_flight", in_flight, 1, 1e6,

@@ -66,6 +66,12 @@ class Conversation {
   std::int64_t asked_ = 0;              ///< of such
 };
 
+/// What is known at the highest rung that at least so many points have come to, where the problem is
+/// a search by rungs (Fidelity); nothing where that is the first one.
+/// @return points, each with its fitness.
+std::vector<std::pair<Conversation::Vector, Conversation::Vector>> at_highest_rung(
+    const pagmo::problem& problem, std::size_t least);
+
 /// An algorithm's settings, and `in_flight` and `order` of one that converses, which become its
 /// options `in_flight` and `arrival`.
 ///

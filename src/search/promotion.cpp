@@ -128,9 +128,8 @@ std::size_t num_promoted(std::size_t n, double eta) {
   return static_cast<std::size_t>(static_cast<double>(n) / eta);
 }
 
-std::optional<std::size_t> next_promoted(const std::vector<Reached>& reached, double eta,
-                                         Spread spread) {
-  const auto count = num_promoted(reached.size(), eta);
+std::optional<std::size_t> next_of_best(const std::vector<Reached>& reached, std::size_t count,
+                                        Spread spread) {
   if (count == 0) return std::nullopt;
   const auto order = promotion_order(reached, spread);
   const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
@@ -138,6 +137,11 @@ std::optional<std::size_t> next_promoted(const std::vector<Reached>& reached, do
       std::find_if(order.begin(), end, [&reached](std::size_t i) { return !reached[i].promoted; });
   if (next == end) return std::nullopt;
   return *next;
+}
+
+std::optional<std::size_t> next_promoted(const std::vector<Reached>& reached, double eta,
+                                         Spread spread) {
+  return next_of_best(reached, num_promoted(reached.size(), eta), spread);
 }
 
 }  // namespace nas

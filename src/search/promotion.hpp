@@ -42,8 +42,11 @@ std::vector<std::size_t> promotion_order(const std::vector<Reached>& reached, Sp
 /// How many of n candidates that reached a rung may go on: floor(n / eta). @param eta  > 1.
 std::size_t num_promoted(std::size_t n, double eta);
 
-/// Whose turn it is to go on, if anybody's: the best one that was not promoted yet among the
-/// num_promoted() best. @return its index.
+/// Whose turn it is to go on, if anybody's: the best one that was not promoted yet among the `count`
+/// best. @return its index.
+std::optional<std::size_t> next_of_best(const std::vector<Reached>& reached, std::size_t count,
+                                        Spread spread);
+/// The same among the num_promoted() best.
 std::optional<std::size_t> next_promoted(const std::vector<Reached>& reached, double eta,
                                          Spread spread);
 

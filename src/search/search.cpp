@@ -1,6 +1,7 @@
 #include "search/search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -29,6 +30,16 @@ struct SearchEnd : std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "the search has ended"; }
 };
 
+/// Fidelity::epsilon becomes a part of each objective's range.
+std::optional<Rungs> make_rungs(const ObjectiveSet& objectives, std::optional<Fidelity> fidelity) {
+  if (!fidelity) return std::nullopt;
+  for (std::size_t i = 0; i < fidelity->epsilon.size(); ++i) {
+    const auto& range = objectives.objectives[i].range.value();
+    fidelity->epsilon[i] /= std::abs(range.worst - range.best);
+  }
+  return Rungs(std::move(*fidelity));
+}
+
 }  // namespace
 
 /// What all copies of the problem share.
@@ -52,15 +63,17 @@ struct SearchProblem::State {
   };
   std::map<std::int64_t, Out> out{};  ///< by number
   std::int64_t begun = 0;
-  std::optional<Rungs> rungs =
-      settings.fidelity ? std::optional<Rungs>(*settings.fidelity) : std::nullopt;
+  std::map<std::size_t, std::vector<Observation>> observed{};  ///< by rung, the end included
+  std::vector<Genotype> came_to_end{};                         ///< of the batch, by rungs
+  std::optional<Rungs> rungs = make_rungs(objectives, settings.fidelity);
 
   [[nodiscard]] bool several() const { return objectives.objectives.size() > 1; }
 
   std::vector<std::vector<double>> ask(const std::vector<Genotype>& batch);
   std::vector<Answer> ask_by_rungs(const std::vector<Genotype>& batch);
-  std::int64_t begin(const Genotype& genotype, std::size_t rung = 0);
+  std::int64_t begin(const Genotype& genotype, std::size_t rung = 0, bool anyway = false);
   std::optional<std::int64_t> promote();
+  void train_answer();
   std::optional<Told> hear(bool of_batch = false);
   void end_where_settings_say();
   void note(const std::vector<Answer>& answers);
@@ -71,6 +84,7 @@ struct SearchProblem::State {
   [[noreturn]] void end(std::string why) {
     while (hear()) {  // what is out is told all the same
     }
+    train_answer();
     result.ended_by = std::move(why);
     throw SearchEnd();
   }
@@ -152,16 +166,19 @@ std::vector<std::vector<double>> SearchProblem::State::ask(const std::vector<Gen
   return fitness;
 }
 
-/// Trains a batch to the first rung, and with successive halving its best further, rung by rung.
+/// Trains a batch to the first rung, and where batches are halved its best further, rung by rung.
 /// @return the answers at the first rung.
 std::vector<Answer> SearchProblem::State::ask_by_rungs(const std::vector<Genotype>& batch) {
   std::vector<std::int64_t> numbers;
+  const bool halved = halves_batches(rungs->fidelity().promote);
+  if (halved) rungs->begin_batch(batch.size());
+  came_to_end.clear();
   for (const auto& genotype : batch) numbers.push_back(begin(genotype));
   std::map<std::int64_t, Answer> told;
   while (auto next = hear(/*of_batch=*/true)) told.emplace(next->begun, std::move(next->answer));
   std::vector<Answer> answers;
   for (const auto number : numbers) answers.push_back(told.at(number));
-  if (rungs->fidelity().promote == Promote::asha) return answers;
+  if (!halved) return answers;
   do {
     end_where_settings_say();
     while (promote()) {
@@ -169,13 +186,16 @@ std::vector<Answer> SearchProblem::State::ask_by_rungs(const std::vector<Genotyp
     told.clear();
     while (auto next = hear(/*of_batch=*/true)) told.emplace(next->begun, std::move(next->answer));
   } while (!told.empty());
-  rungs->clear();
+  if (rungs->fidelity().raced && !came_to_end.empty()) note(evaluator->ask(came_to_end));
   return answers;
 }
 
+/// @param anyway  whatever the budget says.
 /// @return the number of the ask.
-std::int64_t SearchProblem::State::begin(const Genotype& genotype, std::size_t rung) {
-  if (!evaluator->begin(genotype, rungs ? rungs->until(rung) : 0)) end(evaluator->spent());
+std::int64_t SearchProblem::State::begin(const Genotype& genotype, std::size_t rung, bool anyway) {
+  if (!evaluator->begin(genotype, rungs ? rungs->until(rung) : 0, anyway)) {
+    end(evaluator->spent());
+  }
   out.emplace(begun, Out{.genotype = genotype, .rung = rung});
   return begun++;
 }
@@ -188,6 +208,18 @@ std::optional<std::int64_t> SearchProblem::State::promote() {
   return begin(promoted->genotype, promoted->rung);
 }
 
+/// With pasha, whose rungs may end before that: trains what is best to the end.
+void SearchProblem::State::train_answer() {
+  if (!rungs || rungs->fidelity().promote != Promote::pasha) return;
+  while (result.archive.front().empty()) {
+    const auto answers = rungs->answer();
+    if (answers.empty()) return;
+    for (const auto& one : answers) begin(one.genotype, one.rung, /*anyway=*/true);
+    while (hear()) {
+    }
+  }
+}
+
 /// Waits for an answer to what has begun. @param of_batch  it is looked at with the whole batch.
 std::optional<Told> SearchProblem::State::hear(bool of_batch) {
   auto told = evaluator->next(order);
@@ -196,7 +228,13 @@ std::optional<Told> SearchProblem::State::hear(bool of_batch) {
   note({answer});
   const auto [genotype, rung] = out.extract(told->begun).mapped();
   if (rung == 0 && !of_batch) count_silent({genotype}, {answer});
-  if (answer.status == Status::paused) {
+  const bool ended = rungs && answer.status == Status::ok && rung == rungs->end();
+  if (ended && rungs->fidelity().raced) came_to_end.push_back(genotype);
+  if (ended || answer.status == Status::paused) {
+    if (rung > 0) {
+      observed[rung].emplace_back(space.encode(genotype, settings.encoding),
+                                  seen_by_algorithm(answer));
+    }
     rungs->reach(rung, answer.candidate, genotype,
                  {.ask = told->begun,
                   .point = objectives.scaled(answer.fitness),
@@ -265,6 +303,14 @@ std::pair<std::int64_t, std::vector<double>> SearchProblem::next() const {
   return {told.begun, state_->seen_by_algorithm(told.answer)};
 }
 
+std::vector<SearchProblem::Observation> SearchProblem::at_highest_rung(std::size_t least) const {
+  const auto& rungs = state_->observed;
+  const auto found = std::find_if(rungs.rbegin(), rungs.rend(), [least](const auto& rung) {
+    return rung.second.size() >= least;
+  });
+  return found == rungs.rend() ? std::vector<Observation>() : found->second;
+}
+
 std::pair<std::vector<double>, std::vector<double>> SearchProblem::get_bounds() const {
   // pagmo asks a default-constructed problem for its bounds before the archive fills it.
   if (!state_) return {{0.0}, {1.0}};
@@ -324,6 +370,7 @@ SearchResult run_search(const SearchSpace& space, const std::shared_ptr<Evaluato
     const auto last = algorithm.evolve(population);
     while (state->hear()) {  // what an algorithm has left out
     }
+    state->train_answer();
     state->result.ended_by = "the algorithm's end";
     if (!settings.decomposition) state->result.last_population = last.get_f();
   } catch (const SearchEnd&) {

@@ -96,6 +96,11 @@ class SearchProblem {
   [[nodiscard]] std::optional<std::int64_t> promote(TellOrder order) const;
   /// Waits for an answer; something is out. @return the number, and the fitness.
   [[nodiscard]] std::pair<std::int64_t, std::vector<double>> next() const;
+  /// A point with its fitness.
+  using Observation = std::pair<std::vector<double>, std::vector<double>>;
+  /// What is known of candidates at the highest rung, the end included, that so many have come to;
+  /// nothing where that is the first one, or there are none. In the order of answers.
+  [[nodiscard]] std::vector<Observation> at_highest_rung(std::size_t least) const;
   [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> get_bounds() const;
   [[nodiscard]] std::size_t get_nobj() const;
   [[nodiscard]] std::size_t get_nix() const;

@@ -44,13 +44,16 @@ class Reader {
   Reader(const DocumentNode& document, std::filesystem::path file)
       : document_(document),
         file_(std::move(file)),
-        common_(without(document, {"seeds", "algorithms", "algorithm"})) {}
+        common_(without(document, {"seeds", "algorithms", "algorithm", "fidelity"})) {}
 
   Comparison read() {
     const auto setting = comparison_settings().front();
     Value seeds = setting.default_value;
     if (const auto* node = document_.find(setting.name)) {
       (void)read_value(setting.name, *node, setting, diagnostics_, seeds);
+    }
+    if (const auto* node = document_.find("fidelity")) {
+      diagnostics_.add(node->origin, "fidelity: must be given with items of algorithms");
     }
     if (const auto* node = document_.find("algorithm")) {
       diagnostics_.add(node->origin, "algorithm: must be an item of algorithms");
@@ -82,6 +85,7 @@ class Reader {
     const auto own = names(contender_settings());
     auto rest = own;
     rest.emplace_back("evaluation");
+    rest.emplace_back("fidelity");
     auto settings = algorithm;
     std::erase_if(settings.entries, [&own](const auto& entry) {
       return std::find(own.begin(), own.end(), entry.key) == own.end();
@@ -98,6 +102,7 @@ class Reader {
       for (const auto& entry : evaluation->entries) put(merged, entry.key, entry.value);
       put(document, "evaluation", merged);
     }
+    if (const auto* fidelity = algorithm.find("fidelity")) put(document, "fidelity", *fidelity);
     Contender contender;
     contender.experiment = read_experiment(document, file_, diagnostics_);
     contender.name = parameters.get<std::string>("label");
@@ -139,9 +144,10 @@ class Reader {
                        "evaluation.racing_replicates = " + std::to_string(racing) +
                            ", must be 0 in a comparison: a table answers without races");
     }
-    if (experiment.fidelity) {
-      diagnostics_.add(origin_of("fidelity"),
-                       "fidelity: must be left out: a comparison trains to the end");
+    if (experiment.fidelity && experiment.fidelity->get<double>("audit") > 0.0) {
+      diagnostics_.add(algorithm.origin, "algorithms.fidelity.audit = " +
+                                             shortest(experiment.fidelity->get<double>("audit")) +
+                                             ", must be 0 in a comparison, which knows all ends");
     }
     if (evaluations == 0) {
       diagnostics_.add(origin_of("budget"),
@@ -209,6 +215,7 @@ ComparedAlgorithm Contender::record() const {
   for (const auto& own : contender_evaluation()) {
     settings["evaluation"][own] = experiment.resolved.at("evaluation").at(own);
   }
+  if (experiment.fidelity) settings["fidelity"] = *experiment.fidelity;
   if (believes_best_answer) settings["belief"] = "best_answer";
   return {.name = name, .key = experiment.algorithm, .settings = std::move(settings)};
 }
@@ -216,6 +223,7 @@ ComparedAlgorithm Contender::record() const {
 nlohmann::json Comparison::resolved() const {
   auto resolved = common().resolved;
   resolved.erase("algorithm");
+  resolved.erase("fidelity");
   for (const auto& name : contender_evaluation()) resolved.at("evaluation").erase(name);
   resolved["budget"] = common().budget;
   return resolved;

@@ -14,15 +14,15 @@
 namespace NAS_PUBLIC nas {
 
 /// One search algorithm of a comparison: an experiment of which every other one differs in nothing
-/// but its algorithm and in how often that evaluates a candidate.
+/// but its algorithm, in how often that evaluates a candidate, and how far.
 struct Contender {
   std::string name;        ///< its label, else its key; unique
   std::int64_t seeds = 1;  ///< number of searches
   Experiment experiment;
   bool believes_best_answer = false;  ///< of a candidate, see Trust
 
-  /// For the record: its key, its fitted settings, its evaluations of a candidate, and `belief`
-  /// where it is the best answer.
+  /// For the record: its key, its fitted settings, its evaluations of a candidate, `fidelity` where
+  /// it has one, and `belief` where it is the best answer.
   [[nodiscard]] ComparedAlgorithm record() const;
 };
 
@@ -45,7 +45,8 @@ std::vector<Setting> contender_settings();
 const std::vector<std::string>& contender_evaluation();
 
 /// Reads a comparison: an experiment with the problem `tabular`, in which `algorithms` (a list of
-/// names, or maps with what a section `algorithm` may have and label, seeds, belief, evaluation)
+/// names, or maps with what a section `algorithm` may have and label, seeds, belief, evaluation,
+/// fidelity)
 /// stands in place of `algorithm`, and `seeds` says how many searches each of them runs. A search
 /// may ask 50 times as often as it may train, unless budget.asks says otherwise: one that asks for
 /// nothing new would never end.

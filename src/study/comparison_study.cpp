@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -69,20 +70,27 @@ void set_ranges(Setup& setup, const Experiment& common, const Table& table) {
   set_ranges_from_baseline(setup.objectives, pointers(baseline));
 }
 
-std::unique_ptr<Setup> set_up(const Experiment& common) {
+std::unique_ptr<Setup> set_up(const Comparison& comparison) {
+  const auto& common = comparison.common();
   auto setup = std::make_unique<Setup>();
   setup->objectives = common.objectives;
   setup->problem = make_problem(common, setup->objectives, {});
   setup->facts = setup->problem->facts();
   const Table table(common.problem_settings.get<std::string>("table"));
   set_ranges(*setup, common, table);
+  std::set<Integer> rungs;
+  for (const auto& contender : comparison.contenders) {
+    const auto fidelity = fidelity_of(contender.experiment, *setup->problem);
+    if (fidelity) rungs.insert(fidelity->rungs.begin(), fidelity->rungs.end());
+  }
   setup->study = std::make_unique<StudyTable>(
       table,
       StudyTable::Study{.space = common.space,
                         .objectives = setup->objectives,
                         .mode = parse_replay_mode(common.problem_settings.get<std::string>("mode")),
                         .seed = common.seed,
-                        .problem = setup->problem});
+                        .problem = setup->problem,
+                        .rungs = std::move(rungs)});
   if (!common.baseline.empty()) {
     setup->baseline = table.find(setup->problem->parse(common.baseline).name);
   }
@@ -193,6 +201,7 @@ void record_comparison(ComparisonStore& store, const Comparison& comparison, con
   }
   auto table = setup.facts.at("table");
   table["file"] = comparison.common().problem_settings.get<std::string>("table");
+  table["training_steps"] = setup.study->steps();
   const auto environment = nn::environment();
   store.set_candidates(setup.candidates);
   store.set_meta("answering", kAnswering);
@@ -246,7 +255,8 @@ Finished run_search_of(const Job& job, const Setup& setup) {
                                                                .replicates = options.replicates,
                                                                .budget = options.budget,
                                                                .baseline = setup.baseline});
-  auto result = search(experiment, setup.objectives, evaluator, {}, {});
+  auto result = search(experiment, setup.objectives, evaluator, {}, {},
+                       fidelity_of(experiment, *setup.problem));
   return {.search = {.algorithm = job.algorithm,
                      .seed = job.seed,
                      .search_seconds = thread_cpu_seconds() - before,
@@ -404,7 +414,7 @@ ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
 }  // namespace
 
 ComparisonResult run_comparison(const Comparison& comparison, const ComparisonSettings& settings) {
-  const auto setup = set_up(comparison.common());
+  const auto setup = set_up(comparison);
   fs::create_directories(settings.folder);
   ComparisonStore store(settings.folder / "comparison.sqlite");
   check_recorded(store, comparison, *setup, settings.folder);

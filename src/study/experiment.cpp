@@ -625,6 +625,11 @@ class Reader {
     if (const double eta = fidelity.get<double>("eta"); eta > 0.0 && eta <= 1.0) {
       refuse("fidelity.eta", shortest(eta), "must be 0 or more than 1");
     }
+    const auto& epsilon = fidelity.get<Numbers>("epsilon");
+    if (!epsilon.empty() && epsilon.size() != experiment_.objectives.objectives.size()) {
+      refuse("fidelity.epsilon", to_text(Value(epsilon)),
+             "must be empty or have a number for each objective");
+    }
     for (std::size_t i = 1; i < rungs.size(); ++i) {
       if (rungs[i] > rungs[i - 1]) continue;
       refuse("fidelity.rungs", to_text(Value(rungs)), "must ascend");
@@ -644,13 +649,21 @@ class Reader {
       if (const auto& repeated = evaluation.get<std::string>("repeated"); repeated != "reuse") {
         refuse("evaluation.repeated", repeated, "must be reuse with the section fidelity");
       }
-      for (const auto& [name, only] :
-           {std::pair("replicates", 1), std::pair("racing_replicates", 0)}) {
-        if (evaluation.get<Integer>(name) == only) continue;
-        refuse(std::string("evaluation.") + name, std::to_string(evaluation.get<Integer>(name)),
-               "must be " + std::to_string(only) +
-                   " with the section fidelity: rungs compare one training run each");
+      const auto replicates = evaluation.get<Integer>("replicates");
+      if (replicates > 1 && evaluation.get<Integer>("racing_replicates") > 0) {
+        refuse("evaluation.replicates", std::to_string(replicates),
+               "must be 1 with the section fidelity and evaluation.racing_replicates: races decide "
+               "who is trained with further seeds");
       }
+    }
+    const auto check_alone = [this](const std::string& what, const Objective& objective) {
+      if (objective.min_replicates <= 1) return;
+      diagnostics_.add(origin_of("fidelity"), "fidelity: must be left out for " + what +
+                                                  ", of which a single replicate has no value");
+    };
+    for (const auto& one : experiment_.objectives.objectives) check_alone(one.name, one.objective);
+    for (const auto& one : experiment_.objectives.constraints) {
+      check_alone(one.text(), one.quantity.objective);
     }
     const auto& problem = experiment_.problem_settings;
     if (problem.contains("mode") && problem.get<std::string>("mode") == "noisy") {
@@ -760,13 +773,14 @@ class Reader {
   void check_promote(bool in_batches) {
     if (!experiment_.fidelity || mistaken_.contains("fidelity")) return;
     const auto& promote = experiment_.fidelity->get<std::string>("promote");
-    if (promote == "asha" && in_batches) {
+    const bool halves = halves_batches(parse_promote(promote));
+    if (!halves && in_batches) {
       refuse("fidelity.promote", promote,
-             "must be successive_halving unless algorithm.in_flight > 1: candidates go on while "
-             "others are out");
-    } else if (promote != "asha" && !in_batches) {
+             "must be successive_halving or hyperband unless algorithm.in_flight > 1: candidates "
+             "go on while others are out");
+    } else if (halves && !in_batches) {
       refuse("fidelity.promote", promote,
-             "must be asha with algorithm.in_flight: nothing waits for a batch");
+             "must be asha or pasha with algorithm.in_flight: nothing waits for a batch");
     }
     if (!in_batches) return;
     const auto& settings = experiment_.algorithm_settings;

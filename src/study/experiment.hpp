@@ -91,8 +91,8 @@ const PluginSections& plugin_sections();
 /// one has no such key). A setting that a section lacks, as in the record of a run that began
 /// before there was one, counts as its default. Left out is what does not change results: name,
 /// evaluation.workers, evaluation.array, evaluation.keep_models, evaluation.retry_*,
-/// evaluation.failure_window, training.checkpoint_minutes, fidelity.checkpoint_space, the budget (a
-/// larger one continues the run), what follows the search (retest, baseline.tune), cluster,
+/// evaluation.failure_window, training.checkpoint_minutes, fidelity.checkpoint_space, fidelity.audit, the
+/// budget (a larger one continues the run), what follows the search (retest, baseline.tune), cluster,
 /// evaluation.device and plugins, since the device and the plug-ins that were used are recorded
 /// apart, and listed mechanisms that come to those of the record: those that were trained are all
 /// told of.

@@ -1,7 +1,8 @@
 #include "study/rehearsal.hpp"
 
-#include <set>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "core/seed.hpp"
 #include "core/temporary_folder.hpp"
@@ -36,9 +37,11 @@ class MadeUp final : public Measurement {
     evaluation.status = task.until > 0 ? Status::paused : Status::ok;
     const auto end = task.until > 0 ? task.until : steps();
     if (end > 0) evaluation.curve.emplace_back().step = end;
+    const auto [taken, fresh] = taken_.try_emplace(task.id);
+    rehearsal_->steps += end - std::exchange(taken->second, end);
     evaluation.values["made_up"] =
         RandomEngine(derive_seed(0, task.replicate, "rehearsal", task.candidate.name)).uniform();
-    if (!begun_.insert(task.id).second) return;  // it goes on
+    if (!fresh) return;  // it goes on
     if (task.replicate == 0) rehearsal_->candidates.push_back(task.candidate);
     ++rehearsal_->trained;
   }
@@ -47,7 +50,7 @@ class MadeUp final : public Measurement {
   std::shared_ptr<Problem> problem_;
   const ObjectiveSet& objectives_;
   Rehearsal* rehearsal_;
-  std::set<std::string> begun_{};  ///< ids
+  std::map<std::string, std::int64_t> taken_{};  ///< steps, by id
 };
 
 /// A search that asks for more is not rehearsed to its end.

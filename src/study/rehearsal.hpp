@@ -14,6 +14,7 @@ namespace NAS_PUBLIC nas {
 struct Rehearsal {
   std::int64_t asked = 0;    ///< asks; exact for algorithms whose number of asks is fixed
   std::int64_t trained = 0;  ///< evaluations that they cause; an estimate, without those of races
+  std::int64_t steps = 0;    ///< of training that these take, to the rungs that they come to
   std::int64_t batches = 0;  ///< batches of asks: generations, for generational algorithms
   std::vector<Candidate> candidates{};  ///< in order of the first ask
   bool whole = true;  ///< false: the search asks for more than was tried, or so it seems

@@ -125,7 +125,10 @@ std::optional<Fidelity> fidelity_of(const Experiment& experiment, const Problem&
                     .rungs = settings.get<std::vector<std::int64_t>>("rungs"),
                     .steps = problem.steps(),
                     .eta = settings.get<double>("eta"),
-                    .spread = parse_spread(settings.get<std::string>("spread"))};
+                    .spread = parse_spread(settings.get<std::string>("spread")),
+                    .epsilon = settings.get<std::vector<double>>("epsilon"),
+                    .replicated = experiment.evaluation.get<std::int64_t>("replicates") > 1,
+                    .raced = experiment.evaluation.get<std::int64_t>("racing_replicates") > 0};
   auto steps = problem.rungs();
   if (!steps.empty()) steps.pop_back();
   const auto known = steps.empty() ? "the problem " + experiment.problem + " has none"

@@ -25,6 +25,7 @@
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
+#include "study/audit.hpp"
 #include "study/continuing.hpp"
 #include "study/engines.hpp"
 #include "study/free_space.hpp"
@@ -484,7 +485,12 @@ void carry_out(const Experiment& experiment, Setup& setup, const Rehearsal& rehe
                          .observer = observer,
                          .executor = executor,
                          .recall = recall};
-  listed ? carry_out_list(work, setup) : retest(work, tune(work));
+  if (listed) {
+    carry_out_list(work, setup);
+  } else {
+    audit(work, setup.problem);
+    retest(work, tune(work));
+  }
   labels.complete();
   store.set_meta("finished", true);
   store.flush();
@@ -625,7 +631,11 @@ Plan Study::plan(bool calibrate, Observer& given) const {
   const auto evaluator = evaluator_options(experiment_);
   const auto of_baseline = evaluator.racing ? evaluator.racing->replicates : evaluator.replicates;
   const bool together = algorithms().at(experiment_.algorithm).make().batches;
-  const auto of_search = static_cast<double>(plan.rehearsal.trained + of_baseline);
+  const auto whole = problem->steps();
+  const auto of_search =
+      (whole > 0 ? static_cast<double>(plan.rehearsal.steps) / static_cast<double>(whole)
+                 : static_cast<double>(plan.rehearsal.trained)) +
+      static_cast<double>(of_baseline);
   plan.seconds =
       plan.training_seconds * (of_search / (together ? plan.workers : 1) + further / plan.workers);
   return plan;

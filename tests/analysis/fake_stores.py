@@ -23,7 +23,7 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
                      trainings=TRAININGS, version=1, settings=None,
-                     mode="noisy", names=None, table="fake.nastable", truth_splits=None):
+                     mode="noisy", names=None, table="fake.nastable", truth_splits=None, steps=None):
     """Writes a comparison store.
 
     @param truth, believed  (n, m) lists or arrays, or None.
@@ -34,6 +34,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
     @param names            of the candidates.
     @param table            its file.
     @param truth_splits     by objective; None: not recorded.
+    @param steps            of training charged so far, of each search, of 400 of a whole training run; None: not recorded.
     """
     database = sqlite3.connect(path)
     database.executescript("""
@@ -48,6 +49,9 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
             "reference_point": 1.1, "budget": {"trainings": trainings}, "environment": {},
             "table": {"name": "fake", "file": table, "sha256": sha256,
                       "mechanisms": len(truth), "replicates": 5, "mode": mode}}
+    if steps is not None:
+        meta["table"]["training_steps"] = 400
+        meta["budget"]["train_steps"] = 400 * trainings
     if truth_splits is not None:
         meta["truth_splits"] = truth_splits
     database.executemany("INSERT INTO meta VALUES (?, ?)",
@@ -67,6 +71,11 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
         "INSERT INTO searches VALUES (?, ?, ?, ?, '93 trainings', ?, ?, ?, ?)",
         [(algorithm, seed, len(candidates), own, *blobs(candidates, trained, seconds, fitness))
          for algorithm, seed, own, candidates, trained, seconds, fitness in searches])
+    if steps is not None:
+        database.execute("ALTER TABLE searches ADD COLUMN steps BLOB")
+        database.executemany("UPDATE searches SET steps = ? WHERE algorithm = ? AND seed = ?",
+                             [(np.asarray(own, "<i8").tobytes(), *search[:2])
+                              for own, search in zip(steps, searches)])
     database.commit()
     database.close()
 

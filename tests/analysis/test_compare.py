@@ -160,6 +160,28 @@ class HandComputed(Comparing):
         # A repeated ask costs nothing, so that it is within the budget.
         self.check("random_search", {"asks": 1.5, "gap_median": 10})
 
+    def test_by_steps(self):
+        # The second asks at a rung first, which is no answer yet, and pays for what it has trained alone.
+        path = self.folder / "steps.sqlite"
+        nan = float("nan")
+        write_comparison(
+            path, [PERPLEXITY], [[100], [101], [103], [110]], None, ["random_search", "asha"],
+            [(0, 1, 0.1, [3, 2, 0], [1, 2, 3], [10, 20, 30], [110, 103, 100]),
+             (1, 1, 0.1, [3, 2, 1, 1], [1, 2, 3, 3], [1, 2, 3, 10], [nan, nan, nan, 101])],
+            version=2, trainings=3, steps=[[400, 800, 1200], [50, 100, 150, 500]])
+        self.compare(path, "--by", "steps", "--budget", "1")
+        self.check("random_search", {"trainings": 1.0, "gap_median": 10})
+        self.check("asha", {"trainings": 0.375, "asks": 3, "gap_median": 290})
+        self.compare(path, "--by", "steps", "--budget", "2")
+        self.check("random_search", {"trainings": 2.0, "gap_median": 3})
+        self.check("asha", {"trainings": 1.25, "asks": 4, "gap_median": 1})
+        self.assertIn("training steps, in whole training runs", self.read("gap_by_trained.svg"))
+        self.assertIn("trainings' steps", self.read("compare.md"))
+        self.compare(path, "--budget", "2")
+        self.check("asha", {"trainings": 1.25, "asks": 4})
+        self.compare(path, "--by", "trainings")
+        self.check("asha", {"trainings": 3, "asks": 4, "gap_median": 1})
+
     def test_a_target_that_is_given_up_is_not_reached(self):
         # Each is trained again and again: the best candidate answers, then loses its luck.
         write_comparison(
@@ -457,6 +479,10 @@ class Refused(Comparing):
                          [(0, 1, 0.1, [0], [3], [1], [101])])
         self.check("x, seed 1: its first ask cost 3 trainings, the budget is 2", path,
                    "--budget", "2")
+
+    def test_steps_that_are_not_recorded(self):
+        path = self.fake({"random_search": 0.0})
+        self.check(f"{path}: records no steps of training; nas-compare does", path, "--by", "steps")
 
     def test_ranges_that_do_not_fit(self):
         path = self.folder / "far.sqlite"

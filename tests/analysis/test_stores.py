@@ -91,8 +91,8 @@ class Comparisons(Stores):
         self.assertEqual(read.searches[0].believed.tolist(), [[390.0, -0.9], [np.inf, np.inf]])
 
     def test_other_version(self):
-        self.assertIn("kind 'comparison', version 2; this reads kind 'comparison', version 1",
-                      self.refusal(self.comparison(version=2)))
+        self.assertIn("kind 'comparison', version 3; this reads kind 'comparison', versions 1 and 2",
+                      self.refusal(self.comparison(version=3)))
 
     def test_arrays_of_wrong_length(self):
         path = self.comparison(searches=[(0, 3, 0.1, [0, 1], [1], [1.0, 2.0], [100.0, 101.0])])

@@ -111,6 +111,65 @@ TEST_F(FidelityRunTest, ATableAnswersFromItsCurves) {
   EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
 }
 
+TEST_F(FidelityRunTest, AnAuditTrainsWhatWasPausedAndLeavesTheSearchAlone) {
+  const auto asks = [](const std::string& text) {
+    std::istringstream lines(text);
+    std::string found;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("{\"ask\"") || line.find("\"until\"") != std::string::npos) {
+        found += line + '\n';
+      }
+    }
+    return found;
+  };
+  ASSERT_EQ(run("nas-run", search("training", "plain")), 0) << text();
+  const auto rungs = [this] {
+    const auto output = text();
+    const auto begin = output.find("rungs: ");
+    return output.substr(begin, output.find('\n', begin) - begin);
+  };
+  const auto plain = rungs();
+  ASSERT_EQ(run("nas-run", search("training", "audited", {"fidelity.audit=0.3"})), 0) << text();
+  EXPECT_EQ(rungs(), plain);
+  EXPECT_THAT(text(), HasSubstr(" paused candidates were trained to the end, "));
+  EXPECT_THAT(text(), HasSubstr("he first rung was "));
+  EXPECT_EQ(asks(canonical_export(folder_ / "audited")), asks(canonical_export(folder_ / "plain")));
+  // The same of a run that has ended, in pieces.
+  int code = -1;
+  {
+    Program program("nas-run", search("training", "plain", {"fidelity.audit=0.3"}),
+                    folder_ / "pieces.txt");
+    if (!program.wait_for(std::chrono::milliseconds(1200), code)) {
+      program.kill(SIGKILL);
+      program.wait();
+    }
+  }
+  ASSERT_EQ(run("nas-run", search("training", "plain", {"fidelity.audit=0.3"})), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "plain"), canonical_export(folder_ / "audited"));
+  EXPECT_THAT(read_file(folder_ / "plain" / "results.json"), HasSubstr("\"audited\":"));
+}
+
+TEST_F(FidelityRunTest, FurtherSeedsAndHyperbandAndPashaRun) {
+  ASSERT_EQ(run("nas-run", search("table", "seeds", {"evaluation.replicates=3"})), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("Values are means over n trainings"));
+  const auto hyperband = {std::string("algorithm={name: random_search, population: 4, "
+                                      "evaluations: 12, in_flight: 1}"),
+                          std::string("fidelity.promote=hyperband")};
+  ASSERT_EQ(run("nas-run", search("table", "hyperband", hyperband)), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("rungs: 1"));
+  ASSERT_EQ(run("nas-run", search("table", "pasha", {"fidelity.promote=pasha"})), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("rungs: 1"));
+}
+
+TEST_F(FidelityRunTest, ThePlanCountsTheStepsThatPruningLeaves) {
+  auto words = search("training", "plan", {"evaluation.replicates=3", "fidelity.audit=0.5"});
+  words.push_back("--dry-run");
+  ASSERT_EQ(run("nas-run", words), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("rungs         about "));
+  EXPECT_THAT(text(), HasSubstr(" whole training runs; of those that come to the end the best are "
+                                "trained with 3 seeds; 50 % of the others are audited"));
+}
+
 TEST_F(FidelityRunTest, WhatRungsCannotCompareIsRefused) {
   expect_refusal("table", {"problem.mode=noisy"},
                  "problem.mode = noisy, must be paired or mean with the section fidelity");

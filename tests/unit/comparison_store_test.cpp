@@ -1,5 +1,6 @@
 #include "comparison/comparison_store.hpp"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -19,7 +20,8 @@ class ComparisonStoreTest : public ::testing::Test {
             .trajectory = {.candidates = {4, 1, 4},
                            .trained = {1, 2, 2},
                            .seconds = {0.1, 0.30000000000000004, 0.30000000000000004},
-                           .fitness = {1.5, -2.0, 1e300, 0.0, 1.5, -2.0}}};
+                           .fitness = {1.5, -2.0, 1e300, 0.0, 1.5, -2.0},
+                           .steps = {400, 450, 5'000'000'000}}};
   }
   template <class Call>
   static std::string error_of(Call call) {
@@ -53,6 +55,30 @@ TEST_F(ComparisonStoreTest, KeepsSearchesBitwise) {
   EXPECT_EQ(seeds, (std::vector<std::int64_t>{7, 9}));
 }
 
+TEST_F(ComparisonStoreTest, OneOfTheFirstVersionIsReadAndContinued) {
+  {
+    ComparisonStore store(file_);
+    store.number_of({.name = "a", .key = "nsga2", .settings = {}});
+    store.add({search(7)});
+  }
+  {
+    SQLite::Database database(file_.string(), SQLite::OPEN_READWRITE);
+    database.exec("ALTER TABLE searches DROP COLUMN steps");
+    database.exec("PRAGMA user_version = 1");
+  }
+  auto old = search(7).trajectory;
+  old.steps.clear();
+  {
+    const ComparisonStore store(file_, ComparisonStore::Mode::read_only);
+    store.for_each_search(0, [&](const auto& found) { EXPECT_EQ(found.trajectory, old); });
+  }
+  ComparisonStore store(file_);
+  store.add({search(9)});
+  std::vector<Trajectory> found;
+  store.for_each_search(0, [&](const auto& one) { found.push_back(one.trajectory); });
+  EXPECT_EQ(found, (std::vector<Trajectory>{old, search(9).trajectory}));
+}
+
 TEST_F(ComparisonStoreTest, ASearchWithoutAsksIsKept) {
   ComparisonStore store(file_);
   store.add({{.algorithm = 2, .seed = 1, .ended_by = "nothing"}});
@@ -73,7 +99,7 @@ TEST_F(ComparisonStoreTest, NumbersAlgorithmsByTheirNames) {
 TEST_F(ComparisonStoreTest, SaysWhatItIs) {
   ComparisonStore store(file_);
   EXPECT_EQ(store.meta("kind"), "comparison");
-  EXPECT_EQ(store.meta("version"), 1);
+  EXPECT_EQ(store.meta("version"), 2);
   EXPECT_FALSE(store.meta("budget"));
 }
 
@@ -92,7 +118,7 @@ TEST_F(ComparisonStoreTest, ReplacesItsCandidates) {
 TEST_F(ComparisonStoreTest, RefusesOtherFiles) {
   { const Store run(folder_.path() / "run.sqlite"); }
   EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "run.sqlite"); }),
-            (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 1");
+            (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 2");
   EXPECT_EQ(error_of([&] { ComparisonStore store(file_, ComparisonStore::Mode::read_only); }),
             file_.string() + ": no such comparison store");
   EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "none" / "x"); }),

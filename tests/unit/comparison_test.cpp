@@ -79,6 +79,23 @@ TEST_F(ComparisonTest, ASearchMayReportTheBestAnswerThatItGot) {
               HasSubstr("belief = luck, must be one of record, best_answer"));
 }
 
+TEST_F(ComparisonTest, AnAlgorithmMayTrainByRungs) {
+  const auto head = "problem: tabular\nobjectives: [perplexity]\n" + budget_;
+  const auto comparison =
+      load(head +
+           "algorithms: [random_search, {name: random_search, label: asha, in_flight: 4,\n"
+           "  fidelity: {rungs: [50, 150]}}]\n");
+  EXPECT_FALSE(comparison.contenders[0].experiment.fidelity);
+  const auto record = comparison.contenders[1].record();
+  EXPECT_EQ(record.settings.at("fidelity").at("rungs"), nlohmann::json({50, 150}));
+  EXPECT_FALSE(comparison.resolved().contains("fidelity"));
+  EXPECT_THAT(mistakes(head + "fidelity: {rungs: [50]}\nalgorithms: [sga]\n"),
+              HasSubstr("fidelity: must be given with items of algorithms"));
+  EXPECT_THAT(mistakes(head + "algorithms: [{name: sga, fidelity: {rungs: [50], audit: 0.1,\n"
+                              "  promote: hyperband}}]\n"),
+              HasSubstr("algorithms.fidelity.audit = 0.1, must be 0 in a comparison"));
+}
+
 TEST_F(ComparisonTest, WhatIsSharedNamesNoAlgorithm) {
   const auto comparison = load(head_ + budget_ + "algorithms: [random_search]\n");
   const auto resolved = comparison.resolved();

@@ -76,7 +76,7 @@ class ByFunction final : public Evaluator {
     }
     return answers;
   }
-  bool begin(const Genotype& genotype, std::int64_t /*until*/) override {
+  bool begin(const Genotype& genotype, std::int64_t /*until*/, bool /*anyway*/) override {
     answers_.push_back({.begun = begun_++, .answer = ask({genotype}).front()});
     return true;
   }

@@ -690,26 +690,38 @@ TEST_F(ExperimentTest, RungsCompareOneWholeTrainingRunOfEachCandidate) {
   EXPECT_THAT(mistakes(asha + "fidelity: {min: 20, eta: 1}\n"),
               HasSubstr("fidelity.eta = 1, must be 0 or more than 1"));
   EXPECT_THAT(mistakes(asha + "fidelity: {rungs: [50, 50]}\n"), HasSubstr("must ascend"));
-  for (const auto& [setting, why] :
-       {std::pair("evaluation: {repeated: retrain}",
-                  "evaluation.repeated = retrain, must be reuse"),
-        std::pair("evaluation: {replicates: 2}", "evaluation.replicates = 2, must be 1 with"),
-        std::pair("training: {early_stop_after: 9}",
-                  "training.early_stop_after = 9, must be 0 with")}) {
+  for (const auto& [setting, why] : {std::pair("evaluation: {repeated: retrain}",
+                                               "evaluation.repeated = retrain, must be reuse"),
+                                     std::pair("evaluation: {replicates: 2, racing_replicates: 4}",
+                                               "evaluation.replicates = 2, must be 1 with"),
+                                     std::pair("training: {early_stop_after: 9}",
+                                               "training.early_stop_after = 9, must be 0 with")}) {
     EXPECT_THAT(mistakes(asha + rungs + setting + "\n"), HasSubstr(why));
   }
+  EXPECT_EQ(mistakes(asha + rungs + "evaluation: {replicates: 3}\n"), "");
+  EXPECT_THAT(mistakes(asha + "fidelity: {min: 9, audit: 1.5}\n"),
+              HasSubstr("fidelity.audit = 1.5, must be"));
+  const auto audited = load(asha + rungs, {"training.steps=400", "fidelity.audit=0.5"});
+  EXPECT_EQ(differing_keys(read.resolved, audited.resolved), Texts{});
   // Who asks in batches halves them; nobody else does.
   const std::string halving = "fidelity: {min: 9, promote: successive_halving}\n";
   EXPECT_EQ(mistakes("algorithm: random_search\n" + halving), "");
+  EXPECT_EQ(mistakes("algorithm: random_search\nevaluation: {racing_replicates: 5}\n" + halving),
+            "");
   EXPECT_THAT(mistakes(asha + halving), HasSubstr("fidelity.promote = successive_halving, must be "
-                                                  "asha with algorithm.in_flight: nothing waits"));
+                                                  "asha or pasha with algorithm.in_flight: "
+                                                  "nothing waits"));
+  EXPECT_EQ(mistakes("algorithm: random_search\nfidelity: {min: 9, promote: hyperband}\n"), "");
+  EXPECT_EQ(mistakes(asha + "fidelity: {min: 9, promote: pasha, epsilon: [0.1, 0]}\n"), "");
+  EXPECT_THAT(mistakes(asha + "fidelity: {min: 9, promote: pasha, epsilon: [0.1]}\n"),
+              HasSubstr("fidelity.epsilon = [0.1], must be empty or have a number for each"));
   for (const std::string one : {"motpe", "simulated_annealing"}) {
     EXPECT_THAT(mistakes("algorithm: " + one + "\n" + halving),
                 HasSubstr("must be asha, with algorithm.in_flight > 1, where candidates are asked "
                           "for one at a time"));
   }
   EXPECT_THAT(mistakes("algorithm: random_search\n" + rungs),
-              HasSubstr("fidelity.promote = asha, must be successive_halving unless"));
+              HasSubstr("fidelity.promote = asha, must be successive_halving or hyperband unless"));
   EXPECT_THAT(mistakes(asha + "fidelity: {rungz: [5]}\n"), HasSubstr("did you mean rungs?"));
 }
 

@@ -28,6 +28,9 @@ TEST(Replicates, OfACandidateThatIsNewAllAreFresh) {
 }
 
 TEST(Replicates, OfAKnownCandidateThePolicyDecides) {
+  const auto completed = answering_replicates(Repeated::reuse, 3, 1);
+  EXPECT_EQ(completed.first, 0);
+  EXPECT_EQ(completed.num_fresh(), 2) << "one was paused at a rung";
   const auto reused = answering_replicates(Repeated::reuse, 2, 2);
   EXPECT_EQ(reused.num_fresh(), 0);
   EXPECT_EQ(reused.end - reused.first, 2);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
+#include <set>
 
 #include <gmock/gmock.h>
 
@@ -182,8 +184,122 @@ TEST(Rungs, PromoteFromTheHighestOnAndEachCandidateOnce) {
   EXPECT_EQ(promoted(), Next(-1.0, 0));
   EXPECT_EQ(rungs.until(1), 20);
   EXPECT_EQ(rungs.until(2), 0) << "the end";
-  rungs.clear();
+  rungs.begin_batch(1);
   EXPECT_EQ(promoted(), Next(-1.0, 0));
+}
+
+/// Takes a batch of candidates through their rungs, of which the smaller number is the better.
+/// @return how many came to each rung, the end included.
+std::vector<int> halve(Rungs& rungs, std::int64_t size) {
+  std::vector<int> came(rungs.fidelity().rungs.size() + 1);
+  const auto arrive = [&](std::size_t rung, double number) {
+    ++came[rung];
+    if (rung + 1 == came.size()) return;
+    const auto ask = static_cast<std::int64_t>(number);
+    rungs.reach(rung, std::to_string(ask), Genotype({{"number", number}}),
+                {.ask = ask, .point = {number}});
+  };
+  rungs.begin_batch(static_cast<std::size_t>(size));
+  for (std::int64_t i = 0; i < size; ++i) arrive(0, static_cast<double>(i));
+  for (;;) {  // each round as a whole
+    std::vector<std::pair<std::size_t, double>> round;
+    while (const auto next = rungs.promote()) {
+      round.emplace_back(next->rung, next->genotype.real("number"));
+    }
+    if (round.empty()) return came;
+    for (const auto& [rung, number] : round) arrive(rung, number);
+  }
+}
+
+TEST(Rungs, HyperbandHalvesItsBatchesFromOneRungAfterTheOther) {
+  Rungs halving({.promote = Promote::successive_halving, .rungs = {10, 30}, .steps = 90});
+  Rungs rungs({.promote = Promote::hyperband, .rungs = {10, 30}, .steps = 90});
+  using Came = std::vector<int>;
+  for (int batch = 0; batch < 3; ++batch) EXPECT_EQ(halve(halving, 9), (Came{9, 3, 1}));
+  EXPECT_EQ(halve(rungs, 9), (Came{9, 3, 1})) << "210 steps";
+  EXPECT_EQ(halve(rungs, 9), (Came{9, 9, 3})) << "450 steps";
+  EXPECT_EQ(halve(rungs, 9), (Came{9, 9, 9})) << "810 steps";
+  EXPECT_EQ(halve(rungs, 9), (Came{9, 3, 1})) << "then 420";
+  EXPECT_EQ(halve(rungs, 9), (Came{9, 3, 1})) << "then 630";
+  EXPECT_EQ(halve(rungs, 9), (Came{9, 9, 3}));
+}
+
+TEST(Rungs, PashaOpensARungWhereTheOrderOfTheTwoHighestDiffers) {
+  for (const double epsilon : {0.0, 0.5, 2.0}) {
+    Rungs rungs(
+        {.promote = Promote::pasha, .rungs = {10, 20, 40}, .steps = 80, .epsilon = {epsilon}});
+    const auto reach = [&rungs](std::size_t rung, std::int64_t ask, double value) {
+      rungs.reach(rung, std::to_string(ask), Genotype({{"number", static_cast<double>(ask)}}),
+                  {.ask = ask, .point = {value}});
+    };
+    for (const std::int64_t ask : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      reach(0, ask, static_cast<double>(ask));
+    }
+    int second = 0;
+    while (const auto next = rungs.promote()) {
+      EXPECT_EQ(next->rung, 1U);
+      ++second;
+    }
+    EXPECT_EQ(second, 4) << "one of two";
+    reach(1, 0, 0.0);
+    reach(1, 1, 1.0);
+    EXPECT_FALSE(rungs.promote().has_value()) << "in the same order: that rung is the last one";
+    reach(1, 2, 0.2);  // was 1 behind candidate 1, is 0.8 ahead of it
+    const bool differs = epsilon < 0.8;
+    EXPECT_EQ(rungs.promote().has_value(), differs) << epsilon;
+    EXPECT_FALSE(rungs.promote().has_value());
+    const auto answer = rungs.answer();
+    ASSERT_EQ(answer.size(), 1U);
+    EXPECT_EQ(answer.front().rung, 3U) << "the end";
+    EXPECT_EQ(answer.front().genotype.real("number"), differs ? 2.0 : 0.0) << "0 went on alone";
+  }
+}
+
+TEST(Rungs, TheBestThatCameToTheEndAreReplicated) {
+  Rungs rungs({.rungs = {10}, .steps = 20, .replicated = true});
+  const auto end = [&rungs](std::int64_t ask, double value) {
+    rungs.reach(1, std::to_string(ask), Genotype({{"number", value}}),
+                {.ask = ask, .point = {value}});
+  };
+  const auto promoted = [&rungs] {
+    const auto next = rungs.promote();
+    if (!next) return -1.0;
+    EXPECT_EQ(next->rung, 2U);
+    EXPECT_EQ(rungs.until(next->rung), 0);
+    return next->genotype.real("number");
+  };
+  end(0, 4.0);
+  EXPECT_EQ(promoted(), 4.0) << "whoever is the best is among them";
+  EXPECT_EQ(promoted(), -1.0);
+  end(1, 5.0);
+  end(2, 6.0);
+  EXPECT_EQ(promoted(), -1.0);
+  end(3, 3.0);
+  rungs.begin_batch(1);
+  EXPECT_EQ(promoted(), 3.0) << "also beside those of earlier batches";
+  EXPECT_EQ(promoted(), -1.0);
+}
+
+TEST(Rungs, TheAnswerIsTheFrontOfTheHighestRung) {
+  Rungs rungs({.promote = Promote::pasha, .rungs = {10, 20}, .steps = 40});
+  const auto reach = [&rungs](std::size_t rung, std::int64_t ask, Point point, bool feasible) {
+    rungs.reach(rung, std::to_string(ask), Genotype({{"number", static_cast<double>(ask)}}),
+                {.ask = ask, .point = std::move(point), .feasible = feasible});
+  };
+  EXPECT_TRUE(rungs.answer().empty());
+  reach(0, 0, {1.0, 3.0}, true);
+  reach(0, 1, {3.0, 1.0}, true);
+  reach(0, 2, {3.0, 3.0}, true);
+  reach(0, 3, {0.0, 0.0}, false);
+  const auto numbers = [&rungs] {
+    std::multiset<double> found;
+    for (const auto& one : rungs.answer()) found.insert(one.genotype.real("number"));
+    return found;
+  };
+  EXPECT_EQ(numbers(), (std::multiset<double>{0.0, 1.0}));
+  EXPECT_EQ(numbers(), (std::multiset<double>{2.0})) << "after them the next ones";
+  EXPECT_EQ(numbers(), (std::multiset<double>{3.0}));
+  EXPECT_TRUE(rungs.answer().empty());
 }
 
 TEST(Rungs, PromoteTheShareThatIsGiven) {

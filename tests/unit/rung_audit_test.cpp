@@ -106,11 +106,14 @@ TEST_F(RungAuditTest, NoiseBetweenSeedsIsTheMeasure) {
   const auto noisy = audit_rungs(table(kBySeed, kBySeed), options());
   EXPECT_DOUBLE_EQ(noisy.agreement.front().correlation, 1.0);
   EXPECT_LT(noisy.between_seeds.front().correlation, 0.5);
+  EXPECT_NEAR(noisy.agreement.front().noise, 1.68637, 1e-5) << "by the formula, elsewhere";
+  EXPECT_EQ(audit_rungs(table(kInOrder, kInOrder), options()).agreement.front().noise, 0.0);
   // What is the best with the seeds that a search saw is not with others.
   const auto& halving = row(noisy, "successive halving", 60);
   EXPECT_GT(halving.fresh_regret.mean, halving.regret.mean);
   const auto alone = audit_rungs(table(kInOrder, kInOrder, 1), options());
   EXPECT_TRUE(std::isnan(alone.between_seeds.front().correlation));
+  EXPECT_TRUE(std::isnan(alone.agreement.front().noise));
   EXPECT_TRUE(std::isnan(row(alone, "asha", 10).fresh_regret.mean));
   EXPECT_THAT(alone.verdict(), StartsWith("One replicate does not tell"));
 }

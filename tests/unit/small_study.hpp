@@ -72,10 +72,14 @@ class TableMeasurement : public Measurement {
   [[nodiscard]] std::vector<std::int64_t> rungs() const override { return table_.steps(); }
   void measure(const Task& task, Evaluation& evaluation) override {
     const auto mechanism = table_.find(task.candidate.name).value();
-    const auto recorded =
+    auto recorded =
         mode_ == ReplayMode::mean
             ? mean_evaluation(recorded_replicates(table_, mechanism), 0.0)
             : table_.evaluation(mechanism, replay_.replicate(mechanism, task.replicate));
+    if (task.until > 0) {
+      recorded = ended_at(std::move(recorded), task.until, 0.0);
+      if (recorded.status == Status::ok && task.until < steps()) recorded.status = Status::paused;
+    }
     evaluation.status = recorded.status;
     evaluation.curve = recorded.curve;
     evaluation.values = recorded.values;

@@ -1,5 +1,6 @@
 #include "comparison/table_evaluator.hpp"
 
+#include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -27,7 +28,7 @@ class TableEvaluatorTest : public ::testing::Test {
   /// A search by an algorithm that takes the study's objectives.
   /// @param in_flight  asks that are out at once; 1: an algorithm that asks in generations.
   static SearchResult search(const StudyTable& study, const std::shared_ptr<Evaluator>& evaluator,
-                             std::int64_t in_flight = 1) {
+                             std::int64_t in_flight = 1, std::optional<Fidelity> fidelity = {}) {
     const bool several = study.objectives().objectives.size() > 1;
     const auto& plugin =
         algorithms().at(in_flight == 1 ? (several ? "nsga2" : "evo_ga")
@@ -42,7 +43,8 @@ class TableEvaluatorTest : public ::testing::Test {
                             .num_combinations = study.space().num_combinations()};
     EXPECT_TRUE(!algorithm.fit || algorithm.fit(settings, facts).empty());
     return run_search(study.space(), evaluator, study.objectives(),
-                      algorithm.make(settings, facts, kSeed), {.population = 12, .seed = kSeed});
+                      algorithm.make(settings, facts, kSeed),
+                      {.population = 12, .seed = kSeed, .fidelity = std::move(fidelity)});
   }
 
   /// Both evaluators end the same search alike.
@@ -131,6 +133,55 @@ TEST_F(TableEvaluatorTest, AnswersAlikeWithSeveralAsksOut) {
                      trajectory.fitness[i * study.objectives().objectives.size()]);
       }
       EXPECT_EQ(told, recorded);
+    }
+  }
+}
+
+/// By rungs, too: asks, answers, steps and the end are those of a run on the table.
+TEST_F(TableEvaluatorTest, AnswersAlikeByRungs) {
+  const auto table = small_table();
+  const StudyTable study(
+      table, {.space = small_space(),
+              .objectives = small_objectives(),
+              .mode = ReplayMode::paired,
+              .seed = kSeed,
+              .problem = std::make_shared<TableMeasurement>(table, ReplayMode::paired, kSeed),
+              .rungs = {10, 20}});
+  for (const auto promote :
+       {Promote::asha, Promote::pasha, Promote::successive_halving, Promote::hyperband}) {
+    for (const auto& options :
+         {TableEvaluator::Options{}, TableEvaluator::Options{.budget = {.train_steps = 300}},
+          TableEvaluator::Options{.replicates = 2}}) {
+      SCOPED_TRACE(static_cast<int>(promote));
+      const Fidelity fidelity{
+          .promote = promote, .rungs = {10, 20}, .steps = 40, .replicated = options.replicates > 1};
+      const auto in_flight = halves_batches(promote) ? 1 : 3;
+      const auto lean = std::make_shared<TableEvaluator>(study, kSeed, options);
+      const auto found = search(study, lean, in_flight, fidelity);
+      const TemporaryFolder folder;
+      Store store(folder.path() / "store.sqlite", Store::Mode::write_cheap);
+      const auto recording = std::make_shared<RecordingEvaluator>(
+          std::make_shared<TableMeasurement>(table, ReplayMode::paired, kSeed), store,
+          [&study](Objective::Evaluations e) { return study.objectives().judge(e); },
+          RecordingEvaluator::Options{.replicates = options.replicates, .budget = options.budget});
+      const auto expected = search(study, recording, in_flight, fidelity);
+      EXPECT_EQ(found.ended_by, expected.ended_by);
+      EXPECT_EQ(found.archive.front(), expected.archive.front());
+      EXPECT_FALSE(found.archive.front().empty());
+      EXPECT_EQ(lean->num_evaluated(), recording->num_evaluated());
+      EXPECT_EQ(lean->num_asked(), std::ssize(store.asks()));
+      std::int64_t steps = 0;
+      for (const auto& evaluations : {store.evaluations(), store.partials()}) {
+        for (const auto& one : evaluations) {
+          if (!one.curve.empty()) steps += one.curve.back().step;
+        }
+      }
+      const auto trajectory = lean->take_trajectory();
+      EXPECT_EQ(trajectory.steps.back(), steps) << "each once";
+      const auto asks = store.asks();
+      EXPECT_EQ(std::count_if(trajectory.fitness.begin(), trajectory.fitness.end(),
+                              [](double value) { return std::isnan(value); }) > 0,
+                std::any_of(asks.begin(), asks.end(), [](auto& ask) { return ask.until > 0; }));
     }
   }
 }

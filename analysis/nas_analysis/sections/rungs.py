@@ -21,6 +21,7 @@ def section(run: Run) -> Section | None:
                   "how it was at its first rung."),
         table(["step", "paused there", "went on", "share"], rows),
         paragraph(_steps(run)),
+        *([paragraph(f"Audit: {audit['text']}")] if (audit := run.digest.get("audit") or {}).get("text") else []),
     ))
 
 
