@@ -658,7 +658,7 @@ struct Looker {
     Conversation conversation(problem, 4, false);
     conversation.run(
         60, [&] { return random_point(problem, engine); }, [](const auto&, const auto&) {});
-    for (const std::size_t least : {1, 20, 1000}) {
+    for (const std::size_t least : {1U, 20U, 1000U}) {
       seen->emplace(least, at_highest_rung(problem, least));
     }
     return population;
