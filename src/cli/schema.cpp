@@ -190,6 +190,7 @@ Json contenders_schema() {
     return std::find(names.begin(), names.end(), setting.name) == names.end();
   });
   common["evaluation"] = map_of(properties_of(own));
+  common["fidelity"] = map_of(properties_of(fidelity_settings()));
   return described(one_or_list(plugin_section("algorithm", algorithms(), common)),
                    "of nas-compare: the algorithms that are compared");
 }

@@ -70,9 +70,8 @@ void write_agreement(std::ostream& out, const RungAudit& audit) {
     out << "   seeds" << std::setw(10) << decimals(seeds.correlation, 3) << std::setw(32)
         << percent(seeds.overlap) << std::setw(10) << decimals(seeds.noise, 3) << '\n';
   }
-  out << "\n  * a rung; seeds: the ends with two seeds against each other; noise: what seeds do "
-         "to\n"
-         "    a difference of two mechanisms (fidelity.epsilon)\n";
+  out << "\n  * a rung; seeds: the ends with two seeds against each other\n"
+         "  noise: what seeds do to a difference of two mechanisms (fidelity.epsilon)\n";
 }
 
 void write_replayed(std::ostream& out, const RungAudit& audit) {

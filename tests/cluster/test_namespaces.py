@@ -63,7 +63,7 @@ except subprocess.CalledProcessError as error:
 
 
 class NamespacesTest(runs.RunTest):
-    OVERRIDES = runs.RunTest.OVERRIDES + ["training.steps=400", "retest.replicates=0"]
+    OVERRIDES = runs.RunTest.OVERRIDES + ["training.steps=2000", "retest.replicates=0"]
     ENGINE = ["cluster.engine=dask", "cluster.silence=5", "cluster.grace=5"]
 
     def setUp(self):

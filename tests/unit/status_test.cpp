@@ -36,7 +36,7 @@ TEST(Status, SaysWhoWorksOnWhatAndDisturbsNobody) {
   EXPECT_EQ(
       status_text(folder.path()),
       folder.path().string() +
-          ": 0 evaluations, search, as of 2026-01-31T12:30:00Z\n"
+          ": 0 evaluations, search, 2 workers, as of 2026-01-31T12:30:00Z\n"
           "  node3:17  dot|softmax replicate 1, step 1,200/5,000, since 2026-01-31T12:00:00Z\n"
           "  of nas-run  dot|softmax replicate 1 + 1 more, since 2026-01-31T12:00:00Z\n"
           "  14 waiting\n");
