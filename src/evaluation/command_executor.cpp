@@ -189,7 +189,7 @@ class CommandExecutor::Orders {
     run["protocol"] = kProtocol;
     engine_.write(run);
   }
-  ~Orders() { engine_.end(/*save=*/stop_requested() || !orders_.empty()); }
+  ~Orders() { engine_.end(/*save=*/interrupted_ || stop_requested() || !orders_.empty()); }
   Orders(const Orders&) = delete;
   Orders& operator=(const Orders&) = delete;
 
@@ -241,8 +241,10 @@ class CommandExecutor::Orders {
   void abandon() {
     submitted_.clear();
     events_.clear();
-    // A stop has them written first, which the end of the engine says.
-    if (stop_requested() && !stopped_by_deadline()) return;
+    // The same command is to go on: the end of the engine has checkpoints written first, and workers
+    // wait for it.
+    interrupted_ = !stopped_by_deadline();
+    if (interrupted_) return;
     while (!orders_.empty()) forget(orders_.begin()->first);
   }
 
@@ -516,6 +518,7 @@ class CommandExecutor::Orders {
   Workforce workforce_;
   Clock::time_point begun_ = Clock::now();
   bool told_ = false;
+  bool interrupted_ = false;  ///< the same command is to go on
 };
 
 CommandExecutor::CommandExecutor(Measurement& measurement, Settings settings)
