@@ -208,6 +208,8 @@ class AttentionSearch final : public Problem {
 
   void measure_by(Instrument instrument) override { instrument_ = std::move(instrument); }
 
+  void do_without_checkpoints() override { does_without_checkpoints_ = true; }
+
   void measure(const Task& task, Evaluation& evaluation) override {
     measure_array(std::array{Assignment{task, evaluation}});
   }
@@ -496,6 +498,7 @@ class AttentionSearch final : public Problem {
     context.memory_limit = memory_limit_;
     context.time_limit = time_limit_;
     if (!folder_.empty()) context.checkpoint_folder = checkpoints();
+    context.does_without_checkpoints = does_without_checkpoints_;
     return context;
   }
 
@@ -647,7 +650,8 @@ class AttentionSearch final : public Problem {
   std::map<std::string, nlohmann::json> measured_;  ///< by function, then by objective
   std::size_t remembered_ = 0;                      ///< evaluations of this run entered there
   Instrument instrument_;                           ///< empty: this process
-  std::map<std::string, Paused> paused_;            ///< by id: whose checkpoints are kept
+  bool does_without_checkpoints_ = false;
+  std::map<std::string, Paused> paused_;  ///< by id: whose checkpoints are kept
 };
 
 NAS_REGISTER_PROBLEM({.key = "attention_search",

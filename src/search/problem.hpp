@@ -86,6 +86,9 @@ class Problem : public Measurement {
   /// device that trains. @return the objective's record. @throws as Objective::measured.
   using Instrument = std::function<nlohmann::json(const Task& task, const std::string& objective)>;
   virtual void measure_by(Instrument /*instrument*/) {}
+  /// From now on a checkpoint that cannot be written is a warning: on a worker, whose results reach
+  /// the record by another way.
+  virtual void do_without_checkpoints() {}
   /// Ground truth where the problem knows it, as a table does.
   [[nodiscard]] virtual GroundTruth truth() const { return {}; }
   /// The same problem with another section `training`, sharing what it has loaded; it keeps no

@@ -20,6 +20,7 @@ Worker::Worker(Experiment experiment, std::filesystem::path folder)
     : experiment_(std::make_unique<const Experiment>(std::move(experiment))) {
   nn::install_cpu_allocator();  // before the first tensor
   problem_ = make_problem(*experiment_, experiment_->objectives, folder);
+  problem_->do_without_checkpoints();
   const auto threads = experiment_->evaluation.get<std::int64_t>("threads");
   if (problem_->expensive()) nn::take_product_buffers(static_cast<int>(threads));
 }

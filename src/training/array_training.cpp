@@ -414,7 +414,12 @@ void ArrayTraining::save(const Member& member, std::size_t index) const {
                                 {"seconds", member.seconds},
                                 {"cpu_seconds", member.cpu_seconds}};
   archive.write("state", torch::IValue(state.dump()));
-  write_checkpoint(file, name_of(*member.job), archive);
+  try {
+    write_checkpoint(file, name_of(*member.job), archive);
+  } catch (const MachineError& error) {
+    if (!context_.does_without_checkpoints) throw;
+    warn(std::string(error.what()) + ", so that this training would begin again");
+  }
 }
 
 void ArrayTraining::restore() {

@@ -50,6 +50,9 @@ struct TrainingContext {
   double time_limit = 0.0;        ///< seconds of one training run; 0 = none
   /// Folder for the checkpoints of unfinished training runs; empty: none is written.
   std::filesystem::path checkpoint_folder;
+  /// Whether a training run goes on with a warning where its checkpoint cannot be written: where its
+  /// result reaches the record by another way.
+  bool does_without_checkpoints = false;
   /// Called about once per second for an array, and at its validations: steps taken, of how many,
   /// and the latest training loss (NaN: not known yet), which is read when it is checked anyway.
   std::function<void(std::int64_t step, std::int64_t steps, double loss)> on_step{};
@@ -124,7 +127,8 @@ struct TrainingResult {
 ///
 /// @param jobs  at least one.   @return results in their order.
 /// @throws std::logic_error for an `until` that is no validation step; StopRequested after writing checkpoints; what nn::rethrow_as_failure() says of models
-/// that cannot be built or computed; MachineError where a checkpoint cannot be written or read.
+/// that cannot be built or computed; MachineError where a checkpoint cannot be written (but with
+/// does_without_checkpoints) or read.
 std::vector<TrainingResult> train(std::span<const TrainingJob> jobs, const Corpus& corpus,
                                   const TrainingContext& context);
 

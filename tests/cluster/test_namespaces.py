@@ -1,4 +1,4 @@
-"""Workers on hosts of their own, made of network namespaces: one is cut off in the middle, and nothing is lost."""
+"""Workers on hosts of their own, made of namespaces: one is cut off, others cannot write the run's folder, and nothing is lost."""
 
 import os
 import pathlib
@@ -89,6 +89,19 @@ class NamespacesTest(runs.RunTest):
         self.ends(manager, "run")
         self.assertEqual(self.export("run"), alone)
         self.assertNotIn("failed", self.said("run").replace("0 failed", ""))
+
+    def test_a_folder_that_workers_cannot_write_costs_checkpoints_alone(self):
+        alone = self.alone()
+        manager = self.start("run", *self.command("run"), host=1)
+        read_only = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && ! touch "$0/x" && exec "$@"',
+                     self.folder / "run"]
+        for host in 2, 3:
+            self.start(f"workers{host}", *self.hosts.on(host), *read_only, runs.ROOT / "scripts/workers", self.folder / "run")
+        self.ends(manager, "run")
+        self.assertEqual(self.export("run"), alone)
+        for host in 2, 3:
+            self.assertIn("Read-only file system", self.said(f"workers{host}"))
+        self.assertEqual(list((self.folder / "run/checkpoints").glob("*")), [])
 
 
 if __name__ == "__main__":
