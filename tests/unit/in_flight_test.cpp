@@ -10,6 +10,17 @@
 #include "core/temporary_folder.hpp"
 #include "unit/forked.hpp"
 
+// Sanitizers ask these for their options. What a process does about its signals is looked at here, and they would do something
+// about them before.
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0";
+}
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
+  return __asan_default_options();
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
 namespace nas::testing {
 namespace {
 
