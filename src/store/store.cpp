@@ -225,7 +225,7 @@ struct Store::State {
   /// Does what `write` does in one transaction. Cheap writes share one for a fifth of a second.
   template <class Write>
   void in_transaction(Write write) {
-    constexpr std::chrono::milliseconds kShared{200};
+    constexpr std::chrono::milliseconds kLongest{200};
     if (!cheap) {
       database.transact(write);
       return;
@@ -237,7 +237,7 @@ struct Store::State {
       }
       write();
     });
-    if (std::chrono::steady_clock::now() - opened >= kShared) flush();
+    if (std::chrono::steady_clock::now() - opened >= kLongest) flush();
   }
 
   void flush() {
