@@ -69,10 +69,10 @@ std::unique_ptr<Stopwatch> make_stopwatch([[maybe_unused]] const std::string& de
 LatencyReport measure_latency(const Architecture& subject, const Architecture& canary,
                               const LatencySettings& settings,
                               std::unique_ptr<Stopwatch> stopwatch) {
-  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr double kMostRepeats = std::numeric_limits<std::int32_t>::max();
   require_in_range("repeats", static_cast<double>(settings.repeats), LatencySettings::kMinRepeats,
-                   kMost);
-  require_in_range("warm_up", static_cast<double>(settings.warm_up), 0, kMost);
+                   kMostRepeats);
+  require_in_range("warm_up", static_cast<double>(settings.warm_up), 0, kMostRepeats);
   const ThreadScope threads(settings.threads);
   ForwardPass subject_pass(subject, settings.pass);
   ForwardPass canary_pass(canary, settings.pass);

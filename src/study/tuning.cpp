@@ -125,12 +125,12 @@ std::vector<Setting> tuning_settings() {
 }
 
 std::optional<Parameters> read_tuning(const DocumentNode* baseline, Diagnostics& diagnostics) {
-  using Kind = DocumentNode::Kind;
   const auto* tune = baseline != nullptr ? baseline->find("tune") : nullptr;
-  if (tune == nullptr || (tune->kind == Kind::scalar && !tune->quoted && tune->text == "false")) {
+  if (tune == nullptr ||
+      (tune->kind == DocumentNode::Kind::scalar && !tune->quoted && tune->text == "false")) {
     return std::nullopt;
   }
-  if (tune->kind != Kind::map && tune->kind != Kind::null) {
+  if (tune->kind != DocumentNode::Kind::map && tune->kind != DocumentNode::Kind::null) {
     diagnostics.add(tune->origin,
                     "baseline.tune = " + tune->summary() + ", must be a map of settings, or false");
     return std::nullopt;
