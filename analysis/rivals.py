@@ -221,7 +221,7 @@ class Oracle:
             self._seconds += float(np.nan_to_num(np.nanmean(table.seconds[mechanism])))
             return study.believed[mechanism]
         name = table.mechanisms[mechanism] if study.mode == "noisy" else ""
-        replicate = replay_order(self._seed, name, table.replicates)[0]
+        replicate = replay_order(self._seed, name, table.drawn)[0]
         self._seconds += float(np.nan_to_num(table.seconds[mechanism, replicate]))
         return study.fitness[mechanism, replicate]
 
@@ -500,7 +500,7 @@ def main(arguments: list[str]) -> int:
                 "trainings": trainings, "asks": study.asks},
             "table": {"name": table.facts.get("name", ""), "file": table.path,
                       "sha256": table.sha256, "mechanisms": len(table.mechanisms),
-                      "replicates": table.replicates, "mode": mode},
+                      "replicates": table.drawn, "mode": mode},
             "environment": {"python": platform.python_version(), "numpy": np.__version__,
                             **({"deap": deap.__version__} if deap else {}),
                             **({"optuna": optuna.__version__} if optuna else {})}}

@@ -31,7 +31,7 @@ def check(table: Table, rungs: list[int]):
     if len(rungs) < 2 or rungs != sorted(set(rungs)) or not set(rungs) <= set(steps) or rungs[-1] != steps[-1]:
         raise TableError(f"--rungs {','.join(map(str, rungs))}, must be two or more of {', '.join(map(str, steps))}, ascending, "
                          f"the last one {steps[-1]}")
-    if (table.status == MISSING).any():
+    if (table.status[:, :table.drawn] == MISSING).any():
         raise TableError(f"{table.path}: trainings are missing, and rungs need all")
 
 
@@ -70,8 +70,8 @@ def compare(optuna, table: Table, rungs: list[int], seeds: int) -> list[tuple]:
     """Rows as the CSV of `nas-data table audit` has them: part, of, at, quantity, value."""
     check(table, rungs)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    values = np.exp(table.valid_nll[..., np.searchsorted(table.steps, rungs)])
-    values[~table.usable, -1] = np.nan
+    values = np.exp(table.valid_nll[:, :table.drawn][..., np.searchsorted(table.steps, rungs)])
+    values[~table.usable[:, :table.drawn], -1] = np.nan
     end = values[..., -1]
     mechanisms, replicates = end.shape
     rows = []

@@ -42,6 +42,7 @@ def replay_order(search_seed: int, mechanism: str, replicates: int) -> list[int]
     """The replicates in the order in which they answer a search, as src/table/replay.cpp has it.
 
     @param mechanism  its name in the mode `noisy`, "" in the mode `paired`.
+    @param replicates  how many of the table answer searches: Table.drawn.
     """
     state = derive_seed(search_seed, 0, "replay", mechanism)
     pool = list(range(replicates))
@@ -62,6 +63,7 @@ class Unseen:
 
     def __init__(self, table: "tables.Table", mode: str, names: list[str]):
         self._mode = mode
+        self._drawn = table.drawn
         self._row = {name: row for row, name in enumerate(table.mechanisms)}
         self._names = names
         self._perplexity = np.where(table.usable, np.exp(table.test_nll), np.nan)
@@ -76,13 +78,13 @@ class Unseen:
             list(self.cells(seed, candidate, seen))]
         return float(rest.mean()) if len(rest) else np.nan
 
-
     def cells(self, seed: int, candidate: int, seen: int) -> tuple[int, ...]:
         """The replicates that a search has not seen, where they were measured."""
         name = self._names[candidate]
         values = self._perplexity[self._row[name]]
-        order = replay_order(seed, name if self._mode == "noisy" else "", len(values))
-        return tuple(sorted(one for one in order[seen:] if np.isfinite(values[one])))
+        order = replay_order(seed, name if self._mode == "noisy" else "", self._drawn)
+        rest = np.setdiff1d(np.flatnonzero(np.isfinite(values)), order[:seen])
+        return tuple(rest.tolist())
 
 
 def table_of(searches: stores.Searches) -> "tuple[tables.Table, str] | None":

@@ -62,6 +62,13 @@ class Table:
         return len(self.numbers)
 
     @property
+    def drawn(self) -> int:
+        """How many of them answer searches: those up to the last that half of the mechanisms have, as
+        common_replicates() in src/table/format.hpp counts them. The best are often given further ones."""
+        common = np.flatnonzero(2 * (self.status != MISSING).sum(axis=0) >= len(self.mechanisms))
+        return int(common[-1]) + 1 if len(common) else 0
+
+    @property
     def schema(self) -> Schema:
         """What the record says of genes, objectives and statuses."""
         return schema(self.facts.get("schema"))

@@ -94,6 +94,14 @@ class Pruning(Rivals):
             self.assertLessEqual(rows[name, "regret"], rows["none", "regret"])
             self.assertEqual(rows[name, "regret"], rows[name, "fresh_regret"])
 
+    def test_further_replicates_of_the_best_change_nothing(self):
+        cells = {(name, seed): cell(10.0 + i, early=20.0 + i) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
+        arguments = (self.table(cells), "--rungs", "50,200", "--seeds", 10)
+        before = self.rows(*arguments)
+        cells[functions(SPACE)[0], 2] = cell(99.0)
+        self.table(cells)
+        self.assertEqual(self.rows(*arguments), before)
+
     def test_curves_that_rank_the_other_way_round_do(self):
         cells = {(name, seed): cell(10.0 + i, early=90.0 - i) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
         rows = self.rows(self.table(cells), "--rungs", "50,200", "--seeds", 10)
@@ -165,6 +173,23 @@ class Asking(Rivals):
                 self.assertAlmostEqual(unseen.mean(7, candidate, 1), np.mean(tests[1:]))
                 self.assertAlmostEqual(unseen.mean(7, candidate, 2), tests[2])
                 self.assertTrue(np.isnan(unseen.mean(7, candidate, 3)))
+
+    def test_further_replicates_of_the_best_answer_no_search(self):
+        """As in src/table/table.hpp: searches draw from those that most mechanisms have."""
+        name, other = functions(SPACE)[:2]
+        for seed in range(3, 6):
+            self.cells[name, seed] = cell(30.0 + seed)
+        study = self.study()
+        self.assertEqual((study.table.replicates, study.table.drawn), (6, 3))
+        for seed in range(10):
+            replicate = replay.replay_order(seed, name, 3)[0]
+            self.assertAlmostEqual(rivals.Oracle(study, seed)(genotype(name))[0],
+                                   self.cells[name, replicate]["values"]["perplexity"])
+        unseen = replay.Unseen(study.table, "noisy", [name, other])
+        order = replay.replay_order(7, name, 3)
+        self.assertEqual(unseen.cells(7, 0, 1), (*sorted(order[1:]), 3, 4, 5))
+        self.assertEqual(unseen.cells(7, 0, 3), (3, 4, 5))
+        self.assertEqual(unseen.cells(7, 1, 3), ())
 
     def test_truth_is_of_the_test_split(self):
         study = self.study(names=("perplexity", "latency"))
