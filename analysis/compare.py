@@ -287,7 +287,8 @@ def quality(result: Comparison, words: Words) -> Chapter:
     pictures = {"final_quality.svg": figures.intervals(
         "Final quality", f"Interquartile mean and 95 % interval over searches of {words.gap} "
         f"({words.whole}).", words.gap,
-        [figures.Row(a.name, styles[a.name], *words.interval(a.iqm)) for a in algorithms])}
+        [figures.Row(a.name, styles[a.name], *words.interval(a.iqm), _fruitless(result, a))
+         for a in algorithms])}
     if result.reference is not None and len(algorithms) > 1:
         j = result.reference
         pictures["improvement.svg"] = figures.intervals(
@@ -310,6 +311,12 @@ def quality(result: Comparison, words: Words) -> Chapter:
             "(A12): blue where the row is better, orange where it is worse; a dot: not distinguished.",
             names, result.pairs.probability, ~(result.pairs.p > ALPHA))
     return Chapter("quality", "Final quality", [*parts, Pictures(pictures), *_tests(result, words)])
+
+
+def _fruitless(result: Comparison, algorithm: Algorithm) -> str:
+    """Words, where so many searches handed over a failure that its penalty is in their mean."""
+    nothing, searches = result.fruitless.get(algorithm.name, 0), len(algorithm.traces)
+    return f"nothing usable in {nothing} of {searches}" if nothing > 0.2 * searches else ""
 
 
 def _improvement(result: Comparison, i: int) -> statistics.Interval:

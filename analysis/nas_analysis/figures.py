@@ -18,6 +18,7 @@ NUM_COLOURS = 5
 LETTER = 7.4  # width of one at the usual size, roughly
 ROW = 21.0
 LETTERS = 21  # of a name beside a row or a line
+LETTER = 7.8  # width of one, in fonts that run wide
 
 
 def _row_style(style: str) -> str:
@@ -28,8 +29,8 @@ def _row_style(style: str) -> str:
 def _names(width: float, longest: int = 0) -> tuple[float, int]:
     """Room for the names of rows, and how many letters fit there; at most half the width for the
     longest of them."""
-    room = max(min(160.0, 0.36 * width), min(7.0 * min(longest, LETTERS) + 9, 0.5 * width))
-    return room, min(LETTERS, int((room - 8) / 7.0))
+    room = max(min(160.0, 0.36 * width), min(LETTER * min(longest, LETTERS) + 9, 0.5 * width))
+    return room, min(LETTERS, int((room - 8) / LETTER))
 
 
 def apart(wanted: list[float], distance: float, low: float, high: float) -> list[float]:
@@ -120,6 +121,7 @@ class Row:
     point: float
     low: float
     high: float
+    instead: str = ""  # words in the place of the dot, for a value that belongs on no axis
 
 
 def intervals(title: str, below: str, x_title: str, rows: list[Row],
@@ -133,7 +135,8 @@ def intervals(title: str, below: str, x_title: str, rows: list[Row],
         frame = Frame(left, top, width - right, top + ROW * len(rows) + 6)
         picture = Picture(width, frame.bottom + 46, title)
         x = Axis(*x_range) if x_range else linear(
-            [(row.low, row.high, row.point) for row in rows], [place for place, _ in guides])
+            [(row.low, row.high, row.point) for row in rows if not row.instead],
+            [place for place, _ in guides])
         picture.bottom_axis(frame, x, x_title, most=6, grid=True)
         for i, (place, words) in enumerate(guides):
             picture.line(x(place), frame.top, x(place), frame.bottom, "stroke reference",
@@ -144,6 +147,9 @@ def intervals(title: str, below: str, x_title: str, rows: list[Row],
             y = frame.top + ROW * (i + 0.5) + 3
             style = _row_style(row.style)
             picture.text(frame.left - 8, y + 4, shortened(row.name, letters), style, "end")
+            if row.instead:
+                picture.text(frame.left + 8, y + 4, row.instead, "muted tiny")
+                continue
             if np.isfinite(row.low):
                 picture.rectangle(x(row.low), y - 2, x(row.high) - x(row.low), 4, style,
                                   f"{row.name}: {digits(row.low)} to {digits(row.high)}",

@@ -300,6 +300,9 @@ class HandComputed(Comparing):
                          "optimism": 0.0})
         self.assertIn("Searches that found nothing usable: 1 of y. They count as if they had handed "
                       "over a failure.", self.read("compare.md"))
+        picture = self.read("final_quality.svg")
+        self.assertIn("nothing usable in 1 of 1", picture)
+        self.assertNotIn(">300<", picture)  # its penalty is on no axis
         shutil.rmtree(self.folder / "out")
         write_comparison(two, SQUARE, [[0.5, 0.5], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]],
                          ["x", "y"], [(0, 1, 0.1, [0], [1], [1], [[0.5, 0.5]]),
