@@ -71,6 +71,10 @@ class Words:
         """A believed or true value of an incumbent in the objective's own sense."""
         return believed if self.result.several else self.goal.natural(believed)
 
+    def unseen(self, values):
+        """Traces' `end_unseen` as they are shown."""
+        return self.quality(values) if self.result.several else self.goal.natural(values)
+
     def verdict(self, i: int, j: int) -> str:
         """Algorithm i against j, in words."""
         pairs = self.result.pairs
@@ -235,11 +239,11 @@ def _knows_unseen(result: Comparison) -> bool:
     return any(np.isfinite(algorithm.each("end_unseen")).any() for algorithm in result.algorithms)
 
 
-def _unseen(algorithm: Algorithm) -> tuple[float, int]:
-    """Mean of the winners on replicates that their searches have not seen, and of how many."""
+def _unseen(algorithm: Algorithm, words: Words) -> tuple[float, int]:
+    """Mean of what was handed over by what the searches have not seen, and of how many."""
     values = algorithm.each("end_unseen")
-    there = np.isfinite(values)
-    return (float(values[there].mean()) if there.any() else np.nan), int(there.sum())
+    values = words.unseen(values[np.isfinite(values)])
+    return float(values.mean()) if len(values) else np.nan, len(values)
 
 
 def _unseen_improvement(result: Comparison, i: int) -> statistics.Interval:
@@ -249,13 +253,14 @@ def _unseen_improvement(result: Comparison, i: int) -> statistics.Interval:
 
 
 def _unseen_verdict(result: Comparison, words: Words) -> str:
-    text = ("The truth contains the training that answered. Judged by the other replicates alone, "
+    text = ("Judged by re-tests on fresh seeds, which know nothing of the choice, " if result.retested else
+            "The truth contains the training that answered. Judged by the other replicates alone, "
             "which know nothing of the choice, ")
-    means = {algorithm.name: _unseen(algorithm)[0] for algorithm in result.algorithms
-             if _unseen(algorithm)[1]}
+    means = {algorithm.name: _unseen(algorithm, words)[0] for algorithm in result.algorithms
+             if _unseen(algorithm, words)[1]}
     least, most = min(means, key=means.get), max(means, key=means.get)
-    text += (f"winners have a mean {words.goal.quantity} from {digits(means[least])} ({least}) to "
-             f"{digits(means[most])} ({most})")
+    what = "fronts have a mean hypervolume" if result.several else f"winners have a mean {words.goal.quantity}"
+    text += f"{what} from {digits(means[least])} ({least}) to {digits(means[most])} ({most})"
     if result.reference is None:
         return text + "."
     groups = _grouped({a.name: words.finding(_unseen_improvement(result, i))
@@ -537,7 +542,7 @@ def _file_name(name: str) -> str:
 def believed_against_true(result: Comparison, words: Words) -> Chapter:
     """What searchers believe of their results, and what is so."""
     if not result.true:
-        return Chapter("beliefs", "Believed against true", [])
+        return _retested(result, words)
     what = "front's hypervolume" if result.several else f"winner's {words.goal.quantity}"
     known = result.searches.candidates.believed is not None
     unseen = _knows_unseen(result)
@@ -549,7 +554,7 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
         rows.append([algorithm.name, _interval(interval), digits(means[0]),
                      *([digits(means[1])] if known else []), digits(means[2])])
         if unseen:
-            mean, count = _unseen(algorithm)
+            mean, count = _unseen(algorithm, words)
             rows[-1].append(f"{mean:.4g} (n = {count})" if count else "(n = 0)")
             if result.reference is not None:
                 rows[-1].append("reference" if i == result.reference
@@ -581,6 +586,26 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
             + (" Unseen replicates are the others of the winner, on the test split; searches that "
                "have seen all of them are left out there." if unseen else "")),
         Pictures({"optimism.svg": picture}), Columns(head, rows)])
+
+
+def _retested(result: Comparison, words: Words) -> Chapter:
+    """What runs handed over, by their re-tests."""
+    rows = []
+    for i, algorithm in enumerate(result.algorithms):
+        values = algorithm.each("end_unseen")
+        values = words.unseen(values[np.isfinite(values)])
+        rows.append([algorithm.name, str(len(values)), _interval(statistics.mean_interval(values)) if len(values) else "",
+                     *([] if result.reference is None else ["reference"] if i == result.reference else
+                       [_interval(_unseen_improvement(result, i))])])
+    what = "hypervolume" if result.several else words.goal.quantity
+    return Chapter("beliefs", "Re-tested", [
+        Paragraph(f"The {'front' if result.several else 'candidate'} that a search hands over, trained again on fresh seeds, which "
+                  "had no part in choosing it: means of these, perplexity of the test split"
+                  + (", in the hypervolume of the front of all searches together as they measured it." if result.several else ".")
+                  + " Intervals are over searches."),
+        Columns(["algorithm", "re-tested searches", f"{what}, mean [95 %]",
+                 *([] if result.reference is None else [f"P(better than {words.reference}) [95 %]"])], rows)]
+        if _knows_unseen(result) else [])
 
 
 def effort(result: Comparison, words: Words) -> Chapter:
@@ -645,7 +670,7 @@ def summary(result: Comparison, words: Words) -> str:
             "believed_mean": words.value(algorithm.each("end_believed").mean()),
             "expected_mean": words.value(algorithm.each("end_expected").mean()),
             "true_mean": words.value(algorithm.each("end_true").mean()),
-            "unseen_mean": _unseen(algorithm)[0], "unseen_searches": _unseen(algorithm)[1],
+            "unseen_mean": _unseen(algorithm, words)[0], "unseen_searches": _unseen(algorithm, words)[1],
             "optimism": optimism.point, "optimism_low": optimism.low,
             "optimism_high": optimism.high,
             "improvement": against[0], "improvement_low": against[1],

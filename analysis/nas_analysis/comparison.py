@@ -46,8 +46,8 @@ class Trace:
     end_believed: float
     end_expected: float
     end_true: float
-    # Mean over the replicates of the incumbent that the search has not seen; nan = it saw all, or
-    # they are not known.
+    # The same by what the search has not seen, the other replicates of a table or the re-test of a run: mean of the incumbent
+    # in minimisation form, or gap of the front; nan = it saw all, or they are not known.
     end_unseen: float
     everything: float  # gap of everything evaluated; nan without ground truth
     chosen: tuple[int, ...]  # the candidates handed over; none where nothing was measured
@@ -172,6 +172,11 @@ class Comparison:
         if not all(map(len, values)):
             return statistics.Interval(np.nan, np.nan, np.nan)
         return statistics.vargha_delaney(*values)
+
+    @property
+    def retested(self) -> bool:
+        """Whether searches are runs with a re-test on fresh seeds."""
+        return any(search.retested for search in self.searches.searches)
 
     @property
     def several(self) -> bool:
@@ -321,8 +326,9 @@ def _judge_of_values(searches: stores.Searches):
                      end_expected=np.nan if expected is None or last < 0
                      else float(expected[winner, 0]),
                      end_true=np.nan if truth is None else float(values[-1]),
-                     end_unseen=np.nan if unseen is None or last < 0
-                     else unseen.mean(search.seed, int(winner), int(charged)),
+                     end_unseen=np.nan if last < 0
+                     else unseen.mean(search.seed, int(winner), int(charged)) if unseen
+                     else float(search.retested[winner][0]) if winner in search.retested else np.nan,
                      everything=np.nan if truth is None
                      else float(search.truth[:, 0].min() - optimum),
                      chosen=() if last < 0 else (int(winner),), seen=int(charged),
@@ -373,7 +379,9 @@ def _judge_of_fronts(searches: stores.Searches):
                      end_expected=np.nan if expected is None
                      else volume(expected[chosen]) / whole_believed,
                      end_true=np.nan if truth is None else float(reached[-1] / whole),
-                     end_unseen=np.nan, everything=everything, chosen=tuple(chosen), seen=0,
+                     end_unseen=float(1.0 - volume(np.array([search.retested[one] for one in chosen])) / whole)
+                     if chosen and set(chosen) <= search.retested.keys() else np.nan,
+                     everything=everything, chosen=tuple(chosen), seen=0,
                      front=front, **_common(search))
 
     return judge

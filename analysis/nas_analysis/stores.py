@@ -48,6 +48,7 @@ class Search:
     labels: list[str]  # of all candidates, by number
     search_seconds: float  # the algorithm's own time; nan = not recorded
     replicates: int  # that a table has of each candidate, drawn one by one; 0 = it met none twice
+    retested: dict  # by candidate's number (m,): means over fresh seeds, perplexity of the test split; of a run with a re-test
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,21 +138,21 @@ class _Store:
     facts: dict  # of the problem of a run
     budget: int  # 0 = none recorded
     searches: list[dict]  # fields of Search, candidates by this store's numbers; and steps, as charged so far
-    train_steps: int = 0  # of a search's budget
+    train_steps: int  # of a search's budget; 0 = none
+    whole: int  # steps of a whole training run; 0 = not recorded
 
 
 def _has_steps(store: _Store) -> bool:
-    return "training_steps" in store.table and all(search["steps"] is not None for search in store.searches)
+    return store.whole > 0 and all(search["steps"] is not None for search in store.searches)
 
 
 def _count_steps(store: _Store) -> None:
     """What searches have spent, and their budget, in steps of training over those of a whole run."""
     if not _has_steps(store):
-        raise StoreError(f"{store.source.path}: records no steps of training; nas-compare does")
-    whole = store.table["training_steps"]
+        raise StoreError(f"{store.source.path}: records no steps of training; nas-compare and runs that train do")
     for search in store.searches:
-        search["trained"] = search["steps"] / whole
-    store.budget = store.train_steps // whole
+        search["trained"] = search["steps"] / store.whole
+    store.budget = store.train_steps // store.whole
 
 
 def _read(path: pathlib.Path) -> _Store:
@@ -202,12 +203,49 @@ def _read_run(file: str, own: dict) -> _Store:
               "charged": np.diff([ask["trained"] for ask in asks], prepend=0),
               "seconds": np.array([ask["seconds"] for ask in asks]),
               "believed": _points((ask["believed"] for ask in asks), len(objectives)),
-              "search_seconds": np.nan, "replicates": _drawn(table), "steps": None}
+              "search_seconds": np.nan, "replicates": _drawn(table), "steps": None,
+              "retested": {numbers[name]: point for name, point in _retested(own, objectives).items() if name in numbers}}
+    whole = 0 if table else int(config.get("training", {}).get("steps", 0))
+    if whole:
+        search["steps"], search["seconds"] = _spent(own, whole)
+    budget = config.get("budget", {})
     return _Store(Source(file, "run", None, config), objectives, float(own["reference_point"]),
                   names, [labels.get(name, name) for name in names],
                   _points(map(truth.get, names), len(objectives)) if truth else None,
                   own["truth_splits"] or {}, None, table, own["facts"],
-                  int(config.get("budget", {}).get("evaluations", 0)), [search])
+                  int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole)
+
+
+def _spent(own: dict, whole: int) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and seconds of training up to each ask of a run, those of candidates that were paused at a rung included."""
+    curves = {one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]}
+    events = [(ask["number"], one, None) for ask in own["asks"] for one in ask["evaluations"]]
+    events += [(ask["number"], ask["evaluation"], ask["step"]) for ask in own.get("rung_asks", [])]
+    paid = {}  # by evaluation: steps, seconds
+    at, steps, seconds = [], [0.0], [0.0]
+    for number, one, until in sorted(events, key=lambda event: event[0]):
+        curve = [point for point in curves.get(one, []) if until is None or point["step"] <= until]
+        now = (curve[-1]["step"], curve[-1]["seconds"]) if curve else (0, 0.0)
+        before = paid.get(one, (0, 0.0))
+        paid[one] = (max(now[0], before[0]), max(now[1], before[1]))
+        at.append(number)
+        steps.append(steps[-1] + paid[one][0] - before[0])
+        seconds.append(seconds[-1] + paid[one][1] - before[1])
+    last = np.searchsorted(at, [ask["number"] for ask in own["asks"]], side="right")
+    return np.array(steps)[last], np.array(seconds)[last]
+
+
+def _retested(own: dict, objectives: list[Objective]) -> dict[str, np.ndarray]:
+    """Means over fresh seeds in minimisation form, by candidate: what a search did not see. None of what has too few."""
+    found = {}
+    for candidate in (own.get("retest") or {}).get("candidates", []):
+        means = [value and value["mean"] for value in candidate["retest"]]
+        test = (candidate.get("test") or {}).get("mean")
+        means = [test if goal.name == "perplexity" and test is not None else mean
+                 for goal, mean in zip(objectives, means)]
+        if None not in means:
+            found[candidate["candidate"]] = np.array([goal.natural(mean) for goal, mean in zip(objectives, means)])
+    return found
 
 
 def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
@@ -245,7 +283,7 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                          "believed": belief.beliefs(candidates.tolist(), answers, rule),
                          "search_seconds": np.nan if own is None else own,
                          "replicates": _drawn(meta.get("table", {})),
-                         "steps": steps if steps is not None and len(steps) == asked else None})
+                         "steps": steps if steps is not None and len(steps) == asked else None, "retested": {}})
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
     return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
                   objectives, float(meta.get("reference_point", schema(None).reference_point)),
@@ -253,7 +291,7 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                   [row[2] or row[1] for row in rows], truth, meta.get("truth_splits") or {},
                   believed,
                   meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches,
-                  int(meta.get("budget", {}).get("train_steps", 0)))
+                  int(meta.get("budget", {}).get("train_steps", 0)), int(meta.get("table", {}).get("training_steps", 0)))
 
 
 def _objective(record: dict) -> Objective:
@@ -413,6 +451,6 @@ def _searches(store: _Store, numbers: dict[str, int], candidates: Candidates) ->
         asked = renumber[fields["candidates"]]
         truth = None if candidates.truth is None else candidates.truth[asked]
         own = {key: value for key, value in fields.items() if key != "steps"}
-        result.append(Search(**{**own, "candidates": asked}, truth=truth,
-                             labels=candidates.labels))
+        own |= {"candidates": asked, "retested": {int(renumber[one]): point for one, point in own["retested"].items()}}
+        result.append(Search(**own, truth=truth, labels=candidates.labels))
     return result

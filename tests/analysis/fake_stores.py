@@ -125,8 +125,8 @@ def write_fake(path, skills: dict[str, float], num_searches: int, several: bool 
 
 
 def write_run(path, algorithm: dict, seed: int, asks: list, truth: dict | None = None,
-              objectives=(PERPLEXITY,), config: dict | None = None, facts: dict | None = None):
-    """Writes a run's digest.
+              objectives=(PERPLEXITY,), config: dict | None = None, facts: dict | None = None, more: dict | None = None):
+    """Writes a run's digest, and what else it has.
 
     @param asks  (candidate, evaluation ids, fitness, seconds of a training, status) each: believed
         is the latest answer that is ok.
@@ -146,4 +146,4 @@ def write_run(path, algorithm: dict, seed: int, asks: list, truth: dict | None =
               "objectives": [{**own, "penalty": own["best"] + 10 * (own["worst"] - own["best"]),
                               "source": None} for own in objectives],
               "labels": {candidate: f"label of {candidate}" for candidate, *_ in asks}}
-    pathlib.Path(path).write_text(json.dumps(digest), encoding="utf-8")
+    pathlib.Path(path).write_text(json.dumps(digest | (more or {})), encoding="utf-8")

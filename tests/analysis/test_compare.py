@@ -446,6 +446,67 @@ class RealRuns(Comparing):
         self.assertIn("- Searches that found nothing usable: 1 of random_search. They count as "
                       "if they had handed over a failure.", self.read("compare.md"))
 
+    def test_a_retest_judges_runs(self):
+        paths = []
+        for name, seed, test in (("random_search", 1, 106.0), ("random_search", 2, 108.0), ("de", 1, 103.0), ("de", 2, 105.0)):
+            paths.append(self.folder / f"{name}{seed}.json")
+            write_run(paths[-1], {"name": name}, seed, [("a", ["1"], [100.0], 1.0, "ok"), ("b", ["2"], [104.0], 1.0, "ok")],
+                      more={"retest": {"candidates": [{"candidate": "a", "retest": [{"mean": 99.0}], "test": {"mean": test}},
+                                                      {"candidate": "b", "retest": [{"mean": 9.0}], "test": {"mean": 9.0}}]}})
+        self.compare(*paths)
+        rows = self.summary()
+        self.assertEqual([(float(rows[name]["unseen_mean"]), rows[name]["unseen_searches"]) for name in ("random_search", "de")],
+                         [(107.0, "2"), (104.0, "2")])  # of what they believe best, on the test split
+        self.assertEqual(float(rows["de"]["unseen_improvement"]), 1.0)
+        text = self.read("compare.md")
+        self.assertIn("Judged by re-tests on fresh seeds, which know nothing of the choice, winners have a mean perplexity from "
+                      "104.0 (de) to 107.0 (random_search)", text)
+        self.assertIn("| de | 2 | 104.0 [91.3, 116.7] | 1.00", text)
+
+    def test_a_retest_judges_fronts(self):
+        paths = []
+        for name, worse in (("random_search", 3.0), ("de", 0.0)):
+            paths.append(self.folder / f"{name}.json")
+            write_run(paths[-1], {"name": name}, 1,
+                      [("a", ["1"], [90.0, 4e6], 1.0, "ok"), ("b", ["2"], [120.0, 1e6], 1.0, "ok")], objectives=(PERPLEXITY, FLOPS),
+                      more={"retest": {"candidates": [
+                          {"candidate": "a", "retest": [{"mean": 90.0 + worse}, {"mean": 4e6}], "test": None},
+                          {"candidate": "b", "retest": [{"mean": 120.0}, {"mean": 1e6}], "test": None}]}})
+        self.compare(*paths)
+        # 0.1 of the range lies behind either end: 1.1 * 0.1 + 0.1 * 1, and 1 * 0.1 + 0.1 * 1 where one is worse.
+        rows = self.summary()
+        self.assertAlmostEqual(float(rows["de"]["unseen_mean"]), 1.0)
+        self.assertAlmostEqual(float(rows["random_search"]["unseen_mean"]), 0.20 / 0.21)
+
+    def test_a_front_with_a_member_that_was_not_retested_is_left_out(self):
+        write_run(self.folder / "x.json", {"name": "de"}, 1,
+                  [("a", ["1"], [90.0, 4e6], 1.0, "ok"), ("b", ["2"], [120.0, 1e6], 1.0, "ok")], objectives=(PERPLEXITY, FLOPS),
+                  more={"retest": {"candidates": [{"candidate": "a", "retest": [{"mean": 90.0}, {"mean": 4e6}], "test": None}]}})
+        self.compare(self.folder / "x.json")
+        self.assertEqual(self.summary()["de"]["unseen_searches"], "0")
+
+    def test_runs_by_rungs_spend_what_was_paused_too(self):
+        """Two whole runs of 40 steps; and one, after rungs at 10, of three candidates one of which went on to the end."""
+        def curve(*steps):
+            return [{"step": step, "seconds": step / 10} for step in steps]
+
+        config = {"training": {"steps": 40}, "budget": {"train_steps": 80}}
+        write_run(self.folder / "whole.json", {"name": "random_search"}, 1,
+                  [("a", ["1"], [100.0], 4.0, "ok"), ("b", ["2"], [99.0], 4.0, "ok")], config=config,
+                  more={"evaluations": [{"id": "1", "curve": curve(10, 40)}, {"id": "2", "curve": curve(10, 40)}]})
+        write_run(self.folder / "rungs.json", {"name": "de"}, 1, [("c", ["3"], [98.0], 4.0, "ok")], config=config, more={
+            "asks": [{"number": 3, "batch": 0, "genotype": "c", "candidate": "c", "evaluations": ["3"], "fitness": [98.0],
+                      "believed": [98.0], "trained": 1, "seconds": 4.0}],
+            "rung_asks": [{"number": number, "evaluation": one, "step": 10} for number, one in enumerate("345")],
+            "evaluations": [{"id": "3", "curve": curve(10, 40)}],
+            "paused": [{"id": "4", "curve": curve(10)}, {"id": "5", "curve": curve(10)}]})
+        found = {search.algorithm: search for search in
+                 stores.load([str(self.folder / "whole.json"), str(self.folder / "rungs.json")]).searches}
+        np.testing.assert_allclose(found["random_search"].trained, [1.0, 2.0])
+        np.testing.assert_allclose(found["random_search"].seconds, [4.0, 8.0])
+        np.testing.assert_allclose(found["de"].trained, [1.5])
+        np.testing.assert_allclose(found["de"].seconds, [6.0])
+
     def test_one_search(self):
         self.compare(self.write("de", 1, [104.0, 101.0]))
         self.assertEqual(float(self.summary()["de"]["gap_median"]), 0.0)
@@ -485,7 +546,7 @@ class Refused(Comparing):
 
     def test_steps_that_are_not_recorded(self):
         path = self.fake({"random_search": 0.0})
-        self.check(f"{path}: records no steps of training; nas-compare does", path, "--by", "steps")
+        self.check(f"{path}: records no steps of training; nas-compare and runs that train do", path, "--by", "steps")
 
     def test_ranges_that_do_not_fit(self):
         path = self.folder / "far.sqlite"
