@@ -26,7 +26,8 @@ double charged_seconds(const Evaluation& recorded);
 class Table {
  public:
   /// Checks once what everything else relies upon: tables, columns, every cell. Nothing is written,
-  /// and no file beside it is looked at. Cost: reads the file twice.
+  /// and no file beside it is looked at. Cost: reads the file twice; nothing
+  /// where it is the last one that was read and has not changed, which stays in memory.
   /// @throws InputError naming the file and what is wrong with it: no table, another version, a
   /// checksum that does not fit, a table or column that is missing, a value of another type, a cell
   /// that cannot be.
@@ -69,6 +70,8 @@ class Table {
 
  private:
   struct Content;
+  static std::shared_ptr<const Content> read_once(const std::filesystem::path& file);
+
   std::shared_ptr<const Content> content_;
 };
 

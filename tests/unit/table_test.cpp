@@ -62,6 +62,16 @@ void expect_same(const Evaluation& recorded, const Evaluation& replayed) {
   }
 }
 
+TEST_F(TableTest, ReadsAVersionOfAFileOnce) {
+  const auto table = write(small_content());
+  EXPECT_EQ(&Table(file_).facts(), &table.facts()) << "one content in memory";
+  auto content = small_content();
+  content.name = "other";
+  const auto other = write(content);
+  EXPECT_EQ(other.facts().at("name"), "other");
+  EXPECT_NE(&other.facts(), &table.facts());
+}
+
 TEST_F(TableTest, GivesBackEveryEvaluation) {
   const auto table = write(small_content());
   EXPECT_EQ(table.num_mechanisms(), 12);
