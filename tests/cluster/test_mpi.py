@@ -39,7 +39,8 @@ class MpiTest(runs.RunTest):
                 steps.setdefault((line["order"], line["worker"]), []).append(line["step"])
         self.assertTrue(steps, "no order was said to advance")
         for told in steps.values():
-            self.assertEqual(told, sorted(told))
+            for before, after in zip(told, told[1:]):  # an order may hold several training runs, one after another
+                self.assertTrue(before <= after or before == 1500, told)
             self.assertLessEqual(told[-1], 1500)
         self.assertEqual(len({worker for _, worker in steps}), 2)
 

@@ -23,6 +23,7 @@
 #include "genotype/slots.hpp"
 #include "search/search.hpp"
 #include "unit/data_fixture.hpp"
+#include "unit/forked_search.hpp"
 #include "unit/paper_components.hpp"
 
 namespace nas::testing {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "unit/evaluator_fixture.hpp"
+#include "unit/forked_search.hpp"
 #include "unit/shuffled_executor.hpp"
 
 namespace nas::testing {

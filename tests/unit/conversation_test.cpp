@@ -25,6 +25,7 @@
 #include "search/search.hpp"
 #include "search/variation.hpp"
 #include "unit/fake_measurement.hpp"
+#include "unit/forked_search.hpp"
 #include "unit/shuffled_executor.hpp"
 #include "unit/simulated_executor.hpp"
 #include "unit/stepping_measurement.hpp"

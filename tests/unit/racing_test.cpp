@@ -14,6 +14,7 @@
 
 #include "core/fault.hpp"
 #include "unit/evaluator_fixture.hpp"
+#include "unit/forked_search.hpp"
 
 namespace nas::testing {
 namespace {

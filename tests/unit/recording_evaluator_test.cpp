@@ -22,6 +22,7 @@
 #include "core/stop.hpp"
 #include "evaluation/outcomes.hpp"
 #include "unit/evaluator_fixture.hpp"
+#include "unit/forked_search.hpp"
 #include "unit/stepping_measurement.hpp"
 
 namespace nas::testing {
