@@ -48,8 +48,8 @@ boost::program_options::options_description study_options(StudyArguments& argume
        "failed: forget what is recorded as failed, out of memory, timed out or crashed, and the "
        "search from there on, and train it again")  //
       ("reuse", po::value(&arguments.reuse),
-       "folder of another run, say before a change of the algorithm: what it has trained is not "
-       "trained again; the result is that of a run without it")  //
+       "folder of another run, say before a change of the algorithm, or a table that is to grow: "
+       "what it has trained is not trained again; the result is that of a run without it")  //
       ("no-report", po::bool_switch(&arguments.no_report),
        "do not write report.html, the run as a page (needs Python with numpy and scipy)")  //
       ("quiet,q", po::bool_switch(&arguments.quiet), "print the result only")              //

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -31,6 +32,7 @@
 #include "study/free_space.hpp"
 #include "study/ranges.hpp"
 #include "study/session.hpp"
+#include "table/table.hpp"
 
 namespace nas {
 
@@ -372,26 +374,71 @@ std::set<nlohmann::json> recorded_objectives(const nlohmann::json& config) {
   return recorded;
 }
 
-/// What another run has made of an evaluation. What failed there may succeed here.
+/// An evaluation that is taken from elsewhere. What failed there may succeed here.
+std::optional<Evaluation> reused(std::optional<Evaluation> found, const std::string& from) {
+  if (found && may_be_retried(found->status)) found.reset();
+  if (found) found->measured["reused_from"] = from;
+  return found;
+}
+
+/// What a table holds of an evaluation.
+/// @throws InputError where its training runs are of another kind of device or of plug-ins that are
+/// missing, or where the experiment records more than any training run tells.
+Recall recall_of_table(const fs::path& file, const Experiment& experiment,
+                       const nlohmann::json& environment, bool force_device) {
+  const Table table(file);
+  std::vector<nlohmann::json> environments;
+  for (const auto& source : table.facts().value("sources", nlohmann::json::array())) {
+    for (const auto& made_by : source.value("environments", nlohmann::json::array())) {
+      environments.push_back(made_by);
+    }
+  }
+  check_plugins(environments, file);
+  const auto device = environment.value("device", "");
+  const auto recorded = table.facts().value("device", device);
+  if (recorded != device && !force_device) {
+    throw InputError(file.string() + " was trained on " + recorded + ", this would train on " +
+                     device + ", which rounds differently; --force-device does so all the same");
+  }
+  if (const auto more = recorded_objectives(experiment.resolved); !more.empty()) {
+    throw InputError(file.string() + " has no " + more.begin()->at("name").get<std::string>() +
+                     " of its training runs, must be reused for objectives that any training run "
+                     "tells, such as perplexity");
+  }
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> cells;  // by id
+  for (std::int64_t mechanism = 0; mechanism < table.num_mechanisms(); ++mechanism) {
+    for (std::int64_t replicate = 0; replicate < table.most_replicates(); ++replicate) {
+      if (!table.has(mechanism, replicate)) continue;
+      cells.emplace(table.evaluation(mechanism, replicate).id, std::pair(mechanism, replicate));
+    }
+  }
+  return [table, cells, from = file.string()](const std::string& id) -> std::optional<Evaluation> {
+    const auto cell = cells.find(id);
+    if (cell == cells.end()) return std::nullopt;
+    return reused(table.evaluation(cell->second.first, cell->second.second), from);
+  };
+}
+
+/// What another run, or a table, has made of an evaluation.
 /// @throws InputError if what is no part of an evaluation's identity differs: the objectives that
 /// are recorded with it, the kind of device, the bytes of plug-ins.
 Recall recall_of(const Study::RunSettings& settings, const Experiment& experiment,
                  const nlohmann::json& environment) {
-  const auto& folder = settings.reuse;
-  if (folder.empty()) return {};
-  const auto other = std::make_shared<const Store>(folder / "store.sqlite", Store::Mode::read_only);
-  check_same_results(*other, folder, environment, settings.force_device);
+  const auto& place = settings.reuse;
+  if (place.empty()) return {};
+  if (fs::is_regular_file(place)) {
+    return recall_of_table(place, experiment, environment, settings.force_device);
+  }
+  const auto other = std::make_shared<const Store>(place / "store.sqlite", Store::Mode::read_only);
+  check_same_results(*other, place, environment, settings.force_device);
   const auto config = other->meta("config").value_or(nlohmann::json::object());
   if (recorded_objectives(config) != recorded_objectives(experiment.resolved)) {
-    throw InputError(folder.string() +
+    throw InputError(place.string() +
                      " has evaluations of other objectives, which must be the same to be reused, "
                      "those aside that any training run tells, such as perplexity");
   }
-  return [other, from = folder.string()](const std::string& id) {
-    auto found = other->find(id);
-    if (found && may_be_retried(found->status)) found.reset();
-    if (found) found->measured["reused_from"] = from;
-    return found;
+  return [other, from = place.string()](const std::string& id) {
+    return reused(other->find(id), from);
   };
 }
 

@@ -70,8 +70,9 @@ class Study {
     /// What measures; empty: the experiment's cluster, else threads of this process. See
     /// study/ask_and_tell.hpp.
     std::shared_ptr<Executor> executor{};
-    /// Folder of another run: what that has evaluated under the same identity, failures apart, is
-    /// taken from it and recorded here, as if this run had been continued. Empty: none.
+    /// Folder of another run, or a table's file: what that has evaluated under the same identity,
+    /// failures apart, is taken from it and recorded here, as if this run had been continued.
+    /// Empty: none.
     std::filesystem::path reuse{};
   };
 
@@ -82,7 +83,7 @@ class Study {
   ///
   /// @return the run, digested from its record (store.sqlite in the folder).
   /// @throws InputError if the folder holds a run that this one cannot continue, see
-  /// check_continuation(), or if the run that is to be reused has other objectives; nothing is
+  /// check_continuation(), or if what is to be reused has other objectives; nothing is
   /// written then.
   /// @throws StopRequested when asked to stop (core/stop.hpp); everything finished is stored.
   /// @throws MachineError if the store cannot be written, or is no longer where it was.

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -297,6 +298,41 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   EXPECT_NE(text().find("short has evaluations of other objectives"), std::string::npos) << text();
   EXPECT_FALSE(fs::exists(folder_ / "other"));
   EXPECT_EQ(search("nowhere", {"--reuse", (folder_ / "none").string()}), 2);
+}
+
+TEST_F(ResumeTest, WhatATableHoldsIsReused) {
+  const auto search = [this](const std::string& name, const std::vector<std::string>& words) {
+    auto arguments = small_search((folder_ / name).string(), /*steps=*/20);
+    arguments.insert(arguments.end(), {"training.checkpoints=[20]", "space.attention_dropout=0",
+                                       "objectives=[perplexity]", "algorithm.name=random_search",
+                                       "algorithm.evaluations=6"});
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    return run("nas-run", arguments);
+  };
+  ASSERT_EQ(search("once", {}), 0) << text();
+  ASSERT_EQ(search("twice", {"evaluation.replicates=2"}), 0) << text();
+  const auto table = (folder_ / "once.table").string();
+  ASSERT_EQ(run("nas-data", {"table", "pack", (folder_ / "once").string(), "--output", table}), 0)
+      << text();
+  const std::vector<std::string> reuse{"evaluation.replicates=2", "--reuse", table};
+  ASSERT_EQ(search("grown", reuse), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "grown"), canonical_export(folder_ / "twice"));
+  std::map<bool, int> taken;
+  for (const auto& evaluation :
+       Store(folder_ / "grown" / "store.sqlite", Store::Mode::read_only).evaluations()) {
+    if (!evaluation.candidate.ends_with("|0")) continue;  // the baseline's dropout is no table's
+    ++taken[evaluation.measured.value("reused_from", "") == table];
+  }
+  EXPECT_GT(taken[true], 0);
+  EXPECT_EQ(taken[true], taken[false]);
+
+  auto more = reuse;
+  more.emplace_back("objectives=[perplexity, latency]");
+  EXPECT_EQ(search("more", more), 2);
+  EXPECT_NE(text().find("once.table has no latency of its training runs"), std::string::npos)
+      << text();
+  EXPECT_EQ(search("none", {"--reuse", (folder_ / "once" / "store.sqlite").string()}), 2);
+  EXPECT_FALSE(fs::exists(folder_ / "none"));
 }
 
 }  // namespace
