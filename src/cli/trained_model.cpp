@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "ops/memory.hpp"
 #include "study/continuing.hpp"
+#include "study/reproduction.hpp"
 #include "study/session.hpp"
 #include "training/checkpoint.hpp"
 #include "training/trainer.hpp"
@@ -147,14 +148,6 @@ const Evaluation& choose(const RunSummary& run, const ModelRequest& request,
   return kept != found.end() ? **kept : *found.front();
 }
 
-Task task_of(const Evaluation& evaluation, const Problem& problem) {
-  return read_task({{"id", evaluation.id},
-                    {"candidate", evaluation.candidate},
-                    {"replicate", evaluation.replicate},
-                    {"identity", whole_identity(evaluation)}},
-                   problem);
-}
-
 }  // namespace
 
 TrainedModel::TrainedModel(const RunSummary& run, const ModelRequest& request)
@@ -162,7 +155,7 @@ TrainedModel::TrainedModel(const RunSummary& run, const ModelRequest& request)
       experiment_(experiment_of(run, request)),
       problem_(training_problem(experiment_, request.folder)),
       evaluation_(&choose(run, request, *problem_)),
-      task_(task_of(*evaluation_, *problem_)),
+      task_(recorded_task(*evaluation_, *problem_)),
       architecture_(problem_->subject(task_.candidate)->architecture) {}
 
 Corpus TrainedModel::corpus() const {
