@@ -1,6 +1,7 @@
 #include "algorithms/regularized_evolution.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <pagmo/problem.hpp>
 #include <pagmo/s11n.hpp>
@@ -16,6 +17,8 @@ namespace {
 using Vector = std::vector<double>;
 
 const Requirement require{"regularized_evolution"};
+
+constexpr int kTriesForNewChild = 20;
 
 }  // namespace
 
@@ -35,13 +38,16 @@ pagmo::population RegularizedEvolution::evolve(pagmo::population population) con
   AskedPoints asked(population);
   // The queue is the last `size` points: first in, first out.
   const std::size_t size = population.size();
+  // The best third of a rung beyond the first; where there is none yet, nothing.
+  const auto leaders = [&] {
+    auto rung = at_highest_rung(problem, options_.sample);
+    std::stable_sort(rung.begin(), rung.end(), [](const auto& a, const auto& b) {
+      return a.second.front() < b.second.front();
+    });
+    rung.resize((rung.size() + 2) / 3);
+    return rung;
+  };
   const auto parent = [&] {
-    if (auto rung = at_highest_rung(problem, options_.sample); !rung.empty()) {
-      std::stable_sort(rung.begin(), rung.end(), [](const auto& a, const auto& b) {
-        return a.second.front() < b.second.front();
-      });
-      return rung[below(engine_, (rung.size() + 2) / 3)].first;
-    }
     const std::size_t oldest = asked.size() - size;
     std::size_t best = oldest + below(engine_, size);
     for (unsigned i = 1; i < options_.sample; ++i) {
@@ -50,10 +56,22 @@ pagmo::population RegularizedEvolution::evolve(pagmo::population population) con
     }
     return asked.point(best);
   };
-  const auto child = [&] {
-    auto point = parent();
+  const auto change_one = [&](Vector& point) {
     const auto variables = changeable(point, problem);
     redraw(point, variables[below(engine_, variables.size())], problem, engine_);
+  };
+  std::set<Vector> known;  // what was asked, as effective points
+  for (std::size_t i = 0; i < size; ++i) known.insert(effective_point(asked.point(i), problem));
+  const auto child = [&] {
+    const auto best = leaders();
+    auto point = best.empty() ? parent() : best[below(engine_, best.size())].first;
+    change_one(point);
+    // Leaders are few and do not age, so that their children would soon all be known.
+    for (int i = 1; !best.empty() && i < kTriesForNewChild; ++i) {
+      if (!known.contains(effective_point(point, problem))) break;
+      change_one(point);
+    }
+    known.insert(effective_point(point, problem));
     return point;
   };
   if (options_.in_flight > 1 && asked.size() < options_.evaluations) {

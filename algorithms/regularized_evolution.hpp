@@ -37,7 +37,8 @@ struct RegularizedEvolutionOptions {
 /// asked for together: the synchronous form, for several workers. With in_flight > 1 that many are
 /// out at once, and each joins the queue when it is told: the asynchronous form of the paper. In a
 /// search by rungs the parent is drawn from the best third of the highest rung beyond the first that
-/// `sample` candidates have come to, as soon as there is one. One objective; deterministic,
+/// `sample` candidates have come to, as soon as there is one; those do not age, so that a child that
+/// was asked for before is changed further, up to 20 times in all. One objective; deterministic,
 /// box-bounded problems, integers at the tail. The population that is returned holds the best
 /// points ever asked for.
 ///
