@@ -32,13 +32,14 @@ std::vector<const Evaluation*> drawn(const RunSummary& run, const Experiment& ex
   return evaluations;
 }
 
-/// Points that a candidate must not be behind: the front, or of one objective the third best.
+/// Points that a candidate must not be behind: the front, or of one objective the third best, the
+/// last one where fewer came to the end.
 Points rivals(const RunSummary& run) {
   Points points;
   if (run.several()) {
     for (const auto i : run.front) points.push_back(run.ranking[i].fitness);
-  } else if (run.ranking.size() >= kTop) {
-    points.push_back(run.ranking[kTop - 1].fitness);
+  } else {
+    points.push_back(run.ranking[std::min(kTop, run.ranking.size()) - 1].fitness);
   }
   return points;
 }
@@ -54,13 +55,12 @@ std::string percent(double share) { return fixed_text(100.0 * share, 0) + " %"; 
 /// Whether pruning was better than lots: those that came to the end would otherwise be as good.
 std::string verdict(std::int64_t entered, std::int64_t of, double by_lot) {
   const auto [low, high] = share_interval(entered, of);
-  const auto share = static_cast<double>(entered) / static_cast<double>(of);
-  const auto found = percent(share) + " (" + percent(low) + " to " + percent(high) +
-                     ", n = " + std::to_string(of) +
+  const auto found = percent(static_cast<double>(entered) / static_cast<double>(of)) + " (" +
+                     percent(low) + " to " + percent(high) + ", n = " + std::to_string(of) +
                      ") of those paused there would have entered, by lot " + percent(by_lot);
   if (high < by_lot) return "The first rung was not too early: " + found + ".";
-  if (share >= by_lot) return "The first rung was too early: " + found + ".";
-  return "Too few are audited to say whether the first rung was too early: " + found + ".";
+  if (low > by_lot) return "The first rung was too early: " + found + ".";
+  return "Whether the first rung was too early is not shown by so few: " + found + ".";
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ void audit(const FurtherWork& work, const std::shared_ptr<Problem>& problem) {
               (run.several() ? "the front" : "the best " + std::to_string(kTop)) + ": " +
               percent(static_cast<double>(entered) / static_cast<double>(n)) + " (" + percent(low) +
               " to " + percent(high) + ", Clopper-Pearson, 95 %).";
-  if (of_first > 0) {
+  if (of_first > 0 && places < ended) {  // else everything that ends is among the best
     const auto by_lot = static_cast<double>(places) / static_cast<double>(ended);
     text += ' ' + verdict(entered_from_first, of_first, by_lot);
   }
