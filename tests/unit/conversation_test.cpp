@@ -230,6 +230,15 @@ class Uneven final : public FakeMeasurement {
   bool expected_ = true;
 };
 
+/// Costs what it is expected to cost, and takes another time.
+class Late final : public FakeMeasurement {
+ public:
+  void measure(const Task& task, Evaluation& evaluation) override {
+    FakeMeasurement::measure(task, evaluation);
+    evaluation.measured["train_seconds"] = Uneven::seconds(task.candidate.name);
+  }
+};
+
 /// The share of sixteen workers that are at work in simulated time.
 double efficiency(const fs::path& file, const Searcher& searcher, bool expected) {
   const auto uneven = std::make_shared<Uneven>();
@@ -286,6 +295,11 @@ TEST_P(AsynchronousSearch, DependsOnNeitherTheWorkersNorTheOrderInWhichTheyFinis
     EXPECT_EQ(search.record(), expected) << "order " << seed;
     EXPECT_LE(static_cast<ShuffledExecutor&>(*options.executor).most_out(), 8U);
   }
+  const auto late = std::make_shared<Late>();
+  Search fleet(GetParam(), file("fleet"),
+               {.executor = std::make_shared<SimulatedExecutor>(*late, 64)}, late);
+  fleet.run();
+  EXPECT_EQ(fleet.record(), expected) << "64 workers in simulated time";
 }
 
 TEST_P(AsynchronousSearch, DependsOnWhatIsOutAtOnce) {
@@ -705,6 +719,11 @@ TEST_P(SearchByRungs, DependsOnNeitherTheWorkersNorTheOrderInWhichTheyFinish) {
     search.run(settings());
     EXPECT_EQ(search.record(), expected) << "order " << seed;
   }
+  const auto measurement = stepping();
+  Search fleet(GetParam(), file("fleet"),
+               {.executor = std::make_shared<SimulatedExecutor>(*measurement, 64)}, measurement);
+  fleet.run(settings());
+  EXPECT_EQ(fleet.record(), expected) << "64 workers in simulated time";
 }
 
 TEST_P(SearchByRungs, KilledItGoesOnAsIfNothingHadHappened) {
