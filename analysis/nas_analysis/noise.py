@@ -32,10 +32,21 @@ class Noise:
         return (self.within / self.paired) ** 2 if self.paired > 0 else np.inf
 
 
+def _complete(values: np.ndarray) -> np.ndarray:
+    """The mechanisms that have all of the seeds that nearly all have: further seeds of a table are those of its best mechanisms, among
+    which most of the variance is noise.
+
+    @param values  (m, r), NaN where missing.
+    """
+    counts = np.isfinite(values).sum(axis=0)
+    values = values[:, counts >= 0.9 * counts.max(initial=0)]
+    return values[np.isfinite(values).all(axis=1)]
+
+
 def noise(values: np.ndarray) -> Noise | None:
     """@param values (m, r), NaN where missing. None for fewer than 2 complete mechanisms or seeds.
     """
-    values = values[np.isfinite(values).all(axis=1)]
+    values = _complete(values)
     k, n = values.shape
     if k < 2 or n < 2:
         return None
@@ -63,7 +74,7 @@ def agreement_among_best(values: np.ndarray, count: int = 20) -> list[float]:
 
     @param values  (m, r) minimised, NaN where missing.
     """
-    values = values[np.isfinite(values).all(axis=1)]
+    values = _complete(values)
     if values.shape[1] < 3 or len(values) < count:
         return []
     found = []

@@ -275,6 +275,11 @@ class Noise(unittest.TestCase):
 
     def test_too_little(self):
         self.assertIsNone(noise.noise(np.array([[1.0, np.nan], [2.0, 3.0]])))
+        random = np.random.default_rng(3)
+        raced = 2 * random.normal(size=(40, 1)) + random.normal(size=(40, 5))
+        whole = noise.noise(raced[:, :3])
+        raced[6:, 3:] = np.nan
+        self.assertEqual(noise.noise(raced), whole, "further seeds of the best are left out")
         self.assertIsNone(noise.noise(np.array([[1.0], [2.0]])))
 
     def test_ranks_among_the_best_agree_less_than_ranks_of_all(self):
