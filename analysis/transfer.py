@@ -2,11 +2,13 @@
 """Says whether ranks of mechanisms transfer: does what is good in one setting stay good in another?
 
     analysis/transfer.py A B [--value nll|accuracy|test_nll] [--top K] [-o FOLDER]
+    analysis/transfer.py A --spread N [--value nll|accuracy|test_nll]
 
 A and B are a packed table of training runs each, or runs (folders, their store.sqlite or
 results.json; several joined by commas): two tasks, two lengths of training, two sizes of the model.
 Mechanisms are matched by name. FOLDER receives transfer.html, transfer.md, transfer.csv,
-mechanisms.csv and ranks.svg.
+mechanisms.csv and ranks.svg. With --spread it names N mechanisms from all over the ranking of A, a
+line each, to train in a setting that costs more: nas-train takes them.
 """
 
 import argparse
@@ -316,6 +318,20 @@ def minimised(table: Table, value: str) -> np.ndarray:
     return values
 
 
+def spread(table: Table, value: str, count: int) -> list[str]:
+    """Mechanisms at even distances of the ranking, the best first, the worst last.
+
+    @throws TableError  where the table has fewer that were trained to the end with all seeds.
+    """
+    whole = ~(~table.usable & (table.status != MISSING)).any(axis=1)
+    values = minimised(table, value)
+    whole &= np.isfinite(values).any(axis=1)
+    if not 2 <= count <= whole.sum():
+        raise TableError(f"--spread {count}, must be in [2, {whole.sum()}]: the mechanisms of {table.path} without a failure")
+    order = np.flatnonzero(whole)[np.argsort(np.nanmean(values[whole], axis=1), kind="stable")]
+    return [table.mechanisms[row] for row in order[np.linspace(0, len(order) - 1, count).round().astype(int)]]
+
+
 def _labels(first: Table, second: Table) -> list[str]:
     """Names to call the two by: their own, else their files'."""
     paths = [first.path, second.path]
@@ -551,7 +567,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="transfer.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("first", metavar="A")
-    parser.add_argument("second", metavar="B")
+    parser.add_argument("second", metavar="B", nargs="?")
+    parser.add_argument("--spread", type=positive, metavar="N",
+                        help="name mechanisms from all over the ranking of A instead")
     parser.add_argument("--value", default="nll", choices=["nll", "accuracy", "test_nll"],
                         help="by which mechanisms are ranked; nll and accuracy are those of the "
                         "validation split (default: %(default)s)")
@@ -560,7 +578,12 @@ def main(arguments: list[str]) -> int:
                         "(default: %(default)s)")
     parser.add_argument("-o", "--output", default="transfer", metavar="FOLDER")
     options = parser.parse_args(arguments)
+    if (options.second is None) == (options.spread is None):
+        parser.error("two settings must be given, or one and --spread")
     try:
+        if options.spread:
+            print("\n".join(spread(_load(options.first), options.value, options.spread)))
+            return 0
         read = [_load(text) for text in (options.first, options.second)]
         common = matched(*read, options.value)
     except BadInput as error:

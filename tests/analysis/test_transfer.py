@@ -225,6 +225,21 @@ class Script(Settings):
         picture = (folder / "ranks.svg").read_text(encoding="utf-8")
         self.assertEqual(picture.count("<circle"), 30 + 3)
 
+    def test_mechanisms_from_all_over_a_ranking(self):
+        made = cells(np.arange(9.0)[::-1], noise=0)
+        table = self.table("a", made)
+        code, out, _ = self.run_script(table, "--spread", "3")
+        names = NAMES[:9]
+        self.assertEqual((code, out.splitlines()), (0, [names[8], names[4], names[0]]))
+        for count in ("1", "10"):
+            code, out, err = self.run_script(table, "--spread", count)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(f"--spread {count}, must be in [2, 9]", err)
+        for arguments in ((table,), (table, table, "--spread", "3")):
+            with self.assertRaises(SystemExit) as caught:
+                self.run_script(*arguments)
+            self.assertEqual(caught.exception.code, 2)
+
     def test_several_runs_stand_for_one_setting(self):
         names = NAMES[:10]
         made = cells(np.arange(10.0) / 5)
