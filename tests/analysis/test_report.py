@@ -462,6 +462,15 @@ class Rungs(PageTest):
         self.assertIn(f"{100 * share:.0f} % of those that all to the end would have taken", words)
 
 
+class Arrivals(PageTest):
+    def test_a_run_whose_answers_were_told_as_they_came_says_so(self):
+        made = self.fixture(objectives=1)
+        self.assertNotIn("as they arrived", self.words())
+        config = Run(self.folder).config
+        made.set("config", {**config, "algorithm": {**config["algorithm"], "order": "arrival"}})
+        self.assertIn("but another one of the same configuration may find something else", self.words())
+
+
 class Running(PageTest):
     def test_the_record_says_whether_the_search_has_ended(self):
         fixture = self.fixture()

@@ -20,6 +20,9 @@ def section(run: Run) -> Section:
         paragraph("Save the configuration below as ", element("code", f"{run.name}.yaml"),
                   ", then:"),
         copyable(command),
+        paragraph("Answers were told to the algorithm as they arrived (algorithm.order: arrival). They are recorded, so that this run "
+                  "continues exactly, but another one of the same configuration may find something else.")
+        if (run.config.get("algorithm") or {}).get("order") == "arrival" else "",
         _facts(run),
         folded("Configuration, every setting with its effective value", copyable(_yaml(run))),
         note("The same processor family, library versions and number of threads give the same "
