@@ -2,11 +2,11 @@
 """Compares search algorithms by their finished searches: a page, a text, a table, pictures.
 
     analysis/compare.py STORE... [-o FOLDER] [--reference ALGORITHM] [--show ALGORITHM]...
-                                 [--budget N] [--by trainings|steps] [--resamples N] [--force]
+                                 [--budget N] [--at N,N,...] [--by trainings|steps] [--resamples N] [--force]
 
 STORE is a comparison of many searches on one table (comparison.sqlite), or a run's folder, its
 store.sqlite or its results.json. FOLDER receives compare.html, compare.md, summary.csv and the
-pictures as .svg.
+pictures as .svg; with --at budgets.csv, too.
 """
 
 import argparse
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 import numpy as np
 
 from nas_analysis import comparison, figures, statistics, stores
-from nas_analysis.arguments import positive
+from nas_analysis.arguments import ascending, positive
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.digest import BadInput
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
@@ -469,6 +469,59 @@ def _floor(result: Comparison, lines: list) -> tuple[float, str]:
     return floor, f"\u2264{floor:.2g}" if (values < floor).any() else ""
 
 
+def budgets(results: list[Comparison], words: Words) -> Chapter:
+    """The same at several budgets of searches that were recorded to the largest."""
+    if not results:
+        return Chapter("budgets", "At several budgets", [])
+    first = results[-1]
+    by_name = [{a.name: (_gap(result, i), result.fruitless.get(a.name, 0) / len(a.traces), lost)
+                for i, (a, lost) in enumerate(zip(result.algorithms, _pruned(result)))} for result in results]
+    names = [algorithm.name for algorithm in first.algorithms]
+    noise = ", the table's noise in it" if first.against else ""
+    parts = [
+        Paragraph(f"Interquartile means of {words.gap} [95 %{noise}] after so many {words.spent}. A search that was given more is "
+                  "judged by what it would hand over there; where more than a fifth of the searches have nothing usable yet, that "
+                  "is said instead."),
+        Columns(["algorithm", *(str(result.budget) for result in results)],
+                [[name, *(f"nothing in {_share(nothing)}" if nothing > 0.2 else _interval(words.interval(gap))
+                          for gap, nothing, _ in (each[name] for each in by_name))] for name in names])]
+    if first.true:
+        best = "members of the true front" if first.several else "best 16 mechanisms"
+        parts += [
+            Paragraph(f"Of the {best} a search begins on average so many, and does not train such a share of those to the end "
+                      "[95 % over searches]. Which are the best is taken as exact."),
+            Columns(["algorithm", *(str(result.budget) for result in results)],
+                    [[name, *(f"{digits(lost.begun)}: {_interval(lost.share)}" if lost.begun else "0"
+                              for _, _, lost in (each[name] for each in by_name))] for name in names])]
+    return Chapter("budgets", "At several budgets", parts)
+
+
+def _gap(result: Comparison, i: int) -> statistics.Interval:
+    return result.against.gaps[i] if result.against else result.algorithms[i].iqm
+
+
+def _pruned(result: Comparison) -> list:
+    return comparison.pruned(result) if result.true else [None] * len(result.algorithms)
+
+
+def by_budget(results: list[Comparison]) -> str:
+    """budgets.csv: a row for each budget and algorithm, numbers unrounded."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high", "gap_with_table_low",
+                     "gap_with_table_high", "improvement_with_table", "improvement_with_table_low", "improvement_with_table_high",
+                     "nothing", "best_begun", "best_pruned", "best_pruned_low", "best_pruned_high"])
+    for result in results:
+        for i, (algorithm, lost) in enumerate(zip(result.algorithms, _pruned(result))):
+            against = result.against and result.against.handed_over[i]
+            values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else (np.nan,) * 2),
+                      *(against or (np.nan,) * 3), result.fruitless.get(algorithm.name, 0),
+                      *([lost.begun, *lost.share] if lost else [np.nan] * 4)]
+            writer.writerow([result.budget, algorithm.name, len(algorithm.traces),
+                             *("" if np.isnan(value) else repr(float(value)) for value in values)])
+    return text.getvalue()
+
+
 def targets(result: Comparison, words: Words) -> Chapter:
     """When searches reach what."""
     optimum = "optimum" if result.true else "best seen"
@@ -667,6 +720,8 @@ def summary(result: Comparison, words: Words) -> str:
             "trainings": algorithm.trainings.mean(), "asks": asked.mean(),
             "gap_median": np.median(algorithm.final), "gap_iqm": algorithm.iqm.point,
             "gap_iqm_low": algorithm.iqm.low, "gap_iqm_high": algorithm.iqm.high,
+            "gap_with_table_low": result.against.gaps[i].low if result.against else np.nan,
+            "gap_with_table_high": result.against.gaps[i].high if result.against else np.nan,
             "believed_mean": words.value(algorithm.each("end_believed").mean()),
             "expected_mean": words.value(algorithm.each("end_expected").mean()),
             "true_mean": words.value(algorithm.each("end_true").mean()),
@@ -724,6 +779,8 @@ def main(arguments: list[str]) -> int:
                         help="one to highlight, and to compare with the reference in the plane")
     parser.add_argument("--budget", type=positive, metavar="N",
                         help="trainings a search may use; all it was given if left out")
+    parser.add_argument("--at", type=ascending, default=[], metavar="N,N,...",
+                        help="smaller budgets at which the same is said in a table, too")
     parser.add_argument("--by", choices=("trainings", "steps"),
                         help="what a search spends: training runs, or their steps in whole training "
                         "runs; what the searches' budgets limit if left out")
@@ -736,15 +793,19 @@ def main(arguments: list[str]) -> int:
         searches = stores.load(options.stores, options.force, options.by)
         names = list(dict.fromkeys(search.algorithm for search in searches.searches))
         shown = [comparison.find(name, names) for name in options.show]
-        result = comparison.compare(searches, options.budget or searches.budget,
-                                    options.reference, options.resamples)
+        budget = options.budget or searches.budget
+        if options.at and options.at[-1] > budget:
+            raise stores.StoreError(f"--at {options.at[-1]}, must be at most the budget, {budget}")
+        result = comparison.compare(searches, budget, options.reference, options.resamples)
+        at = [comparison.compare(searches, each, options.reference, options.resamples) if each < budget else result
+              for each in options.at]
     except BadInput as error:
         print(f"compare.py: {error}", file=sys.stderr)
         return 2
     words = Words(result, shown)
     command = f"analysis/compare.py {shlex.join(arguments)}"
     page = Report("Comparison of search algorithms", [
-        beware(result), verdict(result, words), quality(result, words), anytime(result, words),
+        beware(result), verdict(result, words), quality(result, words), budgets(at, words), anytime(result, words),
         targets(result, words), attainment(result, words),
         believed_against_true(result, words), effort(result, words),
         making(result, words, options.resamples, command)])
@@ -752,7 +813,8 @@ def main(arguments: list[str]) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in {"compare.html": page.html(), "compare.md": page.markdown(),
-                           "summary.csv": summary(result, words), **page.pictures()}.items():
+                           "summary.csv": summary(result, words), **({"budgets.csv": by_budget(at)} if at else {}),
+                           **page.pictures()}.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         print(f"compare.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)

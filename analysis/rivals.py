@@ -4,7 +4,7 @@
     analysis/rivals.py TABLE [-o FILE.sqlite] [--like COMPARISON | --objectives NAME[,NAME...]]
                        [--budget N] [--asks N] [--seeds N] [--first-seed S]
                        [--mode noisy|mean|paired] [--only NAME]...
-    analysis/rivals.py TABLE --rungs STEP,STEP,... [-o FILE.csv] [--seeds N]
+    analysis/rivals.py TABLE --prune-from STEP --like COMPARISON [-o FILE.sqlite] [--seeds N]
 
 DEAP's genetic algorithm (one objective) and NSGA-II, and Optuna's TPE, NSGA-II and random sampler,
 each as the library has it by default, but for the population: every evolutionary algorithm gets
@@ -18,8 +18,12 @@ one search: --asks 465 keeps it to five times. Then:
 
     analysis/compare.py ours/comparison.sqlite FILE.sqlite
 
-With --rungs, Optuna's pruners (none, median, successive halving) stop trainings at these steps: at
-equal steps paid, by perplexity, in the lines of "nas-data table audit --format csv".
+With --prune-from, Optuna's median pruner and successive halving stop trainings at the validations of
+the table from STEP on, beside random proposals and none of them: one objective, perplexity, by one
+replicate for a whole search (mode paired), at equal steps paid. Beside searches by rungs:
+
+    analysis/rivals.py TABLE --prune-from 150 --like rungs/comparison.sqlite -o pruners.sqlite
+    analysis/compare.py rungs/comparison.sqlite pruners.sqlite --by steps
 """
 
 import argparse
@@ -46,6 +50,7 @@ from nas_analysis import pruners, sqlite_files, tables
 from nas_analysis.arguments import positive
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
+from nas_analysis.pruners import Spent
 from nas_analysis.replay import replay_order
 from nas_analysis.tables import MISSING, Table, TableError
 
@@ -147,16 +152,12 @@ def _mean(table: Table, cells: np.ndarray) -> np.ndarray:
     return np.where(recorded, cells, 0.0).sum(axis=1) / recorded.sum(axis=1)
 
 
-class Spent(Exception):
-    """The budget of a search is used up. Says by what."""
-
-
 class Study:
     """What all searches have in common: the table, its space, the objectives, the budget."""
 
     def __init__(self, table: Table, goals: list[Goal], trainings: int, asks: int, mode: str):
         self.table, self.goals, self.trainings, self.mode = table, goals, trainings, mode
-        self.asks = asks
+        self.asks, self.whole = asks, int(table.steps[-1])  # steps of a whole training
         space = Factorial(table.genes, table.schema)
         if not space.complete:
             missing = space.missing()
@@ -183,14 +184,14 @@ class Study:
 
 
 class Oracle:
-    """Answers one search and keeps what it asked for and saw."""
+    """Answers one search by whole trainings and keeps what it asked for and saw."""
 
     def __init__(self, study: Study, seed: int):
         self._study, self._seed = study, seed
         self._answers: dict[int, np.ndarray] = {}
         self._seconds = 0.0
         self.inside = 0.0  # processor seconds spent here
-        self.candidates, self.trained, self.seconds, self.fitness = [], [], [], []
+        self.candidates, self.trained, self.seconds, self.fitness, self.steps = [], [], [], [], []
 
     def __call__(self, genotype: dict[str, str]) -> tuple[float, ...]:
         """Fitness in minimisation form. @throws Spent."""
@@ -213,6 +214,7 @@ class Oracle:
         self.trained.append(len(self._answers))
         self.seconds.append(self._seconds)
         self.fitness.append(answer)
+        self.steps.append(len(self._answers) * study.whole)
         return tuple(float(value) for value in answer)
 
     def _train(self, mechanism: int) -> np.ndarray:
@@ -233,7 +235,8 @@ class Rival:
     name: str
     library: str
     settings: dict
-    search: Callable[[Study, Oracle, int], None]  # until Spent is thrown
+    search: Callable[[Study, Oracle | pruners.Curves, int], None]  # until Spent is thrown
+    prunes: bool = False  # whether it is told of each validation
 
 
 def rivals(several: bool) -> list[Rival]:
@@ -264,6 +267,17 @@ def rivals(several: bool) -> list[Rival]:
                                {"sampler": sampler, "version": optuna.__version__,
                                 **_defaults(made), **given}, _optuna_search(made, given)))
     return found
+
+
+def pruning_rivals(first: int) -> list[Rival]:
+    """Optuna's pruners beside random proposals. @throws TableError  without Optuna."""
+    if optuna is None:
+        raise TableError(f"--prune-from: Optuna is not installed (Debian package {PACKAGES['Optuna']})")
+    version = ".".join(optuna.__version__.split(".")[:2])
+    return [Rival(f"{name} (Optuna {version})", "Optuna",
+                  {"sampler": "RandomSampler", "pruner": name, "version": optuna.__version__, **settings},
+                  pruners.search(optuna, made, optuna.samplers.RandomSampler), prunes=True)
+            for name, (made, settings) in pruners.pruners(optuna, first).items()]
 
 
 def _deap_toolbox(study: Study, oracle: Oracle):
@@ -340,7 +354,7 @@ def _optuna_search(sampler: Callable, settings: dict):
 
 def run(rival: Rival, study: Study, seed: int) -> tuple:
     """One search as a row of the store, but for the algorithm's number."""
-    oracle = Oracle(study, seed)
+    oracle = pruners.Curves(study.table, study.trainings, study.asks, seed) if rival.prunes else Oracle(study, seed)
     start = time.process_time()
     try:
         rival.search(study, oracle, seed)
@@ -352,7 +366,8 @@ def run(rival: Rival, study: Study, seed: int) -> tuple:
             np.asarray(oracle.candidates, "<i4").tobytes(),
             np.asarray(oracle.trained, "<i4").tobytes(),
             np.asarray(oracle.seconds, "<f8").tobytes(),
-            np.asarray(oracle.fitness, "<f8").tobytes())
+            np.asarray(oracle.fitness, "<f8").tobytes(),
+            np.asarray(oracle.steps, "<i8").tobytes())
 
 
 def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], chosen: list[Rival],
@@ -363,7 +378,7 @@ def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], ch
     database = sqlite3.connect(part)
     database.executescript("""
         PRAGMA application_id = 0x6e617363;
-        PRAGMA user_version = 1;
+        PRAGMA user_version = 2;
         CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
         CREATE TABLE candidates (number INTEGER PRIMARY KEY, name TEXT NOT NULL,
             label TEXT NOT NULL, truth TEXT NOT NULL, believed TEXT NOT NULL);
@@ -372,7 +387,7 @@ def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], ch
         CREATE TABLE searches (algorithm INTEGER NOT NULL, seed INTEGER NOT NULL,
             asked INTEGER NOT NULL, search_seconds REAL NOT NULL, ended_by TEXT NOT NULL,
             candidates BLOB NOT NULL, trained BLOB NOT NULL, seconds BLOB NOT NULL,
-            fitness BLOB NOT NULL, PRIMARY KEY (algorithm, seed));""")
+            fitness BLOB NOT NULL, steps BLOB NOT NULL, PRIMARY KEY (algorithm, seed));""")
     database.executemany("INSERT INTO meta VALUES (?, ?)",
                          [(key, json.dumps(value)) for key, value in meta.items()])
     database.executemany(
@@ -383,7 +398,7 @@ def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], ch
     for number, rival in enumerate(chosen):
         database.execute("INSERT INTO algorithms VALUES (?, ?, ?, ?)",
                          (number, rival.name, rival.library, json.dumps(rival.settings)))
-        database.executemany("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        database.executemany("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                              [(number, *row) for row in searches[rival.name]])
     database.commit()
     database.close()
@@ -400,7 +415,10 @@ def _like(path: str) -> dict:
         meta = sqlite_files.meta(database)
         first, = database.execute("SELECT min(seed) FROM searches").fetchone()
         database.close()
-        return {"objectives": meta["objectives"], "budget": meta["budget"]["trainings"],
+        budget, whole = meta["budget"], meta["table"].get("training_steps", 0)
+        by_steps = bool(budget.get("train_steps") and whole)
+        return {"objectives": meta["objectives"], "by_steps": by_steps,
+                "budget": budget["train_steps"] // whole if by_steps else budget["trainings"],
                 "mode": meta["table"]["mode"], "sha256": meta["table"]["sha256"],
                 "reference_point": meta["reference_point"], "first_seed": first or 0,
                 "constraints": (meta.get("config") or {}).get("constraints") or []}
@@ -408,12 +426,12 @@ def _like(path: str) -> dict:
         raise TableError(f"--like {file}: not a comparison: {error}") from None
 
 
-def _chosen(only: list[str], several: bool) -> list[Rival]:
-    missing = [name for name, module in (("DEAP", deap), ("Optuna", optuna)) if module is None]
+def _chosen(only: list[str], several: bool, prune_from: int | None) -> list[Rival]:
+    missing = [] if prune_from else [name for name, module in (("DEAP", deap), ("Optuna", optuna)) if module is None]
     for name in missing:
         print(f"rivals.py: {name} is not installed and left out (Debian package "
               f"{PACKAGES[name]})", file=sys.stderr)
-    found = rivals(several)
+    found = pruning_rivals(prune_from) if prune_from else rivals(several)
     if not found:
         raise TableError("no library to run; install one of the Debian packages "
                          f"{', '.join(PACKAGES.values())}")
@@ -425,33 +443,13 @@ def _chosen(only: list[str], several: bool) -> list[Rival]:
     return chosen
 
 
-def _prune(options: argparse.Namespace) -> int:
-    """The program with --rungs."""
-    file = pathlib.Path(options.output or "rivals.csv")
-    try:
-        if optuna is None:
-            raise TableError(f"--rungs: Optuna is not installed (Debian package "
-                             f"{PACKAGES['Optuna']})")
-        try:
-            rungs = [int(step) for step in options.rungs.split(",")]
-        except ValueError:
-            raise TableError(f"--rungs {options.rungs}, must be steps by commas") from None
-        rows = pruners.compare(optuna, tables.load([options.table]), rungs, options.seeds)
-        pruners.write(file, rows)
-    except (BadInput, OSError) as error:
-        print(f"rivals.py: {error}", file=sys.stderr)
-        return 2
-    print(f"written to {file}: {options.seeds} searches a line")
-    return 0
-
-
 def main(arguments: list[str]) -> int:
     """The program; returns its exit code: 2 for bad input, and then nothing is written."""
     parser = argparse.ArgumentParser(prog="rivals.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", metavar="TABLE")
     parser.add_argument("-o", "--output", metavar="FILE",
-                        help="(default: rivals.sqlite, with --rungs rivals.csv)")
+                        help="(default: rivals.sqlite)")
     parser.add_argument("--like", metavar="COMPARISON",
                         help="whose objectives, ranges, budget, mode and first seed are taken")
     parser.add_argument("--objectives", default="perplexity", metavar="NAMES",
@@ -466,10 +464,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--mode", choices=MODES, help="what answers (default: noisy)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="algorithms whose name begins so")
-    parser.add_argument("--rungs", metavar="STEPS", help="by commas: Optuna's pruners instead")
+    parser.add_argument("--prune-from", type=positive, metavar="STEP", help="Optuna's pruners instead")
     options = parser.parse_args(arguments)
-    if options.rungs:
-        return _prune(options)
     try:
         like = _like(options.like) if options.like else {}
         if like.get("constraints"):
@@ -483,24 +479,30 @@ def main(arguments: list[str]) -> int:
         records = like.get("objectives") or [{"name": name.strip()} for name in
                                              options.objectives.split(",")]
         trainings = options.budget or like.get("budget") or 93
-        mode = options.mode or like.get("mode", "noisy")
+        mode = options.mode or like.get("mode", "paired" if options.prune_from else "noisy")
+        if options.prune_from and (mode != "paired" or [record.get("key", record["name"]) for record in records] != ["perplexity"]):
+            raise TableError("--prune-from stops trainings by their perplexity in the mode paired: objectives "
+                             f"{', '.join(record['name'] for record in records)}, mode {mode}")
+        if options.prune_from:
+            pruners.check(table, options.prune_from)
         study = Study(table, [goal(table, record) for record in records], trainings,
                       options.asks or ASKS_PER_TRAINING * trainings, mode)
-        chosen = _chosen(options.only, len(records) > 1)
+        chosen = _chosen(options.only, len(records) > 1, options.prune_from)
     except BadInput as error:
         print(f"rivals.py: {error}", file=sys.stderr)
         return 2
     first = options.first_seed if options.first_seed is not None else like.get("first_seed", 42)
     searches = {rival.name: [run(rival, study, seed) for seed in
                              range(first, first + options.seeds)] for rival in chosen}
-    meta = {"kind": "comparison", "version": 1, "objectives": [one.record for one in study.goals],
+    meta = {"kind": "comparison", "version": 2, "objectives": [one.record for one in study.goals],
             "truth_splits": {one.record["name"]: one.split for one in study.goals if one.split},
             "config": {"command": f"analysis/rivals.py {shlex.join(arguments)}"},
             "reference_point": like.get("reference_point", 1.1), "budget": {
-                "trainings": trainings, "asks": study.asks},
+                "trainings": trainings, "asks": study.asks,
+                "train_steps": trainings * study.whole if options.prune_from or like.get("by_steps") else 0},
             "table": {"name": table.facts.get("name", ""), "file": table.path,
                       "sha256": table.sha256, "mechanisms": len(table.mechanisms),
-                      "replicates": table.drawn, "mode": mode},
+                      "replicates": table.drawn, "mode": mode, "training_steps": study.whole},
             "environment": {"python": platform.python_version(), "numpy": np.__version__,
                             **({"deap": deap.__version__} if deap else {}),
                             **({"optuna": optuna.__version__} if optuna else {})}}

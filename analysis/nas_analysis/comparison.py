@@ -125,6 +125,7 @@ class Against:
     replicates of different mechanisms count as independent; it is one task and one space.
     """
 
+    gaps: list[statistics.Interval]  # IQM of what is handed over behind what this table calls the best; of the reference, too
     handed_over: list[statistics.Interval | None]
     unseen: list[statistics.Interval | None]  # by the replicates that a search has not seen
 
@@ -277,7 +278,10 @@ def find(name: str, names: list[str], required: bool = True) -> str | None:
 
 
 def _cut(search: stores.Search, budget: int) -> stores.Search:
-    """The asks that the budget paid for, and their share of the search's own time."""
+    """The asks that the budget paid for, and their share of the search's own time. A search of no larger budget is whole: what it
+    trains beyond it, as PASHA its answer, it cannot do without."""
+    if 0 < search.budget <= budget:
+        return search
     kept = int(np.searchsorted(search.trained, budget, side="right"))
     if kept == 0:
         raise stores.StoreError(f"{search.algorithm}, seed {search.seed}: its first ask cost "
@@ -464,6 +468,9 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
     redrawn = _Redrawn(searches, cells)
     handed_over = [[redrawn.score(trace.chosen) for trace in a.traces if trace.chosen]
                    for a in algorithms]
+    truth = searches.candidates.truth
+    best = (int(np.argmin(truth[:, 0])),) if truth.shape[1] == 1 else tuple(np.flatnonzero(indicators.non_dominated(truth)).tolist())
+    gaps = [redrawn.gap(a, scores, redrawn.score(best)) for a, scores in zip(algorithms, handed_over)]
     unseen = replay.unseen(searches)
     others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, *trace.chosen, trace.seen))
                for trace in a.traces if np.isfinite(trace.end_unseen)] if unseen else []
@@ -481,7 +488,7 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
             found.append(statistics.probability_of_improvement(*values, shared=shared))
         return found
 
-    return Against(intervals(handed_over, lambda a: a.final),
+    return Against(gaps, intervals(handed_over, lambda a: a.final),
                    intervals(others, lambda a: a.each("end_unseen"))), agreement
 
 
@@ -531,6 +538,26 @@ class _Redrawn:
             found.append(weights @ (1.0 - (ends[0] + ends[1]) / 2.0))
         return float(np.var(found, ddof=1))
 
+    def gap(self, algorithm: Algorithm, scores: list[int], best: int) -> statistics.Interval:
+        """Interquartile mean of an algorithm's gaps to the mechanisms that this very table calls the best, with an interval over
+        searches and tables: each resample draws a table, and searches with replacement. Their quantiles are moved to where their
+        mean is the point, since an interquartile mean of values with more noise is another one.
+
+        @param scores  of those of its searches that handed something over, in their order.   @param best  score of the best.
+        """
+        def gaps_of(values):
+            return values - self._values[best] if len(self._reference) == 1 else 1.0 - values / self._values[best]
+
+        rows = iter(scores)
+        gaps = np.array([gaps_of(self._values[next(rows)]) if trace.chosen else np.full(self.TABLES, trace.gap[-1])
+                         for trace in algorithm.traces])
+        if len(gaps) < 2:
+            return statistics.Interval(algorithm.iqm.point, np.nan, np.nan)
+        draws = np.random.default_rng(0).integers(len(gaps), size=(self.TABLES, len(gaps)))
+        resampled = gaps[draws, np.arange(self.TABLES)[:, None]]
+        means = statistics.iqm(resampled[..., None])
+        return statistics.Interval(algorithm.iqm.point, *(algorithm.iqm.point + np.quantile(means - means.mean(), (0.025, 0.975))))
+
     def _redrawn(self, candidate: int, allowed: tuple[int, ...] | None) -> np.ndarray:
         key = (candidate, allowed)
         if key not in self._means:
@@ -552,6 +579,35 @@ def _friedman(algorithms: list[Algorithm], pairs: Pairs) -> Friedman | None:
     return Friedman(found.statistic, found.p, found.mean_ranks,
                     statistics.cliques(found.mean_ranks, pairs.p, ALPHA),
                     statistics.critical_difference(len(algorithms), len(seeds), ALPHA))
+
+
+@dataclasses.dataclass(frozen=True)
+class Pruned:
+    """What becomes of the best mechanisms that the searches of an algorithm begin to train."""
+
+    begun: float  # mean number of the best that a search begins
+    share: statistics.Interval  # of these, that which is not trained to the end; over searches; NaN where none is begun
+
+
+def pruned(result: Comparison, count: int = 16) -> list[Pruned]:
+    """Of each algorithm, where ground truth judges: of the best `count` mechanisms, of several objectives of the true front. Which
+    these are is taken as exact."""
+    truth = result.searches.candidates.truth
+    best = np.argsort(truth[:, 0], kind="stable")[:count] if truth.shape[1] == 1 else np.flatnonzero(indicators.non_dominated(truth))
+    counts: dict[str, list[tuple[int, int]]] = {}
+    for search in result.searches.searches:
+        begun = np.intersect1d(search.candidates, best)
+        ended = np.intersect1d(search.candidates[np.isfinite(search.believed).all(axis=1)], best)
+        counts.setdefault(search.algorithm, []).append((len(begun), len(begun) - len(ended)))
+    found = []
+    for algorithm in result.algorithms:
+        begun, lost = np.array(counts[algorithm.name]).T
+        draws = np.random.default_rng(0).integers(len(begun), size=(2000, len(begun)))
+        with np.errstate(invalid="ignore"):
+            shares = lost[draws].sum(axis=1) / begun[draws].sum(axis=1)
+        ends = np.nanquantile(shares, (0.025, 0.975)) if begun.any() and len(begun) > 1 else (np.nan, np.nan)
+        found.append(Pruned(float(begun.mean()), statistics.Interval(lost.sum() / begun.sum() if begun.any() else np.nan, *ends)))
+    return found
 
 
 def surfaces(algorithm: Algorithm) -> list[np.ndarray]:

@@ -1,112 +1,105 @@
-"""Optuna's pruners on the curves of a table, as `nas-data table audit` replays our own promotion: random proposals, one replicate
-for a whole search, equal steps paid."""
+"""Optuna's pruners on the curves of a table: trainings are stopped for good as they come by, at equal steps paid."""
 
-import csv
-import pathlib
+import time
 from collections.abc import Callable
 
 import numpy as np
 
+from nas_analysis.replay import replay_order
 from nas_analysis.tables import MISSING, Table, TableError
 
-TOP = 16
-BUDGETS = (10, 20, 40, 60, 93)  # in whole trainings
+
+class Spent(Exception):
+    """The budget of a search is used up. Says by what."""
 
 
-def pruners(optuna, rungs: list[int]) -> dict[str, Callable]:
-    """What makes each pruner, by its name; None: trains everything to the end.
+class Curves:
+    """Answers one search validation by validation, by one replicate as in the mode `paired`, and keeps what it asked for."""
 
-    Settings are Optuna's own, but that rungs of successive halving lie at powers of a whole factor from the first one."""
-    version = ".".join(optuna.__version__.split(".")[:2])
-    factor = max(2, round(rungs[1] / rungs[0]))
-    return {f"none (Optuna {version})": optuna.pruners.NopPruner,
-            f"median (Optuna {version})": optuna.pruners.MedianPruner,
-            f"successive halving (Optuna {version})": lambda: optuna.pruners.SuccessiveHalvingPruner(
-                min_resource=rungs[0], reduction_factor=factor)}
+    def __init__(self, table: Table, trainings: int, asks: int, seed: int):
+        """@param trainings  the budget, in whole training runs."""
+        self._table, self._asks = table, asks
+        self._whole = int(table.steps[-1])
+        self._budget = trainings * self._whole
+        self._replicate = replay_order(seed, "", table.drawn)[0]
+        self._ends: dict[int, int] = {}  # step at which a mechanism's training ended
+        self._seconds = 0.0
+        self.inside = 0.0  # processor seconds spent here
+        self.candidates, self.trained, self.seconds, self.fitness, self.steps = [], [], [], [], []
+
+    def train(self, mechanism: int, pruned: Callable[[int, float], bool]) -> float:
+        """The perplexity in the end; NaN where there is none. What was trained before answers as before and is free.
+
+        @param pruned  is told step and perplexity at each validation, and says whether that is the end of the training.
+        @throws Spent.
+        """
+        if len(self.candidates) >= self._asks:
+            raise Spent(f"{self._asks} asks")
+        start = time.process_time()
+        known = self._ends.get(mechanism)
+        value, end = np.nan, 0
+        for step, nll in zip(self._table.steps.tolist(), self._table.valid_nll[mechanism, self._replicate].tolist()):
+            if np.isnan(nll) or end == known:
+                break
+            paid = sum(self.steps[-1:]) + step
+            if known is None and paid > self._budget:
+                raise Spent(f"{self._budget} training steps")
+            value, end = float(np.exp(nll)), step
+            self.inside += time.process_time() - start
+            stop = pruned(step, value)
+            start = time.process_time()
+            if stop and known is None and step < self._whole:
+                break
+        if end < self._whole or not self._table.usable[mechanism, self._replicate]:
+            value = np.nan
+        if known is None:
+            self._ends[mechanism] = end
+            self._seconds += end / self._whole * float(np.nan_to_num(self._table.seconds[mechanism, self._replicate]))
+        self.candidates.append(mechanism)
+        self.trained.append(len(self._ends))
+        self.seconds.append(self._seconds)
+        self.fitness.append((value,))
+        self.steps.append(sum(self.steps[-1:]) + (end if known is None else 0))
+        self.inside += time.process_time() - start
+        return value
 
 
-def check(table: Table, rungs: list[int]):
-    """@throws TableError  where rungs are no steps of the table, or a training of it is missing."""
-    steps = table.steps.tolist()
-    if len(rungs) < 2 or rungs != sorted(set(rungs)) or not set(rungs) <= set(steps) or rungs[-1] != steps[-1]:
-        raise TableError(f"--rungs {','.join(map(str, rungs))}, must be two or more of {', '.join(map(str, steps))}, ascending, "
-                         f"the last one {steps[-1]}")
+def check(table: Table, first: int):
+    """@throws TableError  where `first` is no validation step before the end, or a training is missing."""
+    steps = table.steps.tolist()[:-1]
+    if first not in steps:
+        raise TableError(f"--prune-from {first}, must be one of {', '.join(map(str, steps))}")
     if (table.status[:, :table.drawn] == MISSING).any():
-        raise TableError(f"{table.path}: trainings are missing, and rungs need all")
+        raise TableError(f"{table.path}: trainings are missing, and pruning needs all")
 
 
-def search(optuna, made, values: np.ndarray, rungs: list[int], order: np.ndarray, budget: int) -> tuple[list, list]:
-    """Mechanisms that one search started and those that it trained to the end, in `budget` steps.
-
-    @param values  (m, rungs): perplexity, NaN where the training did not come so far.
-    """
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0), pruner=made())
-    started, finished = [], []
-    paid = 0
-    for mechanism in order:
-        if paid + rungs[0] > budget:
-            break
-        started.append(mechanism)
-        trial = study.ask()
-        state = optuna.trial.TrialState.PRUNED
-        for step, before, value in zip(rungs, [0, *rungs], values[mechanism]):
-            if paid + step - before > budget:
-                return started, finished
-            paid += step - before
-            if np.isnan(value):
-                state = optuna.trial.TrialState.FAIL
-                break
-            trial.report(value, step)
-            if step == rungs[-1]:
-                state = optuna.trial.TrialState.COMPLETE
-                finished.append(mechanism)
-            elif trial.should_prune():
-                break
-        study.tell(trial, value if state == optuna.trial.TrialState.COMPLETE else None, state=state)
-    return started, finished
+def pruners(optuna, first: int) -> dict[str, tuple[Callable, dict]]:
+    """Of each pruner by its name what makes it, and its settings. All are Optuna's own, but that trainings are pruned from the
+    validation step `first` on, and by a third where ours are, where a factor of 4 is the default."""
+    halving = {"min_resource": first, "reduction_factor": 3}
+    return {"no pruner": (optuna.pruners.NopPruner, {}),
+            "median pruner": (lambda: optuna.pruners.MedianPruner(n_warmup_steps=first), {"n_warmup_steps": first}),
+            "successive halving": (lambda: optuna.pruners.SuccessiveHalvingPruner(**halving), halving)}
 
 
-def compare(optuna, table: Table, rungs: list[int], seeds: int) -> list[tuple]:
-    """Rows as the CSV of `nas-data table audit` has them: part, of, at, quantity, value."""
-    check(table, rungs)
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    values = np.exp(table.valid_nll[:, :table.drawn][..., np.searchsorted(table.steps, rungs)])
-    values[~table.usable[:, :table.drawn], -1] = np.nan
-    end = values[..., -1]
-    mechanisms, replicates = end.shape
-    rows = []
-    for budget in [one for one in BUDGETS if one <= mechanisms] or [mechanisms]:
-        for name, made in pruners(optuna, rungs).items():
-            sums = {"started": 0, "finished": 0, "top": 0, "pruned": 0}
-            regrets, fresh = [], []
-            for seed in range(seeds):
-                replicate = seed % replicates
-                order = np.random.default_rng(seed).permutation(mechanisms)
-                started, finished = search(optuna, made, values[:, replicate], rungs, order, budget * rungs[-1])
-                own = end[:, replicate]
-                top = set(np.argsort(own)[:TOP]) & set(started)
-                sums["started"] += len(started)
-                sums["finished"] += len(finished)
-                sums["top"] += len(top)
-                sums["pruned"] += len(top - set(finished))
-                if not finished:
-                    regrets.append(np.nan)
-                    continue
-                best = finished[int(np.argmin(own[finished]))]
-                regrets.append(own[best] - np.nanmin(own))
-                if replicates > 1:
-                    others = np.nanmean(np.delete(end, replicate, axis=1), axis=1)
-                    fresh.append(others[best] - np.nanmin(others))
-            found = {"started": sums["started"] / seeds, "finished": sums["finished"] / seeds,
-                     "pruned_top_16": sums["pruned"] / sums["top"] if sums["top"] else np.nan,
-                     "regret": np.mean(regrets), "fresh_regret": np.mean(fresh) if fresh else np.nan}
-            rows += [("replayed", name, budget, quantity, value) for quantity, value in found.items()]
-    return rows
+def search(optuna, pruner: Callable, sampler: Callable) -> Callable:
+    """A search by Optuna: until Spent is thrown, every training is reported to the pruner at each validation."""
+    def run(study, curves: Curves, seed: int):
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        states = optuna.trial.TrialState
+        made = optuna.create_study(sampler=sampler(seed=seed), pruner=pruner())
+        while True:
+            trial = made.ask()
+            mechanism = study.mechanism({gene: trial.suggest_categorical(gene, options) for gene, options in study.options.items()})
 
+            def pruned(step, value):
+                trial.report(value, step)
+                return trial.should_prune()
 
-def write(file: pathlib.Path, rows: list[tuple]):
-    """The CSV; empty where there is no number."""
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("part", "of", "at", "quantity", "value"))
-        writer.writerows((*row[:-1], "" if np.isnan(row[-1]) else f"{row[-1]:.12g}") for row in rows)
+            value = curves.train(mechanism, pruned)
+            if np.isfinite(value):
+                made.tell(trial, value)
+            else:
+                made.tell(trial, state=states.PRUNED)
+
+    return run

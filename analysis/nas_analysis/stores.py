@@ -49,6 +49,7 @@ class Search:
     search_seconds: float  # the algorithm's own time; nan = not recorded
     replicates: int  # that a table has of each candidate, drawn one by one; 0 = it met none twice
     retested: dict  # by candidate's number (m,): means over fresh seeds, perplexity of the test split; of a run with a re-test
+    budget: float = 0  # its own, counted as `trained`; what it trained beyond belongs to its answer; 0 = not recorded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -451,6 +452,6 @@ def _searches(store: _Store, numbers: dict[str, int], candidates: Candidates) ->
         asked = renumber[fields["candidates"]]
         truth = None if candidates.truth is None else candidates.truth[asked]
         own = {key: value for key, value in fields.items() if key != "steps"}
-        own |= {"candidates": asked, "retested": {int(renumber[one]): point for one, point in own["retested"].items()}}
+        own |= {"candidates": asked, "budget": store.budget, "retested": {int(renumber[one]): point for one, point in own["retested"].items()}}
         result.append(Search(**own, truth=truth, labels=candidates.labels))
     return result

@@ -182,6 +182,50 @@ class HandComputed(Comparing):
         self.compare(path, "--by", "trainings")
         self.check("asha", {"trainings": 3, "asks": 4, "gap_median": 1})
 
+    def test_an_answer_beyond_the_budget_belongs_to_its_search(self):
+        # As that of PASHA, which trains the best of its highest rung to the end when the budget is spent.
+        path = self.folder / "beyond.sqlite"
+        nan = float("nan")
+        write_comparison(path, [PERPLEXITY], [[100], [101]], None, ["pasha", "random_search"],
+                         [(0, 1, 0.1, [0, 1, 0], [1, 2, 2], [1, 2, 9], [nan, nan, 100]),
+                          (1, 1, 0.1, [1], [1], [9], [101])],
+                         version=2, trainings=2, steps=[[300, 800, 1100], [400]])
+        self.compare(path, "--by", "steps")
+        self.check("pasha", {"trainings": 2.75, "asks": 3, "gap_median": 0})
+        self.compare(path, "--by", "steps", "--budget", "1", "--at", "1")
+        self.assertIn("| pasha | nothing in 100 % |", self.read("compare.md"))
+
+    def budgets(self):
+        return {(row["budget"], row["algorithm"]): row for row in csv.DictReader(io.StringIO(self.read("budgets.csv")))}
+
+    def test_at_several_budgets(self):
+        path = self.write()
+        self.compare(path, "--at", "1,3")
+        rows = self.budgets()
+        self.assertEqual([float(rows[at, "sharp"]["gap_iqm"]) for at in "13"], [6.5, 1.5])
+        self.assertEqual([float(rows[at, "random_search"]["gap_iqm"]) for at in "13"], [10, 6.5])
+        # All four are among the best 16: 3 and 2; then 3, 1, 0 and 2, 1. All that are begun end.
+        self.assertEqual([float(rows[at, "sharp"]["best_begun"]) for at in "13"], [1.0, 2.5])
+        self.assertEqual(float(rows["3", "sharp"]["best_pruned"]), 0.0)
+        self.assertIn("## At several budgets", self.read("compare.md"))
+        self.assertIn("| random_search | 10.0 [", self.read("compare.md"))
+        (self.folder / "out" / "budgets.csv").unlink()
+        self.compare(path)
+        self.assertNotIn("At several budgets", self.read("compare.md"))
+        self.assertFalse((self.folder / "out" / "budgets.csv").exists())
+
+    def test_what_is_paused_for_good_is_pruned(self):
+        path = self.folder / "paused.sqlite"
+        nan = float("nan")
+        write_comparison(path, [PERPLEXITY], [[100], [101], [103]], None, ["asha"],
+                         [(0, 1, 0.1, [0, 1, 0, 2], [1, 2, 2, 3], [1, 2, 9, 10], [nan, nan, 100, nan]),
+                          (0, 2, 0.1, [0, 1, 1, 1], [1, 2, 2, 2], [1, 2, 9, 9], [nan, nan, nan, 101])],
+                         version=2, trainings=3, steps=[[100, 200, 500, 600], [100, 200, 300, 600]])
+        self.compare(path, "--by", "steps", "--at", "3")
+        row = self.budgets()["3", "asha"]
+        self.assertAlmostEqual(float(row["best_begun"]), 2.5)
+        self.assertAlmostEqual(float(row["best_pruned"]), 3 / 5)
+
     def test_a_target_that_is_given_up_is_not_reached(self):
         # Each is trained again and again: the best candidate answers, then loses its luck.
         write_comparison(
@@ -352,6 +396,7 @@ class OnATable(Comparing):
         for several in (False, True):
             self.compare(self.write(0.0, several))
             self.assertEqual(self.bounds(), self.bounds("improvement"))
+            self.assertEqual(self.bounds("gap_with_table"), self.bounds("gap_iqm"))
             self.assertIn("With the noise of the table's own means in the intervals, meaningfully "
                           "better: good.", self.read("compare.md"))
 
@@ -361,6 +406,12 @@ class OnATable(Comparing):
             self.compare(path)
             self.assertGreater(self.bounds("improvement")[0], comparison.MEANINGFUL)
             self.assertLess(self.bounds()[0], 0.5)
+            low, high = self.bounds("gap_with_table")
+            self.assertEqual(self.bounds("gap_iqm"), (0.0, 0.0), "the best is always found")
+            self.assertEqual((low, high), (0.0, 0.0), "and it is compared with itself")
+            other = self.summary()["random_search"]
+            self.assertLess(float(other["gap_with_table_low"]), 0.0, "the other may be the better one")
+            self.assertEqual(float(other["gap_iqm_low"]), float(other["gap_iqm_high"]))
             text = self.read("compare.md")
             self.assertIn("- Against random_search, on this very table, meaningfully better: good.",
                           text)
@@ -560,6 +611,9 @@ class Refused(Comparing):
             compare.main(["x", "--budget", "0"])
         self.assertEqual(caught.exception.code, 2)
         self.assertIn("argument --budget: 0, must be at least 1", err.getvalue())
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as err:
+            compare.main(["x", "--at", "20,10"])
+        self.assertIn("argument --at: 20,10, must be ascending, each once", err.getvalue())
 
 
 class Names(unittest.TestCase):

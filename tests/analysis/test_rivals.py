@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 import rivals
 from fake_tables import cell, functions, write_table
-from nas_analysis import replay, stores, tables
+from nas_analysis import comparison, pruners, replay, stores, tables
 from nas_analysis.schema import schema
 
 SPACE = {"similarity": ["dot", "cosine"], "normalization": ["softmax", "relu_norm"],
@@ -73,49 +73,69 @@ class Noise(unittest.TestCase):
 
 @unittest.skipIf(rivals.optuna is None, "python3-optuna is not installed")
 class Pruning(Rivals):
-    def rows(self, *arguments):
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
-            file = self.folder / "pruners.csv"
-            code = rivals.main([*map(str, arguments), "-o", str(file)])
-        if code != 0:
-            return code, err.getvalue()
-        with file.open(encoding="utf-8") as lines:
-            return {(row["of"].split(" (")[0], row["quantity"]): float(row["value"]) for row in csv.DictReader(lines)
-                    if row["at"] == "10"}
+    def cells_of(self, early):
+        return {(name, seed): cell(10.0 + i, early=early(i)) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
+
+    def found(self, early, budget=6):
+        """Searches by pruner, and the comparison of all."""
+        code, said = self.run_program(self.table(self.cells_of(early)), "--prune-from", "50", "--seeds", 10, "--budget", budget)
+        self.assertEqual(code, 0, said)
+        searches = stores.load([str(self.folder / "rivals.sqlite")])
+        self.assertEqual((searches.by, searches.budget), ("steps", budget))
+        result = comparison.compare(searches, budget, "no pruner (Optuna 3.1)", 100)
+        return {a.name.split(" (")[0]: (a, lost) for a, lost in zip(result.algorithms, comparison.pruned(result))}
 
     def test_curves_that_rank_as_the_end_lose_nothing_by_pruning(self):
-        cells = {(name, seed): cell(10.0 + i, early=20.0 + i) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
-        rows = self.rows(self.table(cells), "--rungs", "50,200", "--seeds", 10)
-        self.assertEqual(rows["none", "started"], 10)
-        self.assertEqual(rows["none", "pruned_top_16"], 0)
-        self.assertGreater(rows["none", "regret"], 0)
-        for name in ("median", "successive halving"):
-            self.assertGreater(rows[name, "started"], 10)
-            self.assertLessEqual(rows[name, "regret"], rows["none", "regret"])
-            self.assertEqual(rows[name, "regret"], rows[name, "fresh_regret"])
-
-    def test_further_replicates_of_the_best_change_nothing(self):
-        cells = {(name, seed): cell(10.0 + i, early=20.0 + i) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
-        arguments = (self.table(cells), "--rungs", "50,200", "--seeds", 10)
-        before = self.rows(*arguments)
-        cells[functions(SPACE)[0], 2] = cell(99.0)
-        self.table(cells)
-        self.assertEqual(self.rows(*arguments), before)
+        found = self.found(lambda i: 20.0 + i)
+        whole, lost = found["no pruner"]
+        self.assertEqual(lost.share.point, 0)
+        self.assertGreater(whole.final.mean(), 0)
+        np.testing.assert_array_equal(whole.trainings, 6)
+        for name in ("median pruner", "successive halving"):
+            algorithm, lost = found[name]
+            self.assertGreater(lost.begun, 6, "it begins more than it could train to the end")
+            self.assertLessEqual(algorithm.final.mean(), whole.final.mean())
+            self.assertTrue((algorithm.trainings <= 6).all())
 
     def test_curves_that_rank_the_other_way_round_do(self):
-        cells = {(name, seed): cell(10.0 + i, early=90.0 - i) for i, name in enumerate(functions(SPACE)) for seed in range(2)}
-        rows = self.rows(self.table(cells), "--rungs", "50,200", "--seeds", 10)
-        self.assertGreater(rows["successive halving", "pruned_top_16"], 0.3)
+        self.assertGreater(self.found(lambda i: 90.0 - i)["successive halving"][1].share.point, 0.3)
+
+    def test_a_search_pays_for_what_it_trains_and_once(self):
+        table = tables.load([self.table(self.cells_of(lambda i: 20.0 + i))])
+        curves = pruners.Curves(table, trainings=2, asks=5, seed=1)
+        told = []
+        self.assertTrue(np.isnan(curves.train(3, lambda step, value: told.append((step, round(value, 6))) or True)))
+        self.assertEqual(told, [(50, 23.0)])
+        self.assertEqual((curves.steps, curves.trained), ([50], [1]))
+        self.assertAlmostEqual(curves.train(4, lambda step, value: False), 1.1 * 14)
+        self.assertEqual((curves.steps, curves.trained), ([50, 250], [1, 2]))
+        told.clear()
+        self.assertTrue(np.isnan(curves.train(3, lambda step, value: told.append(step))), "it stays pruned")
+        self.assertEqual((told, curves.steps[-1], curves.trained[-1]), ([50], 250, 2))
+        with self.assertRaisesRegex(pruners.Spent, "400 training steps"):
+            curves.train(5, lambda step, value: False)
+        self.assertEqual(curves.candidates, [3, 4, 3], "what was not paid for is no answer")
+
+    def test_beside_searches_by_steps(self):
+        self.found(lambda i: 20.0 + i)
+        (self.folder / "rivals.sqlite").rename(self.folder / "ours.sqlite")
+        code, said = self.run_program(self.folder / "x.table", "--like", self.folder / "ours.sqlite", "--seeds", 2, "--only", "random")
+        self.assertEqual(code, 0, said)
+        both = stores.load([str(self.folder / name) for name in ("ours.sqlite", "rivals.sqlite")])
+        self.assertEqual((both.by, both.budget), ("steps", 6))
+        self.assertEqual({search.trained[-1] for search in both.searches if search.algorithm.startswith("random")}, {6.0})
 
     def test_mistakes(self):
-        for rungs, words in (("50,100", "must be two or more of 50, 200"), ("200", "must be two"),
-                             ("x", "must be steps by commas")):
-            code, text = self.rows(self.table(), "--rungs", rungs)
+        for arguments, words in ((("--prune-from", "51"), "--prune-from 51, must be one of 50"),
+                                 (("--prune-from", "200"), "--prune-from 200, must be one of 50"),
+                                 (("--prune-from", "50", "--mode", "noisy"), "mode noisy"),
+                                 (("--prune-from", "50", "--objectives", "accuracy"), "objectives accuracy")):
+            code, text = self.run_program(self.table(), *arguments)
             self.assertEqual(code, 2)
             self.assertIn(words, text)
         cells = dict(self.cells)
         del cells[functions(SPACE)[0], 1]
-        self.assertIn("trainings are missing", self.rows(self.table(cells), "--rungs", "50,200")[1])
+        self.assertIn("trainings are missing", self.run_program(self.table(cells), "--prune-from", "50")[1])
 
 
 class Asking(Rivals):
