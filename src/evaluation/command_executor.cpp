@@ -43,6 +43,9 @@ namespace process = boost::process;
 constexpr int kProtocol = 1;
 /// Faults of machines at one task after which the run looks no further for one that has none.
 constexpr int kMostFaults = 20;
+/// Answers in a row of one worker that cannot be, after which the run ends: the engine chooses who
+/// works, so that such a worker would take order after order.
+constexpr int kMostUnsound = 3;
 constexpr std::chrono::milliseconds kBetweenLooks{50};  // at what a signal handler sets
 
 /// The last lines of a file that is written to.
@@ -183,13 +186,16 @@ class CommandExecutor::Engine {
 class CommandExecutor::Orders {
  public:
   Orders(Measurement& measurement, Settings settings)
-      : measurement_(measurement), settings_(std::move(settings)), engine_(settings_) {
+      : measurement_(measurement),
+        settings_(std::move(settings)),
+        engine_(settings_),
+        out_(Outstanding::of(measurement)) {
     auto run = settings_.run;
     run["kind"] = "run";
     run["protocol"] = kProtocol;
     engine_.write(run);
   }
-  ~Orders() { engine_.end(/*save=*/interrupted_ || stop_requested() || !orders_.empty()); }
+  ~Orders() { engine_.end(/*save=*/interrupted_ || stop_requested() || !out_.orders.empty()); }
   Orders(const Orders&) = delete;
   Orders& operator=(const Orders&) = delete;
 
@@ -204,7 +210,7 @@ class CommandExecutor::Orders {
     begun.replicate = task.replicate;
     begun.identity = task.identity;
     begun.measured = nlohmann::json::object();
-    Order order{.members = {}, .priority = -ordered_++, .inspects = what};
+    EngineOrder order{.members = {}, .priority = -ordered_++, .inspects = what};
     order.members.push_back({task, std::move(begun)});
     send(std::move(order));
     while (auto event = next()) {
@@ -217,7 +223,7 @@ class CommandExecutor::Orders {
 
   void withdraw() {
     submitted_.clear();
-    for (auto& [number, order] : std::map(orders_)) {
+    for (auto& [number, order] : std::map(out_.orders)) {
       if (!order.started) forget(number);
     }
   }
@@ -225,10 +231,10 @@ class CommandExecutor::Orders {
   std::optional<Event> next() {
     divide();
     while (events_.empty()) {
-      if (orders_.empty()) return std::nullopt;
+      if (out_.orders.empty()) return std::nullopt;
       if (stop_requested()) throw StopRequested();
       if (const auto line = engine_.line()) {
-        take(*line);
+        hear(*line);
       } else {
         look_for_workers();
       }
@@ -245,25 +251,11 @@ class CommandExecutor::Orders {
     // wait for it.
     interrupted_ = !stopped_by_deadline();
     if (interrupted_) return;
-    while (!orders_.empty()) forget(orders_.begin()->first);
+    while (!out_.orders.empty()) forget(out_.orders.begin()->first);
   }
 
  private:
-  struct Member {
-    Task task;
-    Evaluation begun;
-    std::optional<Evaluation> result{};
-    int losses = 0;  ///< deaths of workers
-    int faults = 0;  ///< of machines
-  };
-  struct Order {
-    std::vector<Member> members;
-    std::int64_t priority = 0;
-    bool started = false;
-    std::string inspects{};  ///< what is measured before the training; empty: it is trained
-  };
-
-  static std::vector<std::string> ids_of(const Order& order) {
+  static std::vector<std::string> ids_of(const EngineOrder& order) {
     std::vector<std::string> ids;
     for (const auto& member : order.members) ids.push_back(member.task.id);
     return ids;
@@ -276,7 +268,7 @@ class CommandExecutor::Orders {
     std::vector<Assignment> assignments;
     for (auto& member : members) assignments.push_back({member.task, member.begun});
     const auto slots = static_cast<std::size_t>(workers());
-    if (settings_.array == 0 && members.size() > slots && orders_.empty()) {
+    if (settings_.array == 0 && members.size() > slots && out_.orders.empty()) {
       const auto first = inspect(members.front().task, kArrayWidth);
       settings_.array = first.status == Status::ok
                             ? first.measured.at(kArrayWidth).at("value").get<std::size_t>()
@@ -287,68 +279,52 @@ class CommandExecutor::Orders {
         width > 1 ? measurement_.alike(assignments) : measurement_.Measurement::alike(assignments);
     for (const auto& places :
          arrays_of(groups, static_cast<std::size_t>(std::max(1, workers())), width)) {
-      Order order{.members = {}, .priority = -ordered_++};
+      EngineOrder order{.members = {}, .priority = -ordered_++};
       for (const auto place : places) order.members.push_back(std::move(members[place]));
       send(std::move(order));
     }
   }
 
-  void send(Order order) {
+  void send(EngineOrder order) {
     const auto number = ++last_number_;
     auto tasks = Json::array();
     for (const auto& member : order.members) {
       tasks.push_back({{"task", task_json(member.task)}, {"evaluation", member.begun}});
-      if (order.inspects.empty()) number_of_[member.task.id] = number;
+      if (order.inspects.empty()) out_.number_of[member.task.id] = number;
     }
     Json line{{"kind", "order"},
               {"order", number},
               {"priority", order.priority},
               {"tasks", std::move(tasks)}};
     if (!order.inspects.empty()) line["measure"] = order.inspects;
-    orders_.emplace(number, std::move(order));
+    out_.orders.emplace(number, std::move(order));
     engine_.write(line);
   }
 
   /// No result of an order is waited for any more.
   void forget(std::int64_t number) {
-    for (const auto& id : ids_of(orders_.at(number))) number_of_.erase(id);
-    orders_.erase(number);
+    for (const auto& id : ids_of(out_.orders.at(number))) out_.number_of.erase(id);
+    out_.orders.erase(number);
     engine_.write({{"kind", "withdraw"}, {"order", number}});
   }
 
-  void take(const std::string& text) {
-    std::string kind;
+  void hear(const std::string& text) {
+    EngineLine line;
     try {
-      const auto line = Json::parse(text);
-      kind = line.at("kind").get<std::string>();
-      if (kind == "workers") return take_workers(line);
-      if (kind == "progress") return take_progress(line);
-      if (kind == "finished") return take_results(line);
-      if (kind == "lost") return take_loss(line);
-      if (kind == "aside") return take_aside(line);
-      if (kind == "refused") take_refusal(line);
-    } catch (const Json::exception& error) {
-      fail_at(text, error.what());
-    } catch (const InputError& error) {  // such as a status that nobody knows
-      fail_at(text, error.what());
+      line = read_engine_line(text, out_);
+    } catch (const InputError& error) {
+      engine_.fail("wrote what is no line of its protocol: " + text.substr(0, 200) + " (" +
+                   error.what() + ")");
     }
-    engine_.fail("wrote kind = " + kind +
-                 ", must be workers, progress, finished, lost, aside or "
-                 "refused");
+    std::visit([this](auto& said) { take(said); }, line);
   }
 
-  [[noreturn]] void fail_at(const std::string& text, const std::string& why) {
-    engine_.fail("wrote what is no line of its protocol: " + text.substr(0, 200) + " (" + why +
-                 ")");
+  [[noreturn]] static void take(const engine_line::Refused& said) {
+    throw MachineError("a worker would measure otherwise than this run: " + said.reason);
   }
 
-  [[noreturn]] static void take_refusal(const Json& line) {
-    throw MachineError("a worker would measure otherwise than this run: " +
-                       line.at("reason").get<std::string>());
-  }
-
-  void take_workers(const Json& line) {
-    workforce_ = {.workers = line.at("count"), .slots = line.value("slots", line.at("count"))};
+  void take(const engine_line::Workers& said) {
+    workforce_ = said.now;
     if (settings_.on_workforce) settings_.on_workforce(workforce_);
   }
 
@@ -359,119 +335,132 @@ class CommandExecutor::Orders {
     if (settings_.on_nobody) settings_.on_nobody();
   }
 
-  void start(Order& order) {
+  void start(EngineOrder& order) {
     if (!std::exchange(order.started, true)) {
       events_.push_back({.kind = Event::Kind::started, .ids = ids_of(order)});
     }
   }
 
-  void take_progress(const Json& line) {
-    const auto found = orders_.find(line.at("order").get<std::int64_t>());
-    if (found == orders_.end()) return;  // it is withdrawn, or given to another
+  void take(engine_line::Progress& said) {
+    const auto found = out_.orders.find(said.order);
+    if (found == out_.orders.end()) return;  // it is withdrawn, or given to another
     start(found->second);
-    const Advance advance{.step = line.at("step"),
-                          .steps = line.value("steps", std::int64_t{0}),
-                          .loss = read_number(line.value("loss", Json())),
-                          .worker = line.value("worker", "")};
-    if (advance.step == 0) return;
-    events_.push_back(
-        {.kind = Event::Kind::advanced, .ids = ids_of(found->second), .advance = advance});
+    if (said.advance.step == 0) return;
+    events_.push_back({.kind = Event::Kind::advanced,
+                       .ids = ids_of(found->second),
+                       .advance = std::move(said.advance)});
   }
 
-  void take_results(const Json& line) {
-    require_device(line);
-    auto evaluations = line.at("evaluations").get<std::vector<Evaluation>>();
-    if (line.contains("measure")) return take_inspection(line.at("order"), evaluations.at(0));
+  void take(engine_line::Finished& said) {
+    require_device(said);
+    unsound_.erase(said.worker);
+    if (!said.measure.empty()) return take_inspection(said);
+    const bool is_out = out_.orders.contains(said.order);
     std::set<std::int64_t> touched;
-    for (auto& evaluation : evaluations) {
-      // As the task has them, whatever the engine has made of it.
-      const auto found = number_of_.find(evaluation.id);
-      const auto before = results_.find(evaluation.id);
-      if (found == number_of_.end() && before == results_.end()) continue;  // it is withdrawn
-      if (found != number_of_.end()) {
-        auto& member = member_of(found->second, evaluation.id);
-        evaluation.candidate = member.task.candidate.name;
-        evaluation.replicate = member.task.replicate;
-        evaluation.identity = member.task.identity;
-        member.result = evaluation;
-        touched.insert(found->second);
-      }
-      require_same(evaluation);
+    for (auto& evaluation : said.evaluations) {
+      auto* const asked = out_.find(evaluation.id);
+      const bool wanted = asked != nullptr && (is_out || is_result_of(evaluation, asked->task));
+      if (wanted || results_.contains(key_of(evaluation))) require_same(evaluation, said.worker);
+      if (!wanted) continue;  // it is withdrawn, or was told before
+      touched.insert(out_.number_of.at(evaluation.id));
+      asked->result = std::move(evaluation);
     }
     for (const auto number : touched) finish(number);
     // It came from elsewhere than it was last sent to.
     for (const auto number : touched) {
-      if (!orders_.contains(number) && line.at("order") != number) {
+      if (!out_.orders.contains(number) && said.order != number) {
         engine_.write({{"kind", "withdraw"}, {"order", number}});
       }
     }
   }
 
-  /// Nobody else has done an order of this number: what is lost is ordered under another one.
-  void take_inspection(std::int64_t number, Evaluation& evaluation) {
-    const auto found = orders_.find(number);
-    if (found == orders_.end() || found->second.inspects.empty()) return;
-    found->second.members.front().result = std::move(evaluation);
-    finish(number);
+  void take_inspection(engine_line::Finished& said) {
+    const auto found = out_.orders.find(said.order);
+    if (found == out_.orders.end()) return;
+    found->second.members.front().result = std::move(said.evaluations.front());
+    finish(said.order);
   }
 
-  Member& member_of(std::int64_t number, const std::string& id) {
-    auto& members = orders_.at(number).members;
-    return *std::find_if(members.begin(), members.end(),
-                         [&id](const Member& member) { return member.task.id == id; });
+  /// What a worker cannot have measured is nobody's result: its order is given again, as after any
+  /// other fault of a machine.
+  void take(const engine_line::Unsound& said) {
+    const auto what = "the worker " + (said.worker.empty() ? "without a name" : said.worker) +
+                      " has answered what cannot be true";
+    const auto times = ++unsound_[said.worker];
+    if (times >= kMostUnsound) {
+      throw MachineError(what + " " + std::to_string(times) +
+                         " times in a row, nothing of which is recorded, the last time: " +
+                         said.why + "; end that worker, and the same command goes on");
+    }
+    warn(what + ", which is not recorded: " + said.why);
+    const auto found = out_.orders.find(said.order);
+    if (found == out_.orders.end()) return;
+    auto order = std::move(found->second);
+    out_.orders.erase(found);
+    engine_.write({{"kind", "withdraw"}, {"order", said.order}});  // it may be at work on it
+    send_again(std::move(order), what + ": " + said.why);
+  }
+
+  /// Under what a result is known: a training run may be paused more than once.
+  static std::string key_of(const Evaluation& evaluation) {
+    return evaluation.status == Status::paused
+               ? evaluation.id + " at " + std::to_string(evaluation.curve.back().step)
+               : evaluation.id;
   }
 
   /// What may be retried depends on more than the task: how long it took, what else was at work.
-  void require_same(const Evaluation& evaluation) {
+  void require_same(const Evaluation& evaluation, const std::string& worker) {
     if (may_be_retried(evaluation.status)) return;
     auto json = canonical_json(evaluation);
     for (const auto* own : {"candidate", "replicate", "identity"}) json.erase(own);
     const auto digest = sha256(json.dump());
-    const auto [known, fresh] = results_.emplace(evaluation.id, digest);
+    const auto [known, fresh] = results_.emplace(key_of(evaluation), digest);
     if (fresh || known->second == digest) return;
     throw MachineError("evaluation " + evaluation.id + " has come twice with different results (" +
                        known->second.substr(0, 12) + " and " + digest.substr(0, 12) +
+                       (worker.empty() ? "" : ", the latter by the worker " + worker) +
                        "): two workers do not compute alike, or one of them is broken");
   }
 
-  void require_device(const Json& line) {
-    const auto device = line.value("device", "");
+  void require_device(const engine_line::Finished& said) {
+    const auto& device = said.device;
     if (device.empty() || settings_.device == "mixed") return;
     if (settings_.device == "auto") settings_.device = device;
     if (settings_.device == device) return;
-    throw MachineError("the worker " + line.value("worker", "") + " has the device " + device +
-                       ", must be " + settings_.device +
+    throw MachineError("the worker " + said.worker + " has the device " + device + ", must be " +
+                       settings_.device +
                        ": each model rounds in its own way; cluster.device: mixed takes any");
   }
 
   /// Ends an order once all its results are there.
   void finish(std::int64_t number) {
-    auto& order = orders_.at(number);
-    const bool whole = std::all_of(order.members.begin(), order.members.end(),
-                                   [](const Member& member) { return member.result.has_value(); });
+    auto& order = out_.orders.at(number);
+    const bool whole =
+        std::all_of(order.members.begin(), order.members.end(),
+                    [](const OrderedTask& member) { return member.result.has_value(); });
     if (!whole) return;
     start(order);
     Event event{.kind = Event::Kind::finished, .ids = ids_of(order)};
     for (auto& member : order.members) {
       event.evaluations.push_back(std::move(*member.result));
-      number_of_.erase(member.task.id);
+      out_.number_of.erase(member.task.id);
     }
     events_.push_back(std::move(event));
-    orders_.erase(number);
+    out_.orders.erase(number);
   }
 
-  void take_loss(const Json& line) {
-    const auto found = orders_.find(line.at("order").get<std::int64_t>());
-    const auto reason = line.value("reason", "");
-    if (found == orders_.end()) return;
+  void take(const engine_line::Lost& said) {
+    const auto found = out_.orders.find(said.order);
+    const auto& reason = said.reason;
+    if (found == out_.orders.end()) return;
     auto order = std::move(found->second);
-    orders_.erase(found);
-    if (line.value("machine", false)) return send_again(std::move(order), reason);
+    out_.orders.erase(found);
+    if (said.machine) return send_again(std::move(order), reason);
     for (auto& member : order.members) {
-      Order alone{.members = {},
-                  .priority = order.priority,
-                  .started = order.started,
-                  .inspects = order.inspects};
+      EngineOrder alone{.members = {},
+                        .priority = order.priority,
+                        .started = order.started,
+                        .inspects = order.inspects};
       if (!member.result && ++member.losses > settings_.retries) {
         member.result = member.begun;
         member.result->status = Status::failed;
@@ -482,7 +471,7 @@ class CommandExecutor::Orders {
       alone.members.push_back(std::move(member));
       if (ended) {
         const auto number = ++last_number_;
-        orders_.emplace(number, std::move(alone));
+        out_.orders.emplace(number, std::move(alone));
         finish(number);
       } else {
         send(std::move(alone));
@@ -491,7 +480,7 @@ class CommandExecutor::Orders {
   }
 
   /// Orders again, as it was, what a machine is to blame for.
-  void send_again(Order order, const std::string& reason) {
+  void send_again(EngineOrder order, const std::string& reason) {
     for (auto& member : order.members) {
       if (++member.faults < kMostFaults) continue;
       throw MachineError(std::to_string(kMostFaults) + " times a machine has failed with " +
@@ -500,18 +489,17 @@ class CommandExecutor::Orders {
     send(std::move(order));
   }
 
-  void take_aside(const Json& line) {
-    warn("the worker " + line.at("worker").get<std::string>() +
-         " is set aside: " + line.at("reason").get<std::string>());
+  static void take(const engine_line::Aside& said) {
+    warn("the worker " + said.worker + " is set aside: " + said.reason);
   }
 
   Measurement& measurement_;
   Settings settings_;
   Engine engine_;
-  std::vector<Member> submitted_;                  ///< not ordered yet
-  std::map<std::int64_t, Order> orders_;           ///< that are out, by number
-  std::map<std::string, std::int64_t> number_of_;  ///< the order of a task that is out, by its id
-  std::map<std::string, std::string> results_;     ///< digests of what has come, by id
+  std::vector<OrderedTask> submitted_;  ///< not ordered yet
+  Outstanding out_;
+  std::map<std::string, std::string> results_;  ///< digests of what has come, by key_of()
+  std::map<std::string, int> unsound_;          ///< answers of a worker in a row that cannot be
   std::deque<Event> events_;
   std::int64_t last_number_ = 0;
   std::int64_t ordered_ = 0;

@@ -8,13 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "evaluation/engine_lines.hpp"
 #include "evaluation/executor.hpp"
 #include "evaluation/workforce.hpp"
 
 namespace nas {
-
-/// How a worker is asked for Measurement::array_width(), in place of an objective.
-inline constexpr const char* kArrayWidth = "array_width";
 
 /// Measures by a program that places orders on workers: an engine. It reads orders from its standard
 /// input and writes results to its standard output, a JSON object a line (docs/how-to/cluster.md). Results
@@ -23,6 +21,9 @@ inline constexpr const char* kArrayWidth = "array_width";
 /// What the engine gives up on is ordered again: one task at a time where a worker died that had begun
 /// it, as often as Settings::retries says, then the task has failed; as it is where the machine is to
 /// blame. A result that comes twice must be bitwise the same.
+///
+/// Nothing that a worker says is believed (read_engine_line): what cannot be the result of its order
+/// is nobody's, with a warning that names the worker, and the order is given again.
 class CommandExecutor final : public Executor {
  public:
   struct Settings {
@@ -53,7 +54,8 @@ class CommandExecutor final : public Executor {
   void withdraw() override;
   /// @throws MachineError also where the engine ends or writes what nobody understands (with the
   /// last lines of it and its exit code), where a worker would measure otherwise or on another model
-  /// of device (with both), and where two results of one task differ.
+  /// of device (with both), where two results of one task differ, and where a worker gives three
+  /// times in a row what cannot be a result.
   std::optional<Event> next() override;
   void abandon() override;
   [[nodiscard]] int workers() const override;

@@ -187,6 +187,7 @@ struct RecordingEvaluator::State {
   void record(std::vector<Evaluation> evaluations);
   bool try_again(const Evaluation& result);
   void watch_failures(std::span<const Evaluation> results);
+  void require_judgeable(const std::vector<Evaluation>& results) const;
   void commit(std::vector<Evaluation> results);
   void charge(const Evaluation& evaluation);
   void charge(const Pending& ask);
@@ -585,9 +586,34 @@ void RecordingEvaluator::State::record(std::vector<Evaluation> evaluations) {
   if (!evaluations.empty()) store.add(evaluations);
 }
 
+/// Refuses what somebody else has measured and nobody can judge: once it is recorded, every process
+/// that continues would end by it. What this process measures is kept: it lacks something by a
+/// defect of an objective alone, which can be mended without training again.
+/// @throws MachineError naming the evaluation.
+void RecordingEvaluator::State::require_judgeable(const std::vector<Evaluation>& results) const {
+  // Before the search, ranges may be open that judging needs.
+  const bool searching = charging || !asks_out.empty();
+  if (!judge || !options.executor || !searching) return;
+  for (const auto& evaluation : results) {
+    if (!is_usable(evaluation)) continue;
+    // As if all replicates had come to the same: objectives may need several.
+    const auto count = static_cast<std::size_t>(std::max<std::int64_t>(1, options.replicates));
+    const std::vector<const Evaluation*> replicates(count, &evaluation);
+    try {
+      (void)judge(replicates);
+    } catch (const std::logic_error& error) {
+      throw MachineError("evaluation " + evaluation.id + " of " + evaluation.candidate +
+                         ", replicate " + std::to_string(evaluation.replicate) + ", is " +
+                         std::string(to_string(evaluation.status)) + ", but " + error.what() +
+                         "; it is not recorded");
+    }
+  }
+}
+
 /// Stores what was measured together.
 void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   for (auto& evaluation : results) require_finite_values(evaluation);
+  require_judgeable(results);
   std::erase_if(results, [this](const auto& evaluation) { return try_again(evaluation); });
   if (results.empty()) return;
   // Those of a batch of cheap ones are stored together.

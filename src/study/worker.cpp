@@ -27,6 +27,18 @@ Worker::Worker(Experiment experiment, std::filesystem::path folder)
 
 Worker::~Worker() = default;
 
+namespace {
+
+/// The evaluation that an order's task begins as.
+Evaluation begun_as(const Task& task, const nlohmann::json& order) {
+  Evaluation evaluation = order.at("evaluation");
+  if (evaluation.id == task.id) return evaluation;
+  throw InputError("task " + task.id + ": evaluation.id = " + evaluation.id +
+                   ", must be that of the task");
+}
+
+}  // namespace
+
 nlohmann::json Worker::measure(const nlohmann::json& order) {
   return measure_all(std::vector<nlohmann::json>(1, order)).front();
 }
@@ -38,8 +50,11 @@ std::vector<nlohmann::json> Worker::measure_all(
   std::map<std::string, std::size_t> places;
   for (const auto& order : orders) {
     auto task = read_task(order.at("task"), *problem_);
-    places.emplace(task.id, places.size());
-    executor.submit(std::move(task), order.at("evaluation"));
+    auto begun = begun_as(task, order);
+    if (!places.emplace(task.id, places.size()).second) {
+      throw InputError("task " + task.id + ": comes twice in one order, must come once");
+    }
+    executor.submit(std::move(task), std::move(begun));
   }
   std::vector<nlohmann::json> measured(orders.size());
   while (const auto event = executor.next()) {
@@ -58,7 +73,7 @@ nlohmann::json Worker::inspect(const nlohmann::json& order, const std::string& w
     throw InputError("measure = " + what + ", must be a measured objective of the study or " +
                      kArrayWidth);
   }
-  Evaluation evaluation = order.at("evaluation");
+  auto evaluation = begun_as(task, order);
   evaluation.status = Status::ok;
   record_lone_failure(evaluation, [&] {
     evaluation.measured[what] =

@@ -50,6 +50,25 @@ class ChildTest(unittest.TestCase):
                          "it was at another order")
         self.assertEqual(self.death("echo Welcome to node3; sleep 100"), (r"nas-work wrote b'Welcome to node3\n'", True))
 
+    def test_what_is_no_line_is_the_machines_fault(self):
+        wrote = "read run; read order; "
+        begun = time.monotonic()
+        self.assertEqual(self.death(wrote + "head -c 17000000 /dev/zero | tr '\\0' x; sleep 100"),
+                         ("nas-work wrote a line of more than 16 MiB", True))
+        self.assertEqual(self.death(wrote + "cat /dev/zero"), ("nas-work wrote a line of more than 16 MiB", True))
+        self.assertLess(time.monotonic() - begun, 60)
+        for line in '[{"kind": "finished"}]', '{"order": 7}', '{"kind": 1}', '{"kind": "finished", "order": 7, "loss": NaN}', \
+                '{"kind": "finished", "order": 7, "loss": 1e999}':
+            self.assertEqual(self.death(wrote + f"echo '{line}'; sleep 100"), (f"nas-work wrote {(line + chr(10)).encode()!r}", True))
+        deep = wrote + "head -c 200000 /dev/zero | tr '\\0' '['; echo; sleep 100"
+        self.assertEqual(self.death(deep), (f"nas-work wrote {b'[' * 100!r}", True))
+
+    def test_what_finishes_another_order_is_the_machines_fault(self):
+        self.assertEqual(self.death("""echo '{"kind": "finished", "order": 6}'; sleep 100"""),
+                         ("nas-work finished order 6, must be 7", True))
+        self.assertEqual(self.death("""echo '{"kind": "finished"}'; sleep 100"""),
+                         ("nas-work finished order None, must be 7", True))
+
     def test_what_had_begun_is_it_where_the_worker_says_so(self):
         self.assertEqual(self.death(BEGINS + "echo no space left >&2; exit 75"), ("no space left", True))
         self.assertEqual(self.death(BEGINS + "exit 1"), ("exit code 1", False))

@@ -11,10 +11,12 @@
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
+#include "evaluation/command_executor.hpp"
 #include "integration/program.hpp"
 #include "places.hpp"
 #include "report/files.hpp"
 #include "study/worker.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
@@ -239,6 +241,32 @@ TEST_F(AskAndTellTest, AWorkerRefusesWhatItWouldMeasureOtherwise) {
   const auto answer = worker.answer();
   EXPECT_EQ(answer.at("kind"), "refused");
   EXPECT_THAT(answer.at("reason").get<std::string>(), HasSubstr("identity.model"));
+}
+
+TEST_F(AskAndTellTest, AWorkerRefusesAnEvaluationOfAnotherTask) {
+  const auto asked = study("asked");
+  AskAndTell loop(asked);
+  const auto order = loop.ask();
+  ASSERT_TRUE(order);
+  const auto same = order_json(*order);
+  auto other = same;
+  other["evaluation"]["id"] = "another";
+  const auto refusal =
+      "task " + order->task.id + ": evaluation.id = another, must be that of the task";
+  Worker worker(asked.experiment());
+  EXPECT_EQ(message_of<InputError>([&] { (void)worker.measure(other); }), refusal);
+  EXPECT_EQ(message_of<InputError>([&] { (void)worker.inspect(other, kArrayWidth); }), refusal);
+  const std::vector<nlohmann::json> twice(2, same);
+  EXPECT_EQ(message_of<InputError>([&] { (void)worker.measure_all(twice); }),
+            "task " + order->task.id + ": comes twice in one order, must come once");
+  // The program says so, and goes on.
+  WorkingProgram program(nlohmann::json{{"config", asked.experiment().resolved}});
+  program.send({{"kind", "order"}, {"order", 1}, {"tasks", {other}}});
+  const auto answer = program.answer();
+  EXPECT_EQ(answer.at("kind"), "refused") << answer;
+  EXPECT_EQ(answer.at("reason"), refusal);
+  program.send(order_line(*order, 2));
+  EXPECT_EQ(program.answer().at("kind"), "finished");
 }
 
 TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {

@@ -1,7 +1,9 @@
-"""An engine without workers, with a random scheduler: fake_engine.py SEED [KIND].
+"""An engine without workers, with a random scheduler: fake_engine.py SEED [KIND [LIE]].
 
 It answers orders of FakeMeasurement in any order, late, twice, under the number of an order that it has given up; it gives up
-some of them, but no task three times. KIND: what else it does."""
+some of them, but no task three times. KIND: what else it does. The kinds `trained`, `lie` and `lie once` have the values of a
+training run. Those that lie change their answers by the file LIE, {"line": P, "evaluation": P}: merge patches (RFC 7396) of the
+line and of its first evaluation."""
 
 import json
 import os
@@ -10,6 +12,7 @@ import select
 import sys
 
 SEED, KIND = int(sys.argv[1]), (sys.argv[2:] or [""])[0]
+LIE = json.load(open(sys.argv[3])) if sys.argv[3:] else {}
 rng = random.Random(SEED)
 SCORES = {"nll": 1.5, "tokens": 3, "correct": 0, "pad_nll": 0.0, "pad_tokens": 0, "unknown_nll": 0.0, "unknown_tokens": 0,
           "batch_mean_nll": 0.0, "batches": 0}
@@ -25,9 +28,12 @@ def result(order):
     for one in order["tasks"]:
         task, evaluation = one["task"], one["evaluation"]
         value = float(sum(task["candidate"].encode()) + task["replicate"])
-        curve = [{"step": 1, "train_nll": 0.0, "seconds": 0.0, "valid": SCORES}]
-        evaluations.append(evaluation | {"status": "ok", "values": {"value": value}, "curve": curve,
-                                         "measured": {"train_seconds": rng.random()}})
+        values = evaluation["values"] | {"value": value}
+        if KIND in ("trained", "lie", "lie once"):
+            values["perplexity"] = 4.5
+        curve = [{"step": task.get("until", 1), "train_nll": 0.0, "seconds": 0.0, "valid": SCORES}]
+        evaluations.append(evaluation | {"status": "paused" if "until" in task else "ok", "values": values, "curve": curve,
+                                         "measured": evaluation["measured"] | {"train_seconds": rng.random()}})
     return {"kind": "finished", "order": order["order"], "evaluations": evaluations, "device": "abacus"}
 
 
@@ -38,7 +44,26 @@ def inspection(order):
     return result(order) | {"measure": order["measure"], "evaluations": [order["tasks"][0]["evaluation"] | value]}
 
 
+def patched(of, patch):
+    """RFC 7396."""
+    if not isinstance(patch, dict):
+        return patch
+    of = dict(of) if isinstance(of, dict) else {}
+    for key, value in patch.items():
+        of[key] = patched(of.get(key), value)
+        if value is None:
+            del of[key]
+    return of
+
+
+def lie(answer):
+    first, *others = answer["evaluations"]
+    answer = answer | {"worker": "node1:7", "evaluations": [patched(first, LIE["evaluation"] or {}), *others]}
+    return patched(answer, LIE["line"] or {})
+
+
 def act():
+    global KIND
     number = rng.choice(list(waiting))
     order, chance = waiting[number], rng.random()
     ids = [one["task"]["id"] for one in order["tasks"]]
@@ -50,6 +75,12 @@ def act():
     elif KIND == "deadly" and any(one["task"]["candidate"].startswith("d") for one in order["tasks"]):
         del waiting[number]
         say(kind="lost", order=number, reason="killed by signal 9")
+    elif KIND in ("lie", "lie once"):
+        answer = inspection(order) if "measure" in order else result(order)
+        del waiting[number]
+        say(**lie(answer))
+        if KIND == "lie once":
+            KIND = "trained"
     elif "measure" in order:
         answer = inspection(waiting.pop(number))
         if chance < 0.5 and number not in losses and KIND != "certain":  # lost, and then it comes all the same, late

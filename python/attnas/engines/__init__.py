@@ -14,13 +14,21 @@ import tempfile
 import threading
 import time
 
+LONGEST = 16 << 20  # bytes of a line that nas-run takes
+
 _output = threading.Lock()
+
+
+def written(line: dict) -> bytes:
+    """A line as nas-run gets it. @throws ValueError for a number that JSON does not have, RecursionError"""
+    return json.dumps(line, separators=(",", ":"), allow_nan=False).encode()
 
 
 def say(**line) -> None:
     """Writes a line to nas-run."""
+    text = written(line) + b"\n"
     with _output:
-        os.write(1, json.dumps(line).encode() + b"\n")
+        os.write(1, text)
 
 
 def orders():
@@ -124,22 +132,37 @@ class Child:
         except (BrokenPipeError, ValueError):
             pass  # it has ended, which its output tells
 
+    def read(self) -> dict | None:
+        """@return its next line, none where it has ended. @throws Died where it writes what nas-run would take for the engine's own."""
+        text = self.process.stdout.readline(LONGEST + 1)
+        if not text:
+            return None
+        if len(text) > LONGEST:
+            self.process.kill()
+            raise Died(f"nas-work wrote a line of more than {LONGEST >> 20} MiB", machine=True)
+        try:
+            line = json.loads(text)
+            if isinstance(line["kind"], str) and len(written(line)) < LONGEST:
+                return line
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        self.process.kill()
+        raise Died(f"nas-work wrote {text[:100]!r}", machine=True)
+
     def measure(self, order: dict, progressed) -> dict:
         """@return the line `finished` or `refused`. @throws Died, Left"""
         self.send(order)
         begun = False
         self.heard = time.monotonic() if self.ready else None  # what loads a corpus says nothing meanwhile
-        for text in self.process.stdout:
-            try:
-                line = json.loads(text)
-            except ValueError:
-                self.process.kill()
-                raise Died(f"nas-work wrote {text[:100]!r}", machine=True) from None
+        while (line := self.read()) is not None:
             self.ready = True
             self.heard = time.monotonic()
-            if line["kind"] == "progress" and line["order"] == order["order"]:
+            if line["kind"] == "progress" and line.get("order") == order["order"]:
                 begun = True
                 progressed(line)
+            elif line["kind"] == "finished" and line.get("order") != order["order"]:
+                self.process.kill()
+                raise Died(f"nas-work finished order {str(line.get('order'))[:100]}, must be {order['order']}", machine=True)
             elif line["kind"] in ("finished", "refused"):
                 self.heard = None
                 return line

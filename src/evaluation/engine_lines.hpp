@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "evaluation/measurement.hpp"
+#include "evaluation/workforce.hpp"
+
+namespace nas {
+
+/// How a worker is asked for Measurement::array_width(), in place of an objective.
+inline constexpr const char* kArrayWidth = "array_width";
+
+/// A task that an engine was given, and what has come of it.
+struct OrderedTask {
+  Task task;
+  Evaluation begun;  ///< with all that was known beforehand
+  std::optional<Evaluation> result{};
+  int losses = 0;  ///< deaths of workers
+  int faults = 0;  ///< of machines
+};
+
+/// What an engine is to have measured together.
+struct EngineOrder {
+  std::vector<OrderedTask> members;
+  std::int64_t priority = 0;
+  bool started = false;
+  std::string inspects{};  ///< what is measured before the training; empty: it is trained
+};
+
+/// What the lines of an engine may answer.
+struct Outstanding {
+  /// Bytes of an evaluation's record that have nothing to do with its curve, at most: the
+  /// identity, a long reason.
+  static constexpr std::size_t kLongestRecord = std::size_t{1} << 20U;
+  /// Bytes of a point of its curve, at most.
+  static constexpr std::size_t kLongestPoint = std::size_t{1} << 10U;
+
+  std::map<std::int64_t, EngineOrder> orders{};  ///< that are out, by number
+  std::map<std::string, std::int64_t>
+      number_of{};                       ///< of a task's order, by id; not of inspections
+  bool trained = false;                  ///< whether a usable result is that of a training run
+  std::size_t longest = kLongestRecord;  ///< record, bytes
+
+  /// Nothing is out yet. @param measurement  of whose tasks the orders will be.
+  static Outstanding of(const Measurement& measurement);
+  /// The task of an id that is to be trained; null where none is out.
+  [[nodiscard]] const OrderedTask* find(const std::string& id) const;
+  [[nodiscard]] OrderedTask* find(const std::string& id);
+};
+
+/// Refuses what cannot be the result of a task, whatever was measured: of another task or identity;
+/// other than what was known beforehand; usable without the curve, the value `perplexity` and the
+/// seconds that every training run has; paused where it was to go on, or too soon.
+/// @param trained  as in Outstanding.
+/// @throws InputError "status = "paused", must be ..."
+void require_sound(const OrderedTask& asked, const Evaluation& evaluation, bool trained);
+
+/// Whether an evaluation says what a task asks for. A training run that goes on from rung to rung
+/// has one id, and what it was paused at earlier may come twice.
+bool is_result_of(const Evaluation& evaluation, const Task& task);
+
+/// What a line says. Texts are UTF-8, and cut where nobody would read them to their end.
+namespace engine_line {
+
+struct Workers {
+  Workforce now;
+};
+struct Progress {
+  std::int64_t order = 0;
+  Advance advance{};  ///< of an order that is out
+};
+/// What an order has come to. Of one that is out: an evaluation of each of its tasks, all of them
+/// sound. Of another one, which was given up or withdrawn: what is_result_of() a task that is
+/// out is sound.
+struct Finished {
+  std::int64_t order = 0;
+  std::string worker{};
+  std::string device{};
+  std::string measure{};  ///< what was measured before the training; empty: it was trained
+  std::vector<Evaluation> evaluations{};
+};
+/// What a worker says of an order and cannot be true.
+struct Unsound {
+  std::int64_t order = 0;
+  std::string worker{};
+  std::string why{};  ///< with the evaluation's candidate and replicate, where it is about one
+};
+struct Lost {
+  std::int64_t order = 0;
+  std::string reason{};
+  bool machine = false;
+};
+struct Aside {
+  std::string worker{};
+  std::string reason{};
+};
+struct Refused {
+  std::string reason{};
+};
+
+}  // namespace engine_line
+
+using EngineLine =
+    std::variant<engine_line::Workers, engine_line::Progress, engine_line::Finished,
+                 engine_line::Unsound, engine_line::Lost, engine_line::Aside, engine_line::Refused>;
+
+/// Reads a line of an engine (docs/how-to/cluster.md), believing nothing of it.
+/// @throws InputError where it is no line of the protocol, which is the engine's fault: what is
+/// wrong with a result or with how far it is, is the worker's (Unsound).
+EngineLine read_engine_line(const std::string& text, const Outstanding& out);
+
+}  // namespace nas
