@@ -210,11 +210,41 @@ void merge(DocumentNode& base, DocumentNode over, const PluginSections& sections
   }
 }
 
+/// What a file is that no configuration is read from, since it may have no end, or never begin; empty
+/// for a regular file, also one that standard input was redirected from, and for none.
+std::string other_kind(const fs::path& file) {
+  std::error_code unknown;
+  switch (fs::status(file, unknown).type()) {
+    case fs::file_type::directory:
+      return "a folder";
+    case fs::file_type::fifo:
+      return "a pipe";
+    case fs::file_type::socket:
+      return "a socket";
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    default:
+      return "";
+  }
+}
+
 /// The text of a file. A byte-order mark before it is YAML's to skip.
 std::string read_text(const std::string& name) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20U;
+  constexpr std::size_t kMostMiB = 4;  // those that come with the programs have some KiB
   std::ifstream file(name, std::ios::binary);
   if (!file) throw InputError(name + ": there is no such file, or it cannot be read");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string text;
+  // Not by the file's size: some that the system makes up, as in /proc, have none and no end.
+  for (std::string piece(kMiB / 16, '\0'); file && text.size() <= kMostMiB * kMiB;) {
+    file.read(piece.data(), std::ssize(piece));
+    text.append(piece, 0, static_cast<std::size_t>(file.gcount()));
+  }
+  if (text.size() > kMostMiB * kMiB) {
+    throw InputError(name + ": is larger than " + std::to_string(kMostMiB) +
+                     " MiB, the most that a configuration may have");
+  }
   // yaml-cpp reads a NUL as the beginning of an escape.
   if (const auto position = text.find('\0'); position != std::string::npos) {
     const auto before = std::string_view(text).substr(0, position);
@@ -240,7 +270,6 @@ DocumentNode parse_text(const std::string& text, const std::string& name,
 
 DocumentNode parse_file(const fs::path& file, const PluginSections& sections) {
   const auto name = file.string();
-  if (fs::is_directory(file)) throw InputError(name + ": is a folder, must be a YAML file");
   return parse_text(read_text(name), name, sections);
 }
 
@@ -285,6 +314,9 @@ DocumentNode load_file(const fs::path& file, std::vector<fs::path>& chain, int& 
   if (++read > kMostFiles) {
     throw InputError(file.string() + ": more than " + std::to_string(kMostFiles) +
                      " files are extended, each counted as often as it is");
+  }
+  if (const auto kind = other_kind(file); !kind.empty()) {
+    throw InputError(file.string() + ": is " + kind + ", must be a YAML file");
   }
   chain.push_back(fs::weakly_canonical(file));
   auto node = parse_file(file, sections);

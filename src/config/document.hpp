@@ -78,8 +78,8 @@ using PluginSections = std::map<std::string, PluginSection, std::less<>>;
 ///
 /// Maps are merged key by key; lists and scalars are replaced; an empty value leaves a map as it
 /// is. Where a plug-in section names another plug-in than before, only shared settings are kept.
-/// @throws InputError "file:line:column: ..." if a file is missing, is not valid YAML, or extends
-/// itself; "command line: ..." if an override is not of its form.
+/// @throws InputError "file:line:column: ..." if a file is missing, is no regular file or larger than
+/// 4 MiB, is not valid YAML, or extends itself; "command line: ..." if an override is not of its form.
 DocumentNode load_document(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides,
                            const PluginSections& sections);

@@ -119,6 +119,11 @@ TEST_F(CommandTest, BadInputExitsWith2NamesTheKeyAndWritesNothing) {
   }
 }
 
+TEST_F(CommandTest, WhatIsNoFileIsNoConfiguration) {
+  EXPECT_EQ(run("nas-run", {"/dev/zero", "--dry-run"}), 2) << "it has no end";
+  expect_text("/dev/zero: is a device, must be a YAML file");
+}
+
 TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(),

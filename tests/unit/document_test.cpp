@@ -342,6 +342,28 @@ TEST_F(DocumentTest, OnlyRegularFilesAreExtended) {
             "a.yaml:1:10: extends = pipe, must be the name of a regular file");
 }
 
+TEST_F(DocumentTest, OnlyRegularFilesAreRead) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { (void)load("pipe"); }), "pipe: is a pipe, must be a YAML file");
+  EXPECT_EQ(error_of([&] { (void)load_document("/dev/zero", {}, {}); }),
+            "/dev/zero: is a device, must be a YAML file");
+  write("b.yaml", "s: {steps: 3}\n");
+  std::filesystem::create_symlink(path("b.yaml"), path("link.yaml"));
+  EXPECT_NE(load("link.yaml").find("s"), nullptr);
+}
+
+TEST_F(DocumentTest, FilesHaveALargestSize) {
+  constexpr std::size_t kMost = std::size_t{4} << 20U;
+  std::string text = "s: {steps: 3}\n";
+  text.resize(kMost, '#');
+  EXPECT_EQ(parameters(text).get<Integer>("steps"), 3);
+  EXPECT_EQ(mistakes(text + "#"),
+            "a.yaml: is larger than 4 MiB, the most that a configuration may have");
+  write("b.yaml", text + "#");
+  EXPECT_EQ(mistakes("extends: b.yaml\n"),
+            "b.yaml: is larger than 4 MiB, the most that a configuration may have");
+}
+
 TEST_F(DocumentTest, TextsAreUtf8) {
   EXPECT_EQ(mistakes("s: {word: caf\xe9}\n"), "a.yaml:1:11: must be text in UTF-8, is not");
   EXPECT_EQ(parameters("s: {word: caf\u00e9}\n").get<std::string>("word"), "caf\u00e9");
