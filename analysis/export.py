@@ -17,8 +17,6 @@ evaluations, nas-export RUN --format json --trainings N makes a digest. Formats:
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -29,6 +27,7 @@ if __name__ == "__main__":
 
 from nas_analysis import digest, exports
 from nas_analysis.digest import BadInput
+from nas_analysis.files import write_whole, write_whole_folder
 
 FORMATS = ("csv", "ioh", "points", "optuna", "tensorboard")
 FOLDERS = {"ioh": exports.ioh_files, "tensorboard": exports.tensorboard_files}
@@ -60,26 +59,8 @@ def write_folder(folder: Path, files: dict[str, str] | dict[str, bytes]) -> None
         if not path.is_dir() and str(path.relative_to(folder)) not in files:
             raise BadInput(f"{folder} holds {path.relative_to(folder)}, which would be lost; remove "
                            "the folder or give another")
-    temporary = folder.with_name(folder.name + ".tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        for name, content in files.items():
-            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
-            (temporary / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def write_file(file: Path, text: str) -> None:
-    """Writes a file whole or not at all. Raises OSError."""
-    temporary = file.with_name(file.name + ".tmp")
-    try:
-        temporary.write_bytes(text.encode())
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole_folder(folder, {name: content if isinstance(content, bytes) else content.encode()
+                                for name, content in files.items()})
 
 
 def export(options: argparse.Namespace) -> None:
@@ -103,7 +84,7 @@ def export(options: argparse.Namespace) -> None:
     if output is None:
         sys.stdout.buffer.write(text.encode())
     else:
-        write_file(output, text)
+        write_whole(output, text.encode())
 
 
 def main(arguments: list[str]) -> int:

@@ -12,8 +12,6 @@ Needs numpy and scipy. Exit code 2 where the run cannot be read or the page not 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import sys
 from pathlib import Path
 
@@ -24,6 +22,7 @@ if __name__ == "__main__":
 
 from nas_analysis import digest
 from nas_analysis.digest import BadInput
+from nas_analysis.files import write_whole
 from nas_analysis.page import page
 from nas_analysis.run import Run
 from nas_analysis.sections import (components, curves, distribution, diversity, effort, failures,
@@ -51,13 +50,9 @@ def report(run: Run) -> str:
 
 def write(path: Path, text: str) -> None:
     """Writes a file whole or not at all. Raises BadInput."""
-    temporary = path.with_name(path.name + ".tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
+        write_whole(path, text.encode())
     except OSError as error:
-        with contextlib.suppress(OSError):  # a read-only file system, which says so above
-            temporary.unlink()
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
 
 

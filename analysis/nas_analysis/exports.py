@@ -81,14 +81,24 @@ def asks_csv(run: Digest) -> str:
     columns, rows = asks_table(run)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerows([columns, *([_cell(value) for value in row] for row in rows)])
+    writer.writerows([_cell(value) for value in row] for row in [columns, *rows])
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") and not _is_number(value):
+        return "'" + value  # spreadsheet programs would compute it
     return shortest(value) if isinstance(value, float) else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 # Point sets, for moocore and R's eaf

@@ -1,12 +1,25 @@
 #include "report/csv.hpp"
 
+#include <charconv>
+#include <string_view>
+
 #include "core/error.hpp"
 
 namespace nas {
 
 namespace {
 
-std::string csv_field(const std::string& text) {
+/// Whether a spreadsheet program would compute a text. A number stands for itself.
+bool is_formula(const std::string& text) {
+  constexpr std::string_view kBegins = "=+-@";
+  if (text.empty() || kBegins.find(text.front()) == std::string_view::npos) return false;
+  const auto* const end = text.data() + text.size();
+  double number = 0.0;
+  return std::from_chars(text.data(), end, number).ptr != end;
+}
+
+std::string csv_field(std::string text) {
+  if (is_formula(text)) text.insert(0, 1, '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

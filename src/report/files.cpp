@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -10,7 +9,13 @@
 #include <string_view>
 #include <system_error>
 
+#include <ext/stdio_filebuf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/durable_file.hpp"
 #include "core/format.hpp"
+#include "core/host.hpp"
 #include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/recorded_genes.hpp"
@@ -235,25 +240,39 @@ void write_canonical(const RunSummary& run, std::ostream& out) {
 
 void write_file(const std::filesystem::path& file,
                 const std::function<void(std::ostream&)>& write) {
-  const std::filesystem::path temporary = file.string() + ".tmp";
-  std::error_code failed;
-  {
-    errno = 0;
-    std::ofstream stream(temporary, std::ios::binary);
-    write(stream);
-    if (!stream.flush()) failed = {errno == 0 ? EIO : errno, std::generic_category()};
-  }
-  if (!failed) std::filesystem::rename(temporary, file, failed);
-  if (!failed) return;
+  const std::filesystem::path temporary =
+      file.string() + "." + host_name() + "." + std::to_string(getpid()) + ".tmp";
   std::error_code ignored;
   std::filesystem::remove(temporary, ignored);
-  throw std::filesystem::filesystem_error("cannot be written", file, failed);
+  std::error_code failed;
+  // Made by this call or not at all: where others may write to the folder, one of them could have
+  // planted a link under this name, through which any file would be overwritten.
+  const int made =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (made < 0) {
+    failed = {errno, std::generic_category()};
+  } else {
+    __gnu_cxx::stdio_filebuf<char> buffer(made, std::ios::out | std::ios::binary);
+    std::ostream stream(&buffer);
+    errno = 0;
+    write(stream);
+    if (!stream.flush() || buffer.close() == nullptr) {
+      failed = {errno == 0 ? EIO : errno, std::generic_category()};
+    }
+    if (!failed) std::filesystem::rename(temporary, file, failed);
+    if (failed) std::filesystem::remove(temporary, ignored);
+  }
+  if (failed) throw std::filesystem::filesystem_error("cannot be written", file, failed);
 }
 
 void write_results(const std::filesystem::path& folder, const RunSummary& run) {
-  write_file(folder / "results.json", [&run](std::ostream& out) { write_digest(run, out); });
-  write_file(folder / "evaluations.csv",
-             [&run](std::ostream& out) { write_evaluations(run, out); });
+  const auto write = [&folder](const char* name,
+                               const std::function<void(std::ostream&)>& content) {
+    remove_unfinished(folder / name);
+    write_file(folder / name, content);
+  };
+  write("results.json", [&run](std::ostream& out) { write_digest(run, out); });
+  write("evaluations.csv", [&run](std::ostream& out) { write_evaluations(run, out); });
 }
 
 void write_results(const std::filesystem::path& folder) {

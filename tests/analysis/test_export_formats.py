@@ -367,7 +367,7 @@ class Program(unittest.TestCase):
         self.assertEqual((code, error), (2, f"export.py: {target} holds mine.txt, which would be "
                                             "lost; remove the folder or give another\n"))
         self.assertEqual((target / "mine.txt").read_text(), "mine")
-        self.assertFalse(target.with_name("ioh.tmp").exists())
+        self.assertEqual([path for path in self.folder.iterdir() if path.name.startswith("ioh.")], [])
 
     def test_mistakes_are_named_and_write_nothing(self):
         taken = self.folder / "taken"

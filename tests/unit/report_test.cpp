@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -6,8 +7,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "core/temporary_folder.hpp"
 #include "places.hpp"
 #include "report/csv.hpp"
@@ -92,6 +96,13 @@ class ReportTest : public ::testing::Test {
             .evaluations = {id},
             .reused = reused,
             .fitness = {fitness}};
+  }
+
+  /// How many files' names begin so.
+  [[nodiscard]] std::ptrdiff_t files_like(const std::string& begin) const {
+    return std::count_if(
+        fs::directory_iterator(folder_), fs::directory_iterator(),
+        [&](const auto& entry) { return entry.path().filename().string().starts_with(begin); });
   }
 
   const TemporaryFolder temporary_;
@@ -514,6 +525,31 @@ TEST_F(ReportTest, CsvLineQuotesWhatNeedsIt) {
   EXPECT_EQ(csv_line({"a b", "a,b", "a\"b", "a\nb", ""}), "a b,\"a,b\",\"a\"\"b\",\"a\nb\",\r\n");
 }
 
+TEST_F(ReportTest, NoTextOfAStoreIsSql) {
+  const std::string hostile = "x'); DROP TABLE asks;--";
+  store_->add({evaluation(hostile, 70)});
+  store_->add_asks({ask(5, 2, hostile, 70)});
+  store_->set_meta("labels", {{"candidate " + hostile, hostile}});
+  store_->set_meta(hostile, hostile);
+  store_.reset();
+  const Store store(folder_ / "store.sqlite", Store::Mode::read_only);
+  EXPECT_EQ(store.meta(hostile), nlohmann::json(hostile));
+  const RunSummary run(store);
+  EXPECT_EQ(run.asks.size(), 6U);
+  ASSERT_FALSE(run.ranking.empty());
+  EXPECT_EQ(run.ranking[0].candidate, "candidate " + hostile);
+  EXPECT_EQ(run.label(run.ranking[0].candidate), hostile);
+  EXPECT_EQ(results_json(run)["ranking"][0]["mechanism"], hostile);
+  EXPECT_THAT(evaluations_csv(run), HasSubstr(hostile + ",candidate " + hostile + ","));
+}
+
+TEST_F(ReportTest, CsvLineHasNoFormulas) {
+  EXPECT_EQ(csv_line({"=1+1", "+x", "-x", "@x", "=\"a\"", "-", "x=1"}),
+            "'=1+1,'+x,'-x,'@x,\"'=\"\"a\"\"\",'-,x=1\r\n");
+  EXPECT_EQ(csv_line({"-1.5", "-3e-04", "-inf", "1e+09", "dot|softmax"}),
+            "-1.5,-3e-04,-inf,1e+09,dot|softmax\r\n");
+}
+
 TEST_F(ReportTest, WhatIsNotFiniteIsNullInResults) {
   auto odd = evaluation("o", 70);
   odd.curve[0].train_nll = std::nan("");
@@ -802,7 +838,7 @@ TEST_F(ReportTest, FilesAreWrittenWholeOrNotAtAll) {
   const auto text = [](std::ostream& out) { out << "text"; };
   write_file(folder_ / "x.txt", text);
   EXPECT_EQ(fs::file_size(folder_ / "x.txt"), 4U);
-  EXPECT_FALSE(fs::exists(folder_ / "x.txt.tmp"));
+  EXPECT_EQ(files_like("x.txt"), 1);
   // Whose fault it is depends on what was done before, which is not known here.
   EXPECT_THROW(write_file(folder_ / "no" / "x.txt", text), fs::filesystem_error);
   fs::create_directories(folder_ / "taken" / "inside");
@@ -813,7 +849,31 @@ TEST_F(ReportTest, FilesAreWrittenWholeOrNotAtAll) {
     EXPECT_EQ(error.path1(), folder_ / "taken");
     EXPECT_EQ(error.code(), std::errc::is_a_directory);
   }
-  EXPECT_FALSE(fs::exists(folder_ / "taken.tmp"));
+  EXPECT_EQ(files_like("taken"), 1) << "half a file takes space";
+}
+
+TEST_F(ReportTest, AResultIsWrittenThroughNoLink) {
+  const auto victim = temporary_.write("victim", "of somebody");
+  const auto result = folder_ / "results.json";
+  const auto own = "results.json." + host_name() + "." + std::to_string(getpid()) + ".tmp";
+  for (const auto& name : {std::string("results.json"), std::string("results.json.tmp"), own}) {
+    fs::create_symlink(victim, folder_ / name);
+  }
+  write_file(result, [](std::ostream& out) { out << "text"; });
+  EXPECT_EQ(read_bytes(victim), "of somebody");
+  EXPECT_FALSE(fs::is_symlink(result));
+  EXPECT_EQ(read_bytes(result), "text");
+  EXPECT_FALSE(fs::is_symlink(folder_ / own));
+  // What cannot be removed is not written to either.
+  fs::create_directories(folder_ / own / "inside");
+  EXPECT_THROW(write_file(result, [](std::ostream& out) { out << "more"; }), fs::filesystem_error);
+  EXPECT_EQ(read_bytes(result), "text");
+}
+
+TEST_F(ReportTest, WhatAKilledProcessLeftOfAResultIsRemoved) {
+  temporary_.write("results.json.other.23.tmp", "{");
+  write_results(folder_, RunSummary(*store_));
+  EXPECT_EQ(files_like("results.json"), 1);
 }
 
 /// A run of two or three objectives: perplexity against FLOPs, and a maximised accuracy.

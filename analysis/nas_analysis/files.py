@@ -1,0 +1,53 @@
+"""Files and folders that are written whole or not at all, and through nobody's links."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """The name under which something is made that is to be at a path: PATH.HOST.PROCESS.tmp, as nas-run's. Nothing is there at the
+    beginning, unless it cannot be removed, nor at the end. Raises OSError that names the path."""
+    unfinished = path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}.tmp")
+    _remove(unfinished)
+    try:
+        yield unfinished
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        _remove(unfinished)
+
+
+def _remove(path: Path) -> None:
+    """Removes a file, a link or a folder, if it is there and can be."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file. Where others may write to the folder, one of them could have planted a link under the name that it is made
+    by: what is there already is not opened. Raises OSError."""
+    with _unfinished(path) as unfinished:
+        with open(unfinished, "xb") as file:
+            file.write(content)
+        os.replace(unfinished, path)
+
+
+def write_whole_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes a folder of files, by their paths in it; in place of one that is there. Raises OSError."""
+    with _unfinished(folder) as unfinished:
+        unfinished.mkdir(parents=True)
+        for name, content in files.items():
+            (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
+            (unfinished / name).write_bytes(content)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(unfinished, folder)
