@@ -1,20 +1,24 @@
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "data/data_set.hpp"
 #include "data_fixture.hpp"
 #include "places.hpp"
+#include "unit/forked.hpp"
 
 namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const std::string kPublished = "published";
 
@@ -127,6 +131,44 @@ TEST(TextFile, RefusesFilesThatDoNotFit) {
       "data.valid_share + data.test_share = 1, must be less than 1");
 }
 
+/// What reading a text takes of memory, as a multiple of the text's size: words (of five letters here)
+/// and bytes have a token of four bytes each.
+TEST(TextFile, MemoryIsAFewTimesTheText) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+  GTEST_SKIP() << "sanitizers have memory of their own";
+#endif
+  constexpr std::int64_t kMB = 1'000'000;
+  constexpr std::int64_t kSize = 100 * kMB;
+  std::string text;
+  for (std::int64_t i = 0; std::ssize(text) < kMB; ++i) {
+    text += std::to_string(10'000 + i % 5'000) + (i % 20 == 19 ? '\n' : ' ');
+  }
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "large.txt";
+  {
+    std::ofstream file(path);
+    for (std::int64_t size = 0; size < kSize; size += std::ssize(text)) file << text;
+  }
+  const auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::int64_t{1024} * usage.ru_maxrss;
+  };
+  const auto multiple = [&](const std::string& unit) {
+    return testing::in_child([&] {
+      const auto before = peak();
+      const Corpus corpus =
+          make_corpus("text_file", 128, {{"path", path.string()}, {"unit", unit}});
+      if (corpus.train.tokens.empty()) return 255;
+      return static_cast<int>((peak() - before + kSize - 1) / kSize);
+    });
+  };
+  const int of_words = multiple("word");
+  EXPECT_LE(of_words, 4);
+  EXPECT_GE(of_words, 1) << "it was not measured";
+  EXPECT_LE(multiple("byte"), 7);
+}
+
 // 500 made-up texts of `sentences` sentences of three tokens each, one of them holding a '/'.
 void write_brown(const TemporaryFolder& folder, int sentences) {
   const std::string genres = "abcdefghijklmnopqr";
@@ -150,8 +192,8 @@ TEST(Brown, TagsAreStrippedAndTokensSplit) {
   const SplitTexts texts = read_data_set("brown", location);
   EXPECT_EQ(texts.train.substr(0, 20), "The 1/2 .\nThe 1/2 .\n");
   // 800,000 = 266,666 sentences and two tokens: the sentence across the cut becomes two lines.
-  EXPECT_THAT(texts.train, testing::EndsWith(" .\nThe 1/2\n"));
-  EXPECT_THAT(texts.valid, testing::StartsWith(".\nThe 1/2 .\n"));
+  EXPECT_THAT(texts.train, ::testing::EndsWith(" .\nThe 1/2\n"));
+  EXPECT_THAT(texts.valid, ::testing::StartsWith(".\nThe 1/2 .\n"));
   const auto words = [](const std::string& text) {
     return 1 + std::count(text.begin(), text.end(), ' ') +
            std::count(text.begin(), text.end(), '\n') - 1;

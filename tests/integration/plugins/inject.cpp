@@ -1,7 +1,10 @@
 // Preloaded into a program: lets one of its operations on files of a folder fail, or one of its
 // larger allocations. NAS_INJECT = "OPERATION N HOW": HOW is EIO, ENOSPC, ENOMEM, kill or hang, at
-// the N-th such operation. With HOW = count, none fails, and how many of each there were goes to the
-// file NAS_INJECT_SAYS, which is also made when one begins to hang.
+// the N-th such operation, and the file NAS_INJECT_SAYS is made when it comes to that. With HOW =
+// count, none fails, and that file says how many of each there were.
+//
+// NAS_INJECT = "clock HOURS jump" lets the wall clock be so many hours fast and slow in turn, at
+// each look at it.
 
 #include <array>
 #include <atomic>
@@ -11,6 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <new>
 #include <string_view>
 
 #include <dlfcn.h>
@@ -24,8 +29,14 @@ struct Operation {
   const char* name;
   std::atomic<long> calls{0};
 };
-std::array<Operation, 6> operations{
-    {{"allocate"}, {"open"}, {"rename"}, {"sync"}, {"unlink"}, {"write"}}};
+std::array<Operation, 8> operations{
+    {{"allocate"}, {"new"}, {"open"}, {"rename"}, {"sync"}, {"truncate"}, {"unlink"}, {"write"}}};
+
+constexpr std::size_t kLarge = 4096;  // bytes of an allocation: tensors, texts, tables
+
+/// Whether the folder was used. What allocates before that, initialisers of libraries, runs outside
+/// of any handler: nothing could be said of it but that the program does not start.
+std::atomic<bool> begun{false};
 
 const char* setting(const char* name) {
   const char* value = std::getenv(name);
@@ -56,25 +67,30 @@ bool is(const std::array<char, 16>& text, const char* other) {
 
 std::FILE* says() { return std::fopen(setting("NAS_INJECT_SAYS"), "w"); }
 
+/// Makes the file that says that it has come to the fault.
+void mark() {
+  if (auto* const file = says()) std::fclose(file);
+}
+
 /// Whether an operation is the one to fail; errno then says how.
 bool fails(const char* name) {
   auto* operation = operations.begin();
   while (std::strcmp(operation->name, name) != 0) ++operation;
   const long number = ++operation->calls;
   if (!is(plan().operation, name) || number != plan().number) return false;
+  mark();
   if (is(plan().how, "kill")) raise(SIGKILL);
-  if (is(plan().how, "hang")) {
-    if (auto* const file = says()) std::fclose(file);
-    while (true) pause();
-  }
+  while (is(plan().how, "hang")) pause();
   errno = is(plan().how, "ENOSPC") ? ENOSPC : is(plan().how, "ENOMEM") ? ENOMEM : EIO;
   return true;
 }
 
 bool in_folder(const char* path) {
   const std::string_view folder = setting("NAS_INJECT_FOLDER");
-  return !folder.empty() && path != nullptr &&
-         std::string_view(path).substr(0, folder.size()) == folder;
+  const bool in = !folder.empty() && path != nullptr &&
+                  std::string_view(path).substr(0, folder.size()) == folder;
+  if (in) begun = true;
+  return in;
 }
 
 bool in_folder(int descriptor) {
@@ -144,6 +160,12 @@ int fdatasync(int descriptor) {
   if (in_folder(descriptor) && fails("sync")) return -1;
   return next(descriptor);
 }
+int ftruncate64(int descriptor, off64_t size) {
+  static auto* const next = real<int(int, off64_t)>("ftruncate64");
+  if (in_folder(descriptor) && fails("truncate")) return -1;
+  return next(descriptor, size);
+}
+int ftruncate(int descriptor, off_t size) { return ftruncate64(descriptor, size); }
 int rename(const char* from, const char* to) {
   static auto* const next = real<int(const char*, const char*)>("rename");
   if (in_folder(to) && fails("rename")) return -1;
@@ -161,9 +183,26 @@ int remove(const char* path) {  // std::filesystem::remove calls it, and it not 
 }
 int posix_memalign(void** place, std::size_t alignment, std::size_t size) {
   static auto* const next = real<int(void**, std::size_t, std::size_t)>("posix_memalign");
-  constexpr std::size_t kTensor = 4096;
-  if (size >= kTensor && fails("allocate")) return ENOMEM;
+  if (size >= kLarge && fails("allocate")) return ENOMEM;
   return next(place, alignment, size);
+}
+int clock_gettime(clockid_t clock, timespec* time) {
+  static auto* const next = real<int(clockid_t, timespec*)>("clock_gettime");
+  const int code = next(clock, time);
+  if (code != 0 || clock != CLOCK_REALTIME || !is(plan().operation, "clock")) return code;
+  static std::atomic<long> looks{0};
+  const long look = looks++;
+  if (look == 0) mark();
+  constexpr long kHour = 3600;
+  time->tv_sec += (look % 2 == 0 ? plan().number : -plan().number) * kHour;
+  return code;
 }
 
 }  // extern "C"
+
+// The other forms of new call this one.
+void* operator new(std::size_t size) {
+  static auto* const next = real<void*(std::size_t)>("_Znwm");
+  if (size >= kLarge && begun && fails("new")) throw std::bad_alloc();
+  return next(size);
+}
