@@ -228,7 +228,8 @@ void Database::create() const {
   try {
     SQLite::Database sqlite(unfinished.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
                             kBusyMilliseconds);
-    sqlite.exec(set_journal(file_));
+    // By a rollback journal, whose commit reaches the file or fails. A write-ahead log would come to
+    // the file when it is closed, and what fails then is not said: on a full disk half a file.
     SQLite::Transaction transaction(sqlite);
     sqlite.exec(kind_.schema);
     sqlite.exec("PRAGMA application_id = " + std::to_string(kind_.application_id));
