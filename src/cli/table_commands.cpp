@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "data/corpus_facts.hpp"
+#include "data/data_set.hpp"
 #include "report/text.hpp"
 #include "statistics/agreement.hpp"
 #include "table/answer.hpp"
@@ -175,6 +176,7 @@ void print_facts(const Table& table) {
   };
   print_line("semantics", text("semantics"));
   print_line("corpus", text("corpus") + ", vocabulary " + text("vocabulary"));
+  if (const auto* data = find_known_data_set(text("corpus"))) print_line("licence", data->licence);
   print_line("model", text("model"));
   print_line("training", text("training"));
   print_line("device", text("device") + ", numerical mode " + text("numerical_mode"));
@@ -271,6 +273,20 @@ void print_solved(const Finals& finals) {
                      shortest(steps[(steps.size() - 1) / 2]));
 }
 
+/// How many mechanisms do better than a guess.
+/// @param nll  of the mechanisms, ascending.
+void print_better(const std::vector<double>& nll, double of_guess, const std::string& guess) {
+  const auto better = std::lower_bound(nll.begin(), nll.end(), of_guess) - nll.begin();
+  if (better == 0) {
+    print_line("", "no mechanism does better than " + guess + ", by its nll");
+    return;
+  }
+  print_line("", std::to_string(better) + " of " +
+                     counted(static_cast<std::int64_t>(nll.size()), "mechanism") + " (" +
+                     percent(static_cast<double>(better) / static_cast<double>(nll.size())) +
+                     ") do better than " + guess + ", by their nll");
+}
+
 /// How good the mechanisms are, and whether that is more than chance.
 void print_quality(const Table& table, const Finals& finals) {
   const auto nll = sorted_means(finals.groups(&Finals::Final::nll));
@@ -280,19 +296,15 @@ void print_quality(const Table& table, const Finals& finals) {
                         fixed_text(median_of(nll), 3) + " median (means over replicates)");
   print_line("accuracy", percent(accuracy.back()) + " best mechanism, " +
                              percent(median_of(accuracy)) + " median");
-  const auto chance = chance_level(table.facts());
-  if (!chance) return;
-  print_solved(finals);
-  print_line("chance", chance->by + ": nll " + fixed_text(chance->nll, 3) + ", accuracy " +
-                           percent(chance->accuracy));
-  const auto better = std::lower_bound(nll.begin(), nll.end(), chance->nll) - nll.begin();
-  if (better == 0) {
-    print_line("", "no mechanism does better than " + chance->by + ", by its nll");
-  } else {
-    print_line("", std::to_string(better) + " of " +
-                       counted(static_cast<std::int64_t>(nll.size()), "mechanism") + " (" +
-                       percent(static_cast<double>(better) / static_cast<double>(nll.size())) +
-                       ") do better than " + chance->by + ", by their nll");
+  if (const auto chance = chance_level(table.facts())) {
+    print_solved(finals);
+    print_line("chance", chance->by + ": nll " + fixed_text(chance->nll, 3) + ", accuracy " +
+                             percent(chance->accuracy));
+    print_better(nll, chance->nll, chance->by);
+  } else if (const auto unigram = table.facts().value("unigram_perplexity", 0.0); unigram > 1.0) {
+    const std::string by = "guessing by how often each token occurs";
+    print_line("chance", by + ": nll " + fixed_text(std::log(unigram), 3));
+    print_better(nll, std::log(unigram), by);
   }
 }
 
