@@ -316,7 +316,7 @@ class CommandExecutor::Orders {
       engine_.fail("wrote what is no line of its protocol: " + text.substr(0, 200) + " (" +
                    error.what() + ")");
     }
-    std::visit([this](auto& said) { take(said); }, line);
+    std::visit([this](auto& said) { this->take(said); }, line);
   }
 
   [[noreturn]] static void take(const engine_line::Refused& said) {
