@@ -2,8 +2,7 @@
 
 A run writes it into its store (meta key "schema"), a packed table keeps that of its first run among
 its facts. Components and objectives that somebody adds are therefore known here without being
-named here. Stores of version 2 and tables packed from such (problems/tables/mini.table is one) may
-lack it: they had what stands in OLD.
+named here. Stores of version 2 and tables packed from such may lack it: they had what stands in OLD.
 """
 
 from __future__ import annotations

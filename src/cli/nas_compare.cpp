@@ -38,8 +38,8 @@ constexpr const char* kUsage =
     "of one that comes with attnas: nas-run list configurations.\n"
     "\n"
     "Examples:\n"
-    "  $ nas-compare compare_mini                          # a minute on 2 cores\n"
-    "  $ nas-compare compare_mini --algorithms local_search,cmaes --seeds 100\n"
+    "  $ nas-compare compare_text                          # a minute on 2 cores\n"
+    "  $ nas-compare compare_text --algorithms local_search,cmaes --seeds 100\n"
     "\n";
 
 struct Arguments {
@@ -171,7 +171,7 @@ int run(int argc, char** argv, std::string& kept) {
   if (nas::answers(arguments.help, arguments.version, kUsage, visible)) return nas::kDone;
   if (arguments.words.empty()) {
     throw nas::InputError("command line: no configuration given\n\n" + std::string(kUsage) +
-                          "for example: nas-compare compare_mini");
+                          "for example: nas-compare compare_text");
   }
   nas::load_plugins(arguments.plugins);
   std::vector<std::string> overrides(arguments.words.begin() + 1, arguments.words.end());

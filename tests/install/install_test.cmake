@@ -20,9 +20,9 @@ if(NOT SANITIZE)  # where everything is visible
 endif()
 
 # The installed configurations that a table answers run in any folder, with the installed table.
-file(GLOB_RECURSE table ${prefix}/mini.table)
+file(GLOB_RECURSE table ${prefix}/text.table)
 file(GLOB_RECURSE tabular ${prefix}/tabular_*.yaml)
-file(GLOB_RECURSE comparisons ${prefix}/compare_mini*.yaml)
+file(GLOB_RECURSE comparisons ${prefix}/compare_text*.yaml)
 file(GLOB_RECURSE documents ${prefix}/LICENSE)
 file(GLOB python ${prefix}/*/attnas/python/nas_analysis/digest.py)  # by the link to what lies beside it
 file(GLOB model ${prefix}/*/attnas/python/attnas/model.py)
@@ -48,7 +48,7 @@ foreach(config ${tabular} ${comparisons})
   file(GLOB records ${elsewhere}/${name}/*.json ${elsewhere}/${name}/*.sqlite)
   set(recorded "")
   foreach(record ${records})
-    file(STRINGS ${record} lines REGEX "mini.table")
+    file(STRINGS ${record} lines REGEX "text.table")
     string(APPEND recorded "${lines}")
   endforeach()
   string(FIND "${recorded}" "${table}" place)

@@ -341,7 +341,7 @@ TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
     if (!name.starts_with("compare_")) continue;
     ++count;
     // The small table has no such rungs.
-    const auto* const table = name.find("recall") != std::string::npos ? "recall" : "mini";
+    const auto* const table = name.find("recall") != std::string::npos ? "recall" : "text";
     const auto path = name.ends_with("_rungs")
                           ? source_folder() + "/problems/tables/" + table + ".table"
                           : table_.string();

@@ -36,7 +36,7 @@ if __name__ == "__main__":
 SMOKE = CONFIGS / "smoke.yaml"
 # A search that a table answers, in milliseconds.
 TABLE = {"name": "table", "objectives": ["perplexity"], "algorithm": {"name": "random_search", "evaluations": 30},
-         "problem": {"type": "tabular", "table": str(ROOT / "problems/tables/mini.table"), "mode": "mean"}}
+         "problem": {"type": "tabular", "table": str(ROOT / "problems/tables/text.table"), "mode": "mean"}}
 SPHERE = {"name": "sphere", "problem": {"type": "sphere", "dimension": 2}, "budget": {"asks": 600}}
 
 

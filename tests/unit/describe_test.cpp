@@ -60,7 +60,7 @@ TEST(ListText, ListsSectionsAndInstalledConfigurations) {
   const auto text = list_text("configurations");
   EXPECT_THAT(text, testing::ContainsRegex(
                         "  cmaes_sphere +CMA-ES on the sum of squares until it is below 1e-9\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("  compare_mini +Which search algorithm [^\n]+\\?\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("  compare_text +Which search algorithm [^\n]+\\?\n"));
   EXPECT_THAT(text, HasSubstr("Ageing evolution (Real et al. 2019): the oldest dies"));
   EXPECT_THAT(text, Not(testing::ContainsRegex("  [a-z_]+ *\n"))) << "each says what it is for";
 }

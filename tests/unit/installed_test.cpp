@@ -35,15 +35,15 @@ class InstalledTest : public ConfigTest {
 };
 
 TEST_F(InstalledTest, FilesCountFromTheNamingFileThenFromHereThenFromTheInstallation) {
-  const auto mini = std::string("problems/tables/mini.table");
-  const auto installed = (fs::path(source_folder()) / mini).string();
-  EXPECT_EQ(located_file(mini, path("a/a.yaml")), installed);
-  write("here/" + mini, "");
-  EXPECT_EQ(located_file(mini, path("a/a.yaml")), mini);
-  const auto beside = write("a/" + mini, "");
-  EXPECT_EQ(located_file(mini, path("a/a.yaml")), beside);
+  const auto text = std::string("problems/tables/text.table");
+  const auto installed = (fs::path(source_folder()) / text).string();
+  EXPECT_EQ(located_file(text, path("a/a.yaml")), installed);
+  write("here/" + text, "");
+  EXPECT_EQ(located_file(text, path("a/a.yaml")), text);
+  const auto beside = write("a/" + text, "");
+  EXPECT_EQ(located_file(text, path("a/a.yaml")), beside);
   EXPECT_EQ(located_file("none.table", path("a/a.yaml")), "none.table");
-  EXPECT_EQ(places_of_file(mini, path("a/a.yaml")),
+  EXPECT_EQ(places_of_file(text, path("a/a.yaml")),
             " in " + path("a") + ", " + path("here") + ", " + source_folder());
   EXPECT_EQ(places_of_file("/none.table", path("a/a.yaml")), "")
       << "an absolute name has one place";

@@ -192,7 +192,8 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
   EXPECT_THAT(info.text, HasSubstr("between mechanisms (ICC)"));
   EXPECT_THAT(info.text, HasSubstr("over 3 pairs"));
   EXPECT_THAT(info.text, HasSubstr("  nll         2.6"));
-  EXPECT_THAT(info.text, Not(HasSubstr("chance")));
+  EXPECT_THAT(info.text,
+              HasSubstr("chance      guessing by how often each token occurs: nll 3.689\n"));
 }
 
 TEST_F(NasDataTable, FurtherReplicatesOfTheBestAreNoneThatTheOthersLack) {
@@ -247,13 +248,18 @@ TEST_F(NasDataTable, InfoSaysWhatIsBetterThanChance) {
               HasSubstr("guessing among the values shown: nll 1.386, accuracy 25.0 %"));
 }
 
-TEST_F(NasDataTable, TheMiniTableRecallsNothing) {
-  const Output info = table("info " + source_folder() + "/problems/tables/mini.table");
-  EXPECT_EQ(info.code, 0) << info.text;
-  EXPECT_THAT(info.text, HasSubstr("nll 1.386, accuracy 25.0 %"));
-  EXPECT_THAT(info.text,
-              HasSubstr("no mechanism does better than guessing among the values shown"));
-  EXPECT_THAT(info.text, HasSubstr("best of the other (3 divisions)"));
+TEST_F(NasDataTable, TheTablesHereSayWhatTheyAreWorth) {
+  const Output recall = table("info " + source_folder() + "/problems/tables/recall.table");
+  EXPECT_EQ(recall.code, 0) << recall.text;
+  EXPECT_THAT(recall.text, HasSubstr("nll 0.693, accuracy 50.1 %"));
+  EXPECT_THAT(recall.text, HasSubstr("87 of 320 mechanisms (27.2 %) reach 90.0 % accuracy"));
+  EXPECT_THAT(recall.text, HasSubstr("best of the other (35 divisions)"));
+  const Output text = table("info " + source_folder() + "/problems/tables/text.table");
+  EXPECT_EQ(text.code, 0) << text.text;
+  EXPECT_THAT(text.text, HasSubstr("chance      guessing by how often each token occurs: nll 3.0"));
+  EXPECT_THAT(text.text, HasSubstr("320 of 320 mechanisms (100.0 %) do better than guessing"));
+  EXPECT_THAT(text.text,
+              HasSubstr("\n  licence     redistribution permitted by the copyright holder"));
 }
 
 TEST_F(NasDataTable, ATableWithAFittingChecksumThatCannotBeEndsWith2) {
