@@ -20,7 +20,7 @@ from nas_analysis import packages
 if __name__ == "__main__":
     packages.require(__doc__, "numpy", "scipy")
 
-from nas_analysis import attention_figures as figures
+from nas_analysis import attention_figures as figures, files
 from nas_analysis.attention import Analysis, Difference, Estimate, Statistic, differences, read
 from nas_analysis.digest import BadInput
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
@@ -289,7 +289,7 @@ def main(arguments: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in {"attention.html": page.html(), "attention.md": page.markdown(),
                            **page.pictures()}.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            files.write_whole(folder / name, text.encode())
     except OSError as error:
         print(f"attention.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
         return 2

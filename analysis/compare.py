@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import comparison, figures, statistics, stores
+from nas_analysis import comparison, figures, files, statistics, stores
 from nas_analysis.arguments import ascending, positive
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.digest import BadInput
@@ -815,7 +815,7 @@ def main(arguments: list[str]) -> int:
         for name, text in {"compare.html": page.html(), "compare.md": page.markdown(),
                            "summary.csv": summary(result, words), **({"budgets.csv": by_budget(at)} if at else {}),
                            **page.pictures()}.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            files.write_whole(folder / name, text.encode())
     except OSError as error:
         print(f"compare.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
         return 2

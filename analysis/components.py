@@ -25,7 +25,7 @@ if __name__ == "__main__":
 import numpy as np
 import pandas as pd
 
-from nas_analysis import digest, factorial, figures, noise, statistics, tables
+from nas_analysis import digest, factorial, figures, files, noise, statistics, tables
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial, Term
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
@@ -866,7 +866,7 @@ def main(arguments: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in {"components.html": page.html(), "components.md": page.markdown(),
                            "components.csv": summary(study), **page.pictures()}.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            files.write_whole(folder / name, text.encode())
     except OSError as error:
         print(f"components.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
         return 2

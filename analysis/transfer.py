@@ -33,7 +33,7 @@ if __name__ == "__main__":
 import numpy as np
 from scipy import stats
 
-from nas_analysis import figures, statistics, tables
+from nas_analysis import figures, files, statistics, tables
 from nas_analysis.arguments import positive
 from nas_analysis.digest import BadInput
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
@@ -601,7 +601,7 @@ def main(arguments: list[str]) -> int:
         for name, text in {"transfer.html": page.html(), "transfer.md": page.markdown(),
                            "transfer.csv": summary(found), "mechanisms.csv": of_mechanisms(common),
                            **page.pictures()}.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            files.write_whole(folder / name, text.encode())
     except OSError as error:
         print(f"transfer.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
         return 2
