@@ -469,13 +469,16 @@ def _floor(result: Comparison, lines: list) -> tuple[float, str]:
     return floor, f"\u2264{floor:.2g}" if (values < floor).any() else ""
 
 
-def budgets(results: list[Comparison], words: Words) -> Chapter:
-    """The same at several budgets of searches that were recorded to the largest."""
+def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chapter:
+    """The same at several budgets of searches that were recorded to the largest.
+
+    @param pruned  of each result, see _pruned.
+    """
     if not results:
         return Chapter("budgets", "At several budgets", [])
     first = results[-1]
     by_name = [{a.name: (_gap(result, i), result.fruitless.get(a.name, 0) / len(a.traces), lost)
-                for i, (a, lost) in enumerate(zip(result.algorithms, _pruned(result)))} for result in results]
+                for i, (a, lost) in enumerate(zip(result.algorithms, losses))} for result, losses in zip(results, pruned)]
     names = [algorithm.name for algorithm in first.algorithms]
     noise = ", the table's noise in it" if first.against else ""
     parts = [
@@ -500,19 +503,20 @@ def _gap(result: Comparison, i: int) -> statistics.Interval:
     return result.against.gaps[i] if result.against else result.algorithms[i].iqm
 
 
-def _pruned(result: Comparison) -> list:
+def _pruned(result: Comparison) -> list[comparison.Pruned | None]:
+    """Of each algorithm what became of the best that it began; None without ground truth."""
     return comparison.pruned(result) if result.true else [None] * len(result.algorithms)
 
 
-def by_budget(results: list[Comparison]) -> str:
+def by_budget(results: list[Comparison], pruned: list[list]) -> str:
     """budgets.csv: a row for each budget and algorithm, numbers unrounded."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high", "gap_with_table_low",
                      "gap_with_table_high", "improvement_with_table", "improvement_with_table_low", "improvement_with_table_high",
                      "nothing", "best_begun", "best_pruned", "best_pruned_low", "best_pruned_high"])
-    for result in results:
-        for i, (algorithm, lost) in enumerate(zip(result.algorithms, _pruned(result))):
+    for result, losses in zip(results, pruned):
+        for i, (algorithm, lost) in enumerate(zip(result.algorithms, losses)):
             against = result.against and result.against.handed_over[i]
             values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else (np.nan,) * 2),
                       *(against or (np.nan,) * 3), result.fruitless.get(algorithm.name, 0),
@@ -803,9 +807,10 @@ def main(arguments: list[str]) -> int:
         print(f"compare.py: {error}", file=sys.stderr)
         return 2
     words = Words(result, shown)
+    pruned = [_pruned(each) for each in at]
     command = f"analysis/compare.py {shlex.join(arguments)}"
     page = Report("Comparison of search algorithms", [
-        beware(result), verdict(result, words), quality(result, words), budgets(at, words), anytime(result, words),
+        beware(result), verdict(result, words), quality(result, words), budgets(at, pruned, words), anytime(result, words),
         targets(result, words), attainment(result, words),
         believed_against_true(result, words), effort(result, words),
         making(result, words, options.resamples, command)])
@@ -813,7 +818,7 @@ def main(arguments: list[str]) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in {"compare.html": page.html(), "compare.md": page.markdown(),
-                           "summary.csv": summary(result, words), **({"budgets.csv": by_budget(at)} if at else {}),
+                           "summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {}),
                            **page.pictures()}.items():
             files.write_whole(folder / name, text.encode())
     except OSError as error:

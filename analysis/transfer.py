@@ -285,8 +285,7 @@ def matched(first: Table, second: Table, value: str) -> Matched:
     both = sorted({*first.mechanisms} & {*second.mechanisms})
     rows = [[table.mechanisms.index(name) for name in both] for table in both_tables]
     values = [minimised(table, value)[own] for table, own in zip(both_tables, rows)]
-    failed = np.any([(~table.usable & (table.status != MISSING)).any(axis=1)[own]
-                     for table, own in zip(both_tables, rows)], axis=0)
+    failed = np.any([_failed(table)[own] for table, own in zip(both_tables, rows)], axis=0)
     there = np.all([np.isfinite(each).any(axis=1) for each in values], axis=0) & ~failed
     names = [name for name, kept in zip(both, there) if kept]
     sizes = [len(table.mechanisms) for table in both_tables]
@@ -302,6 +301,11 @@ def matched(first: Table, second: Table, value: str) -> Matched:
                              "there is no order to compare")
     return Matched(value, names, [first.brief(name) for name in names],
                    [name for name, lost in zip(both, failed) if lost], sizes, sides)
+
+
+def _failed(table: Table) -> np.ndarray:
+    """(m,): whether a training run of a mechanism failed."""
+    return (~table.usable & (table.status != MISSING)).any(axis=1)
 
 
 def minimised(table: Table, value: str) -> np.ndarray:
@@ -323,9 +327,8 @@ def spread(table: Table, value: str, count: int) -> list[str]:
 
     @throws TableError  where the table has fewer that were trained to the end with all seeds.
     """
-    whole = ~(~table.usable & (table.status != MISSING)).any(axis=1)
     values = minimised(table, value)
-    whole &= np.isfinite(values).any(axis=1)
+    whole = np.isfinite(values).any(axis=1) & ~_failed(table)
     if not 2 <= count <= whole.sum():
         raise TableError(f"--spread {count}, must be in [2, {whole.sum()}]: the mechanisms of {table.path} without a failure")
     order = np.flatnonzero(whole)[np.argsort(np.nanmean(values[whole], axis=1), kind="stable")]

@@ -468,9 +468,8 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
     redrawn = _Redrawn(searches, cells)
     handed_over = [[redrawn.score(trace.chosen) for trace in a.traces if trace.chosen]
                    for a in algorithms]
-    truth = searches.candidates.truth
-    best = (int(np.argmin(truth[:, 0])),) if truth.shape[1] == 1 else tuple(np.flatnonzero(indicators.non_dominated(truth)).tolist())
-    gaps = [redrawn.gap(a, scores, redrawn.score(best)) for a, scores in zip(algorithms, handed_over)]
+    best = redrawn.score(tuple(_best(searches.candidates.truth, 1).tolist()))
+    gaps = [redrawn.gap(a, scores, best) for a, scores in zip(algorithms, handed_over)]
     unseen = replay.unseen(searches)
     others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, *trace.chosen, trace.seen))
                for trace in a.traces if np.isfinite(trace.end_unseen)] if unseen else []
@@ -581,6 +580,11 @@ def _friedman(algorithms: list[Algorithm], pairs: Pairs) -> Friedman | None:
                     statistics.critical_difference(len(algorithms), len(seeds), ALPHA))
 
 
+def _best(truth: np.ndarray, count: int) -> np.ndarray:
+    """Rows of the `count` best, of several objectives of the front."""
+    return np.argsort(truth[:, 0], kind="stable")[:count] if truth.shape[1] == 1 else np.flatnonzero(indicators.non_dominated(truth))
+
+
 @dataclasses.dataclass(frozen=True)
 class Pruned:
     """What becomes of the best mechanisms that the searches of an algorithm begin to train."""
@@ -592,8 +596,7 @@ class Pruned:
 def pruned(result: Comparison, count: int = 16) -> list[Pruned]:
     """Of each algorithm, where ground truth judges: of the best `count` mechanisms, of several objectives of the true front. Which
     these are is taken as exact."""
-    truth = result.searches.candidates.truth
-    best = np.argsort(truth[:, 0], kind="stable")[:count] if truth.shape[1] == 1 else np.flatnonzero(indicators.non_dominated(truth))
+    best = _best(result.searches.candidates.truth, count)
     counts: dict[str, list[tuple[int, int]]] = {}
     for search in result.searches.searches:
         begun = np.intersect1d(search.candidates, best)

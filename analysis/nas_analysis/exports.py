@@ -16,6 +16,7 @@ from typing import Any, Iterable
 
 from nas_analysis.digest import BadInput, Objective, objectives, perplexity
 from nas_analysis.event_files import event_file
+from nas_analysis.words import is_number
 
 Digest = dict[str, Any]
 
@@ -88,17 +89,9 @@ def asks_csv(run: Digest) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") and not _is_number(value):
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") and not is_number(value):
         return "'" + value  # spreadsheet programs would compute it
     return shortest(value) if isinstance(value, float) else value
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 # Point sets, for moocore and R's eaf

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from nas_analysis.run import Run
 from nas_analysis.schema import place as place_of
+from nas_analysis.words import is_number
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def genes(run: Run) -> list[Gene]:
         raw = {gene.raw(label) for label in labels} - {None}
         if run.models:
             gene = replace(gene, options=tuple(option for option in gene.options if option in raw))
-        if len(raw) > 1 and (not gene.numeric or all(map(_is_number, raw))):
+        if len(raw) > 1 and (not gene.numeric or all(map(is_number, raw))):
             found.append(gene)
     return found
 
@@ -95,11 +96,3 @@ def is_fixed(space: Mapping[str, object], name: str) -> bool:
     if isinstance(listed, list):
         return len(listed) == 1
     return listed is not None and not isinstance(listed, dict)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -1,6 +1,7 @@
 """What the recorded training runs behind a comparison say one by one: which of them a search on a
 table has seen, what the others say, and how much of its verdict hangs on so few of them."""
 
+import functools
 import os
 import typing
 
@@ -99,11 +100,17 @@ def table_of(searches: stores.Searches) -> "tuple[tables.Table, str] | None":
     if not os.path.isfile(file):
         return None
     try:
-        from . import tables
+        table = _read(file, os.stat(file).st_mtime_ns)
     except ImportError:
         return None
-    table = tables.read(file)
     return (table, mode) if table.sha256 == sha256 else None
+
+
+@functools.lru_cache(maxsize=1)
+def _read(file: str, _changed: int) -> "tables.Table":
+    """A table, once for all that is asked of it. @throws ImportError  without pandas."""
+    from . import tables
+    return tables.read(file)
 
 
 def unseen(searches: stores.Searches) -> Unseen | None:

@@ -9,6 +9,15 @@ MINUS = "\u2212"
 NOTHING = "\u2013"
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def count(value: float) -> str:
     """Three digits and a prefix: 2.5 M."""
     prefixes = ["", " k", " M", " G", " T", " P"]
