@@ -204,14 +204,8 @@ class CommandExecutor::Orders {
   }
 
   Evaluation inspect(const Task& task, const std::string& what) {
-    Evaluation begun;
-    begun.id = task.id;
-    begun.candidate = task.candidate.name;
-    begun.replicate = task.replicate;
-    begun.identity = task.identity;
-    begun.measured = nlohmann::json::object();
     EngineOrder order{.members = {}, .priority = -ordered_++, .inspects = what};
-    order.members.push_back({task, std::move(begun)});
+    order.members.push_back({task, unmeasured(task)});
     send(std::move(order));
     while (auto event = next()) {
       if (event->kind == Event::Kind::finished) return std::move(event->evaluations.front());

@@ -26,6 +26,16 @@ Task make_task(const Measurement& measurement, const Candidate& candidate, std::
   return task;
 }
 
+Evaluation unmeasured(const Task& task) {
+  Evaluation evaluation;
+  evaluation.id = task.id;
+  evaluation.candidate = task.candidate.name;
+  evaluation.replicate = task.replicate;
+  evaluation.identity = task.identity;
+  evaluation.measured = nlohmann::json::object();
+  return evaluation;
+}
+
 void screen(Measurement& measurement, const Task& task, Evaluation& evaluation) {
   if (task.candidate.refusal.empty()) return measurement.screen(task, evaluation);
   evaluation.status = Status::rejected;

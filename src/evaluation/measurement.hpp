@@ -128,6 +128,9 @@ class Measurement {
 /// The unit of work that measures a candidate at a replicate.
 Task make_task(const Measurement& measurement, const Candidate& candidate, std::int64_t replicate);
 
+/// An evaluation that says which one it is, as its task does, and nothing yet of its result.
+Evaluation unmeasured(const Task& task);
+
 /// screen(), or Status::rejected for a candidate with a refusal.
 void screen(Measurement& measurement, const Task& task, Evaluation& evaluation);
 

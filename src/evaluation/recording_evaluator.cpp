@@ -395,12 +395,7 @@ namespace {
 /// An evaluation of which everything is known that is known beforehand.
 /// @param expensive  where it is not, the session in which it is made says when and where.
 Evaluation begun(const Task& task, bool expensive) {
-  Evaluation evaluation;
-  evaluation.id = task.id;
-  evaluation.candidate = task.candidate.name;
-  evaluation.replicate = task.replicate;
-  evaluation.identity = task.identity;
-  evaluation.measured = nlohmann::json::object();
+  auto evaluation = unmeasured(task);
   if (expensive) {
     evaluation.measured = {{"started", utc_now()}, {"pid", getpid()}, {"host", host_name()}};
   }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
@@ -8,6 +7,7 @@
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
+#include "study/field_differences.hpp"
 
 namespace nas {
 
@@ -20,32 +20,12 @@ bool holds_all(const nlohmann::json& list, const nlohmann::json& members) {
   });
 }
 
-/// Appends the differences of two values to `keys`. Maps are compared key by key, lists as a whole.
-void compare(const nlohmann::json* recorded, const nlohmann::json* given, const std::string& path,
-             std::vector<std::string>& keys) {
-  if (settings_without_effect().contains(path)) return;
-  if (recorded != nullptr && given != nullptr) {
-    if (*recorded == *given) return;
-    if (path == "mechanisms" && holds_all(*given, *recorded)) return;
-    if (recorded->is_object() && given->is_object()) {
-      std::set<std::string> names;
-      for (const auto* side : {recorded, given}) {
-        for (const auto& item : side->items()) names.insert(item.key());
-      }
-      const auto value = [](const nlohmann::json& side, const std::string& name) {
-        return side.contains(name) ? &side.at(name) : nullptr;
-      };
-      for (const auto& name : names) {
-        compare(value(*recorded, name), value(*given, name),
-                path.empty() ? name : path + "." + name, keys);
-      }
-      return;
-    }
-  }
-  const auto text = [](const nlohmann::json* value) {
-    return value != nullptr ? value->dump() : "absent";
-  };
-  keys.push_back(path + ": " + text(recorded) + " -> " + text(given));
+/// Whether a difference of configurations changes no result that is recorded.
+bool is_without_effect(const std::string& path, const nlohmann::json* recorded,
+                       const nlohmann::json* given) {
+  if (settings_without_effect().contains(path)) return true;
+  return path == "mechanisms" && recorded != nullptr && given != nullptr &&
+         holds_all(*given, *recorded);
 }
 
 /// A baseline that was recorded as a text, in the form of today.
@@ -113,7 +93,7 @@ std::vector<std::string> differing_keys(const nlohmann::json& recorded,
   std::vector<std::string> keys;
   const auto before = without_places(with_defaults(with_baseline_section(recorded)));
   const auto now = without_places(with_defaults(with_baseline_section(given)));
-  compare(&before, &now, "", keys);
+  append_differences(&before, &now, "", {.ignores = is_without_effect}, keys);
   return keys;
 }
 

@@ -1,10 +1,8 @@
 #include "study/reproduction.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "core/error.hpp"
@@ -19,6 +17,7 @@
 #include "store/store.hpp"
 #include "study/continuing.hpp"
 #include "study/experiment.hpp"
+#include "study/field_differences.hpp"
 #include "study/session.hpp"
 
 namespace nas {
@@ -214,51 +213,10 @@ std::vector<Task> tasks_of(const RecordToRepeat& record, const Problem& problem,
 /// What is known of a task beforehand, as a study finds it out before it measures: ok where there is
 /// something to measure.
 Evaluation screened(const Task& task, Problem& problem) {
-  Evaluation evaluation;
-  evaluation.id = task.id;
-  evaluation.candidate = task.candidate.name;
-  evaluation.replicate = task.replicate;
-  evaluation.identity = task.identity;
-  evaluation.measured = nlohmann::json::object();
+  auto evaluation = unmeasured(task);
   evaluation.status = Status::ok;
   record_lone_failure(evaluation, [&] { screen(problem, task, evaluation); });
   return evaluation;
-}
-
-/// Appends the differences of two values to `found`, nullptr being a value that is not there. Maps
-/// are compared key by key, lists element by element.
-void compare_fields(const nlohmann::json* recorded, const nlohmann::json* again,
-                    const std::string& path, std::vector<std::string>& found) {
-  if (recorded != nullptr && again != nullptr) {
-    if (*recorded == *again) return;
-    if (recorded->is_object() && again->is_object()) {
-      std::set<std::string> keys;
-      for (const auto* side : {recorded, again}) {
-        for (const auto& item : side->items()) keys.insert(item.key());
-      }
-      const auto value = [](const nlohmann::json& side, const std::string& key) {
-        return side.contains(key) ? &side.at(key) : nullptr;
-      };
-      for (const auto& key : keys) {
-        compare_fields(value(*recorded, key), value(*again, key), path + "." + key, found);
-      }
-      return;
-    }
-    if (recorded->is_array() && again->is_array()) {
-      const auto element = [](const nlohmann::json& side, std::size_t i) {
-        return i < side.size() ? &side.at(i) : nullptr;
-      };
-      for (std::size_t i = 0; i < std::max(recorded->size(), again->size()); ++i) {
-        compare_fields(element(*recorded, i), element(*again, i), path + "." + std::to_string(i),
-                       found);
-      }
-      return;
-    }
-  }
-  const auto text = [](const nlohmann::json* value) {
-    return value != nullptr ? value->dump() : "absent";
-  };
-  found.push_back(path + ": " + text(recorded) + " -> " + text(again));
 }
 
 /// @param again  of the task of `recorded`, so that what says which evaluation it is agrees.
@@ -267,7 +225,7 @@ std::vector<std::string> differences_of(const Evaluation& recorded, const Evalua
   const auto now = canonical_json(again);
   std::vector<std::string> found;
   for (const std::string key : {"status", "reason", "curve", "values"}) {
-    compare_fields(&before.at(key), &now.at(key), key, found);
+    append_differences(&before.at(key), &now.at(key), key, {.elements = true}, found);
   }
   return found;
 }

@@ -57,18 +57,9 @@ class CommandExecutorTest : public EvaluatorTest {
   void submit(Executor& executor, const std::string& letters) {
     for (const char letter : letters) {
       auto task = make_task(measurement_, {std::string(1, letter) + "|a|a|0.5"}, 0);
-      auto begun = begun_as(task);
+      auto begun = unmeasured(task);
       executor.submit(std::move(task), std::move(begun));
     }
-  }
-  static Evaluation begun_as(const Task& task) {
-    Evaluation begun;
-    begun.id = task.id;
-    begun.candidate = task.candidate.name;
-    begun.replicate = task.replicate;
-    begun.identity = task.identity;
-    begun.measured = nlohmann::json::object();
-    return begun;
   }
   static std::map<std::string, Evaluation> rest(Executor& executor) {
     std::map<std::string, Evaluation> finished;
@@ -258,7 +249,7 @@ class LyingWorkerTest : public CommandExecutorTest {
   void submit_known(Executor& executor, std::int64_t until) const {
     auto task = make_task(stepping_, {"a|a|a|0.5"}, 0);
     task.until = until;
-    auto begun = begun_as(task);
+    auto begun = unmeasured(task);
     begun.values["flops"] = 5.0;
     begun.measured["latency"] = {{"value", 2.5}};
     executor.submit(std::move(task), std::move(begun));
@@ -463,7 +454,7 @@ TEST_F(CommandExecutorTest, ATrainingRunGoesOnFromRungToRung) {
       for (const auto* name : {"a|a|a|0.5", "b|a|a|0.5"}) {
         auto task = make_task(measurement, {name}, 0);
         task.until = until;
-        auto begun = begun_as(task);
+        auto begun = unmeasured(task);
         executor.submit(std::move(task), std::move(begun));
       }
       const auto finished = rest(executor);
@@ -523,11 +514,7 @@ TEST(EngineLineTest, WhatComesLateIsAskedOnlyWhereItsTaskIsOut) {
   EXPECT_TRUE(out.trained);
   auto task = make_task(measurement, {"a|a|a|0.5"}, 0);
   task.until = 20;
-  Evaluation begun;
-  begun.id = task.id;
-  begun.candidate = task.candidate.name;
-  begun.identity = task.identity;
-  begun.measured = nlohmann::json::object();
+  const auto begun = unmeasured(task);
   auto record = nlohmann::json(begun);
   record.merge_patch(nlohmann::json::parse(curve(point(20), "paused")));
   record.merge_patch({{"values", {{"perplexity", 2.0}}}, {"measured", {{"train_seconds", 1.0}}}});
