@@ -97,16 +97,18 @@ void save_weights(const fs::path& checkpoint, const std::string& name, std::int6
 void load_weights(const fs::path& file, nn::Transformer& model) {
   const auto bytes = read_bytes(file);
   try {
-    auto archive = read_archive(bytes);
-    const torch::NoGradGuard no_grad;
-    for (const auto& [name, parameter] : model.parameters()) {
-      torch::Tensor weights;
-      archive.read(name, weights);
-      auto own = parameter[0];
-      copy_exactly(own, weights, name);
-    }
-  } catch (const c10::Error& error) {
-    throw UnreadableCheckpoint(error.what_without_backtrace());
+    nn::of_model([&] {
+      auto archive = read_archive(bytes);
+      const torch::NoGradGuard no_grad;
+      for (const auto& [name, parameter] : model.parameters()) {
+        torch::Tensor weights;
+        archive.read(name, weights);
+        auto own = parameter[0];
+        copy_exactly(own, weights, name);
+      }
+    });
+  } catch (const CandidateFailure& error) {
+    throw UnreadableCheckpoint(error.what());
   }
 }
 
@@ -400,20 +402,20 @@ void ArrayTraining::save(const Member& member, std::size_t index) const {
   // NaN and infinity have no JSON: a member that diverged does so again.
   if (file.empty() || member.step() == 0 || !member.is_finite()) return;
   const auto model = static_cast<std::int64_t>(index);
-  torch::serialize::OutputArchive archive;
-  for (const auto& [name, tensor] : parameters_of(*models_, model)) {
-    archive.write(name, tensor.clone());
-  }
-  torch::serialize::OutputArchive optimizer;
-  optimizer_->save(optimizer, model);
-  archive.write("optimizer", optimizer);
-  archive.write("loss_sum", loss_sums_[model].clone());
   const nlohmann::json state = {{"step", member.step()},
                                 {"loss_steps", member.loss_steps},
                                 {"curve", member.curve},
                                 {"seconds", member.seconds},
                                 {"cpu_seconds", member.cpu_seconds}};
-  archive.write("state", torch::IValue(state.dump()));
+  torch::serialize::OutputArchive archive;
+  archive.write("state", torch::IValue(state.dump()));  // before all tensors
+  archive.write("loss_sum", loss_sums_[model].clone());
+  torch::serialize::OutputArchive optimizer;
+  optimizer_->save(optimizer, model);
+  archive.write("optimizer", optimizer);
+  for (const auto& [name, tensor] : parameters_of(*models_, model)) {
+    archive.write(name, tensor.clone());
+  }
   try {
     write_checkpoint(file, name_of(*member.job), archive);
   } catch (const MachineError& error) {

@@ -1,6 +1,7 @@
 #include "training/checkpoint.hpp"
 
-#include <exception>
+#include <algorithm>
+#include <future>
 #include <memory>
 #include <new>
 #include <regex>
@@ -11,12 +12,16 @@
 #include <torch/serialize.h>
 
 #include "core/durable_file.hpp"
+#include "core/fault.hpp"
 #include "core/hash.hpp"
+#include "core/warning.hpp"
+#include "ops/model_failure.hpp"
 
 namespace nas {
 
 namespace {
 
+constexpr std::size_t kLongestReason = 200;  // characters
 constexpr const char* kMagic = "attnas-checkpoint-1";
 
 std::string checksum(const std::string& training, std::string_view payload) {
@@ -25,6 +30,65 @@ std::string checksum(const std::string& training, std::string_view payload) {
   hash.update("\n");
   hash.update(payload);
   return hash.hex();
+}
+
+/// @throws UnreadableCheckpoint where it has functions, and what LibTorch throws where it is none.
+torch::serialize::InputArchive archive_of_tensors(std::string_view bytes) {
+  static const std::regex function(R"(\bdef\b)");
+  std::istringstream stream{std::string(bytes)};
+  caffe2::serialize::PyTorchStreamReader records(
+      std::make_unique<caffe2::serialize::IStreamAdapter>(&stream));
+  for (const auto& name : records.getAllRecords()) {
+    if (!name.starts_with("code/") || !name.ends_with(".py")) continue;
+    const auto [text, size] = records.getRecord(name);
+    const auto* const begin = static_cast<const char*>(text.get());
+    if (std::regex_search(begin, begin + size, function)) {
+      throw UnreadableCheckpoint("it holds functions beside its tensors, which are not run");
+    }
+  }
+  torch::serialize::InputArchive archive;
+  archive.load_from(bytes.data(), bytes.size(), torch::kCPU);
+  return archive;
+}
+
+/// Tensors that an archive and those within it name.
+std::size_t num_named(torch::serialize::InputArchive& archive) {
+  std::size_t count = 0;
+  for (const auto& key : archive.keys()) {
+    torch::Tensor tensor;
+    torch::serialize::InputArchive within;
+    if (archive.try_read(key, tensor)) {
+      ++count;
+    } else if (archive.try_read(key, within)) {
+      count += num_named(within);
+    }
+  }
+  return count;
+}
+
+/// Whether all tensors that an archive holds have their names. What LibTorch's streams of names have no
+/// memory for is missing from their ends, without an error.
+bool is_whole(const std::string& bytes) {
+  // By a thread of its own: what it reads is not the model's memory (nn::MemoryScope).
+  return std::async(std::launch::async,
+                    [&bytes] {
+                      std::istringstream stream(bytes);
+                      caffe2::serialize::PyTorchStreamReader reader(
+                          std::make_unique<caffe2::serialize::IStreamAdapter>(&stream));
+                      const auto records = reader.getAllRecords();
+                      const auto held =
+                          std::count_if(records.begin(), records.end(),
+                                        [](const auto& name) { return name.starts_with("data/"); });
+                      try {
+                        auto archive = read_archive(bytes);
+                        return static_cast<std::size_t>(held) == num_named(archive);
+                      } catch (const UnreadableCheckpoint& error) {
+                        warn(std::string("a checkpoint came out unreadable, and is not kept: ") +
+                             error.what());
+                        return false;
+                      }
+                    })
+      .get();
 }
 
 }  // namespace
@@ -42,6 +106,7 @@ std::string bytes_of(torch::serialize::OutputArchive& archive) {
     return size;
   });
   if (too_little_memory) throw std::bad_alloc();
+  if (!is_whole(bytes)) throw std::bad_alloc();
   return bytes;
 }
 
@@ -53,21 +118,13 @@ void write_checkpoint(const std::filesystem::path& file, const std::string& trai
 }
 
 torch::serialize::InputArchive read_archive(std::string_view bytes) {
-  static const std::regex function(R"(\bdef\b)");
-  std::istringstream stream{std::string(bytes)};
-  caffe2::serialize::PyTorchStreamReader records(
-      std::make_unique<caffe2::serialize::IStreamAdapter>(&stream));
-  for (const auto& name : records.getAllRecords()) {
-    if (!name.starts_with("code/") || !name.ends_with(".py")) continue;
-    const auto [text, size] = records.getRecord(name);
-    const auto* const begin = static_cast<const char*>(text.get());
-    if (std::regex_search(begin, begin + size, function)) {
-      throw UnreadableCheckpoint("it holds functions beside its tensors, which are not run");
-    }
+  try {
+    return nn::of_model([&] { return archive_of_tensors(bytes); });
+  } catch (const CandidateFailure& error) {
+    const std::string why = error.what();  // LibTorch may quote the whole text
+    throw UnreadableCheckpoint(
+        why.substr(0, std::min<std::size_t>(why.find('\n'), kLongestReason)));
   }
-  torch::serialize::InputArchive archive;
-  archive.load_from(bytes.data(), bytes.size(), torch::kCPU);
-  return archive;
 }
 
 torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file,

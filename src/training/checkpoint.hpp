@@ -28,8 +28,8 @@ void write_checkpoint(const std::filesystem::path& file, const std::string& trai
                       torch::serialize::OutputArchive& archive);
 
 /// @return an archive of tensors, on the CPU.
-/// @throws UnreadableCheckpoint where it has functions, which LibTorch would run while it reads, and
-/// c10::Error where it is none.
+/// @throws UnreadableCheckpoint where it has functions, which LibTorch would run while it reads, or
+/// is none; std::bad_alloc.
 torch::serialize::InputArchive read_archive(std::string_view bytes);
 
 /// @return the archive, on the CPU; every byte of it is as it was written.
@@ -37,7 +37,9 @@ torch::serialize::InputArchive read_archive(std::string_view bytes);
 torch::serialize::InputArchive read_checkpoint(const std::filesystem::path& file,
                                                const std::string& training);
 
-/// The bytes that LibTorch makes of an archive.
+/// The bytes that LibTorch makes of an archive, which read_archive() takes.
+/// Tensors come last in an archive: a cut one is told by what it lacks of these.
+/// @throws std::bad_alloc, also where LibTorch dropped a part for which it had no memory.
 std::string bytes_of(torch::serialize::OutputArchive& archive);
 
 }  // namespace nas
