@@ -82,6 +82,20 @@ class DaskTest(runs.RunTest):
         self.assertEqual(self.export("run"), alone)
         self.assertNotIn("failed", self.said("run").replace("0 failed", ""))
 
+    def test_a_search_by_rungs_goes_on_elsewhere(self):
+        rungs = ["objectives=[{name: perplexity, range: [1, 100]}, attention_flops]", "fidelity={rungs: [20, 60]}",
+                 "algorithm={name: nsga2_async, population: 6, evaluations: 18, in_flight: 6}", "training.steps=180",
+                 "training.checkpoints=[20, 60]"]
+        self.ends(self.manager("alone", *rungs, engine=[]), "alone")
+        manager = self.manager("run", *rungs)
+        workers = [self.workers("run", "--slots", 2) for _ in range(2)]
+        self.until(lambda: self.trained("run") >= 1 or manager.poll() is not None, "nothing comes to its end")
+        self.kill_all(workers[0])  # what it had paused, the other one goes on with
+        workers[0] = self.workers("run")
+        self.complete(manager)
+        self.assertIn("came to step 60, ", self.said("run"))
+        self.assertEqual(self.export("run"), self.export("alone"))
+
     def test_broken_machines_and_processes_that_stand_still_cost_nothing(self):
         alone = self.alone()
         broken = self.folder / "nas-work"
