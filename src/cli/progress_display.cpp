@@ -15,7 +15,8 @@ namespace {
 
 /// "3/12", or "3" where more have come than were expected, or nobody knows.
 std::string of(std::int64_t count, std::int64_t expected) {
-  return std::to_string(count) + (count <= expected ? "/" + std::to_string(expected) : "");
+  const bool known = expected > 0 && count <= expected;
+  return std::to_string(count) + (known ? "/" + std::to_string(expected) : "");
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ std::string ProgressDisplay::quality() const {
 }
 
 std::string ProgressDisplay::asked() const {
-  return of(last_->asked, options_.expected_asks) + " asked";
+  return of(last_->asked, ends_by_time() ? 0 : options_.expected_asks) + " asked";
 }
 
 std::string ProgressDisplay::elapsed() const {
@@ -138,7 +139,7 @@ std::string ProgressDisplay::elapsed() const {
 }
 
 /// Of asks still to come, as many are trained as of those so far.
-std::optional<std::string> ProgressDisplay::left() const {
+std::optional<TimeRange> ProgressDisplay::left_by_asks() const {
   if (options_.expected_asks == 0) return std::nullopt;
   const auto replicates = static_cast<double>(options_.replicates);
   const auto asked = static_cast<double>(std::max<std::int64_t>(last_->asked, 1));
@@ -150,8 +151,26 @@ std::optional<std::string> ProgressDisplay::left() const {
   const auto settled =
       static_cast<double>(last_->trained + last_->rejected + last_->reused - settled_);
   const double waiting = std::max(0.0, in_batch - settled - static_cast<double>(trainings_.size()));
-  const auto left =
-      trainings_.left(pending * trained_share + waiting, options_.workers, options_.now());
+  return trainings_.left(pending * trained_share + waiting, options_.workers, options_.now());
+}
+
+std::optional<TimeRange> ProgressDisplay::time_left() const {
+  const auto by_asks = left_by_asks();
+  const auto& budget = last_->seconds_left;
+  if (!budget || (!by_asks && options_.expected_asks > 0)) return by_asks;
+  const auto now = options_.now();
+  return time_left_by_budget(by_asks, *budget, trainings_.elapsed(now),
+                             trainings_.left(0, options_.workers, now), options_.workers);
+}
+
+bool ProgressDisplay::ends_by_time() const {
+  if (!last_->seconds_left) return false;
+  const auto by_asks = left_by_asks();
+  return by_asks && time_left()->high < by_asks->low;
+}
+
+std::optional<std::string> ProgressDisplay::left() const {
+  const auto left = time_left();
   if (!left) return std::nullopt;
   return left_text(*left);
 }

@@ -62,6 +62,10 @@ class ProgressDisplay {
   [[nodiscard]] std::string quality() const;
   [[nodiscard]] std::string asked() const;
   [[nodiscard]] std::string elapsed() const;
+  [[nodiscard]] std::optional<TimeRange> left_by_asks() const;
+  [[nodiscard]] std::optional<TimeRange> time_left() const;
+  /// Whether the budget's time ends the search before all asks are asked.
+  [[nodiscard]] bool ends_by_time() const;
   [[nodiscard]] std::optional<std::string> left() const;
 
   std::ostream& out_;

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <exception>
 #include <iomanip>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -87,9 +88,23 @@ std::int64_t num_asking(const RunSummary& run) {
   });
 }
 
+/// Seconds of training that the budget allows beyond the evaluations that are told; nothing where it
+/// has no such limit.
+std::optional<double> seconds_left(const RunSummary& run) {
+  const auto budget = run.config.value("budget", nlohmann::json::object());
+  std::optional<double> most;
+  for (const auto* key : {"train_seconds", "gpu_seconds"}) {
+    const auto own = budget.value(key, 0.0);
+    if (own > 0.0) most = std::min(own, most.value_or(own));
+  }
+  if (most) most = std::max(0.0, *most - run.search.train_seconds);
+  return most;
+}
+
 /// Time left of the search, or of the stage that follows it, as the display of nas-run reckons.
 nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
   if (!run.at_work.is_object()) return nullptr;
+  const auto workers = std::max(1, run.at_work.value("workers", 1));
   double trainings = run.at_work.value("waiting", 0.0);
   std::vector<double> seconds;
   std::vector<const Evaluation*> latest;
@@ -100,16 +115,22 @@ nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
     return a->measured.value("started", "") < b->measured.value("started", "");
   });
   for (const auto* one : latest) seconds.push_back(measured_number(*one, "train_seconds"));
+  double running = 0.0;
+  double elapsed = 0.0;
   for (const auto& array : run.at_work.at("arrays")) {
     const auto size = static_cast<double>(array.at("trainings").size());
     const auto step = array.at("step").get<double>();
     const auto steps = array.at("steps").get<double>();
     const double done = steps > 0.0 ? step / steps : 0.0;
-    trainings += size * (1.0 - done);
-    if (done > 0.0) seconds.push_back(seconds_since(array.at("started")) / done / size);
+    running += size * (1.0 - done);
+    const auto since = seconds_since(array.at("started"));
+    elapsed += since;
+    if (done > 0.0) seconds.push_back(since / done / size);
   }
-  if (run.at_work.value("stage", "") == "search") {
-    if (!progress.at("of").is_number()) return nullptr;
+  trainings += running;
+  const bool searching = run.at_work.value("stage", "") == "search";
+  const bool known = !searching || progress.at("of").is_number();
+  if (searching && known) {
     const auto of = progress.at("of").get<double>();
     const bool asks = progress.at("unit") == "ask";
     const auto asked = static_cast<double>(std::max<std::size_t>(run.num_asked(), 1));
@@ -119,8 +140,12 @@ nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
     const double booked = asks ? static_cast<double>(num_asking(run)) : trainings;
     trainings += std::max(0.0, of - progress.at("done").get<double>() - booked) * share;
   }
-  const auto left =
-      time_left(trainings, std::max(1, run.at_work.value("workers", 1)), std::move(seconds));
+  auto left = known ? time_left(trainings, workers, seconds) : std::nullopt;
+  const auto budget = seconds_left(run);
+  if (searching && budget && (left || !known)) {
+    left = time_left_by_budget(left, *budget, elapsed,
+                               time_left(running, workers, std::move(seconds)), workers);
+  }
   if (!left) return nullptr;
   return {left->low, left->high};
 }

@@ -62,6 +62,16 @@ std::optional<TimeRange> time_left(double trainings, int workers, std::vector<do
                    .high = trainings * quantile(seconds, 0.75) / workers};
 }
 
+TimeRange time_left_by_budget(const std::optional<TimeRange>& by_asks, double budget,
+                              double elapsed, const std::optional<TimeRange>& running,
+                              int workers) {
+  const double most = std::max(0.0, budget - elapsed) / workers;
+  const auto least = running.value_or(TimeRange{});
+  const TimeRange left{.low = std::max(most, least.low), .high = std::max(most, least.high)};
+  if (!by_asks) return left;
+  return {.low = std::min(left.low, by_asks->low), .high = std::min(left.high, by_asks->high)};
+}
+
 std::string left_text(const TimeRange& left) {
   const auto& unit = *std::find_if(kUnits.begin(), kUnits.end(),
                                    [&](const Unit& one) { return left.high >= one.from; });
@@ -166,6 +176,17 @@ std::optional<TimeRange> RunningTrainings::left(double further, int workers, dou
                  : 1.0 - static_cast<double>(array->step) / static_cast<double>(array->steps);
   }
   return time_left(count, workers, recent(now));
+}
+
+double RunningTrainings::elapsed(double now) const {
+  double seconds = 0.0;
+  for (const auto& array : arrays_) {
+    const auto one = std::find_if(running_.begin(), running_.end(), [&array](const auto& running) {
+      return array.has(running.second.number);
+    });
+    if (one != running_.end()) seconds += now - one->second.began;
+  }
+  return seconds;
 }
 
 std::vector<RunningTrainings::Shown> RunningTrainings::shown() const {

@@ -26,6 +26,14 @@ struct TimeRange {
 /// the last ones, in order of their ends, took: of the last 20. Nothing where there is none.
 std::optional<TimeRange> time_left(double trainings, int workers, std::vector<double> seconds);
 
+/// Time left of a search that a budget of training time may end: what began goes on to its end.
+/// @param by_asks  until all asks are answered; nothing where that is not known.
+/// @param budget   seconds of training that the budget allows beyond what was told, >= 0.
+/// @param elapsed  seconds of training of what runs.
+/// @param running  until what runs has ended; nothing where that is not known.
+TimeRange time_left_by_budget(const std::optional<TimeRange>& by_asks, double budget,
+                              double elapsed, const std::optional<TimeRange>& running, int workers);
+
 /// "41 s left", "3 to 5 min left", "1.5 to 2 h left".
 std::string left_text(const TimeRange& left);
 
@@ -50,6 +58,9 @@ class RunningTrainings {
   /// those that run left out, at the lower and at the upper quartile of what the last 20 took,
   /// those that run at their present pace included. Nothing before anything is known of that.
   [[nodiscard]] std::optional<TimeRange> left(double further, int workers, double now) const;
+  /// Seconds of training, an array's once, that those which run have taken, as far as steps of theirs
+  /// are known.
+  [[nodiscard]] double elapsed(double now) const;
 
   /// What trains, by names: "dot|softmax: step 1,200/5,000, loss 5.13; ...", "dot|softmax + 11 more:
   /// ..." of an array. Long names lose their middle, alike; nothing where less than 12 columns would

@@ -39,6 +39,11 @@ bool Ledger::go_on(std::int64_t steps, bool anyway) {
   return true;
 }
 
+std::optional<double> Ledger::seconds_left() const {
+  if (rules_.budget.train_seconds <= 0.0) return std::nullopt;
+  return std::max(0.0, rules_.budget.train_seconds - seconds_);
+}
+
 std::int64_t Ledger::room() const {
   const auto& budget = rules_.budget;
   auto room = std::numeric_limits<std::int64_t>::max();

@@ -60,6 +60,8 @@ class Ledger {
 
   /// Whether the budget's time is used up: nothing else may start.
   [[nodiscard]] bool out_of_time() const { return !rules_.budget.used_up_by(seconds_).empty(); }
+  /// Seconds of training that the budget has left, at least 0; nothing where it has no such limit.
+  [[nodiscard]] std::optional<double> seconds_left() const;
   /// Evaluations that the budget has left; the largest number where it has no limit.
   [[nodiscard]] std::int64_t room() const;
   /// Ends the search where there is no room(), or its time is used up.

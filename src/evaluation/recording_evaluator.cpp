@@ -150,7 +150,8 @@ struct RecordingEvaluator::State {
          .screening = static_cast<std::int64_t>(pending.size()) + 1,
          .batch_size = batch_size,
          .last = last,
-         .advance = advance});
+         .advance = advance,
+         .seconds_left = ledger.seconds_left()});
   }
 
   std::vector<Task> assign(const std::vector<Genotype>& batch);

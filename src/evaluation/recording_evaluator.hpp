@@ -42,6 +42,8 @@ struct Progress {
   std::int64_t batch_size = 0;       ///< candidates of that batch
   const Evaluation* last = nullptr;  ///< of the array that advanced; itself if it is alone
   Advance advance{};                 ///< how far it is
+  /// Of training that the budget allows; nothing where it has no such limit.
+  std::optional<double> seconds_left{};
 };
 
 /// Finds an evaluation by its id, or does not.

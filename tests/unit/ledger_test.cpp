@@ -87,9 +87,12 @@ TEST(Ledger, WhatDidNotTakePlaceIsTakenBack) {
   (void)ledger.ask(second, false);
   ledger.charge(9.0);
   EXPECT_FALSE(ledger.out_of_time());
+  EXPECT_EQ(ledger.seconds_left(), 1.0);
   ledger.end_by_time();
   EXPECT_EQ(ledger.spent(), "");
   ledger.charge(2.0);
+  EXPECT_EQ(ledger.seconds_left(), 0.0);
+  EXPECT_EQ(Ledger({}).seconds_left(), std::nullopt) << "no such limit";
   EXPECT_TRUE(ledger.out_of_time());
   ledger.take_back_asks(1);
   ledger.take_back_evaluations(1);

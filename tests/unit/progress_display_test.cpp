@@ -11,6 +11,7 @@
 namespace nas {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -177,6 +178,43 @@ TEST_F(DisplayTest, UnknownLengthHasNoTimeLeft) {
   }
   EXPECT_THAT(out.str(), HasSubstr("generation 0 done: 4 asked, "));
   EXPECT_THAT(out.str(), Not(HasSubstr("left")));
+}
+
+TEST_F(DisplayTest, TimeLeftIsThatOfTheBudgetWhereItEndsTheSearchFirst) {
+  const auto shown = [this](double seconds_left) {
+    std::ostringstream out;
+    {
+      ProgressDisplay display(out, options(false));
+      Evaluation good;
+      good.id = "1";
+      good.candidate = "x";
+      good.status = Status::ok;
+      good.values["perplexity"] = 81.2;
+      using Kind = Progress::Kind;
+      Progress progress{.kind = Kind::batch_started, .asked = 4, .seconds_left = seconds_left};
+      for (const auto kind : {Kind::batch_started, Kind::evaluation_started,
+                              Kind::evaluation_finished, Kind::batch_finished}) {
+        progress.kind = kind;
+        progress.evaluation = kind == Kind::batch_started ? nullptr : &good;
+        if (kind == Kind::evaluation_finished) now_ += 10;
+        display.update(progress);
+      }
+    }
+    return out.str();
+  };
+  EXPECT_THAT(shown(12), AllOf(HasSubstr("done: 4 asked, "), HasSubstr(" 6 s left")));
+  EXPECT_THAT(shown(1e6), HasSubstr("done: 4/10 asked, "));
+}
+
+TEST(TimeLeftByBudget, WhatBeganGoesOnToItsEnd) {
+  const TimeRange asks{.low = 20, .high = 30};
+  const auto text = [](const TimeRange& left) { return left_text(left); };
+  EXPECT_EQ(text(time_left_by_budget(asks, 100, 10, std::nullopt, 2)), "20 to 30 s left");
+  EXPECT_EQ(text(time_left_by_budget(asks, 60, 10, std::nullopt, 2)), "20 to 25 s left");
+  EXPECT_EQ(text(time_left_by_budget(asks, 30, 10, std::nullopt, 2)), "10 s left");
+  EXPECT_EQ(text(time_left_by_budget(std::nullopt, 30, 10, TimeRange{4, 14}, 2)),
+            "10 to 14 s left");
+  EXPECT_EQ(text(time_left_by_budget(asks, 0, 10, TimeRange{4, 14}, 2)), "4 to 14 s left");
 }
 
 TEST_F(DisplayTest, BestIsTheLargestWhereMaximisedAndNeverNaN) {

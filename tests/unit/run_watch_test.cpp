@@ -118,6 +118,11 @@ TEST_F(RunWatchTest, FollowsARunFromBeforeItsFirstResultToItsEnd) {
   EXPECT_THAT(arrays[0].at("trainings"), SizeIs(1)) << "the other one has finished";
   EXPECT_TRUE(state.at("left").is_array());
   EXPECT_EQ(state.at("at_work").at("asking"), 1) << "the other one is answered";
+  store_->set_meta("config", {{"name", kHostile}, {"budget", {{"train_seconds", 7.0}}}});
+  const auto by_asks = state.at("left");
+  state = look(watch);
+  EXPECT_LT(state.at("left")[1], by_asks[1]) << "7 s of training, of which 6 are spent";
+  EXPECT_GT(state.at("left")[1], 0.0) << "what runs goes on to its end";
 
   store_->set_meta("ended_by", "8 asks");
   store_.reset();
