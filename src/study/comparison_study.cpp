@@ -70,6 +70,26 @@ void set_ranges(Setup& setup, const Experiment& common, const Table& table) {
   set_ranges_from_baseline(setup.objectives, pointers(baseline));
 }
 
+/// @throws InputError where every front would have the hypervolume 0, so that nothing is compared.
+void require_hypervolume(const Setup& setup, const std::string& table) {
+  const auto& objectives = setup.objectives.objectives;
+  if (objectives.size() < 2) return;
+  const auto counts = [&setup](const ComparedCandidate& candidate) {
+    const auto scaled = setup.objectives.scaled(candidate.truth);
+    return std::all_of(scaled.begin(), scaled.end(),
+                       [](double value) { return value < kReferencePoint; });
+  };
+  if (std::any_of(setup.candidates.begin(), setup.candidates.end(), counts)) return;
+  std::vector<std::string> ranges;
+  for (const auto& objective : objectives) {
+    ranges.push_back(objective.name + ": [" + shortest(objective.range->best) + ", " +
+                     shortest(objective.range->worst) + "]");
+  }
+  throw InputError("objectives: no mechanism of " + table + " lies within all ranges (" +
+                   join(ranges) +
+                   "), so that every front would have the hypervolume 0; `range` must be wider");
+}
+
 std::unique_ptr<Setup> set_up(const Comparison& comparison) {
   const auto& common = comparison.common();
   auto setup = std::make_unique<Setup>();
@@ -103,6 +123,7 @@ std::unique_ptr<Setup> set_up(const Comparison& comparison) {
                                  .truth = truth.values.at(name),
                                  .believed = setup->study->believed(i)});
   }
+  require_hypervolume(*setup, common.problem_settings.get<std::string>("table"));
   return setup;
 }
 
