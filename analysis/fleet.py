@@ -8,6 +8,7 @@ Writes efficiency.csv (a row for each way and number of workers), efficiency.svg
 
 import argparse
 import csv
+import io
 import json
 import pathlib
 import sys
@@ -17,6 +18,7 @@ from nas_analysis import packages
 if __name__ == "__main__":
     packages.require(__doc__, "numpy")
 
+from nas_analysis.files import write_whole
 from nas_analysis.svg import HALF, Axis, Figure, Frame, Picture
 
 COLUMNS = ("algorithm", "in_flight", "order", "cost", "workers", "efficiency")
@@ -97,17 +99,19 @@ def main(arguments: list[str]) -> int:
     except (ValueError, TypeError, KeyError) as error:
         print(f"standard input: must be lines that fleet printed: {error}", file=sys.stderr)
         return 2
-    options.folder.mkdir(parents=True, exist_ok=True)
-    with open(options.folder / "efficiency.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-    (options.folder / "efficiency.svg").write_text(drawn, encoding="utf-8")
-    (options.folder / "fleet.md").write_text(
-        "# How busy workers are\n\n" + table(rows)
-        + "\n![Efficiency over workers](efficiency.svg)\n\n"
-        "Searches in simulated time, by `fleet TABLE WORKERS... | analysis/fleet.py -o FOLDER`.\n",
-        encoding="utf-8")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    words = ("# How busy workers are\n\n" + table(rows) + "\n![Efficiency over workers](efficiency.svg)\n\n"
+             "Searches in simulated time, by `fleet TABLE WORKERS... | analysis/fleet.py -o FOLDER`.\n")
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        for name, content in {"efficiency.csv": text.getvalue(), "efficiency.svg": drawn, "fleet.md": words}.items():
+            write_whole(options.folder / name, content.encode())
+    except OSError as error:
+        print(f"{options.folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include <unistd.h>
-
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 #include "table/format.hpp"
 
 namespace nas {
@@ -117,10 +117,12 @@ void write_table(const TableContent& content, const fs::path& file) {
     for (const auto& [name, value] : cell.values) values.insert(name);
   }
   (void)format::common_steps(cells);
+  if (const auto parent = file.parent_path(); !parent.empty() && !fs::is_directory(parent)) {
+    throw InputError(file.string() + ": cannot be written: " + parent.string() + " is no folder");
+  }
 
-  const fs::path temporary = file.string() + "." + std::to_string(getpid()) + ".tmp";
-  std::error_code error;
-  fs::remove(temporary, error);
+  const TemporaryFolder folder;
+  const auto made = folder.path() / "table";
   try {
     SQLite::Database sqlite(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     sqlite.exec("PRAGMA application_id = " + std::to_string(format::kKind.application_id));
@@ -135,11 +137,10 @@ void write_table(const TableContent& content, const fs::path& file) {
                          return SQLite::Statement(sqlite, sql);
                        })}});
     SQLite::Statement vacuum(sqlite, "VACUUM INTO ?");  // equal content gives equal pages
-    vacuum.bind(1, temporary.string());
+    vacuum.bind(1, made.string());
     vacuum.exec();
-    fs::rename(temporary, file);
-  } catch (const std::runtime_error& failure) {  // SQLite's, or that of renaming
-    fs::remove(temporary, error);
+    write_durably(file, read_bytes(made));
+  } catch (const std::runtime_error& failure) {  // SQLite's, or that of writing
     throw InputError(file.string() + ": cannot be written: " + failure.what());
   }
 }
