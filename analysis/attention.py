@@ -20,7 +20,7 @@ from nas_analysis import packages
 if __name__ == "__main__":
     packages.require(__doc__, "numpy", "scipy")
 
-from nas_analysis import attention_figures as figures, files
+from nas_analysis import attention_figures as figures
 from nas_analysis.attention import Analysis, Difference, Estimate, Statistic, differences, read
 from nas_analysis.digest import BadInput
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
@@ -286,14 +286,10 @@ def main(arguments: list[str]) -> int:
     first = pathlib.Path(options.analyses[0])
     folder = pathlib.Path(options.output or (first if first.is_dir() else first.parent))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in {"attention.html": page.html(), "attention.md": page.markdown(),
-                           **page.pictures()}.items():
-            files.write_whole(folder / name, text.encode())
-    except OSError as error:
-        print(f"attention.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        print(page.write(folder, "attention"))
+    except BadInput as error:
+        print(f"attention.py: {error}", file=sys.stderr)
         return 2
-    print(f"written to {folder}: attention.html, attention.md, {len(page.pictures())} pictures")
     return 0
 
 

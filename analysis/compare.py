@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 import numpy as np
 
-from nas_analysis import comparison, figures, files, statistics, stores
+from nas_analysis import comparison, figures, statistics, stores
 from nas_analysis.arguments import ascending, positive
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.digest import BadInput
@@ -814,18 +814,12 @@ def main(arguments: list[str]) -> int:
         targets(result, words), attainment(result, words),
         believed_against_true(result, words), effort(result, words),
         making(result, words, options.resamples, command)])
-    folder = pathlib.Path(options.output)
+    beside = {"summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {})}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in {"compare.html": page.html(), "compare.md": page.markdown(),
-                           "summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {}),
-                           **page.pictures()}.items():
-            files.write_whole(folder / name, text.encode())
-    except OSError as error:
-        print(f"compare.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        print(page.write(pathlib.Path(options.output), "compare", beside))
+    except BadInput as error:
+        print(f"compare.py: {error}", file=sys.stderr)
         return 2
-    print(f"written to {folder}: compare.html, compare.md, summary.csv, "
-          f"{len(page.pictures())} pictures")
     return 0
 
 

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 import numpy as np
 import pandas as pd
 
-from nas_analysis import digest, factorial, figures, files, noise, statistics, tables
+from nas_analysis import digest, factorial, figures, noise, statistics, tables
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial, Term
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
@@ -861,17 +861,11 @@ def main(arguments: list[str]) -> int:
     page = Report(f"Components: {table.facts.get('name') or table.path}", [
         verdict(study), importance(study), winners(study), *line, noise_section(study),
         early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
-    folder = pathlib.Path(options.output)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in {"components.html": page.html(), "components.md": page.markdown(),
-                           "components.csv": summary(study), **page.pictures()}.items():
-            files.write_whole(folder / name, text.encode())
-    except OSError as error:
-        print(f"components.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
+    except BadInput as error:
+        print(f"components.py: {error}", file=sys.stderr)
         return 2
-    print(f"written to {folder}: components.html, components.md, components.csv, "
-          f"{len(page.pictures())} pictures")
     return 0
 
 

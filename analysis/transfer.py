@@ -33,7 +33,7 @@ if __name__ == "__main__":
 import numpy as np
 from scipy import stats
 
-from nas_analysis import figures, files, statistics, tables
+from nas_analysis import figures, statistics, tables
 from nas_analysis.arguments import positive
 from nas_analysis.digest import BadInput
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
@@ -598,22 +598,17 @@ def main(arguments: list[str]) -> int:
         Chapter("verdict", "Verdict", [Bullets(sentences)]), numbers(found),
         ranks(common, found),
         making(read, f"analysis/transfer.py {shlex.join(arguments)}")])
-    folder = pathlib.Path(options.output)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in {"transfer.html": page.html(), "transfer.md": page.markdown(),
-                           "transfer.csv": summary(found), "mechanisms.csv": of_mechanisms(common),
-                           **page.pictures()}.items():
-            files.write_whole(folder / name, text.encode())
-    except OSError as error:
-        print(f"transfer.py: {folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        written = page.write(pathlib.Path(options.output), "transfer",
+                             {"transfer.csv": summary(found), "mechanisms.csv": of_mechanisms(common)})
+    except BadInput as error:
+        print(f"transfer.py: {error}", file=sys.stderr)
         return 2
     width = min(shutil.get_terminal_size().columns, 100)
     for sentence in sentences:
         print(textwrap.fill(sentence.replace(" %", "\u00a0%"), width, break_long_words=False,
                             break_on_hyphens=False))
-    print(f"written to {folder}: transfer.html, transfer.md, transfer.csv, mechanisms.csv, "
-          f"{', '.join(page.pictures())}")
+    print(written)
     return 0
 
 

@@ -6,12 +6,14 @@ in parts, and rendered as such a page and as Markdown with its pictures beside i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nas_analysis import svg
+from nas_analysis import files, svg
+from nas_analysis.digest import BadInput
 from nas_analysis.html import Html, element, join
+from nas_analysis.words import counted
 
 _HERE = Path(__file__).parent
 
@@ -248,3 +250,18 @@ class Report:
         """All pictures: file name -> SVG."""
         return {name: each.file() for chapter in self.chapters for part in chapter.parts
                 if isinstance(part, Pictures) for name, each in part.figures.items()}
+
+    def write(self, folder: Path, stem: str, beside: Mapping[str, str] | None = None) -> str:
+        """Writes STEM.html, STEM.md, what else belongs beside them and the pictures; says so in a sentence.
+
+        @throws BadInput  where the folder cannot be written.
+        """
+        texts = {f"{stem}.html": self.html(), f"{stem}.md": self.markdown(), **(beside or {})}
+        pictures = self.pictures()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, text in {**texts, **pictures}.items():
+                files.write_whole(folder / name, text.encode())
+        except OSError as error:
+            raise BadInput(f"{folder}: cannot be written: {error.strerror}") from error
+        return f"written to {folder}: {', '.join(texts)}, {counted(len(pictures), 'picture')}"
