@@ -179,11 +179,8 @@ class Study:
                 raise TableError(f"--baseline {name}: not among the {len(self.names)} mechanisms "
                                  f"of {self.table.path}; their names are like {self.names[0]}")
             return self.names.index(name)
-        if "baseline" in self.table.facts:  # of runs with names of many genes
-            recorded = self.table.facts["baseline"]
-            return self.names.index(recorded) if recorded in self.names else None
-        return next((i for i, options in enumerate(self.options) if all(
-            options[gene] in allowed for gene, allowed in self.table.schema.vanilla.items())), None)
+        vanilla = self.table.vanilla(self.names)
+        return None if vanilla is None else self.names.index(vanilla)
 
     def paired(self, worse: int, better: int) -> statistics.Interval:
         """Mean over common seeds of the difference of two mechanisms, with Student's interval."""

@@ -57,9 +57,9 @@ def baseline(table: Table) -> str:
 
     @throws TableError  where it has none.
     """
-    name = table.facts.get("baseline") or "dot|softmax|none|fixed|bias|0"
-    if name not in table.mechanisms:
-        raise TableError(f"{table.path}: does not have the baseline, {name}")
+    name = table.vanilla(table.mechanisms)
+    if name is None:
+        raise TableError(f"{table.path}: does not have the baseline")
     return name
 
 

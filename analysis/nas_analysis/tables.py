@@ -82,6 +82,15 @@ class Table:
         """A mechanism's name for people: of names of many genes what differs from the baseline."""
         return self.facts.get("differences", {}).get(mechanism, mechanism)
 
+    def vanilla(self, among: Sequence[str]) -> str | None:
+        """Of some mechanisms the baseline: the recorded one, else the first whose genes the record calls vanilla; None: it is not among
+        them."""
+        if "baseline" in self.facts:  # of runs with names of many genes
+            recorded = self.facts["baseline"]
+            return recorded if recorded in among else None
+        return next((name for name in among if all(
+            self.genes.at[name, gene] in allowed for gene, allowed in self.schema.vanilla.items())), None)
+
     def troubles(self) -> list[str]:
         """Cells that are not usable, in words: "NAME, replicate 2: diverged"."""
         statuses = self.schema.statuses
