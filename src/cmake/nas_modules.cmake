@@ -4,14 +4,12 @@
 # Both become OBJECT libraries linked directly into shared libraries: objects of a STATIC library that nobody names are
 # dropped by the linker, and a plug-in is named by nobody.
 
-# The commit that is built, for the records of runs.
-execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} describe --always --dirty --abbrev=12
-  OUTPUT_VARIABLE NAS_REVISION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-if(NOT NAS_REVISION)
-  set(NAS_REVISION unknown)
-endif()
-configure_file(${PROJECT_SOURCE_DIR}/src/core/version.cpp.in ${PROJECT_BINARY_DIR}/generated/version.cpp)
-configure_file(${PROJECT_SOURCE_DIR}/src/core/plugin_stamp.cpp.in ${PROJECT_BINARY_DIR}/generated/attnas_plugin_stamp.cpp)
+# The commit that is built: nas_revision is built before what its files are compiled into.
+set(write_revision ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D GENERATED=${PROJECT_BINARY_DIR}/generated
+  -D PROJECT_VERSION=${PROJECT_VERSION} -P ${CMAKE_CURRENT_LIST_DIR}/nas_revision.cmake)
+execute_process(COMMAND ${write_revision} COMMAND_ERROR_IS_FATAL ANY)
+add_custom_target(nas_revision COMMAND ${write_revision} VERBATIM
+  BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/version.cpp ${PROJECT_BINARY_DIR}/generated/attnas_plugin_stamp.cpp)
 
 # attnas_base links no Torch (configuration, search, store, data); attnas has all of that, and what trains models. A process
 # loads one of them: each has registries of its own. They export what public headers declare (core/visibility.hpp), so that
