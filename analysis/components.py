@@ -28,6 +28,7 @@ import pandas as pd
 from nas_analysis import digest, factorial, figures, noise, statistics, tables
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial, Term
+from nas_analysis.objectives import Objective, objective
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
                                Report)
 from nas_analysis.schema import place
@@ -40,56 +41,6 @@ WINNERS = 5
 UNEVEN = 0.3  # rank correlation of noise and value from which on a reader is warned
 DROPOUT = "attention_dropout"  # of which tables have one value
 MOST_LISTED = 2000  # combinations of which it is said which ones are missing
-
-
-@dataclasses.dataclass(frozen=True)
-class Objective:
-    """One number of every cell."""
-
-    name: str
-    split: str  # "test", "valid", or "" where it has none
-    maximise: bool
-    values: np.ndarray  # (m, r), NaN where missing; r = 1 for what has no replicates
-
-    @property
-    def title(self) -> str:
-        """For axes and sentences."""
-        return f"{self.split} {self.name}".strip()
-
-    @property
-    def minimised(self) -> np.ndarray:
-        """Values with their sign turned round where they are maximised."""
-        return -self.values if self.maximise else self.values
-
-    def natural(self, values):
-        """From minimisation form, and back."""
-        return -values if self.maximise else values
-
-
-def objective(table: Table, name: str, split: str | None) -> Objective:
-    """An objective's values of the cells that were trained to the end.
-
-    @param split  None: test where that is recorded.
-    @throws TableError  where the table has no such objective on that split.
-    """
-    splits = {"valid": {**table.values, "nll": table.valid_nll[..., -1]},
-              "test": {key.removeprefix("test_"): values for key, values in table.values.items()
-                       if key.startswith("test_")}}
-    known = {side: sorted(key for key, values in found.items() if np.isfinite(values).any()
-                          and not key.startswith("test_") and key != "tokens")
-             for side, found in splits.items()}
-    for side in (split,) if split else ("test", "valid"):
-        if name in known[side]:
-            values = np.where(table.usable, splits[side][name], np.nan)
-            return Objective(name, "" if table.schema.is_analytic(name) else side,
-                             name in table.schema.maximised, values)
-    if name in table.measured:
-        return Objective(name, "", name in table.schema.maximised, table.measured[name][:, None])
-    lists = "; ".join(f"on the {side} split {', '.join(known[side])}" for side in ("valid", "test")
-                      if known[side])
-    measured = f"; measured {', '.join(table.measured)}" if table.measured else ""
-    raise TableError(f"{table.path}: no {name}{f' on the {split} split' if split else ''}; "
-                     f"recorded are {lists}{measured}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -197,21 +197,18 @@ def decompose(factorial: Factorial, estimate: Means, resamples: int = 2000) -> l
     [0, 1]; NaN for one seed, as all tests are.
     """
     seeds = estimate.noise.shape[1]
-    weights = factorial.weights / factorial.combinations
     terms = factorial.terms()
     testable = estimate.freedom > 0
     drawn = _drawn(estimate, resamples) if testable else None
     parts, samples, tests = [], [], []
     for term in terms:
-        contrasts = factorial.contrasts(term) * weights[:, None]
-        raw = ((estimate.mean @ contrasts) ** 2).sum()
-        noise = 0.0
+        contrasts = _weighted(factorial, term)
+        variance, noise = _explained(contrasts, estimate)
         if testable:
-            noise = estimate.variance * ((contrasts**2).sum(axis=1) / estimate.count).sum()
             sample = ((drawn @ contrasts) ** 2).sum(axis=1)
-            samples.append(sample - sample.mean() + raw - noise)
+            samples.append(sample - sample.mean() + variance)
             tests.append(_tests(contrasts, estimate, seeds))
-        parts.append((raw - noise, noise))
+        parts.append((variance, noise))
     total = sum(part for part, _ in parts)
     if testable:
         drawn_shares = np.array(samples) / np.sum(samples, axis=0)
@@ -232,6 +229,27 @@ def decompose(factorial: Factorial, estimate: Means, resamples: int = 2000) -> l
                                   statistics.Interval(share, np.nan, np.nan),
                                   np.nan, np.nan, np.nan, np.nan))
     return effects
+
+
+def shares(factorial: Factorial, estimate: Means) -> dict[Term, float]:
+    """Those of decompose() alone, without tests and intervals."""
+    parts = {term: _explained(_weighted(factorial, term), estimate)[0] for term in factorial.terms()}
+    total = sum(parts.values())
+    return {term: part / total if total > 0 else 0.0 for term, part in parts.items()}
+
+
+def _weighted(factorial: Factorial, term: Term) -> np.ndarray:
+    """(f, d) contrasts of a term, each function by how many combinations it is."""
+    return factorial.contrasts(term) * (factorial.weights / factorial.combinations)[:, None]
+
+
+def _explained(contrasts: np.ndarray, estimate: Means) -> tuple[float, float]:
+    """A term's variance without the part of the noise, and that part."""
+    raw = ((estimate.mean @ contrasts) ** 2).sum()
+    if estimate.freedom <= 0:
+        return float(raw), 0.0
+    noise = estimate.variance * ((contrasts**2).sum(axis=1) / estimate.count).sum()
+    return float(raw - noise), float(noise)
 
 
 def _drawn(estimate: Means, resamples: int) -> np.ndarray:

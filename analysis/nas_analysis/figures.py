@@ -15,7 +15,6 @@ from nas_analysis.svg import HALF, Axis, Figure, Frame, Picture, linear, stepped
 from nas_analysis.words import digits, shortened
 
 NUM_COLOURS = 5
-LETTER = 7.4  # width of one at the usual size, roughly
 ROW = 21.0
 LETTERS = 21  # of a name beside a row or a line
 LETTER = 7.8  # width of one, in fonts that run wide
