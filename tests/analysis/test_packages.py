@@ -11,7 +11,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "analysis"
 NEEDS = {"compare.py": "numpy scipy", "report.py": "numpy scipy",
          "components.py": "numpy scipy pandas", "rivals.py": "numpy scipy pandas",
          "attention.py": "numpy scipy", "transfer.py": "numpy scipy pandas",
-         "rates.py": "numpy scipy pandas"}
+         "rates.py": "numpy scipy pandas", "take.py": "numpy scipy pandas"}
 
 
 def run(script: str, *arguments: str, python: str = "") -> subprocess.CompletedProcess:
