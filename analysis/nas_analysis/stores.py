@@ -197,7 +197,7 @@ def _read_run(file: str, own: dict) -> _Store:
     names = list(dict.fromkeys([*(ask["candidate"] for ask in asks), *truth]))
     numbers = {name: number for number, name in enumerate(names)}
     config = own["config"]
-    search = {"algorithm": dict(config.get("algorithm", {"name": "unknown"})),
+    search = {"algorithm": _method(config),
               "seed": int(config.get("seed", 0)),
               "candidates": np.array([numbers[ask["candidate"]] for ask in asks], dtype=np.int64),
               "trained": np.array([ask["trained"] for ask in asks], dtype=np.int64),
@@ -215,6 +215,15 @@ def _read_run(file: str, own: dict) -> _Store:
                   _points(map(truth.get, names), len(objectives)) if truth else None,
                   own["truth_splits"] or {}, None, table, own["facts"],
                   int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole)
+
+
+def _method(config: dict) -> dict:
+    """How a run searched: its algorithm's settings, and those of rungs, where it has some."""
+    algorithm = dict(config.get("algorithm", {"name": "unknown"}))
+    fidelity = config.get("fidelity") or {}
+    if fidelity.get("rungs"):
+        algorithm.update(fidelity, name=f"{algorithm['name']} by rungs")
+    return algorithm
 
 
 def _spent(own: dict, whole: int) -> tuple[np.ndarray, np.ndarray]:
@@ -404,7 +413,7 @@ def _remarks(stores: list[_Store]) -> list[str]:
                           [(store, store.table.get("mode", "none")) for store in stores])
     remarks += _differing("budgets", "trainings",
                           [(store, store.budget or "unlimited") for store in stores])
-    ignored = {"algorithm", "seed", "name", "budget"}
+    ignored = {"algorithm", "fidelity", "seed", "name", "budget"}
     configs = [store.source.config for store in stores if store.source.kind == "run"]
     sections = sorted({key for config in configs for key in {*config, *configs[0]} - ignored
                        if config.get(key) != configs[0].get(key)})

@@ -183,6 +183,14 @@ class Runs(Stores):
         self.assertEqual([search.algorithm for search in stores.load(paths).searches],
                          ["nsga2, population 12", "random_search", "nsga2, population 24"])
 
+    def test_rungs_are_a_way_to_search(self):
+        paths = [self.run_store("1.json"), self.run_store("2.json", config={"fidelity": {"rungs": [100, 200], "eta": 3}}),
+                 self.run_store("3.json", config={"fidelity": {"rungs": [50], "eta": 3}})]
+        read = stores.load(paths)
+        self.assertEqual([search.algorithm for search in read.searches],
+                         ["nsga2", "nsga2 by rungs, rungs [100, 200]", "nsga2 by rungs, rungs [50]"])
+        self.assertNotIn("not only in their algorithms", " ".join(read.remarks))
+
     def test_other_differences_are_remarked(self):
         other = self.run_store("2.json", seed=43, config={"training": {"steps": 5}},
                                objectives=[{**PERPLEXITY, "worst": 200.0}])
