@@ -24,7 +24,7 @@ std::string of(std::int64_t count, std::int64_t expected) {
 ProgressDisplay::ProgressDisplay(std::ostream& out, Options options)
     : out_(out), options_(std::move(options)) {
   if (!options_.now) options_.now = steady_seconds;
-  started_ = options_.now();
+  started_ = spoke_ = options_.now();
   if (!options_.terminal) return;
   lines_.emplace(out_, options_.width);
   ticker_ = std::jthread([this](const std::stop_token& stop) {
@@ -54,10 +54,14 @@ void ProgressDisplay::update(const Progress& progress) {
     answered_ = progress.asked;
     settled_ = progress.trained + progress.rejected + progress.reused;
     if (!options_.terminal) {
-      out_ << "generation " << progress.batch << " done: " << counts() << '\n' << std::flush;
+      line("generation " + std::to_string(progress.batch) + " done: " + counts());
     }
   }
-  if (options_.terminal) rewrite();
+  if (options_.terminal) {
+    rewrite();
+  } else if (trainings_.size() > 0 && options_.now() - spoke_ >= kLongestSilence) {
+    line(counts() + "; " + trainings_.text(kBroad, options_.label));
+  }
 }
 
 void ProgressDisplay::finished(const Evaluation& evaluation) {
@@ -73,11 +77,10 @@ void ProgressDisplay::finished(const Evaluation& evaluation) {
   const auto name =
       options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
   if (seconds) {
-    out_ << "trained " << name << ": " << what << " (" << human_duration(*seconds) << ")\n";
+    line("trained " + name + ": " + what + " (" + human_duration(*seconds) + ")");
   } else {
-    out_ << to_string(evaluation.status) << " " << name << ": " << evaluation.reason << '\n';
+    line(std::string(to_string(evaluation.status)) + " " + name + ": " + evaluation.reason);
   }
-  out_ << std::flush;
 }
 
 void ProgressDisplay::count(const Evaluation& evaluation) {
@@ -110,7 +113,7 @@ void ProgressDisplay::indicator(const Indicator& indicator) {
     return;
   }
   // A line of its own: that of the generation was written before its hypervolume was known.
-  out_ << "after " << indicator.asked << " asked: " << quality() << '\n' << std::flush;
+  line("after " + std::to_string(indicator.asked) + " asked: " + quality());
 }
 
 void ProgressDisplay::workforce(const Workforce& workforce) {
@@ -118,7 +121,7 @@ void ProgressDisplay::workforce(const Workforce& workforce) {
   workforce_ = workforce;
   options_.workers = std::max(1, workforce.slots);
   if (!options_.terminal) {
-    out_ << text_of(workforce) << '\n' << std::flush;
+    line(text_of(workforce));
   } else if (last_) {
     rewrite();
   }
@@ -230,6 +233,11 @@ std::string ProgressDisplay::second_line(std::size_t columns) const {
     line += " " + abridged(name, columns - taken);
   }
   return training->empty() || width_of(both()) <= columns ? both() : trainings_.numbered(columns);
+}
+
+void ProgressDisplay::line(const std::string& text) {
+  out_ << text << '\n' << std::flush;
+  spoke_ = options_.now();
 }
 
 void ProgressDisplay::rewrite() {

@@ -18,7 +18,8 @@ namespace nas {
 
 /// Shows a search while it runs. On a terminal two lines, rewritten at every event and every
 /// second: counts and time left, and the best so far with what trains at the moment, both by name as
-/// far as there is room. Else a plain line for each finished evaluation and each generation.
+/// far as there is room. Else a plain line for each finished evaluation and each generation, and one every five
+/// minutes that nothing finishes.
 class ProgressDisplay {
  public:
   struct Options {
@@ -56,6 +57,7 @@ class ProgressDisplay {
   void add(const Evaluation& evaluation);
   void finished(const Evaluation& evaluation);
   void rewrite();
+  void line(const std::string& text);
   [[nodiscard]] std::string counts() const;
   [[nodiscard]] std::string first_line(std::size_t columns) const;
   [[nodiscard]] std::string second_line(std::size_t columns) const;
@@ -71,6 +73,7 @@ class ProgressDisplay {
   std::ostream& out_;
   Options options_;
   double started_;
+  double spoke_;  ///< when a line was written last
   std::optional<double> best_;
   std::string best_label_;
   std::optional<Indicator> indicator_;

@@ -16,6 +16,11 @@ namespace nas {
 /// Seconds of a clock that does not jump.
 double steady_seconds();
 
+/// Seconds after which who has no terminal is told that training goes on.
+inline constexpr double kLongestSilence = 300.0;
+/// Columns that names of what trains may take there.
+inline constexpr std::size_t kBroad = 120;
+
 /// Seconds, from quick to slow.
 struct TimeRange {
   double low = 0.0;
@@ -71,6 +76,11 @@ class RunningTrainings {
   /// The same by numbers, "3-14: step 1,200/5,000, loss 5.13"; of several as many as there is room
   /// for, at least one. Empty where nothing trains.
   [[nodiscard]] std::string numbered(std::size_t columns) const;
+  /// By names where there is room for them, else by numbers.
+  [[nodiscard]] std::string text(
+      std::size_t columns, const std::function<std::string(const std::string&)>& label) const {
+    return named(columns, label).value_or(numbered(columns));
+  }
 
  private:
   struct Running {

@@ -12,7 +12,7 @@ namespace nas {
 StageDisplay::StageDisplay(std::ostream& out, Options options)
     : out_(out), options_(std::move(options)) {
   if (!options_.now) options_.now = steady_seconds;
-  started_ = options_.now();
+  started_ = spoke_ = options_.now();
   if (options_.terminal) lines_.emplace(out_, options_.width);
 }
 
@@ -22,13 +22,20 @@ void StageDisplay::update(const Progress& progress) {
   const bool ended = progress.kind == Progress::Kind::evaluation_finished ||
                      progress.kind == Progress::Kind::evaluation_screened_out;
   if (!lines_) {
-    if (ended)
-      out_ << times(progress) << ": " << finished(*progress.evaluation) << '\n' << std::flush;
+    if (ended) {
+      line(times(progress) + ": " + finished(*progress.evaluation));
+    } else if (options_.now() - spoke_ >= kLongestSilence) {
+      line(times(progress) + ": " + trainings_.text(kBroad, options_.label));
+    }
     return;
   }
-  auto trains = trainings_.named(lines_->columns(), options_.label);
-  if (!trains) trains = trainings_.numbered(lines_->columns());
-  lines_->show({times(progress), trains->empty() ? finished(*progress.evaluation) : *trains});
+  const auto trains = trainings_.text(lines_->columns(), options_.label);
+  lines_->show({times(progress), trains.empty() ? finished(*progress.evaluation) : trains});
+}
+
+void StageDisplay::line(const std::string& text) {
+  out_ << text << '\n' << std::flush;
+  spoke_ = options_.now();
 }
 
 void StageDisplay::workforce(const Workforce& workforce) {

@@ -14,7 +14,7 @@
 namespace nas {
 
 /// Shows a known number of training runs while they advance: on a terminal two lines that are
-/// rewritten, else one line per finished run.
+/// rewritten, else one line per finished run, and one every five minutes that nothing finishes.
 class StageDisplay {
  public:
   struct Options {
@@ -37,10 +37,12 @@ class StageDisplay {
  private:
   [[nodiscard]] std::string times(const Progress& progress) const;
   [[nodiscard]] std::string finished(const Evaluation& evaluation) const;
+  void line(const std::string& text);
 
   std::ostream& out_;
   Options options_;
   double started_;
+  double spoke_;  ///< when a line was written last
   RunningTrainings trainings_;
   std::optional<Workforce> workforce_;
   std::optional<StatusLines> lines_;

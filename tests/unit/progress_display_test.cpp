@@ -134,6 +134,23 @@ TEST_F(DisplayTest, AMemberOfAnArrayTakesItsShareOfTheTime) {
   EXPECT_THAT(out.str(), HasSubstr("perplexity 81.23 (2 s)\n"));
 }
 
+TEST_F(DisplayTest, PipedLinesSayEveryFiveMinutesThatTrainingGoesOn) {
+  std::ostringstream out;
+  ProgressDisplay display(out, options(false));
+  TrainingArray array(2);
+  array.start(display);
+  for (std::int64_t step = 1; step <= 8; ++step) {
+    now_ += 100;
+    array.advance(display, 500 * step, 5.5);
+  }
+  const auto said = out.str();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
+  EXPECT_THAT(said, HasSubstr("5 min 00 s elapsed, 3 h left; label of a_rather"));
+  EXPECT_THAT(said, HasSubstr("; label of a_rather_long_name|of|a|mechanism|1 + 1 more: step "
+                              "1,500/5,000, loss 5.50\n"));
+  EXPECT_THAT(said, HasSubstr("step 3,000/5,000"));
+}
+
 TEST_F(DisplayTest, PipedLinesReportEachEvaluationAndGeneration) {
   std::ostringstream out;
   {

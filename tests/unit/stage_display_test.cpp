@@ -54,6 +54,24 @@ TEST(StageDisplay, WritesALineForEachFinishedTrainingRun) {
             "re-test 4/4, 10 s elapsed: the one replicate 1000002, diverged: not finite\n");
 }
 
+TEST(StageDisplay, SaysEveryFiveMinutesThatTrainingGoesOn) {
+  std::ostringstream out;
+  double now = 0.0;
+  const auto ok = evaluation();
+  StageDisplay display(out, options(false, now));
+  display.update({.kind = Progress::Kind::evaluation_started, .evaluation = &ok});
+  for (; now <= 700; now += 50) {
+    display.update(
+        {.kind = Progress::Kind::evaluation_advanced,
+         .evaluation = &ok,
+         .last = &ok,
+         .advance = {.step = static_cast<std::int64_t>(now) + 1, .steps = 1001, .loss = 5.25}});
+  }
+  EXPECT_EQ(out.str(),
+            "re-test 0/4, 62 min left, 5 min 00 s elapsed: the one: step 301/1,001, loss 5.25\n"
+            "re-test 0/4, 57 min left, 10 min 00 s elapsed: the one: step 601/1,001, loss 5.25\n");
+}
+
 TEST(StageDisplay, RewritesTwoLinesOfATerminalAndEndsThem) {
   std::ostringstream out;
   double now = 0.0;
