@@ -10,8 +10,6 @@ pictures as .svg; with --at budgets.csv, too.
 """
 
 import argparse
-import csv
-import io
 import pathlib
 import shlex
 import sys
@@ -27,6 +25,7 @@ from nas_analysis import comparison, figures, statistics, stores
 from nas_analysis.arguments import ascending, positive
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
 from nas_analysis.digest import BadInput
+from nas_analysis.files import csv_text
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
                                Report)
 from nas_analysis.svg import Figure
@@ -510,20 +509,17 @@ def _pruned(result: Comparison) -> list[comparison.Pruned | None]:
 
 def by_budget(results: list[Comparison], pruned: list[list]) -> str:
     """budgets.csv: a row for each budget and algorithm, numbers unrounded."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high", "gap_with_table_low",
-                     "gap_with_table_high", "improvement_with_table", "improvement_with_table_low", "improvement_with_table_high",
-                     "nothing", "best_begun", "best_pruned", "best_pruned_low", "best_pruned_high"])
+    rows = []
     for result, losses in zip(results, pruned):
         for i, (algorithm, lost) in enumerate(zip(result.algorithms, losses)):
             against = result.against and result.against.handed_over[i]
             values = [*algorithm.iqm, *(result.against.gaps[i][1:] if result.against else (np.nan,) * 2),
                       *(against or (np.nan,) * 3), result.fruitless.get(algorithm.name, 0),
                       *([lost.begun, *lost.share] if lost else [np.nan] * 4)]
-            writer.writerow([result.budget, algorithm.name, len(algorithm.traces),
-                             *("" if np.isnan(value) else repr(float(value)) for value in values)])
-    return text.getvalue()
+            rows.append([result.budget, algorithm.name, len(algorithm.traces), *map(float, values)])
+    return csv_text(["budget", "algorithm", "searches", "gap_iqm", "gap_iqm_low", "gap_iqm_high", "gap_with_table_low",
+                     "gap_with_table_high", "improvement_with_table", "improvement_with_table_low", "improvement_with_table_high",
+                     "nothing", "best_begun", "best_pruned", "best_pruned_low", "best_pruned_high"], rows)
 
 
 def targets(result: Comparison, words: Words) -> Chapter:
@@ -755,14 +751,7 @@ def summary(result: Comparison, words: Words) -> str:
                     1000 * algorithm.each("search_seconds").sum() / asked.sum()}
 
     rows = [row(i, algorithm) for i, algorithm in enumerate(result.algorithms)]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for fields in rows:
-        writer.writerow({key: value if isinstance(value, (str, int)) else
-                         "" if np.isnan(value) else repr(float(value))
-                         for key, value in fields.items()})
-    return text.getvalue()
+    return csv_text(list(rows[0]), (fields.values() for fields in rows))
 
 
 def _named(name: str, interval: statistics.Interval | None) -> dict[str, float]:

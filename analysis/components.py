@@ -10,9 +10,7 @@ the pictures as .svg. RUN is a run whose winner's line of descent is shown.
 """
 
 import argparse
-import csv
 import dataclasses
-import io
 import pathlib
 import shlex
 import sys
@@ -28,6 +26,7 @@ import pandas as pd
 from nas_analysis import digest, factorial, figures, noise, statistics, tables
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial, Term
+from nas_analysis.files import csv_text
 from nas_analysis.objectives import Objective, objective
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
                                Report)
@@ -771,16 +770,9 @@ def summary(study: Study) -> str:
     for rung in study.rungs:
         add("tau", str(rung.step), (rung.tau, np.nan, np.nan))
         add("regret", str(rung.step), (rung.regret, np.nan, np.nan))
-    text = io.StringIO()
     columns = ["kind", "name", "value", "low", "high", "freedom", "variance", "noise", "f", "p",
                "p_holm", "p_seeds"]
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: value if isinstance(value, (str, int)) else
-                         "" if np.isnan(value) else repr(float(value))
-                         for key, value in row.items()})
-    return text.getvalue()
+    return csv_text(columns, ([row.get(column) for column in columns] for row in rows))
 
 
 def main(arguments: list[str]) -> int:

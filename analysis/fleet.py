@@ -7,8 +7,6 @@ Writes efficiency.csv (a row for each way and number of workers), efficiency.svg
 """
 
 import argparse
-import csv
-import io
 import json
 import pathlib
 import sys
@@ -18,7 +16,7 @@ from nas_analysis import packages
 if __name__ == "__main__":
     packages.require(__doc__, "numpy")
 
-from nas_analysis.files import write_whole
+from nas_analysis.files import csv_text, write_whole
 from nas_analysis.svg import HALF, Axis, Figure, Frame, Picture
 
 COLUMNS = ("algorithm", "in_flight", "order", "cost", "workers", "efficiency")
@@ -99,15 +97,12 @@ def main(arguments: list[str]) -> int:
     except (ValueError, TypeError, KeyError) as error:
         print(f"standard input: must be lines that fleet printed: {error}", file=sys.stderr)
         return 2
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
+    numbers = csv_text(COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
     words = ("# How busy workers are\n\n" + table(rows) + "\n![Efficiency over workers](efficiency.svg)\n\n"
              "Searches in simulated time, by `fleet TABLE WORKERS... | analysis/fleet.py -o FOLDER`.\n")
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
-        for name, content in {"efficiency.csv": text.getvalue(), "efficiency.svg": drawn, "fleet.md": words}.items():
+        for name, content in {"efficiency.csv": numbers, "efficiency.svg": drawn, "fleet.md": words}.items():
             write_whole(options.folder / name, content.encode())
     except OSError as error:
         print(f"{options.folder}: cannot be written: {error.strerror}", file=sys.stderr)

@@ -11,9 +11,7 @@ rates.svg.
 """
 
 import argparse
-import csv
 import dataclasses
-import io
 import pathlib
 import shlex
 import sys
@@ -29,6 +27,7 @@ import numpy as np
 from nas_analysis import figures, statistics, tables
 from nas_analysis.arguments import positive
 from nas_analysis.digest import BadInput
+from nas_analysis.files import csv_text
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
 from nas_analysis.statistics import Interval
 from nas_analysis.svg import tip
@@ -241,16 +240,13 @@ def numbers(found: Rates) -> Chapter:
 
 def summary(found: Rates) -> str:
     """rates.csv: a row for each mechanism, rate and seed."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["mechanism", "group", "rate", "seed", "valid_nll", "judged_nll"])
+    rows = []
     for i, name in enumerate(found.names):
         group = "best" if found.best[i] else "baseline" if i == found.vanilla else "drawn"
         for k, rate in enumerate(found.rates):
             for seed, number in enumerate(found.numbers):
-                writer.writerow([name, group, repr(rate), number, repr(float(found.valid[i, k, seed])),
-                                 repr(float(found.judged[i, k, seed]))])
-    return text.getvalue()
+                rows.append([name, group, rate, number, found.valid[i, k, seed], found.judged[i, k, seed]])
+    return csv_text(["mechanism", "group", "rate", "seed", "valid_nll", "judged_nll"], rows)
 
 
 def main(arguments: list[str]) -> int:

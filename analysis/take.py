@@ -9,10 +9,8 @@ the others on top of what is best. FOLDER receives take.html, take.md, take.csv 
 """
 
 import argparse
-import csv
 import dataclasses
 import functools
-import io
 import itertools
 import os
 import pathlib
@@ -31,8 +29,9 @@ from scipy import stats
 from nas_analysis import factorial, figures, statistics, tables
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
+from nas_analysis.files import csv_text
 from nas_analysis.objectives import Objective, objective
-from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
+from nas_analysis.page import Bullets, Chapter, Code, Columns, Pictures, Report
 from nas_analysis.statistics import Interval
 from nas_analysis.tables import TableError
 from nas_analysis.words import counted, digits, listed, p_value, percent
@@ -258,15 +257,10 @@ def numbers(study: Study) -> list[Chapter]:
 
 def summary(study: Study) -> str:
     """take.csv: a row for each list, choice and table, unrounded."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["list", "choice", "table", "gain", "low", "high", "p_holm"])
-    alone = [study.alone] if study.alone else []
-    for title, found in (("choice", study.cells), ("alone", alone), ("on_top", study.on_top)):
-        for choice in found:
-            for task, gain, p in zip(study.tasks, choice.gains, choice.p):
-                writer.writerow([title, choice.name, task.name, *(repr(float(value)) for value in gain), repr(p)])
-    return text.getvalue()
+    lists = {"choice": study.cells, "alone": [study.alone] if study.alone else [], "on_top": study.on_top}
+    return csv_text(["list", "choice", "table", "gain", "low", "high", "p_holm"],
+                    ([title, choice.name, task.name, *gain, p] for title, found in lists.items() for choice in found
+                     for task, gain, p in zip(study.tasks, choice.gains, choice.p)))
 
 
 def main(arguments: list[str]) -> int:

@@ -12,10 +12,8 @@ line each, to train in a setting that costs more: nas-train takes them.
 """
 
 import argparse
-import csv
 import dataclasses
 import functools
-import io
 import itertools
 import os
 import pathlib
@@ -23,7 +21,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from nas_analysis import packages
 
@@ -36,6 +34,7 @@ from scipy import stats
 from nas_analysis import figures, statistics, tables
 from nas_analysis.arguments import positive
 from nas_analysis.digest import BadInput
+from nas_analysis.files import csv_text
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
 from nas_analysis.statistics import Interval
 from nas_analysis.svg import tip
@@ -537,28 +536,22 @@ def summary(found: Transfer) -> str:
         "loss_of_best_of_b_in_a": found.chosen[1].loss}
     filled = {name: Interval(value, np.nan, np.nan) if isinstance(value, (int, float)) else
               value or nothing for name, value in rows.items()}
-    return _csv(["name", "value", "low", "high"],
-                ([name, *value] for name, value in filled.items()))
+    return csv_text(["name", "value", "low", "high"],
+                    ([name, *map(_short, value)] for name, value in filled.items()))
 
 
 def of_mechanisms(common: Matched) -> str:
     """mechanisms.csv: a row for each mechanism; `a` and `b` as on the command line."""
     columns = [(common.natural(side.mean), side.seeds, side.rank) for side in common.sides]
-    return _csv(["mechanism", *(f"{side}_{what}" for side in "ab" for what in
-                                (common.value, "seeds", "place"))],
-                ([name, *(values[i] for side in columns for values in side)]
-                 for i, name in enumerate(common.names)))
+    return csv_text(["mechanism", *(f"{side}_{what}" for side in "ab" for what in
+                                    (common.value, "seeds", "place"))],
+                    ([name, *(_short(values[i]) for side in columns for values in side)]
+                     for i, name in enumerate(common.names)))
 
 
-def _csv(head: list[str], rows: Iterable[list]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    for row in rows:
-        writer.writerow([value if isinstance(value, str) else "" if np.isnan(value) else
-                         int(value) if value == int(value) else repr(float(value))
-                         for value in row])
-    return text.getvalue()
+def _short(value: float) -> float:
+    """Counts without decimals."""
+    return int(value) if np.isfinite(value) and value == int(value) else float(value)
 
 
 def _load(text: str) -> Table:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
+import numbers
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 
@@ -31,6 +34,18 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Iterable[str | float | None]]) -> str:
+    """A table as a file for programs: a line for the head and for each row. Texts and integers as they are, other numbers unrounded, and
+    nothing for None and NaN, which are not known."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow([value if isinstance(value, (str, numbers.Integral)) else
+                         "" if value is None or value != value else repr(float(value)) for value in row])
+    return text.getvalue()
 
 
 def write_whole(path: Path, content: bytes) -> None:
