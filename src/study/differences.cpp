@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/field_differences.hpp"
 #include "data/corpus.hpp"
 #include "evaluation/settings.hpp"
 #include "report/files.hpp"
@@ -7,7 +8,6 @@
 #include "search/objective.hpp"
 #include "search/problem.hpp"
 #include "study/experiment.hpp"
-#include "study/field_differences.hpp"
 
 namespace nas {
 

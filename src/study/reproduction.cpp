@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/field_differences.hpp"
 #include "core/seed.hpp"
 #include "core/stop.hpp"
 #include "evaluation/failures.hpp"
@@ -17,7 +18,6 @@
 #include "store/store.hpp"
 #include "study/continuing.hpp"
 #include "study/experiment.hpp"
-#include "study/field_differences.hpp"
 #include "study/session.hpp"
 
 namespace nas {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/field_differences.hpp"
 #include "core/hash.hpp"
 #include "store/store.hpp"
 #include "table/format.hpp"
@@ -29,25 +30,8 @@ bool without_dropout(const std::string& candidate) { return candidate.ends_with(
 
 /// Dotted keys at which two values differ, each "key: a -> b".
 Texts differing_keys(const nlohmann::json& a, const nlohmann::json& b) {
-  const auto flat_a = a.flatten();
-  const auto flat_b = b.flatten();
-  std::set<std::string> keys;
-  for (const auto* flat : {&flat_a, &flat_b}) {
-    for (const auto& item : flat->items()) keys.insert(item.key());
-  }
-  const auto text = [](const nlohmann::json& flat, const std::string& key) {
-    const auto found = flat.find(key);
-    return found != flat.end() ? found->dump() : "absent";
-  };
   Texts differences;
-  for (const auto& key : keys) {
-    const auto before = text(flat_a, key);
-    const auto now = text(flat_b, key);
-    if (before == now) continue;
-    auto dotted = key.substr(std::min<std::size_t>(key.size(), 1));
-    std::replace(dotted.begin(), dotted.end(), '/', '.');
-    differences.push_back(dotted + ": " + before + " -> " + now);
-  }
+  append_differences(&a, &b, "", {.elements = true}, differences);
   return differences;
 }
 

@@ -171,7 +171,7 @@ TEST_F(PackTest, AMixtureWithinOneRunIsRefused) {
   auto cells = small_cells();
   cells[3].identity["stop_above_nll"] = {{"20", 3.5}};
   cells[3].id = sha256(cells[3].identity.dump());
-  EXPECT_THAT(refusal({store("a", cells)}), HasSubstr("stop_above_nll.20: "));
+  EXPECT_THAT(refusal({store("a", cells)}), HasSubstr(R"(stop_above_nll: absent -> {"20":3.5})"));
 }
 
 TEST_F(PackTest, DifferingDuplicatesAreRefused) {

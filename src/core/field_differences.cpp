@@ -1,4 +1,4 @@
-#include "study/field_differences.hpp"
+#include "core/field_differences.hpp"
 
 #include <algorithm>
 #include <cstddef>
