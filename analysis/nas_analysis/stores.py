@@ -220,8 +220,7 @@ def _read_run(file: str, own: dict) -> _Store:
 def _method(config: dict) -> dict:
     """How a run searched: its algorithm's settings, and those of rungs, where it has some."""
     algorithm = dict(config.get("algorithm", {"name": "unknown"}))
-    fidelity = config.get("fidelity") or {}
-    if fidelity.get("rungs"):
+    if fidelity := config.get("fidelity"):
         algorithm.update(fidelity, name=f"{algorithm['name']} by rungs")
     return algorithm
 

@@ -185,10 +185,10 @@ class Runs(Stores):
 
     def test_rungs_are_a_way_to_search(self):
         paths = [self.run_store("1.json"), self.run_store("2.json", config={"fidelity": {"rungs": [100, 200], "eta": 3}}),
-                 self.run_store("3.json", config={"fidelity": {"rungs": [50], "eta": 3}})]
+                 self.run_store("3.json", config={"fidelity": {"rungs": [], "min": 50, "eta": 3}})]
         read = stores.load(paths)
         self.assertEqual([search.algorithm for search in read.searches],
-                         ["nsga2", "nsga2 by rungs, rungs [100, 200]", "nsga2 by rungs, rungs [50]"])
+                         ["nsga2", "nsga2 by rungs, rungs [100, 200]", "nsga2 by rungs, min 50, rungs []"])
         self.assertNotIn("not only in their algorithms", " ".join(read.remarks))
 
     def test_other_differences_are_remarked(self):
