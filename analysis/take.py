@@ -3,9 +3,10 @@
 
     analysis/take.py TABLE[:OBJECTIVE]... [-o FOLDER] [--genes GENE,GENE]
 
-TABLE is a packed table of all mechanisms of the space, OBJECTIVE what counts there (perplexity where none is given; of the test
-split where that was scored). The two genes that decide most, or those of --genes, are looked at together, the others averaged; then
-the others on top of what is best. FOLDER receives take.html, take.md, take.csv and a picture for each table.
+TABLE is a packed table of all mechanisms of the space, OBJECTIVE what counts there (perplexity where none is given; where it was
+recorded on the test split, there). The two genes with the largest share of the variance, or those of --genes, are looked at
+together, the others averaged; then the others, averaged over everything else and on top of what is taken. FOLDER receives
+take.html, take.md, take.csv and a picture for each table.
 """
 
 import argparse
@@ -14,9 +15,11 @@ import functools
 import itertools
 import os
 import pathlib
+import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from nas_analysis import packages
 
@@ -33,8 +36,8 @@ from nas_analysis.files import csv_text
 from nas_analysis.objectives import Objective, objective
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Pictures, Report
 from nas_analysis.statistics import Interval
-from nas_analysis.tables import TableError
-from nas_analysis.words import counted, digits, listed, p_value, percent
+from nas_analysis.tables import MISSING, TableError
+from nas_analysis.words import counted, digits, listed, p_value
 
 ALPHA = 0.05
 FEWEST_SEEDS = 2
@@ -44,26 +47,27 @@ Options = dict[str, str]  # by gene
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A table by one objective: all mechanisms of its space."""
+    """A table by one objective: all mechanisms of its space, with the seeds that all of them have."""
 
     path: str
     name: str
     goal: Objective
     space: Factorial
-    values: np.ndarray  # (f, r) minimised, NaN where missing; some seeds are common to all mechanisms
+    values: np.ndarray  # (f, n) minimised
     vanilla: Options
+    failed: int  # training runs among these, which count as the worst value of those that did not fail
 
     @property
     def seeds(self) -> int:
-        """Those that all mechanisms have."""
-        return int(np.isfinite(self.values).all(axis=0).sum())
+        return self.values.shape[1]
+
+    def weights(self, options: Options, instead_of: Options) -> np.ndarray:
+        """(f,) of mechanisms in the mean of all combinations with some options minus that with others; 0 where both are the same."""
+        return self.space.shares_of(options) - self.space.shares_of(instead_of)
 
     def gain(self, options: Options, instead_of: Options) -> np.ndarray:
-        """(n,) how much better the mean of all combinations with these options is, in the objective's unit, for each of the seeds
-        that all of these have."""
-        weights = self.space.shares_of(instead_of) - self.space.shares_of(options)
-        compared = self.values[weights != 0]
-        return weights[weights != 0] @ compared[:, np.isfinite(compared).all(axis=0)]
+        """(n,) how much better the mean of the one is than that of the other, in the objective's unit, seed by seed."""
+        return -self.weights(options, instead_of) @ self.values
 
     @functools.cached_property
     def estimate(self) -> factorial.Means:
@@ -80,6 +84,13 @@ class Task:
         """Of each term in the variance between combinations."""
         return factorial.shares(self.space, self.estimate)
 
+    @functools.cached_property
+    def differ(self) -> bool:
+        """Whether mechanisms differ by more than their seeds do, by an F test."""
+        between = self.seeds * self.estimate.mean.var(ddof=1)
+        noise = self.estimate.variance
+        return between > 0 and (noise == 0 or stats.f.sf(between / noise, len(self.values) - 1, self.estimate.freedom) <= ALPHA)
+
 
 def read(argument: str) -> Task:
     """@param argument  TABLE or TABLE:OBJECTIVE
@@ -90,89 +101,132 @@ def read(argument: str) -> Task:
     table = tables.load([path])
     goal = objective(table, name, None)
     numbers = [gene for gene in table.genes.columns if table.schema.is_number(gene)]
+    if varying := [gene for gene in numbers if table.genes[gene].nunique() > 1]:
+        raise TableError(f"{path}: {varying[0]} is a number of several values, must be one: means are over options")
     space = Factorial(table.genes.drop(columns=numbers), table.schema)
-    if not space.complete or any(table.genes[gene].nunique() > 1 for gene in numbers):
+    if not space.options:
+        raise TableError(f"{path}: its mechanisms differ in no gene")
+    if not space.complete:
         raise TableError(f"{path}: must have every combination of its options once")
     values = goal.minimised
-    common = np.isfinite(values).all(axis=0)
-    if common.sum() < FEWEST_SEEDS:
-        raise TableError(f"{path}: {counted(int(common.sum()), 'seed')} with a {goal.title} of every mechanism, must be at least "
+    common = (table.status != MISSING).all(axis=0) if values.shape[1] == table.replicates else np.ones(values.shape[1], bool)
+    values = values[:, common]
+    if values.shape[1] < FEWEST_SEEDS:
+        raise TableError(f"{path}: {counted(values.shape[1], 'seed')} with a {goal.title} of every mechanism, must be at least "
                          f"{FEWEST_SEEDS}")
+    failed = ~np.isfinite(values)
+    values = np.where(failed, values[~failed].max(), values)
     vanilla = table.vanilla(table.mechanisms)
     if vanilla is None:
         raise TableError(f"{path}: does not have the baseline")
     options = {gene: table.genes.at[vanilla, gene] for gene in space.options}
-    return Task(path, pathlib.Path(path).stem, goal, space, values, options)
+    return Task(path, pathlib.Path(path).stem, goal, space, values, options, int(failed.sum()))
 
 
-@dataclasses.dataclass(frozen=True)
+def read_all(arguments: Sequence[str]) -> list[Task]:
+    """Tasks with names of their own: those of their files, and where they share one, its objective.
+
+    @throws BadInput  where tasks have no names of their own, or not the same space and baseline."""
+    tasks = [read(argument) for argument in arguments]
+    times = Counter(task.name for task in tasks)
+    tasks = [dataclasses.replace(task, name=f"{task.name} {task.goal.name}") if times[task.name] > 1 else task for task in tasks]
+    names = [task.name for task in tasks]
+    if len(set(names)) < len(names):
+        raise TableError(f"the tables are {listed(names)}, must be files of different names, or of different objectives")
+    for task in tasks[1:]:
+        if (task.space.options, task.vanilla) != (tasks[0].space.options, tasks[0].vanilla):
+            raise TableError(f"{task.path}: has not the options and the baseline of {tasks[0].path}")
+    return tasks
+
+
+@dataclasses.dataclass
 class Choice:
     """Options that replace others, on every task."""
 
+    name: str
     options: Options  # those that replace
     gains: list[Interval]  # a task each, over seeds
-    p: list[float]  # of no gain, by Holm over all choices and tasks that are looked at together
+    raw: list[float]  # p of no gain, by Student's t of pairs
+    p: list[float] = dataclasses.field(default_factory=list)  # the same by Holm over everything that is tested
 
     @property
-    def name(self) -> str:
-        return " ".join(self.options.values())
+    def better(self) -> list[int]:
+        """Numbers of the tasks."""
+        return [i for i, (gain, p) in enumerate(zip(self.gains, self.p)) if p <= ALPHA and gain.point > 0]
 
-    def better(self, task: int) -> bool:
-        return self.p[task] <= ALPHA and self.gains[task].point > 0
-
-    def worse(self, task: int) -> bool:
-        return self.p[task] <= ALPHA and self.gains[task].point < 0
-
-
-def choices(tasks: Sequence[Task], pairs: Sequence[tuple[Options, Options]], shown: Sequence[str]) -> list[Choice]:
-    """@param pairs  options, and those that they replace.
-    @param shown  genes whose options name a choice."""
-    gains = [[task.gain(*pair) for task in tasks] for pair in pairs]
-    raw = [float(stats.ttest_1samp(gain, 0.0).pvalue) if np.ptp(gain) > 1e-12 * np.abs(gain).max() else float(not gain.any())
-           for gain in itertools.chain(*gains)]
-    p = statistics.holm(raw).reshape(len(pairs), len(tasks)) if pairs else []
-    return [Choice({gene: options[gene] for gene in shown if gene in options}, [statistics.mean_interval(gain) for gain in own],
-                   [float(one) for one in ps]) for (options, _), own, ps in zip(pairs, gains, p)]
+    @property
+    def worse(self) -> list[int]:
+        return [i for i, (gain, p) in enumerate(zip(self.gains, self.p)) if p <= ALPHA and gain.point < 0]
 
 
 class Study:
     """Everything that is found out, before words are made of it."""
 
     def __init__(self, tasks: Sequence[Task], genes: Sequence[str] | None = None):
-        """@throws TableError  where tasks have not the same space and baseline."""
+        """@throws TableError  where there are no such genes."""
         self.tasks = tasks
-        first = tasks[0]
-        for task in tasks[1:]:
-            if (task.space.options, task.vanilla) != (first.space.options, first.vanilla):
-                raise TableError(f"{task.path}: has not the options and the baseline of {first.path}")
-        all_genes = list(first.space.options)
+        space, self.vanilla = tasks[0].space, tasks[0].vanilla
+        known = list(space.options)
         if genes is None:
-            genes = max(itertools.combinations(all_genes, min(2, len(all_genes))), key=lambda pair: min(self.explained(pair)))
-        if unknown := [gene for gene in genes if gene not in all_genes]:
-            raise TableError(f"--genes {','.join(genes)}: {unknown[0]} is not one of {', '.join(all_genes)}")
+            genes = max(itertools.combinations(known, min(2, len(known))), key=lambda pair: min(self.explained(pair)))
+        if unknown := [gene for gene in genes if gene not in known]:
+            raise TableError(f"--genes: {unknown[0]!r} is not one of {', '.join(known)}")
         self.genes = list(dict.fromkeys(genes))
-        self.others = [gene for gene in all_genes if gene not in self.genes]
-        plain = {gene: first.vanilla[gene] for gene in self.genes}
-        cells = [dict(zip(self.genes, options)) for options in itertools.product(*(first.space.options[gene] for gene in self.genes))]
-        found = choices(tasks, [(cell, plain) for cell in cells if cell != plain], self.genes)
-        self.cells = sorted(found, key=lambda cell: (-self.least(cell), sum(
-            option != plain[gene] for gene, option in cell.options.items())))  # of equals what changes less
-        self.plain = plain
-        kept = [cell for cell in self.cells if self.least(cell) > 0]
-        self.taken = kept[0] if kept else None
-        base = self.taken.options if self.taken else plain
-        self.on_top = choices(tasks, [({**base, gene: option}, {**base, gene: first.vanilla[gene]}) for gene in self.others
-                                      for option in first.space.options[gene] if option != first.vanilla[gene]], self.others)
-        alone = {**first.vanilla, **base}
-        self.alone = choices(tasks, [(alone, first.vanilla)], all_genes)[0] if self.taken else None
+        self.others = [gene for gene in known if gene not in self.genes]
+        self.plain = {gene: self.vanilla[gene] for gene in self.genes}
+        cells = [dict(zip(self.genes, options)) for options in itertools.product(*(space.options[gene] for gene in self.genes))]
+        self.cells = self._choices([(" ".join(cell.values()), cell, self.plain) for cell in cells])
+        swaps = [(gene, option) for gene in self.others for option in space.options[gene]]
+        self.averaged = self._choices([(option, {gene: option}, {gene: self.vanilla[gene]}) for gene, option in swaps])
+        self.on_top: list[Choice] = []
+        self.alone: list[Choice] = []
+        self._correct()
+        self.cells.sort(key=lambda cell: (-self.least(cell), sum(self.plain[gene] != option for gene, option in cell.options.items())))
+        shown = [cell for cell in self.cells if cell.better and not cell.worse]
+        gaining = [cell for cell in self.cells if self.least(cell) > 0]
+        self.shown = shown[0] if shown else None
+        self.closest = next(iter(shown or gaining), None)
+        base = self.closest.options if self.closest else self.plain
+        self.on_top = self._choices([(option, {**base, gene: option}, {**base, gene: self.vanilla[gene]}) for gene, option in swaps])
+        if self.others:
+            self.alone = self._choices([(" ".join(base.values()), {**self.vanilla, **base}, self.vanilla)])
+        self._correct()  # what was chosen is tested beside all that it was chosen from
+
+    @property
+    def lists(self) -> dict[str, list[Choice]]:
+        """All that is tested, by the names of take.csv."""
+        return {"choice": self.cells, "averaged": self.averaged, "on_top": self.on_top, "alone": self.alone}
+
+    def _choices(self, swaps: Sequence[tuple[str, Options, Options]]) -> list[Choice]:
+        """Of names, options and those that they replace each that replaces anything, once: several combinations may be one function."""
+        found: dict[bytes, Choice] = {}
+        for name, options, replaced in swaps:
+            weights = self.tasks[0].weights(options, replaced)
+            key = np.round(weights, 12).tobytes()
+            if key in found or not weights.any():
+                continue
+            gains = [task.gain(options, replaced) for task in self.tasks]
+            # Equal in all seeds, say in a table of few digits: nothing says how far off another seed would be.
+            raw = [float(stats.ttest_1samp(gain, 0.0).pvalue) if np.ptp(gain) > 1e-12 * np.abs(gain).max() else 1.0 for gain in gains]
+            found[key] = Choice(name, options, [statistics.mean_interval(gain) for gain in gains], raw)
+        return list(found.values())
+
+    def _correct(self) -> None:
+        every = [choice for found in self.lists.values() for choice in found]
+        adjusted = statistics.holm([p for choice in every for p in choice.raw]).reshape(len(every), len(self.tasks))
+        for choice, p in zip(every, adjusted):
+            choice.p = [float(value) for value in p]
 
     def explained(self, genes: Sequence[str]) -> list[float]:
         """Share of the variance that genes and their interactions have, on each task."""
-        return [sum(share for term, share in task.shares.items() if set(term) <= set(genes)) for task in self.tasks]
+        return [min(max(sum(share for term, share in task.shares.items() if set(term) <= set(genes)), 0.0), 1.0) for task in self.tasks]
 
     def least(self, choice: Choice) -> float:
-        """The gain where it is least, in standard deviations between the task's mechanisms."""
+        """The smallest gain over the tasks, in standard deviations between the task's mechanisms."""
         return round(min(gain.point / task.spread for gain, task in zip(choice.gains, self.tasks)), 9)  # equal but for rounding
+
+    def named(self, numbers: Sequence[int]) -> str:
+        return listed([self.tasks[i].name for i in numbers])
 
 
 def _gain(interval: Interval) -> str:
@@ -185,82 +239,98 @@ def _gains(study: Study, choice: Choice) -> str:
                    for gain, task, p in zip(choice.gains, study.tasks, choice.p)])
 
 
-def _where(study: Study, is_so: Callable[[int], bool]) -> str:
-    return listed([task.name for i, task in enumerate(study.tasks) if is_so(i)])
+def _share(share: float) -> str:
+    return "more than 99 %" if 0.99 < share < 1.0 else f"{100 * share:.0f} %"
 
 
 def verdict(study: Study) -> list[str]:
-    """The findings in sentences, what matters first."""
-    count = range(len(study.tasks))
-    plain = " ".join(study.plain.values())
-    shares = listed([f"{percent(share)} on {task.name}" for share, task in zip(study.explained(study.genes), study.tasks)])
-    items = [f"{listed(study.genes).capitalize()} decide: of the variance between mechanisms they have {shares}."]
-    if study.taken is None:
-        items.append(f"Keep {plain}: whatever replaces it is worse on some table.")
+    """The findings in sentences, what matters first. "Better" and "worse" are said of what Holm leaves."""
+    plain, genes = " ".join(study.plain.values()), listed(study.genes)
+    have = "have" if len(study.genes) > 1 else "has"
+    shares = listed([f"{_share(share)} on {task.name}" for share, task in zip(study.explained(study.genes), study.tasks)])
+    items = [f"Of the variance between mechanisms {genes} {have} {shares}, {'their interactions included' if have == 'have' else 'alone'}."]
+    if alike := [task.name for task in study.tasks if not task.differ]:
+        items.append(f"Mechanisms do not differ beyond the noise of their seeds on {listed(alike)}: there is nothing to choose from.")
+    averaged = " Averaged over the other genes," if study.others else ""
+    if study.shown:
+        items.append(f"Take {study.shown.name} instead of {plain}: better on {study.named(study.shown.better)}, shown to be worse on none."
+                     f"{averaged or ' There,'} its gains are {_gains(study, study.shown)}.")
     else:
-        found = (f"Take {study.taken.name} instead of {plain}" if any(map(study.taken.better, count)) else
-                 f"Nothing is shown to be better than {plain} on some table and worse on none. What comes closest is {study.taken.name}")
-        items.append(f"{found}: of {counted(len(study.cells), 'choice')} it gains most where it gains least. The others averaged, its "
-                     f"gains are {_gains(study, study.taken)}.")
-        items.append(f"In the baseline, nothing else changed, they are {_gains(study, study.alone)}.")
-    both = [cell for cell in study.cells if any(map(cell.better, count)) and any(map(cell.worse, count))]
-    items += [f"{cell.name} is better on {_where(study, cell.better)} and worse on {_where(study, cell.worse)}: its gains are "
-              f"{_gains(study, cell)}." for cell in both]
-    lost = [cell for cell in study.cells if any(map(cell.worse, count))]
-    everywhere = [cell for cell in lost if all(map(cell.worse, count))]
-    items.append(f"Worse than {plain} beyond noise are {len(lost)} of {len(study.cells)} on some table and {len(everywhere)} on all.")
-    if alike := [cell.name for cell in study.cells if not any(p <= ALPHA for p in cell.p)]:
-        items.append(f"Not told apart from {plain} on any table: {listed(alike)}.")
-    if study.on_top:
-        told = [choice.name for choice in study.on_top if any(p <= ALPHA for p in choice.p)]
-        base = study.taken.name if study.taken else plain
-        items.append(f"On top of {base}, {listed(study.others)} change " + (
-            "nothing beyond noise: " if not told else f"something, by {listed(told)}; ")
-            + "the largest gain is " + _extreme(study, max) + ", the largest loss " + _extreme(study, min) + ".")
+        items.append(f"Nothing is shown to be better than {plain} on some table and not to be worse on another.")
+        if study.closest:
+            gaining = sum(study.least(cell) > 0 for cell in study.cells)
+            items.append(f"Of {counted(len(study.cells), 'choice')} {gaining} {'has' if gaining == 1 else 'have'} a mean gain on every table; "
+                         f"the smallest one is largest for {study.closest.name}.{averaged or ' There,'} its gains are "
+                         f"{_gains(study, study.closest)}.")
+        else:
+            items.append("No choice has a mean gain on every table.")
+    items += [f"In the baseline, nothing else changed, {choice.name} gains {_gains(study, choice)}." for choice in study.alone
+              if study.closest]
+    items += [f"{cell.name} is better on {study.named(cell.better)} and worse on {study.named(cell.worse)}: its gains are "
+              f"{_gains(study, cell)}." for cell in study.cells if cell.better and cell.worse]
+    lost = [cell for cell in study.cells if cell.worse]
+    items.append(f"Worse than {plain} are {len(lost)} of {counted(len(study.cells), 'choice')} on some table and "
+                 f"{sum(len(cell.worse) == len(study.tasks) for cell in lost)} on all.")
+    for title, found in (("Averaged over everything else", study.averaged),
+                         (f"On top of {study.closest.name if study.closest else plain}", study.on_top)):
+        if not found:
+            continue
+        told = [f"{choice.name} is {word} on {study.named(where)}" for choice in found
+                for word, where in (("better", choice.better), ("worse", choice.worse)) if where]
+        items.append(f"{title}, {'these' if told else 'none'} of {counted(len(found), 'option')} of {listed(study.others)} "
+                     + (f"count: {listed(told)}; " if told else "is shown to change anything; ")
+            + f"the largest gain is {_extreme(study, found, max)}, the largest loss {_extreme(study, found, min)}.")
+    items += [f"{counted(task.failed, 'training run')} of {task.path} failed and {'counts' if task.failed == 1 else 'count'} as the worst "
+              "that did not." for task in study.tasks if task.failed]
     return items
 
 
-def _extreme(study: Study, most) -> str:
+def _extreme(study: Study, found: Sequence[Choice], most) -> str:
     sizes = [(gain.point / task.spread, choice.name, gain, task.name)
-             for choice in study.on_top for gain, task in zip(choice.gains, study.tasks)]
+             for choice in found for gain, task in zip(choice.gains, study.tasks)]
     _, name, gain, task = most(sizes, key=lambda size: size[0])
-    return f"{name}'s {_gain(gain)} on {task}"
+    return f"{_gain(gain)} by {name} on {task}"
 
 
 def numbers(study: Study) -> list[Chapter]:
     """Choice by choice."""
     head = ["", *itertools.chain(*((f"{task.name}: gain in {task.goal.title} [95 %]", "p (Holm)") for task in study.tasks))]
 
-    def rows(found: Sequence[Choice]) -> list[list[str]]:
-        return [[choice.name, *itertools.chain(*((_gain(gain), "< 0.001" if p < 0.001 else f"{p:.3f}")
-                                                 for gain, p in zip(choice.gains, choice.p)))] for choice in found]
+    def columns(found: Sequence[Choice]) -> list[Columns]:
+        return [Columns(head, [[choice.name, *itertools.chain(*((_gain(gain), "< 0.001" if p < 0.001 else f"{p:.3f}")
+                                                                for gain, p in zip(choice.gains, choice.p)))]
+                               for choice in found])] if found else []
 
+    plain = " ".join(study.plain.values())
     pictures = {}
     for i, task in enumerate(study.tasks):
-        pictures[f"{task.name}.svg"] = figures.intervals(
-            f"Gain over the baseline: {task.name}", "Means over all other options, and 95 % over seeds; to the right is better.",
+        pictures[re.sub(r"[^\w-]", "_", task.name) + ".svg"] = figures.intervals(
+            f"Gain over {plain}: {task.name}", "Means over all other options, and 95 % over seeds; to the right is better.",
             f"gain in {task.goal.title}",
-            [figures.Row(cell.name, "c0" if cell is study.taken else "plain", *cell.gains[i]) for cell in study.cells],
-            [(0.0, " ".join(study.plain.values()))])
+            [figures.Row(cell.name, "c0" if cell is study.closest else "plain", *cell.gains[i]) for cell in study.cells],
+            [(0.0, plain)])
     seeds = listed([f"{task.seeds} on {task.name}" for task in study.tasks])
-    taken = study.taken.name if study.taken else " ".join(study.plain.values())
+    taken = study.closest.name if study.closest else plain
+    rest = f", averaged over {listed(study.others)}" if study.others else ""
     return [
-        Chapter("choices", f"{' and '.join(study.genes).capitalize()}, the others averaged", [
-            Pictures(pictures), Columns(head, rows(study.cells))]),
-        Chapter("others", f"The others, on top of {taken}", [Columns(head, rows(study.on_top))] if study.on_top else []),
+        Chapter("choices", f"{listed(study.genes).capitalize()} instead of {plain}{rest}", [Pictures(pictures), *columns(study.cells)]),
+        Chapter("alone", f"{taken} in the baseline", columns(study.alone)),
+        Chapter("averaged", "The others, averaged over everything else", columns(study.averaged)),
+        Chapter("others", f"The others on top of {taken}", columns(study.on_top)),
         Chapter("reading", "How to read this", [Bullets([
-            f"Above 0 is better. Intervals are Student's, of 95 %, each for itself, over the seeds that all of the compared mechanisms "
-            f"have (all mechanisms: {seeds}); p by Holm over all rows and tables of a list.",
-            "They are for these very tables: what they leave out is the choice of tasks, sizes, lengths of training and learning rates.",
-            "What is taken was chosen by these very numbers, which flatters it."])])]
+            f"Above 0 is better. Intervals are Student's, of 95 %, each for itself, over the seeds that every mechanism has ({seeds}); p is "
+            f"of Student's test of pairs, by Holm over all {sum(map(len, study.lists.values())) * len(study.tasks)} comparisons of this "
+            "page. With few seeds both hang on the normal distribution of what seeds change.",
+            "What is not shown is not shown to be nothing: intervals say how large it may be.",
+            "What they leave out is the choice of tasks, sizes, lengths of training and learning rates.",
+            "What is first among the choices was chosen by these very numbers, which flatters it."])])]
 
 
 def summary(study: Study) -> str:
     """take.csv: a row for each list, choice and table, unrounded."""
-    lists = {"choice": study.cells, "alone": [study.alone] if study.alone else [], "on_top": study.on_top}
-    return csv_text(["list", "choice", "table", "gain", "low", "high", "p_holm"],
-                    ([title, choice.name, task.name, *gain, p] for title, found in lists.items() for choice in found
-                     for task, gain, p in zip(study.tasks, choice.gains, choice.p)))
+    return csv_text(["list", "choice", "table", "seeds", "gain", "low", "high", "p", "p_holm"],
+                    ([title, choice.name, task.name, task.seeds, *gain, raw, p] for title, found in study.lists.items()
+                     for choice in found for task, gain, raw, p in zip(study.tasks, choice.gains, choice.raw, choice.p)))
 
 
 def main(arguments: list[str]) -> int:
@@ -271,10 +341,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("-o", "--output", default="take", metavar="FOLDER")
     options = parser.parse_args(arguments)
     try:
-        study = Study([read(argument) for argument in options.tables], options.genes)
-        names = [task.name for task in study.tasks]
-        if len(set(names)) < len(names):
-            raise TableError(f"the tables are called {listed(names)}, must have names of their own")
+        study = Study(read_all(options.tables), options.genes)
         sentences = verdict(study)
         page = Report("What to take?", [Chapter("verdict", "Verdict", [Bullets(sentences)]), *numbers(study),
                                         Chapter("making", "How this was made", [Code(f"analysis/take.py {shlex.join(arguments)}")])])

@@ -10,6 +10,7 @@ import unittest
 import numpy as np
 import take
 from fake_tables import cell, functions, write_table
+from nas_analysis import factorial
 from nas_analysis.digest import BadInput
 
 NAMES = functions()
@@ -27,6 +28,12 @@ def made_up(effects: dict[str, float], noise: float = 1.0) -> dict[str, list[flo
     return found
 
 
+def jittered(effects: dict[str, float], seed: int = 0) -> dict[str, list[float]]:
+    """The same with a little noise for each training run."""
+    rng = np.random.default_rng(seed)
+    return {name: [value + 0.02 * rng.normal() for value in values] for name, values in made_up(effects, 0.0).items()}
+
+
 class Tables(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -40,7 +47,7 @@ class Tables(unittest.TestCase):
         return str(path)
 
     def study(self, *paths, genes=None) -> take.Study:
-        return take.Study([take.read(path) for path in paths], genes)
+        return take.Study(take.read_all(paths), genes)
 
     def refused(self, why, *paths, genes=None):
         with self.assertRaises(BadInput) as raised:
@@ -57,37 +64,82 @@ class Numbers(Tables):
         self.assertEqual(len(gains), 15)
         for name, expected in (("dot sparsemax", 3.0), ("additive softmax", -5.0), ("additive sparsemax", 2.0), ("cosine softmax", 0.0)):
             np.testing.assert_allclose(gains[name].point, expected, atol=1e-9, err_msg=name)
-        self.assertEqual({cell.name for cell in study.cells if cell.better(0)},
-                         {"dot sparsemax", "silu_dot sparsemax", "cosine sparsemax", "additive sparsemax"})
+        np.testing.assert_allclose(gains["dot sparsemax"], gains["cosine sparsemax"])
+        self.assertEqual([cell.name for cell in study.cells[:3]], ["dot sparsemax", "cosine sparsemax", "silu_dot sparsemax"],
+                         "of equals what changes less comes first")
+        averaged = {choice.name: choice for choice in study.averaged}
+        np.testing.assert_allclose(averaged["highway"].gains[0].point, -0.5)
         on_top = {choice.name: choice for choice in study.on_top}
         self.assertEqual(set(on_top), {"input_gate", "output_gate", "highway", "learned", "per_query", "no_bias"})
         np.testing.assert_allclose(on_top["highway"].gains[0].point, -0.5)
         self.assertLess(on_top["highway"].gains[0].low, -0.5, "gates have noise of their own here")
 
-    def test_what_is_taken_is_worse_nowhere(self):
-        first = self.table("first", made_up({"additive": -5.0, "sparsemax": -1.0}))
-        second = self.table("second", made_up({"additive": 5.0, "sparsemax": -1.0}))
+    def test_what_is_taken_is_shown_to_be_better_and_not_to_be_worse(self):
+        common = {"sparsemax": -1.0, "silu_dot": 0.5, "cosine": 0.5}
+        first = self.table("first", jittered({**common, "additive": -5.0}))
+        second = self.table("second", jittered({**common, "additive": 5.0}, seed=1))
         study = self.study(first, second)
-        self.assertEqual(study.taken.name, "dot sparsemax")
-        np.testing.assert_allclose([gain.point for gain in study.alone.gains], [1.0, 1.0])
+        self.assertEqual(study.shown.name, "dot sparsemax")
+        np.testing.assert_allclose([gain.point for gain in study.alone[0].gains], [1.0, 1.0], atol=0.1)
         said = take.verdict(study)
-        self.assertIn("Take dot sparsemax instead of dot softmax", said[1])
+        self.assertIn("Take dot sparsemax instead of dot softmax: better on first and second, shown to be worse on none.", said[1])
         self.assertIn("additive softmax is better on first and worse on second", " ".join(said))
 
-    def test_nothing_is_taken_where_all_is_worse_somewhere(self):
-        first = self.table("first", made_up({"dot": -1.0, "softmax": 0.1}))
-        second = self.table("second", made_up({"softmax": -1.0, "dot": 0.1}))
-        study = self.study(first, second)
-        self.assertIsNone(study.taken)
-        self.assertIn("Keep dot softmax", take.verdict(study)[1])
+    def test_certainty_comes_before_size(self):
+        """A large mean gain that one seed has alone is no reason to leave out a small one that all have."""
+        wild = jittered({"cosine": -0.5, "sigmoid_norm": 50.0, "relu_norm": 50.0})
+        for name in NAMES:
+            if name.startswith("dot|sparsemax"):
+                wild[name][0] -= 20.0
+        study = self.study(self.table("wild", wild), genes=["similarity", "normalization"])
+        self.assertEqual(study.cells[0].name, "dot sparsemax")
+        self.assertEqual(study.shown.name, "cosine softmax")
 
-    def test_no_claim_without_certainty(self):
+    def test_nothing_is_taken_where_nothing_gains_on_all(self):
+        first = self.table("first", jittered({"dot": -1.0, "softmax": 0.1}))
+        second = self.table("second", jittered({"softmax": -1.0, "dot": 0.1}))
+        study = self.study(first, second)
+        self.assertIsNone(study.closest)
+        said = take.verdict(study)
+        self.assertIn("Nothing is shown to be better than dot softmax on some table and not to be worse on another.", said[1])
+        self.assertEqual(said[2], "No choice has a mean gain on every table.")
+        self.assertEqual(study.alone, [])
+
+    def test_no_claim_of_noise(self):
         rng = np.random.default_rng(3)
         noisy = {name: [100.0 + value for value in rng.normal(0, 5, 3)] for name in NAMES}
-        study = self.study(self.table("noise", noisy), genes=["similarity", "normalization"])
-        said = " ".join(take.verdict(study))
-        self.assertNotIn("Take ", said)
-        self.assertIn("Worse than dot softmax beyond noise are 0 of 15 on some table and 0 on all.", said)
+        said = take.verdict(self.study(self.table("noise", noisy)))
+        self.assertNotIn("Take ", " ".join(said))
+        self.assertIn("do not differ beyond the noise of their seeds on noise", said[1])
+        self.assertIn("are 0 of ", " ".join(said))
+
+    def test_p_is_by_holm_over_all_that_is_said(self):
+        study = self.study(self.table("one", jittered({"sparsemax": -0.02, "additive": 3.0})))
+        every = [choice for found in study.lists.values() for choice in found]
+        self.assertEqual(len(every), 15 + 6 + 6 + 1)
+        smallest = min(every, key=lambda choice: choice.raw[0])
+        np.testing.assert_allclose(smallest.p[0], min(28 * smallest.raw[0], 1.0))
+
+    def test_one_function_is_one_choice(self):
+        path = self.table("one", jittered({"relu_norm": 1.0}))
+        cells = self.study(path, genes=["normalization", "temperature"]).cells
+        self.assertEqual(len(cells), 3 * 3 + 1 - 1, "relu_norm knows no temperature")
+        everything = self.study(path, genes=["similarity", "normalization", "gating", "temperature", "bias"])
+        self.assertEqual((len(everything.cells), everything.others, everything.alone), (319, [], []))
+        self.assertNotIn("veraged over", " ".join(take.verdict(everything)))
+
+    def test_shares_are_those_of_the_analysis_of_variance(self):
+        task = take.read(self.table("one", jittered({"sparsemax": -1.0, "additive sparsemax": 2.0})))
+        for effect in factorial.decompose(task.space, task.estimate, resamples=2):
+            np.testing.assert_allclose(task.shares[effect.term], effect.share.point)
+
+    def test_failures_count_as_the_worst(self):
+        perplexity = jittered({"sparsemax": -3.0})
+        name = "dot|sparsemax|none|fixed|bias|0"
+        study = self.study(self.table("failing", perplexity, failed={(name, 1), (name, 2)}), genes=["normalization"])
+        worst = max(value for values in perplexity.values() for value in values)
+        np.testing.assert_allclose(study.tasks[0].values[NAMES.index(name), 1:], worst)
+        self.assertIn("2 training runs of", take.verdict(study)[-1])
 
     def test_genes_are_those_that_decide_or_those_asked_for(self):
         path = self.table("gates", made_up({"output_gate": 4.0, "learned": 3.0}))
@@ -96,13 +148,13 @@ class Numbers(Tables):
         self.assertEqual([cell.name for cell in asked.cells][-1], "output_gate")
         self.assertEqual(asked.others, ["similarity", "normalization", "temperature", "bias"])
 
-    def test_seeds_of_the_compared_alone_count(self):
-        perplexity = made_up({"sparsemax": -1.0}, noise=0.0)
-        more = {name: [*values, 100.0] if name.endswith("|none|fixed|bias|0") else values for name, values in perplexity.items()}
-        study = self.study(self.table("raced", more))
-        self.assertEqual(study.tasks[0].seeds, 3)
-        np.testing.assert_allclose(study.alone.gains[0].point, 0.75)  # the fourth seed knows no difference
-        np.testing.assert_allclose(study.taken.gains[0].point, 1.0)
+    def test_seeds_of_some_do_not_count(self):
+        """Who gets more of them has done well with the first."""
+        perplexity = jittered({"sparsemax": -1.0})
+        more = {name: [*values, 500.0] if name.endswith("|none|fixed|bias|0") else values for name, values in perplexity.items()}
+        found, without = self.study(self.table("raced", more)), self.study(self.table("plain", perplexity))
+        self.assertEqual(found.tasks[0].seeds, 3)
+        self.assertEqual([choice.gains for choice in found.alone], [choice.gains for choice in without.alone])
 
     def test_what_is_maximised(self):
         path = self.table("one", made_up({"sparsemax": -1.0}))
@@ -126,14 +178,22 @@ class Output(Tables):
         self.assertIn("take.html, take.md, take.csv, 2 pictures", said)
         with open(self.folder / "out/take.csv", encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        self.assertEqual({row["list"] for row in rows}, {"choice", "on_top"}, "nothing is taken")
+        self.assertEqual({row["list"] for row in rows}, {"choice", "averaged", "on_top"}, "nothing is taken")
+        self.assertEqual({row["seeds"] for row in rows}, {"3"})
         self.assertEqual(sum(row["list"] == "choice" for row in rows), 15 * 2)
         self.assertEqual({row["table"] for row in rows}, {"first", "second"})
 
+    def test_one_table_by_several_objectives(self):
+        path = self.table("one #1", jittered({"sparsemax": -1.0}))
+        code, _, why = self.script(path, f"{path}:nll", "-o", str(self.folder / "out"))
+        self.assertEqual((code, why), (0, ""))
+        self.assertTrue((self.folder / "out/one__1_perplexity.svg").exists(), "a name that stands in Markdown")
+
     def test_nothing_is_written_for_bad_input(self):
         path = self.table("one", made_up({}))
-        for arguments, why in (((path, path), "called one and one"), ((f"{path}:bleu",), "no bleu"),
-                               ((path, "--genes", "head"), "--genes head: head is not one of similarity,"),
+        for arguments, why in (((path, path), "one perplexity and one perplexity, must be"), ((f"{path}:bleu",), "no bleu"),
+                               ((path, "--genes", "head"), "--genes: 'head' is not one of similarity,"),
+                               ((path, "--genes", "gating,"), "--genes: '' is not one of"),
                                ((str(self.folder / "none.table"),), "none.table")):
             code, said, error = self.script(*arguments, "-o", str(self.folder / "out"))
             self.assertEqual((code, said), (2, ""))
@@ -148,8 +208,8 @@ class Refusals(Tables):
 
     def test_a_single_seed(self):
         whole = made_up({})
-        failed = {(NAMES[0], 0), (NAMES[1], 1)}
-        self.refused("1 seed with a test perplexity of every mechanism, must be at least 2", self.table("few", whole, failed))
+        self.refused("1 seed with a test perplexity of every mechanism, must be at least 2",
+                     self.table("few", {name: values[:1] for name, values in whole.items()}))
 
     def test_tables_of_other_spaces(self):
         fewer = {name: values for name, values in made_up({}).items() if "cosine" not in name}
