@@ -83,11 +83,49 @@ void add_tuned(const FurtherWork& work, const RunSummary& run,
   }
 }
 
+/// Fresh seeds: those that are asked for, and where an earlier process recorded more, these: seeds
+/// come to a result, none is taken away.
+Integer fresh_seeds(const FurtherWork& work) {
+  const auto asked = work.experiment.retest.get<Integer>("replicates");
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  const auto before = recorded.is_object() ? recorded.value("replicates", Integer{0}) : 0;
+  if (asked > 0 && before > asked) {
+    work.observer.warned("of each there are " + std::to_string(before) +
+                         " fresh seeds, more than retest.replicates = " + std::to_string(asked) +
+                         ": all count");
+  }
+  return std::max(asked, before);
+}
+
+/// Whether a recorded re-test is of what the search finds now: of its front, or of as many best.
+bool is_of_winners(const nlohmann::json& retest, const RunSummary& run,
+                   const std::string& baseline) {
+  std::vector<std::string> recorded;
+  for (const auto& one : retest.at("candidates")) {
+    const auto role = one.at("role").get<std::string>();
+    if (role == to_string(Role::front) || role == to_string(Role::top)) {
+      recorded.push_back(one.at("candidate"));
+    }
+  }
+  std::vector<std::string> now;
+  if (run.several()) {
+    for (const auto i : run.front) {
+      if (run.ranking[i].candidate != baseline) now.push_back(run.ranking[i].candidate);
+    }
+    std::sort(now.begin(), now.end());
+    std::sort(recorded.begin(), recorded.end());
+  } else {
+    for (const auto* best : best_candidates(run, recorded.size(), baseline)) {
+      now.push_back(best->candidate);
+    }
+  }
+  return now == recorded;
+}
+
 /// Trains all on the same fresh seeds and records what these say.
 std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wanted> wanted,
-                                      const std::string& stage) {
+                                      Integer replicates, const std::string& stage) {
   const auto& settings = work.experiment.retest;
-  const auto replicates = settings.get<Integer>("replicates");
   std::vector<FurtherTraining> trainings;
   for (const auto& one : wanted) {
     const auto candidate = one.problem->parse(one.retested.candidate);
@@ -115,7 +153,8 @@ std::vector<Setting> retest_settings() {
       {.name = "replicates",
        .default_value = Integer{5},
        .help = "fresh seeds on which each candidate is trained again, or each of listed "
-               "`mechanisms`; 0 = no re-test, as without this section",
+               "`mechanisms`; where a run has more of them, these stay; 0 = no re-test, as without "
+               "this section: one that a run has stays while the search finds the same",
        .min = 0,
        .max = 1e6},
       {.name = "top",
@@ -136,22 +175,31 @@ std::vector<Setting> retest_settings() {
 }
 
 void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
-  const auto replicates = work.experiment.retest.get<Integer>("replicates");
-  // What an earlier process found is not shown beside another result.
-  if (work.store.meta("retest")) work.store.set_meta("retest", nullptr);
-  if (replicates == 0) return;
+  const auto asked = work.experiment.retest.get<Integer>("replicates") > 0;
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  if (!asked && !recorded.is_object()) return;
+  const auto replicates = fresh_seeds(work);
   const RunSummary run(work.store);
-  if (run.ranking.empty()) return;
-  const auto problem = scoring_test(work, work.experiment.training, run);
   const auto baseline = work.experiment.baseline.empty()
                             ? std::string()
                             : work.problem.parse(work.experiment.baseline).name;
+  if (!asked && is_of_winners(recorded, run, baseline)) return;  // what is there holds
+  // What an earlier process found is not shown beside another result.
+  work.store.set_meta("retest", nullptr);
+  if (!asked) {
+    work.observer.warned("the search has found others since its re-test, which is therefore not " +
+                         std::string("shown; retest.replicates=") + std::to_string(replicates) +
+                         " tests them, and trains what is new");
+    return;
+  }
+  if (run.ranking.empty()) return;
+  const auto problem = scoring_test(work, work.experiment.training, run);
   std::vector<Wanted> wanted;
   add_winners(work, run, baseline, problem, wanted);
   if (!baseline.empty()) add_baseline(work, run, baseline, problem, wanted);
   add_tuned(work, run, tuned, wanted);
 
-  train_and_judge(work, std::move(wanted), "re-test");
+  train_and_judge(work, std::move(wanted), replicates, "re-test");
 }
 
 std::vector<Candidate> listed_candidates(const Experiment& experiment,
@@ -172,6 +220,8 @@ std::vector<Candidate> listed_candidates(const Experiment& experiment,
 
 std::vector<Evaluation> train_listed(const FurtherWork& work,
                                      const std::shared_ptr<Problem>& problem) {
+  const auto replicates = fresh_seeds(work);
+  work.store.set_meta("retest", nullptr);  // what an earlier process found was of a shorter list
   // What an earlier process measured of a candidate holds for its other replicates, too.
   const auto earlier = work.store.evaluations();
   problem->begin_batch(pointers(earlier));
@@ -184,7 +234,7 @@ std::vector<Evaluation> train_listed(const FurtherWork& work,
                       .problem = problem});
   }
   wanted.back().retested.role = Role::baseline;
-  return train_and_judge(work, std::move(wanted), "training").back().evaluations;
+  return train_and_judge(work, std::move(wanted), replicates, "training").back().evaluations;
 }
 
 RetestPlan retest_plan(const Experiment& experiment) {

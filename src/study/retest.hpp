@@ -18,7 +18,9 @@ std::vector<Setting> retest_settings();
 /// Trains what a search found (its front; with one objective the best few), the baseline and the
 /// tuned mechanisms again, all on the same seeds that the search has not used, and scores the test
 /// split too: what was selected by its score is judged by another one. Recorded as "retest".
-/// Nothing where the experiment asks for no re-test or nothing was found.
+/// Seeds that an earlier process has recorded stay, also where the experiment asks for fewer.
+/// Nothing where the experiment asks for no re-test or nothing was found; a recorded one then stays
+/// if it is of what the search finds now.
 void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned);
 
 /// The mechanisms that an experiment lists in place of a search, then its baseline.

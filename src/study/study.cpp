@@ -503,7 +503,6 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
 /// The mechanisms that are listed in place of a search, and the baseline.
 void carry_out_list(const FurtherWork& work, Setup& setup) {
   const ElapsedSeconds elapsed(work.store);
-  work.store.set_meta("retest", nullptr);  // what an earlier process found was of a shorter list
   // Ranges that the baseline has set stand until it sets them again.
   if (!work.store.meta("objectives")) {
     work.store.set_meta("objectives", setup.objectives.record());

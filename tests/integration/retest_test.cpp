@@ -108,6 +108,32 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
   EXPECT_EQ(both.size(), 2U);
   EXPECT_EQ(both[0], first[0]);
   EXPECT_EQ(results(out)["ranking"], asks);
+  const auto retest = results(out)["retest"];
+  for (const auto* fewer : {"retest={replicates: 0}", "retest={replicates: 1}"}) {
+    search[6] = fewer;
+    ASSERT_EQ(run("nas-run", search), 0) << text();
+    EXPECT_EQ(results(out)["retest"], retest) << fewer;
+  }
+  expect_text("of each there are 2 fresh seeds, more than retest.replicates = 1: all count");
+}
+
+TEST_F(RetestTest, ARetestOfOtherWinnersIsNotShown) {
+  const auto out = folder_ / "run";
+  auto search = small_search(out);
+  search[4] = "budget.evaluations=2";
+  search[5] = "baseline.tune=false";
+  search[6] = "retest={replicates: 1, top: 5}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  const auto before = results(out)["retest"]["candidates"].size();
+  search[4] = "budget.evaluations=8";
+  search[6] = "retest={replicates: 0}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  const auto best = results(out)["ranking"][0]["candidate"];
+  EXPECT_TRUE(results(out)["retest"].is_null()) << before;
+  expect_text("the search has found others since its re-test");
+  search[6] = "retest={replicates: 1, top: 1}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  EXPECT_EQ(results(out)["retest"]["candidates"][0]["candidate"], best);
 }
 
 TEST_F(RetestTest, AFrontIsRetestedWhole) {

@@ -99,6 +99,9 @@ TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
     EXPECT_TRUE(candidates[i]["differences"][1].is_null()) << "FLOPs have no noise";
     EXPECT_EQ(candidates[i]["retest"][1]["mean"], by_seed.at(name).begin()->second["flops"]);
   }
+  ASSERT_EQ(run("nas-train", {out.string(), "--seeds", "1", "--no-report"}), 0) << text();
+  expect_text("of each there are 2 fresh seeds, more than retest.replicates = 1: all count");
+  EXPECT_EQ(results(out)["retest"], found["retest"]);
 }
 
 TEST_F(TrainTest, SeedsAreThoseOfARetest) {
