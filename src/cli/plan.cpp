@@ -151,7 +151,11 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
                        (!listed && evaluator_options(experiment).racing ? ", without races" : ""));
     }
   }
-  line("folder", study.folder().string() + (plan.continues ? " (continues)" : ""));
+  line("folder",
+       study.folder().string() + (plan.recorded ? " (continues; what of the above is among its " +
+                                                      std::to_string(*plan.recorded) +
+                                                      " recorded evaluations is not made again)"
+                                                : ""));
   if (with_settings) {
     text << "settings\n";
     settings_lines(experiment.resolved, "", text);

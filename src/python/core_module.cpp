@@ -107,7 +107,7 @@ nlohmann::json plan_json(const Plan& plan) {
   nlohmann::json json{{"objectives", plan.objectives.record()},
                       {"facts", plan.facts},
                       {"trains", plan.trains},
-                      {"continues", plan.continues}};
+                      {"continues", plan.recorded.has_value()}};
   if (plan.feasibility) {
     json["combinations"] = plan.feasibility->combinations;
     json["feasible"] = plan.feasibility->passing;

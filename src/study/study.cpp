@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -229,6 +230,37 @@ void make_folder(const fs::path& folder) {
   const auto words = io_failure(folder, error.value());
   if (is_bad_path(error)) throw InputError(words);
   throw MachineError(words);
+}
+
+/// Refuses a folder with a run's results whose store is empty: to begin anew would overwrite what is
+/// left of it. A process that was killed when it began has left no results.
+void check_store_is_there(const fs::path& folder) {
+  std::error_code missing;
+  const auto file = folder / "store.sqlite";
+  if (fs::file_size(file, missing) != 0 || missing || !fs::exists(folder / "results.json")) return;
+  throw InputError(
+      file.string() +
+      " is empty, though results.json beside it tells of a run: its record is lost. Put "
+      "the file back, or give another folder with --output");
+}
+
+/// Whether a run can begin in a folder, or go on there, as far as that shows without writing.
+/// @return how many evaluations are recorded there; nothing where no run is.
+std::optional<std::int64_t> recorded_in(const fs::path& folder, const Experiment& experiment,
+                                        const Measurement& measurement,
+                                        const nlohmann::json& environment) {
+  if (const auto status = fs::status(folder); fs::exists(status) && !fs::is_directory(status)) {
+    throw InputError(io_failure(folder, ENOTDIR));
+  }
+  check_store_is_there(folder);
+  const auto file = folder / "store.sqlite";
+  std::error_code missing;
+  if (const auto size = fs::file_size(file, missing); missing || size == 0) return std::nullopt;
+  const Store store(file, Store::Mode::read_only);
+  check_continuation(store, experiment, measurement, folder, environment, /*force_device=*/true);
+  std::int64_t recorded = 0;
+  store.each_evaluation([&recorded](const Evaluation&) { ++recorded; });
+  return recorded;
 }
 
 /// What a run writes, as far as it can be told beforehand.
@@ -656,12 +688,13 @@ Plan Study::plan(bool calibrate, Observer& given) const {
       !text.empty()) {
     warn(text);
   }
-  Plan plan{.objectives = setup->objectives,
-            .feasibility = setup->feasibility,
-            .facts = setup->facts,
-            .trains = problem->expensive(),
-            .workers = has_cluster(experiment_) ? 1 : problem->num_workers(),
-            .continues = fs::exists(folder_ / "store.sqlite")};
+  Plan plan{
+      .objectives = setup->objectives,
+      .feasibility = setup->feasibility,
+      .facts = setup->facts,
+      .trains = problem->expensive(),
+      .workers = has_cluster(experiment_) ? 1 : problem->num_workers(),
+      .recorded = recorded_in(folder_, experiment_, *problem, environment_json(setup->facts))};
   if (!plan.trains) return plan;
   plan.rehearsal = rehearsal_of(experiment_, *setup);
   plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained);
@@ -702,6 +735,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   const auto environment = environment_json(setup->facts);
   const auto recall = recall_of(settings, experiment_, environment);
   make_folder(folder_);
+  check_store_is_there(folder_);
   if (problem->expensive()) {
     check_free_space(folder_, fs::space(folder_).available,
                      disk_need(experiment_, *problem, setup->facts, rehearsal));

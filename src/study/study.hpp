@@ -33,7 +33,8 @@ struct Plan {
   double seconds = 0.0;           ///< of all, races apart
   TuningPlan tuning{};
   RetestPlan retest{};
-  bool continues = false;  ///< whether the folder holds a part of it
+  /// Evaluations that the folder holds, which are not made again; nothing where no run is there.
+  std::optional<std::int64_t> recorded{};
 };
 
 /// An experiment and the folder where it is run: the library's front door.

@@ -200,6 +200,44 @@ TEST_F(CommandTest, DryRunWritesNothing) {
   expect_text("--settings belongs to --dry-run");
 }
 
+TEST_F(CommandTest, DryRunRefusesWhatTheRunWould) {
+  const auto out = folder_ / "run";
+  const auto file = folder_ / "a_file";
+  std::ofstream(file) << "text";
+  const auto dry = [this](const fs::path& folder, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{config("smoke.yaml"), "--dry-run", "--output",
+                                       folder.string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run("nas-run", arguments);
+  };
+  EXPECT_EQ(dry(file), 2);
+  expect_text("a_file: Not a directory");
+  ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "budget.evaluations=2",
+                            "training.steps=2", "--no-report"}),
+            0)
+      << text();
+  EXPECT_EQ(dry(out, {"training.steps=3"}), 2);
+  expect_text("holds a run of another configuration");
+  ASSERT_EQ(dry(out, {"training.steps=2"}), 0) << text();
+  expect_text(
+      "(continues; what of the above is among its 3 recorded evaluations is not made again)");
+}
+
+TEST_F(CommandTest, ResultsWhoseStoreIsEmptyAreNotOverwritten) {
+  const auto out = folder_ / "run";
+  const std::vector<std::string> start{config("smoke.yaml"),   "--output",         out.string(),
+                                       "budget.evaluations=2", "training.steps=2", "--no-report"};
+  fs::create_directories(out);
+  std::ofstream(out / "store.sqlite").flush();  // as of a process that was killed when it began
+  ASSERT_EQ(run("nas-run", start), 0) << text();
+  const auto results = read_file(out / "results.json");
+  for (const auto* rest : {"-wal", "-shm"}) fs::remove(out / (std::string("store.sqlite") + rest));
+  fs::resize_file(out / "store.sqlite", 0);
+  EXPECT_EQ(run("nas-run", start), 2);
+  expect_text("store.sqlite is empty, though results.json beside it tells of a run");
+  EXPECT_EQ(read_file(out / "results.json"), results);
+}
+
 TEST_F(CommandTest, AMistypedCommandNamesTheNearest) {
   EXPECT_EQ(run("nas-run", {"lst"}), 2);
   expect_text("lst is neither a command nor a configuration; did you mean list?");
