@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -46,17 +47,59 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostUnpacked = std::size_t{16} << 20U;
+
 std::string of_tensors() {
   torch::serialize::OutputArchive archive;
   archive.write("weight", torch::arange(6, torch::kFloat));
+  archive.write("default", torch::zeros(1));  // as a function begins
   return bytes_of(archive);
+}
+
+using Records = std::map<std::string, std::string>;  // by their names
+
+/// Those that LibTorch's writer does not write by itself.
+Records records_of(const std::string& bytes) {
+  std::istringstream stream(bytes);
+  caffe2::serialize::PyTorchStreamReader reader(&stream);
+  Records records;
+  for (const auto& name : reader.getAllRecords()) {
+    if (name == "version" || name.starts_with(".data/")) continue;
+    const auto [text, size] = reader.getRecord(name);
+    records.emplace(name, std::string(static_cast<const char*>(text.get()), size));
+  }
+  return records;
+}
+
+std::string archive_of(const Records& records, bool packed = false) {
+  std::string bytes;
+  caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, std::size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+    return size;
+  });
+  for (const auto& [name, text] : records) {
+    writer.writeRecord(name, text.data(), text.size(), packed);
+  }
+  writer.writeEndOfFile();
+  return bytes;
+}
+
+/// An archive of tensors that has another record, or another text in one of its own.
+std::string of_tensors_and(const std::string& name, const std::string& text, bool packed = false) {
+  auto records = records_of(of_tensors());
+  records[name] = text;
+  return archive_of(records, packed);
+}
+
+std::string refusal_of(const std::string& bytes) {
+  return message_of<UnreadableCheckpoint>([&] { (void)read_archive(bytes); });
 }
 
 class ArchiveTest : public ::testing::Test {
  protected:
   /// An archive that writes to victim_ when LibTorch reads it.
   [[nodiscard]] std::string with_functions() const {
-    torch::jit::Module module("Module");
+    torch::jit::Module module("__torch__.Module");
     module.define("def __getstate__(self) -> int:\n  return 1\n");
     module.define("def __setstate__(self, state: int) -> None:\n  torch.save(state, '" +
                   victim_.string() + "')\n");
@@ -67,18 +110,14 @@ class ArchiveTest : public ::testing::Test {
   /// One whose pickle calls a function of the system.
   [[nodiscard]] std::string with_pickle() const {
     const auto pickle = "\x80\x02" + ("cposix\nsystem\n(S'touch " + victim_.string() + "'\ntR.");
-    std::string bytes;
-    {
-      caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, std::size_t size) {
-        bytes.append(static_cast<const char*>(data), size);
-        return size;
-      });
-      for (const auto* name : {"data.pkl", "constants.pkl"}) {
-        writer.writeRecord(name, pickle.data(), pickle.size());
-      }
-      writer.writeEndOfFile();
-    }
-    return bytes;
+    return archive_of({{"data.pkl", pickle}, {"constants.pkl", pickle}});
+  }
+  /// LibTorch alone runs what is in an archive.
+  void expect_run(const std::string& bytes) const {
+    std::istringstream stream(bytes);
+    (void)torch::jit::load(stream);
+    ASSERT_TRUE(fs::exists(victim_));
+    fs::remove(victim_);
   }
   void expect_refused(const std::string& bytes, const char* what) const {
     EXPECT_THROW((void)read_archive(bytes), UnreadableCheckpoint) << what;
@@ -130,14 +169,8 @@ TEST_F(ArchiveTest, WithoutMemoryForAPartOfItNoneIsMade) {
 
 TEST_F(ArchiveTest, WhatWouldBeRunIsRefused) {
   const auto bytes = with_functions();
-  {
-    std::istringstream stream(bytes);
-    (void)torch::jit::load(stream);
-    ASSERT_TRUE(fs::exists(victim_)) << "LibTorch alone runs it";
-    fs::remove(victim_);
-  }
-  const auto refusal = [&](const auto& read) { return message_of<UnreadableCheckpoint>(read); };
-  EXPECT_THAT(refusal([&] { (void)read_archive(bytes); }),
+  expect_run(bytes);
+  EXPECT_THAT(refusal_of(bytes),
               HasSubstr("it holds functions beside its tensors, which are not run"));
   const auto weights = temporary_.path() / "weights.pt";
   write_durably(weights, bytes);
@@ -149,8 +182,65 @@ TEST_F(ArchiveTest, WhatWouldBeRunIsRefused) {
   architecture.context = 8;
   architecture.vocabulary = 10;
   nn::Transformer model(architecture);
-  EXPECT_THAT(refusal([&] { load_weights(weights, model); }), HasSubstr("functions"));
+  EXPECT_THAT(message_of<UnreadableCheckpoint>([&] { load_weights(weights, model); }),
+              HasSubstr("functions"));
   EXPECT_FALSE(fs::exists(victim_));
+}
+
+TEST_F(ArchiveTest, FunctionsUnderAnotherCaseOfTheirNameAreRefused) {
+  Records records;
+  for (auto& [name, text] : records_of(with_functions())) {
+    records.emplace(name.starts_with("code/") ? "CODE/" + name.substr(5) : name, text);
+  }
+  const auto bytes = archive_of(records);
+  expect_run(bytes);
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("it holds 'CODE/__torch__.py'"));
+  EXPECT_FALSE(fs::exists(victim_));
+}
+
+TEST_F(ArchiveTest, RecordsThatArchivesOfTensorsDoNotHaveAreRefused) {
+  for (const std::string name :
+       {"DATA.PKL", "Code/__torch__.py", "code/__torch__.PY", "code/other.py",
+        "code/__torch__/x.py", "code/__torch__/___torch_mangle_.py",
+        "code/__torch__/___torch_mangle_1/x.py", "data/x", "data/0/1", "constants/x", "model.json",
+        "attributes.pkl", "extra/text"}) {
+    EXPECT_THAT(refusal_of(of_tensors_and(name, "x")), HasSubstr("it holds '" + name + "'"));
+  }
+  EXPECT_THAT(refusal_of(of_tensors_and("\x1b[2J", "x")), HasSubstr("it holds '?[2J'"));
+
+  auto twice = of_tensors_and("data/7", "x");
+  for (auto at = twice.find("data/7"); at != std::string::npos; at = twice.find("data/7")) {
+    twice.replace(at, 6, "data/0");
+  }
+  EXPECT_THAT(refusal_of(twice), HasSubstr("it holds two records 'data/0'"));
+
+  auto folder = of_tensors();
+  folder[folder.rfind("archive/data.pkl") - 46 + 38] |= 0x10;  // in the list of records
+  EXPECT_THAT(refusal_of(folder), HasSubstr("its record 'data.pkl' is damaged"));
+}
+
+TEST_F(ArchiveTest, RecordsOfOtherVersionsOfLibTorchAreRead) {
+  auto records = records_of(of_tensors());
+  records["byteorder"] = "little";
+  records["constants/0"] = "x";
+  for (const bool packed : {false, true}) {
+    auto archive = read_archive(archive_of(records, packed));
+    EXPECT_EQ(archive.keys().size(), 2) << packed;
+  }
+}
+
+TEST_F(ArchiveTest, WhatUnpacksToMuchMoreThanItIsIsRefused) {
+  const std::string blanks(kMostUnpacked + 1, ' ');
+  const auto code = of_tensors_and("code/__torch__.py", blanks, true);
+  ASSERT_LT(code.size(), blanks.size() / 100);
+  EXPECT_THAT(refusal_of(code), HasSubstr("its record 'code/__torch__.py' unpacks to 16777217 "
+                                          "bytes, of at most 16777216"));
+  for (const auto* name : {"data/0", "data.pkl"}) {
+    const auto bytes = of_tensors_and(name, std::string(2 * kMostUnpacked, '\0'), true);
+    EXPECT_THAT(refusal_of(bytes),
+                HasSubstr("its " + std::to_string(bytes.size()) + " bytes unpack to"))
+        << name;
+  }
 }
 
 TEST_F(ArchiveTest, WhatIsNoneIsRefused) {
