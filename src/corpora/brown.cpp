@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "data/corpus.hpp"
 #include "data/data_set.hpp"
@@ -46,28 +46,24 @@ std::vector<fs::path> find_texts(const fs::path& folder) {
   return files;
 }
 
-// Writes words to train, valid and test in turn, by number of tokens.
-class SplitWriter {
+// Puts words into train, valid and test in turn, by number of tokens.
+class Splitter {
  public:
-  explicit SplitWriter(const fs::path& folder)
-      : files_{std::ofstream(folder / "train.txt", std::ios::binary),
-               std::ofstream(folder / "valid.txt", std::ios::binary),
-               std::ofstream(folder / "test.txt", std::ios::binary)} {}
-
   void word(std::string_view word) {
     if (num_tokens_ == kTrainTokens || num_tokens_ == kTrainTokens + kValidTokens) next_split();
-    files_[split_] << (in_line_ ? " " : "") << word;
+    if (in_line_) texts_[split_] += ' ';
+    texts_[split_] += word;
     in_line_ = true;
     ++num_tokens_;
   }
   void end_line() {
-    if (in_line_) files_[split_] << '\n';
+    if (in_line_) texts_[split_] += '\n';
     in_line_ = false;
   }
-  void finish() {
-    for (auto& file : files_) {
-      if (!file.flush()) throw InputError("train.txt, valid.txt and test.txt cannot be written");
-    }
+  void write(const fs::path& folder) const {
+    write_durably(folder / "train.txt", texts_[0]);
+    write_durably(folder / "valid.txt", texts_[1]);
+    write_durably(folder / "test.txt", texts_[2]);
   }
 
  private:
@@ -77,7 +73,7 @@ class SplitWriter {
     ++split_;
   }
 
-  std::array<std::ofstream, 3> files_;
+  std::array<std::string, 3> texts_;
   std::size_t split_ = 0;
   std::int64_t num_tokens_ = 0;
   bool in_line_ = false;
@@ -87,14 +83,14 @@ class SplitWriter {
 std::string_view strip_tag(std::string_view tagged) { return tagged.substr(0, tagged.rfind('/')); }
 
 void prepare(const fs::path& from, const fs::path& to) {
-  SplitWriter writer(to);
+  Splitter splitter;
   for (const auto& file : find_texts(from)) {
     for_each_line(read_text_file(file), [&](std::string_view line) {
-      for_each_word(line, [&](std::string_view tagged) { writer.word(strip_tag(tagged)); });
-      writer.end_line();
+      for_each_word(line, [&](std::string_view tagged) { splitter.word(strip_tag(tagged)); });
+      splitter.end_line();
     });
   }
-  writer.finish();
+  splitter.write(to);
 }
 
 Corpus load(const Parameters& settings, std::int64_t context, const DataLocation& location) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
+#include <cstdio>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -13,6 +15,8 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/stop.hpp"
+#include "data/file.hpp"
 
 namespace nas {
 
@@ -52,60 +56,92 @@ bool leads_out(const fs::path& entry) {
   return normal.is_absolute() || normal.empty() || *normal.begin() == "..";
 }
 
-/// Bytes that an archive may unpack to. Texts become ten times as long at the most.
-std::uintmax_t largest_content(const fs::path& file) {
-  constexpr std::uintmax_t kTimes = 100;
-  constexpr std::uintmax_t kAlways = std::uintmax_t{64} << 20U;
-  std::error_code missing;  // reported by the reader
-  const auto size = fs::file_size(file, missing);
-  return missing ? 0 : std::max(kAlways, kTimes * size);
+// Of entries of one name one may be a file, the other the folder of a third.
+[[noreturn]] void fail_to_write(const fs::path& file, const fs::path& path, int error) {
+  const auto failure = io_failure(path, error);
+  if (!is_bad_path({error, std::generic_category()})) throw MachineError(failure);
+  throw InputError(file.string() + ": cannot be unpacked: " + failure);
 }
 
-/// @param left  bytes that may still be unpacked.
-void write_entry(const fs::path& file, archive* reader, const fs::path& destination,
-                 std::uintmax_t& left) {
-  std::error_code error;
-  fs::create_directories(destination.parent_path(), error);
-  // Of entries of one name one may be a file, the other the folder of a third.
-  if (error && is_bad_path(error)) {
-    throw InputError(file.string() + ": cannot be unpacked: " +
-                     io_failure(destination.parent_path(), error.value()));
+constexpr const char* kUnpackYourself = ": unpack it yourself if it is what it says";
+
+/// What an archive may still take of the disk.
+class Allowance {
+ public:
+  Allowance(const fs::path& file, std::int64_t always)
+      : file_(file), all_(static_cast<std::uintmax_t>(always)) {
+    constexpr std::uintmax_t kTimes = 100;  // texts become ten times as long at the most
+    std::error_code missing;                // reported by the reader
+    const auto size = fs::file_size(file, missing);
+    if (!missing) all_ = std::max(all_, kTimes * size);
+    left_ = all_;
   }
-  if (error) throw MachineError(io_failure(destination.parent_path(), error.value()));
-  std::ofstream out(destination, std::ios::binary);
+
+  void take(std::uintmax_t bytes) {
+    if (bytes > left_) {
+      throw InputError(file_.string() + ": unpacks to more than " + std::to_string(all_) +
+                       " bytes, a hundred times its size" + kUnpackYourself);
+    }
+    left_ -= bytes;
+  }
+  /// An empty file, and a folder, takes a block of the disk, too.
+  void take_blocks(std::ptrdiff_t number) {
+    constexpr std::uintmax_t kBlockBytes = 4096;
+    take(kBlockBytes * static_cast<std::uintmax_t>(number));
+  }
+
+ private:
+  const fs::path& file_;
+  std::uintmax_t all_;
+  std::uintmax_t left_ = 0;
+};
+
+void write_entry(const fs::path& file, archive* reader, const fs::path& folder,
+                 const fs::path& name, Allowance& allowance) {
+  const fs::path destination = folder / name;
+  std::error_code error;
+  const bool made = fs::create_directories(destination.parent_path(), error);
+  if (error) fail_to_write(file, destination.parent_path(), error.value());
+  allowance.take_blocks(made ? std::distance(name.begin(), name.end()) : 1);
+  const File out(std::fopen(destination.c_str(), "wb"));
+  if (out == nullptr) fail_to_write(file, destination, errno);
   std::array<char, 1U << 16U> buffer{};
   while (true) {
-    const auto bytes = archive_read_data(reader, buffer.data(), buffer.size());
-    if (bytes < 0) refuse(file, reader);
-    if (bytes == 0) break;
-    if (static_cast<std::uintmax_t>(bytes) > left) {
-      throw InputError(
-          file.string() + ": unpacks to more than " + std::to_string(largest_content(file)) +
-          " bytes, a hundred times its size: unpack it yourself if it is what it says");
+    if (stop_requested()) throw StopRequested();
+    const auto read = archive_read_data(reader, buffer.data(), buffer.size());
+    if (read < 0) refuse(file, reader);
+    if (read == 0) break;
+    const auto bytes = static_cast<std::size_t>(read);
+    allowance.take(bytes);
+    if (std::fwrite(buffer.data(), 1, bytes, out.get()) != bytes) {
+      fail_to_write(file, destination, errno);
     }
-    left -= static_cast<std::uintmax_t>(bytes);
-    out.write(buffer.data(), bytes);
   }
-  if (!out.flush()) throw InputError(destination.string() + ": cannot be written");
+  if (std::fflush(out.get()) != 0) fail_to_write(file, destination, errno);
 }
 
 }  // namespace
 
-void unpack(const fs::path& archive, const fs::path& folder) {
+void unpack(const fs::path& archive, const fs::path& folder, std::int64_t always) {
   const Reader reader = open(archive);
-  auto left = largest_content(archive);
+  Allowance allowance(archive, always);
   archive_entry* entry = nullptr;
-  while (true) {
+  for (std::int64_t num_entries = 1;; ++num_entries) {
+    if (stop_requested()) throw StopRequested();
     const int status = archive_read_next_header(reader.get(), &entry);
     if (status == ARCHIVE_EOF) return;
     if (status < ARCHIVE_WARN) refuse(archive, reader.get());
+    if (num_entries > kArchiveEntries) {
+      throw InputError(archive.string() + ": holds more than " + std::to_string(kArchiveEntries) +
+                       " files and folders" + kUnpackYourself);
+    }
     if (archive_entry_filetype(entry) != AE_IFREG) continue;
     const char* name = archive_entry_pathname(entry);
     if (name == nullptr || leads_out(name)) {
       throw InputError(archive.string() + ": entry '" + (name == nullptr ? "" : name) +
                        "' must lie inside the folder that it is unpacked to");
     }
-    write_entry(archive, reader.get(), folder / name, left);
+    write_entry(archive, reader.get(), folder, name, allowance);
   }
 }
 

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/hash.hpp"
 #include "data/archive.hpp"
 #include "data/download.hpp"
@@ -110,9 +114,10 @@ class Staging {
 fs::path prepare(const std::string& name, const fs::path& from, const Staging& staging) {
   const fs::path ready = staging.fresh("ready");
   if (const auto files = find_splits_below(from)) {
-    fs::copy_file(files->train, ready / "train.txt");
-    fs::copy_file(files->valid, ready / "valid.txt");
-    fs::copy_file(files->test, ready / "test.txt");
+    // fs::copy_file does not say that the disk is full.
+    write_durably(ready / "train.txt", read_text_file(files->train));
+    write_durably(ready / "valid.txt", read_text_file(files->valid));
+    write_durably(ready / "test.txt", read_text_file(files->test));
   } else if (preparations().contains(name)) {
     preparations().at(name).make(from, ready);
   } else {
@@ -121,14 +126,43 @@ fs::path prepare(const std::string& name, const fs::path& from, const Staging& s
   return ready;
 }
 
-void write_provenance(const fs::path& folder, const Provenance& provenance) {
-  std::ofstream out(folder / kProvenanceFile);
-  out << nlohmann::json{{"source", provenance.source},
-                        {"archive_sha256", provenance.archive_sha256},
-                        {"content_sha256", provenance.content_sha256}}
-             .dump(2)
-      << '\n';
-  if (!out.flush()) throw InputError((folder / kProvenanceFile).string() + ": cannot be written");
+// Waits until a file or folder is on disk.
+void sync(const fs::path& path) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Some file systems cannot sync folders; they offer nothing better.
+  const bool synced = opened >= 0 && (fsync(opened) == 0 || errno == EINVAL);
+  const int error = errno;
+  if (opened >= 0) ::close(opened);
+  if (!synced) throw MachineError(io_failure(path, error));
+}
+
+// Renames a folder of the three files to its final name, which afterwards says that it is complete:
+// all must be on disk before the name is, lest a power cut leave the name around cut files.
+void publish(const fs::path& ready, const Provenance& provenance, const fs::path& folder) {
+  const SplitFiles files = *find_splits(ready);
+  for (const auto& file : {files.train, files.valid, files.test}) sync(file);
+  const nlohmann::json record{{"source", provenance.source},
+                              {"archive_sha256", provenance.archive_sha256},
+                              {"content_sha256", provenance.content_sha256}};
+  write_durably(ready / kProvenanceFile, record.dump(2) + '\n');
+  fs::rename(ready, folder);
+  sync(folder.parent_path());
+}
+
+// What is there must be what was put there. The user's own files have no record to differ from.
+void require_as_recorded(const std::string& name, const SplitFiles& files,
+                         const std::string& found) {
+  const auto provenance = read_provenance(files);
+  if (!provenance || provenance->content_sha256.empty() || provenance->content_sha256 == found) {
+    return;
+  }
+  const auto shortened = [](const std::string& sha256) { return sha256.substr(0, 12) + "..."; };
+  const fs::path folder = files.train.parent_path();
+  throw InputError(folder.string() + ": SHA-256 of train, valid and test is " + shortened(found) +
+                   ", must be " + shortened(provenance->content_sha256) + " as " + kProvenanceFile +
+                   " there says: a file was cut or changed; move the folder away and get it again "
+                   "with: nas-data get " +
+                   name + ", or remove " + kProvenanceFile + " if the text is your own");
 }
 
 struct Prepared {
@@ -246,7 +280,12 @@ SplitTexts read_data_set(const std::string& name, const DataLocation& location) 
                      (location.folder / name).string() + "; get them with: nas-data get " + name +
                      ", or set NAS_DATA_DIR to the folder that holds " + name);
   }
-  return {read_text_file(files->train), read_text_file(files->valid), read_text_file(files->test)};
+  SplitTexts texts{read_text_file(files->train), read_text_file(files->valid),
+                   read_text_file(files->test)};
+  Sha256 hash;
+  for (const auto* text : {&texts.train, &texts.valid, &texts.test}) hash.update(*text);
+  require_as_recorded(name, *files, hash.hex());
+  return texts;
 }
 
 std::string splits_sha256(const SplitFiles& files) {
@@ -260,13 +299,18 @@ std::optional<Provenance> read_provenance(const SplitFiles& files) {
   if (!fs::exists(file)) return std::nullopt;
   const auto json = nlohmann::json::parse(read_text_file(file), nullptr, false);
   if (!json.is_object()) throw InputError(file.string() + ": not a JSON object");
-  return Provenance{json.value("source", ""), json.value("archive_sha256", ""),
-                    json.value("content_sha256", "")};
+  const auto text = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  return Provenance{text("source"), text("archive_sha256"), text("content_sha256")};
 }
 
 GetResult get_data_set(const DataSet& data_set, const DataLocation& location, const fs::path& from,
                        const GetProgress& on_progress) {
   const auto present = find_data_set(data_set.name, location);
+  const std::string there = present ? splits_sha256(*present) : "";
+  if (present) require_as_recorded(data_set.name, *present, there);
   if (present && from.empty()) {
     return {.folder = present->train.parent_path(), .already_present = true, .provenance = {}};
   }
@@ -287,7 +331,6 @@ GetResult get_data_set(const DataSet& data_set, const DataLocation& location, co
     }
   }
   if (present) {
-    const std::string there = splits_sha256(*present);
     const fs::path where = present->train.parent_path();
     if (there != prepared.provenance.content_sha256) {
       throw InputError(where.string() + " holds other text (SHA-256 " + there + ") than " +
@@ -296,8 +339,7 @@ GetResult get_data_set(const DataSet& data_set, const DataLocation& location, co
     }
     return {.folder = where, .already_present = true, .provenance = {}};
   }
-  write_provenance(prepared.folder, prepared.provenance);
-  fs::rename(prepared.folder, folder);
+  publish(prepared.folder, prepared.provenance, folder);
   return {.folder = folder, .already_present = false, .provenance = prepared.provenance};
 }
 

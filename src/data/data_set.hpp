@@ -45,7 +45,8 @@ std::optional<SplitFiles> find_splits(const std::filesystem::path& folder);
 /// itself where that is named NAME; or nothing.
 std::optional<SplitFiles> find_data_set(const std::string& name, const DataLocation& location);
 /// @return the texts of a data set.
-/// @throws InputError if it is not there, with the command that gets it.
+/// @throws InputError if it is not there, with the command that gets it, or if it is not what
+/// source.json beside it records; files without such a record are taken as they are.
 SplitTexts read_data_set(const std::string& name, const DataLocation& location);
 /// @return a file's bytes. @throws InputError if it cannot be read.
 std::string read_text_file(const std::filesystem::path& file);
@@ -54,7 +55,8 @@ std::string splits_sha256(const SplitFiles& files);
 
 /// How the files of a data set become train.txt, valid.txt and test.txt, where they are not that
 /// already: reads folder `from` (and its sub-folders), writes the three files into folder `to`.
-/// Key = name of the data set. @throws InputError if `from` does not hold what is needed.
+/// Key = name of the data set. @throws InputError if `from` does not hold what is needed,
+/// MachineError if `to` cannot be written.
 using PreparationRegistry =
     Registry<void(const std::filesystem::path& from, const std::filesystem::path& to)>;
 PreparationRegistry& preparations();
@@ -87,12 +89,13 @@ using GetProgress =
 
 /// Puts a data set into its folder of the data folder, from the first source that answers with the
 /// right content, or from the user's own folder or archive `from`, whose content is hashed and
-/// recorded but never refused. The folder appears complete or not at all. Does nothing where the
-/// data set is there.
+/// recorded but never refused. The folder appears complete or not at all, also after a power cut.
+/// Writes nothing where the data set is there.
 ///
 /// @param from  empty = download.
 /// @throws InputError naming every source and why it failed; if a checksum differs, with the
-/// expected and the found one; if `from` differs from what is there.
+/// expected and the found one; if `from`, or the record in source.json, differs from what is there;
+/// MachineError naming the file, or its folder, where the disk is full or fails.
 GetResult get_data_set(const DataSet& data_set, const DataLocation& location,
                        const std::filesystem::path& from = {}, const GetProgress& on_progress = {});
 

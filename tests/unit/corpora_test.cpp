@@ -12,6 +12,7 @@
 #include "data_fixture.hpp"
 #include "places.hpp"
 #include "unit/forked.hpp"
+#include "unit/full_disk.hpp"
 
 namespace nas {
 namespace {
@@ -212,6 +213,17 @@ TEST(Brown, RefusesAnIncompleteCorpus) {
             }),
             "--from " + (folder.path() / "brown").string() +
                 ": holds 1 texts of the Brown corpus (ca01 ... cr09), must hold 500");
+}
+
+TEST(Brown, AFullDiskIsNoFaultOfTheTexts) {
+  const TemporaryFolder folder;
+  write_brown(folder, 10);  // 50 KB
+  const DataSet set{"brown", "free", {}, ""};
+  const DataLocation location{.folder = folder.path() / "data"};
+  EXPECT_EQ(
+      testing::code_on_a_full_disk([&] { get_data_set(set, location, folder.path() / "package"); }),
+      75);
+  EXPECT_FALSE(fs::exists(location.folder));
 }
 
 bool have(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -16,13 +17,14 @@
 #include "data/archive.hpp"
 #include "data/download.hpp"
 #include "data_fixture.hpp"
+#include "unit/full_disk.hpp"
 
 namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // One file of a tar archive (POSIX ustar), enough for what is read here.
 std::string tar_entry(const std::string& name, const std::string& text) {
@@ -53,7 +55,7 @@ const std::string kArchive = tar({{"wikitext-2/wiki.train.tokens", "a b\n"},
                                   {"wikitext-2/wiki.valid.tokens", "a\n"},
                                   {"wikitext-2/wiki.test.tokens", "b\n"}});
 
-class GetDataSet : public testing::Test {
+class GetDataSet : public ::testing::Test {
  protected:
   [[nodiscard]] DataLocation location() const { return {.folder = folder_.path() / "data"}; }
   [[nodiscard]] static std::string url(const fs::path& file) { return "file://" + file.string(); }
@@ -135,6 +137,45 @@ TEST_F(GetDataSet, PresentDataIsLeftAlone) {
   EXPECT_EQ(result.folder, location().folder / "wikitext-2");
   EXPECT_EQ(read_data_set("wikitext-2", location()).valid, "y\n");
   EXPECT_FALSE(read_provenance(*find_data_set("wikitext-2", location())).has_value());
+}
+
+TEST_F(GetDataSet, WhatDiffersFromItsRecordIsRefused) {
+  const fs::path archive = folder_.write("mirror/a.tar", kArchive);
+  const DataSet set{"wikitext-2", "free", {{url(archive), ""}}, ""};
+  const fs::path got = get_data_set(set, location()).folder;
+  EXPECT_EQ(read_data_set("wikitext-2", location()).train, "a b\n");
+  EXPECT_TRUE(get_data_set(set, location()).already_present);
+
+  fs::resize_file(got / "train.txt", 2);  // as a power cut may
+  const std::string refusal = got.string() + ": SHA-256 of train, valid and test is " +
+                              sha256("a a\nb\n").substr(0, 12) + "..., must be " +
+                              sha256("a b\na\nb\n").substr(0, 12) + "... as source.json there says";
+  EXPECT_THAT(error_of([&] { (void)read_data_set("wikitext-2", location()); }), HasSubstr(refusal));
+  EXPECT_THAT(error_of([&] { get_data_set(set, location()); }), HasSubstr(refusal));
+  EXPECT_THAT(error_of([&] { get_data_set(set, location(), archive); }), HasSubstr(refusal));
+
+  for (const char* of_others : {R"({"content_sha256": ""})", R"({"content_sha256": 3})", "{}"}) {
+    folder_.write("data/wikitext-2/source.json", of_others);
+    EXPECT_EQ(read_data_set("wikitext-2", location()).train, "a ") << of_others;
+  }
+  fs::remove(got / "source.json");
+  EXPECT_EQ(read_data_set("wikitext-2", location()).train, "a ") << "the user's own";
+}
+
+TEST_F(GetDataSet, AFullDiskIsNoFaultOfTheSource) {
+  const std::string text = std::string(100'000, 'a') + '\n';
+  const fs::path archive = folder_.write(
+      "mirror/a.tar", tar({{"train.txt", text}, {"valid.txt", "v\n"}, {"test.txt", "t\n"}}));
+  folder_.write("own/train.txt", text);
+  folder_.write("own/valid.txt", "v\n");
+  folder_.write("own/test.txt", "t\n");
+  // The second is not tried.
+  const DataSet set{"wikitext-2", "free", {{url(archive), ""}, {"file:///nowhere", ""}}, ""};
+  for (const fs::path& from : {fs::path(), archive, folder_.path() / "own"}) {
+    EXPECT_EQ(testing::code_on_a_full_disk([&] { get_data_set(set, location(), from); }), 75)
+        << from;
+  }
+  EXPECT_FALSE(fs::exists(location().folder));
 }
 
 TEST_F(GetDataSet, IncompleteFolderIsNotTouched) {
@@ -255,6 +296,74 @@ TEST(Archive, StartsNoProgram) {
   EXPECT_FALSE(fs::exists(folder.path() / "started"));
 }
 
+// A compressed archive of entries without content.
+fs::path write_entries(const fs::path& file, const std::vector<std::string>& names, unsigned type) {
+  auto* const writer = archive_write_new();
+  archive_write_add_filter_gzip(writer);
+  archive_write_set_format_ustar(writer);
+  archive_write_open_filename(writer, file.c_str());
+  auto* const entry = archive_entry_new();
+  for (const auto& name : names) {
+    archive_entry_clear(entry);
+    archive_entry_set_pathname(entry, name.c_str());
+    archive_entry_set_filetype(entry, type);
+    archive_entry_set_size(entry, 0);
+    archive_write_header(writer, entry);
+  }
+  archive_entry_free(entry);
+  archive_write_free(writer);
+  return file;
+}
+
+// What unpacking `number` entries of names made by `name` says where 40 blocks of 4096 bytes may be
+// taken, which are more than a hundred times the archive.
+std::string refusal_of_blocks(const TemporaryFolder& folder, std::size_t number,
+                              const std::function<std::string(std::size_t)>& name) {
+  std::vector<std::string> names(number);
+  for (std::size_t i = 0; i < number; ++i) names[i] = name(i);
+  const auto file = write_entries(folder.path() / "a.tar.gz", names, AE_IFREG);
+  fs::remove_all(folder.path() / "in");
+  fs::create_directory(folder.path() / "in");
+  return error_of([&] { unpack(file, folder.path() / "in", std::int64_t{40} * 4096); });
+}
+
+TEST(Archive, AnEmptyFileTakesABlockAndSoDoesAFolder) {
+  const TemporaryFolder folder;
+  const auto file = [](std::size_t i) { return std::to_string(i); };
+  const auto below = [](std::size_t i) { return std::to_string(i) + "/d/d/f"; };
+  const auto in_one = [](std::size_t i) { return "d/" + std::to_string(i); };
+  const std::string refusal = (folder.path() / "a.tar.gz").string() +
+                              ": unpacks to more than 163840 bytes, a hundred times its size";
+  EXPECT_EQ(refusal_of_blocks(folder, 40, file), "");
+  EXPECT_THAT(refusal_of_blocks(folder, 41, file), HasSubstr(refusal));
+  EXPECT_EQ(num_entries(folder.path() / "in"), 40U);
+  EXPECT_EQ(refusal_of_blocks(folder, 10, below), "");
+  EXPECT_THAT(refusal_of_blocks(folder, 11, below), HasSubstr(refusal));
+  EXPECT_EQ(refusal_of_blocks(folder, 39, in_one), "") << "a folder that is there takes no more";
+}
+
+TEST(Archive, RefusesMoreThan100000Entries) {
+  const TemporaryFolder folder;
+  std::vector<std::string> names(100'000, "d");
+  const auto most = write_entries(folder.path() / "most.tar.gz", names, AE_IFDIR);
+  EXPECT_EQ(error_of([&] { unpack(most, folder.path()); }), "");
+  names.emplace_back("d");
+  const auto more = write_entries(folder.path() / "more.tar.gz", names, AE_IFDIR);
+  EXPECT_EQ(error_of([&] { unpack(more, folder.path()); }),
+            more.string() +
+                ": holds more than 100000 files and folders: unpack it yourself if it is what it "
+                "says");
+}
+
+TEST(Archive, StopsWhenAskedTo) {
+  const TemporaryFolder folder;
+  const fs::path archive = folder.write("a.tar", kArchive);
+  request_stop();
+  EXPECT_THROW(unpack(archive, folder.path()), StopRequested);
+  request_stop(false);
+  EXPECT_EQ(num_entries(folder.path()), 1U);
+}
+
 TEST(Archive, RefusesOneThatUnpacksToAHundredTimesItsSize) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "a.tar.gz";
@@ -292,6 +401,17 @@ TEST(Download, NamesTheAddressThatFailed) {
   const TemporaryFolder folder;
   EXPECT_THAT(error_of([&] { download("file:///no/such/file", folder.path() / "x"); }),
               HasSubstr("file:///no/such/file: "));
+}
+
+TEST(Download, TakesNoMoreThanItMay) {
+  const TemporaryFolder folder;
+  const std::string url = "file://" + folder.write("a", std::string(100'000, 'a')).string();
+  const fs::path file = folder.path() / "x";
+  download(url, file, {}, 100'000);
+  EXPECT_EQ(fs::file_size(file), 100'000U);
+  EXPECT_EQ(error_of([&] { download(url, file, {}, 99'999); }),
+            url + ": is longer than 99999 bytes, the most that is downloaded");
+  EXPECT_LE(fs::file_size(file), 99'999U);
 }
 
 TEST(KnownDataSets, SourcesAreComplete) {
