@@ -107,11 +107,12 @@ Json read_line(const std::string& line, std::int64_t number) {
   refuse(number, "must be a JSON object with the text \"kind\"");
 }
 
-/// Writes lines from two threads.
+/// Writes lines from two threads. A reason may quote what is no UTF-8: U+FFFD stands for that.
 void say(const Json& line) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  std::cout << line.dump() << std::endl;  // at once: somebody waits for it
+  std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace)
+            << std::endl;  // at once: somebody waits for it
 }
 
 /// The orders of a run, measured one after the other on a thread of its own.
@@ -295,7 +296,8 @@ void check_run(const Json& run, const nas::Worker& worker) {
 
 std::unique_ptr<Bench> begin(const Json& run, const Place& place) {
   try {
-    auto experiment = nas::recorded_experiment(run.at("config"), place.overrides);
+    auto experiment =
+        nas::recorded_experiment(run.at("config"), place.overrides, /*load_plugins=*/true);
     auto bench = std::make_unique<Bench>(std::move(experiment), place);
     check_run(run, bench->worker());
     nas::install_stop_handlers(run.value("grace", 25.0), kLeft);

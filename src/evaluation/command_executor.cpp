@@ -1,6 +1,7 @@
 #include "evaluation/command_executor.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <stop_token>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -22,8 +24,12 @@
 #include <boost/process/group.hpp>
 #include <boost/process/io.hpp>
 #include <boost/process/pipe.hpp>
+#include <boost/process/posix.hpp>
 #include <boost/process/search_path.hpp>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
@@ -47,6 +53,28 @@ constexpr int kMostFaults = 20;
 /// works, so that such a worker would take order after order.
 constexpr int kMostUnsound = 3;
 constexpr std::chrono::milliseconds kBetweenLooks{50};  // at what a signal handler sets
+/// For the lines that an engine which has ended left in the pipe.
+constexpr std::chrono::seconds kLastLines{1};
+/// Bytes of lines that wait to be read, above which the engine waits to write more.
+constexpr std::size_t kMostQueued = std::size_t{64} << 20U;
+
+/// Opens the file that receives the engine's standard error, and empties it: what an earlier engine
+/// said is not this one's. Who may write to the folder may have put a link to a file elsewhere there.
+/// @throws InputError if it cannot be written, is a link or has another name.
+int open_log(const std::filesystem::path& log) {
+  // Without O_NONBLOCK, a pipe that nobody reads would never be open.
+  const int file =
+      open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0660);
+  struct stat found {};
+  const bool is_other =
+      file < 0 ? errno == ELOOP || errno == ENXIO
+               : fstat(file, &found) != 0 || !S_ISREG(found.st_mode) || found.st_nlink > 1;
+  if (file >= 0 && !is_other && ftruncate(file, 0) == 0) return file;
+  const auto why = is_other ? "is a link or no regular file, must be a file without other names"
+                            : "cannot be written: " + std::generic_category().message(errno);
+  if (file >= 0) close(file);
+  throw InputError(log.string() + ": " + why);
+}
 
 /// The last lines of a file that is written to.
 std::string last_lines(const std::filesystem::path& file) {
@@ -72,10 +100,12 @@ class CommandExecutor::Engine {
       if (const auto found = process::search_path(program); !found.empty())
         program = found.string();
     }
+    const int log = open_log(settings.log);
     std::error_code failed;
     process_ = process::child(process::exe = program, process::args = words,
                               process::std_in<in_, process::std_out> out_,
-                              process::std_err > settings.log.string(), group_, failed);
+                              process::posix::fd.bind(STDERR_FILENO, log), group_, failed);
+    close(log);
     if (failed) {
       throw MachineError("the engine cannot be started: " + settings.command.front() + ": " +
                          failed.message());
@@ -84,7 +114,8 @@ class CommandExecutor::Engine {
     for (const int ours : {in_.native_sink(), out_.native_source()}) {
       fcntl(ours, F_SETFD, FD_CLOEXEC);
     }
-    reader_ = std::thread([this] { read(); });
+    fcntl(in_.native_sink(), F_SETFL, O_NONBLOCK);
+    reader_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
   }
   ~Engine() { end(/*save=*/false); }
   Engine(const Engine&) = delete;
@@ -93,42 +124,52 @@ class CommandExecutor::Engine {
   /// @param save  whether what runs should write its checkpoints first.
   void end(bool save) {
     if (!reader_.joinable()) return;
-    write({{"kind", "end"}, {"save", save}});
-    in_.close();
+    {
+      const std::lock_guard lock(mutex_);
+      unheard_ = true;
+      changed_.notify_all();
+    }
     const auto until = Clock::now() + std::chrono::duration<double>(settings_.grace);
-    std::error_code failed;
+    add({{"kind", "end"}, {"save", save}});
+    while (!send() && running() && Clock::now() < until) wait_for_room();
+    in_.close();
     while (running() && Clock::now() < until) std::this_thread::sleep_for(kBetweenLooks);
-    // With what it has started, which may hold its output open.
+    // With what it has started, but for what has left its group: that may hold its output open.
+    std::error_code failed;
     group_.terminate(failed);
     process_.wait(failed);
+    reader_.request_stop();
     reader_.join();
   }
 
-  /// Nothing is lost where it is not read: then the engine has ended, which is told by line().
+  /// Waits until the engine has taken it, but not where the engine may itself wait for line(), which
+  /// sends the rest. Nothing is lost where it is not read: then the engine has ended, which is told
+  /// by line().
   void write(const Json& line) {
-    const auto text = line.dump() + "\n";
-    try {
-      for (std::size_t done = 0; done < text.size();) {
-        const auto size = in_.write(text.data() + done, static_cast<int>(text.size() - done));
-        if (size <= 0) return;
-        done += static_cast<std::size_t>(size);
-      }
-    } catch (const process::process_error&) {  // NOLINT(bugprone-empty-catch)
-    }
+    add(line);
+    while (!send() && running() && !is_full() && !stop_requested()) wait_for_room();
   }
 
   /// Waits a moment for a line. @return nothing where there is none yet.
-  /// @throws MachineError where the engine has ended.
+  /// @throws MachineError where the engine has ended, though what it has started goes on and is
+  /// silent.
   std::optional<std::string> line() {
+    send();
+    const auto heard = [this] { return !lines_.empty() || ended_; };
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kBetweenLooks, [this] { return !lines_.empty() || ended_; });
-    if (lines_.empty() && !ended_) return std::nullopt;
+    if (!changed_.wait_for(lock, kBetweenLooks, heard)) {
+      if (running()) return std::nullopt;
+      changed_.wait_for(lock, kLastLines, heard);
+    }
     if (lines_.empty()) {
+      const auto what = too_long_.empty() ? "ended" : "wrote " + too_long_;
       lock.unlock();
-      fail(too_long_.empty() ? "ended" : "wrote " + too_long_);
+      fail(what);
     }
     auto line = std::move(lines_.front());
     lines_.pop_front();
+    queued_ -= size_of(line);
+    changed_.notify_all();
     return line;
   }
 
@@ -149,19 +190,59 @@ class CommandExecutor::Engine {
     return process_.running(failed);
   }
 
-  void read() {
+  /// Bytes that a line takes where it waits: an empty one, too, takes some.
+  static std::size_t size_of(const std::string& line) { return line.size() + sizeof(std::string); }
+
+  bool is_full() {
+    const std::lock_guard lock(mutex_);
+    return queued_ >= kMostQueued;
+  }
+
+  /// A text from elsewhere may be no UTF-8: U+FFFD stands for what is none.
+  void add(const Json& line) {
+    unsent_ += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  /// Sends what the engine has room for. @return whether nothing is left.
+  bool send() {
+    while (!unsent_.empty()) {
+      const auto size = ::write(in_.native_sink(), unsent_.data(), unsent_.size());
+      if (size > 0) {
+        unsent_.erase(0, static_cast<std::size_t>(size));
+      } else if (errno == EAGAIN) {
+        return false;
+      } else if (errno != EINTR) {
+        unsent_.clear();  // nobody reads it
+      }
+    }
+    return true;
+  }
+
+  /// Waits a moment for the engine to read.
+  void wait_for_room() {
+    pollfd waited{.fd = in_.native_sink(), .events = POLLOUT, .revents = 0};
+    poll(&waited, 1, static_cast<int>(kBetweenLooks.count()));
+  }
+
+  /// Hears lines until their end, or until a stop: what the engine has started may hold its output
+  /// open for longer.
+  void read(const std::stop_token& stop) {
     LineReader reader(out_.native_source());
     std::string line;
-    for (auto got = LineReader::Got::nothing; got != LineReader::Got::end;) {
+    for (auto got = LineReader::Got::nothing;
+         got != LineReader::Got::end && !stop.stop_requested();) {
       try {
-        got = reader.next(line, std::chrono::hours(1));
+        got = reader.next(line, kBetweenLooks);
       } catch (const InputError& error) {
         const std::lock_guard lock(mutex_);
         too_long_ = error.what();
         break;
       }
       if (got != LineReader::Got::line) continue;
-      const std::lock_guard lock(mutex_);
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return queued_ < kMostQueued || unheard_; });
+      if (unheard_) continue;
+      queued_ += size_of(line);
       lines_.push_back(std::move(line));
       changed_.notify_all();
     }
@@ -174,12 +255,15 @@ class CommandExecutor::Engine {
   process::pipe in_, out_;
   process::group group_;
   process::child process_;
-  std::mutex mutex_;  ///< of what follows
+  std::string unsent_;  ///< what the engine has not taken yet
+  std::mutex mutex_;    ///< of what follows
   std::condition_variable changed_;
   std::deque<std::string> lines_;
+  std::size_t queued_ = 0;  ///< bytes of them
   std::string too_long_;
   bool ended_ = false;
-  std::thread reader_;
+  bool unheard_ = false;  ///< nobody reads lines any more, but the engine must not wait for that
+  std::jthread reader_;
 };
 
 /// What is out, and what is made of the engine's lines.

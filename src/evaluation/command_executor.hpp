@@ -23,13 +23,14 @@ namespace nas {
 /// blame. A result that comes twice must be bitwise the same.
 ///
 /// Nothing that a worker says is believed (read_engine_line): what cannot be the result of its order
-/// is nobody's, with a warning that names the worker, and the order is given again.
+/// is nobody's, with a warning that names the worker, and the order is given again. An engine that
+/// writes faster than it is heard waits once 64 MiB of its lines do.
 class CommandExecutor final : public Executor {
  public:
   struct Settings {
     std::vector<std::string> command;  ///< of the engine
     nlohmann::json run;                ///< its first line, but for "kind" and "protocol"
-    std::filesystem::path log;         ///< receives what the engine writes to standard error
+    std::filesystem::path log;         ///< emptied, then receives the engine's standard error
     /// Model of device that results must come from; "auto": that of the first one, "mixed": any.
     std::string device = "auto";
     /// Most tasks of an order; 0: what the first worker times (Measurement::array_width).
@@ -45,17 +46,18 @@ class CommandExecutor final : public Executor {
 
   /// Starts the engine.
   /// @param measurement  outlives it; says which tasks are measured together.
-  /// @throws MachineError where the program cannot be started.
+  /// @throws MachineError where the program cannot be started; InputError where Settings::log cannot
+  /// be written, is a link or has another name.
   CommandExecutor(Measurement& measurement, Settings settings);
   /// Ends the engine.
   ~CommandExecutor() override;
 
   void submit(Task task, Evaluation begun) override;
   void withdraw() override;
-  /// @throws MachineError also where the engine ends or writes what nobody understands (with the
-  /// last lines of it and its exit code), where a worker would measure otherwise or on another model
-  /// of device (with both), where two results of one task differ, and where a worker gives three
-  /// times in a row what cannot be a result.
+  /// @throws MachineError also where the engine ends, whatever it leaves running, or writes what
+  /// nobody understands (with the last lines of it and its exit code), where a worker would measure
+  /// otherwise or on another model of device (with both), where two results of one task differ, and
+  /// where a worker gives three times in a row what cannot be a result.
   std::optional<Event> next() override;
   void abandon() override;
   [[nodiscard]] int workers() const override;

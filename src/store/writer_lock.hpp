@@ -17,8 +17,9 @@ namespace nas {
 class WriterLock {
  public:
   /// Locks the file beside the store.
-  /// @throws InputError if the store's folder is missing, the lock cannot be written, or another
-  /// process holds it (the message names its process id and host).
+  /// @throws InputError if the store's folder is missing, the lock cannot be written, is a link or
+  /// has another name (what it leads to stays as it is), or another process holds it (the message
+  /// names its process id and host).
   explicit WriterLock(std::filesystem::path store);
   ~WriterLock();
   WriterLock(const WriterLock&) = delete;

@@ -2,13 +2,18 @@
 
 #include "evaluation/command_executor.hpp"
 
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/stop.hpp"
 #include "core/warning.hpp"
@@ -21,6 +26,7 @@ namespace nas::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
@@ -221,6 +227,136 @@ TEST_F(CommandExecutorTest, AnEngineThatIsNotThereIsSaid) {
     EXPECT_STREQ(error.what(),
                  "the engine cannot be started: no-such-engine: No such file or directory");
   }
+}
+
+TEST_F(CommandExecutorTest, OnlyWhatThisEngineSaidIsSaidOfIt) {
+  temporary_.write("engine.log", std::string(500, 'x') + "\nof yesterday\n");
+  EXPECT_THAT(failure("dies"), EndsWith("it said last:\nsomething is wrong here"));
+  EXPECT_EQ(read_bytes(folder_ / "engine.log"), "something is wrong here\n");
+}
+
+TEST_F(CommandExecutorTest, ItsLogIsWrittenThroughNoLink) {
+  const auto chosen = settings(1);
+  const auto refusal = [&] {
+    return message_of<InputError>([&] { const CommandExecutor executor(measurement_, chosen); });
+  };
+  const auto expected =
+      chosen.log.string() + ": is a link or no regular file, must be a file without other names";
+  const auto victim = temporary_.write("victim", "of somebody");
+  std::filesystem::create_symlink(victim, chosen.log);
+  EXPECT_EQ(refusal(), expected);
+  std::filesystem::remove(chosen.log);
+  std::filesystem::create_hard_link(victim, chosen.log);
+  EXPECT_EQ(refusal(), expected);
+  EXPECT_EQ(read_bytes(victim), "of somebody");
+  std::filesystem::remove(chosen.log);
+  ASSERT_EQ(mkfifo(chosen.log.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(), expected) << "nobody reads it";
+  std::filesystem::remove(chosen.log);
+  std::filesystem::create_directory(chosen.log);
+  EXPECT_EQ(refusal(), chosen.log.string() + ": cannot be written: Is a directory");
+}
+
+TEST_F(CommandExecutorTest, TheEndOfAnEngineIsSeenThoughWhatItStartedHoldsItsPipes) {
+  for (const auto* script : {"sleep 20 & exit 3", "setsid sleep 20 & exit 3",
+                             "exec 3<&0; setsid sleep 20 <&3 & exit 3"}) {
+    auto chosen = settings(1);
+    chosen.command = {"sh", "-c", script};
+    chosen.run = {{"more", std::string(500'000, 'x')}};  // than the pipe to it takes
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_THAT(message_of<MachineError>([&] {
+                  CommandExecutor executor(measurement_, chosen);
+                  submit(executor, "a");
+                  rest(executor);
+                }),
+                EndsWith(" ended (exit code 3)"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10)) << script;
+  }
+}
+
+TEST_F(CommandExecutorTest, WhatComesAMomentAfterItsEndIsHeard) {
+  auto chosen = settings(1);
+  chosen.command = {
+      "sh", "-c",
+      R"((sleep 0.3; echo '{"kind": "refused", "reason": "it is late"}'; exec sleep 20) & exit 3)"};
+  EXPECT_EQ(message_of<MachineError>([&] {
+              CommandExecutor executor(measurement_, chosen);
+              submit(executor, "a");
+              rest(executor);
+            }),
+            "a worker would measure otherwise than this run: it is late");
+}
+
+TEST_F(CommandExecutorTest, WhatAnEngineLeavesRunningDelaysNoEnd) {
+  const auto begun = std::chrono::steady_clock::now();
+  {
+    auto chosen = settings(1);
+    chosen.command.insert(chosen.command.begin(),
+                          {"sh", "-c", R"(setsid sleep 20 & exec "$@")", "sh"});
+    CommandExecutor executor(measurement_, chosen);
+    submit(executor, "a");
+    EXPECT_EQ(rest(executor).size(), 1U);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+}
+
+/// An engine that writes 200 lines of 1 MiB, says after each how many, and reads nothing meanwhile.
+class FloodTest : public CommandExecutorTest {
+ protected:
+  FloodTest() {
+    const auto flood = temporary_.write("flood.py", R"(
+import os, sys
+
+for i in range(200):
+    left = b'{"kind": "workers", "count": 1, "more": "' + b"x" * 2**20 + b'"}\n'
+    while left:
+        left = left[os.write(1, left):]
+    with open(sys.argv[1], "a") as written:
+        written.write("x")
+os.execvp(sys.argv[2], sys.argv[2:])
+)");
+    chosen_.command.insert(chosen_.command.begin(), {"python3", flood, written_.string()});
+  }
+  /// Waits until it writes no more.
+  [[nodiscard]] std::size_t lines_written() const {
+    for (std::size_t before = 0;;) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      const auto now = read_bytes(written_).size();
+      if (now == before) return now;
+      before = now;
+    }
+  }
+
+  std::filesystem::path written_ = temporary_.write("written", "");
+  CommandExecutor::Settings chosen_ = settings(1);
+};
+
+TEST_F(FloodTest, LinesThatNobodyReadsWaitWithTheEngine) {
+  // It reads no order before it has written all: who waits for that would wait for ever.
+  chosen_.run = {{"more", std::string(500'000, 'x')}};
+  CommandExecutor executor(measurement_, chosen_);
+  submit(executor, "abc");
+  const auto written = lines_written();
+  EXPECT_GE(written, 60U);
+  EXPECT_LT(written, 100U);
+  EXPECT_EQ(rest(executor).size(), 3U) << "it goes on where it is heard";
+  EXPECT_EQ(read_bytes(written_).size(), 200U);
+}
+
+TEST_F(FloodTest, AnEngineThatWaitsToBeHeardEndsInOrder) {
+  {
+    const CommandExecutor executor(measurement_, chosen_);
+    EXPECT_LT(lines_written(), 100U);
+  }
+  EXPECT_EQ(read_bytes(written_).size(), 200U) << "it was killed";
+}
+
+TEST_F(CommandExecutorTest, WhatIsNoTextIsWrittenAllTheSame) {
+  auto chosen = settings(1);
+  chosen.run = {{"name", "caf\xe9"}};
+  CommandExecutor executor(measurement_, chosen);
+  submit(executor, "a");
+  EXPECT_EQ(rest(executor).size(), 1U);
 }
 
 TEST_F(CommandExecutorTest, WhatWouldBeMeasuredOtherwiseIsRefused) {

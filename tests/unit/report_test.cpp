@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/durable_file.hpp"
@@ -18,6 +19,8 @@
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "report/recorded_genes.hpp"
+#include "store/writer_lock.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
@@ -868,6 +871,32 @@ TEST_F(ReportTest, AResultIsWrittenThroughNoLink) {
   fs::create_directories(folder_ / own / "inside");
   EXPECT_THROW(write_file(result, [](std::ostream& out) { out << "more"; }), fs::filesystem_error);
   EXPECT_EQ(read_bytes(result), "text");
+}
+
+TEST_F(ReportTest, ALockIsWrittenThroughNoLink) {
+  const auto victim = temporary_.write("victim", "of somebody");
+  const auto store = folder_ / "locked.sqlite";
+  const auto lock = store.string() + ".lock";
+  const auto refusal = [&] {
+    return message_of<InputError>([&] { const WriterLock held(store); });
+  };
+  const auto expected = lock + ": is a link or no regular file, must be a file without other names";
+  fs::create_symlink(victim, lock);
+  EXPECT_EQ(refusal(), expected);
+  fs::remove(lock);
+  fs::create_hard_link(victim, lock);
+  EXPECT_EQ(refusal(), expected);
+  EXPECT_EQ(read_bytes(victim), "of somebody");
+  fs::remove(lock);
+  fs::create_symlink(folder_ / "new", lock);
+  EXPECT_EQ(refusal(), expected);
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+  fs::remove(lock);
+  ASSERT_EQ(mkfifo(lock.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(), expected);
+  fs::remove(lock);
+  EXPECT_EQ(refusal(), "nothing was thrown");
+  EXPECT_EQ(refusal(), "nothing was thrown") << "what an earlier holder left is no obstacle";
 }
 
 TEST_F(ReportTest, WhatAKilledProcessLeftOfAResultIsRemoved) {
