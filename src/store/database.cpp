@@ -160,6 +160,8 @@ Database::Database(fs::path file, const DatabaseKind& kind, Mode mode)
     } else {
       open_for_writing();
     }
+    // Expressions in a schema that somebody else made call harmless functions alone.
+    sqlite_->exec("PRAGMA trusted_schema = OFF");
     require_kind();
     if (reads) return;
     sqlite_->exec(set_journal(file_));
@@ -255,8 +257,23 @@ void Database::require_kind() {
                       : ours     ? " (its version is " + std::to_string(version_) + ")"
                                  : ""));
   }
+  require_plain_tables();
   if (fs::file_size(file_) > kLargestChecked) return;
   if (const auto found = inconsistencies(); !found.empty()) refuse_damage(found);
+}
+
+// These are the forms in which SQLite begins the texts of tables and indices.
+void Database::require_plain_tables() const {
+  auto other = statement(
+      "SELECT CASE WHEN sql LIKE 'CREATE VIRTUAL %' THEN 'virtual table' ELSE type END, "
+      "substr(name, 1, 80) FROM sqlite_master WHERE "
+      "(type = 'table' AND sql LIKE 'CREATE TABLE %' OR type = 'index' AND (sql IS NULL OR "
+      "sql LIKE 'CREATE INDEX %' OR sql LIKE 'CREATE UNIQUE INDEX %')) IS NOT TRUE");
+  if (!other.executeStep()) return;
+  throw InputError(file_.string() + ": holds the " + other.getColumn(0).getString() + " " +
+                   other.getColumn(1).getString() + ", a " + kind_.name +
+                   " must hold tables and indices alone: what else there is would be computed when "
+                   "it is read or written, perhaps without end");
 }
 
 void Database::refuse_damage(const std::string& found) const {

@@ -49,7 +49,7 @@ class Database {
     immutable,  ///< read_only, of a file that is only ever replaced as a whole
   };
   /// @throws InputError if the file is missing (for reading), is damaged or of another kind or
-  /// version, or if another process writes to it.
+  /// version, if it holds views, triggers or virtual tables, or if another process writes to it.
   Database(std::filesystem::path file, const DatabaseKind& kind, Mode mode);
   ~Database();
   Database(const Database&) = delete;
@@ -110,6 +110,7 @@ class Database {
   [[nodiscard]] bool is_blank() const;
   [[nodiscard]] int number(const std::string& sql) const;
   void require_kind();
+  void require_plain_tables() const;
   [[noreturn]] void refuse_damage(const std::string& found) const;
   [[noreturn]] void fail(const SQLite::Exception& error) const;
 

@@ -126,7 +126,32 @@ void write_row(SQLite::Statement& insert, const Texts& columns) {
   insert.reset();
 }
 
-nlohmann::json read_meta(const Texts& columns) { return parse_record(columns[1]); }
+/// @param name  where it stands, for the message.
+/// @throws InputError unless it is an object; null, where nothing was given, is an empty one.
+nlohmann::json object_of(nlohmann::json json, const std::string& name) {
+  if (json.is_null()) return nlohmann::json::object();
+  if (json.is_object()) return json;
+  throw InputError(name + " is of type " + json.type_name() + ", must be an object");
+}
+
+/// Readers take the types of these facts for granted.
+nlohmann::json read_meta(const Texts& columns) {
+  auto value = parse_record(columns[1]);
+  const auto& key = columns[0];
+  if (key == "config" || key == "facts" || key == "environment") {
+    return object_of(std::move(value), key);
+  }
+  if (key != "sessions") return value;
+  if (!value.is_array()) {
+    throw InputError(key + " is of type " + value.type_name() + ", must be a list");
+  }
+  for (auto& session : value) {
+    session = object_of(std::move(session), "a session");
+    session["environment"] =
+        object_of(session.value("environment", nlohmann::json()), "a session's environment");
+  }
+  return value;
+}
 
 Texts evaluation_columns(const Evaluation& evaluation, std::optional<std::int64_t> session) {
   auto measured = evaluation.measured;
@@ -149,11 +174,14 @@ Evaluation read_evaluation(const Texts& columns) {
   evaluation.replicate = std::stoll(columns[2]);
   evaluation.status = parse_status(columns[3]);
   evaluation.reason = columns[4];
-  evaluation.identity = parse_record(columns[5]);
+  evaluation.identity = object_of(parse_record(columns[5]), "identity");
   evaluation.curve = parse_record(columns[6]).get<std::vector<CurvePoint>>();
-  const auto values = parse_record(columns[7]);
+  if (evaluation.status == Status::paused && evaluation.curve.empty()) {
+    throw InputError("curve = [], must be that of a training run which is paused, not empty");
+  }
+  const auto values = object_of(parse_record(columns[7]), "values");
   for (const auto& [name, value] : values.items()) evaluation.values[name] = read_number(value);
-  evaluation.measured = parse_record(columns[8]);
+  evaluation.measured = object_of(parse_record(columns[8]), "measured");
   return evaluation;
 }
 
@@ -183,6 +211,23 @@ Texts ask_columns(const Ask& ask) {
       evaluations_json(ask).dump(), ask.reused ? "1" : "0",    nlohmann::json(ask.fitness).dump()};
 }
 
+/// The opposite of evaluations_json(). @throws InputError unless there is at least one.
+void read_evaluations(const nlohmann::json& json, Ask& ask) {
+  if (json.is_array() && !json.empty()) {
+    ask.evaluations = json.get<Texts>();
+    return;
+  }
+  if (json.is_object() && json.size() == 1 && json.front().is_number_integer()) {
+    ask.evaluations = {json.begin().key()};
+    ask.until = json.front();
+    if (ask.until > 0) return;
+  }
+  constexpr std::size_t kShown = 80;
+  throw InputError("evaluations = " + json.dump().substr(0, kShown) +
+                   ", must be a list of at least one, or one with the step at which it was to "
+                   "pause, at least 1");
+}
+
 Ask read_ask(const Texts& columns) {
   Ask ask{.number = std::stoll(columns[0]),
           .batch = std::stoll(columns[1]),
@@ -190,18 +235,55 @@ Ask read_ask(const Texts& columns) {
           .evaluations = {},
           .reused = columns[4] != "0",
           .fitness = {}};
-  const auto evaluations = parse_record(columns[3]);
-  if (evaluations.is_object()) {
-    ask.evaluations = {evaluations.begin().key()};
-    ask.until = evaluations.begin().value();
-  } else {
-    ask.evaluations = evaluations.get<Texts>();
-  }
+  read_evaluations(parse_record(columns[3]), ask);
   for (const auto& value : parse_record(columns[5])) ask.fitness.push_back(read_number(value));
   return ask;
 }
 
 std::int64_t read_tell(const Texts& columns) { return std::stoll(columns[1]); }
+
+bool has_table(const Database& database, const RecordTable& table) {
+  auto named = database.statement("SELECT 1 FROM sqlite_master WHERE name = ?");
+  named.bind(1, std::string(table.name));
+  return named.executeStep();
+}
+
+/// Reads asks, whose evaluations must be recorded, or parts of them.
+class AnsweredAsks {
+ public:
+  explicit AnsweredAsks(const Database& database) : database_(database) {}
+
+  /// @throws InputError naming an evaluation that is not there.
+  Ask operator()(const Texts& columns) {
+    auto ask = read_ask(columns);
+    if (const auto* missing = missing_of(ask)) {
+      throw InputError("the evaluation " + *missing + " that answered it is not there");
+    }
+    return ask;
+  }
+
+  /// The first such evaluation of an ask; null: all are there.
+  [[nodiscard]] const std::string* missing_of(const Ask& ask) {
+    if (!find_) {  // not before a row of an ask is being read: so that both see the same commits
+      std::string sql = "SELECT 1 FROM evaluations WHERE id = ?1";
+      if (has_table(database_, kPartials)) {
+        sql += " UNION ALL SELECT 1 FROM partials WHERE id = ?1";
+      }
+      find_.emplace(database_.statement(sql));
+    }
+    for (const auto& id : ask.evaluations) {
+      find_->bind(1, id);
+      const bool found = find_->executeStep();
+      find_->reset();
+      if (!found) return &id;
+    }
+    return nullptr;
+  }
+
+ private:
+  const Database& database_;
+  std::optional<SQLite::Statement> find_{};
+};
 
 }  // namespace
 
@@ -216,9 +298,7 @@ struct Store::State {
 
   /// Whether there is a table of partial training runs. Only this process makes one.
   [[nodiscard]] bool has_partials() {
-    if (!partials) {
-      partials = statement("SELECT 1 FROM sqlite_master WHERE name = 'partials'").executeStep();
-    }
+    if (!partials) partials = has_table(database, kPartials);
     return *partials;
   }
 
@@ -270,16 +350,17 @@ struct Store::State {
                      table.name + " " + rest);
   }
 
-  [[nodiscard]] bool has_tells() const {
-    return statement("SELECT 1 FROM sqlite_master WHERE name = 'tells'").executeStep();
-  }
+  [[nodiscard]] bool has_tells() const { return has_table(database, kTells); }
 
   void write_asks(std::span<const Ask> asks) const;
 
+  [[nodiscard]] std::optional<std::int64_t> first_unanswered() const;
+  void remove_asks_from(std::int64_t first) const;
+
   /// Reads the present row of select(). @param damage  receives what is wrong with it, if anything.
   template <class Read>
-  static auto read(const RecordTable& table, SQLite::Statement& row, Read read, std::string& damage)
-      -> std::optional<decltype(read(Texts()))> {
+  static auto read(const RecordTable& table, SQLite::Statement& row, Read& read,
+                   std::string& damage) -> std::optional<decltype(read(Texts()))> {
     Texts columns;
     for (int i = 0; i < table.size; ++i) columns.push_back(row.getColumn(i).getString());
     const auto digest = row.getColumn(table.size);
@@ -300,7 +381,7 @@ struct Store::State {
 
   /// The same. @throws InputError naming file and record where the row is not as it was written.
   template <class Read>
-  auto read(const RecordTable& table, SQLite::Statement& row, Read read_row) const {
+  auto read(const RecordTable& table, SQLite::Statement& row, Read& read_row) const {
     std::string damage;
     auto record = read(table, row, read_row, damage);
     if (record) return std::move(*record);
@@ -314,7 +395,7 @@ struct Store::State {
 
   /// Checks every row of a table. @return the keys of damaged ones.
   template <class Read>
-  Texts check(const RecordTable& table, Read read_row, StoreCheck& found) const {
+  Texts check(const RecordTable& table, Read& read_row, StoreCheck& found) const {
     Texts keys;
     auto row = select(table);
     while (row.executeStep()) {
@@ -613,9 +694,38 @@ std::vector<Ask> Store::asks() const {
   return state_->reading([&] {
     auto select = state_->select(kAsks, "ORDER BY number");
     std::vector<Ask> asks;
-    while (select.executeStep()) asks.push_back(state_->read(kAsks, select, read_ask));
+    AnsweredAsks read(state_->database);
+    while (select.executeStep()) asks.push_back(state_->read(kAsks, select, read));
     return asks;
   });
+}
+
+/// The number of the first ask of whose evaluations one is not there.
+std::optional<std::int64_t> Store::State::first_unanswered() const {
+  auto row = select(kAsks, "ORDER BY number");
+  AnsweredAsks answered(database);
+  while (row.executeStep()) {
+    std::string damage;
+    const auto ask = read(kAsks, row, read_ask, damage);
+    if (ask && answered.missing_of(*ask) != nullptr) return ask->number;
+  }
+  return std::nullopt;
+}
+
+/// Within a transaction. With the asks goes what followed from their answers.
+void Store::State::remove_asks_from(std::int64_t first) const {
+  std::vector<const char*> statements{"DELETE FROM asks WHERE number >= ?",
+                                      "DELETE FROM indicators WHERE asked > ?"};
+  if (has_tells()) {
+    statements.push_back(
+        "DELETE FROM tells WHERE number >= (SELECT min(number) FROM tells WHERE ask >= ?)");
+  }
+  for (const auto* sql : statements) {
+    auto removal = statement(sql);
+    removal.bind(1, first);
+    removal.exec();
+  }
+  remove(kMeta, {"ended_by", "last_population"});
 }
 
 std::int64_t Store::forget_failures() {
@@ -645,26 +755,13 @@ std::int64_t Store::forget_failures() {
     }
     auto meta = state_->statement("DELETE FROM meta WHERE key = ?");
     std::vector<const char*> stale{"tuning", "retest", "finished"};
-    if (first) stale.insert(stale.end(), {"ended_by", "last_population"});
     if (without_ranges) stale.insert(stale.end(), {"baseline", "objectives"});
     for (const auto* key : stale) {
       meta.bind(1, std::string(key));
       meta.exec();
       meta.reset();
     }
-    if (!first) return;
-    auto ask = state_->statement("DELETE FROM asks WHERE number >= ?");
-    ask.bind(1, *first);
-    ask.exec();
-    if (state_->has_tells()) {
-      auto tell = state_->statement(
-          "DELETE FROM tells WHERE number >= (SELECT min(number) FROM tells WHERE ask >= ?)");
-      tell.bind(1, *first);
-      tell.exec();
-    }
-    auto indicator = state_->statement("DELETE FROM indicators WHERE asked > ?");
-    indicator.bind(1, *first);
-    indicator.exec();
+    if (first) state_->remove_asks_from(*first);
   });
   return static_cast<std::int64_t>(failed.size());
 }
@@ -704,7 +801,8 @@ StoreCheck Store::check(bool remove) {
   state_->database.guarded([&] {
     const auto facts = state_->check(kMeta, read_meta, found);
     const auto evaluations = state_->check(kEvaluations, read_evaluation, found);
-    const auto asks = state_->check(kAsks, read_ask, found);
+    AnsweredAsks read_answered(state_->database);
+    const auto asks = state_->check(kAsks, read_answered, found);
     const auto tells = state_->has_tells() ? state_->check(kTells, read_tell, found) : Texts();
     Texts partials;
     if (state_->has_partials()) partials = state_->check(kPartials, read_partial, found);
@@ -713,13 +811,16 @@ StoreCheck Store::check(bool remove) {
       state_->remove(kMeta, {"finished"});
       state_->remove(kMeta, facts);
       state_->remove(kEvaluations, evaluations);
-      state_->remove(kAsks, asks);
       if (!partials.empty()) state_->remove(kPartials, partials);
-      if (tells.empty()) return;
-      // What was asked since then followed from that order: the next process asks anew.
-      for (const auto* table : {"tells", "asks", "indicators"}) {
-        state_->statement(std::string("DELETE FROM ") + table).exec();
+      // Answers decide what is asked next: from the first one that is gone the next process asks
+      // anew, and from the beginning where nobody knows any more in which order the algorithm heard
+      // of them, or by which rules they were made.
+      auto first = state_->first_unanswered();
+      if (!tells.empty() || std::find(facts.begin(), facts.end(), "answering") != facts.end()) {
+        first = std::numeric_limits<std::int64_t>::min();
       }
+      state_->remove(kAsks, asks);
+      if (first) state_->remove_asks_from(*first);
     });
   });
   return found;

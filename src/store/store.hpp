@@ -120,6 +120,7 @@ class Store {
   void withdraw_asks(std::int64_t from, std::int64_t batch);
   /// In order of their numbers. While a batch is being answered, some of its numbers may be
   /// missing.
+  /// @throws InputError also where one names an evaluation of which no part is recorded.
   [[nodiscard]] std::vector<Ask> asks() const;
 
   /// Commits an ask as add_asks() does, and that the algorithm hears of it after so many others
@@ -139,7 +140,9 @@ class Store {
   void add_indicator(const Indicator& indicator);
   [[nodiscard]] std::vector<Indicator> indicators() const;
 
-  /// Reads every record. @param remove  whether to remove the damaged ones.
+  /// Reads every record. @param remove  whether to remove the damaged ones. With an evaluation go
+  /// the asks from the first one on that it answers, as in forget_failures(); with what says how
+  /// answers were made or heard, all asks.
   StoreCheck check(bool remove = false);
 
  private:

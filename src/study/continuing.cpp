@@ -57,11 +57,16 @@ void check_answering(const Store& store, const std::filesystem::path& folder) {
   if (store.meta("answering").value_or(1) == kAnswering) return;
   std::map<std::string, Status> statuses;
   for (const auto& evaluation : store.evaluations()) statuses[evaluation.id] = evaluation.status;
+  // What answers an ask and has not ended is paused at its step.
+  const auto status_of = [&statuses](const std::string& id) {
+    const auto found = statuses.find(id);
+    return found == statuses.end() ? Status::paused : found->second;
+  };
   for (const auto& ask : store.asks()) {
     const auto& ids = ask.evaluations;
     const auto count = [&](const auto& is) {
       return std::count_if(ids.begin(), ids.end(),
-                           [&](const auto& id) { return is(statuses.at(id)); });
+                           [&](const auto& id) { return is(status_of(id)); });
     };
     const auto used = count([](Status status) { return is_usable(status); });
     std::string why;

@@ -180,6 +180,34 @@ TEST_F(VerifyTest, WhatFailedOrIsDamagedIsNotTrainedAgain) {
   EXPECT_THAT(text(), AllOf(HasSubstr("its SHA-256 does not fit"), Not(HasSubstr("retrained"))));
 }
 
+TEST_F(VerifyTest, AfterARemovalTheRunIsReadAndContinued) {
+  const auto exported = [this](const fs::path& file) {
+    EXPECT_EQ(run("nas-export", {run_.string(), "--canonical", "--output", file.string()}), 0)
+        << text();
+    return read_file(file);
+  };
+  search();
+  const auto before = exported(folder_ / "before.jsonl");
+  const auto last = Store(store(), Store::Mode::read_only).asks().back().evaluations.front();
+  change("UPDATE evaluations SET replicate = 7 WHERE id = '" + last + "'");
+  ASSERT_EQ(verify({"--remove"}), 0) << text();
+  EXPECT_NE(exported(folder_ / "between.jsonl"), before);
+  search();
+  EXPECT_EQ(exported(folder_ / "after.jsonl"), before);
+}
+
+/// A search of rejected candidates was once charged otherwise, which a record must exclude.
+TEST_F(VerifyTest, WithoutTheRuleOfItsAnswersARunIsContinued) {
+  const Words rejecting{"constraints=[latency <= 1e-9]"};
+  search(rejecting);
+  const auto asks = Store(store(), Store::Mode::read_only).asks().size();
+  change("UPDATE meta SET value = '1' WHERE key = 'answering'");
+  ASSERT_EQ(verify({"--remove"}), 0) << text();
+  EXPECT_EQ(run("nas-export", {run_.string(), "--canonical"}), 0) << text();
+  search(rejecting);
+  EXPECT_EQ(Store(store(), Store::Mode::read_only).asks().size(), asks);
+}
+
 TEST_F(VerifyTest, WhatWouldBeTrainedOtherwiseIsRefused) {
   search();
   EXPECT_EQ(verify({"--retrain", "1", "training.steps=10"}), 2) << text();

@@ -105,6 +105,33 @@ TEST_F(DatabaseTest, OtherFilesAreRefusedAndKept) {
   EXPECT_THAT(refusal(), HasSubstr("it is no file"));
 }
 
+/// A view may never end, and a trigger does what its maker wanted.
+TEST_F(DatabaseTest, NothingButTablesAndIndicesIsOpened) {
+  add("a");
+  raw().exec(
+      "CREATE INDEX i ON things (name); CREATE UNIQUE INDEX u ON things (name);"
+      "CREATE TABLE more AS SELECT * FROM things; ALTER TABLE more RENAME TO renamed; ANALYZE");
+  EXPECT_EQ(count(open()), 1);
+  const std::vector<std::pair<std::string, std::string>> others{
+      {"CREATE VIEW endless AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) "
+       "SELECT x FROM r",
+       "view endless"},
+      {"CREATE TRIGGER t AFTER INSERT ON things BEGIN DELETE FROM things; END", "trigger t"},
+      {"PRAGMA writable_schema = ON; INSERT INTO sqlite_master VALUES "
+       "('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING anything')",
+       "virtual table v"}};
+  const auto plain = temporary_.path() / "plain.sqlite";
+  fs::copy_file(file_, plain);
+  for (const auto& [sql, found] : others) {
+    fs::copy_file(plain, file_, fs::copy_options::overwrite_existing);
+    raw().exec(sql);
+    for (const auto mode : {Mode::write, Mode::read_only, Mode::immutable}) {
+      EXPECT_THAT(refusal(mode), HasSubstr(file_.string() + ": holds the " + found +
+                                           ", a store must hold tables and indices alone"));
+    }
+  }
+}
+
 TEST_F(DatabaseTest, DamagedPagesAreFoundOnOpening) {
   {
     auto database = open();

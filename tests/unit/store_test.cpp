@@ -236,6 +236,7 @@ TEST_F(StoreTest, KnownEvaluationsAndAsksStayAsTheyAre) {
 
 TEST_F(StoreTest, AnAskMayBeAnsweredByMoreOrFewerOfTheSameReplicates) {
   Store store(file_);
+  store.add({example("e1"), example("e2"), example("e3")});
   Ask ask{.number = 0, .batch = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1}};
   store.add_asks({ask});
   ask.evaluations = {"e1", "e2", "e3"};
@@ -268,6 +269,7 @@ TEST_F(StoreTest, PreviewedAsksGiveWayToTheirBatch) {
     return asks;
   };
   using Recorded = std::vector<std::pair<std::int64_t, double>>;
+  store.add({example("e0"), example("e1"), example("e2"), example("e3")});
   store.add_asks({ask(0, 0, 1)});
   store.preview_asks({ask(0, 0, 9), ask(2, 1, 9), ask(3, 1, 9)});
   EXPECT_EQ(recorded(), (Recorded{{0, 1}, {2, 9}, {3, 9}}));
@@ -430,7 +432,7 @@ TEST_F(ChangedStoreTest, AsksAndFactsAreCoveredToo) {
 TEST_F(ChangedStoreTest, ADamagedTellTakesAlongWhatWasAskedSinceThen) {
   {
     Store store(file_);
-    store.add_tell(0, {.number = 7, .genotype = "g", .evaluations = {"e"}, .fitness = {1}});
+    store.add_tell(0, {.number = 7, .genotype = "g", .evaluations = {"e2"}, .fitness = {1}});
   }
   change("UPDATE tells SET ask = 8");
   Store store(file_);
@@ -438,6 +440,58 @@ TEST_F(ChangedStoreTest, ADamagedTellTakesAlongWhatWasAskedSinceThen) {
   EXPECT_EQ(store.check(true).damaged.size(), 1U);
   EXPECT_TRUE(store.tells().empty());
   EXPECT_TRUE(store.asks().empty());
+}
+
+TEST_F(ChangedStoreTest, WithAnEvaluationGoesWhatTheSearchMadeOfIt) {
+  {
+    Store store(file_);
+    for (const std::int64_t asked : {1, 2}) store.add_indicator({.asked = asked});
+    store.set_meta("ended_by", "the end of the algorithm");
+    store.add_tell(0, {.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1.5}});
+    store.add_tell(1, {.number = 1, .genotype = "h", .evaluations = {"e2"}, .fitness = {2.5}});
+  }
+  change("UPDATE evaluations SET replicate = 7 WHERE id = 'e2'");
+  Store store(file_);
+  EXPECT_EQ(store.check(/*remove=*/true).damaged.size(), 1U);
+  EXPECT_TRUE(store.check().damaged.empty());
+  ASSERT_EQ(store.asks().size(), 1U);
+  EXPECT_EQ(store.asks().front().evaluations.front(), "e1");
+  EXPECT_EQ(store.tells(), (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(store.indicators().size(), 1U);
+  EXPECT_FALSE(store.meta("ended_by").has_value());
+  EXPECT_TRUE(store.meta("objectives").has_value());
+}
+
+TEST_F(ChangedStoreTest, WhatAnsweredAnAskMustBeThere) {
+  {
+    Store store(file_);
+    store.add_partials({paused(example("e7"), 50)});
+    store.add_asks(
+        {{.number = 2, .genotype = "i", .evaluations = {"e7"}, .fitness = {3.5}, .until = 50}});
+  }
+  ASSERT_EQ(complaint(), kFine) << "a part is enough";
+  change("DELETE FROM partials");
+  EXPECT_THAT(complaint(), HasSubstr("the record of ask 2 is damaged: the evaluation e7 that "
+                                     "answered it is not there; put a copy"));
+  change("DELETE FROM evaluations WHERE id = 'e2'");
+  EXPECT_THAT(complaint(), HasSubstr("ask 1 is damaged: the evaluation e2"));
+  change("UPDATE asks SET digest = NULL, evaluations = '[\"\"]' WHERE number = 1");
+  EXPECT_THAT(complaint(), HasSubstr("ask 1 is damaged: the evaluation  that"));
+  Store store(file_);
+  EXPECT_EQ(store.check(/*remove=*/true).damaged.size(), 2U);
+  EXPECT_EQ(complaint(), kFine);
+  EXPECT_EQ(store.asks().size(), 1U);
+}
+
+/// A store that does not say by which rules its asks were answered could be of other ones.
+TEST_F(ChangedStoreTest, WhereTheRulesAreLostTheSearchAsksAnewOfTheSameEvaluations) {
+  Store(file_).set_meta("answering", 2);
+  change("UPDATE meta SET value = '3' WHERE key = 'answering'");
+  Store store(file_);
+  EXPECT_EQ(store.check(/*remove=*/true).damaged.size(), 1U);
+  EXPECT_FALSE(store.meta("answering").has_value());
+  EXPECT_TRUE(store.asks().empty());
+  EXPECT_EQ(store.evaluations().size(), 2U);
 }
 
 TEST_F(ChangedStoreTest, PartsOfTrainingRunsAreCoveredToo) {
@@ -471,6 +525,44 @@ TEST_F(ChangedStoreTest, RecordsWithoutADigestAreReadAndNamedWhereTheyCannotBe) 
   EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged"));
   change("UPDATE evaluations SET curve = '[]', status = 'fine'");
   EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged: unknown status 'fine'"));
+}
+
+TEST_F(ChangedStoreTest, AsksNameAtLeastOneEvaluation) {
+  for (const std::string given : {"[]", "{}", R"({"e1": 0})", R"({"e1": -1})", R"({"e1": 1.5})",
+                                  R"({"e1": 18446744073709551615})", R"({"e1": 1, "e2": 1})",
+                                  "null", "7", "[7]", R"("e1")"}) {
+    change("UPDATE asks SET digest = NULL, evaluations = '" + given + "' WHERE number = 1");
+    EXPECT_THAT(complaint(), HasSubstr("the record of ask 1 is damaged: ")) << given;
+  }
+  change("UPDATE asks SET digest = NULL, evaluations = '{}'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluations = {}, must be a list of at least one, or one "));
+  change(R"(UPDATE asks SET digest = NULL, evaluations = '{"e1": 1}')");
+  EXPECT_EQ(complaint(), kFine);
+}
+
+TEST_F(ChangedStoreTest, PartsOfARecordHaveTheTypeThatTheyAreReadAs) {
+  for (const std::string column : {"identity", "\"values\"", "measured"}) {
+    for (const auto* given : {"7", "[]", "\"text\""}) {
+      change("UPDATE evaluations SET digest = NULL, " + column + " = '" + given + "'");
+      EXPECT_THAT(complaint(), HasSubstr("must be an object")) << column << given;
+    }
+    change("UPDATE evaluations SET " + column + " = 'null'");
+    EXPECT_EQ(complaint(), kFine) << column << " of which nothing was given";
+  }
+  change("UPDATE evaluations SET status = 'paused', curve = '[]'");
+  EXPECT_THAT(complaint(), HasSubstr("evaluation e1 is damaged: curve = [], must be that of"));
+
+  const auto refusal = [this](const std::string& key, const std::string& value) {
+    change("INSERT OR REPLACE INTO meta VALUES ('" + key + "', '" + value + "', NULL)");
+    return message_of([&] { (void)Store(file_, Store::Mode::read_only).meta(key); });
+  };
+  EXPECT_THAT(refusal("config", "[]"),
+              HasSubstr("fact config is damaged: config is of type array, must be an object"));
+  EXPECT_THAT(refusal("facts", "7"), HasSubstr("must be an object"));
+  EXPECT_THAT(refusal("sessions", "{}"), HasSubstr("must be a list"));
+  EXPECT_THAT(refusal("sessions", "[7]"), HasSubstr("a session is of type number"));
+  EXPECT_THAT(refusal("sessions", R"([{"environment": 7}])"), HasSubstr("a session's environment"));
+  EXPECT_EQ(refusal("sessions", R"([{"environment": {}}])"), kFine);
 }
 
 TEST_F(ChangedStoreTest, DeeplyNestedJsonIsAnError) {

@@ -383,6 +383,20 @@ TEST_F(ForeignTable, OpensUnchanged) {
   for (const auto& table : tables_) EXPECT_EQ(refusal(unbind(table)), "nothing was thrown");
 }
 
+/// A query on such a table would not end, and fill the disk.
+TEST_F(ForeignTable, TablesThatAreComputedAreRefused) {
+  for (const std::string table : {"meta", "curves"}) {
+    change("SELECT 1");
+    SQLite::Database(changed_.string(), SQLite::OPEN_READWRITE)
+        .exec("ALTER TABLE " + table + " RENAME TO kept; CREATE VIEW " + table +
+              " AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) "
+              "SELECT kept.* FROM kept, r");
+    EXPECT_THAT([&] { (void)Table(changed_); },
+                ::testing::ThrowsMessage<InputError>(HasSubstr(
+                    "changed.table: holds the view " + table + ", a table must hold tables")));
+  }
+}
+
 TEST_F(ForeignTable, TheChecksumMustFit) {
   change("SELECT 1");
   SQLite::Database(changed_.string(), SQLite::OPEN_READWRITE)
