@@ -20,6 +20,7 @@
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
 #include "store/store.hpp"
+#include "study/continuing.hpp"
 #include "study/study.hpp"
 
 namespace {
@@ -108,6 +109,7 @@ nas::Experiment continued(const std::string& folder, const Words& mechanisms, Wo
     throw nas::InputError(folder +
                           " holds no run of listed mechanisms; nas-run continues a search");
   }
+  nas::check_plugins(store.environments(), folder);
   const auto recorded = nas::recorded_experiment(config);
   auto all = recorded.mechanisms;
   const auto others = not_listed(mechanisms, recorded);
@@ -128,6 +130,15 @@ nas::Study study_of(const Arguments& arguments) {
   }
   const Words mechanisms(words.begin(), source);
   Words overrides(std::next(source), words.end());
+  for (const auto& word : overrides) {
+    const auto equals = word.find('=');
+    if (equals != std::string::npos &&
+        word.substr(0, equals).find_first_of("|{*+") == std::string::npos) {
+      continue;
+    }
+    throw nas::InputError("command line: '" + word +
+                          "', must be key.path=value, and a mechanism before " + *source);
+  }
   if (!arguments.seeds.empty()) overrides.push_back("retest.replicates=" + arguments.seeds);
   if (is_run(*source)) {
     if (!arguments.study.output.empty()) {

@@ -82,13 +82,12 @@ std::vector<std::string> with_models(std::vector<std::string> overrides) {
   return overrides;
 }
 
-/// The run's configuration, with the plug-ins that it had.
+/// The run's configuration, where its plug-ins are loaded.
 Experiment experiment_of(const RunSummary& run, const ModelRequest& request) {
-  auto experiment = recorded_experiment(run.config, with_models(request.overrides));
   std::vector<Json> environments;
   for (const auto& session : run.sessions) environments.push_back(session.at("environment"));
   check_plugins(environments, folder_of_run(request.run));
-  return experiment;
+  return recorded_experiment(run.config, with_models(request.overrides));
 }
 
 /// A problem that trains, as the run's configuration says.

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
@@ -14,6 +16,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "core/awake_clock.hpp"
 #include "core/durable_file.hpp"
 #include "core/stop.hpp"
 #include "core/warning.hpp"
@@ -85,10 +88,37 @@ void handle_crashes() {
     if (present.sa_handler != SIG_DFL) continue;
     struct sigaction action {};
     action.sa_handler = on_crash;
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER | SA_ONSTACK);
     sigaction(signal, &action, nullptr);
   }
 }
+
+/// What handlers run on in a thread, while it lives: its own stack may be what has overflowed. Where
+/// somebody has given it another one already, that stays.
+class HandlerStack {
+ public:
+  HandlerStack() {
+    stack_t present{};
+    if (sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;
+    room_ = std::make_unique<std::byte[]>(kSize);
+    stack_t own{};
+    own.ss_sp = room_.get();
+    own.ss_size = kSize;
+    sigaltstack(&own, nullptr);
+  }
+  ~HandlerStack() {
+    if (!room_) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
+  }
+  HandlerStack(const HandlerStack&) = delete;
+  HandlerStack& operator=(const HandlerStack&) = delete;
+
+ private:
+  static constexpr std::size_t kSize = std::size_t{64} << 10;  // registers alone may take 11 KiB
+  std::unique_ptr<std::byte[]> room_;
+};
 
 /// Ends the process once something is overdue.
 void watch() {
@@ -96,7 +126,7 @@ void watch() {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     const std::lock_guard lock(slots_mutex);
     for (const auto& slot : slots) {
-      if (slot.thread == 0 || Clock::now() < slot.due) continue;
+      if (slot.thread == 0 || awake_now() < slot.due) continue;
       slot.mark(InFlight::kOverdue);
       warn("what is at work does not end; the process does, and the same command continues");
       request_stop();
@@ -109,6 +139,8 @@ void watch() {
 }  // namespace
 
 InFlight::InFlight(std::filesystem::path file, std::vector<std::string> names, double seconds) {
+  thread_local const HandlerStack stack;
+  (void)stack;
   const std::lock_guard lock(slots_mutex);
   static const bool handled = (handle_crashes(), true);
   if (seconds > 0.0) {
@@ -122,8 +154,8 @@ InFlight::InFlight(std::filesystem::path file, std::vector<std::string> names, d
   free->file = std::move(file);
   free->names = std::move(names);
   free->due = seconds > 0.0
-                  ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                       std::chrono::duration<double>(std::min(seconds, 1e9)))
+                  ? awake_now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(std::min(seconds, 1e9)))
                   : Clock::time_point::max();
   free->thread = gettid();
   slot_ = free;

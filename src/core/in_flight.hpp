@@ -28,7 +28,7 @@ class InFlight {
 
   /// @param file   that is appended to, in a folder that is there by then.
   /// @param names  without blanks.
-  /// @param seconds  after which they are overdue; 0: never.
+  /// @param seconds  of awake_now() after which they are overdue; 0: never.
   InFlight(std::filesystem::path file, std::vector<std::string> names, double seconds = 0.0);
   ~InFlight();
   InFlight(const InFlight&) = delete;

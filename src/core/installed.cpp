@@ -114,8 +114,15 @@ std::string places_of_configuration(const std::string& name, const fs::path& nam
 fs::path find_configuration(const fs::path& name) {
   auto file = located_configuration(name.string());
   if (!file.empty()) return file;
-  if (fs::is_directory(name))
+  if (fs::exists(name / "store.sqlite")) {
+    throw InputError(name.string() +
+                     ": is a run's folder, must be a YAML file: the run's own configuration, and "
+                     "--output " +
+                     name.string() + ", or --status with the folder");
+  }
+  if (fs::is_directory(name)) {
     throw InputError(name.string() + ": is a folder, must be a YAML file");
+  }
   std::vector<std::string> installed;
   for (const auto& known : installed_configurations()) installed.push_back(known.stem().string());
   const auto guess = nearest(name.stem().string(), installed);

@@ -59,7 +59,7 @@ void show_attnas() {
   (void)dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
-std::string read_bytes(const fs::path& file) {
+std::string plugin_bytes(const fs::path& file) {
   std::error_code unknown;
   std::ifstream stream(file, std::ios::binary);
   if (!stream || !fs::is_regular_file(file, unknown)) {
@@ -109,7 +109,7 @@ PluginFile load_plugin(const fs::path& given, PluginSource source) {
       if (given_anew && fs::path(known.file).filename() == file.filename()) return known;
     }
   }
-  const auto bytes = read_bytes(file);
+  const auto bytes = plugin_bytes(file);
   const auto hash = sha256(bytes);
   for (auto& known : all.files) {
     if (known.sha256 != hash) continue;

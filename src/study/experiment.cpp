@@ -973,9 +973,10 @@ Experiment load_experiment(const std::filesystem::path& file,
   return experiment;
 }
 
-Experiment recorded_experiment(const nlohmann::json& resolved,
-                               const std::vector<std::string>& overrides) {
+Experiment recorded_experiment(nlohmann::json resolved, const std::vector<std::string>& overrides,
+                               bool load_plugins) {
   const std::string name = "recorded configuration";
+  if (!load_plugins) resolved.erase("plugins");
   Diagnostics diagnostics;
   auto experiment =
       read_experiment(read_document(resolved.dump(), name, overrides, plugin_sections()),

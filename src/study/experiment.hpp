@@ -77,12 +77,15 @@ Experiment load_experiment(const std::filesystem::path& file,
 Experiment read_experiment(const DocumentNode& document, const std::filesystem::path& file,
                            Diagnostics& diagnostics);
 
-/// Reads a configuration again as a run recorded it (Experiment::resolved), for a process that works
-/// for that run.
+/// Reads a configuration again as a run recorded it (Experiment::resolved). Plug-ins that it names
+/// are not loaded: a record may be somebody else's, and whoever reads it has not asked for them; see
+/// check_plugins().
 /// @param overrides  what is different here: "evaluation.device=cuda".
+/// @param load_plugins  for a process that works for that very run: its plug-ins, too.
 /// @throws InputError where this version reads it otherwise.
-Experiment recorded_experiment(const nlohmann::json& resolved,
-                               const std::vector<std::string>& overrides = {});
+Experiment recorded_experiment(nlohmann::json resolved,
+                               const std::vector<std::string>& overrides = {},
+                               bool load_plugins = false);
 
 /// Sections of an experiment that name plug-ins, for load_document.
 const PluginSections& plugin_sections();

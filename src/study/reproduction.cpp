@@ -84,10 +84,10 @@ RecordToRepeat read_record(const std::filesystem::path& run, const ReproductionS
   const Store store(file, Store::Mode::read_only);
   const auto config = store.meta("config");
   if (!config) throw InputError(file.string() + ": has no configuration to make it again by");
+  check_plugins(store.environments(), file.parent_path());
   RecordToRepeat record{.place = run.string(),
                         .experiment = recorded_experiment(*config, settings.overrides),
                         .sessions = store.sessions()};
-  check_plugins(store.environments(), file.parent_path());
   if (!settings.overrides.empty()) require_same_results(*config, record.experiment, record.place);
   draw(store, settings.count, record);
   if (record.drawn.empty()) {

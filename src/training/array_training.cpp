@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <torch/serialize.h>
 
+#include "core/awake_clock.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
@@ -386,7 +387,7 @@ void ArrayTraining::share_time() {
 }
 
 void ArrayTraining::mark_time() {
-  time_ = Clock::now();
+  time_ = awake_now();
   cpu_time_ = thread_cpu_seconds();
 }
 

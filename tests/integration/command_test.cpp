@@ -216,6 +216,8 @@ TEST_F(CommandTest, DryRunRefusesWhatTheRunWould) {
                             "training.steps=2", "--no-report"}),
             0)
       << text();
+  EXPECT_EQ(run("nas-run", {out.string()}), 2);
+  expect_text("is a run's folder, must be a YAML file: the run's own configuration, and --output");
   EXPECT_EQ(dry(out, {"training.steps=3"}), 2);
   expect_text("holds a run of another configuration");
   ASSERT_EQ(dry(out, {"training.steps=2"}), 0) << text();

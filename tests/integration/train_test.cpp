@@ -304,6 +304,8 @@ TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
   ASSERT_EQ(run("nas-run", {smoke, "-o", out.string(), "--no-report", "budget.evaluations=1"}), 0);
   EXPECT_EQ(run("nas-train", {"mqa", out.string()}), 2);
   expect_text("holds no run of listed mechanisms");
+  EXPECT_EQ(run("nas-train", {kSparse, smoke, kShared, "-o", out.string()}), 2);
+  expect_text("must be key.path=value, and a mechanism before " + smoke);
   EXPECT_EQ(run("nas-train", {"mqa", smoke, "-o", out.string()}), 2);
   expect_text("mechanisms: absent -> ");
 }

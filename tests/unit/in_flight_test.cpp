@@ -56,6 +56,32 @@ TEST_F(InFlightTest, WhatEndsTheProcessIsNamedWithItsSignal) {
   EXPECT_THAT(endings("c"), IsEmpty());
 }
 
+/// Recurses until the stack is full.
+int endless(int depth) {  // NOLINT(misc-no-recursion)
+  if (depth < 0) return 0;
+  volatile char room[4096];
+  room[0] = static_cast<char>(depth);
+  return endless(depth + 1) + room[0];
+}
+
+TEST_F(InFlightTest, AStackThatOverflowsIsNamed) {
+  EXPECT_EQ(in_child([&] {
+              const InFlight mark(file_, {"a"});
+              return endless(0);
+            }),
+            128 + SIGSEGV);
+  EXPECT_EQ(in_child([&] {
+              std::thread([&] {
+                const InFlight mark(file_, {"b"});
+                endless(0);
+              }).join();
+              return 0;
+            }),
+            128 + SIGSEGV);
+  EXPECT_THAT(endings("a"), ElementsAre("SIGSEGV"));
+  EXPECT_THAT(endings("b"), ElementsAre("SIGSEGV"));
+}
+
 TEST_F(InFlightTest, WhatEndsOtherwiseIsNotNamed) {
   EXPECT_EQ(in_child([&] {
               const InFlight mark(file_, {"a"});

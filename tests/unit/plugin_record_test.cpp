@@ -34,6 +34,10 @@ TEST_F(PluginRecordTest, AreLoadedBeforeTheRestIsRead) {
   EXPECT_EQ(experiment.corpus, "plugged");
   EXPECT_EQ(experiment.resolved.at("plugins"), nlohmann::json({kFile}));
   EXPECT_EQ(recorded_experiment(experiment.resolved).resolved, experiment.resolved);
+  auto foreign = experiment.resolved;
+  foreign["plugins"] = {"no.so"};
+  EXPECT_EQ(recorded_experiment(foreign).resolved, experiment.resolved) << "a record loads nothing";
+  EXPECT_THROW((void)recorded_experiment(foreign, {}, /*load_plugins=*/true), InputError);
   // Where a plug-in lies does not matter.
   auto elsewhere = experiment.resolved;
   elsewhere["plugins"] = {"/elsewhere/plugged.so"};
