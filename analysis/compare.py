@@ -29,7 +29,7 @@ from nas_analysis.files import csv_text
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
                                Report)
 from nas_analysis.svg import Figure
-from nas_analysis.words import digits
+from nas_analysis.words import digits, p_column
 
 
 class Words:
@@ -117,10 +117,6 @@ def _interval(interval) -> str:
     """ "0.5 [0.4, 0.6]", without brackets where no bounds are known."""
     point, low, high = map(digits, interval)
     return f"{point} [{low}, {high}]" if np.isfinite(interval[1]) else point
-
-
-def _p(value: float) -> str:
-    return "-" if np.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _share(value: float) -> str:
@@ -382,7 +378,7 @@ def _on_this_table(result: Comparison, words: Words) -> Columns:
         if j is not None:
             row += ["", "", "reference"] if i == j else [
                 _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
-                _p(pairs.p[i, j]), words.verdict(i, j)]
+                p_column(pairs.p[i, j]), words.verdict(i, j)]
         rows.append(row)
     return Columns(head, rows)
 
@@ -400,13 +396,13 @@ def _tests(result: Comparison, words: Words) -> list:
             "itself.")
     if result.friedman:
         text += (f" Friedman's test over {len(result.algorithms[0].traces)} common seeds: "
-                 f"chi-squared {digits(result.friedman.statistic)}, p {_p(result.friedman.p)}. "
+                 f"chi-squared {digits(result.friedman.statistic)}, p {p_column(result.friedman.p)}. "
                  f"Nemenyi's critical difference of mean ranks would be "
                  f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
                  "algorithms depends on the others.")
     rows = [[f"{names[i]} against {names[j]}",
              _interval((pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j])),
-             _p(pairs.p[i, j]), words.verdict(i, j)]
+             p_column(pairs.p[i, j]), words.verdict(i, j)]
             for i in range(len(names)) for j in range(i + 1, len(names))]
     return [Paragraph(text),
             Columns(["pair", "A12 [95 %]", "p (Holm)", "finding"], rows, "All pairs")]

@@ -33,7 +33,7 @@ from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictu
 from nas_analysis.schema import place
 from nas_analysis.svg import Figure
 from nas_analysis.tables import Table, TableError
-from nas_analysis.words import digits
+from nas_analysis.words import digits, p_column
 
 ALPHA = 0.05
 WINNERS = 5
@@ -250,10 +250,6 @@ def _share(value: float) -> str:
     return f"{round(100 * value, 1) + 0.0:.1f} %"  # + 0.0: no minus before a zero
 
 
-def _p(value: float) -> str:
-    return "-" if np.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def _told_apart(interval) -> bool:
     return interval.low > 0 or interval.high < 0
 
@@ -430,7 +426,7 @@ def _exact_tables(study: Study) -> list:
     head = ["term", "share of variance [95 %]", "degrees of freedom", "F", "p (Holm)",
             "p against seeds"]
     rows = [[_name(effect.term), _interval(effect.share, _share), str(effect.freedom),
-             digits(effect.f), _p(effect.p_holm), _p(effect.p_seeds)]
+             digits(effect.f), p_column(effect.p_holm), p_column(effect.p_seeds)]
             for effect in sorted(study.effects, key=lambda effect: -effect.share.point)]
     voided = study.factorial.combinations - len(study.names)
     text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
@@ -464,7 +460,7 @@ def _not_applicable(study: Study) -> str:
 
 def _least_squares_table(study: Study) -> list:
     rows = [[_name(term.term), _share(term.share), str(term.freedom), digits(term.f),
-             _p(term.p_holm)] for term in study.squares.terms]
+             p_column(term.p_holm)] for term in study.squares.terms]
     rows.append(["residual", _share(study.squares.residual_share),
                  str(study.squares.residual_freedom), "", ""])
     return [Columns(["term (type II)", "share of sum of squares", "degrees of freedom", "F",
@@ -587,7 +583,7 @@ def noise_section(study: Study) -> Chapter:
                 ["ICC, one-way [95 %]", _interval(found.one_way, "{:.3f}".format)],
                 ["ICC, two-way, seeds a common effect [95 %]",
                  _interval(found.two_way, "{:.3f}".format)],
-                ["seeds' common effect: F, p", f"{digits(found.seed_f)}, {_p(found.seed_p)}"],
+                ["seeds' common effect: F, p", f"{digits(found.seed_f)}, {p_column(found.seed_p)}"],
                 ["unpaired trainings that a paired one is worth", digits(found.gain)],
                 ["Spearman between seeds: mean, least, most",
                  ", ".join(f"{value:.3f}" for value in found.spearman)],

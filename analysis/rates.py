@@ -28,7 +28,7 @@ from nas_analysis import figures, statistics, tables
 from nas_analysis.arguments import positive
 from nas_analysis.digest import BadInput
 from nas_analysis.files import csv_text
-from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
+from nas_analysis.page import Bullets, Chapter, Columns, Paragraph, Pictures, Report
 from nas_analysis.statistics import Interval
 from nas_analysis.svg import tip
 from nas_analysis.tables import Table, TableError
@@ -51,23 +51,12 @@ def order(table: Table) -> np.ndarray:
     return whole[np.argsort(table.valid_nll[whole, :table.drawn, -1].mean(axis=1), kind="stable")]
 
 
-def baseline(table: Table) -> str:
-    """The table's vanilla mechanism.
-
-    @throws TableError  where it has none.
-    """
-    name = table.vanilla(table.mechanisms)
-    if name is None:
-        raise TableError(f"{table.path}: does not have the baseline")
-    return name
-
-
 def named(table: Table, count: int) -> list[str]:
     """The best mechanisms and as many others, which were drawn; without the baseline, which is trained beside them anyway.
 
     @throws TableError  where there are not so many.
     """
-    vanilla = baseline(table)
+    vanilla = table.baseline()
     ranked = [table.mechanisms[row] for row in order(table) if table.mechanisms[row] != vanilla]
     if 2 * count > len(ranked):
         raise TableError(f"--names {count}, must be at most {len(ranked) // 2} for {table.path}")
@@ -145,7 +134,7 @@ def read(table: Table, runs: Sequence[str]) -> Rates:
         raise TableError(f"{first.path}: {counted(len(first.numbers), 'seed')}, must be at least {FEWEST_SEEDS}")
     names = first.mechanisms
     ranked = [table.mechanisms[row] for row in order(table)]
-    vanilla = baseline(table)
+    vanilla = table.baseline()
     if missing := [name for name in (vanilla, *names) if name not in ranked or name not in names]:
         raise TableError(f"{first.path}: {listed(missing)}: must be in the runs and in {table.path}")
     own = rates.index(_rate(table))
@@ -266,9 +255,7 @@ def main(arguments: list[str]) -> int:
             return 0
         found = read(table, options.runs)
         sentences = verdict(found)
-        page = Report("Who only likes the rate?", [
-            Chapter("verdict", "Verdict", [Bullets(sentences)]), numbers(found),
-            Chapter("making", "How this was made", [Code(f"analysis/rates.py {shlex.join(arguments)}")])])
+        page = Report.of_findings("Who only likes the rate?", sentences, [numbers(found)], f"analysis/rates.py {shlex.join(arguments)}")
         written = page.write(pathlib.Path(options.output), "rates", {"rates.csv": summary(found)})
     except BadInput as error:
         print(f"rates.py: {error}", file=sys.stderr)

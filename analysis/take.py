@@ -34,10 +34,10 @@ from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
 from nas_analysis.files import csv_text
 from nas_analysis.objectives import Objective, objective
-from nas_analysis.page import Bullets, Chapter, Code, Columns, Pictures, Report
+from nas_analysis.page import Bullets, Chapter, Columns, Pictures, Report
 from nas_analysis.statistics import Interval
 from nas_analysis.tables import MISSING, TableError
-from nas_analysis.words import counted, digits, listed, p_value
+from nas_analysis.words import counted, digits, listed, p_column, p_value
 
 ALPHA = 0.05
 FEWEST_SEEDS = 2
@@ -116,9 +116,7 @@ def read(argument: str) -> Task:
                          f"{FEWEST_SEEDS}")
     failed = ~np.isfinite(values)
     values = np.where(failed, values[~failed].max(), values)
-    vanilla = table.vanilla(table.mechanisms)
-    if vanilla is None:
-        raise TableError(f"{path}: does not have the baseline")
+    vanilla = table.baseline()
     options = {gene: table.genes.at[vanilla, gene] for gene in space.options}
     return Task(path, pathlib.Path(path).stem, goal, space, values, options, int(failed.sum()))
 
@@ -222,8 +220,12 @@ class Study:
         return [min(max(sum(share for term, share in task.shares.items() if set(term) <= set(genes)), 0.0), 1.0) for task in self.tasks]
 
     def least(self, choice: Choice) -> float:
-        """The smallest gain over the tasks, in standard deviations between the task's mechanisms."""
-        return round(min(gain.point / task.spread for gain, task in zip(choice.gains, self.tasks)), 9)  # equal but for rounding
+        """The smallest of its sizes."""
+        return round(min(self.sizes(choice)), 9)  # some are equal but for rounding
+
+    def sizes(self, choice: Choice) -> list[float]:
+        """Gains in standard deviations between the task's mechanisms."""
+        return [gain.point / task.spread for gain, task in zip(choice.gains, self.tasks)]
 
     def named(self, numbers: Sequence[int]) -> str:
         return listed([self.tasks[i].name for i in numbers])
@@ -286,8 +288,8 @@ def verdict(study: Study) -> list[str]:
 
 
 def _extreme(study: Study, found: Sequence[Choice], most) -> str:
-    sizes = [(gain.point / task.spread, choice.name, gain, task.name)
-             for choice in found for gain, task in zip(choice.gains, study.tasks)]
+    sizes = [(size, choice.name, gain, task.name)
+             for choice in found for size, gain, task in zip(study.sizes(choice), choice.gains, study.tasks)]
     _, name, gain, task = most(sizes, key=lambda size: size[0])
     return f"{_gain(gain)} by {name} on {task}"
 
@@ -297,7 +299,7 @@ def numbers(study: Study) -> list[Chapter]:
     head = ["", *itertools.chain(*((f"{task.name}: gain in {task.goal.title} [95 %]", "p (Holm)") for task in study.tasks))]
 
     def columns(found: Sequence[Choice]) -> list[Columns]:
-        return [Columns(head, [[choice.name, *itertools.chain(*((_gain(gain), "< 0.001" if p < 0.001 else f"{p:.3f}")
+        return [Columns(head, [[choice.name, *itertools.chain(*((_gain(gain), p_column(p))
                                                                 for gain, p in zip(choice.gains, choice.p)))]
                                for choice in found])] if found else []
 
@@ -343,8 +345,7 @@ def main(arguments: list[str]) -> int:
     try:
         study = Study(read_all(options.tables), options.genes)
         sentences = verdict(study)
-        page = Report("What to take?", [Chapter("verdict", "Verdict", [Bullets(sentences)]), *numbers(study),
-                                        Chapter("making", "How this was made", [Code(f"analysis/take.py {shlex.join(arguments)}")])])
+        page = Report.of_findings("What to take?", sentences, numbers(study), f"analysis/take.py {shlex.join(arguments)}")
         written = page.write(pathlib.Path(options.output), "take", {"take.csv": summary(study)})
     except BadInput as error:
         print(f"take.py: {error}", file=sys.stderr)

@@ -231,6 +231,12 @@ class Report:
     title: str
     chapters: Sequence[Chapter]
 
+    @staticmethod
+    def of_findings(title: str, sentences: list[str], chapters: Sequence[Chapter], command: str) -> Report:
+        """Chapters between a verdict in sentences and the command that makes it all."""
+        return Report(title, [Chapter("verdict", "Verdict", [Bullets(sentences)]), *chapters,
+                              Chapter("making", "How this was made", [Code(command)])])
+
     def html(self) -> str:
         """The page."""
         return page(self.title, "", [

@@ -91,6 +91,16 @@ class Table:
         return next((name for name in among if all(
             self.genes.at[name, gene] in allowed for gene, allowed in self.schema.vanilla.items())), None)
 
+    def baseline(self) -> str:
+        """The vanilla mechanism.
+
+        @throws TableError  where the table has none.
+        """
+        name = self.vanilla(self.mechanisms)
+        if name is None:
+            raise TableError(f"{self.path}: does not have the baseline")
+        return name
+
     def troubles(self) -> list[str]:
         """Cells that are not usable, in words: "NAME, replicate 2: diverged"."""
         statuses = self.schema.statuses

@@ -75,6 +75,11 @@ def p_value(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
+def p_column(p: float) -> str:
+    """A p value in a table; a dash where there is none."""
+    return "-" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def duration(seconds: float) -> str:
     """Seconds to days, the two largest units."""
     if not math.isfinite(seconds):

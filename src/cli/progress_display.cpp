@@ -24,8 +24,11 @@ std::string of(std::int64_t count, std::int64_t expected) {
 ProgressDisplay::ProgressDisplay(std::ostream& out, Options options)
     : out_(out), options_(std::move(options)) {
   if (!options_.now) options_.now = steady_seconds;
-  started_ = spoke_ = options_.now();
-  if (!options_.terminal) return;
+  started_ = options_.now();
+  if (!options_.terminal) {
+    plain_.emplace(out_, options_.now);
+    return;
+  }
   lines_.emplace(out_, options_.width);
   ticker_ = std::jthread([this](const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
@@ -54,13 +57,13 @@ void ProgressDisplay::update(const Progress& progress) {
     answered_ = progress.asked;
     settled_ = progress.trained + progress.rejected + progress.reused;
     if (!options_.terminal) {
-      line("generation " + std::to_string(progress.batch) + " done: " + counts());
+      plain_->write("generation " + std::to_string(progress.batch) + " done: " + counts());
     }
   }
   if (options_.terminal) {
     rewrite();
-  } else if (trainings_.size() > 0 && options_.now() - spoke_ >= kLongestSilence) {
-    line(counts() + "; " + trainings_.text(kBroad, options_.label));
+  } else if (trainings_.size() > 0 && plain_->is_due()) {
+    plain_->write(counts() + "; " + trainings_.text(kBroad, options_.label));
   }
 }
 
@@ -77,9 +80,10 @@ void ProgressDisplay::finished(const Evaluation& evaluation) {
   const auto name =
       options_.label(evaluation.candidate) + " replicate " + std::to_string(evaluation.replicate);
   if (seconds) {
-    line("trained " + name + ": " + what + " (" + human_duration(*seconds) + ")");
+    plain_->write("trained " + name + ": " + what + " (" + human_duration(*seconds) + ")");
   } else {
-    line(std::string(to_string(evaluation.status)) + " " + name + ": " + evaluation.reason);
+    plain_->write(std::string(to_string(evaluation.status)) + " " + name + ": " +
+                  evaluation.reason);
   }
 }
 
@@ -113,7 +117,7 @@ void ProgressDisplay::indicator(const Indicator& indicator) {
     return;
   }
   // A line of its own: that of the generation was written before its hypervolume was known.
-  line("after " + std::to_string(indicator.asked) + " asked: " + quality());
+  plain_->write("after " + std::to_string(indicator.asked) + " asked: " + quality());
 }
 
 void ProgressDisplay::workforce(const Workforce& workforce) {
@@ -121,7 +125,7 @@ void ProgressDisplay::workforce(const Workforce& workforce) {
   workforce_ = workforce;
   options_.workers = std::max(1, workforce.slots);
   if (!options_.terminal) {
-    line(text_of(workforce));
+    plain_->write(text_of(workforce));
   } else if (last_) {
     rewrite();
   }
@@ -220,8 +224,7 @@ std::string ProgressDisplay::second_line(std::size_t columns) const {
   // A quarter is for the name of the best, as long as those of what trains are readable beside it.
   const auto reserved = name.empty() ? 0 : 1 + std::min(width_of(name), beside / 4);
   auto training = trainings_.named(beside - std::min(beside, reserved), options_.label);
-  if (!training) training = trainings_.named(beside, options_.label);
-  if (!training) training = trainings_.numbered(beside);
+  if (!training) training = trainings_.text(beside, options_.label);
   if (training->empty() && last_->kind == Progress::Kind::candidate_screening) {
     training = "looking at candidate " + of(last_->screening, last_->batch_size);
   }
@@ -233,11 +236,6 @@ std::string ProgressDisplay::second_line(std::size_t columns) const {
     line += " " + abridged(name, columns - taken);
   }
   return training->empty() || width_of(both()) <= columns ? both() : trainings_.numbered(columns);
-}
-
-void ProgressDisplay::line(const std::string& text) {
-  out_ << text << '\n' << std::flush;
-  spoke_ = options_.now();
 }
 
 void ProgressDisplay::rewrite() {

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "cli/plain_lines.hpp"
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
 #include "evaluation/recording_evaluator.hpp"
@@ -18,8 +19,8 @@ namespace nas {
 
 /// Shows a search while it runs. On a terminal two lines, rewritten at every event and every
 /// second: counts and time left, and the best so far with what trains at the moment, both by name as
-/// far as there is room. Else a plain line for each finished evaluation and each generation, and one every five
-/// minutes that nothing finishes.
+/// far as there is room. Else a plain line for each finished evaluation and each generation, and one
+/// every five minutes that nothing finishes.
 class ProgressDisplay {
  public:
   struct Options {
@@ -57,7 +58,6 @@ class ProgressDisplay {
   void add(const Evaluation& evaluation);
   void finished(const Evaluation& evaluation);
   void rewrite();
-  void line(const std::string& text);
   [[nodiscard]] std::string counts() const;
   [[nodiscard]] std::string first_line(std::size_t columns) const;
   [[nodiscard]] std::string second_line(std::size_t columns) const;
@@ -73,7 +73,6 @@ class ProgressDisplay {
   std::ostream& out_;
   Options options_;
   double started_;
-  double spoke_;  ///< when a line was written last
   std::optional<double> best_;
   std::string best_label_;
   std::optional<Indicator> indicator_;
@@ -84,9 +83,10 @@ class ProgressDisplay {
   std::int64_t answered_ = 0;   ///< asks of finished batches
   std::int64_t settled_ = 0;    ///< evaluations and recalls by the end of the last batch
   RunningTrainings trainings_;
-  std::mutex mutex_;              ///< between the search and the ticker
-  std::optional<Progress> last_;  ///< the last event; only its numbers are looked at
-  std::optional<StatusLines> lines_;
+  std::mutex mutex_;                  ///< between the search and the ticker
+  std::optional<Progress> last_;      ///< the last event; only its numbers are looked at
+  std::optional<StatusLines> lines_;  ///< of a terminal
+  std::optional<PlainLines> plain_;   ///< else
   std::condition_variable_any wake_;
   std::jthread ticker_;
 };

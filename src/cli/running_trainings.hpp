@@ -16,9 +16,7 @@ namespace nas {
 /// Seconds of a clock that does not jump.
 double steady_seconds();
 
-/// Seconds after which who has no terminal is told that training goes on.
-inline constexpr double kLongestSilence = 300.0;
-/// Columns that names of what trains may take there.
+/// Columns that names of what trains may take where there is no terminal.
 inline constexpr std::size_t kBroad = 120;
 
 /// Seconds, from quick to slow.
@@ -79,7 +77,8 @@ class RunningTrainings {
   /// By names where there is room for them, else by numbers.
   [[nodiscard]] std::string text(
       std::size_t columns, const std::function<std::string(const std::string&)>& label) const {
-    return named(columns, label).value_or(numbered(columns));
+    const auto names = named(columns, label);
+    return names ? *names : numbered(columns);
   }
 
  private:

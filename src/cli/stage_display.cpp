@@ -12,8 +12,12 @@ namespace nas {
 StageDisplay::StageDisplay(std::ostream& out, Options options)
     : out_(out), options_(std::move(options)) {
   if (!options_.now) options_.now = steady_seconds;
-  started_ = spoke_ = options_.now();
-  if (options_.terminal) lines_.emplace(out_, options_.width);
+  started_ = options_.now();
+  if (options_.terminal) {
+    lines_.emplace(out_, options_.width);
+  } else {
+    plain_.emplace(out_, options_.now);
+  }
 }
 
 void StageDisplay::update(const Progress& progress) {
@@ -21,21 +25,16 @@ void StageDisplay::update(const Progress& progress) {
   trainings_.update(progress, options_.now());
   const bool ended = progress.kind == Progress::Kind::evaluation_finished ||
                      progress.kind == Progress::Kind::evaluation_screened_out;
-  if (!lines_) {
+  if (plain_) {
     if (ended) {
-      line(times(progress) + ": " + finished(*progress.evaluation));
-    } else if (options_.now() - spoke_ >= kLongestSilence) {
-      line(times(progress) + ": " + trainings_.text(kBroad, options_.label));
+      plain_->write(times(progress) + ": " + finished(*progress.evaluation));
+    } else if (plain_->is_due()) {
+      plain_->write(times(progress) + ": " + trainings_.text(kBroad, options_.label));
     }
     return;
   }
   const auto trains = trainings_.text(lines_->columns(), options_.label);
   lines_->show({times(progress), trains.empty() ? finished(*progress.evaluation) : trains});
-}
-
-void StageDisplay::line(const std::string& text) {
-  out_ << text << '\n' << std::flush;
-  spoke_ = options_.now();
 }
 
 void StageDisplay::workforce(const Workforce& workforce) {

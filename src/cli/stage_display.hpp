@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 
+#include "cli/plain_lines.hpp"
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
 #include "evaluation/recording_evaluator.hpp"
@@ -37,15 +38,14 @@ class StageDisplay {
  private:
   [[nodiscard]] std::string times(const Progress& progress) const;
   [[nodiscard]] std::string finished(const Evaluation& evaluation) const;
-  void line(const std::string& text);
 
   std::ostream& out_;
   Options options_;
   double started_;
-  double spoke_;  ///< when a line was written last
   RunningTrainings trainings_;
   std::optional<Workforce> workforce_;
-  std::optional<StatusLines> lines_;
+  std::optional<StatusLines> lines_;  ///< of a terminal
+  std::optional<PlainLines> plain_;   ///< else
 };
 
 }  // namespace nas

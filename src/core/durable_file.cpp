@@ -99,6 +99,27 @@ void write_durably(const fs::path& file, std::string_view bytes) {
   }
 }
 
+void sync_to_disk(const fs::path& path) { Descriptor(path, O_RDONLY).sync(); }
+
+int open_own_file(const fs::path& file, int flags, unsigned permissions) {
+  // Without O_NONBLOCK, a pipe that nobody reads would never be open.
+  const int number =
+      open(file.c_str(), flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, permissions);
+  const int error = errno;
+  if (number < 0 && error != ELOOP && error != ENXIO) {
+    throw InputError(file.string() +
+                     ": cannot be written: " + std::generic_category().message(error));
+  }
+  // One that was removed meanwhile has no name left.
+  struct stat found {};
+  if (number >= 0 && fstat(number, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink <= 1) {
+    return number;
+  }
+  if (number >= 0) ::close(number);
+  throw InputError(file.string() +
+                   ": is a link or no regular file, must be a file without other names");
+}
+
 void remove_unfinished(const fs::path& file) {
   const auto begin = file.filename().string() + ".";
   std::error_code unknown;

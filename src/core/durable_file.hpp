@@ -13,6 +13,16 @@ namespace nas {
 /// cannot be made; the old file stays.
 void write_durably(const std::filesystem::path& file, std::string_view bytes);
 
+/// Waits until a file or a folder is on disk. @throws MachineError that names it.
+void sync_to_disk(const std::filesystem::path& path);
+
+/// Opens a file to write to it where it lies, and makes it if it is not there. Who may write to its
+/// folder may have put a link to another file there, or a second name of one: neither is written to.
+/// @param flags  of open(): O_RDWR or O_WRONLY, and O_APPEND.
+/// @return its descriptor, closed where another program is executed.
+/// @throws InputError that names it if it is such a one, or cannot be written.
+int open_own_file(const std::filesystem::path& file, int flags, unsigned permissions);
+
 /// Removes what processes that were killed have left of writing a file durably.
 void remove_unfinished(const std::filesystem::path& file);
 

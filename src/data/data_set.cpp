@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <fstream>
 #include <iterator>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/fault.hpp"
 #include "core/hash.hpp"
 #include "data/archive.hpp"
 #include "data/download.hpp"
@@ -126,27 +123,17 @@ fs::path prepare(const std::string& name, const fs::path& from, const Staging& s
   return ready;
 }
 
-// Waits until a file or folder is on disk.
-void sync(const fs::path& path) {
-  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  // Some file systems cannot sync folders; they offer nothing better.
-  const bool synced = opened >= 0 && (fsync(opened) == 0 || errno == EINVAL);
-  const int error = errno;
-  if (opened >= 0) ::close(opened);
-  if (!synced) throw MachineError(io_failure(path, error));
-}
-
 // Renames a folder of the three files to its final name, which afterwards says that it is complete:
 // all must be on disk before the name is, lest a power cut leave the name around cut files.
 void publish(const fs::path& ready, const Provenance& provenance, const fs::path& folder) {
   const SplitFiles files = *find_splits(ready);
-  for (const auto& file : {files.train, files.valid, files.test}) sync(file);
+  for (const auto& file : {files.train, files.valid, files.test}) sync_to_disk(file);
   const nlohmann::json record{{"source", provenance.source},
                               {"archive_sha256", provenance.archive_sha256},
                               {"content_sha256", provenance.content_sha256}};
   write_durably(ready / kProvenanceFile, record.dump(2) + '\n');
   fs::rename(ready, folder);
-  sync(folder.parent_path());
+  sync_to_disk(folder.parent_path());
 }
 
 // What is there must be what was put there. The user's own files have no record to differ from.

@@ -28,9 +28,9 @@
 #include <boost/process/search_path.hpp>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/line_reader.hpp"
@@ -59,21 +59,13 @@ constexpr std::chrono::seconds kLastLines{1};
 constexpr std::size_t kMostQueued = std::size_t{64} << 20U;
 
 /// Opens the file that receives the engine's standard error, and empties it: what an earlier engine
-/// said is not this one's. Who may write to the folder may have put a link to a file elsewhere there.
-/// @throws InputError if it cannot be written, is a link or has another name.
+/// said is not this one's. @throws InputError if it cannot be written, is a link or has another name.
 int open_log(const std::filesystem::path& log) {
-  // Without O_NONBLOCK, a pipe that nobody reads would never be open.
-  const int file =
-      open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0660);
-  struct stat found {};
-  const bool is_other =
-      file < 0 ? errno == ELOOP || errno == ENXIO
-               : fstat(file, &found) != 0 || !S_ISREG(found.st_mode) || found.st_nlink > 1;
-  if (file >= 0 && !is_other && ftruncate(file, 0) == 0) return file;
-  const auto why = is_other ? "is a link or no regular file, must be a file without other names"
-                            : "cannot be written: " + std::generic_category().message(errno);
-  if (file >= 0) close(file);
-  throw InputError(log.string() + ": " + why);
+  const int file = open_own_file(log, O_WRONLY | O_APPEND, 0660);
+  if (ftruncate(file, 0) == 0) return file;
+  const int error = errno;
+  close(file);
+  throw InputError(log.string() + ": cannot be written: " + std::generic_category().message(error));
 }
 
 /// The last lines of a file that is written to.

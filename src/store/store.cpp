@@ -581,6 +581,14 @@ std::vector<Evaluation> Store::evaluations(std::int64_t most) const {
   });
 }
 
+std::int64_t Store::num_evaluations() const {
+  return state_->reading([&] {
+    auto count = state_->statement("SELECT count(*) FROM evaluations");
+    count.executeStep();
+    return count.getColumn(0).getInt64();
+  });
+}
+
 void Store::each_evaluation(const std::function<void(Evaluation)>& show) const {
   state_->reading([&] {
     auto select = state_->select(kEvaluations, "ORDER BY id");

@@ -99,6 +99,8 @@ class Store {
   /// All evaluations, in order of id; not more than `most`.
   [[nodiscard]] std::vector<Evaluation> evaluations(
       std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
+  /// How many there are; none is read.
+  [[nodiscard]] std::int64_t num_evaluations() const;
   /// Shows them one after the other, so that no more than one is in memory. @param show  must not
   /// call this store.
   void each_evaluation(const std::function<void(Evaluation)>& show) const;

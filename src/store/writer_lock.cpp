@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/warning.hpp"
@@ -57,13 +58,6 @@ bool has_no_locks(int error) {
   return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
 }
 
-/// Whether it can be emptied without harm to another file: who may write to the folder may have put
-/// a second name of one there.
-bool is_own_file(int fd) {
-  struct stat open {};
-  return fstat(fd, &open) == 0 && S_ISREG(open.st_mode) && open.st_nlink <= 1;
-}
-
 /// @return the descriptor of the file beside the store, locked where the file system has locks.
 /// @throws InputError if it is a link, which is not followed, or has another name.
 int lock_beside(const std::filesystem::path& store, bool& locked) {
@@ -73,12 +67,7 @@ int lock_beside(const std::filesystem::path& store, bool& locked) {
   }
   const auto file = lock_name(store);
   for (;;) {
-    const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0 && errno != ELOOP) throw InputError(file + ": cannot be written");
-    if (fd < 0 || !is_own_file(fd)) {
-      if (fd >= 0) close(fd);
-      throw InputError(file + ": is a link or no regular file, must be a file without other names");
-    }
+    const int fd = open_own_file(file, O_RDWR, 0644);
     locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (!locked && has_no_locks(errno)) return fd;
     if (!locked) {

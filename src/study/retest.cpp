@@ -28,17 +28,21 @@ std::shared_ptr<Problem> scoring_test(const FurtherWork& work, Parameters traini
   return further_problem(work.problem, training, run);
 }
 
+/// What a search found: its front; with one objective its best `top`, in their order.
+std::vector<const RankedCandidate*> winners_of(const RunSummary& run, std::size_t top,
+                                               const std::string& baseline) {
+  if (!run.several()) return best_candidates(run, top, baseline);
+  std::vector<const RankedCandidate*> winners;
+  for (const auto i : run.front) {
+    if (run.ranking[i].candidate != baseline) winners.push_back(&run.ranking[i]);
+  }
+  return winners;
+}
+
 void add_winners(const FurtherWork& work, const RunSummary& run, const std::string& baseline,
                  const std::shared_ptr<Problem>& problem, std::vector<Wanted>& wanted) {
-  std::vector<const RankedCandidate*> winners;
-  if (run.several()) {
-    for (const auto i : run.front) {
-      if (run.ranking[i].candidate != baseline) winners.push_back(&run.ranking[i]);
-    }
-  } else {
-    const auto top = static_cast<std::size_t>(work.experiment.retest.get<Integer>("top"));
-    winners = best_candidates(run, top, baseline);
-  }
+  const auto top = static_cast<std::size_t>(work.experiment.retest.get<Integer>("top"));
+  const auto winners = winners_of(run, top, baseline);
   for (const auto* winner : winners) {
     wanted.push_back({.retested = {.role = run.several() ? Role::front : Role::top,
                                    .candidate = winner->candidate,
@@ -108,16 +112,12 @@ bool is_of_winners(const nlohmann::json& retest, const RunSummary& run,
     }
   }
   std::vector<std::string> now;
+  for (const auto* winner : winners_of(run, recorded.size(), baseline)) {
+    now.push_back(winner->candidate);
+  }
   if (run.several()) {
-    for (const auto i : run.front) {
-      if (run.ranking[i].candidate != baseline) now.push_back(run.ranking[i].candidate);
-    }
     std::sort(now.begin(), now.end());
     std::sort(recorded.begin(), recorded.end());
-  } else {
-    for (const auto* best : best_candidates(run, recorded.size(), baseline)) {
-      now.push_back(best->candidate);
-    }
   }
   return now == recorded;
 }

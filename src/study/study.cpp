@@ -258,9 +258,7 @@ std::optional<std::int64_t> recorded_in(const fs::path& folder, const Experiment
   if (const auto size = fs::file_size(file, missing); missing || size == 0) return std::nullopt;
   const Store store(file, Store::Mode::read_only);
   check_continuation(store, experiment, measurement, folder, environment, /*force_device=*/true);
-  std::int64_t recorded = 0;
-  store.each_evaluation([&recorded](const Evaluation&) { ++recorded; });
-  return recorded;
+  return store.num_evaluations();
 }
 
 /// What a run writes, as far as it can be told beforehand.
