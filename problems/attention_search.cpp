@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <future>
 
@@ -12,7 +11,6 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
-#include "core/hash.hpp"
 #include "core/host.hpp"
 #include "core/in_flight.hpp"
 #include "core/warning.hpp"
@@ -258,6 +256,7 @@ class AttentionSearch final : public Problem {
   /// The checkpoint of a finished training run holds its weights until they are saved, that of a
   /// paused one is what it goes on from.
   void recorded(const Evaluation& evaluation) override {
+    remember(evaluation);  // an earlier process may have looked at it, not this one
     if (folder_.empty()) return;
     const auto checkpoint = checkpoint_file(checkpoints(), evaluation.id, evaluation.replicate);
     if (evaluation.status == Status::paused) return keep_most_promising(evaluation, checkpoint);
@@ -552,7 +551,6 @@ class AttentionSearch final : public Problem {
   /// its own a training run begins again, with the same result. The first to go are those that were
   /// paused soonest, of these the worst.
   void keep_most_promising(const Evaluation& evaluation, const fs::path& checkpoint) {
-    remember(evaluation);
     ScoredModel model{.feasible =
                           objectives_->violation_by_training(std::array{&evaluation}).empty()};
     for (const auto& objective : objectives_->objectives) {
@@ -594,6 +592,7 @@ class AttentionSearch final : public Problem {
   void keep_best_models(const Evaluation& evaluation, const fs::path& checkpoint) {
     if (keep_models_ == 0) return;
     const auto folder = folder_ / "models";
+    remove_unfinished(folder / (evaluation.id + ".pt"));
     try {
       save_weights(checkpoint, evaluation.id, evaluation.replicate,
                    folder / (evaluation.id + ".pt"));

@@ -9,9 +9,8 @@
 #include "cli/program.hpp"
 #include "cli/words.hpp"
 #include "comparison/rung_audit.hpp"
-#include "core/durable_file.hpp"
 #include "core/error.hpp"
-#include "core/format.hpp"
+#include "report/files.hpp"
 #include "report/text.hpp"
 
 namespace nas {
@@ -141,12 +140,12 @@ int audit_command(Words words) {
   }
   const auto output = take_option(words, "--output");
   if (words.size() != 1) throw InputError("table audit: one table must be given");
-  const auto audit = audit_rungs(Table(words.front()), options);
+  const auto audit = audit_rungs(Table(table_named(words.front())), options);
   const auto text = format == "json"  ? nlohmann::json(audit).dump(2) + '\n'
                     : format == "csv" ? csv(audit)
                                       : text_of(audit);
   if (output) {
-    write_durably(*output, text);
+    write_file(*output, [&text](std::ostream& out) { out << text; });
   } else {
     std::cout << text;
   }

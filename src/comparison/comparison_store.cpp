@@ -1,8 +1,11 @@
 #include "comparison/comparison_store.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
+#include "core/error.hpp"
 #include "store/database.hpp"
 #include "store/record_json.hpp"
 
@@ -69,8 +72,26 @@ template <class Number>
 std::vector<Number> read_array(const SQLite::Column& column) {
   const auto bytes = static_cast<std::size_t>(column.getBytes());
   std::vector<Number> numbers(bytes / sizeof(Number));
-  if (!numbers.empty()) std::memcpy(numbers.data(), column.getBlob(), bytes);
+  // Of one that was cut within a number the rest is left out.
+  const auto whole = numbers.size() * sizeof(Number);
+  if (whole > 0) std::memcpy(numbers.data(), column.getBlob(), whole);
   return numbers;
+}
+
+/// What readers take for granted of a search: the arrays fit together, and each ask is of one of the
+/// candidates, where these are recorded.
+bool is_sound(const Trajectory& trajectory, const std::vector<ComparedCandidate>& candidates) {
+  const auto asks = trajectory.candidates.size();
+  const auto& fitness = trajectory.fitness;
+  const bool wide = candidates.empty() ? asks == 0 || fitness.size() % asks == 0
+                                       : fitness.size() == asks * candidates.front().truth.size();
+  return wide && trajectory.trained.size() == asks && trajectory.seconds.size() == asks &&
+         (trajectory.steps.empty() || trajectory.steps.size() == asks) &&
+         std::all_of(trajectory.candidates.begin(), trajectory.candidates.end(),
+                     [&candidates](std::int32_t candidate) {
+                       return candidate >= 0 &&
+                              (candidates.empty() || candidate < std::ssize(candidates));
+                     });
 }
 
 }  // namespace
@@ -213,6 +234,7 @@ void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
 
 void ComparisonStore::for_each_search(
     std::int64_t algorithm, const std::function<void(const ComparedSearch&)>& visit) const {
+  const auto candidates = this->candidates();
   state_->database.guarded([&] {
     const bool has_steps = state_->database.version() > 1;
     auto select = state_->statement(
@@ -221,15 +243,24 @@ void ComparisonStore::for_each_search(
         " FROM searches WHERE algorithm = ? ORDER BY seed");
     select.bind(1, algorithm);
     while (select.executeStep()) {
-      visit({.algorithm = algorithm,
-             .seed = select.getColumn(0).getInt64(),
-             .search_seconds = select.getColumn(1).getDouble(),
-             .ended_by = select.getColumn(2).getString(),
-             .trajectory = {.candidates = read_array<std::int32_t>(select.getColumn(3)),
-                            .trained = read_array<std::int32_t>(select.getColumn(4)),
-                            .seconds = read_array<double>(select.getColumn(5)),
-                            .fitness = read_array<double>(select.getColumn(6)),
-                            .steps = read_array<std::int64_t>(select.getColumn(7))}});
+      const ComparedSearch search{
+          .algorithm = algorithm,
+          .seed = select.getColumn(0).getInt64(),
+          .search_seconds = select.getColumn(1).getDouble(),
+          .ended_by = select.getColumn(2).getString(),
+          .trajectory = {.candidates = read_array<std::int32_t>(select.getColumn(3)),
+                         .trained = read_array<std::int32_t>(select.getColumn(4)),
+                         .seconds = read_array<double>(select.getColumn(5)),
+                         .fitness = read_array<double>(select.getColumn(6)),
+                         .steps = read_array<std::int64_t>(select.getColumn(7))}};
+      if (!is_sound(search.trajectory, candidates)) {
+        throw InputError(state_->database.file().string() + ": the search with seed " +
+                         std::to_string(search.seed) + " of algorithm " +
+                         std::to_string(algorithm) +
+                         " is damaged: its asks and what is recorded of them do not fit together; "
+                         "put a copy of the file in its place");
+      }
+      visit(search);
     }
   });
 }

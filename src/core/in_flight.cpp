@@ -32,7 +32,9 @@ struct InFlightSlot {
 
   /// Says how they end. Also from a handler, which may not allocate.
   void mark(std::string_view how) const noexcept {
-    const int descriptor = open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    // Through nobody's link, and waiting for nobody who would read a pipe.
+    const int descriptor = open(
+        file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (descriptor < 0) return;
     for (const auto& name : names) {
       for (const auto text :

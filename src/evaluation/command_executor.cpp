@@ -142,6 +142,12 @@ class CommandExecutor::Engine {
     while (!send() && running() && !is_full() && !stop_requested()) wait_for_room();
   }
 
+  /// Whether a line is there.
+  bool has_line() {
+    const std::lock_guard lock(mutex_);
+    return !lines_.empty();
+  }
+
   /// Waits a moment for a line. @return nothing where there is none yet.
   /// @throws MachineError where the engine has ended, though what it has started goes on and is
   /// silent.
@@ -302,7 +308,8 @@ class CommandExecutor::Orders {
     divide();
     while (events_.empty()) {
       if (out_.orders.empty()) return std::nullopt;
-      if (stop_requested()) throw StopRequested();
+      // What has come by now is told: its worker may have kept no checkpoint of it.
+      if (stop_requested() && !engine_.has_line()) throw StopRequested();
       if (const auto line = engine_.line()) {
         hear(*line);
       } else {

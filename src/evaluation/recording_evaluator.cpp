@@ -174,6 +174,7 @@ struct RecordingEvaluator::State {
   void recall_forgotten(const Pending& ask, std::int64_t answered);
   [[nodiscard]] Answer answer(const Pending& ask);
   [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
+  void keep_part(Evaluation& evaluation) const;
   [[nodiscard]] std::optional<Evaluation> find_answer(const Task& task);
   bool recall(const Task& task);
   void recall_or_measure(std::vector<Task> tasks);
@@ -183,7 +184,7 @@ struct RecordingEvaluator::State {
   std::int64_t wait_for_arrival();
   void record_tell(const Ask& ask, TellOrder order);
   [[noreturn]] void stop();
-  void screen_out(const Evaluation& evaluation, const std::string& question);
+  void screen_out(Evaluation evaluation, const std::string& question);
   void handle(Executor::Event event);
   void record(std::vector<Evaluation> evaluations);
   bool try_again(const Evaluation& result);
@@ -342,6 +343,18 @@ std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::st
   found = options.recall(id);
   if (found) store.add({*found});
   return found;
+}
+
+/// Leaves to a training run that fails what it had come to before, which the store has as a part:
+/// asks were answered by that, and are again where the search is repeated.
+void RecordingEvaluator::State::keep_part(Evaluation& evaluation) const {
+  if (is_usable(evaluation) || !measurement->expensive()) return;
+  const auto part = store.find_partial(evaluation.id);
+  if (!part || steps_of(*part) <= steps_of(evaluation)) return;
+  evaluation.curve = part->curve;
+  for (const auto* taken : {"train_seconds", "cpu_seconds"}) {
+    if (part->measured.contains(taken)) evaluation.measured[taken] = part->measured.at(taken);
+  }
 }
 
 /// What the store says of a task: its evaluation, or a part of it that is long enough. A rung of what
@@ -509,9 +522,10 @@ bool RecordingEvaluator::State::hear() {
 }
 
 /// @param question  that it answers, see question_of().
-void RecordingEvaluator::State::screen_out(const Evaluation& evaluation,
-                                           const std::string& question) {
+void RecordingEvaluator::State::screen_out(Evaluation evaluation, const std::string& question) {
+  keep_part(evaluation);
   if (measurement->expensive() || !asks_out.empty()) store.add({evaluation});
+  if (measurement->expensive()) measurement->recorded(evaluation);  // it may have begun before
   known.emplace(question, evaluation);
   if (is_screened_out(evaluation)) ++rejected;
   report(Progress::Kind::evaluation_screened_out, &evaluation);
@@ -612,6 +626,7 @@ void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
   require_judgeable(results);
   std::erase_if(results, [this](const auto& evaluation) { return try_again(evaluation); });
   if (results.empty()) return;
+  for (auto& evaluation : results) keep_part(evaluation);
   // Those of a batch of cheap ones are stored together.
   if (measurement->expensive() || !asks_out.empty()) record(results);
   if (measurement->expensive()) {

@@ -308,8 +308,10 @@ void RunSummary::pause_audited() {
     const auto ended = by_id.find(id);
     if (ended == by_id.end() || step == furthest.end()) continue;
     if (step->second == std::numeric_limits<std::int64_t>::max()) continue;  // it went on later
-    pause_at(paused.emplace_back(*ended->second), step->second,
-             facts.value("bytes_per_token", 0.0));
+    auto before = *ended->second;
+    pause_at(before, step->second, facts.value("bytes_per_token", 0.0));
+    // In older records, what failed later has lost what it had come to.
+    if (before.status == Status::paused) paused.push_back(std::move(before));
   }
 }
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "core/format.hpp"
 #include "core/host.hpp"
 #include "store/database.hpp"
 #include "store/record_json.hpp"
@@ -140,6 +139,16 @@ nlohmann::json read_meta(const Texts& columns) {
   const auto& key = columns[0];
   if (key == "config" || key == "facts" || key == "environment") {
     return object_of(std::move(value), key);
+  }
+  if (key == "labels") {
+    value = object_of(std::move(value), key);
+    for (const auto& [candidate, label] : value.items()) {
+      if (!label.is_string()) throw InputError("the label of " + candidate + " must be a text");
+    }
+    return value;
+  }
+  if (key == "elapsed_seconds" && !value.is_number()) {
+    throw InputError(key + " is of type " + value.type_name() + ", must be a number");
   }
   if (key != "sessions") return value;
   if (!value.is_array()) {
@@ -543,7 +552,6 @@ void Store::add_partials(const std::vector<Evaluation>& partials) {
   const std::lock_guard lock(state_->mutex);
   state_->in_transaction([&] {
     state_->statement(kPartialsSchema).exec();
-    state_->partials = true;
     auto better = state_->statement(
         "SELECT 1 FROM evaluations WHERE id = ?1 UNION ALL "
         "SELECT 1 FROM partials WHERE id = ?1 AND step >= ?2");
@@ -555,6 +563,7 @@ void Store::add_partials(const std::vector<Evaluation>& partials) {
       better.reset();
     }
   });
+  state_->partials = true;  // not before it is committed: the table goes with what fails
 }
 
 std::vector<Evaluation> Store::partials() const {
@@ -814,7 +823,8 @@ StoreCheck Store::check(bool remove) {
     const auto tells = state_->has_tells() ? state_->check(kTells, read_tell, found) : Texts();
     Texts partials;
     if (state_->has_partials()) partials = state_->check(kPartials, read_partial, found);
-    if (!remove || found.damaged.empty()) return;
+    // Of a file whose pages are inconsistent a write may destroy more.
+    if (!remove || found.damaged.empty() || !found.inconsistencies.empty()) return;
     state_->in_transaction([&] {
       state_->remove(kMeta, {"finished"});
       state_->remove(kMeta, facts);

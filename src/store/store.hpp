@@ -142,9 +142,9 @@ class Store {
   void add_indicator(const Indicator& indicator);
   [[nodiscard]] std::vector<Indicator> indicators() const;
 
-  /// Reads every record. @param remove  whether to remove the damaged ones. With an evaluation go
-  /// the asks from the first one on that it answers, as in forget_failures(); with what says how
-  /// answers were made or heard, all asks.
+  /// Reads every record. @param remove  whether to remove the damaged ones; not of a file that is
+  /// itself inconsistent. With an evaluation go the asks from the first one on that it answers, as
+  /// in forget_failures(); with what says how answers were made or heard, all asks.
   StoreCheck check(bool remove = false);
 
  private:

@@ -90,7 +90,7 @@ class WriterLock::Held {
  public:
   /// @param now  of the file system's clock.
   Held(const std::filesystem::path& store, const std::string& self, fs::file_time_type now)
-      : file_(store.string() + ".held") {
+      : file_(store.string() + ".held"), self_(self.substr(0, self.find('\n'))) {
     for (;;) {
       const int fd = open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
       if (fd >= 0) {
@@ -120,6 +120,7 @@ class WriterLock::Held {
   }
   ~Held() {
     beat_ = {};
+    if (holder() != self_) return;  // it was silent for so long that another has taken over
     std::error_code gone;
     fs::remove(file_, gone);
   }
@@ -173,12 +174,16 @@ class WriterLock::Held {
     long process = 0;
     theirs >> word >> process >> word >> there;
     ours >> word >> word >> word >> here;
-    if (there == here && process > 0)
+    // One of this process's number that is silent had it before: in a container it may be the same
+    // each time.
+    if (there == here && process > 0 && process != getpid()) {
       return kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
+    }
     return now - touched > kSilence;
   }
 
   fs::path file_;
+  std::string self_;
   std::jthread beat_;
 };
 

@@ -87,12 +87,23 @@ void add_tuned(const FurtherWork& work, const RunSummary& run,
   }
 }
 
+/// While a re-test is made in place of one that is there: how many seeds that had, for a process that
+/// continues.
+constexpr const char* kSeedsBefore = "retest_seeds";
+
+/// Seeds of a re-test that an earlier process recorded, or was making another in place of; 0: none.
+Integer recorded_seeds(const FurtherWork& work) {
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  if (recorded.is_object()) return recorded.value("replicates", Integer{0});
+  const auto before = work.store.meta(kSeedsBefore).value_or(nullptr);
+  return before.is_number_integer() ? before.get<Integer>() : 0;
+}
+
 /// Fresh seeds: those that are asked for, and where an earlier process recorded more, these: seeds
 /// come to a result, none is taken away.
 Integer fresh_seeds(const FurtherWork& work) {
   const auto asked = work.experiment.retest.get<Integer>("replicates");
-  const auto recorded = work.store.meta("retest").value_or(nullptr);
-  const auto before = recorded.is_object() ? recorded.value("replicates", Integer{0}) : 0;
+  const auto before = recorded_seeds(work);
   if (asked > 0 && before > asked) {
     work.observer.warned("of each there are " + std::to_string(before) +
                          " fresh seeds, more than retest.replicates = " + std::to_string(asked) +
@@ -122,6 +133,15 @@ bool is_of_winners(const nlohmann::json& retest, const RunSummary& run,
   return now == recorded;
 }
 
+/// Takes away what an earlier process found: it is not shown beside another result. What is made in
+/// its place has as many seeds all the same.
+void set_aside(const FurtherWork& work) {
+  if (const auto before = recorded_seeds(work); before > 0) {
+    work.store.set_meta(kSeedsBefore, before);
+  }
+  work.store.set_meta("retest", nullptr);
+}
+
 /// Trains all on the same fresh seeds and records what these say.
 std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wanted> wanted,
                                       Integer replicates, const std::string& stage) {
@@ -143,6 +163,7 @@ std::vector<Retested> train_and_judge(const FurtherWork& work, std::vector<Wante
   }
   work.store.set_meta(
       "retest", to_record(judge(retested, work.objectives, settings.get<double>("confidence"))));
+  if (work.store.meta(kSeedsBefore)) work.store.set_meta(kSeedsBefore, nullptr);
   return retested;
 }
 
@@ -184,14 +205,14 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
                             ? std::string()
                             : work.problem.parse(work.experiment.baseline).name;
   if (!asked && is_of_winners(recorded, run, baseline)) return;  // what is there holds
-  // What an earlier process found is not shown beside another result.
-  work.store.set_meta("retest", nullptr);
   if (!asked) {
+    work.store.set_meta("retest", nullptr);
     work.observer.warned("the search has found others since its re-test, which is therefore not " +
                          std::string("shown; retest.replicates=") + std::to_string(replicates) +
                          " tests them, and trains what is new");
     return;
   }
+  set_aside(work);
   if (run.ranking.empty()) return;
   const auto problem = scoring_test(work, work.experiment.training, run);
   std::vector<Wanted> wanted;
@@ -221,7 +242,7 @@ std::vector<Candidate> listed_candidates(const Experiment& experiment,
 std::vector<Evaluation> train_listed(const FurtherWork& work,
                                      const std::shared_ptr<Problem>& problem) {
   const auto replicates = fresh_seeds(work);
-  work.store.set_meta("retest", nullptr);  // what an earlier process found was of a shorter list
+  set_aside(work);  // it was of a shorter list
   // What an earlier process measured of a candidate holds for its other replicates, too.
   const auto earlier = work.store.evaluations();
   problem->begin_batch(pointers(earlier));

@@ -1,12 +1,17 @@
 #include "table/table_writer.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <map>
 #include <set>
 
+#include <sqlite3.h>
+#include <unistd.h>
+
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/temporary_folder.hpp"
 #include "table/format.hpp"
 
@@ -106,6 +111,28 @@ void add_cells(SQLite::Database& sqlite, const std::vector<Evaluation>& cells,
   }
 }
 
+/// @throws InputError where nothing could be written there, so that nothing is begun.
+void require_writable(const fs::path& file) {
+  const auto refuse = [&file](const std::string& why) {
+    throw InputError(file.string() + ": cannot be written: " + why);
+  };
+  const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder)) refuse(folder.string() + " is no folder");
+  if (access(folder.c_str(), W_OK) != 0) refuse(io_failure(folder, errno));
+  if (fs::is_directory(file)) refuse("it is a folder");
+}
+
+/// @param made  that was written.
+[[noreturn]] void fail(const SQLite::Exception& failure, int system_error, const fs::path& file,
+                       const fs::path& made) {
+  const auto code = failure.getErrorCode();
+  if (code == SQLITE_FULL) system_error = ENOSPC;
+  if (is_lack_of_space(system_error)) throw MachineError(io_failure(made, system_error));
+  const auto text = file.string() + ": cannot be written: " + failure.what();
+  if (code == SQLITE_ERROR) throw InputError(text);  // a column is there twice, say
+  throw MachineError(text);
+}
+
 }  // namespace
 
 void write_table(const TableContent& content, const fs::path& file) {
@@ -117,14 +144,12 @@ void write_table(const TableContent& content, const fs::path& file) {
     for (const auto& [name, value] : cell.values) values.insert(name);
   }
   (void)format::common_steps(cells);
-  if (const auto parent = file.parent_path(); !parent.empty() && !fs::is_directory(parent)) {
-    throw InputError(file.string() + ": cannot be written: " + parent.string() + " is no folder");
-  }
+  require_writable(file);
 
   const TemporaryFolder folder;
   const auto made = folder.path() / "table";
+  SQLite::Database sqlite(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   try {
-    SQLite::Database sqlite(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     sqlite.exec("PRAGMA application_id = " + std::to_string(format::kKind.application_id));
     sqlite.exec("PRAGMA user_version = " + std::to_string(format::kKind.version));
     sqlite.exec(format::schema(values));
@@ -139,10 +164,10 @@ void write_table(const TableContent& content, const fs::path& file) {
     SQLite::Statement vacuum(sqlite, "VACUUM INTO ?");  // equal content gives equal pages
     vacuum.bind(1, made.string());
     vacuum.exec();
-    write_durably(file, read_bytes(made));
-  } catch (const std::runtime_error& failure) {  // SQLite's, or that of writing
-    throw InputError(file.string() + ": cannot be written: " + failure.what());
+  } catch (const SQLite::Exception& failure) {
+    fail(failure, sqlite3_system_errno(sqlite.getHandle()), file, made);
   }
+  write_durably(file, read_bytes(made));
 }
 
 }  // namespace nas

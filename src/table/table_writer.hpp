@@ -25,7 +25,7 @@ struct TableContent {
 /// Of what is not finite, NaN reads back as absent; -0 reads back as 0.
 /// @throws InputError if there is no cell, a cell's curve has other steps than the longest one's
 /// first ones, steps that do not ascend, a value has the name of another column of `trainings`, or
-/// the file cannot be written.
+/// nothing can be written to its folder; MachineError where writing fails, as on a full disk.
 void write_table(const TableContent& content, const std::filesystem::path& file);
 
 }  // namespace nas

@@ -1,5 +1,7 @@
 // Training runs that pause at rungs, through store, evaluator and checkpoints.
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 
 #include "core/temporary_folder.hpp"
@@ -141,6 +143,39 @@ TEST_F(RungsTest, MovedToOtherArraysAtEachRungItEqualsTheUninterruptedOne) {
     for (std::size_t k = 0; k < array.size(); ++k) ended[array[k]] = whole[k];
   }
   EXPECT_EQ(ended, expected);
+}
+
+TEST_F(RungsTest, WhatWasMeasuredOfACandidateHoldsForItsOtherSeedsInAnotherProcess) {
+  const auto experiment = load_experiment(
+      fs::path(source_folder()) / "configs" / "smoke.yaml",
+      {"objectives=[perplexity, latency]", "algorithm.name=nsga2", "algorithm.population=8"});
+  const auto place = folder("measured");
+  const auto latencies = [&](std::int64_t replicates) {
+    Process process(experiment, place);
+    std::vector<Task> tasks;
+    for (std::int64_t i = 0; i < replicates; ++i) {
+      tasks.push_back(make_task(*process.problem, process.problem->parse(names_[0]), i));
+    }
+    std::vector<nlohmann::json> measured;
+    for (const auto& one : process.evaluator.evaluate(tasks)) {
+      measured.push_back(one.measured.at("latency"));
+    }
+    return measured;
+  };
+  const auto first = latencies(1).front();
+  EXPECT_THAT(latencies(2), ::testing::Each(first));
+}
+
+TEST_F(RungsTest, WhatAKilledProcessLeftOfWeightsIsRemoved) {
+  const auto place = folder("killed");
+  Process process(experiment_, place);
+  const auto id = make_task(*process.problem, process.problem->parse(names_[0]), 0).id;
+  const auto left = place / "models" / (id + ".pt.elsewhere.7.tmp");
+  fs::create_directory(place / "models");
+  std::ofstream(left) << "half";
+  (void)process.train({names_[0]});
+  EXPECT_TRUE(fs::exists(place / "models" / (id + ".pt")));
+  EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(RungsTest, TheLeastPromisingCheckpointsGoFirst) {

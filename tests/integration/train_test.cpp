@@ -22,17 +22,11 @@ constexpr const char* kShared = "attn{kv_heads=1}+swiglu";  // in no space of th
 
 class TrainTest : public ProgramTest {
  protected:
-  static nlohmann::json results(const fs::path& folder) {
-    return nlohmann::json::parse(read_file(folder / "results.json"));
-  }
   static std::set<std::string> ids(const fs::path& folder) {
     std::set<std::string> found;
-    const auto digest = results(folder);
+    const auto digest = results_of(folder);
     for (const auto& evaluation : digest["evaluations"]) found.insert(evaluation["id"]);
     return found;
-  }
-  void expect_text(const std::string& part) const {
-    EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
   }
 };
 
@@ -54,7 +48,7 @@ TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
   expect_text("trained on 2 fresh seeds");
   expect_text("differences from the baseline on the validation split");
   expect_text("All 2 have too few seeds in common with the baseline for a verdict: 2 seeds.");
-  const auto found = results(out);
+  const auto found = results_of(out);
   EXPECT_TRUE(found["asks"].empty()) << "nothing is searched";
   ASSERT_EQ(found["evaluations"].size(), 6U);
 
@@ -101,7 +95,7 @@ TEST_F(TrainTest, TheVerdictIsThatOfPairedSeeds) {
   }
   ASSERT_EQ(run("nas-train", {out.string(), "--seeds", "1", "--no-report"}), 0) << text();
   expect_text("of each there are 2 fresh seeds, more than retest.replicates = 1: all count");
-  EXPECT_EQ(results(out)["retest"], found["retest"]);
+  EXPECT_EQ(results_of(out)["retest"], found["retest"]);
 }
 
 TEST_F(TrainTest, SeedsAreThoseOfARetest) {
@@ -117,7 +111,7 @@ TEST_F(TrainTest, SeedsAreThoseOfARetest) {
   const auto baseline = [](const nlohmann::json& found) {
     return found["retest"]["candidates"].back()["evaluations"];
   };
-  EXPECT_EQ(baseline(results(folder_ / "run")), baseline(results(folder_ / "search")));
+  EXPECT_EQ(baseline(results_of(folder_ / "run")), baseline(results_of(folder_ / "search")));
 }
 
 TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
@@ -152,8 +146,37 @@ TEST_F(TrainTest, KilledAndContinuedByItsFolderEndsLikeAnUninterruptedRun) {
     words = {killed.string(), "--no-report"};
   }
   ASSERT_EQ(run("nas-train", words), 0) << text();
-  EXPECT_EQ(results(killed)["retest"], results(whole)["retest"]);
+  EXPECT_EQ(results_of(killed)["retest"], results_of(whole)["retest"]);
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
+}
+
+TEST_F(TrainTest, SeedsStayWhereWhatComesToThemIsKilled) {
+  const auto out = folder_ / "run";
+  std::vector<std::string> words{kSparse,
+                                 config("smoke.yaml"),
+                                 "-o",
+                                 out.string(),
+                                 "--seeds",
+                                 "2",
+                                 "--no-report",
+                                 "training.steps=100",
+                                 "evaluation.workers=1",
+                                 "evaluation.array=1"};
+  ASSERT_EQ(run("nas-train", words), 0) << text();
+  words[5] = "1";
+  words.insert(words.begin(), kShared);
+  const auto output = folder_ / "killed.txt";
+  Program program("nas-train", words, output);
+  int code = -1;
+  while (read_file(output).find("training 5/6") == std::string::npos) {
+    ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code)) << read_file(output);
+  }
+  program.kill(SIGKILL);
+  program.wait();
+  ASSERT_TRUE(Store(out / "store.sqlite").meta("retest")->is_null()) << "killed too late";
+  ASSERT_EQ(run("nas-train", words), 0) << text();
+  EXPECT_EQ(results_of(out)["retest"]["replicates"], 2);
+  EXPECT_TRUE(Store(out / "store.sqlite").meta("retest_seeds").value_or(nullptr).is_null());
 }
 
 TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
@@ -173,7 +196,7 @@ TEST_F(TrainTest, MechanismsAndSeedsMayComeToARun) {
   expect_text("character 6: unknown gene of mixer attn 'kv'");
   EXPECT_EQ(after.size(), 9U);
   EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()));
-  EXPECT_EQ(results(out)["retest"]["candidates"].size(), 3U);
+  EXPECT_EQ(results_of(out)["retest"]["candidates"].size(), 3U);
   // What was trained is not left out of the comparisons.
   EXPECT_EQ(run("nas-train", {kShared, config("smoke.yaml"), "-o", out.string()}), 2);
   expect_text("holds a run of another configuration:\n  mechanisms: ");
@@ -189,7 +212,7 @@ TEST_F(TrainTest, ModelsThatMatchInParametersDoSoInEveryProcess) {
       << text();
   const auto before = ids(out);
   const auto flops_of_shared = [&] {
-    const auto found = results(out);
+    const auto found = results_of(out);
     std::set<double> flops;
     for (const auto& evaluation : found["evaluations"]) {
       if (evaluation["candidate"] != kShared) continue;
@@ -218,7 +241,7 @@ TEST_F(TrainTest, AGateIsPaidForByANarrowerFeedForwardLayer) {
                           "space.match_parameters=" + matched}),
         0)
         << text();
-    const auto digest = results(out);
+    const auto digest = results_of(out);
     std::map<std::string, double> found;
     for (const auto& evaluation : digest["evaluations"]) {
       found[evaluation["candidate"]] = evaluation["values"]["parameters"];
@@ -293,7 +316,8 @@ TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
        "mqa would not be trained, it breaks a constraint: flops = "},
       {{"mqa", config("nsga2_zdt.yaml")}, "the problem zdt trains nothing"},
       {{smoke}, "no mechanism given before"},
-      {{"mqa"}, "no configuration and no run given"},
+      {{"mqa"}, "no configuration and no run given: mqa is neither; nas-train --help"},
+      {{"mqa", "quikstart"}, "quikstart is neither, did you mean quickstart?"},
   };
   for (auto [words, message] : mistakes) {
     words.insert(words.end(), {"-o", out.string()});
@@ -307,7 +331,7 @@ TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
   EXPECT_EQ(run("nas-train", {kSparse, smoke, kShared, "-o", out.string()}), 2);
   expect_text("must be key.path=value, and a mechanism before " + smoke);
   EXPECT_EQ(run("nas-train", {"mqa", smoke, "-o", out.string()}), 2);
-  expect_text("mechanisms: absent -> ");
+  expect_text("holds a search, not a run of listed mechanisms");
 }
 
 }  // namespace

@@ -220,13 +220,8 @@ TEST_F(CommandExecutorTest, AnEngineThatEndsOrWritesGarbageEndsTheWork) {
 TEST_F(CommandExecutorTest, AnEngineThatIsNotThereIsSaid) {
   auto chosen = settings(1);
   chosen.command = {"no-such-engine"};
-  try {
-    const CommandExecutor executor(measurement_, chosen);
-    FAIL();
-  } catch (const MachineError& error) {
-    EXPECT_STREQ(error.what(),
-                 "the engine cannot be started: no-such-engine: No such file or directory");
-  }
+  EXPECT_EQ(message_of<MachineError>([&] { const CommandExecutor executor(measurement_, chosen); }),
+            "the engine cannot be started: no-such-engine: No such file or directory");
 }
 
 TEST_F(CommandExecutorTest, OnlyWhatThisEngineSaidIsSaidOfIt) {
@@ -691,6 +686,26 @@ TEST_F(CommandExecutorTest, WhatIsWithdrawnIsNotWaitedFor) {
   submit(executor, "a");
   executor.abandon();
   EXPECT_EQ(executor.next(), std::nullopt);
+}
+
+TEST_F(CommandExecutorTest, WhatHasComeBeforeAStopIsTold) {
+  CommandExecutor executor(measurement_, settings(1, "certain"));
+  submit(executor, "abc");
+  std::size_t finished = 0;
+  const auto hear = [&] {
+    const auto event = executor.next();
+    if (event) finished += event->evaluations.size();
+    return event.has_value();
+  };
+  ASSERT_TRUE(hear());  // the orders are out
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  request_stop();
+  try {
+    while (hear()) {
+    }
+  } catch (const StopRequested&) {
+  }
+  EXPECT_EQ(finished, 3U);
 }
 
 TEST_F(CommandExecutorTest, AStopIsHeardWhereNobodyWorks) {

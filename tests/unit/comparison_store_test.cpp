@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "store/store.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
@@ -22,15 +23,6 @@ class ComparisonStoreTest : public ::testing::Test {
                            .seconds = {0.1, 0.30000000000000004, 0.30000000000000004},
                            .fitness = {1.5, -2.0, 1e300, 0.0, 1.5, -2.0},
                            .steps = {400, 450, 5'000'000'000}}};
-  }
-  template <class Call>
-  static std::string error_of(Call call) {
-    try {
-      call();
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
   }
   const TemporaryFolder folder_;
   std::filesystem::path file_ = folder_.path() / "comparison.sqlite";
@@ -79,6 +71,33 @@ TEST_F(ComparisonStoreTest, OneOfTheFirstVersionIsReadAndContinued) {
   EXPECT_EQ(found, (std::vector<Trajectory>{old, search(9).trajectory}));
 }
 
+TEST_F(ComparisonStoreTest, ASearchWhosePartsDoNotFitTogetherIsNamed) {
+  {
+    ComparisonStore store(file_);
+    store.set_candidates({5, {.name = "a", .label = "a", .truth = {1, 2}, .believed = {1, 2}}});
+    store.add({search(7)});
+  }
+  const auto complaint = [this] {
+    return message_of<InputError>([this] {
+      ComparisonStore(file_, ComparisonStore::Mode::read_only)
+          .for_each_search(0, [](const ComparedSearch& /*search*/) {});
+    });
+  };
+  ASSERT_EQ(complaint(), "nothing was thrown");
+  for (const std::string change :
+       {"trained = x''", "seconds = substr(seconds, 1, 13)", "fitness = substr(fitness, 1, 40)",
+        "steps = substr(steps, 9)", "candidates = x'000000000500000000000000'",
+        "candidates = x'00000000ffffffff00000000'"}) {
+    SQLite::Database database(file_.string(), SQLite::OPEN_READWRITE);
+    database.exec("UPDATE searches SET " + change);
+    EXPECT_TRUE(complaint().find("the search with seed 7 of algorithm 0 is damaged") !=
+                std::string::npos)
+        << change << ": " << complaint();
+    database.exec("DELETE FROM searches");
+    ComparisonStore(file_).add({search(7)});
+  }
+}
+
 TEST_F(ComparisonStoreTest, ASearchWithoutAsksIsKept) {
   ComparisonStore store(file_);
   store.add({{.algorithm = 2, .seed = 1, .ended_by = "nothing"}});
@@ -117,17 +136,20 @@ TEST_F(ComparisonStoreTest, ReplacesItsCandidates) {
 
 TEST_F(ComparisonStoreTest, RefusesOtherFiles) {
   { const Store run(folder_.path() / "run.sqlite"); }
-  EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "run.sqlite"); }),
+  EXPECT_EQ(message_of<InputError>([&] { ComparisonStore store(folder_.path() / "run.sqlite"); }),
             (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 2");
-  EXPECT_EQ(error_of([&] { ComparisonStore store(file_, ComparisonStore::Mode::read_only); }),
+  EXPECT_EQ(message_of<InputError>(
+                [&] { ComparisonStore store(file_, ComparisonStore::Mode::read_only); }),
             file_.string() + ": no such comparison store");
-  EXPECT_EQ(error_of([&] { ComparisonStore store(folder_.path() / "none" / "x"); }),
+  EXPECT_EQ(message_of<InputError>([&] { ComparisonStore store(folder_.path() / "none" / "x"); }),
             (folder_.path() / "none").string() + ": no such folder");
 }
 
 TEST_F(ComparisonStoreTest, HasOneWriter) {
   const ComparisonStore store(file_);
-  EXPECT_NE(error_of([&] { ComparisonStore second(file_); }).find(" is in use by another process"),
+  EXPECT_NE(message_of<InputError>([&] {
+              ComparisonStore second(file_);
+            }).find(" is in use by another process"),
             std::string::npos);
 }
 

@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/temporary_folder.hpp"
 #include "unit/forked.hpp"
@@ -80,6 +82,23 @@ TEST_F(InFlightTest, AStackThatOverflowsIsNamed) {
             128 + SIGSEGV);
   EXPECT_THAT(endings("a"), ElementsAre("SIGSEGV"));
   EXPECT_THAT(endings("b"), ElementsAre("SIGSEGV"));
+}
+
+TEST_F(InFlightTest, NothingIsWrittenThroughALinkAndNobodyIsWaitedFor) {
+  const auto crash = [this] {
+    return in_child([this] {
+      alarm(20);
+      const InFlight mark(file_, {"a"});
+      return raise(SIGSEGV);
+    });
+  };
+  const auto other = folder_.write("other.txt", "mine\n");
+  std::filesystem::create_symlink(other, file_);
+  EXPECT_EQ(crash(), 128 + SIGSEGV);
+  EXPECT_EQ(std::filesystem::file_size(other), 5U);
+  std::filesystem::remove(file_);
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_EQ(crash(), 128 + SIGSEGV);
 }
 
 TEST_F(InFlightTest, WhatEndsOtherwiseIsNotNamed) {

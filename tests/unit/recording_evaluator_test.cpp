@@ -23,6 +23,7 @@
 #include "evaluation/outcomes.hpp"
 #include "unit/evaluator_fixture.hpp"
 #include "unit/forked_search.hpp"
+#include "unit/message_of.hpp"
 #include "unit/stepping_measurement.hpp"
 
 namespace nas::testing {
@@ -153,12 +154,7 @@ TEST_F(EvaluatorTest, AFaultEndsTheWorkOfTheOtherWorkers) {
     waited = true;
     throw StopRequested();
   };
-  try {
-    run.ask(kFour);
-    FAIL() << "the fault went by";
-  } catch (const MachineError& error) {
-    EXPECT_STREQ(error.what(), "no space left in runs/x");
-  }
+  EXPECT_EQ(message_of<MachineError>([&] { run.ask(kFour); }), "no space left in runs/x");
   EXPECT_TRUE(waited);
   EXPECT_EQ(run.fake->measured_, 2);
 }
@@ -249,14 +245,9 @@ TEST_F(EvaluatorTest, ASearchInWhichTooManyFailEndsEarly) {
     const Run run(file, {.failure_window = 8});
     run.fake->on_measure_ = fail;
     EXPECT_EQ(run.ask(good).size(), good.size());
-    try {
-      run.ask(many);
-      FAIL() << "it went on";
-    } catch (const TooManyFailures& error) {
-      EXPECT_STREQ(error.what(),
-                   "too many failures, 5 of the latest 8 candidates: 5 times failed, no such "
-                   "operation (evaluation.failure_window = 0 goes on all the same)");
-    }
+    EXPECT_EQ(message_of<TooManyFailures>([&] { run.ask(many); }),
+              "too many failures, 5 of the latest 8 candidates: 5 times failed, no such "
+              "operation (evaluation.failure_window = 0 goes on all the same)");
     EXPECT_EQ(run.fake->measured_, 15);
     EXPECT_EQ(run.store.evaluations().size(), 15U) << "nothing is lost";
   }
@@ -351,6 +342,21 @@ TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted)
   run.ask(kFour);
   EXPECT_EQ(run.fake->measured_, 0);
   EXPECT_THAT(seen, ElementsAre("d", "c", "b", "a")) << "as far as an earlier process did not";
+}
+
+// As what has ended processes before, whose checkpoint is still there.
+TEST_F(EvaluatorTest, SoIsWhatBelongsToOneThatDoesNotBeginAgain) {
+  const Run run(folder_ / "s.sqlite");
+  std::vector<Status> recorded;
+  run.fake->on_screen_ = [](const Task& /*task*/, Evaluation& evaluation) {
+    evaluation.status = Status::crashed;
+  };
+  run.fake->on_recorded_ = [&](const Evaluation& evaluation) {
+    EXPECT_TRUE(run.store.find(evaluation.id).has_value());
+    recorded.push_back(evaluation.status);
+  };
+  (void)run.ask({kFour.front()});
+  EXPECT_THAT(recorded, ElementsAre(Status::crashed));
 }
 
 TEST_F(EvaluatorTest, AValueBeyondNumbersIsADivergence) {
@@ -1017,6 +1023,32 @@ TEST_F(RungTest, WhatFailedLaterWasPausedBefore) {
   EXPECT_EQ(again.status, Status::paused);
   EXPECT_EQ(again.reason, "");
   EXPECT_EQ(again.values.count("value"), 1U);
+}
+
+// Asks were answered by what it had come to, and the search is repeated by the same answers.
+TEST_F(RungTest, WhatFailedWithoutACurveWasPausedBefore) {
+  const auto ask = [this](Store& store, std::int64_t until) {
+    return comparable(this->evaluator(store)->evaluate({task(names_[0], until)}).front());
+  };
+  for (const bool begins : {true, false}) {  // it fails while it trains, or before that
+    Store store(folder_ / std::to_string(begins));
+    const auto answered = ask(store, 20);
+    const auto fail = [](const Task&) { throw CandidateFailure("no such operation"); };
+    if (begins) {
+      stepping_->on_measure_ = [&](int, const Task& task) { fail(task); };
+    } else {
+      stepping_->on_screen_ = [&](const Task& task, Evaluation&) { fail(task); };
+    }
+    (void)ask(store, 0);
+    stepping_->on_measure_ = {};
+    stepping_->on_screen_ = {};
+    const auto failed = store.evaluations().front();
+    EXPECT_EQ(failed.status, Status::failed);
+    EXPECT_EQ(failed.reason, "no such operation");
+    EXPECT_EQ(failed.measured.at("train_seconds"), 2.0) << "which it has taken";
+    EXPECT_TRUE(store.partials().empty());
+    EXPECT_EQ(ask(store, 20), answered);
+  }
 }
 
 TEST_F(RungTest, WhatIsCheapIsMeasuredAgainAndTheLongestPartStays) {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 
@@ -633,8 +632,7 @@ TEST_F(ReportTest, WhereNothingIsOutAtOnceTheCanonicalExportSaysNothingOfIt) {
 }
 
 TEST_F(ReportTest, EveryColumnIsDocumented) {
-  std::ifstream file(source_folder() + "/docs/files.md");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto text = read_bytes(source_folder() + "/docs/files.md");
   const auto expect_named = [&text](const std::string& name) {
     EXPECT_THAT(text, HasSubstr("`" + name + "`"));
   };
@@ -829,6 +827,16 @@ TEST_F(LongNamesTest, ARatioHasNoEffectWhereParametersAreMatched) {
   };
   EXPECT_EQ(choice(false), nlohmann::json::array({"4"}));
   EXPECT_EQ(choice(true), nlohmann::json::array({nullptr}));
+}
+
+// As in records of before failures kept what they had come to.
+TEST_F(ReportTest, WhatFailsInAnAuditWithoutACurveIsNotPaused) {
+  store_->add({evaluation("e", 0)});
+  auto at_rung = ask(5, 2, "e", 90);
+  at_rung.until = 3;
+  store_->add_asks({at_rung});
+  store_->set_meta("audit", {{"evaluations", {"e"}}});
+  EXPECT_TRUE(RunSummary(*store_).paused.empty());
 }
 
 TEST_F(ReportTest, EmptyStoreIsNoError) {

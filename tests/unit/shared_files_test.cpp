@@ -105,6 +105,25 @@ TEST_F(SharedFilesTest, WhoHasDiedHoldsNothing) {
   EXPECT_EQ(refusal(), "nothing was thrown");
 }
 
+// In a container a process may have the same number each time that it is started.
+TEST_F(SharedFilesTest, WhoHasDiedWithTheNumberOfThisProcessHoldsNothing) {
+  lock_error = ENOLCK;
+  const auto self = "process " + std::to_string(getpid()) + " on " + host_name();
+  hold(self, std::chrono::seconds(10));
+  EXPECT_THAT(refusal(), HasSubstr("(" + self + ")"));
+  hold(self, std::chrono::seconds(100));
+  EXPECT_EQ(refusal(), "nothing was thrown");
+}
+
+TEST_F(SharedFilesTest, WhatAnotherHasTakenOverStaysItsOwn) {
+  lock_error = ENOLCK;
+  {
+    const WriterLock lock(file_);
+    hold("process 1 on elsewhere", std::chrono::seconds(1));
+  }
+  EXPECT_THAT(refusal(), HasSubstr("(process 1 on elsewhere)"));
+}
+
 TEST_F(SharedFilesTest, OfManyWhoTakeOverOneDoes) {
   lock_error = ENOLCK;
   constexpr int kTakers = 6;

@@ -12,6 +12,8 @@
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "unit/forked.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
@@ -45,15 +47,6 @@ class StoreTest : public ::testing::Test {
     auto evaluation = example(id);
     evaluation.status = status;
     return evaluation;
-  }
-
-  static std::string message_of(const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
   }
 
   const TemporaryFolder temporary_;
@@ -331,6 +324,23 @@ TEST_F(StoreTest, PartsReadBackAfterReopeningAndAStoreWithoutThemStaysAsItWas) {
   EXPECT_EQ(store.evaluations().size(), 2U);
 }
 
+TEST_F(StoreTest, AFullDiskAtTheFirstPartTakesNothingElseAlong) {
+  EXPECT_EQ(testing::in_child([this] {
+              Store store(file_);
+              store.add({example("e0")});
+              testing::limit_file_size(4096);
+              try {
+                store.add_partials({paused(example(), 50)});
+                return 1;
+              } catch (const MachineError&) {
+              }
+              testing::limit_file_size(RLIM_INFINITY);
+              store.add({example("e2")});
+              return store.find_partial("e1") || !store.find("e2") ? 2 : 0;
+            }),
+            0);
+}
+
 TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
   Store store(file_, Store::Mode::write_cheap);
   store.add_indicator({.asked = 24, .batch = 1, .evaluated = 20, .front = 4, .value = 0.5});
@@ -345,7 +355,7 @@ TEST_F(StoreTest, IndicatorsReadBackInOrderAndAreReplaced) {
 
 TEST_F(StoreTest, SecondWriterIsRefusedByNameAndReadersAreNot) {
   Store store(file_);
-  EXPECT_THAT(message_of([&] { Store second(file_); }),
+  EXPECT_THAT(message_of<InputError>([&] { Store second(file_); }),
               HasSubstr("is in use by another process (process " + std::to_string(getpid())));
   const Store reader(file_, Store::Mode::read_only);
   EXPECT_TRUE(reader.evaluations().empty());
@@ -380,7 +390,7 @@ class ChangedStoreTest : public StoreTest {
   }
   /// What reading everything complains about.
   [[nodiscard]] std::string complaint() const {
-    return message_of([this] {
+    return message_of<InputError>([this] {
       const Store store(file_, Store::Mode::read_only);
       (void)store.meta("objectives");
       (void)store.evaluations();
@@ -501,7 +511,7 @@ TEST_F(ChangedStoreTest, PartsOfTrainingRunsAreCoveredToo) {
   }
   change("UPDATE partials SET step = 51 WHERE id = 'e7'");
   Store store(file_);
-  EXPECT_THAT(message_of([&] { (void)store.find_partial("e7"); }),
+  EXPECT_THAT(message_of<InputError>([&] { (void)store.find_partial("e7"); }),
               HasSubstr("the record of partial training run e7 is damaged"));
   EXPECT_EQ(store.check(/*remove=*/true).damaged.size(), 1U);
   EXPECT_EQ(store.partials().size(), 1U);
@@ -554,7 +564,7 @@ TEST_F(ChangedStoreTest, PartsOfARecordHaveTheTypeThatTheyAreReadAs) {
 
   const auto refusal = [this](const std::string& key, const std::string& value) {
     change("INSERT OR REPLACE INTO meta VALUES ('" + key + "', '" + value + "', NULL)");
-    return message_of([&] { (void)Store(file_, Store::Mode::read_only).meta(key); });
+    return message_of<InputError>([&] { (void)Store(file_, Store::Mode::read_only).meta(key); });
   };
   EXPECT_THAT(refusal("config", "[]"),
               HasSubstr("fact config is damaged: config is of type array, must be an object"));
@@ -563,6 +573,10 @@ TEST_F(ChangedStoreTest, PartsOfARecordHaveTheTypeThatTheyAreReadAs) {
   EXPECT_THAT(refusal("sessions", "[7]"), HasSubstr("a session is of type number"));
   EXPECT_THAT(refusal("sessions", R"([{"environment": 7}])"), HasSubstr("a session's environment"));
   EXPECT_EQ(refusal("sessions", R"([{"environment": {}}])"), kFine);
+  EXPECT_THAT(refusal("labels", "[7]"), HasSubstr("labels is of type array, must be an object"));
+  EXPECT_THAT(refusal("labels", R"({"a": 7})"), HasSubstr("the label of a must be a text"));
+  EXPECT_EQ(refusal("labels", R"({"a": "b"})"), kFine);
+  EXPECT_THAT(refusal("elapsed_seconds", "{}"), HasSubstr("must be a number"));
 }
 
 TEST_F(ChangedStoreTest, DeeplyNestedJsonIsAnError) {
@@ -601,6 +615,24 @@ TEST_F(ChangedStoreTest, ACheckCountsNamesAndRemoves) {
 }
 
 /// The tables as version 2 made them.
+TEST_F(ChangedStoreTest, OfAnInconsistentFileNothingIsRemoved) {
+  auto large = example("e3");
+  large.reason = std::string(std::size_t{33} << 20U, 'x');  // opening checks smaller files whole
+  Store(file_).add({large});
+  change("UPDATE evaluations SET status = 'failed' WHERE id = 'e1'; PRAGMA journal_mode = DELETE");
+  {
+    constexpr std::streamoff kFreePages = 36;  // of the header: how many there are
+    std::fstream file(file_, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(kFreePages);
+    file.write("\0\0\0\7", 4);
+  }
+  Store store(file_);
+  const auto found = store.check(/*remove=*/true);
+  EXPECT_THAT(found.inconsistencies, HasSubstr("reelist"));
+  EXPECT_EQ(found.damaged.size(), 1U);
+  EXPECT_EQ(store.check().damaged.size(), 1U) << "it is still there";
+}
+
 TEST_F(StoreTest, AStoreOfTheVersionBeforeIsReadAndContinued) {
   {
     SQLite::Database old(file_.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
@@ -728,11 +760,12 @@ TEST_F(StoreTest, WhatIsNoStoreIsRefusedByName) {
   std::ofstream(file_)
       << "this is a long enough text that is certainly not a database of SQLite, is it? "
       << std::string(4096, 'x');
-  EXPECT_THAT(message_of([&] { Store store(file_); }),
+  EXPECT_THAT(message_of<InputError>([&] { Store store(file_); }),
               HasSubstr("store.sqlite: not a readable store"));
-  EXPECT_THAT(message_of([&] { Store store(folder_ / "absent.sqlite", Store::Mode::read_only); }),
+  EXPECT_THAT(message_of<InputError>(
+                  [&] { Store store(folder_ / "absent.sqlite", Store::Mode::read_only); }),
               HasSubstr("absent.sqlite: no such store"));
-  EXPECT_THAT(message_of([&] { Store store(folder_ / "no" / "folder.sqlite"); }),
+  EXPECT_THAT(message_of<InputError>([&] { Store store(folder_ / "no" / "folder.sqlite"); }),
               HasSubstr("no such folder"));
 }
 
@@ -746,12 +779,6 @@ TEST(Scores, PerplexitiesAreWhatTheySay) {
   EXPECT_NEAR(scores.perplexity(), 8.0, 1e-12);
   EXPECT_NEAR(scores.published_perplexity(), 8.0, 1e-12);
   EXPECT_DOUBLE_EQ(scores.accuracy(), 0.3);
-  scores.pad_nll = 0.0;
-  scores.pad_tokens = 5;
-  EXPECT_NEAR(scores.perplexity_without_pad(), 64.0, 1e-9);
-  scores.unknown_nll = 5 * std::log(8.0);
-  scores.unknown_tokens = 4;
-  EXPECT_NEAR(scores.perplexity_without_unknown(), std::exp(5 * std::log(8.0)), 1e-6);
 }
 
 }  // namespace

@@ -9,12 +9,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "small_table.hpp"
 #include "table/answer.hpp"
 #include "table/format.hpp"
 #include "table/replay.hpp"
+#include "unit/full_disk.hpp"
 #include "unit/message_of.hpp"
 
 namespace nas {
@@ -30,19 +32,11 @@ class TableTest : public ::testing::Test {
     write_table(content, file_);
     return Table(file_);
   }
-  [[nodiscard]] std::string bytes() const {
-    std::ifstream in(file_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  [[nodiscard]] std::string bytes() const { return read_bytes(file_); }
   /// What reading these bytes complains about.
   [[nodiscard]] std::string refusal(const std::string& bytes) const {
     std::ofstream(file_, std::ios::binary) << bytes;
-    try {
-      (void)Table(file_);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return message_of<InputError>([&] { (void)Table(file_); });
   }
 
   TemporaryFolder folder_;
@@ -637,6 +631,13 @@ TEST_F(AnyTable, AChangedValueIsRefusedOrHarmless) {
 TEST_F(TableTest, UnwritableFilesAreNamed) {
   EXPECT_THAT([&] { write_table(small_content(), folder_.path() / "no" / "x.table"); },
               ::testing::ThrowsMessage<InputError>(HasSubstr("no/x.table: cannot be written")));
+  EXPECT_THAT([&] { write_table(small_content(), folder_.path()); },
+              ::testing::ThrowsMessage<InputError>(HasSubstr("cannot be written: it is a folder")));
+}
+
+TEST_F(TableTest, AFullDiskIsTheMachines) {
+  EXPECT_EQ(code_on_a_full_disk([this] { write_table(small_content(), file_); }), 75);
+  EXPECT_FALSE(fs::exists(file_));
 }
 
 }  // namespace
