@@ -20,7 +20,8 @@ struct Rehearsal {
   bool whole = true;  ///< false: the search asks for more than was tried, or so it seems
 };
 
-/// Cost: milliseconds; as much as the search itself where nothing is trained. Nothing is kept.
+/// Cost: milliseconds; as much as the search itself where nothing is trained, at most some 5 s of
+/// the processor. Nothing is kept.
 Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>& problem);
 
 }  // namespace nas
