@@ -16,6 +16,7 @@
 #include "report/columns.hpp"
 #include "report/text.hpp"
 #include "statistics/statistics.hpp"
+#include "study/session.hpp"
 #include "training/batches.hpp"
 #include "training/validation.hpp"
 
@@ -190,7 +191,7 @@ AnalysisResult analyse_run(const AnalysisRequest& request) {
   const auto& evaluation = trained.evaluation();
   require_long_enough(architecture.context);
 
-  fs::create_directories(result.folder);
+  make_folder(result.folder);
   auto model = trained.load();
   const auto corpus = trained.corpus();
   const auto chosen = held_out(corpus, request.sequences);

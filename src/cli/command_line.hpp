@@ -12,24 +12,39 @@
 
 namespace nas {
 
+/// What an option's value must be that could not be read: a number, since any text is one.
+inline const char* wanted(const boost::program_options::options_description& visible,
+                          std::string option) {
+  namespace po = boost::program_options;
+  option.erase(0, option.find_first_not_of('-'));
+  const auto* found = visible.find_nothrow(option, /*approx=*/false);
+  const auto* value = found != nullptr ? found->semantic().get() : nullptr;
+  return dynamic_cast<const po::typed_value<double>*>(value) != nullptr ? "a number" : "an integer";
+}
+
 /// Reads the command line of a program whose words, a configuration and overrides, stand between
 /// its options.
 /// @param visible  the options, bound to where their values go.
 /// @param words    receives the words.
+/// @return the options that are given, switches aside.
 /// @throws InputError naming the program whose --help lists the options.
-inline void parse_command_line(int argc, char** argv, const std::string& program,
-                               const boost::program_options::options_description& visible,
-                               std::vector<std::string>& words) {
+inline boost::program_options::variables_map parse_command_line(
+    int argc, char** argv, const std::string& program,
+    const boost::program_options::options_description& visible, std::vector<std::string>& words) {
   namespace po = boost::program_options;
   po::options_description all;
   all.add(visible).add_options()("words", po::value(&words));
   po::positional_options_description positional;
   positional.add("words", -1);
-  po::variables_map values;
   try {
+    po::variables_map values;
     po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
               values);
     po::notify(values);
+    return values;
+  } catch (const po::invalid_option_value& error) {
+    throw InputError(std::string("command line: ") + error.what() + ", must be " +
+                     wanted(visible, error.get_option_name()));
   } catch (const po::error& error) {
     throw InputError(std::string("command line: ") + error.what() + "; " + program +
                      " --help lists the options");

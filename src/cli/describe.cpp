@@ -194,12 +194,16 @@ std::string condition_text(const Slot& slot) {
   return mixers.empty() ? text : text + "; of mixer " + join(mixers, ", ");
 }
 
+std::vector<Texts> gene_rows(const Slot& slot) {
+  std::vector<Texts> rows{{slot.name, slot.summary}, {"", offers_text(slot)}};
+  if (!slot.paper) rows.push_back({"", condition_text(slot)});
+  return rows;
+}
+
 std::string space_table() {
   std::vector<Texts> rows;
   for (const auto& slot : slots()) {
-    rows.push_back({slot.name, slot.summary});
-    rows.push_back({"", offers_text(slot)});
-    if (!slot.paper) rows.push_back({"", condition_text(slot)});
+    for (auto& row : gene_rows(slot)) rows.push_back(std::move(row));
   }
   rows.push_back({"stack",
                   "uniform: all layers have the same genes; cycle: `period` slots that "
@@ -362,34 +366,47 @@ std::string list_text(const std::string& kind) {
 
 namespace {
 
-/// Settings that bear a name or begin with it, with what they belong to, one line each.
+/// Settings that bear a name, begin with it or have it as their path, with what they belong to, one
+/// line each.
 std::string settings_named(const std::string& name) {
   std::vector<Texts> rows;
-  const auto search = [&](const std::string& owner, const std::vector<Setting>& settings) {
+  const auto search = [&](const std::string& owner, const Texts& paths,
+                          const std::vector<Setting>& settings) {
     for (const auto& setting : settings) {
-      if (setting.name != name && !setting.name.starts_with(name + "_")) continue;
+      const bool has_path = std::any_of(paths.begin(), paths.end(), [&](const auto& path) {
+        return path + "." + setting.name == name;
+      });
+      if (!has_path && setting.name != name && !setting.name.starts_with(name + "_")) continue;
       rows.push_back({owner, setting.name, setting.type_name(), default_text(setting),
                       allowed_text(setting), setting.help});
     }
   };
-  for (const auto& section : sections()) search("section " + section.name, section.settings);
+  for (const auto& section : sections()) {
+    search("section " + section.name, {section.name}, section.settings);
+  }
   for (const auto& kind : plugin_kinds()) {
-    for (const auto& plugin : kind.plugins) search(kind.one + " " + plugin.key, plugin.settings);
+    for (const auto& plugin : kind.plugins) {
+      search(kind.one + " " + plugin.key,
+             {kind.one, kind.many, plugin.key, kind.many + "." + plugin.key}, plugin.settings);
+    }
   }
   if (rows.empty()) return {};
   rows.insert(rows.begin(), {"of", "setting", "type", "default", "allowed", "meaning"});
   return "settings\n" + table(rows);
 }
 
-/// Names of all settings, for what is mistyped.
+/// Names and paths of all settings, for what is mistyped.
 Texts setting_names() {
   Texts names;
-  const auto add = [&names](const std::vector<Setting>& settings) {
-    for (const auto& setting : settings) names.push_back(setting.name);
+  const auto add = [&names](const std::string& path, const std::vector<Setting>& settings) {
+    for (const auto& setting : settings) {
+      names.push_back(setting.name);
+      names.push_back(path + "." + setting.name);
+    }
   };
-  for (const auto& section : sections()) add(section.settings);
+  for (const auto& section : sections()) add(section.name, section.settings);
   for (const auto& kind : plugin_kinds()) {
-    for (const auto& plugin : kind.plugins) add(plugin.settings);
+    for (const auto& plugin : kind.plugins) add(plugin.key, plugin.settings);
   }
   return names;
 }
@@ -412,6 +429,9 @@ std::string describe_text(const std::string& name) {
     }
   }
   for (const auto& slot : slots()) {
+    known.push_back("space." + slot.name);
+    offer(slot.name, name == slot.name || name == "space." + slot.name,
+          "gene of the section space\n" + table(gene_rows(slot)));
     if (!slot.is_component()) continue;
     for (const auto& key : components().keys(slot.name)) {
       const auto& component = components().at(slot.name, key);

@@ -1,7 +1,6 @@
 // nas-analyse: what the attention of a trained model does.
 
 #include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>

@@ -71,7 +71,7 @@ void print_line(const std::string& name, const std::string& value) {
 // The one corpus that a command is about, which is the first word.
 std::string take_name(Words& words, const std::string& command) {
   if (words.empty()) {
-    throw InputError("nas-data " + command + ": no name given, known: " + join(corpora().keys()));
+    throw InputError(command + ": no name given, known: " + join(corpora().keys()));
   }
   std::string name = words.front();
   words.erase(words.begin());
@@ -107,7 +107,9 @@ Parameters read_settings(const std::vector<Setting>& settings, const Words& word
     if (setting == settings.end()) {
       Words known;
       for (const auto& s : settings) known.push_back(s.name);
-      throw InputError("unknown setting '" + name + "', known: " + join(known));
+      const auto guess = nearest(name, known);
+      throw InputError("unknown setting '" + name + "', known: " + join(known) +
+                       (guess.empty() ? "" : "; did you mean " + guess + "?"));
     }
     Value value = parse_value(*setting, word.substr(equals + 1));
     const std::string violation = setting->violation(value);
@@ -125,7 +127,7 @@ void show_progress(const std::string& address, std::int64_t received, std::int64
 int get(Words words) {
   const std::string from = take_option(words, "--from").value_or("");
   const std::string name = take_name(words, "get");
-  if (!words.empty()) throw InputError("nas-data get: '" + words.front() + "' is not understood");
+  if (!words.empty()) throw InputError("get: '" + words.front() + "' is not understood");
   const DataSet* data_set = find_known_data_set(name);
   if (data_set == nullptr) {
     std::cout << name << " needs no download\n";
@@ -153,7 +155,7 @@ int get(Words words) {
 }
 
 int list(const Words& words) {
-  if (!words.empty()) throw InputError("nas-data list: '" + words.front() + "' is not understood");
+  if (!words.empty()) throw InputError("list: '" + words.front() + "' is not understood");
   const DataLocation location = default_data_location();
   for (const auto& name : corpora().keys()) {
     std::cout << name << '\n';
@@ -219,6 +221,7 @@ int info(Words words) {
   const auto context_text = take_option(words, "--context");
   const std::int64_t context =
       context_text ? parse_number<std::int64_t>("--context", *context_text) : kDefaultContext;
+  if (context < 1) throw InputError("--context = " + *context_text + ", must be at least 1");
   const std::string name = take_name(words, "info");
   const auto& corpus = corpora().at(name);
   Parameters settings = read_settings(corpus.description.settings, words);
@@ -240,6 +243,16 @@ int info(Words words) {
 }
 
 int run(Words words) {
+  if (has_word(words, {"--help", "-h"})) {
+    std::cout << kUsage << help_end();
+    return 0;
+  }
+  if (has_word(words, {"--version"})) {
+    std::cout << version_line();
+    return 0;
+  }
+  require_options(words, {"--plugin", "--from", "--context", "--output", "--name", "--measured",
+                          "--rungs", "--eta", "--objectives", "--promote", "--seeds", "--format"});
   load_plugins(take_options(words, "--plugin"));
   if (words.empty()) {
     std::cerr << kUsage;
@@ -247,19 +260,13 @@ int run(Words words) {
   }
   const std::string command = words.front();
   words.erase(words.begin());
-  if (command == "--help" || command == "-h") {
-    std::cout << kUsage << help_end();
-    return 0;
-  }
-  if (command == "--version") {
-    std::cout << version_line();
-    return 0;
-  }
   if (command == "get") return get(std::move(words));
   if (command == "list") return list(words);
   if (command == "info") return info(std::move(words));
   if (command == "table") return table_command(std::move(words));
-  throw InputError("unknown command '" + command + "', known: get, info, list, table");
+  const auto guess = nearest(command, {"get", "info", "list", "table"});
+  throw InputError("unknown command '" + command + "', known: get, info, list, table" +
+                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
 }
 
 }  // namespace

@@ -7,11 +7,12 @@
 
 #include <boost/program_options.hpp>
 
+#include "cli/command_line.hpp"
 #include "cli/folder_format.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
+#include "cli/words.hpp"
 #include "core/error.hpp"
-#include "core/format.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "store/writer_lock.hpp"
@@ -168,7 +169,7 @@ void check_folder(const Options& options) {
 
 /// A run as it stands, with what it works on as long as somebody does.
 nas::RunSummary summary_of(const fs::path& file, std::int64_t trainings) {
-  const bool runs = fs::exists(file) && nas::has_writer(file).value_or(false);
+  const bool runs = nas::has_writer(file).value_or(false);
   const nas::Store store(file, nas::Store::Mode::read_only);
   nas::RunSummary summary(store, trainings);
   if (runs && trainings == kAll) {
@@ -182,18 +183,7 @@ nas::RunSummary summary_of(const fs::path& file, std::int64_t trainings) {
 int run(int argc, char** argv, std::string& kept) {
   Options options;
   const auto visible = visible_options(options);
-  po::options_description all;
-  all.add(visible).add_options()("run", po::value(&options.words));
-  po::positional_options_description positional;
-  positional.add("run", -1);
-  try {
-    po::variables_map values;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(),
-              values);
-    po::notify(values);
-  } catch (const po::error& error) {
-    throw nas::InputError(std::string("command line: ") + error.what());
-  }
+  nas::parse_command_line(argc, argv, "nas-export", visible, options.words);
   if (options.help) {
     std::cout << usage() << with(kExamples, kFolderExamples) << '\n'
               << visible << '\n'
@@ -208,7 +198,7 @@ int run(int argc, char** argv, std::string& kept) {
   const bool to_folder = nas::folder_formats().contains(options.format);
   if (options.words.empty() || (options.words.size() > 1 && !to_folder) ||
       options.canonical != options.format.empty()) {
-    refuse("give one run and one format\n" + usage() + formats_text());
+    refuse("give one run and one format\n\n" + usage() + formats_text());
   }
   if (to_folder) {
     check_folder(options);
@@ -224,9 +214,7 @@ int run(int argc, char** argv, std::string& kept) {
     return 0;
   }
   const auto& format = check(options);
-  fs::path file = options.words.front();
-  if (fs::is_directory(file)) file /= "store.sqlite";
-  const auto summary = summary_of(file, options.trainings);
+  const auto summary = summary_of(nas::store_named(options.words.front()), options.trainings);
   if (options.output.empty()) {
     format.write(summary, std::cout);
     std::cout << std::flush;

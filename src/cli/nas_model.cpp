@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/stop.hpp"
 #include "data/data_set.hpp"
 #include "genotype/architecture_name.hpp"
@@ -140,9 +142,12 @@ int evaluate(const std::string& path, const Options& options) {
 
 int generate(const std::string& path, const Options& options) {
   if (options.tokens < 0) refuse("--tokens " + std::to_string(options.tokens) + ", must be >= 0");
-  if (!(options.temperature >= 0.0)) refuse("--temperature must be >= 0; 0 takes the likeliest");
+  if (!(options.temperature >= 0.0)) {
+    refuse("--temperature " + nas::shortest(options.temperature) +
+           ", must be >= 0; 0 takes the likeliest");
+  }
   if (options.seed != kNotGiven && options.temperature == 0.0) refuse("--seed needs --temperature");
-  if (options.seed < kNotGiven) refuse("--seed must be >= 0");
+  if (options.seed < kNotGiven) refuse("--seed " + std::to_string(options.seed) + ", must be >= 0");
   auto folder = nas::read_model_folder(path);
   if (!folder.text) {
     throw nas::InputError(path +
@@ -178,35 +183,54 @@ int genes(const std::string& name, const Options& options) {
   if (options.width == kNotGiven || options.heads == kNotGiven) {
     refuse("genes needs --width and --heads");
   }
-  nas::Architecture frame;
-  frame.semantics = nas::parse_semantics(options.semantics);
-  frame.layers = 1;
-  frame.width = options.width;
-  frame.heads = options.heads;
-  frame.context = options.context;
-  frame.vocabulary = 1;
+  nas::Architecture frame{.semantics = nas::parse_semantics(options.semantics),
+                          .layers = 1,
+                          .width = options.width,
+                          .heads = options.heads,
+                          .context = options.context,
+                          .vocabulary = 1};
   const auto architecture = nas::canonical(nas::parse_model(name, frame));
   nas::require_built(architecture);
   std::cout << nas::model_config(architecture, {}, {}).at("layers").dump(1) << '\n';
   return nas::kDone;
 }
 
+/// Refuses options that another command has.
+void require_own(const std::string& command, const po::variables_map& given) {
+  static const std::map<std::string, std::string> kCommands{
+      {"text", "evaluate"},   {"split", "evaluate"}, {"prompt", "generate"},
+      {"tokens", "generate"}, {"seed", "generate"},  {"temperature", "generate"},
+      {"width", "genes"},     {"heads", "genes"},    {"context", "genes"},
+      {"semantics", "genes"}};
+  for (const auto& [option, of] : kCommands) {
+    if (of != command && given.count(option) > 0) {
+      refuse("--" + option + " belongs to nas-model " + of);
+    }
+  }
+}
+
 int run(int argc, char** argv) {
   Options options;
   const auto visible = options_of(options);
   std::vector<std::string> words;
-  nas::parse_command_line(argc, argv, "nas-model", visible, words);
+  const auto given = nas::parse_command_line(argc, argv, "nas-model", visible, words);
   if (nas::answers(options.help, options.version, kUsage, visible)) return nas::kDone;
   if (words.size() != 2)
     refuse("give a command and a folder, or a name; nas-model --help lists them");
-  nas::load_plugins(options.plugins);
-  nas::install_stop_handlers();
   const auto& command = words.front();
   const auto& of = words.back();
+  if (const std::vector<std::string> known{"evaluate", "generate", "genes"};
+      std::find(known.begin(), known.end(), command) == known.end()) {
+    const auto guess = nas::nearest(command, known);
+    refuse("unknown command '" + command + "', known: " + nas::join(known) +
+           (guess.empty() ? "" : "; did you mean " + guess + "?"));
+  }
+  require_own(command, given);
+  nas::load_plugins(options.plugins);
+  nas::install_stop_handlers();
   if (command == "evaluate") return evaluate(of, options);
   if (command == "generate") return generate(of, options);
-  if (command == "genes") return genes(of, options);
-  refuse("unknown command '" + command + "', known: evaluate, generate, genes");
+  return genes(of, options);
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ constexpr const char* kUsage =
     "Commands:\n"
     "  list [KIND]            algorithms, problems, objectives, components, data, sections,\n"
     "                         engines, configurations; without KIND all of them\n"
-    "  describe NAME          a plug-in, component, section, engine or setting\n"
+    "  describe NAME          a plug-in, component, section, engine, gene or setting, also by its\n"
+    "                         path: training.steps\n"
     "  schema                 JSON Schema of configurations, for editors\n"
     "  verify RUN [--remove] [--retrain K [KEY.PATH=VALUE ...]]\n"
     "                         checks the records of a run; --retrain trains K of them again: exit\n"
@@ -100,7 +101,8 @@ po::options_description options(Arguments& arguments) {
 /// A mistyped command is taken for a configuration.
 void require_configuration(const std::string& word) {
   if (!nas::located_configuration(word).empty()) return;
-  const auto guess = nas::nearest(word, {"list", "describe", "schema", "verify"});
+  const auto guess =
+      nas::nearest(word, {"list", "describe", "schema", "verify", "--status", "--help"});
   if (guess.empty()) return;  // its reader says where it was looked for
   throw nas::InputError("command line: " + word +
                         " is neither a command nor a configuration; did you mean " + guess + "?");
@@ -181,7 +183,7 @@ int verify(const Arguments& arguments) {
   const auto& words = arguments.words;
   const bool retrains = arguments.retrain > 0;
   if (words.size() < 2 || (words.size() > 2 && !retrains)) {
-    throw nas::InputError("nas-run verify: exactly one run must be given");
+    throw nas::InputError("verify: exactly one run must be given");
   }
   if (!nas::verify_run(words[1], arguments.remove, std::cout)) return nas::kBadInput;
   if (retrains && !retrain(arguments)) return nas::kBadInput;
@@ -201,33 +203,33 @@ int run(int argc, char** argv, std::string& kept) {
   }
   nas::begin_study_program(asked);
   const auto& words = arguments.words;
+  if (arguments.status) {
+    if (words.size() != 1) throw nas::InputError("--status: exactly one run must be given");
+    std::cout << nas::status_text(words.front());
+    return nas::kDone;
+  }
+  if (words.front() != "verify") {
+    if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
+    if (arguments.retrain > 0) {
+      throw nas::InputError("command line: --retrain belongs to nas-run verify");
+    }
+  }
   if (words.front() == "schema") {
-    if (words.size() > 1) throw nas::InputError("nas-run schema: takes no further word");
+    if (words.size() > 1) throw nas::InputError("schema: takes no further word");
     std::cout << nas::schema_json().dump(2) << '\n';
     return nas::kDone;
   }
   if (words.front() == "list" || words.front() == "describe") {
     const bool list = words.front() == "list";
     if (words.size() > 2 || (!list && words.size() != 2)) {
-      throw nas::InputError(list ? "nas-run list: at most one kind may be given"
-                                 : "nas-run describe: exactly one name must be given");
+      throw nas::InputError(list ? "list: at most one kind may be given"
+                                 : "describe: exactly one name must be given");
     }
     std::cout << (list ? nas::list_text(words.size() > 1 ? words[1] : "")
                        : nas::describe_text(words[1]));
     return nas::kDone;
   }
   if (words.front() == "verify") return verify(arguments);
-  if (arguments.status) {
-    if (words.size() != 1) {
-      throw nas::InputError("nas-run --status: exactly one run must be given");
-    }
-    std::cout << nas::status_text(words.front());
-    return nas::kDone;
-  }
-  if (arguments.remove) throw nas::InputError("command line: --remove belongs to nas-run verify");
-  if (arguments.retrain > 0) {
-    throw nas::InputError("command line: --retrain belongs to nas-run verify");
-  }
   require_configuration(words.front());
   const nas::Study study(words.front(), {words.begin() + 1, words.end()}, arguments.study.output);
   return nas::run_study(study, arguments.study, argv, kept);

@@ -118,16 +118,25 @@ nas::Experiment continued(const std::string& folder, const Words& mechanisms, Wo
   return nas::recorded_experiment(config, overrides);
 }
 
+/// Of words that are neither a configuration nor a run the last one was to be one, overrides aside.
+[[noreturn]] void refuse_sourceless(Words words) {
+  std::erase_if(words, [](const auto& word) { return word.find('=') != std::string::npos; });
+  Words known;
+  for (const auto& file : nas::installed_configurations()) known.push_back(file.stem().string());
+  const auto guess = words.empty() ? "" : nas::nearest(words.back(), known);
+  throw nas::InputError("command line: no configuration and no run given" +
+                        (words.empty() ? "" : ": " + words.back() + " is neither") +
+                        (guess.empty() ? "" : ", did you mean " + guess + "?") +
+                        "; nas-train --help shows how");
+}
+
 /// What the command line asks for. @throws InputError with all mistakes.
 nas::Study study_of(const Arguments& arguments) {
   const auto& words = arguments.words;
   const auto source = std::find_if(words.begin(), words.end(), [](const auto& word) {
     return is_configuration(word) || is_run(word);
   });
-  if (source == words.end()) {
-    throw nas::InputError(
-        "command line: no configuration and no run given; nas-train --help shows how");
-  }
+  if (source == words.end()) refuse_sourceless(words);
   const Words mechanisms(words.begin(), source);
   Words overrides(std::next(source), words.end());
   for (const auto& word : overrides) {

@@ -25,7 +25,9 @@ constexpr const char* kUsage =
     "\n"
     "RUN is a run's folder, or its store.sqlite. Prints the address of a page that follows the\n"
     "run: how far it is, what trains, the front, learning curves, the latest evaluations. Only\n"
-    "who knows the address can read it. Reads the run and changes nothing of it. Ctrl-C ends it.\n"
+    "who knows the address can read it. Reads the run and changes nothing of it. Ctrl-C, or "
+    "another\n"
+    "signal to stop, ends it with exit code 0.\n"
     "\n"
     "Examples:\n"
     "  $ nas-watch runs/quickstart\n"
@@ -58,7 +60,7 @@ int run(int argc, char** argv) {
       ("version", po::bool_switch(&arguments.version), "print the version");
   nas::parse_command_line(argc, argv, "nas-watch", visible, arguments.words);
   if (arguments.help) {
-    std::cout << kUsage << visible << nas::help_end();
+    std::cout << kUsage << visible << nas::help_end("");
     return nas::kDone;
   }
   if (arguments.version) {

@@ -42,6 +42,9 @@ namespace fs = std::filesystem;
 constexpr int kProtocol = 1;
 /// What a process ends with that SIGTERM ended.
 constexpr int kLeft = 143;
+constexpr const char* kLeftHelp =
+    "  143  stopped by a signal or the end of its input: checkpoints are written, another worker\n"
+    "       goes on\n";
 
 constexpr const char* kUsage =
     "nas-work: measures candidates for a study that runs in another process\n"
@@ -309,6 +312,9 @@ std::unique_ptr<Bench> begin(const Json& run, const Place& place) {
   } catch (const nas::InputError& error) {
     say({{"kind", "refused"}, {"reason", error.what()}});
     throw;
+  } catch (const Json::exception& error) {  // a field of another type
+    say({{"kind", "refused"}, {"reason", error.what()}});
+    throw nas::InputError(error.what());
   }
 }
 
@@ -329,6 +335,9 @@ int run(const Place& place) {
     const auto json = read_line(line, ++number);
     const auto kind = json.at("kind").get<std::string>();
     if (kind == "end") {
+      if (!json.value("save", Json(true)).is_boolean()) {
+        refuse(number, "save: must be true or false");
+      }
       saves = json.value("save", true);
     } else if (kind == "run") {
       if (bench) refuse(number, "a second run");
@@ -355,6 +364,11 @@ Place place_of(std::vector<std::string> words) {
   const auto scratch = nas::take_option(words, "--scratch");
   const auto device = nas::take_option(words, "--device");
   const auto slot = nas::take_option(words, "--slot");
+  for (const auto& word : words) {
+    if (!word.starts_with('-') && word.find('=') != word.npos) continue;
+    throw nas::InputError("command line: '" + word +
+                          "', must be key.path=value; nas-work --help lists the options");
+  }
   if (folder && scratch)
     throw nas::InputError("command line: --folder and --scratch, one is enough");
   if (folder && !fs::is_directory(*folder)) {
@@ -381,11 +395,11 @@ Place place_of(std::vector<std::string> words) {
 int nas::nas_work(int argc, char** argv) {
   return nas::run_main("nas-work", [&] {
     std::vector<std::string> words(argv + 1, argv + argc);
-    if (!words.empty() && (words.front() == "--help" || words.front() == "-h")) {
-      std::cout << kUsage << nas::help_end();
+    if (has_word(words, {"--help", "-h"})) {
+      std::cout << kUsage << nas::help_end(kLeftHelp);
       return static_cast<int>(nas::kDone);
     }
-    if (!words.empty() && words.front() == "--version") {
+    if (has_word(words, {"--version"})) {
       std::cout << nas::version_text();
       return static_cast<int>(nas::kDone);
     }

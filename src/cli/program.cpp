@@ -14,17 +14,15 @@
 
 namespace nas {
 
-const char* help_end() {
+std::string help_end(const std::string& stopped) {
   return "\n"
          "Exit codes:\n"
          "  0    done\n"
          "  1    an error that should not happen\n"
          "  2    bad input; nothing was changed\n"
          "  75   the machine failed (full disk, input or output, memory): everything finished is\n"
-         "       kept, the same command continues\n"
-         "  130  stopped (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU): everything finished is "
-         "kept,\n"
-         "       the same command continues\n"
+         "       kept, the same command continues\n" +
+         stopped +
          "\n"
          "Environment:\n"
          "  NAS_DATA_DIR      folder of the corpora; else data/ of the current folder, if there "

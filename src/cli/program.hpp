@@ -15,8 +15,14 @@ enum ExitCode : int {
   kStopped = 130,       ///< by a signal: the same command continues
 };
 
+/// What --help says of a signal, for most programs.
+inline constexpr const char* kStoppedHelp =
+    "  130  stopped (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU): everything finished is kept,\n"
+    "       the same command continues\n";
+
 /// The end of a program's --help: exit codes, and the environment that programs read.
-const char* help_end();
+/// @param stopped  what a signal ends it with, if not with 0.
+std::string help_end(const std::string& stopped = kStoppedHelp);
 
 /// "attnas 0.1.0 (f025d7af8ca6)" and the end of the line.
 std::string version_line();

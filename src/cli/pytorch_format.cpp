@@ -3,6 +3,7 @@
 #include "cli/trained_model.hpp"
 #include "core/stop.hpp"
 #include "model_export/model_folder.hpp"
+#include "study/session.hpp"
 
 namespace nas {
 
@@ -26,8 +27,8 @@ std::string export_model(const FolderExport& request) {
   const auto model = trained.load();
   const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
   const auto card = model_card(run, trained.evaluation(), config, trained.origin());
-  fs::remove_all(unfinished);
-  fs::create_directories(unfinished);
+  if (fs::exists(unfinished)) fs::remove_all(unfinished);
+  make_folder(unfinished);
   write_model_folder(unfinished, config, corpus, model, card);
   fs::rename(unfinished, folder);
   const auto to = request.folder.string();

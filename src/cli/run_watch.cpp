@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/running_trainings.hpp"
+#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
@@ -166,10 +167,7 @@ nlohmann::json ChangingRecords::since(std::int64_t version) const {
   return records;
 }
 
-RunWatch::RunWatch(const fs::path& run)
-    : copy_(fs::is_directory(run) ? run / "store.sqlite" : run) {
-  read();
-}
+RunWatch::RunWatch(const fs::path& run) : copy_(store_named(run)) { read(); }
 
 /// Reads what is new. @throws InputError that names the run's store where its copy is damaged.
 void RunWatch::read() {

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/error.hpp"
 #include "core/format.hpp"
-#include "report/text.hpp"
 
 namespace nas {
 

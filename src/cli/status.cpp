@@ -1,9 +1,6 @@
 #include "cli/status.hpp"
 
-#include <vector>
-
 #include "cli/words.hpp"
-#include "core/error.hpp"
 #include "report/text.hpp"
 #include "store/store.hpp"
 #include "store/store_copy.hpp"
@@ -11,7 +8,7 @@
 namespace nas {
 
 std::string status_text(const std::filesystem::path& run) {
-  StoreCopy copy(run / "store.sqlite");
+  StoreCopy copy(store_named(run));
   copy.update();
   const Store store(copy.file(), Store::Mode::read_only);
   const auto work = store.meta("at_work").value_or(nullptr);

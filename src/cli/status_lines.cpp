@@ -15,8 +15,6 @@ namespace {
 
 constexpr const char* kEraseBelow = "\r\x1b[J";  // from the cursor's line to the end of the screen
 
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
-
 }  // namespace
 
 int terminal_width() {

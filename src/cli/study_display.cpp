@@ -1,7 +1,6 @@
 #include "cli/study_display.hpp"
 
 #include <array>
-#include <utility>
 
 #include "core/warning.hpp"
 

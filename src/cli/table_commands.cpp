@@ -71,6 +71,7 @@ int pack_command(Words words) {
   const auto name = take_option(words, "--name").value_or(file.stem().string());
   const fs::path measured = take_option(words, "--measured").value_or("");
   if (words.empty()) throw InputError("table pack: no store or folder of a run is given");
+  for (const auto& word : words) (void)store_named(word);
   const auto packed = pack({words.begin(), words.end()}, name, measured);
   write_table(packed.content, file);
 
@@ -88,7 +89,8 @@ int pack_command(Words words) {
 
 int verify_command(const Words& words) {
   if (words.empty()) throw InputError("table verify: no table is given");
-  const Table table(words.front());
+  for (auto store = words.begin() + 1; store != words.end(); ++store) (void)store_named(*store);
+  const Table table(table_named(words.front()));
   std::cout << words.front() << ": checksum " << table.sha256() << " matches\n";
   bool same = true;
   for (auto store = words.begin() + 1; store != words.end(); ++store) {
@@ -396,7 +398,7 @@ void print_machines(const Table& table) {
 
 int info_command(const Words& words) {
   if (words.size() != 1) throw InputError("table info: one table must be given");
-  const Table table(words.front());
+  const Table table(table_named(words.front()));
   const Finals finals(table);
   std::cout << table.facts().at("name").get<std::string>() << ": " << size_text(table) << '\n';
   print_facts(table);

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <utility>
 
+#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "ops/memory.hpp"
 #include "study/continuing.hpp"
@@ -22,9 +23,7 @@ fs::path folder_of_run(const fs::path& run) {
 }
 
 RunSummary read_run(const fs::path& run) {
-  const auto file = fs::is_directory(run) ? run / "store.sqlite" : run;
-  if (!fs::exists(file)) throw InputError(file.string() + ": no such store; give a run's folder");
-  return RunSummary(Store(file, Store::Mode::read_only));
+  return RunSummary(Store(store_named(run), Store::Mode::read_only));
 }
 
 namespace {
@@ -194,7 +193,7 @@ nn::Transformer TrainedModel::load() {
     file = weights_file(request_.folder, *evaluation_);
     origin_ = "trained again";
     if (!fs::exists(file)) {
-      fs::create_directories(request_.folder);
+      make_folder(request_.folder);
       train_again();
     }
   }

@@ -4,14 +4,12 @@
 #include <string>
 
 #include "cli/words.hpp"
-#include "core/error.hpp"
 #include "store/store.hpp"
 
 namespace nas {
 
 bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out) {
-  const auto file = std::filesystem::is_directory(run) ? run / "store.sqlite" : run;
-  if (!std::filesystem::exists(file)) throw InputError(file.string() + ": no such store");
+  const auto file = store_named(run);
   Store store(file, remove ? Store::Mode::write : Store::Mode::read_only);
   const auto found = store.check(remove);
   out << file.string() << ": " << counted(found.verified, "record")

@@ -197,7 +197,8 @@ void WatchServer::State::listen(const std::string& host, std::uint16_t port) {
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
     throw InputError("command line: cannot listen on " + host + " port " + std::to_string(port) +
-                     ": " + error.message() + "; --port 0 takes one that is free");
+                     ": " + error.message() +
+                     (port == 0 ? "" : "; --port 0 takes one that is free"));
   }
 }
 

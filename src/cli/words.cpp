@@ -1,11 +1,56 @@
 #include "cli/words.hpp"
 
+#include <algorithm>
+#include <fstream>
+
 #include "core/error.hpp"
 
 namespace nas {
 
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Whether a file is a table, by the application_id in the header of SQLite.
+bool is_table(const fs::path& file) {
+  constexpr std::streamoff kPlace = 68;
+  std::string id(4, '\0');
+  std::ifstream(file, std::ios::binary).seekg(kPlace).read(id.data(), std::ssize(id));
+  return id == "nast";
+}
+
+}  // namespace
+
+bool has_word(const std::vector<std::string>& words, const std::vector<std::string>& sought) {
+  return std::find_first_of(words.begin(), words.end(), sought.begin(), sought.end()) !=
+         words.end();
+}
+
+fs::path store_named(const fs::path& word) {
+  const auto file = fs::is_directory(word) ? word / "store.sqlite" : word;
+  if (!fs::exists(file)) throw InputError(file.string() + ": no such store; give a run's folder");
+  if (fs::is_regular_file(file) && is_table(file)) {
+    throw InputError(file.string() + ": is a table, must be a run's folder; nas-data table info " +
+                     file.string() + " describes it");
+  }
+  return file;
+}
+
+fs::path table_named(const fs::path& word) {
+  if (word.filename() == "store.sqlite" || fs::exists(word / "store.sqlite")) {
+    throw InputError(word.string() +
+                     ": is a run, must be a table; nas-data table pack makes one of runs");
+  }
+  return word;
+}
+
 std::optional<std::string> take_option(std::vector<std::string>& words, const std::string& name) {
   for (auto word = words.begin(); word != words.end(); ++word) {
+    if (word->starts_with(name + "=")) {
+      std::string value = word->substr(name.size() + 1);
+      words.erase(word);
+      return value;
+    }
     if (*word != name) continue;
     if (word + 1 == words.end()) throw InputError(name + " has no value, must be followed by one");
     std::string value = *(word + 1);
@@ -19,6 +64,19 @@ std::vector<std::string> take_options(std::vector<std::string>& words, const std
   std::vector<std::string> values;
   while (auto value = take_option(words, name)) values.push_back(std::move(*value));
   return values;
+}
+
+void require_options(const std::vector<std::string>& words, const std::vector<std::string>& known) {
+  for (const auto& word : words) {
+    const auto name = word.substr(0, word.find('='));
+    if (!word.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
+    const auto guess = nearest(name, known);
+    throw InputError(
+        "unrecognised option '" + name +
+        (guess.empty() ? "', known: " + join(known) : "'; did you mean " + guess + "?"));
+  }
 }
 
 std::string counted(std::int64_t number, const std::string& what) {

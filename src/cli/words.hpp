@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,12 +14,25 @@
 
 namespace nas {
 
-/// Takes `--name VALUE` out of the words of a command line.
+/// Whether some of the words of a command line is one of these.
+bool has_word(const std::vector<std::string>& words, const std::vector<std::string>& sought);
+
+/// The store of the run that a word of a command line names: its folder, or the store itself.
+/// @throws InputError if there is none, or a table.
+std::filesystem::path store_named(const std::filesystem::path& word);
+
+/// The table that a word names. @throws InputError if it names a run.
+std::filesystem::path table_named(const std::filesystem::path& word);
+
+/// Takes `--name VALUE`, or `--name=VALUE`, out of the words of a command line.
 /// @throws InputError if the value is missing.
 std::optional<std::string> take_option(std::vector<std::string>& words, const std::string& name);
 
 /// The same of an option that may be given several times.
 std::vector<std::string> take_options(std::vector<std::string>& words, const std::string& name);
+
+/// @throws InputError if a word is an option, but none of those.
+void require_options(const std::vector<std::string>& words, const std::vector<std::string>& known);
 
 /// A number that was given under a name. @throws InputError "NAME = TEXT, must be an integer".
 template <class Number>

@@ -82,11 +82,22 @@ class YamlSource {
       }
       return convert(YAML::Load(text), 0);
     } catch (const YAML::ParserException& error) {
-      refuse(error.mark, "not valid YAML: " + error.msg);
+      refuse(error.mark, "not valid YAML: " + error.msg +
+                             (has_tab(text, error.mark.line)
+                                  ? ": a tab at the beginning of the line, must be blanks"
+                                  : ""));
     }
   }
 
  private:
+  /// Whether a line, counted from 0, is indented by a tab, which yaml-cpp's messages do not say.
+  [[nodiscard]] static bool has_tab(const std::string& text, int line) {
+    std::istringstream lines(text);
+    std::string found;
+    for (int i = 0; i <= line && std::getline(lines, found); ++i) continue;
+    return found.substr(0, found.find_first_not_of(" \t")).find('\t') != std::string::npos;
+  }
+
   [[nodiscard]] DocumentNode at(const YAML::Mark& mark) const {
     DocumentNode node;
     node.origin = origin(mark);
@@ -183,7 +194,8 @@ void forget_other_plugin(DocumentNode& base, const DocumentNode& over,
   });
 }
 
-/// Lays `over` on `base`.
+/// Lays `over` on `base`. A map that several files have is taken to be where the last one has it,
+/// since what that adds may not go with the rest; an override has keys alone.
 /// @param sections  plug-in sections among the keys of `base`; none below the top of a document.
 void merge(DocumentNode& base, DocumentNode over, const PluginSections& sections) {
   if (base.kind == Kind::map && over.kind == Kind::null) return;
@@ -191,6 +203,7 @@ void merge(DocumentNode& base, DocumentNode over, const PluginSections& sections
     base = std::move(over);
     return;
   }
+  if (over.origin.line > 0) base.origin = over.origin;
   std::set<std::string> merged;
   for (auto& entry : over.entries) {
     const auto known = std::find_if(base.entries.begin(), base.entries.end(),
@@ -240,6 +253,9 @@ std::string read_text(const std::string& name) {
   for (std::string piece(kMiB / 16, '\0'); file && text.size() <= kMostMiB * kMiB;) {
     file.read(piece.data(), std::ssize(piece));
     text.append(piece, 0, static_cast<std::size_t>(file.gcount()));
+  }
+  if (text.starts_with("SQLite format 3")) {
+    throw InputError(name + ": is a table or the record of a run, must be a YAML file");
   }
   if (text.size() > kMostMiB * kMiB) {
     throw InputError(name + ": is larger than " + std::to_string(kMostMiB) +

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "core/format.hpp"
 #include "core/seed.hpp"
 #include "report/text.hpp"
 #include "statistics/statistics.hpp"

@@ -1,7 +1,6 @@
 #include "study/comparison.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "config/document.hpp"
@@ -55,14 +54,15 @@ class Reader {
     if (const auto* node = document_.find("fidelity")) {
       diagnostics_.add(node->origin, "fidelity: must be given with items of algorithms");
     }
-    if (const auto* node = document_.find("algorithm")) {
-      diagnostics_.add(node->origin, "algorithm: must be an item of algorithms");
-    }
     const auto* list = document_.find("algorithms");
     if (list == nullptr || list->kind == Kind::null || list->as_list().empty()) {
       diagnostics_.add(list != nullptr ? list->origin : document_.origin,
-                       "algorithms: is missing, must be a list of algorithms");
+                       "algorithms: is missing, must be a list of algorithms; nas-run searches "
+                       "with one");
     } else {
+      if (const auto* node = document_.find("algorithm")) {
+        diagnostics_.add(node->origin, "algorithm: must be an item of algorithms");
+      }
       for (const auto& item : list->as_list()) read_contender(item, std::get<Integer>(seeds));
     }
     diagnostics_.throw_if_any();
@@ -123,8 +123,9 @@ class Reader {
       }
     }
     if (experiment.problem != "tabular") {
-      diagnostics_.add(origin_of("problem"), "problem.type = " + experiment.problem +
-                                                 ", must be tabular: a comparison trains nothing");
+      diagnostics_.add(origin_of("problem", "type"),
+                       "problem.type = " + experiment.problem +
+                           ", must be tabular: a comparison trains nothing");
     }
     if (contender.believes_best_answer && experiment.objectives.objectives.size() > 1) {
       diagnostics_.add(algorithm.origin,
@@ -140,7 +141,7 @@ class Reader {
     const auto evaluations = experiment.budget.get<Integer>("evaluations");
     const auto racing = experiment.evaluation.get<Integer>("racing_replicates");
     if (racing > 0) {
-      diagnostics_.add(origin_of("evaluation"),
+      diagnostics_.add(origin_of("evaluation", "racing_replicates"),
                        "evaluation.racing_replicates = " + std::to_string(racing) +
                            ", must be 0 in a comparison: a table answers without races");
     }
@@ -150,13 +151,13 @@ class Reader {
                                              ", must be 0 in a comparison, which knows all ends");
     }
     if (evaluations == 0) {
-      diagnostics_.add(origin_of("budget"),
+      diagnostics_.add(origin_of("budget", "evaluations"),
                        "budget.evaluations = 0, must be at least 1: the training runs of a search");
     }
     for (const auto* clock : {"seconds", "gpu_seconds"}) {
       if (experiment.budget.get<double>(clock) == 0.0) continue;
       diagnostics_.add(
-          origin_of("budget"),
+          origin_of("budget", clock),
           std::string("budget.") + clock + " = " + shortest(experiment.budget.get<double>(clock)) +
               ", must be 0: a comparison limits evaluations, asks, train_seconds and train_steps");
     }
@@ -165,9 +166,12 @@ class Reader {
     }
   }
 
-  [[nodiscard]] Origin origin_of(const std::string& section) const {
+  /// Where a setting is written; where it is not, its section, or the whole document.
+  [[nodiscard]] Origin origin_of(const std::string& section, const std::string& key) const {
     const auto* node = document_.find(section);
-    return node != nullptr ? node->origin : document_.origin;
+    if (node == nullptr) return document_.origin;
+    const auto* value = node->find(key);
+    return value != nullptr ? value->origin : node->origin;
   }
 
   const DocumentNode& document_;

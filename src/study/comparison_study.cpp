@@ -436,7 +436,7 @@ ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
 
 ComparisonResult run_comparison(const Comparison& comparison, const ComparisonSettings& settings) {
   const auto setup = set_up(comparison);
-  fs::create_directories(settings.folder);
+  make_folder(settings.folder);
   ComparisonStore store(settings.folder / "comparison.sqlite");
   check_recorded(store, comparison, *setup, settings.folder);
   record_comparison(store, comparison, *setup);

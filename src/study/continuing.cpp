@@ -184,6 +184,13 @@ void check_continuation(const Store& store, const Experiment& experiment,
                         const nlohmann::json& environment, bool force_device) {
   check_plugins(store.environments(), folder);
   if (const auto recorded = store.meta("config")) {
+    if (const bool lists = recorded->contains("mechanisms");
+        lists != experiment.resolved.contains("mechanisms")) {
+      throw InputError(folder.string() +
+                       (lists ? " holds a run of listed mechanisms, not a search"
+                              : " holds a search, not a run of listed mechanisms") +
+                       ": give another folder with --output");
+    }
     const auto keys = differing_keys(*recorded, experiment.resolved);
     if (!keys.empty()) {
       throw InputError(folder.string() + " holds a run of another configuration:\n  " +

@@ -165,11 +165,7 @@ class Reader {
                                "retest", "cluster"});
     check_keys("", document_, known, diagnostics_);
     for (const auto* section : {"semantics", "baseline", "space", "model", "data", "training"}) {
-      if (document_.find(section) != nullptr && !reads(section)) {
-        diagnostics_.add(origin_of(section), std::string(section) + ": the problem " +
-                                                 experiment_.problem +
-                                                 " has none, must be left out");
-      }
+      if (document_.find(section) != nullptr && !reads(section)) refuse_section(section);
     }
     Parameters top(settings);
     for (const auto& setting : settings) {
@@ -189,6 +185,18 @@ class Reader {
                                             : parse_semantics(top.get<std::string>("semantics"));
     experiment_.mechanisms = top.get<Texts>("mechanisms");
     if (reads("baseline")) noting_mistakes("baseline", [this] { read_baseline(); });
+  }
+
+  /// A section that the problem has not. What the user's file extends is not the user's to change.
+  void refuse_section(const std::string& section) {
+    const auto origin = origin_of(section);
+    if (origin.line == 0 || origin.source == file_) {
+      diagnostics_.add(
+          origin, section + ": the problem " + experiment_.problem + " has none, must be left out");
+    } else {
+      refuse("problem.type", experiment_.problem,
+             "must be one that takes " + section + ", which " + origin.text() + " has");
+    }
   }
 
   /// Whether mechanisms are trained in place of a search.
@@ -351,15 +359,13 @@ class Reader {
     return "; for a text of your own: data: {corpus: text_file, path: " + text + "}";
   }
 
-  /// A section's place in the file that the user gave, where the section is written in several.
+  /// A section's place in what the user gave: the file, else the command line.
   [[nodiscard]] Origin users_origin(const std::string& section) const {
     const auto* node = document_.find(section);
     if (node == nullptr) return document_.origin;
     if (node->origin.source == file_) return node->origin;
-    for (const auto& source : {std::string("command line"), file_}) {
-      for (const auto& entry : node->entries) {
-        if (entry.value.origin.source == source) return entry.value.origin;
-      }
+    for (const auto& entry : node->entries) {
+      if (entry.value.origin.line == 0) return entry.value.origin;
     }
     return node->origin;
   }
@@ -705,8 +711,11 @@ class Reader {
       auto given = std::exchange(name, to_string(canonical(*architecture)));
       const auto [other, fresh] = known.try_emplace(name, given);
       if (fresh) continue;
-      diagnostics_.add(items[i].origin, "mechanisms = " + given + ", must be left out: it is " +
-                                            other->second + ", which is trained anyway");
+      diagnostics_.add(items[i].origin,
+                       "mechanisms = " + given +
+                           (other->second == given ? ", is given twice"
+                                                   : ", must be left out: it is " + other->second +
+                                                         ", which is trained anyway"));
     }
   }
 
@@ -962,7 +971,13 @@ std::vector<Setting> population_settings() {
 Experiment load_experiment(const std::filesystem::path& file,
                            const std::vector<std::string>& overrides, Diagnostics& mistakes) {
   const auto found = find_configuration(file);
-  return read_experiment(load_document(found, overrides, plugin_sections()), found, mistakes);
+  const auto document = load_document(found, overrides, plugin_sections());
+  if (const auto* several = document.find("algorithms")) {
+    throw InputError(several->origin.text() +
+                     ": algorithms: a search has one, under the key algorithm; nas-compare "
+                     "compares several");
+  }
+  return read_experiment(document, found, mistakes);
 }
 
 Experiment load_experiment(const std::filesystem::path& file,

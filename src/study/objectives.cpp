@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "core/error.hpp"
-#include "core/format.hpp"
 
 namespace nas {
 
@@ -69,8 +68,9 @@ class ObjectivesReader {
 
   [[nodiscard]] std::string unknown(const std::string& key) const {
     const auto guess = nearest(key, known());
+    const std::string hint = guess.empty() ? "" : "; did you mean " + guess + "?";
     return "unknown objective '" + key + "', known: " + join(known()) +
-           (guess.empty() ? "" : "; did you mean " + guess + "?");
+           (key.find(',') == std::string::npos ? hint : "; several must be a list: [" + key + "]");
   }
 
   [[nodiscard]] std::vector<Setting> own_settings(const std::string& key) const {

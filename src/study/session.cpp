@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/seed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
@@ -45,6 +46,15 @@ std::int64_t checkpoint_space(const Experiment& experiment) {
 }
 
 }  // namespace
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return;
+  const auto words = io_failure(folder, error.value());
+  if (is_bad_path(error)) throw InputError(words);
+  throw MachineError(words);
+}
 
 std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
                                       const std::filesystem::path& folder) {
@@ -131,8 +141,12 @@ std::optional<Fidelity> fidelity_of(const Experiment& experiment, const Problem&
                     .raced = experiment.evaluation.get<std::int64_t>("racing_replicates") > 0};
   auto steps = problem.rungs();
   if (!steps.empty()) steps.pop_back();
-  const auto known = steps.empty() ? "the problem " + experiment.problem + " has none"
-                                   : "which are " + to_text(Value(steps));
+  std::string known = "which are " + to_text(Value(steps));
+  if (steps.empty()) {
+    known = experiment.resolved.contains("training")
+                ? "training.checkpoints has none"
+                : "the problem " + experiment.problem + " has none";
+  }
   for (const auto rung : fidelity.rungs) {
     if (std::binary_search(steps.begin(), steps.end(), rung)) continue;
     throw InputError("fidelity.rungs = " + std::to_string(rung) +

@@ -223,15 +223,6 @@ void measure_baseline(const Experiment& experiment, Setup& setup, RecordingEvalu
   record_baseline(baseline, setup, store);
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (!error) return;
-  const auto words = io_failure(folder, error.value());
-  if (is_bad_path(error)) throw InputError(words);
-  throw MachineError(words);
-}
-
 /// Refuses a folder with a run's results whose store is empty: to begin anew would overwrite what is
 /// left of it. A process that was killed when it began has left no results.
 void check_store_is_there(const fs::path& folder) {

@@ -2,8 +2,6 @@
 
 #include "cli/analyse.hpp"
 
-#include <cmath>
-
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -81,7 +79,7 @@ TEST_F(AnalyseTest, TrainsAgainWhatWasNotKept) {
 
 TEST_F(AnalyseTest, FindsAMechanismByItsNameOrLabel) {
   const auto folder = small_run({"evaluation.keep_models=1000"});
-  const auto results = nlohmann::json::parse(read_file(fs::path(folder) / "results.json"));
+  const auto results = results_of(folder);
   const auto candidate = results.at("baseline").at("candidate").get<std::string>();
   ASSERT_EQ(run("nas-analyse", {folder, candidate, "--no-report"}), 0) << text();
   const auto expected =

@@ -92,12 +92,7 @@ TEST_F(AskAndTellTest, WhatIsPutBackIsAskedForAgain) {
 }
 
 std::string refusal(AskAndTell& study, const Evaluation& evaluation) {
-  try {
-    study.tell(evaluation);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<InputError>([&] { study.tell(evaluation); });
 }
 
 TEST_F(AskAndTellTest, AnAnswerMustBeOfAnOrderAndHaveWhatIsWanted) {
@@ -270,9 +265,9 @@ TEST_F(AskAndTellTest, AWorkerRefusesAnEvaluationOfAnotherTask) {
 }
 
 TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {
-  const auto fed = [this](const std::string& line) {
+  const auto fed = [this](const std::string& line, const std::vector<std::string>& words = {}) {
     std::ofstream(folder_ / "lines") << line << '\n';
-    return run("nas-work", {},
+    return run("nas-work", words,
                [this] { dup2(open((folder_ / "lines").c_str(), O_RDONLY), STDIN_FILENO); });
   };
   EXPECT_EQ(fed("[1]"), 2);
@@ -281,6 +276,16 @@ TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {
   EXPECT_THAT(text(), HasSubstr("an order before the run"));
   EXPECT_EQ(fed(R"({"kind": "runs"})"), 2);
   EXPECT_THAT(text(), HasSubstr("kind = runs, must be run, order, withdraw or end"));
+  EXPECT_EQ(fed(R"({"kind": "end", "save": 3})"), 2);
+  EXPECT_THAT(text(), HasSubstr("line 1: save: must be true or false"));
+  EXPECT_EQ(fed(R"({"kind": "run", "config": 3})"), 2);
+  EXPECT_THAT(text(), HasSubstr(R"({"kind":"refused","reason":)"));
+  for (const std::string word : {"--frobnicate", "runs/x", "--frob=3"}) {
+    EXPECT_EQ(fed(R"({"kind": "end"})", {"--device", "cpu", word}), 2);
+    EXPECT_THAT(text(), HasSubstr("'" + word + "', must be key.path=value; nas-work --help"));
+  }
+  EXPECT_EQ(fed("", {"--device", "cpu", "--help"}), 0);
+  EXPECT_THAT(text(), HasSubstr("\n  143  stopped by a signal"));
 }
 
 TEST_F(AskAndTellTest, AWorkerRefusesARunThatItWouldMeasureOtherwise) {

@@ -23,9 +23,6 @@ class CommandTest : public ProgramTest {
     std::ofstream(file) << text;
     return file;
   }
-  void expect_text(const std::string& part) const {
-    EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
-  }
 };
 
 TEST_F(CommandTest, SmokeSearchLeavesItsResults) {
@@ -135,7 +132,7 @@ TEST_F(CommandTest, SearchesOfSeveralObjectivesLeaveAFront) {
       << text();
   expect_text("12 evaluations");
   expect_text("non-dominated front");
-  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  const auto results = results_of(out);
   EXPECT_FALSE(results["front"].empty());
   EXPECT_TRUE(results["front"][0]["values"].contains("hits"));
   EXPECT_GT(results["hypervolume"]["value"].get<double>(), 0.0);
@@ -149,7 +146,7 @@ TEST_F(CommandTest, WhatBreaksAConstraintIsRejectedWithoutTraining) {
   expect_text("rejected by constraints");
   expect_text("before training, e.g.: latency = ");
   expect_text("0 failures");
-  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  const auto results = results_of(out);
   EXPECT_EQ(results["counts"]["evaluated"], 0);
   EXPECT_GT(results["counts"]["rejected"], 0);
   EXPECT_TRUE(results["failures"].empty());
@@ -181,6 +178,15 @@ TEST_F(CommandTest, AWallClockBudgetEndsAndContinues) {
   EXPECT_TRUE(fs::exists(out / "results.json"));
   ASSERT_EQ(run("nas-run", search), 0) << "it is spent: only the result is shown again";
   expect_text("2 s of wall-clock time");
+}
+
+TEST_F(CommandTest, DryRunOfASearchThatThinksForLongSaysHowFarItLooked) {
+  ASSERT_EQ(
+      run("nas-run", {config("smoke.yaml"), "--dry-run", "--output", (folder_ / "run").string(),
+                      "algorithm={name: motpe, evaluations: 19000}"}),
+      0)
+      << text();
+  expect_text("evaluations   at least ");
 }
 
 TEST_F(CommandTest, DryRunWritesNothing) {
@@ -245,8 +251,53 @@ TEST_F(CommandTest, AMistypedCommandNamesTheNearest) {
   expect_text("lst is neither a command nor a configuration; did you mean list?");
   EXPECT_EQ(run("nas-run", {"verfy", folder_.string()}), 2);
   expect_text("verfy is neither a command nor a configuration; did you mean verify?");
+  EXPECT_EQ(run("nas-run", {"status", folder_.string()}), 2);
+  expect_text("did you mean --status?");
+  EXPECT_EQ(run("nas-run", {"list", "--retrain", "3"}), 2);
+  expect_text("--retrain belongs to nas-run verify");
   EXPECT_EQ(run("nas-run", {"schema"}), 0);
   expect_text("json-schema.org");
+}
+
+TEST_F(CommandTest, ATableIsNoRunAndNoConfiguration) {
+  const auto table = source_folder() + "/problems/tables/recall.table";
+  const std::pair<const char*, std::vector<std::string>> readers[] = {
+      {"nas-run", {"verify", table}},
+      {"nas-run", {table, "--status"}},
+      {"nas-export", {table, "--canonical"}},
+      {"nas-analyse", {table, "best"}},
+      {"nas-watch", {table}}};
+  for (const auto& [program, words] : readers) {
+    EXPECT_EQ(run(program, words), 2) << program;
+    expect_text(table + ": is a table, must be a run's folder");
+  }
+  for (const std::string program : {"nas-run", "nas-compare"}) {
+    EXPECT_EQ(run(program, {table}), 2) << program;
+    expect_text(table + ": is a table or the record of a run, must be a YAML file");
+  }
+}
+
+TEST_F(CommandTest, AnOutputThatCannotBeIsBadInput) {
+  const auto file = folder_ / "a_file";
+  std::ofstream(file) << "text";
+  const auto within = (file / "x").string();
+  EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--output", within}), 2);
+  expect_text("x: Not a directory");
+  EXPECT_EQ(run("nas-compare", {config("compare_recall.yaml"), "--seeds", "1", "-o", within}), 2);
+  expect_text("x: Not a directory");
+  const auto folder = small_run({"budget.evaluations=2"});
+  EXPECT_EQ(run("nas-export", {folder, "--format", "pytorch", "--output", within}), 2);
+  expect_text("x.unfinished: Not a directory");
+  EXPECT_EQ(run("nas-analyse", {folder, "best", "-o", within}), 2);
+  expect_text("x: Not a directory");
+}
+
+TEST_F(CommandTest, AComparisonAndASearchNameEachOthersProgram) {
+  EXPECT_EQ(run("nas-run", {config("compare_recall.yaml"), "--dry-run"}), 2);
+  expect_text(
+      "algorithms: a search has one, under the key algorithm; nas-compare compares several");
+  EXPECT_EQ(run("nas-compare", {config("smoke.yaml")}), 2);
+  expect_text("smoke.yaml:3:1: algorithms: is missing, must be a list of algorithms; nas-run");
 }
 
 TEST_F(CommandTest, AnOverrideOfTheStepsShortensTheWarmUpWithANote) {
@@ -432,7 +483,7 @@ TEST_F(SpaceTest, WhatIsNoModelIsRejectedAndTheSearchGoesOn) {
   EXPECT_EQ(std::count_if(found.begin(), found.end(),
                           [](const auto& item) { return is_usable(item.second); }),
             std::ssize(found) - 1);
-  const auto results = nlohmann::json::parse(read_file(folder_ / "run" / "results.json"));
+  const auto results = results_of(folder_ / "run");
   EXPECT_EQ(results["rejected"][0]["candidate"], "none+none");
   const auto first = canonical_export(folder_ / "run");
   ASSERT_EQ(run("nas-run", search(genes, "run", {"--no-report"})), 0) << text();
@@ -509,7 +560,7 @@ TEST_F(CommandTest, TheBestModelsByTheObjectiveAreKept) {
             0)
       << text();
   std::vector<double> all;
-  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  const auto results = results_of(out);
   const Store store(out / "store.sqlite", Store::Mode::read_only);
   for (const auto& evaluation : store.evaluations()) {
     all.push_back(evaluation.values.at("perplexity"));
@@ -533,7 +584,7 @@ TEST_F(CommandTest, TheWinnerAndTheBaselineAreKeptByDefault) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "--no-report"}), 0)
       << text();
-  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  const auto results = results_of(out);
   std::set<std::string> kept;
   for (const auto& model : kept_models(out)) kept.insert(model.at("candidate"));
   EXPECT_EQ(kept, (std::set<std::string>{results["ranking"][0]["candidate"],
@@ -550,7 +601,7 @@ TEST_F(CommandTest, NoModelOfTheFrontIsLost) {
       << text();
   std::set<std::string> kept;
   for (const auto& model : kept_models(out)) kept.insert(model.at("candidate"));
-  const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+  const auto results = results_of(out);
   const auto& baseline = results["baseline"]["values"];
   int members = 0;
   for (const auto& member : results["front"]) {

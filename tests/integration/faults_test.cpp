@@ -131,7 +131,7 @@ TEST_F(FaultsTest, ARunInWhichTooManyFailEndsAndGoesOn) {
   EXPECT_THAT(text(), HasSubstr("Everything finished is kept in "));
   EXPECT_EQ(run("nas-run", {folder.string(), "--status"}), 0);
   EXPECT_THAT(text(), HasSubstr("5 evaluations, ended by too many failures, 5 of the latest"));
-  const auto results = nlohmann::json::parse(read_file(folder / "results.json"));
+  const auto results = results_of(folder);
   EXPECT_THAT(results.at("ended_by"), HasSubstr("too many failures"));
   auto undaunted = small_search(folder, more);
   undaunted.emplace_back("evaluation.failure_window=0");

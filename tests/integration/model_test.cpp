@@ -26,7 +26,7 @@ class ModelTest : public ProgramTest {
               0)
         << text();
     EXPECT_THAT(text(), HasSubstr("written to " + model() + "; nas-model evaluate " + model()));
-    auto digest = nlohmann::json::parse(read_file(fs::path(run_folder) / "results.json"));
+    auto digest = results_of(run_folder);
     fs::remove_all(run_folder);
     return digest;
   }
@@ -182,7 +182,12 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
               HasSubstr("--split train, must be valid or test"));
   EXPECT_THAT(refused({"generate", "x", "--tokens", "-1"}), HasSubstr("--tokens -1, must be >= 0"));
   EXPECT_THAT(refused({"generate", "x", "--temperature", "-1"}),
-              HasSubstr("--temperature must be"));
+              HasSubstr("--temperature -1, must be >= 0; 0 takes the likeliest"));
+  EXPECT_THAT(refused({"generate", "x", "--temperature", "hot"}),
+              HasSubstr("option '--temperature' is invalid, must be a number"));
+  EXPECT_THAT(refused({"evaluate", "x", "--tokens", "3"}),
+              HasSubstr("--tokens belongs to nas-model generate"));
+  EXPECT_THAT(refused({"evaluat", "x"}), HasSubstr("did you mean evaluate?"));
   EXPECT_THAT(refused({"generate", "x", "--seed", "3"}), HasSubstr("--seed needs --temperature"));
   EXPECT_THAT(refused({"generate", "x", "--profile"}), HasSubstr("nas-model --help lists"));
   EXPECT_EQ(run("nas-model", {"--help"}), 0);

@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -124,6 +125,12 @@ class ProgramTest : public ::testing::Test {
     return Program(name, arguments, folder_ / "output.txt", prepare, start).wait();
   }
   [[nodiscard]] std::string text() const { return read_file(folder_ / "output.txt"); }
+  void expect_text(const std::string& part) const {
+    EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
+  }
+  static nlohmann::json results_of(const std::filesystem::path& run) {
+    return nlohmann::json::parse(read_file(run / "results.json"));
+  }
 
   /// A run of configs/smoke.yaml. @return its folder.
   std::string small_run(std::vector<std::string> overrides = {}) {

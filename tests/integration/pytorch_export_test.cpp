@@ -24,9 +24,6 @@ class PytorchExportTest : public ProgramTest {
     more.insert(more.begin(), {run_folder, "--format", "pytorch", "--output", to.string()});
     return run("nas-export", more);
   }
-  static nlohmann::json results(const std::string& run_folder) {
-    return nlohmann::json::parse(read_file(fs::path(run_folder) / "results.json"));
-  }
   static nlohmann::json config_of(const fs::path& model) {
     return nlohmann::json::parse(read_file(model / "config.json"));
   }
@@ -66,7 +63,7 @@ class PytorchExportTest : public ProgramTest {
   }
   /// What the run has recorded of the same.
   static double recorded_nll(const std::string& run_folder, const std::string& candidate) {
-    const auto digest = results(run_folder);
+    const auto digest = results_of(run_folder);
     for (const auto& evaluation : digest.at("evaluations")) {
       if (evaluation.at("candidate") != candidate) continue;
       const auto& valid = evaluation.at("curve").back().at("valid");
@@ -86,7 +83,7 @@ TEST_F(PytorchExportTest, TakesTheWinnerWithTheWeightsThatTheRunHasKept) {
     EXPECT_TRUE(fs::exists(model / name)) << name;
   }
   EXPECT_FALSE(fs::exists(model / "vocabulary.txt")) << "the corpus has no words";
-  const auto winner = results(run_folder).at("ranking")[0];
+  const auto winner = results_of(run_folder).at("ranking")[0];
   EXPECT_THAT(text(), HasSubstr(winner.at("mechanism").get<std::string>() +
                                 ", weights kept by the run, written to "));
   EXPECT_EQ(config_of(model).at("candidate"), winner.at("candidate"));
@@ -144,7 +141,7 @@ TEST_F(PytorchExportTest, TellsAFrontAndAVerdict) {
   const auto card = read_file(model / "README.md");
   EXPECT_THAT(card, HasSubstr("its mechanism is the best by perplexity of the "));
   EXPECT_THAT(card, HasSubstr("Trained again on 3 fresh seeds: test perplexity"));
-  const auto verdict = results(run_folder).at("retest").at("verdict").get<std::string>();
+  const auto verdict = results_of(run_folder).at("retest").at("verdict").get<std::string>();
   EXPECT_THAT(card, HasSubstr("Verdict of the re-test: " + verdict));
 }
 

@@ -193,7 +193,7 @@ TEST_F(ResumeTest, AnotherEnvironmentIsAWarningAndBothAreKept) {
   ASSERT_EQ(run("nas-run", small_search(folder.string())), 0) << text();
   EXPECT_NE(text().find("LibTorch 0.1.0 -> "), std::string::npos) << text();
   EXPECT_EQ(canonical_export(folder), before);
-  const auto results = nlohmann::json::parse(read_file(folder / "results.json"));
+  const auto results = results_of(folder);
   ASSERT_EQ(results.at("sessions").size(), 2U);
   EXPECT_EQ(results.at("sessions")[0].at("environment").at("torch"), "0.1.0");
 }

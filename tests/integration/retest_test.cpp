@@ -25,12 +25,6 @@ class RetestTest : public ProgramTest {
             "--no-report",
             "evaluation.workers=2"};
   }
-  static nlohmann::json results(const std::filesystem::path& folder) {
-    return nlohmann::json::parse(read_file(folder / "results.json"));
-  }
-  void expect_text(const std::string& part) const {
-    EXPECT_NE(text().find(part), std::string::npos) << "no '" << part << "' in:\n" << text();
-  }
 };
 
 TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
@@ -39,7 +33,7 @@ TEST_F(RetestTest, JudgesWhatWasFoundOnFreshSeedsAndTheTestSplit) {
   expect_text("re-test on 3 fresh seeds");
   expect_text("tuned by the validation split");
   expect_text("that 3 seeds can show");
-  const auto found = results(folder_ / "run");
+  const auto found = results_of(folder_ / "run");
   EXPECT_EQ(found["counts"]["evaluated"], 5) << "nothing further is charged to the search";
   const auto& retest = found["retest"];
   EXPECT_EQ(retest["replicates"], 3);
@@ -84,8 +78,8 @@ TEST_F(RetestTest, KilledInBothStagesEndsLikeAnUninterruptedRunOfOneWorker) {
     EXPECT_FALSE(std::filesystem::exists(killed / "results.json")) << "killed too late";
   }
   ASSERT_EQ(run("nas-run", small_search(killed, kSteps)), 0) << text();
-  EXPECT_EQ(results(killed)["retest"], results(whole)["retest"]);
-  EXPECT_EQ(results(killed)["tuning"], results(whole)["tuning"]);
+  EXPECT_EQ(results_of(killed)["retest"], results_of(whole)["retest"]);
+  EXPECT_EQ(results_of(killed)["tuning"], results_of(whole)["tuning"]);
   EXPECT_EQ(canonical_export(killed), canonical_export(whole));
 }
 
@@ -95,24 +89,24 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
   search[6] = "retest={replicates: 0}";
   search[5] = "baseline.tune=false";
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  EXPECT_TRUE(results(out)["retest"].is_null());
-  EXPECT_TRUE(results(out)["tuning"].is_null());
-  const auto asks = results(out)["ranking"];
+  EXPECT_TRUE(results_of(out)["retest"].is_null());
+  EXPECT_TRUE(results_of(out)["tuning"].is_null());
+  const auto asks = results_of(out)["ranking"];
   search[6] = "retest={replicates: 1}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
   expect_text("One fresh seed each: nothing can be distinguished from noise.");
-  const auto first = results(out)["retest"]["candidates"][0]["evaluations"];
+  const auto first = results_of(out)["retest"]["candidates"][0]["evaluations"];
   search[6] = "retest={replicates: 2}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  const auto both = results(out)["retest"]["candidates"][0]["evaluations"];
+  const auto both = results_of(out)["retest"]["candidates"][0]["evaluations"];
   EXPECT_EQ(both.size(), 2U);
   EXPECT_EQ(both[0], first[0]);
-  EXPECT_EQ(results(out)["ranking"], asks);
-  const auto retest = results(out)["retest"];
+  EXPECT_EQ(results_of(out)["ranking"], asks);
+  const auto retest = results_of(out)["retest"];
   for (const auto* fewer : {"retest={replicates: 0}", "retest={replicates: 1}"}) {
     search[6] = fewer;
     ASSERT_EQ(run("nas-run", search), 0) << text();
-    EXPECT_EQ(results(out)["retest"], retest) << fewer;
+    EXPECT_EQ(results_of(out)["retest"], retest) << fewer;
   }
   expect_text("of each there are 2 fresh seeds, more than retest.replicates = 1: all count");
 }
@@ -124,16 +118,16 @@ TEST_F(RetestTest, ARetestOfOtherWinnersIsNotShown) {
   search[5] = "baseline.tune=false";
   search[6] = "retest={replicates: 1, top: 5}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  const auto before = results(out)["retest"]["candidates"].size();
+  const auto before = results_of(out)["retest"]["candidates"].size();
   search[4] = "budget.evaluations=8";
   search[6] = "retest={replicates: 0}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  const auto best = results(out)["ranking"][0]["candidate"];
-  EXPECT_TRUE(results(out)["retest"].is_null()) << before;
+  const auto best = results_of(out)["ranking"][0]["candidate"];
+  EXPECT_TRUE(results_of(out)["retest"].is_null()) << before;
   expect_text("the search has found others since its re-test");
   search[6] = "retest={replicates: 1, top: 1}";
   ASSERT_EQ(run("nas-run", search), 0) << text();
-  EXPECT_EQ(results(out)["retest"]["candidates"][0]["candidate"], best);
+  EXPECT_EQ(results_of(out)["retest"]["candidates"][0]["candidate"], best);
 }
 
 TEST_F(RetestTest, AFrontIsRetestedWhole) {
@@ -145,7 +139,7 @@ TEST_F(RetestTest, AFrontIsRetestedWhole) {
             0)
       << text();
   expect_text("P(front)");
-  const auto found = results(out);
+  const auto found = results_of(out);
   std::size_t front = 0;
   for (const auto& candidate : found["retest"]["candidates"]) {
     front += candidate["role"] == "front" ? 1U : 0U;

@@ -1,5 +1,4 @@
 #include <csignal>
-#include <cstring>
 #include <map>
 
 #include <arpa/inet.h>
@@ -114,7 +113,7 @@ class WatchTest : public ProgramTest {
 
 TEST_F(WatchTest, AFinishedRunHasTheNumbersOfItsResults) {
   const auto folder = small_run();
-  const auto results = nlohmann::json::parse(read_file(fs::path(folder) / "results.json"));
+  const auto results = results_of(folder);
   const auto before = files_of(folder);
   Watch watch(folder, folder_ / "watch.txt");
   const auto state = watch.state();
@@ -238,6 +237,9 @@ TEST_F(WatchTest, WhatItCannotShowIsBadInput) {
   EXPECT_THAT(text(), HasSubstr("port " + std::to_string(watch.port) + ": Address already in use"));
   EXPECT_EQ(run("nas-watch", {"--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("--port"));
+  EXPECT_THAT(text(), Not(HasSubstr("130"))) << "a signal ends it with 0";
+  EXPECT_EQ(run("nas-watch", {folder, "--port", "x"}), 2);
+  EXPECT_THAT(text(), HasSubstr("option '--port' is invalid, must be an integer"));
 }
 
 }  // namespace

@@ -164,7 +164,9 @@ TEST_F(ComparisonTest, AnAlgorithmMustTakeTheObjectives) {
 }
 
 TEST_F(ComparisonTest, WhatIsMissingIsSaid) {
-  EXPECT_THAT(mistakes(head_ + budget_), HasSubstr("algorithms: is missing, must be a list"));
+  EXPECT_THAT(mistakes(head_ + budget_),
+              HasSubstr("a.yaml:1:1: algorithms: is missing, must be a list of algorithms; nas-run "
+                        "searches with one"));
   EXPECT_THAT(mistakes(head_ + budget_ + "algorithms: []\n"),
               HasSubstr("algorithms: is missing, must be a list"));
   EXPECT_THAT(mistakes(head_ + budget_ + "algorithms: [sga]\nalgorithm: sga\n"),
@@ -177,6 +179,24 @@ TEST_F(ComparisonTest, WhatIsMissingIsSaid) {
                         "train_seconds and train_steps"));
   EXPECT_THAT(mistakes("problem: none\n" + budget_ + "algorithms: [sga]\n"),
               HasSubstr("problem.type = none, must be tabular: a comparison trains nothing"));
+}
+
+TEST_F(ComparisonTest, WhatTheUserGaveIsNotBlamedOnAnotherFile) {
+  write("base.yaml", "semantics: corrected\n" + head_ + "budget: {evaluations: 3, seconds: 60}\n");
+  EXPECT_EQ(mistakes("extends: base.yaml\nalgorithm: sga\n"),
+            "a.yaml:1:1: algorithms: is missing, must be a list of algorithms; nas-run searches "
+            "with one");
+  EXPECT_EQ(
+      error_of([this] {
+        (void)load("extends: base.yaml\nproblem: tabular\nalgorithms: [sga]\n",
+                   {"budget.evaluations=0"});
+      }),
+      "a.yaml:2:10: problem.type = tabular, must be one that takes semantics, which "
+      "base.yaml:1:12 has\n"
+      "base.yaml:4:35: budget.seconds = 60, must be 0: a comparison limits evaluations, asks, "
+      "train_seconds and train_steps\n"
+      "command line: budget.evaluations = 0, must be at least 1: the training runs of a "
+      "search");
 }
 
 TEST_F(ComparisonTest, SomeContendersCanBeChosen) {

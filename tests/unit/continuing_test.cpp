@@ -110,6 +110,10 @@ TEST_F(ContinuingTest, AnotherConfigurationOrDeviceIsRefused) {
   EXPECT_EQ(refusal(other, true), kFine);
   experiment_.resolved["seed"] = 43;
   EXPECT_THAT(refusal(environment()), HasSubstr("another configuration:\n  seed: 42 -> 43"));
+  experiment_.resolved["mechanisms"] = {"mqa"};
+  EXPECT_THAT(refusal(environment()),
+              HasSubstr(" holds a search, not a run of listed mechanisms: give "
+                        "another folder with --output"));
 }
 
 /// The identity stands for the results version, the corpus, ...

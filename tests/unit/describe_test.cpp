@@ -7,22 +7,13 @@
 #include "genotype/slots.hpp"
 #include "paper_components.hpp"
 #include "stand_in_plugins.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-template <class Function>
-std::string error_of(Function function) {
-  try {
-    function();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(ListText, ListsOneKind) {
   const auto text = list_text("algorithms");
@@ -73,7 +64,7 @@ TEST(ListText, ListsEnginesByWhatTheirFilesSay) {
 }
 
 TEST(ListText, AnUnknownKindNamesTheNearest) {
-  EXPECT_EQ(error_of([] { (void)list_text("component"); }),
+  EXPECT_EQ(message_of<InputError>([] { (void)list_text("component"); }),
             "list: unknown kind 'component', known: algorithms, problems, objectives, components, "
             "data, sections, engines, configurations; did you mean components?");
 }
@@ -163,16 +154,34 @@ TEST(DescribeText, SettingsByName) {
   EXPECT_THAT(space, HasSubstr("uniform: all layers have the same genes; cycle: "));
   EXPECT_THAT(space, testing::ContainsRegex("  match_parameters +true or false +false "));
   EXPECT_THAT(describe_text("constraints"), HasSubstr("NAME <= NUMBER"));
-  EXPECT_EQ(error_of([] { (void)describe_text("keep_model"); }),
+  EXPECT_EQ(message_of<InputError>([] { (void)describe_text("keep_model"); }),
             "describe: nothing is called 'keep_model'; did you mean keep_models?");
 }
 
+TEST(DescribeText, ASettingHasAPathAndAGeneAPage) {
+  const auto steps = describe_text("training.steps");
+  EXPECT_THAT(steps, testing::ContainsRegex("section training +steps +integer +5000 "));
+  EXPECT_THAT(steps, Not(HasSubstr("section budget")));
+  for (const std::string path : {"algorithm.rate", "stand_in_search.rate"}) {
+    EXPECT_THAT(describe_text(path), testing::ContainsRegex("algorithm stand_in_search +rate "));
+  }
+  for (const std::string name : {"normalization", "space.normalization"}) {
+    const auto text = describe_text(name);
+    EXPECT_THAT(text, HasSubstr("gene of the section space\n  normalization  "));
+    EXPECT_THAT(text, HasSubstr("a list of softmax, sparsemax"));
+  }
+  EXPECT_EQ(message_of<InputError>([] { (void)describe_text("training.stepz"); }),
+            "describe: nothing is called 'training.stepz'; did you mean training.steps?");
+  EXPECT_EQ(message_of<InputError>([] { (void)describe_text("space.normalisation"); }),
+            "describe: nothing is called 'space.normalisation'; did you mean space.normalization?");
+}
+
 TEST(DescribeText, AnUnknownNameNamesTheNearest) {
-  EXPECT_EQ(error_of([] { (void)describe_text("trainig"); }),
+  EXPECT_EQ(message_of<InputError>([] { (void)describe_text("trainig"); }),
             "describe: nothing is called 'trainig'; did you mean training?");
-  EXPECT_EQ(error_of([] { (void)describe_text("multiplicativ"); }),
+  EXPECT_EQ(message_of<InputError>([] { (void)describe_text("multiplicativ"); }),
             "describe: nothing is called 'multiplicativ'; did you mean multiplicative?");
-  EXPECT_EQ(error_of([] { (void)describe_text("gradient_descent_of_weights"); }),
+  EXPECT_EQ(message_of<InputError>([] { (void)describe_text("gradient_descent_of_weights"); }),
             "describe: nothing is called 'gradient_descent_of_weights', list shows what there is");
 }
 

@@ -208,9 +208,17 @@ TEST_F(DocumentTest, IgnoredKeysAreReadElsewhere) {
 TEST_F(DocumentTest, YamlSyntaxErrorsHaveAPosition) {
   EXPECT_EQ(mistakes("s: 1\nt: [1, 2\n"),
             "a.yaml:3:1: not valid YAML: end of sequence flow not found");
-  EXPECT_EQ(mistakes("s:\n\tsteps: 1\n"), "a.yaml:2:7: not valid YAML: illegal map value");
+  EXPECT_EQ(mistakes("s:\n\tsteps: 1\n"),
+            "a.yaml:2:7: not valid YAML: illegal map value: a tab at the beginning of the line, "
+            "must be blanks");
   EXPECT_EQ(mistakes("s: *nowhere\n"),
             "a.yaml:1:4: not valid YAML: the referenced anchor is not defined");
+}
+
+TEST_F(DocumentTest, ARecordOrATableIsNoConfiguration) {
+  using namespace std::string_literals;
+  EXPECT_EQ(mistakes("SQLite format 3\0\x10"s),
+            "a.yaml: is a table or the record of a run, must be a YAML file");
 }
 
 TEST_F(DocumentTest, AByteOrderMarkIsNoPartOfTheText) {
@@ -298,6 +306,21 @@ TEST_F(DocumentTest, MistakesAreReportedWhereTheyWereWritten) {
   EXPECT_EQ(mistakes("extends: base.yaml\ns:\n  rate: 2\n"),
             "a.yaml:3:9: s.rate = 2, must be in [0, 1)\n"
             "base.yaml:2:10: s.steps = 0, must be >= 1");
+}
+
+TEST_F(DocumentTest, AMapOfSeveralFilesIsWhereTheLastOneHasIt) {
+  write("base.yaml", "s: {steps: 3, inner: {low: 1}}\n");
+  write("a.yaml", "extends: base.yaml\ns:\n  inner: {high: 2}\n");
+  const auto place = [this](const DocumentNode& node) {
+    const auto text = node.origin.text();
+    return text.starts_with(path("")) ? text.substr(path("").size()) : text;
+  };
+  const auto document = load("a.yaml", {"s.inner.low=3"});
+  EXPECT_EQ(place(document), "a.yaml:1:1");
+  EXPECT_EQ(place(*document.find("s")), "a.yaml:3:3");
+  EXPECT_EQ(place(*document.find("s")->find("inner")), "a.yaml:3:10");
+  EXPECT_EQ(place(*document.find("s")->find("steps")), "base.yaml:1:12");
+  EXPECT_EQ(place(*document.find("s")->find("inner")->find("low")), "command line");
 }
 
 TEST_F(DocumentTest, ExtendsMustNameAFile) {

@@ -540,9 +540,17 @@ TEST_F(ExperimentTest, FilesThatComeWithTheProgramsAreFoundFromAnyFolder) {
   EXPECT_EQ(elsewhere, source_folder() + "/configs/smoke.yaml");
 }
 
+TEST_F(ExperimentTest, AComparisonIsNoSearch) {
+  EXPECT_EQ(mistakes("algorithms: [stand_in_search]\n"),
+            "a.yaml:1:13: algorithms: a search has one, under the key algorithm; nas-compare "
+            "compares several");
+}
+
 TEST_F(ExperimentTest, ObjectivesAreKnownOnes) {
   EXPECT_NE(mistakes("objectives: [perplexty]\n").find("did you mean perplexity?"),
             std::string::npos);
+  EXPECT_THAT(mistakes("objectives: perplexity,flops\n"),
+              testing::EndsWith("; several must be a list: [perplexity,flops]"));
   EXPECT_EQ(mistakes("objectives: []\n").substr(0, 60),
             "a.yaml:1:13: objectives = [], must be a list of at least one");
   EXPECT_EQ(mistakes("objectives:\n  - flops\n  - {name: flops, context: 64}\n" + kAny),
@@ -805,7 +813,7 @@ TEST_F(ExperimentTest, ASpaceMustHaveSomethingToSearch) {
   write("base.yaml",
         "space: {similarity: dot, normalization: softmax, gating: none, temperature: fixed}\n");
   EXPECT_EQ(mistakes("extends: base.yaml\nspace:\n  bias: true\n  attention_dropout: 0\n"),
-            "a.yaml:3:9: space: every gene has one value only, at least one must vary");
+            "a.yaml:3:3: space: every gene has one value only, at least one must vary");
 }
 
 TEST_F(ExperimentTest, TargetsAreNumbersForOneObjective) {
@@ -989,6 +997,8 @@ TEST_F(ExperimentTest, ListedMechanismsAreModelsEachOnceAndNotTheBaseline) {
                      {R"(mechanisms=["2*mqa", "2*attn{kv_heads=1}"])"}),
             "command line: mechanisms = 2*attn{kv_heads=1}, must be left out: it is 2*mqa, which "
             "is trained anyway");
+  EXPECT_EQ(mistakes("mechanisms: [2*mqa, 2*mqa]\n"),
+            "a.yaml:1:21: mechanisms = 2*mqa, is given twice");
   EXPECT_EQ(
       mistakes("mechanisms: [2*mqa, dot|softmax|none|fixed|bias|0.1]\n"),
       "a.yaml:1:21: mechanisms = dot|softmax|none|fixed|bias|0.1, must be left out: it is the "

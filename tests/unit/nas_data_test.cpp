@@ -95,7 +95,14 @@ TEST_F(NasData, WrongWordsEndWith2) {
   EXPECT_THAT(unknown.text, HasSubstr("did you mean wikitext-2?"));
   EXPECT_THAT(run("get brown extra").text, HasSubstr("'extra' is not understood"));
   EXPECT_THAT(run("get brown --from").text, HasSubstr("--from has no value"));
-  EXPECT_EQ(run("--help").code, 0);
+  EXPECT_THAT(run("tabel info x").text, HasSubstr("did you mean table?"));
+  EXPECT_THAT(run("table pack x --ouput y").text,
+              HasSubstr("unrecognised option '--ouput'; did you mean --output?"));
+  EXPECT_THAT(run("info mqar --context 0").text, HasSubstr("--context = 0, must be at least 1"));
+  for (const std::string asks : {"--help", "table info --help", "get brown -h"}) {
+    EXPECT_EQ(run(asks).code, 0) << asks;
+    EXPECT_THAT(run(asks).text, HasSubstr("Usage: nas-data COMMAND")) << asks;
+  }
 }
 
 TEST_F(NasData, InfoOfAnOwnTextSaysWhatWasAskedFor) {
@@ -306,6 +313,8 @@ TEST_F(NasDataTable, Audit) {
             "nas-data: --format xml, must be text, json or csv\n");
   EXPECT_EQ(table("audit x").text, "nas-data: table audit: --rungs STEP,STEP,... is missing\n");
   EXPECT_EQ(table(command + "another").code, 2);
+  const auto nowhere = table(command + "--output " + (json / "x").string());
+  EXPECT_EQ(nowhere.code, 2) << nowhere.text;
   EXPECT_EQ(table("audit " + file_.string() + " --rungs 10,x").text,
             "nas-data: --rungs = x, must be an integer\n");
 }
@@ -320,9 +329,25 @@ TEST_F(NasDataTable, WrongWordsEndWith2) {
   EXPECT_THAT(table("info").text, HasSubstr("one table must be given"));
   const Output output = table("pack /no/such --output " + file_.string());
   EXPECT_EQ(output.code, 2);
-  EXPECT_EQ(output.text, "nas-data: /no/such: no such store\n");
+  EXPECT_EQ(output.text, "nas-data: /no/such: no such store; give a run's folder\n");
   EXPECT_FALSE(fs::exists(file_));
   EXPECT_EQ(table("verify " + store_.string()).code, 2);
+}
+
+TEST_F(NasDataTable, ARunIsNoTableAndATableNoRun) {
+  const auto run_folder = (folder_.path() / "run").string();
+  fs::create_directory(run_folder);
+  fs::copy_file(store_, fs::path(run_folder) / "store.sqlite");
+  for (const std::string command : {"info ", "verify ", "audit --rungs 10,40 "}) {
+    EXPECT_EQ(table(command + run_folder).text,
+              "nas-data: " + run_folder +
+                  ": is a run, must be a table; nas-data table pack makes one of runs\n");
+  }
+  ASSERT_EQ(table("pack " + run_folder + " --output=" + file_.string()).code, 0);
+  for (const auto& command : {std::string("pack --output x "), "verify " + file_.string() + " "}) {
+    EXPECT_THAT(table(command + file_.string()).text,
+                HasSubstr(file_.string() + ": is a table, must be a run's folder"));
+  }
 }
 
 }  // namespace

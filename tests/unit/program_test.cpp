@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ProgramMain : public ::testing::Test {
  protected:
@@ -89,6 +90,7 @@ TEST_F(ProgramMain, EveryExitCodeIsExplained) {
   for (const int code : {kDone, kDefect, kBadInput, kMachineFailed, kStopped}) {
     EXPECT_THAT(help_end(), HasSubstr("\n  " + std::to_string(code) + " "));
   }
+  EXPECT_THAT(help_end(""), Not(HasSubstr("130")));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(Status, SaysWhoWorksOnWhatAndDisturbsNobody) {
 
 TEST(Status, NeedsAStore) {
   EXPECT_THAT(message_of<InputError>([] { (void)status_text("nowhere"); }),
-              HasSubstr("nowhere/store.sqlite: no such store"));
+              HasSubstr("nowhere: no such store; give a run's folder"));
 }
 
 }  // namespace
