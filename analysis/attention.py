@@ -21,6 +21,7 @@ if __name__ == "__main__":
     packages.require(__doc__, "numpy", "scipy")
 
 from nas_analysis import attention_figures as figures
+from nas_analysis.arguments import program
 from nas_analysis.attention import Analysis, Difference, Estimate, Statistic, differences, read
 from nas_analysis.digest import BadInput
 from nas_analysis.page import Bullets, Chapter, Code, Columns, Paragraph, Pictures, Report
@@ -268,29 +269,21 @@ def report(analyses: list[Analysis], command: str) -> Report:
         numbers(analyses), making(analyses, command)])
 
 
-def main(arguments: list[str]) -> int:
-    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="attention.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("analyses", nargs="+", metavar="ANALYSIS")
     parser.add_argument("-o", "--output", metavar="FOLDER")
     options = parser.parse_args(arguments)
-    try:
-        if len(options.analyses) > 2:
-            raise BadInput(f"{len(options.analyses)} analyses, must be one or two")
-        page = report([read(each) for each in options.analyses],
-                      f"analysis/attention.py {shlex.join(arguments)}")
-    except BadInput as error:
-        print(f"attention.py: {error}", file=sys.stderr)
-        return 2
+    if len(options.analyses) > 2:
+        raise BadInput(f"{len(options.analyses)} analyses, must be one or two")
+    page = report([read(each) for each in options.analyses],
+                  f"analysis/attention.py {shlex.join(arguments)}")
     first = pathlib.Path(options.analyses[0])
     folder = pathlib.Path(options.output or (first if first.is_dir() else first.parent))
-    try:
-        print(page.write(folder, "attention"))
-    except BadInput as error:
-        print(f"attention.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+    print(page.write(folder, "attention"))
 
 
 if __name__ == "__main__":

@@ -22,14 +22,13 @@ if __name__ == "__main__":
 import numpy as np
 
 from nas_analysis import comparison, figures, statistics, stores
-from nas_analysis.arguments import ascending, positive
+from nas_analysis.arguments import ascending, positive, program
 from nas_analysis.comparison import ALPHA, MEANINGFUL, Algorithm, Comparison
-from nas_analysis.digest import BadInput
 from nas_analysis.files import csv_text
 from nas_analysis.page import (Bullets, Chapter, Code, Columns, Paragraph, Pictures,
                                Report)
 from nas_analysis.svg import Figure
-from nas_analysis.words import digits, p_column
+from nas_analysis.words import counted, digits, p_column
 
 
 class Words:
@@ -37,6 +36,7 @@ class Words:
 
     def __init__(self, result: Comparison, shown: list[str]):
         self.result = result
+        self.units = "replicates" if result.noises else "searches"
         self.spent = "trainings" if result.searches.by == "trainings" else "trainings' steps"
         goal = result.searches.objectives[0]
         self.goal = goal
@@ -143,6 +143,10 @@ def verdict(result: Comparison, words: Words) -> Chapter:
              "Judged is what a search hands over, as its own record lets it believe: "
              + ("the front of what it believes." if result.several else
                 "the candidate that it believes best.")]
+    if result.noises:
+        items.append(f"In this mode one of the table's {result.noises} replicates answers a search for all candidates, so that searches "
+                     "with the same one meet the same noise: the units of all intervals and tests are these replicates, not the "
+                     "searches.")
     if len(algorithms) > 1:
         level = [algorithms[j].name for j in range(1, len(algorithms))
                  if words.verdict(0, j) == NOT_DISTINGUISHED]
@@ -158,7 +162,7 @@ def verdict(result: Comparison, words: Words) -> Chapter:
     if result.reference is not None and len(algorithms) > 1:
         items += _against_reference(result, words)
     if result.true:
-        items += [*_of_everything(result, words), _bias(result, words), *_limits(result, words)]
+        items += [*_of_everything(result, words), _bias(result, words), *_limits(result)]
     recycled = sum(trace.recycled for algorithm in algorithms for trace in algorithm.traces)
     if recycled:
         items.append(f"{recycled} evaluations met a recorded training of their mechanism again, "
@@ -212,7 +216,7 @@ def _of_everything(result: Comparison, words: Words) -> list[str]:
             f"{digits(found[least])} ({least}) to {digits(found[most])} ({most})."]
 
 
-def _limits(result: Comparison, words: Words) -> list[str]:
+def _limits(result: Comparison) -> list[str]:
     if result.against:
         items = ["Intervals with the table's noise draw its replicates again within mechanisms and "
                  "judge what the recorded searches handed over anew. They leave out that on another "
@@ -285,7 +289,7 @@ def quality(result: Comparison, words: Words) -> Chapter:
     parts = _ranking(result, words)
     algorithms, styles = result.algorithms, words.styles
     pictures = {"final_quality.svg": figures.intervals(
-        "Final quality", f"Interquartile mean and 95 % interval over searches of {words.gap} "
+        "Final quality", f"Interquartile mean and 95 % interval over {words.units} of {words.gap} "
         f"({words.whole}).", words.gap,
         [figures.Row(a.name, styles[a.name], *words.interval(a.iqm), _fruitless(result, a))
          for a in algorithms])}
@@ -331,8 +335,8 @@ def _ranking(result: Comparison, words: Words) -> list:
     table without it."""
     j, against = result.reference, result.against
     counts = [len(algorithm.traces) for algorithm in result.algorithms]
-    counted = len(set(counts)) > 1  # else the verdict says how many
-    head = ["algorithm", *(["searches"] if counted else []), f"{words.gap}: median", "IQM [95 %]"]
+    uneven = len(set(counts)) > 1  # else the verdict says how many
+    head = ["algorithm", *(["searches"] if uneven else []), f"{words.gap}: median", "IQM [95 %]"]
     alone = _on_this_table(result, words)
     if j is not None and against:
         head += [f"P(better than {words.reference}) [95 %, the table's noise in it]", "finding"]
@@ -344,7 +348,7 @@ def _ranking(result: Comparison, words: Words) -> list:
             head.append(f"P(better than {words.reference}) there [95 %]")
     rows = []
     for i, algorithm in enumerate(result.algorithms):
-        row = [algorithm.name, *([str(counts[i])] if counted else []),
+        row = [algorithm.name, *([str(counts[i])] if uneven else []),
                digits(words.quality(np.median(algorithm.final))),
                _interval(words.interval(algorithm.iqm))]
         if against:
@@ -361,7 +365,7 @@ def _ranking(result: Comparison, words: Words) -> list:
         return [Columns(head, rows)]
     return [Columns(head, rows),
             Paragraph("On this very table, its means taken as exact, so that intervals are "
-                            "over searches alone:"), alone]
+                            f"over {words.units} alone:"), alone]
 
 
 def _on_this_table(result: Comparison, words: Words) -> Columns:
@@ -395,7 +399,7 @@ def _tests(result: Comparison, words: Words) -> list:
             "that probability is Vargha and Delaney's A12. p is corrected, intervals stand each for "
             "itself.")
     if result.friedman:
-        text += (f" Friedman's test over {len(result.algorithms[0].traces)} common seeds: "
+        text += (f" Friedman's test over {counted(result.friedman.units, 'replicate' if result.noises else 'common seed')}: "
                  f"chi-squared {digits(result.friedman.statistic)}, p {p_column(result.friedman.p)}. "
                  f"Nemenyi's critical difference of mean ranks would be "
                  f"{digits(result.friedman.nemenyi)}; it is not used, since its verdict on two "
@@ -487,7 +491,7 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
         best = "members of the true front" if first.several else "best 16 mechanisms"
         parts += [
             Paragraph(f"Of the {best} a search begins on average so many, and does not train such a share of those to the end "
-                      "[95 % over searches]. Which are the best is taken as exact."),
+                      f"[95 % over {'replicates' if results[0].noises else 'searches'}]. Which are the best is taken as exact."),
             Columns(["algorithm", *(str(result.budget) for result in results)],
                     [[name, *(f"{digits(lost.begun)}: {_interval(lost.share)}" if lost.begun else "0"
                               for _, _, lost in (each[name] for each in by_name))] for name in names])]
@@ -597,7 +601,7 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
     unseen = _knows_unseen(result)
     rows, bars = [], []
     for i, algorithm in enumerate(result.algorithms):
-        interval = statistics.mean_interval(result.optimism(algorithm))
+        interval = statistics.mean_interval(algorithm.units(result.optimism(algorithm)))
         means = [words.value(algorithm.each(name).mean())
                  for name in ("end_believed", "end_expected", "end_true")]
         rows.append([algorithm.name, _interval(interval), digits(means[0]),
@@ -619,7 +623,7 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
                else "their true values")
     picture = figures.intervals(
         "Optimism", f"By how much the {'front' if result.several else 'winner'} looks better to "
-        "the searcher than it is; mean and 95 % interval over searches.",
+        "the searcher than it is; mean and 95 % interval over " + words.units + ".",
         "relative hypervolume" if result.several else words.goal.quantity, bars, [(0.0, "none")])
     return Chapter("beliefs", "Believed against true", [
         Paragraph(
@@ -756,8 +760,9 @@ def _named(name: str, interval: statistics.Interval | None) -> dict[str, float]:
     return {name: point, f"{name}_low": low, f"{name}_high": high}
 
 
-def main(arguments: list[str]) -> int:
-    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="compare.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stores", nargs="+", metavar="STORE")
@@ -778,19 +783,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--force", action="store_true",
                         help="compare runs on different data or objectives all the same")
     options = parser.parse_args(arguments)
-    try:
-        searches = stores.load(options.stores, options.force, options.by)
-        names = list(dict.fromkeys(search.algorithm for search in searches.searches))
-        shown = [comparison.find(name, names) for name in options.show]
-        budget = options.budget or searches.budget
-        if options.at and options.at[-1] > budget:
-            raise stores.StoreError(f"--at {options.at[-1]}, must be at most the budget, {budget}")
-        result = comparison.compare(searches, budget, options.reference, options.resamples)
-        at = [comparison.compare(searches, each, options.reference, options.resamples) if each < budget else result
-              for each in options.at]
-    except BadInput as error:
-        print(f"compare.py: {error}", file=sys.stderr)
-        return 2
+    searches = stores.load(options.stores, options.force, options.by)
+    names = list(dict.fromkeys(search.algorithm for search in searches.searches))
+    shown = [comparison.find(name, names) for name in options.show]
+    budget = options.budget or searches.budget
+    if options.at and options.at[-1] > budget:
+        raise stores.StoreError(f"--at {options.at[-1]}, must be at most the budget, {budget}")
+    result = comparison.compare(searches, budget, options.reference, options.resamples)
+    at = [comparison.compare(searches, each, options.reference, options.resamples) if each < budget else result
+          for each in options.at]
     words = Words(result, shown)
     pruned = [_pruned(each) for each in at]
     command = f"analysis/compare.py {shlex.join(arguments)}"
@@ -800,12 +801,7 @@ def main(arguments: list[str]) -> int:
         believed_against_true(result, words), effort(result, words),
         making(result, words, options.resamples, command)])
     beside = {"summary.csv": summary(result, words), **({"budgets.csv": by_budget(at, pruned)} if at else {})}
-    try:
-        print(page.write(pathlib.Path(options.output), "compare", beside))
-    except BadInput as error:
-        print(f"compare.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+    print(page.write(pathlib.Path(options.output), "compare", beside))
 
 
 if __name__ == "__main__":

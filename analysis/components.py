@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from nas_analysis import digest, factorial, figures, noise, statistics, tables
-from nas_analysis.digest import BadInput
+from nas_analysis.arguments import program
 from nas_analysis.factorial import Factorial, Term
 from nas_analysis.files import csv_text
 from nas_analysis.objectives import Objective, objective
@@ -771,8 +771,9 @@ def summary(study: Study) -> str:
     return csv_text(columns, ([row.get(column) for column in columns] for row in rows))
 
 
-def main(arguments: list[str]) -> int:
-    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="components.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="+", metavar="TABLE|STORE")
@@ -787,22 +788,13 @@ def main(arguments: list[str]) -> int:
                         "out")
     parser.add_argument("--run", metavar="RUN", help="a run whose winner's descent is shown")
     options = parser.parse_args(arguments)
-    try:
-        table = tables.load(options.tables)
-        study = Study(table, objective(table, options.objective, options.split), options.baseline)
-        line = [descent(options.run, study)] if options.run else []
-    except BadInput as error:
-        print(f"components.py: {error}", file=sys.stderr)
-        return 2
+    table = tables.load(options.tables)
+    study = Study(table, objective(table, options.objective, options.split), options.baseline)
+    line = [descent(options.run, study)] if options.run else []
     page = Report(f"Components: {table.facts.get('name') or table.path}", [
         verdict(study), importance(study), winners(study), *line, noise_section(study),
         early(study), making(study, f"analysis/components.py {shlex.join(arguments)}")])
-    try:
-        print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
-    except BadInput as error:
-        print(f"components.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+    print(page.write(pathlib.Path(options.output), "components", {"components.csv": summary(study)}))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ if __name__ == "__main__":
     packages.require(__doc__, *(["optuna"] if "optuna" in sys.argv else []))
 
 from nas_analysis import digest, exports
+from nas_analysis.arguments import program
 from nas_analysis.digest import BadInput
 from nas_analysis.files import write_whole, write_whole_folder
 
@@ -87,8 +88,9 @@ def export(options: argparse.Namespace) -> None:
         write_whole(output, text.encode())
 
 
-def main(arguments: list[str]) -> int:
-    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="export.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="RUN")
@@ -100,13 +102,8 @@ def main(arguments: list[str]) -> int:
                         help="points: all candidates, not the non-dominated ones alone")
     try:
         export(parser.parse_args(arguments))
-    except BadInput as error:
-        print(f"export.py: {error}", file=sys.stderr)
-        return 2
     except OSError as error:
-        print(f"export.py: {error.filename}: cannot be written: {error.strerror}", file=sys.stderr)
-        return 2
-    return 0
+        raise BadInput(f"{error.filename}: cannot be written: {error.strerror}") from error
 
 
 if __name__ == "__main__":

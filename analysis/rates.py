@@ -25,8 +25,7 @@ if __name__ == "__main__":
 import numpy as np
 
 from nas_analysis import figures, statistics, tables
-from nas_analysis.arguments import positive
-from nas_analysis.digest import BadInput
+from nas_analysis.arguments import positive, program
 from nas_analysis.files import csv_text
 from nas_analysis.page import Bullets, Chapter, Columns, Paragraph, Pictures, Report
 from nas_analysis.statistics import Interval
@@ -238,8 +237,9 @@ def summary(found: Rates) -> str:
     return csv_text(["mechanism", "group", "rate", "seed", "valid_nll", "judged_nll"], rows)
 
 
-def main(arguments: list[str]) -> int:
-    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="rates.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", metavar="TABLE")
     parser.add_argument("runs", metavar="RUN", nargs="*")
@@ -248,20 +248,15 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if bool(options.runs) == (options.names is not None):
         parser.error("runs must be given, or --names")
-    try:
-        table = tables.load([options.table])
-        if options.names:
-            print("\n".join(named(table, options.names)))
-            return 0
-        found = read(table, options.runs)
-        sentences = verdict(found)
-        page = Report.of_findings("Who only likes the rate?", sentences, [numbers(found)], f"analysis/rates.py {shlex.join(arguments)}")
-        written = page.write(pathlib.Path(options.output), "rates", {"rates.csv": summary(found)})
-    except BadInput as error:
-        print(f"rates.py: {error}", file=sys.stderr)
-        return 2
+    table = tables.load([options.table])
+    if options.names:
+        print("\n".join(named(table, options.names)))
+        return
+    found = read(table, options.runs)
+    sentences = verdict(found)
+    page = Report.of_findings("Who only likes the rate?", sentences, [numbers(found)], f"analysis/rates.py {shlex.join(arguments)}")
+    written = page.write(pathlib.Path(options.output), "rates", {"rates.csv": summary(found)})
     print("\n".join([*sentences, written]))
-    return 0
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ if __name__ == "__main__":
     packages.require(__doc__, "numpy", "scipy")
 
 from nas_analysis import digest
+from nas_analysis.arguments import program
 from nas_analysis.digest import BadInput
 from nas_analysis.files import write_whole
 from nas_analysis.page import page
@@ -67,7 +68,8 @@ def write_pictures(folder: Path, run: Run) -> None:
         write(folder / f"{name}.svg", each.file(run.name))
 
 
-def main() -> int:
+@program
+def main(words: list[str]) -> None:
     """Reads the command line, writes the page, says where."""
     parser = argparse.ArgumentParser(description="writes one page about a run")
     parser.add_argument("run", type=Path, help=digest.RUN)
@@ -75,20 +77,15 @@ def main() -> int:
                         help="the page (default: report.html beside these)")
     parser.add_argument("--svg", type=Path, metavar="FOLDER",
                         help="write the pictures of progress, front and curves there, too")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     folder = arguments.run if arguments.run.is_dir() else arguments.run.parent
     output = arguments.output or folder / "report.html"
-    try:
-        run = Run(arguments.run)
-        write(output, report(run))
-        if arguments.svg:
-            write_pictures(arguments.svg, run)
-    except BadInput as error:
-        print(f"report.py: {error}", file=sys.stderr)
-        return 2
+    run = Run(arguments.run)
+    write(output, report(run))
+    if arguments.svg:
+        write_pictures(arguments.svg, run)
     print(f"written to {output}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -47,7 +47,7 @@ if __name__ == "__main__":
 import numpy as np
 
 from nas_analysis import pruners, sqlite_files, tables
-from nas_analysis.arguments import positive
+from nas_analysis.arguments import positive, program
 from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
 from nas_analysis.pruners import Spent
@@ -443,8 +443,9 @@ def _chosen(only: list[str], several: bool, prune_from: int | None) -> list[Riva
     return chosen
 
 
-def main(arguments: list[str]) -> int:
-    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="rivals.py", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", metavar="TABLE")
@@ -466,31 +467,27 @@ def main(arguments: list[str]) -> int:
                         help="algorithms whose name begins so")
     parser.add_argument("--prune-from", type=positive, metavar="STEP", help="Optuna's pruners instead")
     options = parser.parse_args(arguments)
-    try:
-        like = _like(options.like) if options.like else {}
-        if like.get("constraints"):
-            raise TableError(f"--like {options.like}: has constraints "
-                             f"({', '.join(like['constraints'])}), which the libraries' searches "
-                             "would not respect")
-        table = tables.load([options.table])
-        if like and table.sha256 != like["sha256"]:
-            raise TableError(f"--like {options.like}: is about another table (SHA-256 "
-                             f"{like['sha256'][:12]}) than {table.path} ({table.sha256[:12]})")
-        records = like.get("objectives") or [{"name": name.strip()} for name in
-                                             options.objectives.split(",")]
-        trainings = options.budget or like.get("budget") or 93
-        mode = options.mode or like.get("mode", "paired" if options.prune_from else "noisy")
-        if options.prune_from and (mode != "paired" or [record.get("key", record["name"]) for record in records] != ["perplexity"]):
-            raise TableError("--prune-from stops trainings by their perplexity in the mode paired: objectives "
-                             f"{', '.join(record['name'] for record in records)}, mode {mode}")
-        if options.prune_from:
-            pruners.check(table, options.prune_from)
-        study = Study(table, [goal(table, record) for record in records], trainings,
-                      options.asks or ASKS_PER_TRAINING * trainings, mode)
-        chosen = _chosen(options.only, len(records) > 1, options.prune_from)
-    except BadInput as error:
-        print(f"rivals.py: {error}", file=sys.stderr)
-        return 2
+    like = _like(options.like) if options.like else {}
+    if like.get("constraints"):
+        raise TableError(f"--like {options.like}: has constraints "
+                         f"({', '.join(like['constraints'])}), which the libraries' searches "
+                         "would not respect")
+    table = tables.load([options.table])
+    if like and table.sha256 != like["sha256"]:
+        raise TableError(f"--like {options.like}: is about another table (SHA-256 "
+                         f"{like['sha256'][:12]}) than {table.path} ({table.sha256[:12]})")
+    records = like.get("objectives") or [{"name": name.strip()} for name in
+                                         options.objectives.split(",")]
+    trainings = options.budget or like.get("budget") or 93
+    mode = options.mode or like.get("mode", "paired" if options.prune_from else "noisy")
+    if options.prune_from and (mode != "paired" or [record.get("key", record["name"]) for record in records] != ["perplexity"]):
+        raise TableError("--prune-from stops trainings by their perplexity in the mode paired: objectives "
+                         f"{', '.join(record['name'] for record in records)}, mode {mode}")
+    if options.prune_from:
+        pruners.check(table, options.prune_from)
+    study = Study(table, [goal(table, record) for record in records], trainings,
+                  options.asks or ASKS_PER_TRAINING * trainings, mode)
+    chosen = _chosen(options.only, len(records) > 1, options.prune_from)
     first = options.first_seed if options.first_seed is not None else like.get("first_seed", 42)
     searches = {rival.name: [run(rival, study, seed) for seed in
                              range(first, first + options.seeds)] for rival in chosen}
@@ -510,11 +507,9 @@ def main(arguments: list[str]) -> int:
     try:
         write(file, study, searches, chosen, meta)
     except (OSError, sqlite3.OperationalError) as error:
-        print(f"rivals.py: {file}: cannot be written: {error}", file=sys.stderr)
-        return 2
+        raise BadInput(f"{file}: cannot be written: {error}") from error
     print(f"written to {file}: {options.seeds} searches each of "
           f"{'; '.join(rival.name for rival in chosen)}")
-    return 0
 
 
 if __name__ == "__main__":

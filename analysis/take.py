@@ -30,7 +30,7 @@ import numpy as np
 from scipy import stats
 
 from nas_analysis import factorial, figures, statistics, tables
-from nas_analysis.digest import BadInput
+from nas_analysis.arguments import program
 from nas_analysis.factorial import Factorial
 from nas_analysis.files import csv_text
 from nas_analysis.objectives import Objective, objective
@@ -47,32 +47,42 @@ Options = dict[str, str]  # by gene
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A table by one objective: all mechanisms of its space, with the seeds that all of them have."""
+    """A table by one objective: all mechanisms of its space. Some may have more seeds than others: a comparison takes those that every
+    mechanism of it has, what is said of the whole table those that every mechanism has."""
 
     path: str
     name: str
     goal: Objective
     space: Factorial
-    values: np.ndarray  # (f, n) minimised
+    values: np.ndarray  # (f, s) minimised, NaN where a mechanism was not trained with a seed
     vanilla: Options
     failed: int  # training runs among these, which count as the worst value of those that did not fail
 
+    @functools.cached_property
+    def common(self) -> np.ndarray:
+        """(s,) whether every mechanism has the seed."""
+        return ~np.isnan(self.values).any(axis=0)
+
     @property
     def seeds(self) -> int:
-        return self.values.shape[1]
+        """How many are common."""
+        return int(self.common.sum())
 
     def weights(self, options: Options, instead_of: Options) -> np.ndarray:
         """(f,) of mechanisms in the mean of all combinations with some options minus that with others; 0 where both are the same."""
-        return self.space.shares_of(options) - self.space.shares_of(instead_of)
+        difference = self.space.shares_of(options) - self.space.shares_of(instead_of)
+        return np.where(np.abs(difference) > 1e-12, difference, 0.0)  # what is rounding takes no part
 
     def gain(self, options: Options, instead_of: Options) -> np.ndarray:
-        """(n,) how much better the mean of the one is than that of the other, in the objective's unit, seed by seed."""
-        return -self.weights(options, instead_of) @ self.values
+        """(s,) how much better the mean of the one is than that of the other, in the objective's unit, seed by seed; NaN where a
+        mechanism of either does not have the seed."""
+        weights = self.weights(options, instead_of)
+        return -weights[weights != 0] @ self.values[weights != 0]
 
     @functools.cached_property
     def estimate(self) -> factorial.Means:
         """Of every mechanism, what seeds do to all of them alike taken out."""
-        return factorial.means(self.values)
+        return factorial.means(self.values[:, self.common])
 
     @functools.cached_property
     def spread(self) -> float:
@@ -109,13 +119,12 @@ def read(argument: str) -> Task:
     if not space.complete:
         raise TableError(f"{path}: must have every combination of its options once")
     values = goal.minimised
-    common = (table.status != MISSING).all(axis=0) if values.shape[1] == table.replicates else np.ones(values.shape[1], bool)
-    values = values[:, common]
-    if values.shape[1] < FEWEST_SEEDS:
-        raise TableError(f"{path}: {counted(values.shape[1], 'seed')} with a {goal.title} of every mechanism, must be at least "
-                         f"{FEWEST_SEEDS}")
-    failed = ~np.isfinite(values)
-    values = np.where(failed, values[~failed].max(), values)
+    there = table.status != MISSING if values.shape[1] == table.replicates else np.ones(values.shape, bool)
+    common = int(there.all(axis=0).sum())
+    if common < FEWEST_SEEDS:
+        raise TableError(f"{path}: {counted(common, 'seed')} with a {goal.title} of every mechanism, must be at least {FEWEST_SEEDS}")
+    failed = there & ~np.isfinite(values)
+    values = np.where(failed, values[there & ~failed].max(), np.where(there, values, np.nan))
     vanilla = table.baseline()
     options = {gene: table.genes.at[vanilla, gene] for gene in space.options}
     return Task(path, pathlib.Path(path).stem, goal, space, values, options, int(failed.sum()))
@@ -143,7 +152,9 @@ class Choice:
 
     name: str
     options: Options  # those that replace
-    gains: list[Interval]  # a task each, over seeds
+    gains: list[Interval]  # a task each, over the seeds that every mechanism of both sides has
+    n: list[int]  # of these seeds
+    common: list[Interval]  # the same gains over the seeds that every mechanism of the table has
     raw: list[float]  # p of no gain, by Student's t of pairs
     p: list[float] = dataclasses.field(default_factory=list)  # the same by Holm over everything that is tested
 
@@ -203,10 +214,13 @@ class Study:
             key = np.round(weights, 12).tobytes()
             if key in found or not weights.any():
                 continue
-            gains = [task.gain(options, replaced) for task in self.tasks]
+            by_seed = [task.gain(options, replaced) for task in self.tasks]
+            gains = [gain[~np.isnan(gain)] for gain in by_seed]
+            common = [statistics.mean_interval(gain[task.common]) for gain, task in zip(by_seed, self.tasks)]
             # Equal in all seeds, say in a table of few digits: nothing says how far off another seed would be.
             raw = [float(stats.ttest_1samp(gain, 0.0).pvalue) if np.ptp(gain) > 1e-12 * np.abs(gain).max() else 1.0 for gain in gains]
-            found[key] = Choice(name, options, [statistics.mean_interval(gain) for gain in gains], raw)
+            found[key] = Choice(name, options, [statistics.mean_interval(gain) for gain in gains], [len(gain) for gain in gains],
+                                common, raw)
         return list(found.values())
 
     def _correct(self) -> None:
@@ -227,6 +241,11 @@ class Study:
         """Gains in standard deviations between the task's mechanisms."""
         return [gain.point / task.spread for gain, task in zip(choice.gains, self.tasks)]
 
+    @property
+    def uneven(self) -> bool:
+        """Whether some comparison has more seeds than all mechanisms of its table."""
+        return any(n > task.seeds for found in self.lists.values() for choice in found for n, task in zip(choice.n, self.tasks))
+
     def named(self, numbers: Sequence[int]) -> str:
         return listed([self.tasks[i].name for i in numbers])
 
@@ -236,9 +255,14 @@ def _gain(interval: Interval) -> str:
     return f"{signs[0]} [{signs[1]}, {signs[2]}]".replace("-", "\u2212")
 
 
+def _certainty(choice: Choice, i: int) -> str:
+    """On the task of this number. Beside every interval that is told: one may exclude 0 without being significant among all of them."""
+    return f"{counted(choice.n[i], 'seed')}, {p_value(choice.p[i])} by Holm"
+
+
 def _gains(study: Study, choice: Choice) -> str:
-    return listed([f"{_gain(gain)} on {task.name} ({p_value(p)} by Holm)"
-                   for gain, task, p in zip(choice.gains, study.tasks, choice.p)])
+    return listed([f"{_gain(gain)} on {task.name} ({_certainty(choice, i)})"
+                   for i, (gain, task) in enumerate(zip(choice.gains, study.tasks))])
 
 
 def _share(share: float) -> str:
@@ -288,30 +312,29 @@ def verdict(study: Study) -> list[str]:
 
 
 def _extreme(study: Study, found: Sequence[Choice], most) -> str:
-    sizes = [(size, choice.name, gain, task.name)
-             for choice in found for size, gain, task in zip(study.sizes(choice), choice.gains, study.tasks)]
-    _, name, gain, task = most(sizes, key=lambda size: size[0])
-    return f"{_gain(gain)} by {name} on {task}"
+    _, choice, i = most(((size, choice, i) for choice in found for i, size in enumerate(study.sizes(choice))), key=lambda one: one[0])
+    return f"{_gain(choice.gains[i])} by {choice.name} on {study.tasks[i].name} ({_certainty(choice, i)})"
 
 
 def numbers(study: Study) -> list[Chapter]:
     """Choice by choice."""
-    head = ["", *itertools.chain(*((f"{task.name}: gain in {task.goal.title} [95 %]", "p (Holm)") for task in study.tasks))]
+    head = ["", *itertools.chain(*((f"{task.name}: gain in {task.goal.title} [95 %]", "n", "p (Holm)") for task in study.tasks))]
 
     def columns(found: Sequence[Choice]) -> list[Columns]:
-        return [Columns(head, [[choice.name, *itertools.chain(*((_gain(gain), p_column(p))
-                                                                for gain, p in zip(choice.gains, choice.p)))]
+        return [Columns(head, [[choice.name, *itertools.chain(*((_gain(gain), str(n), p_column(p))
+                                                                for gain, n, p in zip(choice.gains, choice.n, choice.p)))]
                                for choice in found])] if found else []
 
     plain = " ".join(study.plain.values())
+    several = f"the worst of their gains on {listed([task.name for task in study.tasks])}, in standard deviations between mechanisms"
+    below = ("Means over all other options, and 95 % over seeds; to the right is better. Rows are sorted by "
+             f"{several if len(study.tasks) > 1 else 'gain'}. An interval that excludes 0 need not be significant: see p in the table.")
     pictures = {}
     for i, task in enumerate(study.tasks):
         pictures[re.sub(r"[^\w-]", "_", task.name) + ".svg"] = figures.intervals(
-            f"Gain over {plain}: {task.name}", "Means over all other options, and 95 % over seeds; to the right is better.",
-            f"gain in {task.goal.title}",
+            f"Gain over {plain}: {task.name}", below, f"gain in {task.goal.title}",
             [figures.Row(cell.name, "c0" if cell is study.closest else "plain", *cell.gains[i]) for cell in study.cells],
             [(0.0, plain)])
-    seeds = listed([f"{task.seeds} on {task.name}" for task in study.tasks])
     taken = study.closest.name if study.closest else plain
     rest = f", averaged over {listed(study.others)}" if study.others else ""
     return [
@@ -320,38 +343,52 @@ def numbers(study: Study) -> list[Chapter]:
         Chapter("averaged", "The others, averaged over everything else", columns(study.averaged)),
         Chapter("others", f"The others on top of {taken}", columns(study.on_top)),
         Chapter("reading", "How to read this", [Bullets([
-            f"Above 0 is better. Intervals are Student's, of 95 %, each for itself, over the seeds that every mechanism has ({seeds}); p is "
-            f"of Student's test of pairs, by Holm over all {sum(map(len, study.lists.values())) * len(study.tasks)} comparisons of this "
-            "page. With few seeds both hang on the normal distribution of what seeds change.",
+            "Above 0 is better. Intervals are Student's, of 95 %, each for itself, over the n seeds that every mechanism of both sides "
+            f"has; p is of Student's test of pairs, by Holm over all {sum(map(len, study.lists.values())) * len(study.tasks)} comparisons "
+            "of this page. With few seeds both hang on the normal distribution of what seeds change.",
+            *_about_seeds(study),
             "What is not shown is not shown to be nothing: intervals say how large it may be.",
             "What they leave out is the choice of tasks, sizes, lengths of training and learning rates.",
             "What is first among the choices was chosen by these very numbers, which flatters it."])])]
 
 
+def _about_seeds(study: Study) -> list[str]:
+    """Where comparisons differ in them: why that matters, and what is first by those that no result has chosen."""
+    if not study.uneven:
+        return []
+    seeds = listed([f"{task.seeds} on {task.name}" for task in study.tasks])
+    told = ["n differs because mechanisms that looked better by their first seeds were given more. They looked better by luck too, which "
+            "flatters both sides of a comparison, and not always alike. The seeds that every mechanism has were chosen by no result "
+            f"({seeds}): shares of the variance are by these alone, and so is gain_common in take.csv, for every comparison."]
+    first = [(study.closest, "")] if study.closest else []
+    for choice, where in first + [(choice, " in the baseline") for choice in study.alone]:
+        if gains := [f"{_gain(gain)} on {task.name} instead of {_gain(own)}" for gain, own, n, task
+                     in zip(choice.common, choice.gains, choice.n, study.tasks) if n > task.seeds]:
+            told.append(f"By these seeds {choice.name}{where} gains {listed(gains)}.")
+    return told
+
+
 def summary(study: Study) -> str:
     """take.csv: a row for each list, choice and table, unrounded."""
-    return csv_text(["list", "choice", "table", "seeds", "gain", "low", "high", "p", "p_holm"],
-                    ([title, choice.name, task.name, task.seeds, *gain, raw, p] for title, found in study.lists.items()
-                     for choice in found for task, gain, raw, p in zip(study.tasks, choice.gains, choice.raw, choice.p)))
+    return csv_text(["list", "choice", "table", "n", "gain", "low", "high", "p", "p_holm", "gain_common", "low_common", "high_common"],
+                    ([title, choice.name, task.name, n, *gain, raw, p, *common] for title, found in study.lists.items()
+                     for choice in found for task, n, gain, raw, p, common in zip(study.tasks, choice.n, choice.gains, choice.raw, choice.p,
+                                                                                  choice.common)))
 
 
-def main(arguments: list[str]) -> int:
-    """The program; returns its exit code: 2 for bad input, and then nothing is written."""
+@program
+def main(arguments: list[str]) -> None:
+    """The program; nothing is written where input is bad."""
     parser = argparse.ArgumentParser(prog="take.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", metavar="TABLE[:OBJECTIVE]", nargs="+")
     parser.add_argument("--genes", metavar="GENE,GENE", type=lambda text: text.split(","))
     parser.add_argument("-o", "--output", default="take", metavar="FOLDER")
     options = parser.parse_args(arguments)
-    try:
-        study = Study(read_all(options.tables), options.genes)
-        sentences = verdict(study)
-        page = Report.of_findings("What to take?", sentences, numbers(study), f"analysis/take.py {shlex.join(arguments)}")
-        written = page.write(pathlib.Path(options.output), "take", {"take.csv": summary(study)})
-    except BadInput as error:
-        print(f"take.py: {error}", file=sys.stderr)
-        return 2
+    study = Study(read_all(options.tables), options.genes)
+    sentences = verdict(study)
+    page = Report.of_findings("What to take?", sentences, numbers(study), f"analysis/take.py {shlex.join(arguments)}")
+    written = page.write(pathlib.Path(options.output), "take", {"take.csv": summary(study)})
     print("\n".join([*sentences, written]))
-    return 0
 
 
 if __name__ == "__main__":

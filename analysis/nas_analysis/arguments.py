@@ -1,6 +1,26 @@
-"""Types of command-line arguments."""
+"""Programs and the types of their command-line arguments."""
 
 import argparse
+import functools
+import inspect
+import pathlib
+import sys
+from collections.abc import Callable
+
+from .digest import BadInput
+
+
+def program(main: Callable[[list[str]], None]) -> Callable[[list[str]], int]:
+    """A script's main, which from now on returns the exit code: 2 for bad input, which is said."""
+    @functools.wraps(main)
+    def run(arguments: list[str]) -> int:
+        try:
+            main(arguments)
+        except BadInput as error:
+            print(f"{pathlib.Path(inspect.getfile(main)).name}: {error}", file=sys.stderr)
+            return 2
+        return 0
+    return run
 
 
 def positive(text: str) -> int:

@@ -14,6 +14,9 @@ candidates: never what a search gives, and kept apart by that name.
 A search whose every answer was a failure hands over a failure: its penalty, or no hypervolume.
 Without ground truth what was measured takes its place, and the best that any search has measured
 within the budget that of the optimum.
+
+Where a table answers in the mode `paired`, all searches that one of its replicates answers meet the
+same noise: then these replicates, few as they are, are the units of all intervals and tests.
 """
 
 import dataclasses
@@ -87,11 +90,18 @@ class Algorithm:
     ecdf: np.ndarray  # share of (search, target) pairs, over Comparison.trainings
     running_times: np.ndarray  # expected training runs to the three targets; inf = never
     successes: np.ndarray  # share of searches that reach them
+    noise: np.ndarray | None  # of each trace the replicate that answers first, in the mode `paired`; else None
 
     @property
     def seeds(self) -> list[int]:
         """In the order of the traces."""
         return [trace.seed for trace in self.traces]
+
+    def units(self, values: np.ndarray) -> np.ndarray:
+        """Of an entry for each search one for each unit of intervals and tests: means over a replicate's searches, or themselves."""
+        if self.noise is None:
+            return values
+        return np.array([values[self.noise == one].mean(axis=0) for one in np.unique(self.noise)])
 
     def each(self, name: str) -> np.ndarray:
         """A field of all traces: "end_believed", "repeated", ..."""
@@ -138,6 +148,7 @@ class Friedman:
     p: float
     mean_ranks: np.ndarray
     groups: list[list[int]]  # algorithms that are not distinguished
+    units: int  # that were ranked: seeds, or replicates
     nemenyi: float  # critical difference, for comparability only
 
 
@@ -168,11 +179,14 @@ class Comparison:
     def improvement(self, i: int, of: str) -> statistics.Interval:
         """That algorithm i is better than the reference by a field of the traces, where both have
         one: "end_unseen", "everything". Over searches."""
-        values = [self.algorithms[j].each(of) for j in (i, self.reference)]
-        values = [each[np.isfinite(each)] for each in values]
-        if not all(map(len, values)):
-            return statistics.Interval(np.nan, np.nan, np.nan)
-        return statistics.vargha_delaney(*values)
+        found = _improvement(self.algorithms[i], self.algorithms[self.reference], lambda a: a.each(of))
+        return found or statistics.Interval(np.nan, np.nan, np.nan)
+
+    @property
+    def noises(self) -> int:
+        """Replicates that are the units of intervals and tests; 0 where searches are."""
+        found = [a.noise for a in self.algorithms if a.noise is not None]
+        return len(np.unique(np.concatenate(found))) if found else 0
 
     @property
     def retested(self) -> bool:
@@ -230,13 +244,14 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
     if seconds > 0:
         grids["seconds"] = np.linspace(0, seconds, MOST_BUDGETS)
     finals = {name: np.array([trace.gap[-1] for trace in group]) for name, group in traces.items()}
-    means = _iqms(finals, resamples)
+    noises = {name: _noise(searches, group) for name, group in by_name.items()}
+    means = _iqms(finals, noises, resamples)
     everything = {name: np.array([trace.everything for trace in group])
                   for name, group in traces.items()}
     if searches.candidates.truth is None:
         of_everything = dict.fromkeys(names, statistics.Interval(np.nan, np.nan, np.nan))
     else:
-        of_everything = _iqms(everything, resamples)
+        of_everything = _iqms(everything, noises, resamples)
     order = sorted(names, key=lambda name: (float(means[name].point), finals[name].mean(), name))
     algorithms = []
     for name in order:
@@ -246,16 +261,31 @@ def compare(searches: stores.Searches, budget: int, reference: str | None = None
             name, traces[name], finals[name], means[name], of_everything[name],
             {(spent, what): _curve(traces[name], spent, what, grid)
              for spent, grid in grids.items() for what in ("gap", "believed")},
-            anytime.ecdf(hits, trainings), times, successes))
+            anytime.ecdf(hits, trainings), times, successes, noises[name]))
     pairs = _pairs(algorithms)
     place = order.index(reference_name) if reference_name else None
     return Comparison(searches, budget, place, algorithms, trainings, targets, start, pairs,
                       _friedman(algorithms, pairs), *_against(searches, algorithms, place))
 
 
-def _iqms(scores: dict[str, np.ndarray], resamples: int) -> dict[str, statistics.Interval]:
-    """Interquartile means by algorithm; NaN bounds for a single search."""
-    found = statistics.stratified_bootstrap(scores, statistics.iqm, resamples)
+def _noise(searches: stores.Searches, of: list[stores.Search]) -> np.ndarray | None:
+    """Algorithm.noise of an algorithm's searches, by seed."""
+    if any((source.table or {}).get("mode") != "paired" for source in searches.sources):
+        return None
+    return np.array([replay.replay_order(search.seed, "", search.replicates)[0]
+                     for search in sorted(of, key=lambda search: search.seed)])
+
+
+def _iqms(scores: dict[str, np.ndarray], noises: dict[str, np.ndarray | None],
+          resamples: int) -> dict[str, statistics.Interval]:
+    """Interquartile means of gaps by algorithm; NaN bounds for a single search."""
+    found = {}
+    apart = {name: each for name, each in scores.items() if noises[name] is None}
+    if apart:
+        found = statistics.stratified_bootstrap(apart, statistics.iqm, resamples)
+    for name in scores.keys() - apart.keys():
+        mean = statistics.clustered_iqm(scores[name], noises[name])
+        found[name] = mean._replace(low=np.maximum(mean.low, 0.0))  # no gap is less
     return {name: each if len(scores[name]) > 1 else statistics.Interval(each.point, np.nan, np.nan)
             for name, each in found.items()}
 
@@ -438,9 +468,15 @@ def _pairs(algorithms: list[Algorithm]) -> Pairs:
     tests = set()
     for i, j in zip(rows, columns):
         a, b = algorithms[i], algorithms[j]
-        effect = statistics.vargha_delaney(a.final, b.final)
+        if a.noise is None:
+            effect = statistics.vargha_delaney(a.final, b.final)
+        else:
+            effect, p[i, j] = statistics.clustered_improvement(a.final, b.final, a.noise, b.noise)
+            tests.add("Student's t test over the replicates that answered")
         probability[i, j], low[i, j], high[i, j] = effect
         probability[j, i], low[j, i], high[j, i] = 1 - effect.point, 1 - effect.high, 1 - effect.low
+        if a.noise is not None:
+            continue
         if min(len(a.final), len(b.final)) < 2:
             p[i, j] = np.nan
         elif a.seeds == b.seeds:
@@ -455,6 +491,18 @@ def _pairs(algorithms: list[Algorithm]) -> Pairs:
     lower = np.tril_indices(k, -1)
     p[lower] = p.T[lower]
     return Pairs(probability, low, high, p, tests)
+
+
+def _improvement(a: Algorithm, b: Algorithm, of, shared: float = 0.0) -> statistics.Interval | None:
+    """That a is better than b by what `of` takes of each, (searches,), where it is a number; None where there is none."""
+    there = [np.isfinite(of(each)) for each in (a, b)]
+    values = [of(each)[mask] for each, mask in zip((a, b), there)]
+    if not all(map(len, values)):
+        return None
+    if a.noise is None:
+        return statistics.probability_of_improvement(*values, shared=shared)
+    noise = [each.noise[mask] for each, mask in zip((a, b), there)]
+    return statistics.clustered_improvement(*values, *noise, shared)[0]
 
 
 def _against(searches: stores.Searches, algorithms: list[Algorithm],
@@ -476,16 +524,9 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
               for a in algorithms]
 
     def intervals(scores, of):
-        found = []
-        for i, a in enumerate(algorithms):
-            values = [each[np.isfinite(each)] for each in
-                      (of(algorithm) for algorithm in (a, algorithms[reference]))]
-            if i == reference or not all(map(len, values)):
-                found.append(None)
-                continue
-            shared = redrawn.variance(scores[i], scores[reference])
-            found.append(statistics.probability_of_improvement(*values, shared=shared))
-        return found
+        return [None if i == reference else
+                _improvement(a, algorithms[reference], of, redrawn.variance(scores[i], scores[reference]))
+                for i, a in enumerate(algorithms)]
 
     return Against(gaps, intervals(handed_over, lambda a: a.final),
                    intervals(others, lambda a: a.each("end_unseen"))), agreement
@@ -540,7 +581,8 @@ class _Redrawn:
     def gap(self, algorithm: Algorithm, scores: list[int], best: int) -> statistics.Interval:
         """Interquartile mean of an algorithm's gaps to the mechanisms that this very table calls the best, with an interval over
         searches and tables: each resample draws a table, and searches with replacement. Their quantiles are moved to where their
-        mean is the point, since an interquartile mean of values with more noise is another one.
+        mean is the point, since an interquartile mean of values with more noise is another one. Where replicates are the units,
+        resamples draw tables alone, and the interval over replicates is added in squares.
 
         @param scores  of those of its searches that handed something over, in their order.   @param best  score of the best.
         """
@@ -552,10 +594,16 @@ class _Redrawn:
                          for trace in algorithm.traces])
         if len(gaps) < 2:
             return statistics.Interval(algorithm.iqm.point, np.nan, np.nan)
-        draws = np.random.default_rng(0).integers(len(gaps), size=(self.TABLES, len(gaps)))
-        resampled = gaps[draws, np.arange(self.TABLES)[:, None]]
-        means = statistics.iqm(resampled[..., None])
-        return statistics.Interval(algorithm.iqm.point, *(algorithm.iqm.point + np.quantile(means - means.mean(), (0.025, 0.975))))
+        point = algorithm.iqm.point
+        if algorithm.noise is None:
+            draws = np.random.default_rng(0).integers(len(gaps), size=(self.TABLES, len(gaps)))
+            gaps = gaps[draws, np.arange(self.TABLES)[:, None]].T
+        means = statistics.iqm(gaps.T[..., None])
+        low, high = np.quantile(means - means.mean(), (0.025, 0.975))
+        if algorithm.noise is not None:
+            low = max(-np.hypot(low, point - algorithm.iqm.low), -point)  # no gap is less than 0
+            high = np.hypot(high, algorithm.iqm.high - point)
+        return statistics.Interval(point, point + low, point + high)
 
     def _redrawn(self, candidate: int, allowed: tuple[int, ...] | None) -> np.ndarray:
         key = (candidate, allowed)
@@ -574,10 +622,13 @@ def _friedman(algorithms: list[Algorithm], pairs: Pairs) -> Friedman | None:
     seeds = algorithms[0].seeds
     if len(algorithms) < 2 or len(seeds) < 2 or any(a.seeds != seeds for a in algorithms):
         return None
-    found = statistics.friedman(np.stack([algorithm.final for algorithm in algorithms], axis=1))
+    finals = algorithms[0].units(np.stack([algorithm.final for algorithm in algorithms], axis=1))
+    if len(finals) < 2:
+        return None
+    found = statistics.friedman(finals)
     return Friedman(found.statistic, found.p, found.mean_ranks,
-                    statistics.cliques(found.mean_ranks, pairs.p, ALPHA),
-                    statistics.critical_difference(len(algorithms), len(seeds), ALPHA))
+                    statistics.cliques(found.mean_ranks, pairs.p, ALPHA), len(finals),
+                    statistics.critical_difference(len(algorithms), len(finals), ALPHA))
 
 
 def _best(truth: np.ndarray, count: int) -> np.ndarray:
@@ -605,12 +656,24 @@ def pruned(result: Comparison, count: int = 16) -> list[Pruned]:
     found = []
     for algorithm in result.algorithms:
         begun, lost = np.array(counts[algorithm.name]).T
+        if algorithm.noise is not None:
+            found.append(Pruned(float(begun.mean()), _lost(begun, lost, algorithm.noise)))
+            continue
         draws = np.random.default_rng(0).integers(len(begun), size=(2000, len(begun)))
         with np.errstate(invalid="ignore"):
             shares = lost[draws].sum(axis=1) / begun[draws].sum(axis=1)
         ends = np.nanquantile(shares, (0.025, 0.975)) if begun.any() and len(begun) > 1 else (np.nan, np.nan)
         found.append(Pruned(float(begun.mean()), statistics.Interval(lost.sum() / begun.sum() if begun.any() else np.nan, *ends)))
     return found
+
+
+def _lost(begun: np.ndarray, lost: np.ndarray, noise: np.ndarray) -> statistics.Interval:
+    """Share of what was begun that was lost, with Student's interval over replicates."""
+    sums = np.array([(lost[noise == one].sum(), begun[noise == one].sum()) for one in np.unique(noise)])
+    if not sums[:, 1].any():
+        return statistics.Interval(np.nan, np.nan, np.nan)
+    each = statistics.mean_interval(sums[sums[:, 1] > 0, 0] / sums[sums[:, 1] > 0, 1])
+    return statistics.Interval(each.point, np.maximum(each.low, 0.0), np.minimum(each.high, 1.0))
 
 
 def surfaces(algorithm: Algorithm) -> list[np.ndarray]:

@@ -34,16 +34,6 @@ def iqm(scores: ArrayLike) -> np.ndarray:
     return middle.mean(axis=-1)
 
 
-def optimality_gap(scores: ArrayLike, target: float) -> np.ndarray:
-    """Mean over all runs and tasks of max(x - target, 0), in the scores' unit, in [0, inf).
-
-    How far an algorithm stays behind a target on average; doing better than it pays nothing. The
-    optimality gap gamma - mean(min(x, gamma)) of Agarwal et al. (2021), which is for scores to
-    maximise, of -x and gamma = -target.
-    """
-    return np.maximum(_pooled(scores) - target, 0.0).mean(axis=-1)
-
-
 def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> np.ndarray:
     """Share of all runs and tasks with a score <= each threshold, in [0, 1], on the last axis.
 
@@ -131,6 +121,55 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike, confidence: float = 0
     margin = quantile * np.sqrt(variance) / (point * (1.0 - point))
     low, high = 1.0 / (1.0 + np.exp([margin - logit, -margin - logit]))
     return Interval(point, float(low), float(high))
+
+
+def clustered_iqm(scores: ArrayLike, noise: ArrayLike) -> Interval:
+    """Interquartile mean of scores that are alike in groups, with an interval for other groups.
+
+    Student's of the jackknife's pseudo-values, each without one group: of k groups the deviation counts
+    as that of k values. NaN bounds for fewer than two groups.
+
+    scores: (runs,). noise: (runs,) the group of each, such as the recorded noise that it met.
+    """
+    scores, noise = np.asarray(scores, dtype=float), np.asarray(noise)
+    groups = np.unique(noise)
+    point = float(iqm(scores))
+    if len(groups) < 2:
+        return Interval(point, np.nan, np.nan)
+    left_out = np.array([iqm(scores[noise != group]) for group in groups])
+    pseudo = len(groups) * point - (len(groups) - 1) * left_out
+    margin = mean_interval(pseudo).high - pseudo.mean()
+    return Interval(point, float(point - margin), float(point + margin))
+
+
+def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noise_of_b: ArrayLike,
+                          shared: float = 0.0) -> tuple[Interval, float]:
+    """Probability of improvement of runs that are alike in groups, and p that it is 1 / 2.
+
+        mean over groups of P(a < b) + P(a = b) / 2 within the group
+
+    with Student's interval, cut to [0, 1], and t test over the groups that both have. Where one is better
+    in all of every group, p is that of a sign test, and the bounds are those of Clopper & Pearson. NaN
+    bounds and p for fewer than two groups.
+
+    a, b: (runs,). noise_of_a, noise_of_b: (runs,) the group of each.
+    shared: as in probability_of_improvement.
+    """
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    noise_of_a, noise_of_b = np.asarray(noise_of_a), np.asarray(noise_of_b)
+    groups = np.intersect1d(noise_of_a, noise_of_b)
+    if not len(groups):
+        return Interval(np.nan, np.nan, np.nan), np.nan
+    each = np.array([_placements(a[noise_of_a == group], b[noise_of_b == group])[0].mean() for group in groups])
+    k, point = len(groups), float(each.mean())
+    if k < 2:
+        return Interval(point, np.nan, np.nan), np.nan
+    if point in (0.0, 1.0):
+        margin, p = 1.0 - 0.025 ** (1.0 / k), 2.0 ** (1 - k)
+    else:
+        margin = stats.t.ppf(0.975, k - 1) * np.sqrt(each.var(ddof=1) / k + shared)
+        p = 1.0 if np.ptp(each) == 0.0 else float(stats.ttest_1samp(each, 0.5).pvalue)
+    return Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0))), p
 
 
 def vargha_delaney(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
@@ -275,39 +314,46 @@ def best_of_n(values: ArrayLike, n: int | ArrayLike) -> np.ndarray:
     return weights @ values
 
 
-def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
+def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,
+            groups: ArrayLike | None = None) -> Interval:
     """Kendall's rank correlation tau-b of two measurements of n things, in [-1, 1].
 
     The interval is for another sample of such things: Student's of the jackknife's pseudo-values, on
     the scale of Fisher's z. Where all pairs are ordered alike, so that nothing varies, it is that of
     Clopper & Pearson for n / 2 disjoint pairs, which is wider than it must be. NaN where one of them
-    does not vary, NaN bounds for fewer than 4 things.
+    does not vary, NaN bounds for fewer than 4 things. Where things are alike in groups, the interval is
+    for other groups: the jackknife leaves out one group each, and groups take the place of things in
+    all that is counted.
     Cost: 20 ns per pair.
 
-    a, b: (n,).
+    a, b: (n,). groups: (n,) the group of each thing; without, each stands for itself.
     """
     a, b = (_runs_by_tasks(np.ravel(x))[:, 0] for x in (a, b))
     if len(a) != len(b):
         raise ValueError(f"kendall: {len(a)} and {len(b)} values, must be pairs")
-    n = len(a)
-    # Of each thing: by how many it is ordered alike rather than oppositely, and not tied, in a and b.
-    own = np.array([(np.dot(x, y), np.dot(x, x), np.dot(y, y)) for x, y in
-                    ((np.sign(a - a[i]), np.sign(b - b[i])) for i in range(n))])
-    score, untied_a, untied_b = own.sum(axis=0)
+    own = _ordered(a, b)
+    score, untied_a, untied_b = whole = own.sum(axis=0)
     if untied_a == 0 or untied_b == 0:
         return Interval(np.nan, np.nan, np.nan)
     tau = float(score / np.sqrt(untied_a * untied_b))
-    if n < 4:
+    if groups is None:
+        without = whole - 2.0 * own
+    else:
+        members = [np.asarray(groups) == group for group in np.unique(groups)]
+        # Pairs within a group were taken away twice.
+        without = np.array([whole - 2.0 * own[one].sum(axis=0) + _ordered(a[one], b[one]).sum(axis=0)
+                            for one in members])
+    k = len(without)
+    if k < 4:
         return Interval(tau, np.nan, np.nan)
     tail = (1.0 - confidence) / 2.0
     if abs(tau) > 1.0 - 1e-12:
-        bound = 2.0 * tail ** (1.0 / (n // 2)) - 1.0
+        bound = 2.0 * tail ** (1.0 / (k // 2)) - 1.0
         return Interval(tau, *sorted((bound * np.sign(tau), tau)))
-    without = np.array([score, untied_a, untied_b]) - 2.0 * own
     with np.errstate(invalid="ignore"):
         left_out = without[:, 0] / np.sqrt(without[:, 1] * without[:, 2])
-    pseudo = n * tau - (n - 1) * np.nan_to_num(left_out)
-    margin = (stats.t.ppf(1.0 - tail, n - 1) * pseudo.std(ddof=1) / np.sqrt(n)) / (1.0 - tau**2)
+    pseudo = k * tau - (k - 1) * np.nan_to_num(left_out)
+    margin = (stats.t.ppf(1.0 - tail, k - 1) * pseudo.std(ddof=1) / np.sqrt(k)) / (1.0 - tau**2)
     low, high = np.tanh(np.arctanh(tau) + np.array([-margin, margin]))
     return Interval(tau, float(low), float(high))
 
@@ -352,6 +398,13 @@ def _draws(shape: tuple[int, int], resamples: int, generator: np.random.Generato
                                   dtype=np.min_scalar_type(num_runs))
         draw.sort(axis=-1, kind="stable")
         yield draw + offsets
+
+
+def _ordered(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(n, 3) of each thing: by how many it is ordered alike rather than oppositely, and not tied in a,
+    and in b."""
+    return np.array([(np.dot(x, y), np.dot(x, x), np.dot(y, y)) for x, y in
+                     ((np.sign(a - a[i]), np.sign(b - b[i])) for i in range(len(a)))])
 
 
 def _placements(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -208,7 +208,7 @@ def _read_run(file: str, own: dict) -> _Store:
               "retested": {numbers[name]: point for name, point in _retested(own, objectives).items() if name in numbers}}
     whole = 0 if table else int(config.get("training", {}).get("steps", 0))
     if whole:
-        search["steps"], search["seconds"] = _spent(own, whole)
+        search["steps"], search["seconds"] = _spent(own)
     budget = config.get("budget", {})
     return _Store(Source(file, "run", None, config), objectives, float(own["reference_point"]),
                   names, [labels.get(name, name) for name in names],
@@ -225,7 +225,7 @@ def _method(config: dict) -> dict:
     return algorithm
 
 
-def _spent(own: dict, whole: int) -> tuple[np.ndarray, np.ndarray]:
+def _spent(own: dict) -> tuple[np.ndarray, np.ndarray]:
     """Steps and seconds of training up to each ask of a run, those of candidates that were paused at a rung included."""
     curves = {one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]}
     events = [(ask["number"], one, None) for ask in own["asks"] for one in ask["evaluations"]]

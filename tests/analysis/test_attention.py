@@ -1,7 +1,5 @@
 """Reports about attention: what is read, compared, drawn and said."""
 
-import contextlib
-import io
 import json
 import math
 import pathlib
@@ -15,6 +13,7 @@ from nas_analysis import attention_figures as figures
 from nas_analysis.attention import differences, read
 from nas_analysis.digest import BadInput
 from scipy import stats
+from scripts import said
 
 SEQUENCES, TOKENS, HEADS = 12, 20, 2
 
@@ -99,10 +98,7 @@ class Folder(unittest.TestCase):
 
     def run_main(self, *arguments) -> tuple[int, str, str]:
         """Exit code and what was printed."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = attention.main([str(each) for each in arguments])
-        return code, out.getvalue(), err.getvalue()
+        return said(attention.main, *arguments)
 
 
 class Reading(Folder):

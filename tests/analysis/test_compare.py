@@ -16,7 +16,8 @@ import numpy as np
 from fake_stores import FLOPS, PERPLEXITY, write_comparison, write_fake, write_run
 from fake_tables import cell, write_table
 from page_fixture import HOSTILE
-from nas_analysis import belief, comparison, replay, stores, tables
+from nas_analysis import belief, comparison, replay, statistics, stores, tables
+from scripts import said
 
 UNIT = {"unit": "1", "maximise": False, "best": 0.0, "worst": 1.0}
 SQUARE = [{"name": "f1", "key": "f1", **UNIT}, {"name": "f2", "key": "f2", **UNIT}]
@@ -30,12 +31,9 @@ class Comparing(unittest.TestCase):
 
     def compare(self, *arguments, exit_code=0):
         """Runs the program; its output folder is self.folder / "out". @return what it said."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = compare.main([*map(str, arguments), "-o", str(self.folder / "out"),
-                                 "--resamples", "500"])
-        self.assertEqual(code, exit_code, err.getvalue())
-        return err.getvalue()
+        code, _, err = said(compare.main, *arguments, "-o", self.folder / "out", "--resamples", 500)
+        self.assertEqual(code, exit_code, err)
+        return err
 
     def read(self, name):
         return (self.folder / "out" / name).read_text(encoding="utf-8")
@@ -432,6 +430,37 @@ class OnATable(Comparing):
         self.assertIn("against good, the table's noise in the intervals, meaningfully worse: "
                       "random_search.", text)
         self.assertIn("in the intervals, meaningfully worse: random_search.", text)
+
+
+class SharedNoise(Comparing):
+    """A table in the mode `paired`: searches that one replicate answers meet the same noise."""
+
+    def searches(self, seeds, mode):
+        """Whether "good" or "random_search" finds the better candidate hangs on the replicate alone."""
+        path = self.folder / f"{mode}{seeds}.sqlite"
+        searches = []
+        for seed in range(1, seeds + 1):
+            lucky = replay.replay_order(seed, "", 5)[0] < 3
+            for number, found in enumerate((1, 0 if lucky else 2)):
+                searches.append((number, seed, 0.1, [found], [1], [1.0], [[100.0 + found]]))
+        write_comparison(path, [PERPLEXITY], [[100.0], [101.0], [102.0]], None, ["random_search", "good"], searches,
+                         trainings=1, mode=mode)
+        return path
+
+    def test_replicates_are_the_units(self):
+        self.compare(self.searches(200, "paired"))
+        good = self.summary()["good"]
+        self.assertAlmostEqual(float(good["improvement"]), 0.6)  # 3 of 5 replicates
+        expected = statistics.mean_interval([1, 1, 1, 0, 0])
+        self.assertEqual(float(good["improvement_low"]), max(expected.low, 0.0))
+        self.assertGreater(float(good["p_holm"]), 0.5)
+        self.assertIn("the table's 5 replicates answers a search", self.read("compare.md"))
+        self.assertIn("Friedman's test over 5 replicates", self.read("compare.md"))
+
+    def test_where_each_search_meets_its_own_noise_searches_are(self):
+        self.compare(self.searches(200, "noisy"))
+        self.assertLess(float(self.summary()["good"]["p_holm"]), 0.05)
+        self.assertNotIn("same noise", self.read("compare.md"))
 
 
 class RealRuns(Comparing):

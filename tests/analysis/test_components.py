@@ -1,6 +1,5 @@
 """Importance of components: exact shares, tests, ablations and what is said about them."""
 
-import contextlib
 import csv
 import io
 import itertools
@@ -12,10 +11,10 @@ import warnings
 
 import components
 import numpy as np
-import pandas as pd
 from fake_tables import OPTIONS, cell, functions, write_run, write_table
 from nas_analysis import factorial, noise, tables
 from nas_analysis.schema import OLD, schema
+from scripts import said
 
 try:
     from statsmodels.formula.api import ols
@@ -344,10 +343,8 @@ class Program(unittest.TestCase):
                 for name in functions(options) for seed in range(seeds)}
 
     def run_program(self, *arguments):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = components.main([*map(str, arguments), "-o", str(self.folder / "out")])
-        return code, err.getvalue()
+        code, _, err = said(components.main, *arguments, "-o", self.folder / "out")
+        return code, err
 
     def written(self, name="components.md"):
         return (self.folder / "out" / name).read_text(encoding="utf-8")

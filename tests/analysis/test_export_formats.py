@@ -14,6 +14,7 @@ import unittest
 import export
 from nas_analysis import event_files, exports
 from nas_analysis.digest import BadInput
+from scripts import said
 
 try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -341,11 +342,8 @@ class Program(unittest.TestCase):
 
     def export(self, *arguments, names=("two",)) -> tuple[int, str]:
         """Its exit code, and what it complained about."""
-        err = io.StringIO()
-        with contextlib.redirect_stderr(err):
-            code = export.main([*(str(self.folder / f"{name}.json") for name in names),
-                                *map(str, arguments)])
-        return code, err.getvalue()
+        code, _, err = said(export.main, *(self.folder / f"{name}.json" for name in names), *arguments)
+        return code, err
 
     def test_event_files_are_a_folder(self):
         target = self.folder / "logs"

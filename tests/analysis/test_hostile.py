@@ -107,9 +107,8 @@ class Pages(Hostile):
         made.set("sessions", [{"environment": {"processor": MARKUP, "attnas": LABEL}, "host": MARKUP}])
         made.retest()
         made.tuning()
-        with unittest.mock.patch("sys.argv", ["report.py", str(self.folder), "--svg", str(self.folder / "svg")]):
-            with contextlib.redirect_stdout(io.StringIO()):
-                self.assertEqual(report(), 0)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(report([str(self.folder), "--svg", str(self.folder / "svg")]), 0)
         self.check(self.folder / "report.html", MARKUP, LABEL)
         for picture in (self.folder / "svg").glob("*.svg"):
             xml.etree.ElementTree.parse(picture)
@@ -163,8 +162,8 @@ class Programs(Hostile):
         store = sqlite3.connect(self.folder / "store.sqlite")
         self.assertGreaterEqual(store.execute("SELECT count(*) FROM asks").fetchone()[0], 4)
         store.close()
-        with unittest.mock.patch("sys.argv", ["report.py", str(self.folder)]), contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(report(), 0)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(report([str(self.folder)]), 0)
         self.check(self.folder / "report.html", FOLDER + LABEL)
 
 
@@ -204,8 +203,8 @@ class Files(Hostile):
     def test_a_result_is_written_through_no_link(self):
         victim = self.planted("report.html")
         RunFixture(self.folder)
-        with unittest.mock.patch("sys.argv", ["report.py", str(self.folder)]), contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(report(), 0)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(report([str(self.folder)]), 0)
         self.assertEqual(victim.read_text(), "of somebody")
         self.assertFalse((self.folder / "report.html").is_symlink())
         self.check(self.folder / "report.html")

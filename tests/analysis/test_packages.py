@@ -1,6 +1,5 @@
 """Scripts under a Python that lacks what they stand on: what to install, and which Python has it."""
 
-import os
 import pathlib
 import subprocess
 import sys

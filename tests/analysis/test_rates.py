@@ -1,8 +1,6 @@
 """Whether mechanisms keep their ranks with rates of their own: numbers against what is known by hand, what is written or refused."""
 
-import contextlib
 import csv
-import io
 import pathlib
 import tempfile
 import unittest
@@ -12,6 +10,7 @@ import rates
 from fake_tables import IDENTITY, cell, functions, write_run, write_table
 from nas_analysis import tables
 from nas_analysis.digest import BadInput
+from scripts import said
 
 NAMES = functions()
 VANILLA = "dot|softmax|none|fixed|bias|0"
@@ -54,10 +53,7 @@ class Settings(unittest.TestCase):
         return [self.run_at(1e-3, low), self.run_at(2e-3, own)]
 
     def script(self, *arguments) -> tuple[int, str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = rates.main([str(self.path), *arguments])
-        return code, out.getvalue(), err.getvalue()
+        return said(rates.main, self.path, *arguments)
 
 
 class Names(Settings):

@@ -1,8 +1,5 @@
 """Searches of other libraries on a table: they see what nas-compare's searches would see."""
 
-import contextlib
-import csv
-import io
 import json
 import pathlib
 import sqlite3
@@ -16,6 +13,7 @@ import rivals
 from fake_tables import cell, functions, write_table
 from nas_analysis import comparison, pruners, replay, stores, tables
 from nas_analysis.schema import schema
+from scripts import said
 
 SPACE = {"similarity": ["dot", "cosine"], "normalization": ["softmax", "relu_norm"],
          "gating": ["none", "output_gate"], "temperature": ["fixed", "learned"]}
@@ -51,10 +49,8 @@ class Rivals(unittest.TestCase):
         return rivals.Study(table, goals, trainings, asks, mode)
 
     def run_program(self, *arguments):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = rivals.main([*map(str, arguments), "-o", str(self.folder / "rivals.sqlite")])
-        return code, err.getvalue()
+        code, _, err = said(rivals.main, *arguments, "-o", self.folder / "rivals.sqlite")
+        return code, err
 
     def searches(self) -> stores.Searches:
         return stores.load([str(self.folder / "rivals.sqlite")])

@@ -6,7 +6,6 @@ NAS_BIN, or the first argument, is the folder of nas-run.
 
 import contextlib
 import io
-import json
 import os
 import re
 import subprocess

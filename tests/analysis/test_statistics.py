@@ -5,10 +5,9 @@ import unittest
 from math import comb
 
 import numpy as np
-from nas_analysis.statistics import (best_of_n, cliques, critical_difference, friedman, holm, iqm, kendall,
-                                     mann_whitney, mean_interval, optimality_gap,
-                                     performance_profile, probability_of_improvement,
-                                     stratified_bootstrap, vargha_delaney, wilcoxon)
+from nas_analysis.statistics import (best_of_n, cliques, clustered_improvement, clustered_iqm, critical_difference, friedman, holm, iqm, kendall,
+                                     mann_whitney, mean_interval, performance_profile,
+                                     probability_of_improvement, stratified_bootstrap, vargha_delaney, wilcoxon)
 from scipy import stats
 
 try:
@@ -27,17 +26,9 @@ class Summaries(unittest.TestCase):
 
     def test_axes_in_front_are_kept(self):
         scores = np.random.default_rng(2).normal(size=(4, 3, 9, 2))
-        for statistic in (iqm, lambda x: optimality_gap(x, 0.1),
-                          lambda x: performance_profile(x, [-1.0, 0.0, 1.0])):
+        for statistic in (iqm, lambda x: performance_profile(x, [-1.0, 0.0, 1.0])):
             one_by_one = [[statistic(block) for block in row] for row in scores]
             np.testing.assert_allclose(statistic(scores), one_by_one, rtol=1e-14)
-
-    def test_optimality_gap_is_that_of_rliable_for_negated_scores(self):
-        scores, target = np.random.default_rng(3).normal(size=(20, 3)), 0.3
-        gamma = -target
-        rliable = gamma - np.mean(np.minimum(-scores, gamma))
-        self.assertAlmostEqual(optimality_gap(scores, target), rliable, places=14)
-        self.assertEqual(optimality_gap([1.0, 2.0, 4.0], 2.0), 2.0 / 3.0)
 
     def test_performance_profile_counts_what_is_as_good_as_the_threshold(self):
         scores = [[1.0, 5.0], [2.0, 6.0]]
@@ -155,6 +146,57 @@ class ProbabilityOfImprovement(unittest.TestCase):
     def test_refuses_unequal_tasks(self):
         with self.assertRaisesRegex(ValueError, "2 tasks and 3 tasks, must be equally many"):
             probability_of_improvement(np.ones((4, 2)), np.ones((4, 3)))
+
+
+class AlikeInGroups(unittest.TestCase):
+    """Searches that met the same recorded noise are one unit."""
+
+    def test_groups_of_one_value_are_a_sample_of_these(self):
+        values = np.array([1.0, 2.0, 4.0])  # of so few none is trimmed
+        found = clustered_iqm(values, np.arange(3))
+        np.testing.assert_allclose(found, mean_interval(values))
+
+    def test_more_runs_of_the_same_groups_teach_nothing(self):
+        generator = np.random.default_rng(10)
+        group = np.repeat(np.arange(5), 60)
+        scores = generator.normal(size=5)[group] + 0.01 * generator.normal(size=300)
+        few = clustered_iqm(scores[::10], group[::10])
+        many = clustered_iqm(scores, group)
+        alone = stratified_bootstrap({"a": scores}, iqm, 2000)["a"]
+        self.assertGreater(many.high - many.low, 0.5 * (few.high - few.low))
+        self.assertGreater(many.high - many.low, 3 * (alone.high - alone.low))
+
+    def test_improvement_is_students_over_groups(self):
+        a, b = [0, 0, 2, 0, 2, 2], [1, 1, 1, 1, 1, 1]
+        noise = [0, 0, 1, 1, 2, 2]  # of each group the shares of a that are better: 1, 1/2, 0
+        found, p = clustered_improvement(a, b, noise, noise)
+        expected = stats.ttest_1samp([1.0, 0.5, 0.0], 0.5)
+        self.assertEqual(found.point, 0.5)
+        self.assertAlmostEqual(p, expected.pvalue)
+        self.assertEqual((found.low, found.high), (0.0, 1.0))
+
+    def test_groups_that_agree_are_as_few_as_they_are(self):
+        found, p = clustered_improvement([0] * 8, [1] * 8, [0, 0, 1, 1, 2, 2, 3, 3], [0, 0, 1, 1, 2, 2, 3, 3])
+        self.assertEqual((found.point, found.high, p), (1.0, 1.0, 0.125))
+        self.assertAlmostEqual(found.low, 0.025 ** (1 / 4))
+
+    def test_equal_runs_are_not_distinguished(self):
+        found, p = clustered_improvement([1, 2, 1, 3], [1, 2, 1, 3], [0, 0, 1, 1], [0, 0, 1, 1])
+        self.assertEqual((*found, p), (0.5, 0.5, 0.5, 1.0))
+
+    def test_one_group_has_no_interval(self):
+        self.assertTrue(np.isnan(clustered_iqm([1, 2], [0, 0]).low))
+        self.assertTrue(np.isnan(clustered_improvement([1, 2], [1, 3], [0, 0], [0, 0])[1]))
+
+    def test_intervals_of_eight_groups_hold_what_they_estimate(self):
+        generator = np.random.default_rng(11)
+        held = 0
+        for _ in range(300):
+            group = np.repeat(np.arange(8), 20)
+            scores = generator.normal(size=8)[group] + 0.1 * generator.normal(size=160)
+            found = clustered_iqm(scores, group)
+            held += found.low <= 0.0 <= found.high
+        self.assertGreater(held, 0.9 * 300)
 
 
 class Tests(unittest.TestCase):

@@ -1,8 +1,6 @@
 """What to take from a space: numbers against what is known by hand, what is said, written or refused."""
 
-import contextlib
 import csv
-import io
 import pathlib
 import tempfile
 import unittest
@@ -12,6 +10,7 @@ import take
 from fake_tables import cell, functions, write_table
 from nas_analysis import factorial
 from nas_analysis.digest import BadInput
+from scripts import said
 
 NAMES = functions()
 NOISE = np.array([[0.3, -0.1, -0.2], [-0.2, 0.3, -0.1], [0.1, 0.1, -0.2]])  # of a gene's options by seeds; rows average to 0
@@ -136,9 +135,11 @@ class Numbers(Tables):
     def test_failures_count_as_the_worst(self):
         perplexity = jittered({"sparsemax": -3.0})
         name = "dot|sparsemax|none|fixed|bias|0"
-        study = self.study(self.table("failing", perplexity, failed={(name, 1), (name, 2)}), genes=["normalization"])
+        perplexity[name] = [*perplexity[name], 98.0]
+        study = self.study(self.table("failing", perplexity, failed={(name, 1), (name, 3)}), genes=["normalization"])
         worst = max(value for values in perplexity.values() for value in values)
-        np.testing.assert_allclose(study.tasks[0].values[NAMES.index(name), 1:], worst)
+        np.testing.assert_allclose(study.tasks[0].values[NAMES.index(name), [1, 3]], worst)
+        self.assertEqual(np.isnan(study.tasks[0].values).sum(), len(NAMES) - 1, "what was never trained has not failed")
         self.assertIn("2 training runs of", take.verdict(study)[-1])
 
     def test_genes_are_those_that_decide_or_those_asked_for(self):
@@ -148,13 +149,59 @@ class Numbers(Tables):
         self.assertEqual([cell.name for cell in asked.cells][-1], "output_gate")
         self.assertEqual(asked.others, ["similarity", "normalization", "temperature", "bias"])
 
-    def test_seeds_of_some_do_not_count(self):
-        """Who gets more of them has done well with the first."""
-        perplexity = jittered({"sparsemax": -1.0})
-        more = {name: [*values, 500.0] if name.endswith("|none|fixed|bias|0") else values for name, values in perplexity.items()}
-        found, without = self.study(self.table("raced", more)), self.study(self.table("plain", perplexity))
-        self.assertEqual(found.tasks[0].seeds, 3)
-        self.assertEqual([choice.gains for choice in found.alone], [choice.gains for choice in without.alone])
+    def test_a_comparison_takes_the_seeds_that_all_of_both_its_sides_have(self):
+        """By hand: a pair gains 1 in each of the three seeds that all mechanisms have, and 3 in two that few have."""
+        common = made_up({"dot sparsemax": -1.0, "relu_norm": 1.0}, 0.0)
+        later = {"dot|softmax|": 110.0, "dot|sparsemax|": 107.0, "cosine|softmax|none|": 50.0}  # the last one: a part of its pair
+        raced = {name: [*values, *(value for own, value in later.items() if name.startswith(own) for _ in range(2))]
+                 for name, values in common.items()}
+        del raced["dot|softmax|highway|learned|bias|0"][4:]  # one mechanism lacks the last one
+        study, without = (self.study(self.table(name, own), genes=["similarity", "normalization"])
+                          for name, own in (("raced", raced), ("common", common)))
+        cells, before = ({cell.name: cell for cell in own.cells} for own in (study, without))
+        self.assertEqual({name: cell.n[0] for name, cell in cells.items() if cell.n != [3]}, {"dot sparsemax": 4})
+        gain = cells["dot sparsemax"].gains[0]
+        np.testing.assert_allclose(gain, (1.5, 1.5 - 3.1824 / 2, 1.5 + 3.1824 / 2), atol=1e-4, err_msg="of 1, 1, 1, 3 by Student")
+        np.testing.assert_allclose(cells["dot relu_norm"].gains[0], before["dot relu_norm"].gains[0], atol=1e-9)
+        np.testing.assert_allclose(cells["dot sparsemax"].common[0], before["dot sparsemax"].gains[0])
+        self.assertEqual([(choice.name, choice.n) for choice in study.alone], [("dot sparsemax", [5])])
+        self.assertEqual({choice.n[0] for choice in study.averaged}, {3}, "everything takes part")
+        self.assertEqual({choice.n[0] for choice in study.on_top}, {5})
+        self.assertEqual((study.tasks[0].seeds, study.tasks[0].shares), (3, without.tasks[0].shares))
+
+    def test_what_takes_no_part_needs_no_seeds(self):
+        """relu_norm knows no temperature: it is the same on both sides of a comparison of temperatures."""
+        more = {name: values if "|relu_norm|" in name else values * 2 for name, values in jittered({"relu_norm": 1.0}).items()}
+        study = self.study(self.table("raced", more), genes=["similarity", "normalization"])
+        self.assertEqual({choice.name: choice.n[0] for choice in study.averaged},
+                         {"input_gate": 3, "output_gate": 3, "highway": 3, "learned": 6, "per_query": 6, "no_bias": 3})
+
+    def test_seeds_of_a_table_do_not_count_on_another(self):
+        perplexity = jittered({"dot sparsemax": -1.0})
+        more = {name: values * 2 if name.startswith("dot|") else values for name, values in perplexity.items()}
+        study = self.study(self.table("even", perplexity), self.table("raced", more), genes=["similarity", "normalization"])
+        self.assertEqual(study.cells[0].name, "dot sparsemax")
+        self.assertEqual(study.cells[0].n, [3, 6])
+
+    def test_numbers_of_seeds_are_said_where_they_differ(self):
+        perplexity = jittered({"dot sparsemax": -1.0})
+        more = {name: [*values, 98.0 if "sparsemax" in name else 100.0] if name.startswith("dot|") else values
+                for name, values in perplexity.items()}
+        even, raced = (self.study(self.table(name, own), genes=["similarity", "normalization"])
+                       for name, own in (("even", perplexity), ("raced", more)))
+        told = [" ".join(take.numbers(study)[-1].parts[0].items) for study in (even, raced)]
+        self.assertNotIn("n differs", told[0])
+        self.assertIn("were chosen by no result (3 on raced)", told[1])
+        self.assertRegex(told[1], r"By these seeds dot sparsemax gains \+0.99\d* .* on raced instead of \+1.25 ")
+        self.assertIn("By these seeds dot sparsemax in the baseline gains +", told[1])
+        self.assertIn("on raced (4 seeds, p", " ".join(take.verdict(raced)))
+
+    def test_what_is_largest_has_its_p_beside_it(self):
+        """Its interval may exclude 0 by chance alone, as the largest of many."""
+        said = take.verdict(self.study(self.table("one", jittered({"sparsemax": -1.0}))))
+        averaged = next(item for item in said if item.startswith("Averaged over everything else"))
+        self.assertRegex(averaged, r"the largest gain is \S+ \[.*\] by \w+ on one \(3 seeds, p [=<] \S+ by Holm\), the largest loss "
+                                   r"\S+ \[.*\] by \w+ on one \(3 seeds, p [=<] \S+ by Holm\)\.")
 
     def test_what_is_maximised(self):
         path = self.table("one", made_up({"sparsemax": -1.0}))
@@ -165,10 +212,7 @@ class Numbers(Tables):
 
 class Output(Tables):
     def script(self, *arguments) -> tuple[int, str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = take.main(list(arguments))
-        return code, out.getvalue(), err.getvalue()
+        return said(take.main, *arguments)
 
     def test_what_is_written(self):
         first = self.table("first", made_up({"sparsemax": -1.0, "additive": 1.0}))
@@ -176,10 +220,13 @@ class Output(Tables):
         code, said, why = self.script(first, f"{second}:nll", "-o", str(self.folder / "out"))
         self.assertEqual((code, why), (0, ""))
         self.assertIn("take.html, take.md, take.csv, 2 pictures", said)
+        page = (self.folder / "out/take.html").read_text(encoding="utf-8")
+        self.assertIn("Rows are sorted by the worst of their gains on first and second, in standard deviations between mechanisms.", page)
         with open(self.folder / "out/take.csv", encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual({row["list"] for row in rows}, {"choice", "averaged", "on_top"}, "nothing is taken")
-        self.assertEqual({row["seeds"] for row in rows}, {"3"})
+        self.assertEqual({row["n"] for row in rows}, {"3"})
+        self.assertTrue(all(row[name] == row[f"{name}_common"] for row in rows for name in ("gain", "low", "high")))
         self.assertEqual(sum(row["list"] == "choice" for row in rows), 15 * 2)
         self.assertEqual({row["table"] for row in rows}, {"first", "second"})
 

@@ -1,7 +1,6 @@
 """Whether ranks transfer: numbers against what is known by hand or by simulation, what is said of
 them, and what is written or refused."""
 
-import contextlib
 import csv
 import io
 import pathlib
@@ -9,12 +8,16 @@ import tempfile
 import unittest
 
 import numpy as np
+import pandas as pd
 import transfer
 from fake_tables import cell, functions, write_run, write_table
 from nas_analysis import tables
+from nas_analysis.statistics import kendall
 from scipy import stats
+from scripts import said
 
 NAMES = functions()
+FAMILIES = np.array(["|".join(name.split("|")[:2]) for name in NAMES])
 
 
 def cells(means, seeds=3, noise=0.02, seed=0, first=0, names=None) -> dict:
@@ -41,17 +44,15 @@ class Settings(unittest.TestCase):
                                   (("first", first), ("second", second))), value)
 
     def found(self, first, second, top=10) -> transfer.Transfer:
-        return transfer.Transfer(self.matched(first, second).sides, top)
+        what = self.matched(first, second)
+        return transfer.Transfer(what.sides, top, families=what.families)
 
     def said(self, first, second, top=10) -> list[str]:
         what = self.matched(first, second)
-        return transfer.verdict(what, transfer.Transfer(what.sides, top))
+        return transfer.verdict(what, transfer.Transfer(what.sides, top, families=what.families))
 
     def run_script(self, *arguments) -> tuple[int, str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = transfer.main([*arguments, "-o", str(self.folder / "out")])
-        return code, out.getvalue(), err.getvalue()
+        return said(transfer.main, *arguments, "-o", self.folder / "out")
 
 
 class Numbers(Settings):
@@ -159,6 +160,108 @@ class Numbers(Settings):
                          [1, 3, 3, 10, 126, 126])
 
 
+def by_family(effects, within=0.01) -> np.ndarray:
+    """Means of all NAMES: an effect for each family in the order of names, and little of their own."""
+    _, own = np.unique(FAMILIES, return_inverse=True)
+    return np.asarray(effects)[own] + within * np.arange(len(NAMES)) / len(NAMES)
+
+
+class Families(Settings):
+    def test_interval_is_the_jackknifes_without_one_family_each(self):
+        generator = np.random.default_rng(4)
+        groups = np.repeat(list("abcdefg"), [1, 2, 3, 4, 5, 6, 7])
+        a = np.round(2 * generator.normal(size=28)) / 2  # some are equal
+        b = np.round(a + generator.normal(size=28))
+        tau = stats.kendalltau(a, b).statistic
+        pseudo = 7 * tau - 6 * np.array([stats.kendalltau(a[groups != one], b[groups != one]).statistic
+                                         for one in "abcdefg"])
+        margin = stats.t.ppf(0.975, 6) * pseudo.std(ddof=1) / np.sqrt(7) / (1 - tau**2)
+        np.testing.assert_allclose(kendall(a, b, groups=groups),
+                                   [tau, *np.tanh(np.arctanh(tau) + [-margin, margin])])
+        np.testing.assert_allclose(kendall(a, b, groups=range(28)), kendall(a, b))
+        # Of 8 families that are ordered alike wholly, 4 disjoint pairs agree.
+        np.testing.assert_allclose(kendall(range(24), range(24), groups=np.repeat(range(8), 3)),
+                                   [1, 2 * 0.025 ** (1 / 4) - 1, 1])
+        self.assertTrue(np.isnan(kendall(a, b, groups=np.repeat([0, 1, 2], [9, 9, 10]))[1:]).all())
+
+    def test_interval_holds_what_other_families_give(self):
+        # 12 families of 8 that hardly vary within: mechanisms are far too sure, families are not.
+        generator = np.random.default_rng(8)
+        families = np.repeat(range(12), 8)
+        found = []
+        for _ in range(150):
+            effects = generator.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], 12)[families]
+            a, b = (effects + 0.2 * generator.normal(size=effects.shape)).T
+            found.append(transfer.Tau(a, b, families))
+        true = np.mean([tau.interval.point for tau in found])
+        held = [[low <= true <= high for _, low, high in (tau.interval, tau.of_families)] for tau in found]
+        of_mechanisms, of_families = np.mean(held, axis=0)
+        self.assertLess(of_mechanisms, 0.75)
+        self.assertGreater(of_families, 0.88)
+
+    def test_families_are_those_of_equal_similarity_and_normalization(self):
+        def families(names, columns=None):
+            columns = columns or ["similarity", "normalization", "gating", "temperature", "bias", "seed"]
+            genes = pd.DataFrame([[None] * len(columns)] * len(names), columns=columns, index=names)
+            return transfer._families(genes)
+
+        self.assertEqual(families(NAMES).tolist(), FAMILIES.tolist())
+        one_each = [NAMES[FAMILIES.tolist().index(family)] for family in sorted({*FAMILIES})]
+        self.assertIsNone(families(one_each))
+        self.assertEqual(len(np.unique(families([*one_each, NAMES[1]]))), 16)
+        five = [name for name, family in zip(NAMES, FAMILIES) if family in sorted({*FAMILIES})[:5]]
+        self.assertIsNone(families(five))
+        self.assertIsNone(families([f"attn{{window={i}}}" for i in range(40)]))
+        self.assertIsNone(families(NAMES, ["mixer", "normalization", "c", "d", "e", "f"]))
+        self.assertIsNone(self.matched(cells(range(30)), cells(range(30), seed=1)).families)
+
+    def test_many_mechanisms_of_few_unrelated_families_do_not_guide(self):
+        first = np.arange(16.0)
+        second = first[np.random.default_rng(0).permutation(16)]
+        found = self.found(cells(by_family(first), seeds=2), cells(by_family(second / 5), seeds=2, seed=1))
+        self.assertLess(found.tau.p, 0.001)
+        self.assertNotEqual(np.sign(found.tau.of_families.low), np.sign(found.tau.of_families.high))
+        self.assertEqual((found.tau.sign, found.tau.families), (0, 16))
+        self.assertLess(found.corrected.low, found.tau.interval.low)
+        words = transfer.guidance(found)
+        self.assertTrue(words.startswith("first does not guide a search on second beyond noise, and the "))
+        self.assertRegex(words, r"\(Kendall's tau \S+ \[\S+, \S+\] over 16 families\)")
+
+    def test_families_ordered_alike_may_guide_and_opposed_ones_mislead(self):
+        effects = np.arange(16.0)
+        effects[[4, 5]] = effects[[5, 4]]
+        first = cells(by_family(np.arange(16.0)), seeds=2)
+        for sign, words in ((1, "may guide a search on second, and"), (-1, "misleads a search on second")):
+            said = self.said(first, cells(by_family(sign * effects / 5), seeds=2, seed=1))
+            self.assertTrue(said[0].startswith(f"first {words}"), said[0])
+            self.assertIn("Those of equal similarity and normalization are one family", said[1])
+
+    def test_too_few_families_of_the_better_half_are_no_evidence(self):
+        families = np.repeat(range(6), 4)
+        sides = [transfer.Side("", np.arange(24.0)[:, None] + np.zeros(2)) for _ in range(2)]
+        half = transfer.Transfer(sides, 4, redraws=1, families=families).better_half[0]
+        self.assertEqual((half.sign, half.families), (0, 3))
+        self.assertEqual(str(half), "1.00 over 3 families, too few for an interval")
+
+    def test_the_best_that_are_shared_count_by_family(self):
+        def found(order, families):
+            sides = [transfer.Side("", np.asarray(own, dtype=float)[:, None]) for own in (range(80), order)]
+            return transfer.Transfer(sides, 8, families=families)
+
+        same = [*range(80)]
+        # All the best of one family, or of eight.
+        one, eight = found(same, np.repeat(range(8), 10)), found(same, np.tile(range(8), 10))
+        self.assertLess(one.overlap_p, 1e-9)
+        self.assertGreater(one.overlap_families_p, 0.1)
+        self.assertAlmostEqual(eight.overlap_families_p, 1 / 256)
+        self.assertEqual((one.shares, eight.shares), (False, True))
+        added = [8 * 0.9**2 + 2 * 0.1**2, *[10 * 0.1**2] * 7]  # 8 of 80 are best: a share of 0.1
+        self.assertAlmostEqual(one.overlap_families_p,
+                               stats.ttest_1samp(added, 0, alternative="greater").pvalue)
+        self.assertFalse(found(same[::-1], np.tile(range(8), 10)).shares)
+        self.assertIsNone(found(same, None).overlap_families_p)
+
+
 class Words(Settings):
     def test_the_same_order_may_guide(self):
         said = self.said(cells(np.arange(40.0)), cells(np.arange(40.0), seed=1))
@@ -224,6 +327,68 @@ class Script(Settings):
         self.assertIn("--top 5", text)
         picture = (folder / "ranks.svg").read_text(encoding="utf-8")
         self.assertEqual(picture.count("<circle"), 30 + 3)
+
+    def test_families_reach_the_page_and_the_numbers(self):
+        generator = np.random.default_rng(5)
+        a = self.table("a", cells(by_family(generator.normal(size=16)), seeds=2))
+        b = self.table("b", cells(by_family(generator.normal(size=16)), seeds=2, seed=1))
+        self.assertEqual(self.run_script(a, b)[::2], (0, ""))
+        folder = self.folder / "out"
+        rows = {row["name"]: row for row in csv.DictReader(io.StringIO(
+            (folder / "transfer.csv").read_text(encoding="utf-8")))}
+        self.assertEqual(rows["families"]["value"], "16")
+        self.assertEqual(rows["tau_families"]["value"], rows["tau_mechanisms"]["value"])
+        self.assertLess(float(rows["tau_families"]["low"]), float(rows["tau_mechanisms"]["low"]))
+        self.assertGreater(float(rows["better_half_families_a"]["high"]), float(rows["better_half_a"]["high"]))
+        self.assertNotEqual(rows["overlap_families_p"]["value"], "")
+        text = (folder / "transfer.md").read_text(encoding="utf-8")
+        for words in ("| tau, interval over families |", "| tau, interval over mechanisms |", "- Over families",
+                      "over families p = "):
+            self.assertIn(words, text)
+
+    def test_options_are_left_out(self):
+        a = self.table("a", cells(by_family(np.arange(16.0)), seeds=2))
+        b = self.table("b", cells(by_family(np.arange(16.0)), seeds=2, seed=1))
+        left = [name for name in NAMES if not {"dot", "softmax"} & {*name.split("|")}]
+        self.assertTrue(any("silu_dot" in name for name in left))
+        code, out, _ = self.run_script(a, b, "--without", "dot", "--without", "softmax", "--without", "dot")
+        self.assertEqual(code, 0)
+        words = f"the {len(NAMES) - len(left)} mechanisms with dot or softmax"
+        out = " ".join(out.replace("\u00a0", " ").split())
+        self.assertIn(f"Compared are {len(left)} mechanisms", out)
+        self.assertIn(f"of their seeds; left out are {words}. Those of", out)
+        text = (self.folder / "out" / "transfer.md").read_text(encoding="utf-8")
+        self.assertIn("# a and b, without dot or softmax: do ranks transfer?", text)
+        self.assertIn(f"- left out: {words}", text.partition("## How this was made")[2])
+        names = [row["mechanism"] for row in csv.DictReader(io.StringIO(
+            (self.folder / "out" / "mechanisms.csv").read_text(encoding="utf-8")))]
+        self.assertEqual(names, left)
+
+    def test_options_are_left_out_of_the_names_to_train(self):
+        table = self.table("a", cells(np.arange(9.0)[::-1], noise=0))
+        kept = [name for name in NAMES[:9] if "highway" not in name.split("|")]
+        code, out, _ = self.run_script(table, "--spread", len(kept), "--without", "highway")
+        self.assertEqual((code, out.splitlines()), (0, kept[::-1]))
+        code, _, err = self.run_script(table, "--spread", "9", "--without", "highway")
+        self.assertEqual(code, 2)
+        self.assertIn("without a failure and without highway", err)
+
+    def test_an_option_that_no_mechanism_has_is_refused(self):
+        a = self.table("a", cells(range(300), seeds=1))
+        b = self.table("b", cells(range(300), seeds=1, seed=1))
+        for arguments in ((a, b), (a, "--spread", "3")):
+            for option in ("soft", "learnt"):
+                code, out, err = self.run_script(*arguments, "--without", "additive", "--without", option)
+                self.assertEqual((code, out), (2, ""))
+                self.assertIn(f"transfer.py: --without {option}, must be an option of the mechanisms: "
+                              "additive, cosine, dot, silu_dot, relu_norm, sigmoid_norm, softmax, sparsemax, "
+                              "highway, ", err)
+        every = [part for i in ("additive", "cosine", "dot", "silu_dot") for part in ("--without", i)]
+        code, _, err = self.run_script(a, b, *every)
+        self.assertEqual(code, 2)
+        self.assertIn("0 mechanisms with nll in both and without additive or cosine or dot or silu_dot, must be "
+                      "at least 4", err)
+        self.assertFalse((self.folder / "out").exists())
 
     def test_mechanisms_from_all_over_a_ranking(self):
         made = cells(np.arange(9.0)[::-1], noise=0)
