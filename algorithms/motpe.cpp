@@ -7,7 +7,6 @@
 #include <optional>
 #include <queue>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include <pagmo/problem.hpp>

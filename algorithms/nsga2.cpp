@@ -1,7 +1,6 @@
 #include "algorithms/nsga2.hpp"
 
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include <pagmo/algorithms/nsga2.hpp>

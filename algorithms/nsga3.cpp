@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include <pagmo/problem.hpp>

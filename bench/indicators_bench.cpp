@@ -1,9 +1,7 @@
-// What judging sets of points costs: once per generation for the hypervolume of a search, once per
-// report for the others.
+// What judging sets of points costs: once per generation for the hypervolume of a search.
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -41,13 +39,6 @@ Points flat_front(std::size_t size, std::size_t num_objectives) {
     double sum = 0.0;
     for (auto& value : point) sum += value = -std::log(1.0 - random.uniform());
     for (auto& value : point) value /= sum;
-  }
-  return points;
-}
-
-Points shifted(Points points, double by) {
-  for (auto& point : points) {
-    for (auto& value : point) value += by;
   }
   return points;
 }
@@ -133,51 +124,6 @@ BENCHMARK(archive_and_hypervolume)
     ->Arg(3)
     ->Arg(4)
     ->Unit(benchmark::kMicrosecond);
-
-// A flat front, moved away from itself by as much in every objective: what the nearest point lacks
-// in sum cannot be less than m times that, and the moved point itself spreads it evenly.
-constexpr double kShift = 0.1;
-
-void igd_plus_of_front(benchmark::State& state) {
-  const auto num_objectives = static_cast<std::size_t>(state.range(0));
-  const auto front = flat_front(kFrontSize, num_objectives);
-  const auto points = shifted(front, kShift);
-  if (!near(igd_plus(points, front), kShift * std::sqrt(static_cast<double>(num_objectives)))) {
-    state.SkipWithError("must be the length of the shift");
-    return;
-  }
-  for (auto _ : state) benchmark::DoNotOptimize(igd_plus(points, front));
-}
-BENCHMARK(igd_plus_of_front)->ArgName("m")->Arg(2)->Arg(3)->Unit(benchmark::kMicrosecond);
-
-void additive_epsilon_of_front(benchmark::State& state) {
-  const auto front = flat_front(kFrontSize, static_cast<std::size_t>(state.range(0)));
-  const auto points = shifted(front, kShift);
-  if (!near(additive_epsilon(points, front), kShift)) {
-    state.SkipWithError("must be the shift");
-    return;
-  }
-  for (auto _ : state) benchmark::DoNotOptimize(additive_epsilon(points, front));
-}
-BENCHMARK(additive_epsilon_of_front)->ArgName("m")->Arg(2)->Arg(3)->Unit(benchmark::kMicrosecond);
-
-void r2_of_front(benchmark::State& state) {
-  const auto front = flat_front(kFrontSize, 2);
-  const Point ideal{0.0, 0.0};
-  // The midpoint rule errs by the square of a step at each of the bends, of which a point has two.
-  constexpr std::size_t kWeights = 10'000;
-  Points weights;
-  for (std::size_t i = 0; i < kWeights; ++i) {
-    const double w = (static_cast<double>(i) + 0.5) / static_cast<double>(kWeights);
-    weights.push_back({w, 1.0 - w});
-  }
-  if (std::abs(r2(front, ideal) - r2(front, ideal, weights)) > 1e-6) {
-    state.SkipWithError("the exact integral must be what a fine sum comes to");
-    return;
-  }
-  for (auto _ : state) benchmark::DoNotOptimize(r2(front, ideal));
-}
-BENCHMARK(r2_of_front)->Unit(benchmark::kMicrosecond);
 
 /// Whether the indices are those of the points that no point dominates. For different points.
 bool is_non_dominated_part(const Points& points, const std::vector<std::size_t>& indices) {

@@ -118,10 +118,9 @@ void gelu(benchmark::State& state, bool fused) {
 /// A whole step of a small batch: model, loss, gradients, clipping, AdamW.
 void step(benchmark::State& state, const std::string& mechanism, NumericalMode mode) {
   prepare();
-  Architecture architecture;
-  architecture.semantics = Semantics::corrected;
-  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
-  architecture.vocabulary = kVocabulary;
+  Architecture architecture{.stack = {parse_mechanism(mechanism, Semantics::corrected)},
+                            .semantics = Semantics::corrected,
+                            .vocabulary = kVocabulary};
   const auto tokens = torch::randint(kVocabulary, {8, architecture.context}, torch::kLong);
   const auto targets = torch::randint(kVocabulary, {8, architecture.context}, torch::kLong);
   const auto loss_of = [&](nn::Transformer& model) {

@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -119,11 +118,10 @@ std::vector<Architecture> architectures_of(const Settings& settings) {
   const auto mechanisms = split(settings.mechanism);
   std::vector<Architecture> architectures;
   for (std::int64_t model = 0; model < settings.array; ++model) {
-    Architecture architecture;
-    architecture.semantics = parse_semantics(settings.semantics);
-    architecture.context = settings.context;
-    architecture.vocabulary = settings.vocabulary;
-    architecture.dropout = settings.dropout;
+    Architecture architecture{.semantics = parse_semantics(settings.semantics),
+                              .context = settings.context,
+                              .vocabulary = settings.vocabulary,
+                              .dropout = settings.dropout};
     architecture =
         parse_model(mechanisms[static_cast<std::size_t>(model) % mechanisms.size()], architecture);
     require_valid(architecture);

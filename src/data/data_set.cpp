@@ -1,7 +1,6 @@
 #include "data/data_set.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include <curl/curl.h>

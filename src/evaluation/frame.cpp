@@ -5,17 +5,15 @@
 namespace nas {
 
 Architecture frame_of(const Parameters& model, Semantics semantics, bool match_parameters) {
-  Architecture frame;
-  frame.semantics = semantics;
-  frame.layers = model.get<std::int64_t>("layers");
-  frame.width = model.get<std::int64_t>("width");
-  frame.heads = model.get<std::int64_t>("heads");
-  frame.context = model.get<std::int64_t>("context");
-  frame.vocabulary = 1;
-  frame.feed_forward = model.get<std::int64_t>("feed_forward");
-  frame.match_parameters = match_parameters;
-  frame.dropout = model.get<double>("dropout");
-  return frame;
+  return {.semantics = semantics,
+          .layers = model.get<std::int64_t>("layers"),
+          .width = model.get<std::int64_t>("width"),
+          .heads = model.get<std::int64_t>("heads"),
+          .context = model.get<std::int64_t>("context"),
+          .vocabulary = 1,
+          .feed_forward = model.get<std::int64_t>("feed_forward"),
+          .match_parameters = match_parameters,
+          .dropout = model.get<double>("dropout")};
 }
 
 }  // namespace nas

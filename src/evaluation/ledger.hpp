@@ -41,7 +41,7 @@ class Ledger {
   /// Books an ask of a candidate that is paused: so many further steps of its first replicate.
   /// @param anyway  whatever the budget says.
   /// @return whether the budget allows it.
-  bool go_on(std::int64_t steps, bool anyway = false);
+  bool go_on(std::int64_t steps, bool anyway);
   /// Books further evaluations of a race.
   void race(std::int64_t evaluations) {
     evaluations_ += evaluations;

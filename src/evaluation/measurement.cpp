@@ -4,7 +4,6 @@
 #include <array>
 #include <numeric>
 #include <string_view>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"

@@ -1,9 +1,7 @@
 #include "genotype/architecture_name.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <initializer_list>
 #include <map>
 #include <set>
 #include <utility>

@@ -1,7 +1,5 @@
 #include "genotype/mixer_costs.hpp"
 
-#include <string>
-
 #include "genotype/layer_rules.hpp"
 #include "genotype/planned.hpp"
 #include "genotype/slots.hpp"

@@ -81,14 +81,6 @@ std::int64_t SearchSpace::num_combinations() const {
   return product;
 }
 
-double SearchSpace::log10_combinations() const {
-  double sum = 0.0;
-  for (const auto& gene : genes_) {
-    if (gene.categorical()) sum += std::log10(static_cast<double>(gene.options.size()));
-  }
-  return sum;
-}
-
 std::size_t SearchSpace::num_varying() const {
   return static_cast<std::size_t>(
       std::count_if(genes_.begin(), genes_.end(), [](const Gene& gene) { return gene.varies(); }));

@@ -66,8 +66,6 @@ class SearchSpace {
   [[nodiscard]] const Gene& gene(std::string_view name) const;
   /// Number of combinations of the categorical genes (2^63-1 if more).
   [[nodiscard]] std::int64_t num_combinations() const;
-  /// Its decimal logarithm, of any space.
-  [[nodiscard]] double log10_combinations() const;
   /// Number of genes that vary.
   [[nodiscard]] std::size_t num_varying() const;
   /// Length of the integer part of a decision vector.

@@ -1,6 +1,5 @@
 #include "instruments/attention_analysis.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
 

@@ -2,7 +2,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/normalization.cpp"
-#include <cmath>
 #include <concepts>
 #include <limits>
 

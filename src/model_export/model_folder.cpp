@@ -143,9 +143,8 @@ std::int64_t size(const nlohmann::json& json, const std::string& name, double le
 /// configuration says, by which model.py builds it, must follow.
 Architecture read_architecture(const nlohmann::json& config) {
   const auto& model = member(config, "model");
-  Architecture frame;
-  frame.semantics = parse_semantics(word(config, "semantics"));
-  frame.layers = std::ssize(member(config, "layers"));
+  Architecture frame{.semantics = parse_semantics(word(config, "semantics")),
+                     .layers = std::ssize(member(config, "layers"))};
   require_in_range("number of layers", static_cast<double>(frame.layers), 1, 1e4);
   frame.width = size(model, "width", 1, 1e6);
   frame.heads = size(model, "heads", 1, 1e6);

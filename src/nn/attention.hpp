@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -66,8 +67,11 @@ class Similarity {
   /// read: scores() does the same in every head, and with any number of queries. In decoding, where
   /// each head has one query, keys then need not be repeated.
   [[nodiscard]] virtual bool treats_heads_alike() const { return true; }
-  /// @return T0, the divisor that gives the scores a suitable scale at the start (corrected).
-  [[nodiscard]] virtual double start_temperature(const AttentionShape& shape) const = 0;
+  /// @return T0, the divisor that gives the scores a suitable scale at the start (corrected): by
+  /// default a dot product's, sqrt(d).
+  [[nodiscard]] virtual double start_temperature(const AttentionShape& shape) const {
+    return std::sqrt(static_cast<double>(shape.head_width()));
+  }
 };
 
 /// Turns scores into weights.

@@ -3,10 +3,8 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "nn/attention.hpp"
 

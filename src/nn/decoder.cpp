@@ -1,6 +1,5 @@
 #include "nn/decoder.hpp"
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>

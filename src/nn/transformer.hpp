@@ -65,8 +65,6 @@ class TransformerArray {
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, const Pass& pass);
   /// What each token's logits say about its target, without dropout and gradients; (R, B T).
   TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);
-  /// @return the embedding matrices E (R, V, D).
-  torch::Tensor embedding();
 
   /// @param room  tokens for which memory is set apart at once.   @return the state of an array of
   /// one model before the first token (nn/decoder.hpp checks whether there is a next one).
@@ -110,8 +108,6 @@ class Transformer {
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, const Pass& pass);
   /// (B T) rows.
   TokenScores scores(const torch::Tensor& tokens, const torch::Tensor& targets);
-  /// @return (V, D).
-  torch::Tensor embedding();
 
   /// Parameters by name, in a fixed order; their leading dimension is 1.
   [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> parameters() const;
@@ -142,6 +138,6 @@ struct PrefixReport {
 /// Appends tokens to several prefixes in the same small models and compares the logits of the
 /// prefix. Consistent means equal to 1e-9: what a model says of a text does not depend on how it is
 /// cut, and it can be run one token after the other.
-PrefixReport check_prefixes(const Architecture& architecture, std::uint64_t seed = 1);
+PrefixReport check_prefixes(const Architecture& architecture);
 
 }  // namespace nas::nn

@@ -17,14 +17,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-template <class Real>
-kernels::LayerNormRows<Real> rows_of(const torch::Tensor& x, const torch::Tensor& weight,
-                                     const RowChunks& chunks, std::int64_t model, std::int64_t row,
-                                     std::int64_t rows) {
-  return {rows, chunks.width, x.data_ptr<Real>() + row * chunks.width,
-          weight.data_ptr<Real>() + model * chunks.width};
-}
-
 /// From a row on. @param moments  (2, rows): means, inverse deviations.
 template <class Real>
 kernels::RowMoments<Real> moments_of(const torch::Tensor& moments, std::int64_t row) {

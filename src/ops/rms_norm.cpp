@@ -17,13 +17,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-template <class Real>
-kernels::LayerNormRows<Real> rows_of(const torch::Tensor& x, const torch::Tensor& weight,
-                                     std::int64_t model, std::int64_t row, std::int64_t rows) {
-  const auto width = x.size(-1);
-  return {rows, width, x.data_ptr<Real>() + row * width, weight.data_ptr<Real>() + model * width};
-}
-
 class RmsNorm : public torch::autograd::Function<RmsNorm> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
@@ -36,8 +29,8 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rms_norm", [&] {
       chunks.for_each(
           [&](std::int64_t /*chunk*/, std::int64_t model, std::int64_t row, std::int64_t rows) {
-            kernels::rms_norm<scalar_t>(rows_of<scalar_t>(x, weight, model, row, rows), epsilon,
-                                        y.data_ptr<scalar_t>() + row * chunks.width,
+            kernels::rms_norm<scalar_t>(rows_of<scalar_t>(x, weight, chunks, model, row, rows),
+                                        epsilon, y.data_ptr<scalar_t>() + row * chunks.width,
                                         inverse_scale.data_ptr<scalar_t>() + row);
           });
     });
@@ -56,14 +49,14 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
     const RowChunks chunks(x);
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rms_norm_backward", [&] {
       const Scratch<scalar_t> by_chunk(chunks.models * chunks.of_model * chunks.width);
-      chunks.for_each(
-          [&](std::int64_t chunk, std::int64_t model, std::int64_t row, std::int64_t rows) {
-            kernels::rms_norm_backward<scalar_t>(rows_of<scalar_t>(x, weight, model, row, rows),
-                                                 inverse_scale.data_ptr<scalar_t>() + row,
-                                                 {by_y.data_ptr<scalar_t>() + row * chunks.width,
-                                                  by_x.data_ptr<scalar_t>() + row * chunks.width,
-                                                  by_chunk.data() + chunk * chunks.width});
-          });
+      chunks.for_each([&](std::int64_t chunk, std::int64_t model, std::int64_t row,
+                          std::int64_t rows) {
+        kernels::rms_norm_backward<scalar_t>(rows_of<scalar_t>(x, weight, chunks, model, row, rows),
+                                             inverse_scale.data_ptr<scalar_t>() + row,
+                                             {by_y.data_ptr<scalar_t>() + row * chunks.width,
+                                              by_x.data_ptr<scalar_t>() + row * chunks.width,
+                                              by_chunk.data() + chunk * chunks.width});
+      });
       add_up_chunks(by_chunk.data(), chunks, by_weight.data_ptr<scalar_t>());
     });
     return {by_x, by_weight, {}};

@@ -7,6 +7,8 @@
 #include <ATen/Parallel.h>
 #include <torch/types.h>
 
+#include "kernels/layer_norm.hpp"
+
 namespace nas::nn {
 
 // Norms of rows on the CPU: some rows of one model at a time, so that neither the number of threads
@@ -41,6 +43,14 @@ struct RowChunks {
   std::int64_t model_rows;
   std::int64_t of_model;  ///< chunks
 };
+
+template <class Real>
+kernels::LayerNormRows<Real> rows_of(const torch::Tensor& x, const torch::Tensor& weight,
+                                     const RowChunks& chunks, std::int64_t model, std::int64_t row,
+                                     std::int64_t rows) {
+  return {rows, chunks.width, x.data_ptr<Real>() + row * chunks.width,
+          weight.data_ptr<Real>() + model * chunks.width};
+}
 
 /// (R, D): the sums over each model's chunks, in their order.
 template <class Real>

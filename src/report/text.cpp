@@ -9,11 +9,7 @@
 
 namespace nas {
 
-namespace {
-
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
-
-}  // namespace
 
 std::string fixed_text(double value, int decimals) {
   std::array<char, 400> buffer{};  // the largest double has 309 digits

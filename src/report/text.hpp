@@ -18,6 +18,9 @@ std::string grouped(std::int64_t number);
 /// How many were used: "3", and "2/3" where fewer were than should have been.
 std::string used_text(std::int64_t used, std::int64_t wanted);
 
+/// Whether a character of UTF-8 begins with this byte.
+bool begins_character(char c);
+
 /// Characters that a UTF-8 text takes on a terminal (no wide ones occur).
 std::size_t width_of(const std::string& text);
 

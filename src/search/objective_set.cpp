@@ -192,10 +192,6 @@ Judgement ObjectiveSet::judge(Objective::Evaluations evaluations) const {
   return judgement;
 }
 
-std::vector<double> ObjectiveSet::fitness(Objective::Evaluations evaluations) const {
-  return judge(evaluations).fitness;
-}
-
 std::vector<double> ObjectiveSet::scaled(const std::vector<double>& fitness) const {
   std::vector<double> values;
   for (std::size_t i = 0; i < objectives.size(); ++i) {

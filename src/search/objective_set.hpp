@@ -84,8 +84,6 @@ struct ObjectiveSet {
   /// alone. A candidate is stopped_early if any replicate was: its values are then means over
   /// training runs that may differ in steps.
   [[nodiscard]] Judgement judge(Objective::Evaluations evaluations) const;
-  /// The fitness of judge().
-  [[nodiscard]] std::vector<double> fitness(Objective::Evaluations evaluations) const;
   [[nodiscard]] std::vector<double> failure() const;
   /// @return fitness with every objective scaled by its range.
   [[nodiscard]] std::vector<double> scaled(const std::vector<double>& fitness) const;

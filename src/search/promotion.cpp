@@ -1,7 +1,6 @@
 #include "search/promotion.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>

@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include <pagmo/population.hpp>

@@ -88,10 +88,10 @@ double rank_correlation(std::span<const double> a, std::span<const double> b) {
   return product / std::sqrt(square_a * square_b);
 }
 
-std::pair<double, double> rank_correlation_interval(double r, std::int64_t n, double confidence) {
+std::pair<double, double> rank_correlation_interval(double r, std::int64_t n) {
   if (std::isnan(r)) return {r, r};
   if (n <= 3) return {-1.0, 1.0};
-  const double quantile = boost::math::quantile(boost::math::normal(), (1.0 + confidence) / 2.0);
+  const double quantile = boost::math::quantile(boost::math::normal(), (1.0 + 0.95) / 2.0);
   const double half = quantile * std::sqrt((1.0 + r * r / 2.0) / static_cast<double>(n - 3));
   const double z = std::atanh(std::clamp(r, -1.0, 1.0));  // by rounding a little more than 1
   return {std::tanh(z - half), std::tanh(z + half)};

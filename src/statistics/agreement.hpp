@@ -23,10 +23,9 @@ double intraclass_correlation(const std::vector<std::vector<double>>& groups);
 /// @throws std::logic_error unless both are of one length.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
-/// Confidence interval of such a correlation over n pairs, by Fisher's z with the variance
+/// 95 % confidence interval of such a correlation over n pairs, by Fisher's z with the variance
 /// (1 + r^2 / 2) / (n - 3); [-1, 1] for n <= 3, NaN where r is.
 /// @see Bonett & Wright (2000), doi:10.1007/BF02294183.
-std::pair<double, double> rank_correlation_interval(double r, std::int64_t n,
-                                                    double confidence = 0.95);
+std::pair<double, double> rank_correlation_interval(double r, std::int64_t n);
 
 }  // namespace nas

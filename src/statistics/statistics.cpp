@@ -40,11 +40,11 @@ Estimate estimate(std::span<const double> values, double confidence) {
   return result;
 }
 
-std::pair<double, double> share_interval(std::int64_t count, std::int64_t of, double confidence) {
+std::pair<double, double> share_interval(std::int64_t count, std::int64_t of) {
   using Binomial = boost::math::binomial_distribution<>;
   const auto n = static_cast<double>(of);
   const auto k = static_cast<double>(count);
-  const double each = (1.0 - confidence) / 2.0;
+  constexpr double each = (1.0 - 0.95) / 2.0;
   return {Binomial::find_lower_bound_on_p(n, k, each), Binomial::find_upper_bound_on_p(n, k, each)};
 }
 

@@ -20,10 +20,9 @@ struct Estimate {
 /// @throws std::logic_error for no values.
 Estimate estimate(std::span<const double> values, double confidence = 0.95);
 
-/// Confidence interval of a probability at which `count` of `of` independent draws hit: the exact
+/// 95 % confidence interval of a probability at which `count` of `of` independent draws hit: the exact
 /// one of Clopper & Pearson (1934). @param count in [0, of], of at least 1.
-std::pair<double, double> share_interval(std::int64_t count, std::int64_t of,
-                                         double confidence = 0.95);
+std::pair<double, double> share_interval(std::int64_t count, std::int64_t of);
 
 /// Two candidates measured on the same seeds.
 struct PairedComparison {

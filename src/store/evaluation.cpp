@@ -164,12 +164,6 @@ Scores test_scores(const Evaluation& evaluation) {
 
 double Scores::perplexity() const { return perplexity_of(nll, tokens); }
 double Scores::published_perplexity() const { return perplexity_of(batch_mean_nll, batches); }
-double Scores::perplexity_without_pad() const {
-  return perplexity_of(nll - pad_nll, tokens - pad_tokens);
-}
-double Scores::perplexity_without_unknown() const {
-  return perplexity_of(nll - pad_nll - unknown_nll, tokens - pad_tokens - unknown_tokens);
-}
 double Scores::accuracy() const {
   if (correct == kNotCounted) return kUnknown;
   return static_cast<double>(correct) / static_cast<double>(tokens);

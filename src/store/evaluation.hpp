@@ -57,9 +57,7 @@ struct Scores {
 
   [[nodiscard]] double perplexity() const;            ///< exp(nll / tokens): token-weighted
   [[nodiscard]] double published_perplexity() const;  ///< exp(mean of batch means)
-  [[nodiscard]] double perplexity_without_pad() const;
-  [[nodiscard]] double perplexity_without_unknown() const;  ///< neither PAD nor UNK
-  [[nodiscard]] double accuracy() const;                    ///< correct / tokens
+  [[nodiscard]] double accuracy() const;              ///< correct / tokens
 };
 
 /// One point of a training curve.

@@ -19,7 +19,6 @@
 #include "core/stop.hpp"
 #include "core/thread_clock.hpp"
 #include "core/warning.hpp"
-#include "ops/memory.hpp"
 #include "ops/model_failure.hpp"
 #include "training/checkpoint.hpp"
 #include "training/validation.hpp"

@@ -1,7 +1,6 @@
 #include "training/validation.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "core/stop.hpp"

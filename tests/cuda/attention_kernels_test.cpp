@@ -1,6 +1,5 @@
 #include <array>
 #include <future>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -1,5 +1,4 @@
 #include <numeric>
-#include <vector>
 
 #include <gtest/gtest.h>
 

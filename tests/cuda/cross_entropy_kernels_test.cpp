@@ -1,5 +1,4 @@
 #include <cstddef>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 #include <functional>
-#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -17,14 +17,12 @@
 namespace nas::nn::test {
 
 inline Architecture small(const std::string& mechanism) {
-  Architecture architecture;
-  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
-  architecture.width = 24;
-  architecture.heads = 3;
-  architecture.layers = 1;
-  architecture.context = 37;
-  architecture.vocabulary = 29;
-  return architecture;
+  return {.stack = {parse_mechanism(mechanism, Semantics::corrected)},
+          .layers = 1,
+          .width = 24,
+          .heads = 3,
+          .context = 37,
+          .vocabulary = 29};
 }
 
 /// Every option of the paper's genes, with and without biases.

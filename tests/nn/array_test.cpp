@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <string>
 #include <thread>
@@ -30,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using nn::Transformer;
 using nn::TransformerArray;
+using test::settings;
 
 /// Nine mechanisms in which every option of the paper's genes occurs, with and without biases.
 std::vector<Mechanism> various_mechanisms() {
@@ -51,13 +51,7 @@ std::vector<Mechanism> various_mechanisms() {
 }
 
 Architecture small(const Mechanism& mechanism) {
-  Architecture architecture;
-  architecture.stack = {mechanism};
-  architecture.width = 24;
-  architecture.heads = 3;
-  architecture.context = 19;
-  architecture.vocabulary = 137;
-  return architecture;
+  return {.stack = {mechanism}, .width = 24, .heads = 3, .context = 19, .vocabulary = 137};
 }
 
 torch::Tensor random_tokens(std::int64_t models) {
@@ -248,17 +242,6 @@ TEST(TransformerArray, RefusesModelsOfOtherSizes) {
   EXPECT_FALSE(nn::alike(wide, narrow));
   EXPECT_THROW(TransformerArray({wide, narrow}, NumericalMode::exact), std::invalid_argument);
   EXPECT_THROW(TransformerArray({}, NumericalMode::exact), std::invalid_argument);
-}
-
-TrainingSettings settings(std::int64_t steps, std::vector<std::int64_t> checkpoints,
-                          double rate = 1e-2) {
-  Parameters parameters(training_settings());
-  parameters.set("steps", steps);
-  parameters.set("batch_size", std::int64_t{8});
-  parameters.set("learning_rate", rate);
-  parameters.set("checkpoints", std::move(checkpoints));
-  parameters.set("evaluation_batch_size", std::int64_t{7});
-  return TrainingSettings(parameters);
 }
 
 void expect_same_result(const TrainingResult& array, const TrainingResult& alone) {

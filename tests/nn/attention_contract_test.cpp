@@ -12,6 +12,7 @@
 #include "genotype/slots.hpp"
 #include "lone_layer.hpp"
 #include "mechanisms.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::nn {
 namespace {
@@ -322,14 +323,12 @@ TEST(AttentionLayer, UnknownKeyNamesTheKnownOnes) {
   auto mechanism = vanilla_mechanism(Semantics::corrected);
   mechanism.gating = "output_gat";
   std::vector<Parameter> parameters;
-  try {
-    const LoneLayer layer(mechanism, {8, 2, 6}, Semantics::corrected, ParameterScope(parameters));
-    FAIL() << "no exception";
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "unknown gating 'output_gat', known: elementwise_gate, headwise_gate, highway, "
-                 "input_gate, none, normed_highway, output_gate; did you mean output_gate?");
-  }
+  EXPECT_EQ(message_of<InputError>([&] {
+              const LoneLayer layer(mechanism, {8, 2, 6}, Semantics::corrected,
+                                    ParameterScope(parameters));
+            }),
+            "unknown gating 'output_gat', known: elementwise_gate, headwise_gate, highway, "
+            "input_gate, none, normed_highway, output_gate; did you mean output_gate?");
 }
 
 std::map<std::string, torch::Tensor> started(const Mechanism& mechanism, Semantics semantics) {

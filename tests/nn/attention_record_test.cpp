@@ -23,14 +23,12 @@ constexpr std::int64_t kVocabulary = 50;
 constexpr std::int64_t kSequences = 10;  // more than are computed at once
 
 Architecture small(const std::string& mechanism = "dot|softmax|none|fixed|bias|0.1") {
-  Architecture architecture;
-  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
-  architecture.layers = 1;
-  architecture.width = kTokens;
-  architecture.heads = 2;
-  architecture.context = kTokens;
-  architecture.vocabulary = kVocabulary;
-  return architecture;
+  return {.stack = {parse_mechanism(mechanism, Semantics::corrected)},
+          .layers = 1,
+          .width = kTokens,
+          .heads = 2,
+          .context = kTokens,
+          .vocabulary = kVocabulary};
 }
 
 torch::Tensor random_tokens(std::uint64_t seed = 1) {

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -174,13 +173,13 @@ TEST_F(ArchiveTest, WhatWouldBeRunIsRefused) {
               HasSubstr("it holds functions beside its tensors, which are not run"));
   const auto weights = temporary_.path() / "weights.pt";
   write_durably(weights, bytes);
-  Architecture architecture;
-  architecture.stack = {parse_mechanism("dot|softmax|none|fixed|bias|0.1", Semantics::corrected)};
-  architecture.layers = 1;
-  architecture.width = 16;
-  architecture.heads = 2;
-  architecture.context = 8;
-  architecture.vocabulary = 10;
+  Architecture architecture{
+      .stack = {parse_mechanism("dot|softmax|none|fixed|bias|0.1", Semantics::corrected)},
+      .layers = 1,
+      .width = 16,
+      .heads = 2,
+      .context = 8,
+      .vocabulary = 10};
   nn::Transformer model(architecture);
   EXPECT_THAT(message_of<UnreadableCheckpoint>([&] { load_weights(weights, model); }),
               HasSubstr("functions"));

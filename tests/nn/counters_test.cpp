@@ -38,11 +38,9 @@ struct Counters {
 };
 
 Architecture published_size(const std::string& mechanism) {
-  Architecture architecture;
-  architecture.semantics = Semantics::corrected;
-  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
-  architecture.vocabulary = 10000;
-  return architecture;
+  return {.stack = {parse_mechanism(mechanism, Semantics::corrected)},
+          .semantics = Semantics::corrected,
+          .vocabulary = 10000};
 }
 
 Counters count_step(const std::vector<Architecture>& architectures, NumericalMode mode) {

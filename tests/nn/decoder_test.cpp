@@ -16,6 +16,7 @@
 #include "genotype/layer_rules.hpp"
 #include "genotype/slots.hpp"
 #include "ops/torch_compat.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::nn {
 namespace {
@@ -25,14 +26,12 @@ constexpr std::int64_t kBatch = 2;
 constexpr std::int64_t kVocabulary = 13;
 
 Architecture frame() {
-  Architecture frame;
-  frame.stack = {vanilla_mechanism(Semantics::corrected)};
-  frame.layers = 2;
-  frame.width = 16;
-  frame.heads = 4;
-  frame.context = kTokens;
-  frame.vocabulary = kVocabulary;
-  return frame;
+  return {.stack = {vanilla_mechanism(Semantics::corrected)},
+          .layers = 2,
+          .width = 16,
+          .heads = 4,
+          .context = kTokens,
+          .vocabulary = kVocabulary};
 }
 
 Architecture model_of(const std::string& name) { return parse_model(name, frame()); }
@@ -230,12 +229,7 @@ TEST(Decoder, BeginsAgain) {
 
 template <class Error, class Work>
 void expect_throws(const Work& work, const std::string& text) {
-  try {
-    work();
-    ADD_FAILURE() << "no exception, expected: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), text);
-  }
+  EXPECT_EQ(message_of<Error>(work), text);
 }
 
 TEST(Decoder, RefusesWhatNeedsTheWholeSequence) {

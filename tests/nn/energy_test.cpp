@@ -2,9 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -249,14 +247,12 @@ TEST(Energy, RefusesDurationsOutOfRange) {
 }
 
 Architecture small_model() {
-  Architecture architecture;
-  architecture.stack = {vanilla_mechanism(Semantics::corrected)};
-  architecture.layers = 1;
-  architecture.width = 16;
-  architecture.heads = 2;
-  architecture.context = 8;
-  architecture.vocabulary = 20;
-  return architecture;
+  return {.stack = {vanilla_mechanism(Semantics::corrected)},
+          .layers = 1,
+          .width = 16,
+          .heads = 2,
+          .context = 8,
+          .vocabulary = 20};
 }
 
 TEST(Energy, IsMeasuredOfAModel) {

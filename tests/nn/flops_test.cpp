@@ -289,10 +289,7 @@ double known_difference(const Mechanism& mechanism, const AttentionShape& shape)
 // than one operation a score (H T^2) and than one a channel of a token (T D): a component's formula
 // is right to the operation. One block of rows holds all of the additive similarity.
 TEST(AttentionFlops, AreThoseExecutedForAllCombinationsOfOptions) {
-  Architecture architecture;
-  architecture.layers = 1;
-  architecture.context = 32;
-  architecture.width = 64;
+  Architecture architecture{.layers = 1, .width = 64, .context = 32};
   const auto tokens = real(architecture.context);
   const auto width = real(architecture.width);
   const auto heads = real(architecture.heads);
@@ -340,9 +337,7 @@ TEST(ForwardFlops, AreThoseExecutedByThePapersModel) {
 // The formula counts all pairs of tokens, for every similarity. The additive one leaves out keys
 // behind the last query of a block of rows: between none and, with one row a block, nearly half.
 TEST(AttentionFlops, OfTheAdditiveSimilarityCountAllPairs) {
-  Architecture architecture;
-  architecture.layers = 1;
-  architecture.stack = {vanilla_mechanism(Semantics::corrected)};
+  Architecture architecture{.stack = {vanilla_mechanism(Semantics::corrected)}, .layers = 1};
   architecture.stack.front().similarity = "additive";
   for (const auto context : {32, 128, 512}) {
     architecture.context = context;

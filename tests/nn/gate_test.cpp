@@ -185,15 +185,13 @@ class Squashed final : public Gating {
 NAS_REGISTER_GATING(Squashed, .key = "squashed", .summary = "h + sigmoid(o)");
 
 Architecture small_model(const std::string& gating) {
-  Architecture architecture;
-  architecture.stack = {
-      parse_mechanism("dot|softmax|" + gating + "|fixed|bias|0", Semantics::corrected)};
-  architecture.width = 6;
-  architecture.heads = 2;
-  architecture.layers = 1;
-  architecture.context = 5;
-  architecture.vocabulary = 11;
-  return architecture;
+  return {
+      .stack = {parse_mechanism("dot|softmax|" + gating + "|fixed|bias|0", Semantics::corrected)},
+      .layers = 1,
+      .width = 6,
+      .heads = 2,
+      .context = 5,
+      .vocabulary = 11};
 }
 
 TEST(Gates, WithoutAFormTrainApartFromThoseThatHaveOne) {

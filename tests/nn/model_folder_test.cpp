@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +18,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "genotype/architecture_name.hpp"
 #include "model_export/generation.hpp"
 #include "model_export/safetensors.hpp"
 #include "ops/torch_compat.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
@@ -41,12 +41,7 @@ constexpr const char* kWide =
     "attn{heads=4,kv_heads=2}";
 
 Architecture model_of(const std::string& name) {
-  Architecture frame;
-  frame.width = 16;
-  frame.heads = 2;
-  frame.context = 12;
-  frame.vocabulary = 13;
-  frame.feed_forward = 2;
+  Architecture frame{.width = 16, .heads = 2, .context = 12, .vocabulary = 13, .feed_forward = 2};
   return canonical(parse_model(name, frame));
 }
 
@@ -68,24 +63,8 @@ nn::Transformer drawn(const Architecture& architecture) {
   return model;
 }
 
-std::string read(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 void write(const fs::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// A file of safetensors with any header.
@@ -152,7 +131,8 @@ TEST(Safetensors, RefusesDamagedFiles) {
       {two("[0,8]", 8), "begins at byte 0, must at 8"},
       {two("[12,20]", 20), "tensor b: begins at byte 12, must at 8"}};
   for (const auto& [bytes, text] : cases) {
-    EXPECT_THAT(error_of([&, file = bytes] { read_safetensors(file); }), HasSubstr(text));
+    EXPECT_THAT(message_of<InputError>([&, file = bytes] { read_safetensors(file); }),
+                HasSubstr(text));
   }
 }
 
@@ -167,11 +147,11 @@ class ModelFolderTest : public ::testing::Test {
   }
   /// What is said of the folder once its configuration is changed.
   std::string with_config(const std::function<void(nlohmann::json&)>& change) {
-    const auto before = read(folder_ / "config.json");
+    const auto before = read_bytes(folder_ / "config.json");
     auto config = nlohmann::json::parse(before);
     change(config);
     write(folder_ / "config.json", config.dump());
-    const auto error = error_of([&] { read_model_folder(folder_); });
+    const auto error = message_of<InputError>([&] { read_model_folder(folder_); });
     write(folder_ / "config.json", before);
     return error;
   }
@@ -199,7 +179,7 @@ TEST_F(ModelFolderTest, IsReadAsItWasWritten) {
   Corpus bytes;
   bytes.unit = "byte";
   write_model(kVanilla, bytes);
-  EXPECT_THAT(error_of([&] { read_model_folder(folder_); }),
+  EXPECT_THAT(message_of<InputError>([&] { read_model_folder(folder_); }),
               HasSubstr("tokens are 256, the vocabulary of config.json is 13"));
   fs::remove_all(folder_);
   write_model(kVanilla, Corpus{});
@@ -207,7 +187,7 @@ TEST_F(ModelFolderTest, IsReadAsItWasWritten) {
 }
 
 TEST_F(ModelFolderTest, RefusesConfigurationsThatAreNone) {
-  EXPECT_THAT(error_of([&] { read_model_folder(folder_); }),
+  EXPECT_THAT(message_of<InputError>([&] { read_model_folder(folder_); }),
               HasSubstr("config.json: no such file; give a folder that nas-export"));
   write_model(kWide);
   using Json = nlohmann::json;
@@ -238,9 +218,9 @@ TEST_F(ModelFolderTest, RefusesOtherWeightsAndWords) {
   auto model = write_model(kWide);
   const auto with_weights = [&](const std::string& bytes) {
     write(folder_ / "model.safetensors", bytes);
-    return error_of([&] { read_model_folder(folder_); });
+    return message_of<InputError>([&] { read_model_folder(folder_); });
   };
-  auto weights = read_safetensors(read(folder_ / "model.safetensors"));
+  auto weights = read_safetensors(read_bytes(folder_ / "model.safetensors"));
   const auto bytes_of = [](const std::map<std::string, torch::Tensor>& tensors) {
     return safetensors({tensors.begin(), tensors.end()});
   };
@@ -256,18 +236,18 @@ TEST_F(ModelFolderTest, RefusesOtherWeightsAndWords) {
   EXPECT_THAT(with_weights(bytes_of(others)),
               HasSubstr("tensor more is none of the model of config.json"));
   EXPECT_THAT(with_weights("torn"), HasSubstr("model.safetensors: is no safetensors file"));
-  EXPECT_EQ(with_weights(bytes_of(weights)), "no error");
+  EXPECT_EQ(with_weights(bytes_of(weights)), "nothing was thrown");
 
-  const auto words = read(folder_ / "vocabulary.txt");
+  const auto words = read_bytes(folder_ / "vocabulary.txt");
   const auto with_words = [&](const std::string& lines) {
     write(folder_ / "vocabulary.txt", lines);
-    return error_of([&] { read_model_folder(folder_); });
+    return message_of<InputError>([&] { read_model_folder(folder_); });
   };
   EXPECT_THAT(with_words(words + "l\n"), HasSubstr("tokens are 14, the vocabulary of config.json"));
   EXPECT_THAT(with_words(words + "a\n"),
               HasSubstr("vocabulary.txt: line 14: 'a' is there already"));
   fs::remove(folder_ / "vocabulary.txt");
-  EXPECT_THAT(error_of([&] { read_model_folder(folder_); }),
+  EXPECT_THAT(message_of<InputError>([&] { read_model_folder(folder_); }),
               HasSubstr("vocabulary.txt: no such file"));
 }
 

@@ -355,13 +355,7 @@ TEST(FusedAttention, DoesNotDependOnTheNumberOfThreads) {
 }
 
 Architecture small_architecture(const Mechanism& mechanism) {
-  Architecture architecture;
-  architecture.stack = {mechanism};
-  architecture.width = 24;
-  architecture.heads = 3;
-  architecture.context = 19;
-  architecture.vocabulary = 1037;
-  return architecture;
+  return {.stack = {mechanism}, .width = 24, .heads = 3, .context = 19, .vocabulary = 1037};
 }
 
 struct Step {
@@ -608,11 +602,11 @@ TEST(NumericalMode, IsRefusedWhereProductsWouldBeOthers) {
 /// Where float32 products are as they are, the mode computes what `exact` does.
 TEST(NumericalMode, Tf32IsExactButForProductsOfADevice) {
   const auto loss = [](NumericalMode mode) {
-    Architecture architecture;
-    architecture.stack = {
-        parse_mechanism("additive|softmax|output_gate|learned|bias|0", Semantics::corrected)};
-    architecture.context = 12;
-    architecture.vocabulary = 31;
+    Architecture architecture{
+        .stack = {parse_mechanism("additive|softmax|output_gate|learned|bias|0",
+                                  Semantics::corrected)},
+        .context = 12,
+        .vocabulary = 31};
     TransformerArray models({architecture, architecture}, mode);
     models.initialise({{1, 0}, {2, 0}});
     EXPECT_EQ(models.numerical_mode(), mode);

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "genotype/architecture_name.hpp"
@@ -38,13 +38,12 @@ constexpr std::int64_t kVocabulary = 13;
 
 /// Two vanilla layers in which every option does something.
 Architecture small_model(Semantics semantics) {
-  Architecture frame;
-  frame.semantics = semantics;
-  frame.width = 16;
-  frame.heads = 2;
-  frame.context = 12;
-  frame.vocabulary = kVocabulary;
-  frame.feed_forward = 2;
+  Architecture frame{.semantics = semantics,
+                     .width = 16,
+                     .heads = 2,
+                     .context = 12,
+                     .vocabulary = kVocabulary,
+                     .feed_forward = 2};
   return vanilla_architecture(frame);
 }
 
@@ -200,13 +199,6 @@ const std::string& python_with_torch() {
     GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one"; \
   }
 
-std::string read(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 TEST(PytorchModel, ComputesWhatEveryOptionComputesHere) {
   SKIP_WITHOUT_TORCH();
   const TemporaryFolder temporary;
@@ -221,7 +213,7 @@ TEST(PytorchModel, ComputesWhatEveryOptionComputesHere) {
   const auto command = python_with_torch() + source_folder() + "/tests/nn/pytorch_models.py " +
                        source_folder() + "/src/model_export " + temporary.path().string() + " " +
                        std::to_string(number) + " > " + output.string() + " 2>&1";
-  EXPECT_EQ(std::system(command.c_str()), 0) << read(output);
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_bytes(output);
 }
 
 /// A text corpus of words 0, 1, ..., read in windows of 12.
@@ -242,11 +234,11 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
   model.initialise(1, 0);
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model, "a card\n");
-  EXPECT_EQ(read(folder / "model.py"),
-            read(fs::path(source_folder()) / "src/model_export/model.py"));
-  EXPECT_EQ(read(folder / "README.md"), "a card\n");
-  EXPECT_EQ(read(folder / "vocabulary.txt").substr(0, 14), "<unk>\n<eos>\na\n");
-  const auto config = nlohmann::json::parse(read(folder / "config.json"));
+  EXPECT_EQ(read_bytes(folder / "model.py"),
+            read_bytes(fs::path(source_folder()) / "src/model_export/model.py"));
+  EXPECT_EQ(read_bytes(folder / "README.md"), "a card\n");
+  EXPECT_EQ(read_bytes(folder / "vocabulary.txt").substr(0, 14), "<unk>\n<eos>\na\n");
+  const auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));
   EXPECT_EQ(config.at("candidate"), "dot|softmax|none|fixed|bias|0.1");
   EXPECT_EQ(config.at("text").at("layout"), "standard");
   EXPECT_EQ(config.at("layers").size(), 2U);
@@ -254,7 +246,7 @@ TEST(PytorchModel, FolderHoldsAllThatItNeeds) {
             nlohmann::json::parse(R"({"mixer": "attn", "heads": 2, "similarity": "dot",
                 "normalization": "softmax", "temperature": "fixed", "gating": "none",
                 "bias": "bias", "attention_dropout": 0.1, "ffn": "gelu", "hidden": 32})"));
-  const auto weights = read(folder / "model.safetensors");
+  const auto weights = read_bytes(folder / "model.safetensors");
   std::uint64_t length = 0;
   std::memcpy(&length, weights.data(), sizeof(length));
   EXPECT_EQ(length % 8, 0U);
@@ -300,7 +292,7 @@ TEST(PytorchModel, ScoresAndContinuesText) {
                        (temporary.path() / "text").string() + " --generate 'a b' --tokens 4 > " +
                        output.string() + " 2>&1";
   const int status = std::system(command.c_str());
-  const auto text = read(output);
+  const auto text = read_bytes(output);
   ASSERT_EQ(status, 0) << text;
   double nll = 0.0;
   int tokens = 0;
@@ -346,8 +338,8 @@ TEST(PytorchModel, WritesAndScoresAsHere) {
     const auto command = python_with_torch() + (folder / "model.py").string() + " --text " +
                          (temporary.path() / "text").string() +
                          " --generate 'c b unknown' --tokens 30 > " + output.string() + " 2>&1";
-    ASSERT_EQ(std::system(command.c_str()), 0) << read(output);
-    const auto theirs = read(output);
+    ASSERT_EQ(std::system(command.c_str()), 0) << read_bytes(output);
+    const auto theirs = read_bytes(output);
 
     auto ours = read_model_folder(folder);
     // More than the context of 12: learned positions see the last 12.

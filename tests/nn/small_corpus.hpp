@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "core/seed.hpp"
 #include "data/corpus.hpp"
+#include "evaluation/settings.hpp"
+#include "training/trainer.hpp"
 
 namespace nas::test {
 
@@ -27,6 +31,18 @@ inline Corpus counting_corpus(std::int64_t vocabulary, std::int64_t length, std:
   }
   corpus.hash = "counting";
   return corpus;
+}
+
+/// How small models learn it.
+inline TrainingSettings settings(std::int64_t steps, std::vector<std::int64_t> checkpoints = {},
+                                 double rate = 1e-2) {
+  Parameters parameters(training_settings());
+  parameters.set("steps", steps);
+  parameters.set("batch_size", std::int64_t{8});
+  parameters.set("learning_rate", rate);
+  parameters.set("checkpoints", std::move(checkpoints));
+  parameters.set("evaluation_batch_size", std::int64_t{7});
+  return TrainingSettings(parameters);
 }
 
 }  // namespace nas::test

@@ -87,16 +87,14 @@ Mechanism layer_of(const Json& given) {
 Architecture architecture_of(const Json& record, const std::vector<Mechanism>& stack,
                              std::int64_t hidden) {
   const auto& shapes = record.at("shapes");
-  Architecture architecture;
-  architecture.genes = model_genes(record.at("settings").at("model"));
-  architecture.stack = stack;
-  architecture.layers = static_cast<std::int64_t>(stack.size());
-  architecture.width = shapes.at("width");
-  architecture.heads = 2;
-  architecture.context = shapes.at("tokens");
-  architecture.hidden = hidden;
-  architecture.dropout = 0.0;
-  return architecture;
+  return {.genes = model_genes(record.at("settings").at("model")),
+          .stack = stack,
+          .layers = static_cast<std::int64_t>(stack.size()),
+          .width = shapes.at("width"),
+          .heads = 2,
+          .context = shapes.at("tokens"),
+          .hidden = hidden,
+          .dropout = 0.0};
 }
 
 /// Fills parameters from a case. @param name_of  our name of each of theirs.

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -28,32 +27,21 @@
 #include "training/trainer.hpp"
 #include "training/validation.hpp"
 #include "unit/forked.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
+using test::settings;
 
 Architecture tiny(const Corpus& corpus, const std::string& mechanism) {
-  Architecture architecture;
-  architecture.stack = {parse_mechanism(mechanism, Semantics::corrected)};
-  architecture.layers = 1;
-  architecture.width = 16;
-  architecture.heads = 2;
-  architecture.context = corpus.train.length;
-  architecture.vocabulary = corpus.vocabulary;
-  return architecture;
-}
-
-TrainingSettings settings(std::int64_t steps, std::vector<std::int64_t> checkpoints = {},
-                          double rate = 1e-2) {
-  Parameters parameters(training_settings());
-  parameters.set("steps", steps);
-  parameters.set("batch_size", std::int64_t{8});
-  parameters.set("learning_rate", rate);
-  parameters.set("checkpoints", std::move(checkpoints));
-  parameters.set("evaluation_batch_size", std::int64_t{7});
-  return TrainingSettings(parameters);
+  return {.stack = {parse_mechanism(mechanism, Semantics::corrected)},
+          .layers = 1,
+          .width = 16,
+          .heads = 2,
+          .context = corpus.train.length,
+          .vocabulary = corpus.vocabulary};
 }
 
 TrainingResult train_once(const Architecture& architecture, const Corpus& corpus,
@@ -304,13 +292,8 @@ TEST_F(CheckpointTest, WeightsAreReadIntoAModel) {
   auto wide = vanilla_;
   wide.width = 32;
   nn::Transformer other(wide);
-  try {
-    load_weights(file, other);
-    FAIL();
-  } catch (const UnreadableCheckpoint& error) {
-    EXPECT_NE(std::string(error.what()).find("embedding.weight has sizes"), std::string::npos)
-        << error.what();
-  }
+  const auto words = message_of<UnreadableCheckpoint>([&] { load_weights(file, other); });
+  EXPECT_NE(words.find("embedding.weight has sizes"), std::string::npos) << words;
   write_durably(file, "no archive");
   EXPECT_THROW(load_weights(file, model), UnreadableCheckpoint);
 }
@@ -319,12 +302,8 @@ TEST_F(CheckpointTest, WithoutRoomForOneTheMachineIsToBlame) {
   rlimit unlimited{};
   getrlimit(RLIMIT_FSIZE, &unlimited);
   testing::limit_file_size(10'000);
-  std::string words;
-  try {
-    (void)train_once(vanilla_, corpus_, how_, context_);
-  } catch (const MachineError& error) {
-    words = error.what();
-  }
+  const auto words =
+      message_of<MachineError>([&] { (void)train_once(vanilla_, corpus_, how_, context_); });
   setrlimit(RLIMIT_FSIZE, &unlimited);
   EXPECT_EQ(words.find("no space left in " + folder_.string()), 0U) << words;
   fs::create_directory(file_);
@@ -350,11 +329,9 @@ TEST(ModelFailure, IsToldFromFaultsOfMemoryAndDevices) {
   EXPECT_THROW(of(std::bad_alloc()), std::bad_alloc);
   EXPECT_THROW(of(StopRequested()), StopRequested);
   EXPECT_THROW(of(std::system_error(std::make_error_code(std::errc::io_error))), std::system_error);
-  try {
-    by_torch("shapes do not fit");
-  } catch (const CandidateFailure& error) {
-    EXPECT_STREQ(error.what(), "shapes do not fit") << "without frames";
-  }
+  EXPECT_EQ(message_of<CandidateFailure>([&] { by_torch("shapes do not fit"); }),
+            "shapes do not fit")
+      << "without frames";
 }
 
 TEST_F(TrainingTest, DivergenceIsAStatus) {

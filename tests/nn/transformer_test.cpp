@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "genotype/architecture_name.hpp"
 #include "mechanisms.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::nn {
 namespace {
@@ -21,10 +22,7 @@ using test::paper_mechanisms;
 using test::single_options;
 
 Architecture paper_model(const Mechanism& mechanism, Semantics semantics) {
-  Architecture architecture;
-  architecture.stack = {mechanism};
-  architecture.semantics = semantics;
-  return architecture;
+  return {.stack = {mechanism}, .semantics = semantics};
 }
 
 Architecture small_model(const Mechanism& mechanism, Semantics semantics) {
@@ -285,20 +283,16 @@ TEST(Transformer, MovesToAnotherType) {
   EXPECT_TRUE(twice.allclose(single.to(at::kDouble), 1e-4, 1e-5));
   twice.sum().backward();
   EXPECT_EQ(model.parameters().front().second.grad().scalar_type(), at::kDouble);
-  EXPECT_TRUE(model.logits(tokens, Pass{})
-                  .equal(at::linear(model.features(tokens, Pass{}), model.embedding())));
+  EXPECT_TRUE(
+      model.logits(tokens, Pass{})
+          .equal(at::linear(model.features(tokens, Pass{}), model.parameters().front().second[0])));
 }
 
 // Models that differ from the paper's in what surrounds the mixers.
 
 /// A small model of the wide space.
 Architecture wide_model(const std::string& name) {
-  Architecture frame;
-  frame.width = 24;
-  frame.heads = 3;
-  frame.layers = 2;
-  frame.context = 16;
-  frame.vocabulary = 50;
+  Architecture frame{.layers = 2, .width = 24, .heads = 3, .context = 16, .vocabulary = 50};
   return parse_model(name, frame);
 }
 
@@ -459,12 +453,7 @@ TEST(Prefixes, AreConsistentUnlessAnOptionDependsOnTheLength) {
 }
 
 void expect_refused(const Architecture& architecture, const char* text) {
-  try {
-    const Transformer model(architecture);
-    FAIL() << "no exception";
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), text);
-  }
+  EXPECT_EQ(message_of<InputError>([&] { const Transformer model(architecture); }), text);
 }
 
 TEST(Transformer, RefusesSizesThatDoNotFit) {

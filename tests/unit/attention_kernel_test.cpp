@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <random>
 #include <sstream>
 #include <string>

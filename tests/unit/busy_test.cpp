@@ -1,6 +1,5 @@
 #include "store/busy.hpp"
 
-#include <functional>
 #include <thread>
 
 #include <gmock/gmock.h>

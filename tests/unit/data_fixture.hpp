@@ -1,11 +1,7 @@
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "data/corpus.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 
@@ -21,15 +18,9 @@ inline std::size_t num_entries(const std::filesystem::path& folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-/// @return the text of the InputError that `call` throws; empty if it throws none.
 template <class Call>
 std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return {};
+  return message_of<InputError>(call);
 }
 
 /// @return the corpus of that key with some settings changed.

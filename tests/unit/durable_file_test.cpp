@@ -9,6 +9,7 @@
 #include "core/fault.hpp"
 #include "core/temporary_folder.hpp"
 #include "unit/forked.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
@@ -18,15 +19,6 @@ using ::testing::HasSubstr;
 
 class DurableFile : public ::testing::Test {
  protected:
-  static std::string fault_of(const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const MachineError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  }
-
   const TemporaryFolder temporary_;
   fs::path folder_ = temporary_.path();
 };
@@ -50,7 +42,8 @@ TEST_F(DurableFile, AFullDiskLeavesTheOldFileAndSaysSo) {
   write_durably(file, "old");
   const int code = in_child([&] {
     limit_file_size(1000);
-    const auto words = fault_of([&] { write_durably(file, std::string(2000, 'x')); });
+    const auto words =
+        message_of<MachineError>([&] { write_durably(file, std::string(2000, 'x')); });
     return words.starts_with("no space left in " + folder_.string()) ? 0 : 1;
   });
   EXPECT_EQ(code, 0);
@@ -96,21 +89,22 @@ TEST_F(DurableFile, AFolderThatWasRemovedOrMovedDoesNotComeBack) {
   EXPECT_TRUE(fs::exists(run / "checkpoints" / "a"));
   fs::rename(run, folder_ / "moved");
   EXPECT_EQ(
-      fault_of([&] { write_durably(run / "checkpoints" / "a", ""); }),
+      message_of<MachineError>([&] { write_durably(run / "checkpoints" / "a", ""); }),
       (run / "checkpoints").string() + ": it, or a folder that it is in, was removed or moved");
   EXPECT_FALSE(fs::exists(run));
 }
 
 TEST_F(DurableFile, WhatStandsInTheWayIsNamed) {
   temporary_.write("in_the_way", "");
-  EXPECT_THAT(fault_of([&] { write_durably(folder_ / "in_the_way" / "file", ""); }),
+  EXPECT_THAT(message_of<MachineError>([&] { write_durably(folder_ / "in_the_way" / "file", ""); }),
               HasSubstr((folder_ / "in_the_way").string()));
-  EXPECT_THAT(fault_of([&] { (void)read_bytes(folder_); }), HasSubstr("Is a directory"));
-  EXPECT_THAT(fault_of([&] { (void)read_bytes(folder_ / "absent"); }),
+  EXPECT_THAT(message_of<MachineError>([&] { (void)read_bytes(folder_); }),
+              HasSubstr("Is a directory"));
+  EXPECT_THAT(message_of<MachineError>([&] { (void)read_bytes(folder_ / "absent"); }),
               HasSubstr("absent: No such file"));
   fs::create_directory(folder_ / "full");
   temporary_.write("full/file", "");
-  EXPECT_THAT(fault_of([&] { remove_file(folder_ / "full"); }), HasSubstr("full"));
+  EXPECT_THAT(message_of<MachineError>([&] { remove_file(folder_ / "full"); }), HasSubstr("full"));
 }
 
 TEST(Fault, NamesTheDiskInWords) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -29,10 +28,7 @@ using Vector = std::vector<double>;
 /// Genes of 4, 4, 4, 3 and 2 options and a real one, with everything that is asked recorded in
 /// batches.
 struct Landscape {
-  struct Record {
-    AskedBatches batches;
-  };
-  std::shared_ptr<Record> record = std::make_shared<Record>();
+  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
 
   [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
     return {{0, 0, 0, 0, 0, 0}, {0.3, 3, 3, 3, 2, 1}};
@@ -46,13 +42,9 @@ struct Landscape {
   }
   [[nodiscard]] Vector fitness(const Vector& x) const { return {value(x)}; }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(record->batches, joined, 6, [&](const Vector& x) { return fitness(x); });
+    return answer(*batches, joined, 6, [&](const Vector& x) { return fitness(x); });
   }
 };
-
-pagmo::population start(const pagmo::problem& problem, std::size_t size, unsigned seed) {
-  return pagmo::population(problem, size, seed);
-}
 
 EvoGa::Options options(unsigned generations) {
   EvoGa::Options result;
@@ -63,9 +55,9 @@ EvoGa::Options options(unsigned generations) {
 TEST(EvoGa, PapersSettingAsksFor93) {
   const Landscape landscape;
   const EvoGa ga({}, 1);
-  const auto end = ga.evolve(start(pagmo::problem(landscape), 12, 1));
-  ASSERT_EQ(landscape.record->batches.size(), 9U);
-  for (const auto& batch : landscape.record->batches) EXPECT_EQ(batch.size(), 9U);
+  const auto end = ga.evolve(pagmo::population(landscape, 12, 1));
+  ASSERT_EQ(landscape.batches->size(), 9U);
+  for (const auto& batch : *landscape.batches) EXPECT_EQ(batch.size(), 9U);
   EXPECT_EQ(std::get<1>(ga.log().back()), 93U);
   EXPECT_EQ(end.size(), 12U);
   for (const auto& x : end.get_x()) {
@@ -76,7 +68,7 @@ TEST(EvoGa, PapersSettingAsksFor93) {
 
 TEST(EvoGa, ElitesSurviveWithTheirFitness) {
   const Landscape landscape;
-  const auto begin = start(pagmo::problem(landscape), 12, 3);
+  const auto begin = pagmo::population(landscape, 12, 3);
   const EvoGa ga(options(2), 3);
   const auto end = ga.evolve(begin);
   auto best = begin.get_f();
@@ -91,7 +83,7 @@ TEST(EvoGa, ParentsAreTheBestSixAndWithoutMutationChildrenAreMixturesOfThem) {
   auto how = options(2);
   how.mutation = 0;
   const Landscape landscape;
-  const auto begin = start(pagmo::problem(landscape), 40, 5);
+  const auto begin = pagmo::population(landscape, 40, 5);
   how.elite = 1;
   EvoGa(how, 5).evolve(begin);
   std::vector<std::size_t> order(40);
@@ -99,7 +91,7 @@ TEST(EvoGa, ParentsAreTheBestSixAndWithoutMutationChildrenAreMixturesOfThem) {
   const auto f = begin.get_f();
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return f[a] < f[b]; });
   const auto x = begin.get_x();
-  for (const auto& child : landscape.record->batches.front()) {
+  for (const auto& child : landscape.batches->front()) {
     for (std::size_t gene = 0; gene < child.size(); ++gene) {
       bool inherited = false;
       for (std::size_t parent = 0; parent < 6; ++parent)
@@ -195,9 +187,9 @@ TEST(EvoGa, SameSeedSameLogOtherSeedOtherLog) {
   const EvoGa a({}, 7);
   const EvoGa b({}, 7);
   const EvoGa c({}, 8);
-  a.evolve(start(problem, 12, 1));
-  b.evolve(start(problem, 12, 1));
-  c.evolve(start(problem, 12, 1));
+  a.evolve(pagmo::population(problem, 12, 1));
+  b.evolve(pagmo::population(problem, 12, 1));
+  c.evolve(pagmo::population(problem, 12, 1));
   EXPECT_EQ(a.log(), b.log());
   EXPECT_NE(a.log(), c.log());
 }
@@ -205,7 +197,7 @@ TEST(EvoGa, SameSeedSameLogOtherSeedOtherLog) {
 TEST(EvoGa, PrintsEverySoManyThLineOfItsLog) {
   EvoGa ga(options(4), 1);
   ga.set_verbosity(2);
-  const auto begin = start(pagmo::problem(pagmo::ackley(3)), 12, 1);
+  const auto begin = pagmo::population(pagmo::problem(pagmo::ackley(3)), 12, 1);
   testing::internal::CaptureStdout();
   ga.evolve(begin);
   const auto printed = testing::internal::GetCapturedStdout();
@@ -227,13 +219,13 @@ TEST(EvoGa, RandomStreamStaysAsItIs) {
   EvoGa({}, 11).evolve(population);
   double sum = 0;
   int place = 0;
-  for (const auto& batch : landscape.record->batches) {
+  for (const auto& batch : *landscape.batches) {
     for (const auto& x : batch) {
       for (const double gene : x) sum += ++place * gene;
     }
   }
   EXPECT_DOUBLE_EQ(sum, 114486.87379497834);
-  const auto& last = landscape.record->batches.back().back();
+  const auto& last = landscape.batches->back().back();
   EXPECT_EQ(Vector(last.begin() + 1, last.end()), (Vector{0, 1, 2, 0, 0}));
 }
 
@@ -241,7 +233,7 @@ TEST(EvoGa, BeatsRandomSearchAtEqualBudget) {
   int wins = 0;
   for (unsigned seed = 0; seed < 30; ++seed) {
     const Landscape landscape;
-    const auto end = EvoGa({}, seed).evolve(start(pagmo::problem(landscape), 12, seed));
+    const auto end = EvoGa({}, seed).evolve(pagmo::population(landscape, 12, seed));
     double random_best = 1e9;
     RandomEngine random(seed);
     for (int i = 0; i < 93; ++i) {
@@ -275,12 +267,15 @@ TEST(EvoGa, RefusesWhatItCannotDo) {
   EXPECT_EQ(with([](auto& o) { o.elite = 0; }), "evo_ga: elite = 0, must be >= 1");
   EXPECT_EQ(with([](auto& o) { o.parents = 0; }), "evo_ga: parents = 0, must be >= 1");
   const EvoGa ga({}, 1);
-  EXPECT_THAT(message_of([&] { ga.evolve(start(pagmo::problem(pagmo::zdt(1)), 12, 1)); }),
-              HasSubstr("objectives of the problem = 2, must be 1"));
-  EXPECT_THAT(message_of([&] { ga.evolve(start(pagmo::problem(pagmo::ackley(2)), 2, 1)); }),
-              HasSubstr("elite = 3, must be at most the population, 2"));
-  EXPECT_THAT(message_of([&] { ga.evolve(start(pagmo::problem(pagmo::ackley(2)), 4, 1)); }),
-              HasSubstr("parents = 6, must be at most the population, 4"));
+  EXPECT_THAT(
+      message_of([&] { ga.evolve(pagmo::population(pagmo::problem(pagmo::zdt(1)), 12, 1)); }),
+      HasSubstr("objectives of the problem = 2, must be 1"));
+  EXPECT_THAT(
+      message_of([&] { ga.evolve(pagmo::population(pagmo::problem(pagmo::ackley(2)), 2, 1)); }),
+      HasSubstr("elite = 3, must be at most the population, 2"));
+  EXPECT_THAT(
+      message_of([&] { ga.evolve(pagmo::population(pagmo::problem(pagmo::ackley(2)), 4, 1)); }),
+      HasSubstr("parents = 6, must be at most the population, 4"));
 }
 
 TEST(EvoGa, RanksNanLastAndTiesByAge) {
@@ -295,7 +290,7 @@ TEST(EvoGa, RanksNanLastAndTiesByAge) {
 
 TEST(EvoGa, WorksOnAnyProblemOfPagmoAndSurvivesArchives) {
   pagmo::algorithm algorithm{EvoGa(options(60), 4)};
-  const auto begin = start(pagmo::problem(pagmo::ackley(3)), 20, 4);
+  const auto begin = pagmo::population(pagmo::problem(pagmo::ackley(3)), 20, 4);
   const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_LT(end.champion_f().front(), 0.5 * begin.champion_f().front());

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
@@ -39,12 +40,8 @@ TEST(Sha256, HashesAFileLargerThanItsBuffer) {
 }
 
 TEST(Sha256, MissingFileIsAnInputError) {
-  try {
-    (void)sha256_file("no/such/file");
-    FAIL() << "a missing file was hashed";
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), "no/such/file: cannot be read");
-  }
+  EXPECT_EQ(message_of<InputError>([&] { (void)sha256_file("no/such/file"); }),
+            "no/such/file: cannot be read");
 }
 
 }  // namespace

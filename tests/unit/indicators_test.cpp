@@ -1,10 +1,8 @@
 #include "indicators/indicators.hpp"
 
 #include <cmath>
-#include <numbers>
 
 #include <gtest/gtest.h>
-#include <pagmo/utils/hypervolume.hpp>
 
 #include "core/seed.hpp"
 #include "indicators/archive.hpp"
@@ -12,10 +10,8 @@
 namespace nas {
 namespace {
 
-// The examples that moocore's documentation publishes.
+// The example that moocore's documentation publishes.
 const Points kSmall{{5, 5}, {4, 6}, {2, 7}, {7, 4}};
-const Points kSet{{3.5, 5.5}, {3.6, 4.1}, {4.1, 3.2}, {5.5, 1.5}};
-const Points kReference{{1, 6}, {2, 5}, {3, 4}, {4, 3}, {5, 2}, {6, 1}};
 
 Points random_points(std::size_t n, std::size_t m, std::uint64_t seed) {
   RandomEngine random(seed);
@@ -73,39 +69,6 @@ TEST(Indicators, HypervolumeInThreeDimensionsAgreesWithCountingCells) {
     }
   }
   EXPECT_DOUBLE_EQ(hypervolume(points, {6, 6, 6}), cells);
-}
-
-TEST(Indicators, DistancesOfThePublishedExamples) {
-  EXPECT_DOUBLE_EQ(igd(kSet, kReference), 1.0627908666722465);
-  EXPECT_DOUBLE_EQ(igd_plus(kSet, kReference), 0.9855036468106652);
-  EXPECT_DOUBLE_EQ(additive_epsilon(kSet, kReference), 2.5);
-  EXPECT_DOUBLE_EQ(multiplicative_epsilon(kSet, kReference), 3.5);
-}
-
-TEST(Indicators, IshibuchisCounterExampleToIgd) {
-  const Points reference{{10, 0}, {6, 1}, {2, 2}, {1, 6}, {0, 10}};
-  const Points better{{4, 2}, {3, 3}, {2, 4}};
-  const Points worse{{8, 2}, {4, 4}, {2, 8}};
-  EXPECT_DOUBLE_EQ(igd(better, reference), 3.707092031609239);
-  EXPECT_DOUBLE_EQ(igd(worse, reference), 2.59148346584763);
-  EXPECT_DOUBLE_EQ(igd_plus(better, reference), 1.482842712474619);
-  EXPECT_DOUBLE_EQ(igd_plus(worse, reference), 2.260112615949154);
-}
-
-TEST(Indicators, R2OfThePublishedExample) {
-  EXPECT_DOUBLE_EQ(r2(kSmall, {0, 0}), 2.594191919191919);
-  EXPECT_THROW(r2({{1, 2, 3}}, {0, 0, 0}), std::invalid_argument);
-}
-
-TEST(Indicators, ExactR2IsTheLimitOfManyWeights) {
-  const auto points = random_points(15, 2, 3);
-  Points weights;
-  constexpr int kWeights = 20000;
-  for (int i = 0; i < kWeights; ++i) {
-    const double w = (i + 0.5) / kWeights;
-    weights.push_back({w, 1 - w});
-  }
-  EXPECT_NEAR(r2(points, {0, 0}), r2(points, {0, 0}, weights), 1e-7);
 }
 
 TEST(Indicators, NonDominatedKeepsTheFirstOfEqualPoints) {

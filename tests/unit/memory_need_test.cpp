@@ -26,13 +26,8 @@ TEST(MemoryNeed, WhatFitsIsAllowedAndWhatDoesNotIsRefusedWithBothFigures) {
 }
 
 TEST(MemoryNeed, OfATrainingRunFollowsFromItsSizes) {
-  Architecture small;
-  small.layers = 2;
-  small.width = 4;
-  small.heads = 1;
-  small.context = 8;
-  small.vocabulary = 10;
-  small.feed_forward = 3;
+  Architecture small{
+      .layers = 2, .width = 4, .heads = 1, .context = 8, .vocabulary = 10, .feed_forward = 3};
   // 2 (4 + 6) 16 + 18 * 4 = 392 parameters; 2 * 5 * 8 * 4 * 7 values of tokens
   EXPECT_EQ(least_training_bytes(small, 5), 16.0 * 392 + 4.0 * 2240);
   small.stack = {parse_mechanism("dot|softmax|none|fixed|bias|0", Semantics::published)};
@@ -41,9 +36,7 @@ TEST(MemoryNeed, OfATrainingRunFollowsFromItsSizes) {
 }
 
 TEST(MemoryNeed, OfATrainingRunIsRightWhereIntegersWouldOverflow) {
-  Architecture large;
-  large.layers = 1'000'000;
-  large.width = 1'048'576;
+  Architecture large{.layers = 1'000'000, .width = 1'048'576};
   EXPECT_NEAR(least_training_bytes(large, 32) / 2.1e20, 1.0, 0.05);
   EXPECT_GT(least_training_bytes({}, 1'000'000'000), 1e15);
 }

@@ -40,8 +40,7 @@ struct Landscape {
   Vector upper;
   std::size_t num_integers = 0;
   std::size_t num_objectives = 1;
-  std::shared_ptr<std::vector<std::vector<Vector>>> batches =
-      std::make_shared<std::vector<std::vector<Vector>>>();
+  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
 
   [[nodiscard]] std::size_t get_nobj() const { return num_objectives; }
   [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {

@@ -136,7 +136,10 @@ TEST(Mqar, RefusesSettingsThatDoNotFit) {
               mqar(64, {{"vocabulary", integer(64)}});
             }),
             "mqar: data.vocabulary = 64, must be greater than model.context (64)");
-  EXPECT_EQ(error_of([] { mqar(64, {{"length", integer(64)}, {"pairs", integer(16)}}); }), "");
+  EXPECT_EQ(error_of([] {
+              mqar(64, {{"length", integer(64)}, {"pairs", integer(16)}});
+            }),
+            "nothing was thrown");
 }
 
 // Share of queries whose value lies within the last W tokens, W = 8, 16, ..., 1024.

@@ -1,10 +1,8 @@
 #include "algorithms/nsga2.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -30,12 +28,9 @@ using Vector = std::vector<double>;
 /// A real gene, one that cannot vary, and categories of 4, 3 and 20 options; what is asked is
 /// recorded in batches.
 struct Landscape {
-  struct Record {
-    AskedBatches batches;
-  };
   static constexpr std::size_t kLength = 5;
 
-  std::shared_ptr<Record> record = std::make_shared<Record>();
+  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
 
   [[nodiscard]] std::size_t get_nobj() const { return 2; }
   [[nodiscard]] std::pair<Vector, Vector> get_bounds() const {
@@ -47,13 +42,9 @@ struct Landscape {
     return {cost, 30 - cost + (x[3] == 1 ? 0.0 : 2.0)};
   }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(record->batches, joined, kLength, [&](const Vector& x) { return fitness(x); });
+    return answer(*batches, joined, kLength, [&](const Vector& x) { return fitness(x); });
   }
 };
-
-pagmo::population start(const pagmo::problem& problem, std::size_t size, unsigned seed) {
-  return pagmo::population(problem, size, seed);
-}
 
 Nsga2::Options options(unsigned generations) {
   Nsga2::Options result;
@@ -72,7 +63,7 @@ TEST(Nsga2, ConvergesOnZdt1AsPagmosDoes) {
     return inside.empty() ? 0.0 : pagmo::hypervolume(inside).compute({1.1, 1.1});
   };
   for (unsigned seed = 1; seed <= 3; ++seed) {
-    const auto begin = start(problem, 100, seed);
+    const auto begin = pagmo::population(problem, 100, seed);
     const Nsga2 nsga2(options(250), seed);
     const auto end = nsga2.evolve(begin);
     EXPECT_EQ(std::get<1>(nsga2.log().back()), 25000U);
@@ -88,13 +79,13 @@ TEST(Nsga2, ConvergesOnZdt1AsPagmosDoes) {
 TEST(Nsga2, AsksGenerationsAsBatchesOfWhatIsInBoundsAndNew) {
   const Landscape landscape;
   const auto [lower, upper] = landscape.get_bounds();
-  const auto begin = start(pagmo::problem(landscape), 12, 2);
+  const auto begin = pagmo::population(landscape, 12, 2);
   const auto end = Nsga2(options(30), 2).evolve(begin);
-  ASSERT_EQ(landscape.record->batches.size(), 29U);
+  ASSERT_EQ(landscape.batches->size(), 29U);
   const auto initial = begin.get_x();
   std::set<Vector> asked(initial.begin(), initial.end());
   std::set<double> categories;
-  for (const auto& batch : landscape.record->batches) {
+  for (const auto& batch : *landscape.batches) {
     EXPECT_EQ(batch.size(), 12U);
     for (const auto& x : batch) {
       EXPECT_TRUE(asked.insert(x).second);
@@ -112,10 +103,10 @@ TEST(Nsga2, AsksGenerationsAsBatchesOfWhatIsInBoundsAndNew) {
 
 TEST(Nsga2, KeepsTheBestByRankAndCrowdingDistance) {
   const Landscape landscape;
-  const auto begin = start(pagmo::problem(landscape), 40, 6);
+  const auto begin = pagmo::population(landscape, 40, 6);
   const auto end = Nsga2(options(2), 6).evolve(begin);
   auto all = begin.get_f();
-  for (const auto& x : landscape.record->batches.front()) all.push_back(landscape.fitness(x));
+  for (const auto& x : landscape.batches->front()) all.push_back(landscape.fitness(x));
   std::multiset<Vector> best;
   for (const auto i : pagmo::select_best_N_mo(all, 40)) best.insert(all[i]);
   const auto kept = end.get_f();
@@ -173,8 +164,8 @@ TEST(Nsga2, TournamentsGoToTheBetterRankThenToTheLonelier) {
 TEST(Nsga2, SameSeedSameAsksOtherSeedOtherAsks) {
   const auto asked = [](unsigned seed) {
     const Landscape landscape;
-    Nsga2(options(5), seed).evolve(start(pagmo::problem(landscape), 12, 1));
-    return landscape.record->batches;
+    Nsga2(options(5), seed).evolve(pagmo::population(landscape, 12, 1));
+    return *landscape.batches;
   };
   EXPECT_EQ(asked(7), asked(7));
   EXPECT_NE(asked(7), asked(8));
@@ -193,7 +184,7 @@ TEST(Nsga2, RefusesWhatItCannotDo) {
   EXPECT_EQ(with([](auto& o) { o.eta_m = std::nan(""); }), "nsga2: eta_m = nan, must be >= 0");
 
   const auto evolving = [](const pagmo::problem& problem, std::size_t size) {
-    return message_of([&] { Nsga2({}, 1).evolve(start(problem, size, 1)); });
+    return message_of([&] { Nsga2({}, 1).evolve(pagmo::population(problem, size, 1)); });
   };
   EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 12),
             "nsga2: objectives of the problem = 1, must be >= 2");
@@ -204,7 +195,7 @@ TEST(Nsga2, RefusesWhatItCannotDo) {
 
 TEST(Nsga2, SurvivesArchives) {
   const pagmo::algorithm algorithm{Nsga2(options(10), 4)};
-  const auto begin = start(pagmo::problem(pagmo::zdt(1, 5)), 20, 4);
+  const auto begin = pagmo::population(pagmo::problem(pagmo::zdt(1, 5)), 20, 4);
   const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());
@@ -230,7 +221,7 @@ class Nsga2Registry : public ::testing::Test {
 };
 
 TEST_F(Nsga2Registry, IsPagmosByDefault) {
-  const auto begin = start(pagmo::problem(pagmo::zdt(1, 4)), 12, 1);
+  const auto begin = pagmo::population(pagmo::problem(pagmo::zdt(1, 4)), 12, 1);
   const auto expected = pagmo::nsga2(8, 0.95, 10, 0.25, 50, 3).evolve(begin);
   EXPECT_EQ(made().evolve(begin).get_x(), expected.get_x());
 }

@@ -18,7 +18,6 @@
 #include <pagmo/utils/multi_objective.hpp>
 
 #include "asked_batches.hpp"
-#include "core/seed.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
 
@@ -32,13 +31,10 @@ using Vector = std::vector<double>;
 /// recorded in batches. `value` says what the fitness is.
 struct Landscape {
   using Value = Vector (*)(const Vector&);
-  struct Record {
-    AskedBatches batches;
-  };
   static constexpr std::size_t kLength = 6;
 
   Value value = conflict;
-  std::shared_ptr<Record> record = std::make_shared<Record>();
+  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
 
   static Vector conflict(const Vector& x) {
     const double cost = x[0] + (x[2] == 1 ? 2.0 : 0.0) + (x[3] == 2 ? 1.0 : 0.0) + x[5];
@@ -51,13 +47,9 @@ struct Landscape {
   [[nodiscard]] std::size_t get_nix() const { return 4; }
   [[nodiscard]] Vector fitness(const Vector& x) const { return value(x); }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
-    return answer(record->batches, joined, kLength, value);
+    return answer(*batches, joined, kLength, value);
   }
 };
-
-pagmo::population start(const pagmo::problem& problem, std::size_t size, unsigned seed) {
-  return pagmo::population(problem, size, seed);
-}
 
 Nsga3::Options options(unsigned generations) {
   Nsga3::Options result;
@@ -135,11 +127,11 @@ TEST(Nsga3, CoversTheFrontOfDtlz2) {
   const double reachable = hypervolume(met, Vector(3, 1.1));
   for (unsigned seed = 1; seed <= 3; ++seed) {
     const Nsga3 nsga3(options(100), seed);
-    const auto end = nsga3.evolve(start(problem, 92, seed));
+    const auto end = nsga3.evolve(pagmo::population(problem, 92, seed));
     EXPECT_EQ(end.get_problem().get_fevals(), 92U * 100U);
     EXPECT_EQ(std::get<1>(nsga3.log().back()), 92U * 100U);
     const double found = hypervolume(end.get_f(), Vector(3, 1.1));
-    const auto random = start(problem, 92 * 100, seed);
+    const auto random = pagmo::population(problem, 92 * 100, seed);
     const double by_chance = hypervolume(random.get_f(), Vector(3, 1.1));
     std::cout << "hypervolume " << found << " of " << reachable << ", random search " << by_chance
               << '\n';
@@ -164,8 +156,9 @@ TEST(Nsga3, UnitsOfTheObjectivesDoNotMatter) {
   };
   Scaled scaled;
   scaled.scale = 0x1p30;
-  const auto plain = Nsga3(options(20), 3).evolve(start(pagmo::problem(Scaled{}), 40, 3));
-  const auto other = Nsga3(options(20), 3).evolve(start(pagmo::problem(scaled), 40, 3));
+  const auto plain =
+      Nsga3(options(20), 3).evolve(pagmo::population(pagmo::problem(Scaled{}), 40, 3));
+  const auto other = Nsga3(options(20), 3).evolve(pagmo::population(scaled, 40, 3));
   EXPECT_EQ(plain.get_x(), other.get_x());
 }
 
@@ -176,7 +169,7 @@ TEST(Nsga3, SpreadsOverTheFrontAndKeepsTheExtremes) {
     [[nodiscard]] std::pair<Vector, Vector> get_bounds() const { return {{0}, {1}}; }
     [[nodiscard]] Vector fitness(const Vector& x) const { return {x[0], 1 - x[0]}; }
   };
-  const auto end = Nsga3(options(60), 5).evolve(start(pagmo::problem(Line{}), 11, 5));
+  const auto end = Nsga3(options(60), 5).evolve(pagmo::population(pagmo::problem(Line{}), 11, 5));
   Vector x;
   for (const auto& point : end.get_x()) x.push_back(point.front());
   std::sort(x.begin(), x.end());
@@ -186,10 +179,10 @@ TEST(Nsga3, SpreadsOverTheFrontAndKeepsTheExtremes) {
 TEST(Nsga3, AsksOnlyForWhatIsInBoundsAndIntegral) {
   const Landscape landscape;
   const auto [lower, upper] = landscape.get_bounds();
-  const auto end = Nsga3(options(30), 2).evolve(start(pagmo::problem(landscape), 13, 2));
-  ASSERT_EQ(landscape.record->batches.size(), 29U);
+  const auto end = Nsga3(options(30), 2).evolve(pagmo::population(landscape, 13, 2));
+  ASSERT_EQ(landscape.batches->size(), 29U);
   std::vector<std::set<double>> values(Landscape::kLength);
-  for (const auto& batch : landscape.record->batches) {
+  for (const auto& batch : *landscape.batches) {
     EXPECT_EQ(batch.size(), 13U);
     for (const auto& x : batch) {
       for (std::size_t gene = 0; gene < x.size(); ++gene) {
@@ -225,7 +218,7 @@ TEST(Nsga3, WithoutVariationOfItsOwnAChildStillIsNew) {
     std::shared_ptr<std::vector<Vector>> asked = std::make_shared<std::vector<Vector>>();
   };
   const Bits bits;
-  Nsga3(how, 1).evolve(start(pagmo::problem(bits), 12, 1));
+  Nsga3(how, 1).evolve(pagmo::population(bits, 12, 1));
   EXPECT_EQ(bits.asked->size(), 120U);
   EXPECT_EQ(std::set<Vector>(bits.asked->begin(), bits.asked->end()).size(), 120U);
 }
@@ -238,7 +231,7 @@ TEST(Nsga3, FindsAllOfASmallSpaceAndGoesOn) {
     [[nodiscard]] std::size_t get_nix() const { return 2; }
     [[nodiscard]] Vector fitness(const Vector& x) const { return {x[0] + x[1], x[1] - x[0]}; }
   };
-  const auto end = Nsga3(options(10), 1).evolve(start(pagmo::problem(Small{}), 12, 1));
+  const auto end = Nsga3(options(10), 1).evolve(pagmo::population(pagmo::problem(Small{}), 12, 1));
   const auto x = end.get_x();
   EXPECT_EQ(std::set<Vector>(x.begin(), x.begin() + 6).size(), 6U);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(x[i][1], 0) << i;
@@ -246,10 +239,10 @@ TEST(Nsga3, FindsAllOfASmallSpaceAndGoesOn) {
 
 TEST(Nsga3, KeepsTheFirstFrontOfWhatWasAskedWhereItFits) {
   const Landscape landscape;
-  const auto begin = start(pagmo::problem(landscape), 40, 6);
+  const auto begin = pagmo::population(landscape, 40, 6);
   const auto end = Nsga3(options(2), 6).evolve(begin);
   auto all = begin.get_f();
-  for (const auto& x : landscape.record->batches.front()) all.push_back(landscape.fitness(x));
+  for (const auto& x : landscape.batches->front()) all.push_back(landscape.fitness(x));
   const auto sorted = pagmo::fast_non_dominated_sorting(all);
   std::set<Vector> kept;
   for (const auto& f : end.get_f()) kept.insert(f);
@@ -261,8 +254,8 @@ TEST(Nsga3, KeepsTheFirstFrontOfWhatWasAskedWhereItFits) {
 TEST(Nsga3, SameSeedSameAsksOtherSeedOtherAsks) {
   const auto asked = [](unsigned seed) {
     const Landscape landscape;
-    Nsga3(options(5), seed).evolve(start(pagmo::problem(landscape), 12, 1));
-    return landscape.record->batches;
+    Nsga3(options(5), seed).evolve(pagmo::population(landscape, 12, 1));
+    return *landscape.batches;
   };
   EXPECT_EQ(asked(7), asked(7));
   EXPECT_NE(asked(7), asked(8));
@@ -278,9 +271,9 @@ TEST(Nsga3, ConstantObjectivesDoNoHarm) {
     Landscape landscape;
     landscape.value = value;
     const Nsga3 nsga3(options(20), 1);
-    const auto end = nsga3.evolve(start(pagmo::problem(landscape), 12, 1));
+    const auto end = nsga3.evolve(pagmo::population(landscape, 12, 1));
     EXPECT_EQ(std::get<1>(nsga3.log().back()), 240U);
-    for (const auto& batch : landscape.record->batches) {
+    for (const auto& batch : *landscape.batches) {
       for (const auto& x : batch) EXPECT_TRUE(x[0] >= -0.5 && x[0] <= 0.5);
     }
     EXPECT_EQ(end.get_f().front()[0], 1);
@@ -296,11 +289,11 @@ TEST(Nsga3, WhatIsNotFiniteRanksLast) {
     if (x[2] == 2) f[2] = std::numeric_limits<double>::max();
     return f;
   };
-  const auto end = Nsga3(options(20), 1).evolve(start(pagmo::problem(landscape), 12, 1));
+  const auto end = Nsga3(options(20), 1).evolve(pagmo::population(landscape, 12, 1));
   for (const auto& x : end.get_x()) EXPECT_GE(x[2], 2);
 
   landscape.value = [](const Vector&) { return Vector(3, std::nan("")); };
-  EXPECT_EQ(Nsga3(options(5), 1).evolve(start(pagmo::problem(landscape), 12, 1)).size(), 12U);
+  EXPECT_EQ(Nsga3(options(5), 1).evolve(pagmo::population(landscape, 12, 1)).size(), 12U);
 }
 
 TEST(Nsga3, RefusesWhatItCannotDo) {
@@ -317,7 +310,7 @@ TEST(Nsga3, RefusesWhatItCannotDo) {
 
   const auto evolving = [](const pagmo::problem& problem, std::size_t size,
                            const Nsga3::Options& how = {}) {
-    return message_of([&] { Nsga3(how, 1).evolve(start(problem, size, 1)); });
+    return message_of([&] { Nsga3(how, 1).evolve(pagmo::population(problem, size, 1)); });
   };
   const pagmo::problem dtlz{pagmo::dtlz(2, 12, 3)};
   EXPECT_EQ(evolving(pagmo::problem(pagmo::ackley(2)), 12),
@@ -353,7 +346,7 @@ TEST(Nsga3, RefusesWhatItCannotDo) {
 
 TEST(Nsga3, SurvivesArchives) {
   const pagmo::algorithm algorithm{Nsga3(options(10), 4)};
-  const auto begin = start(pagmo::problem(pagmo::dtlz(1, 7, 3)), 20, 4);
+  const auto begin = pagmo::population(pagmo::problem(pagmo::dtlz(1, 7, 3)), 20, 4);
   const auto loaded = archived(algorithm);
   const auto end = algorithm.evolve(begin);
   EXPECT_EQ(loaded.evolve(begin).get_x(), end.get_x());

@@ -246,16 +246,17 @@ TEST(ObjectiveSet, FitnessIsFiniteAndMinimised) {
   set.objectives[1].range = Range{.best = 1, .worst = 0};
   EXPECT_THAT(set.failure(), ElementsAre(1050, 9));
   const auto good = trained(100);
-  EXPECT_THAT(set.fitness(Evaluations{&good}), ElementsAre(::testing::DoubleNear(100, 1e-9), -0.4));
-  EXPECT_THAT(set.scaled(set.fitness(Evaluations{&good})),
+  EXPECT_THAT(set.judge(Evaluations{&good}).fitness,
+              ElementsAre(::testing::DoubleNear(100, 1e-9), -0.4));
+  EXPECT_THAT(set.scaled(set.judge(Evaluations{&good}).fitness),
               ElementsAre(::testing::DoubleNear(0.5, 1e-9), ::testing::DoubleNear(0.6, 1e-9)));
   const auto exploded = trained(1e7);
-  EXPECT_NEAR(set.fitness(Evaluations{&exploded})[0], 1e7, 1e-3) << "bad ones differ, too";
+  EXPECT_NEAR(set.judge(Evaluations{&exploded}).fitness[0], 1e7, 1e-3) << "bad ones differ, too";
   auto absurd = trained(std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(set.fitness(Evaluations{&absurd})[0], 1050);
+  EXPECT_EQ(set.judge(Evaluations{&absurd}).fitness[0], 1050);
   Evaluation failed;
-  EXPECT_EQ(set.fitness(Evaluations{&failed}), set.failure());
-  EXPECT_EQ(set.fitness(Evaluations{&failed, &good}), set.failure());
+  EXPECT_EQ(set.judge(Evaluations{&failed}).fitness, set.failure());
+  EXPECT_EQ(set.judge(Evaluations{&failed, &good}).fitness, set.failure());
 }
 
 TEST(Objectives, AcrossReplicates) {
@@ -398,7 +399,8 @@ TEST(Ranges, WhatIsUnavailableIsRefusedWithTheReason) {
   EXPECT_EQ(error_of([&] { set_expected_ranges(constrained, {}, Widths(), unknown_words); }), why);
   auto covered = unknown_words;
   covered["valid_unknown_targets"] = 0;
-  EXPECT_EQ(error_of([&] { set_expected_ranges(set, {}, Widths(), covered); }), "");
+  EXPECT_EQ(error_of([&] { set_expected_ranges(set, {}, Widths(), covered); }),
+            "nothing was thrown");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 #include "small_table.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
@@ -32,12 +33,7 @@ class PackTest : public ::testing::Test {
     return Table(file);
   }
   static std::string refusal(const std::vector<fs::path>& stores, const fs::path& measured = {}) {
-    try {
-      (void)pack(stores, "small", measured);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return message_of<InputError>([&] { (void)pack(stores, "small", measured); });
   }
   /// The small cells after a change of each identity.
   template <class Change>

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include "core/durable_file.hpp"
 #include "core/temporary_folder.hpp"
 #include "places.hpp"
 
@@ -47,9 +48,7 @@ TEST_F(PageTest, PassesArgumentsOnAsTheyAre) {
   write(python.string(), "report.py");
   EXPECT_THAT(out_.str(), StartsWith("and " + (run_ / "report.html").string()));
   EXPECT_EQ(err_.str(), "");
-  std::ifstream page(run_ / "report.html");
-  const std::string words((std::istreambuf_iterator<char>(page)), {});
-  EXPECT_EQ(words, "-B report.py " + run_.string());
+  EXPECT_EQ(read_bytes(run_ / "report.html"), "-B report.py " + run_.string());
   EXPECT_FALSE(fs::exists(injected_));
 }
 

@@ -4,12 +4,11 @@
 #include "core/plugin.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/temporary_folder.hpp"
@@ -32,11 +31,6 @@ PluginFile load(const fs::path& file) { return load_plugin(file, PluginSource::c
 
 std::string mistake(const fs::path& file) {
   return message_of<InputError>([&] { (void)load(file); });
-}
-
-std::string bytes_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
 TEST(Plugin, RegistersWhatItsFileHolds) {
@@ -91,7 +85,7 @@ TEST(Plugin, WhatIsNoPluginIsRefused) {
 
 TEST(Plugin, AnotherBuildOfAttnasIsRefusedUnloaded) {
   const TemporaryFolder folder;
-  auto bytes = bytes_of(kFolder / "plugged_again.so");
+  auto bytes = read_bytes(kFolder / "plugged_again.so");
   const auto place = bytes.find(kVersion, bytes.find("attnas plug-in for "));
   ASSERT_NE(place, std::string::npos);
   bytes[place] = '9';

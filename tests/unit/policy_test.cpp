@@ -3,19 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
 
 TEST(Repeated, ParsesItsNames) {
   EXPECT_EQ(parse_repeated("retrain"), Repeated::retrain);
-  try {
-    parse_repeated("again");
-    FAIL() << "nothing was thrown";
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "evaluation.repeated = again, must be one of reuse, retrain, replicate");
-  }
+  EXPECT_EQ(message_of<InputError>([&] { parse_repeated("again"); }),
+            "evaluation.repeated = again, must be one of reuse, retrain, replicate");
 }
 
 TEST(Replicates, OfACandidateThatIsNewAllAreFresh) {

@@ -1,6 +1,5 @@
 #include "cli/progress_display.hpp"
 
-#include <cmath>
 #include <sstream>
 
 #include <gmock/gmock.h>

@@ -1,12 +1,11 @@
 #include "comparison/rung_audit.hpp"
 
 #include <cmath>
-#include <filesystem>
 
 #include <gmock/gmock.h>
 
 #include "core/error.hpp"
-#include "data_fixture.hpp"
+#include "core/temporary_folder.hpp"
 #include "message_of.hpp"
 #include "small_table.hpp"
 

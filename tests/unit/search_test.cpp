@@ -9,9 +9,9 @@
 
 #include "algorithms/evo_ga.hpp"
 #include "core/fault.hpp"
+#include "core/temporary_folder.hpp"
 #include "search/algorithm.hpp"
 #include "search/synthetic.hpp"
-#include "unit/data_fixture.hpp"
 #include "unit/fake_measurement.hpp"
 
 namespace nas::testing {

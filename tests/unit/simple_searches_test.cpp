@@ -39,8 +39,7 @@ struct Recorder {
   Vector upper;
   std::size_t nix = 0;
   std::function<double(const Vector&)> value;
-  std::shared_ptr<std::vector<std::vector<Vector>>> batches =
-      std::make_shared<std::vector<std::vector<Vector>>>();
+  std::shared_ptr<AskedBatches> batches = std::make_shared<AskedBatches>();
 
   [[nodiscard]] Vector fitness(const Vector& x) const { return {value(x)}; }
   [[nodiscard]] Vector batch_fitness(const Vector& joined) const {

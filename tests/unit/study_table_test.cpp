@@ -1,12 +1,11 @@
 #include "comparison/study_table.hpp"
 
-#include <cmath>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
 #include "small_study.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas::testing {
 namespace {
@@ -39,14 +38,12 @@ TEST(StudyTable, FindsItWhereARealGeneVariesToo) {
 TEST(StudyTable, RefusesASpaceThatTheTableDoesNotHave) {
   auto genes = small_space().genes();
   genes[0].options = {"dot", "cosine"};
-  try {
-    const auto study = small_study(ReplayMode::noisy, false, small_table(), SearchSpace(genes));
-    FAIL() << "nothing was thrown";
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "the table small does not have the mechanism cosine|softmax|none|fixed|bias|0 of "
-                 "the space");
-  }
+  EXPECT_EQ(message_of<InputError>([&] {
+              const auto study =
+                  small_study(ReplayMode::noisy, false, small_table(), SearchSpace(genes));
+            }),
+            "the table small does not have the mechanism cosine|softmax|none|fixed|bias|0 of "
+            "the space");
 }
 
 TEST(StudyTable, WhatIsNoModelIsRejected) {

@@ -19,6 +19,7 @@
 #include "study/ranges.hpp"
 #include "table/answer.hpp"
 #include "table/replay.hpp"
+#include "unit/message_of.hpp"
 
 namespace nas {
 namespace {
@@ -107,12 +108,7 @@ class TabularTest : public ::testing::Test {
     return evaluation;
   }
   [[nodiscard]] std::string refusal(const std::string& mode = "noisy", Integer step = 0) const {
-    try {
-      (void)make(mode, step);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return message_of<InputError>([&] { (void)make(mode, step); });
   }
   /// A genotype of labels: similarity|normalization|gating|temperature|bias.
   static Genotype genotype(const Texts& options) {
@@ -165,8 +161,8 @@ TEST_F(TabularTest, AnswersAreTheRecordedTrainingRuns) {
     const auto recorded = table.evaluation(mechanism, replay.replicate(mechanism, n));
     const auto answer = ask(*problem, kDot, n);
     EXPECT_EQ(answer.status, Status::ok);
-    EXPECT_EQ(objectives_.fitness(Objective::Evaluations{std::array{&answer}}),
-              objectives_.fitness(Objective::Evaluations{std::array{&recorded}}));
+    EXPECT_EQ(objectives_.judge(Objective::Evaluations{std::array{&answer}}).fitness,
+              objectives_.judge(Objective::Evaluations{std::array{&recorded}}).fitness);
     EXPECT_EQ(answer.measured.at("train_seconds"), recorded.measured.at("cpu_seconds"));
     EXPECT_EQ(answer.values.at("parameters"), 1000.0);
   }
@@ -231,11 +227,13 @@ TEST_F(TabularTest, TheMeanOfAnObjectiveIsOneEverywhere) {
   write(cells);
   objectives_ = chosen_objectives({"perplexity", "published_perplexity", "accuracy"});
   const auto answer = ask(*make("mean"), kDot, 0);
-  const auto mean = objectives_.fitness(std::vector<const Evaluation*>{&answer});
+  const auto mean = objectives_.judge(std::vector<const Evaluation*>{&answer}).fitness;
   std::vector<Evaluation> replicates;
   for (Integer n = 0; n < 3; ++n) replicates.push_back(ask(*make("noisy"), kDot, n));
-  const auto together = objectives_.fitness(
-      std::vector<const Evaluation*>{&replicates[0], &replicates[1], &replicates[2]});
+  const auto together =
+      objectives_
+          .judge(std::vector<const Evaluation*>{&replicates[0], &replicates[1], &replicates[2]})
+          .fitness;
   const auto truth = make("noisy")->truth().values.at(kDot);
   for (std::size_t i = 0; i < mean.size(); ++i) {
     EXPECT_NEAR(mean[i], together[i], 1e-12);

@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 
 #include "nn/attention.hpp"
 
@@ -26,10 +25,6 @@ class Bilinear final : public Similarity {
     return FusedSimilarity{.map = {.kind = VectorMap::Kind::own, .function = map}};
   }
   bool treats_heads_alike() const override { return false; }
-  // Xavier's initialiser keeps the scale of q, so the dot product's T0 suits.
-  double start_temperature(const AttentionShape& shape) const override {
-    return std::sqrt(static_cast<double>(shape.head_width()));
-  }
 
  private:
   torch::Tensor weight_;  // (M, H, d, d)

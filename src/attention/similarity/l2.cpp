@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "nn/attention.hpp"
 
 namespace nas::nn {
@@ -17,9 +15,6 @@ class L2 final : public Similarity {
   }
   std::optional<FusedSimilarity> fused() const override {
     return FusedSimilarity{kernels::Score::distance};
-  }
-  double start_temperature(const AttentionShape& shape) const override {
-    return std::sqrt(static_cast<double>(shape.head_width()));
   }
 };
 

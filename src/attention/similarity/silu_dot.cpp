@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "nn/attention.hpp"
 
 namespace nas::nn {
@@ -12,9 +10,6 @@ class SiluDot final : public Similarity {
   }
   std::optional<FusedSimilarity> fused() const override {
     return FusedSimilarity{kernels::Score::silu_product};
-  }
-  double start_temperature(const AttentionShape& shape) const override {
-    return std::sqrt(static_cast<double>(shape.head_width()));
   }
 };
 
