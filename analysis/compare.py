@@ -491,7 +491,7 @@ def budgets(results: list[Comparison], pruned: list[list], words: Words) -> Chap
         best = "members of the true front" if first.several else "best 16 mechanisms"
         parts += [
             Paragraph(f"Of the {best} a search begins on average so many, and does not train such a share of those to the end "
-                      f"[95 % over {'replicates' if results[0].noises else 'searches'}]. Which are the best is taken as exact."),
+                      f"[95 % over {words.units}]. Which are the best is taken as exact."),
             Columns(["algorithm", *(str(result.budget) for result in results)],
                     [[name, *(f"{digits(lost.begun)}: {_interval(lost.share)}" if lost.begun else "0"
                               for _, _, lost in (each[name] for each in by_name))] for name in names])]

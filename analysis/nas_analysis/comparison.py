@@ -468,29 +468,30 @@ def _pairs(algorithms: list[Algorithm]) -> Pairs:
     tests = set()
     for i, j in zip(rows, columns):
         a, b = algorithms[i], algorithms[j]
-        if a.noise is None:
-            effect = statistics.vargha_delaney(a.final, b.final)
-        else:
+        if a.noise is not None:
             effect, p[i, j] = statistics.clustered_improvement(a.final, b.final, a.noise, b.noise)
             tests.add("Student's t test over the replicates that answered")
+        else:
+            effect, p[i, j] = statistics.vargha_delaney(a.final, b.final), _p_of_searches(a, b, tests)
         probability[i, j], low[i, j], high[i, j] = effect
         probability[j, i], low[j, i], high[j, i] = 1 - effect.point, 1 - effect.high, 1 - effect.low
-        if a.noise is not None:
-            continue
-        if min(len(a.final), len(b.final)) < 2:
-            p[i, j] = np.nan
-        elif a.seeds == b.seeds:
-            p[i, j] = statistics.wilcoxon(a.final, b.final)
-            tests.add("Wilcoxon's signed-rank test, paired by seed")
-        else:
-            p[i, j] = statistics.mann_whitney(a.final, b.final)
-            tests.add("Mann and Whitney's U test, since seeds differ")
     tested = ~np.isnan(p[rows, columns])
     rows, columns = rows[tested], columns[tested]
     p[rows, columns] = statistics.holm(p[rows, columns])
     lower = np.tril_indices(k, -1)
     p[lower] = p.T[lower]
     return Pairs(probability, low, high, p, tests)
+
+
+def _p_of_searches(a: Algorithm, b: Algorithm, tests: set[str]) -> float:
+    """That the two hand over alike, where searches are the units; nan with one search. @param tests  receives the test's name."""
+    if min(len(a.final), len(b.final)) < 2:
+        return np.nan
+    if a.seeds == b.seeds:
+        tests.add("Wilcoxon's signed-rank test, paired by seed")
+        return statistics.wilcoxon(a.final, b.final)
+    tests.add("Mann and Whitney's U test, since seeds differ")
+    return statistics.mann_whitney(a.final, b.final)
 
 
 def _improvement(a: Algorithm, b: Algorithm, of, shared: float = 0.0) -> statistics.Interval | None:

@@ -1,9 +1,11 @@
 #include "cli/words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include "core/error.hpp"
+#include "table/format.hpp"
 
 namespace nas {
 
@@ -14,9 +16,11 @@ namespace {
 /// Whether a file is a table, by the application_id in the header of SQLite.
 bool is_table(const fs::path& file) {
   constexpr std::streamoff kPlace = 68;
-  std::string id(4, '\0');
-  std::ifstream(file, std::ios::binary).seekg(kPlace).read(id.data(), std::ssize(id));
-  return id == "nast";
+  std::array<char, 4> bytes{};
+  std::ifstream(file, std::ios::binary).seekg(kPlace).read(bytes.data(), std::ssize(bytes));
+  int id = 0;
+  for (const char byte : bytes) id = id * 256 + static_cast<unsigned char>(byte);
+  return id == table_format::kKind.application_id;
 }
 
 }  // namespace
