@@ -16,7 +16,6 @@
 #include "report/columns.hpp"
 #include "report/text.hpp"
 #include "statistics/statistics.hpp"
-#include "study/session.hpp"
 #include "training/batches.hpp"
 #include "training/validation.hpp"
 

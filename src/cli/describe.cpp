@@ -359,9 +359,8 @@ std::string list_text(const std::string& kind) {
     known.push_back(name);
   }
   if (kind.empty()) return all;
-  const auto guess = nearest(kind, known);
   throw InputError("list: unknown kind '" + kind + "', known: " + join(known) +
-                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                   did_you_mean(kind, known));
 }
 
 namespace {
@@ -454,10 +453,9 @@ std::string describe_text(const std::string& name) {
   if (!found.empty()) return join(found, "\n");
   const auto names = setting_names();
   known.insert(known.end(), names.begin(), names.end());
-  const auto guess = nearest(name, known);
-  throw InputError(
-      "describe: nothing is called '" + name + "'" +
-      (guess.empty() ? ", list shows what there is" : "; did you mean " + guess + "?"));
+  const auto hint = did_you_mean(name, known);
+  throw InputError("describe: nothing is called '" + name + "'" +
+                   (hint.empty() ? ", list shows what there is" : hint));
 }
 
 }  // namespace nas

@@ -107,9 +107,8 @@ Parameters read_settings(const std::vector<Setting>& settings, const Words& word
     if (setting == settings.end()) {
       Words known;
       for (const auto& s : settings) known.push_back(s.name);
-      const auto guess = nearest(name, known);
       throw InputError("unknown setting '" + name + "', known: " + join(known) +
-                       (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                       did_you_mean(name, known));
     }
     Value value = parse_value(*setting, word.substr(equals + 1));
     const std::string violation = setting->violation(value);
@@ -264,9 +263,8 @@ int run(Words words) {
   if (command == "list") return list(words);
   if (command == "info") return info(std::move(words));
   if (command == "table") return table_command(std::move(words));
-  const auto guess = nearest(command, {"get", "info", "list", "table"});
   throw InputError("unknown command '" + command + "', known: get, info, list, table" +
-                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                   did_you_mean(command, {"get", "info", "list", "table"}));
 }
 
 }  // namespace

@@ -221,9 +221,8 @@ int run(int argc, char** argv) {
   const auto& of = words.back();
   if (const std::vector<std::string> known{"evaluate", "generate", "genes"};
       std::find(known.begin(), known.end(), command) == known.end()) {
-    const auto guess = nas::nearest(command, known);
     refuse("unknown command '" + command + "', known: " + nas::join(known) +
-           (guess.empty() ? "" : "; did you mean " + guess + "?"));
+           nas::did_you_mean(command, known));
   }
   require_own(command, given);
   nas::load_plugins(options.plugins);

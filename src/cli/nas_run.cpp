@@ -101,11 +101,11 @@ po::options_description options(Arguments& arguments) {
 /// A mistyped command is taken for a configuration.
 void require_configuration(const std::string& word) {
   if (!nas::located_configuration(word).empty()) return;
-  const auto guess =
-      nas::nearest(word, {"list", "describe", "schema", "verify", "--status", "--help"});
-  if (guess.empty()) return;  // its reader says where it was looked for
-  throw nas::InputError("command line: " + word +
-                        " is neither a command nor a configuration; did you mean " + guess + "?");
+  const auto hint =
+      nas::did_you_mean(word, {"list", "describe", "schema", "verify", "--status", "--help"});
+  if (hint.empty()) return;  // its reader says where it was looked for
+  throw nas::InputError("command line: " + word + " is neither a command nor a configuration" +
+                        hint);
 }
 
 /// What came of the evaluation that was made again last, in lines.

@@ -1,9 +1,9 @@
 #include "cli/folder_format.hpp"
 #include "cli/model_card.hpp"
 #include "cli/trained_model.hpp"
+#include "core/durable_file.hpp"
 #include "core/stop.hpp"
 #include "model_export/model_folder.hpp"
-#include "study/session.hpp"
 
 namespace nas {
 

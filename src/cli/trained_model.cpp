@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/words.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "ops/memory.hpp"
 #include "study/continuing.hpp"
@@ -66,11 +67,9 @@ std::string find_mechanism(const RunSummary& run, const std::string& given) {
     }
   }
   const auto known = labels_of(run);
-  const auto guess = nearest(given, known);
-  auto text = "mechanism = " + given +
-              ", must be best, baseline or one that the run has trained: " + join(shortened(known));
-  if (!guess.empty()) text += "; did you mean " + guess + "?";
-  throw InputError(text);
+  throw InputError("mechanism = " + given +
+                   ", must be best, baseline or one that the run has trained: " +
+                   join(shortened(known)) + did_you_mean(given, known));
 }
 
 namespace {

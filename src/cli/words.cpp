@@ -76,10 +76,9 @@ void require_options(const std::vector<std::string>& words, const std::vector<st
     if (!word.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
       continue;
     }
-    const auto guess = nearest(name, known);
-    throw InputError(
-        "unrecognised option '" + name +
-        (guess.empty() ? "', known: " + join(known) : "'; did you mean " + guess + "?"));
+    const auto hint = did_you_mean(name, known);
+    throw InputError("unrecognised option '" + name + "'" +
+                     (hint.empty() ? ", known: " + join(known) : hint));
   }
 }
 

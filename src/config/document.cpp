@@ -540,9 +540,8 @@ void check_keys(const std::string& path, const DocumentNode& node,
   for (const auto& entry : node.entries) {
     const auto name = path.empty() ? entry.key : path + "." + entry.key;
     if (std::find(known.begin(), known.end(), entry.key) == known.end()) {
-      const auto guess = nearest(entry.key, known);
       diagnostics.add(entry.origin, name + ": unknown key, known: " + join(known) +
-                                        (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                                        did_you_mean(entry.key, known));
     } else if (!seen.insert(entry.key).second) {
       diagnostics.add(entry.origin, name + ": given twice");
     }

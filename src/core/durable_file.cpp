@@ -75,6 +75,15 @@ class Descriptor {
 
 }  // namespace
 
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return;
+  const auto words = io_failure(folder, error.value());
+  if (is_bad_path(error)) throw InputError(words);
+  throw MachineError(words);
+}
+
 void write_durably(const fs::path& file, std::string_view bytes) {
   const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code error;

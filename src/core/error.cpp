@@ -46,6 +46,11 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto guess = nearest(word, candidates);
+  return guess.empty() ? std::string() : "; did you mean " + guess + "?";
+}
+
 std::string join(const std::vector<std::string>& items, std::string_view separator) {
   std::string text;
   for (const auto& item : items) {

@@ -41,9 +41,11 @@ class MemoryLimitExceeded : public std::runtime_error {
 void require_in_range(std::string_view name, double value, double lo, double hi);
 
 /// @return the candidate with the least edit distance to `word`, empty if none is within a third of
-/// its length (at
-///         least 2 edits are always allowed). For "did you mean" in messages.
+/// its length (at least 2 edits are always allowed).
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// @return "; did you mean X?", for the end of a message, X the nearest; empty if nothing is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 /// @return the items joined by ", " (or another separator).
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");

@@ -125,10 +125,9 @@ fs::path find_configuration(const fs::path& name) {
   }
   std::vector<std::string> installed;
   for (const auto& known : installed_configurations()) installed.push_back(known.stem().string());
-  const auto guess = nearest(name.stem().string(), installed);
   throw InputError(name.string() + ": there is no such configuration" +
                    places_of_configuration(name.string()) +
-                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                   did_you_mean(name.stem().string(), installed));
 }
 
 std::vector<fs::path> installed_configurations() {

@@ -62,8 +62,7 @@ std::string Setting::violation(const Value& value) const {
     if (!in_range(*this, *number)) return refuse();
   } else if (const auto* text = std::get_if<std::string>(&value)) {
     if (!choices.empty() && std::find(choices.begin(), choices.end(), *text) == choices.end()) {
-      const std::string guess = nearest(*text, choices);
-      return refuse() + (guess.empty() ? "" : "; did you mean " + guess + "?");
+      return refuse() + did_you_mean(*text, choices);
     }
   } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
     for (const auto item : *integers) {
@@ -76,8 +75,7 @@ std::string Setting::violation(const Value& value) const {
   } else if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
     for (const auto& item : *texts) {
       if (!choices.empty() && std::find(choices.begin(), choices.end(), item) == choices.end()) {
-        const std::string guess = nearest(item, choices);
-        return "every item " + refuse() + (guess.empty() ? "" : "; did you mean " + guess + "?");
+        return "every item " + refuse() + did_you_mean(item, choices);
       }
     }
   }

@@ -65,9 +65,8 @@ class Registry<Product(Args...)> {
 
   /// @return "unknown KIND 'KEY', known: ...; did you mean ...?"
   [[nodiscard]] std::string unknown(std::string_view key) const {
-    const std::string guess = nearest(key, keys());
     return "unknown " + kind_ + " '" + std::string(key) + "', known: " + join(keys()) +
-           (guess.empty() ? "" : "; did you mean " + guess + "?");
+           did_you_mean(key, keys());
   }
 
   /// @return all keys, sorted.

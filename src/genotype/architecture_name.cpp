@@ -200,9 +200,8 @@ class NameReader {
   }
   [[noreturn]] void fail_unknown(std::string_view word, const std::string& kind,
                                  const Words& known) {
-    const auto guess = nearest(word, known);
     fail_at(word, "unknown " + kind + " '" + std::string(word) + "', known: " + join(known) +
-                      (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                      did_you_mean(word, known));
   }
 
   bool take(char character) {

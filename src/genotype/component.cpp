@@ -24,9 +24,8 @@ const Component& ComponentRegistry::at(std::string_view gene, std::string_view k
   for (const auto& component : components_) {
     if (component.gene == gene && component.key == key) return component;
   }
-  const std::string guess = nearest(key, keys(gene));
-  throw InputError("unknown " + std::string(gene) + " '" + std::string(key) + "', known: " +
-                   join(keys(gene)) + (guess.empty() ? "" : "; did you mean " + guess + "?"));
+  throw InputError("unknown " + std::string(gene) + " '" + std::string(key) +
+                   "', known: " + join(keys(gene)) + did_you_mean(key, keys(gene)));
 }
 
 std::vector<std::string> ComponentRegistry::keys(std::string_view gene) const {

@@ -212,9 +212,8 @@ std::vector<double> SearchSpace::encode(const Genotype& genotype, Encoding encod
     const auto& option = genotype.option(gene.name);
     const auto found = std::find(gene.options.begin(), gene.options.end(), option);
     if (found == gene.options.end()) {
-      const std::string guess = nearest(option, gene.options);
       throw InputError("gene " + gene.name + " = " + option + ", must be one of " +
-                       join(gene.options) + (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                       join(gene.options) + did_you_mean(option, gene.options));
     }
     return entries_of_option(gene, encoding, static_cast<std::size_t>(found - gene.options.begin()),
                              random);

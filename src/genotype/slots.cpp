@@ -276,9 +276,8 @@ bool holds(const Words& words, std::string_view word) {
 
 [[noreturn]] void refuse(const Slot& slot, std::string_view text, const std::string& allowed,
                          const Words& words = {}) {
-  const auto guess = nearest(text, words);
   throw InputError(slot.name + " = " + std::string(text) + ", must be " + allowed +
-                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                   did_you_mean(text, words));
 }
 
 /// The words that a choice may be, of a component also the keys that are registered.

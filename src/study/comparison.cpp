@@ -245,9 +245,8 @@ void keep_contenders(Comparison& comparison, const std::vector<std::string>& wan
   for (const auto& contender : comparison.contenders) known.push_back(contender.name);
   for (const auto& name : wanted) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto guess = nearest(name, known);
     throw InputError("command line: --algorithms = " + name + ", must be among " + join(known) +
-                     (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                     did_you_mean(name, known));
   }
   std::erase_if(comparison.contenders, [&wanted](const Contender& contender) {
     return std::find(wanted.begin(), wanted.end(), contender.name) == wanted.end();

@@ -14,6 +14,7 @@
 
 #include "comparison/outcome.hpp"
 #include "comparison/table_evaluator.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/thread_clock.hpp"

@@ -61,9 +61,8 @@ Engine find_engine(const std::string& key) {
     if (engine.key == key) return engine;
     known.push_back(engine.key);
   }
-  const auto guess = nearest(key, known);
   throw InputError("unknown engine '" + key + "', known: " + join(known) +
-                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                   did_you_mean(key, known));
 }
 
 bool has_cluster(const Experiment& experiment) {

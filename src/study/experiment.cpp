@@ -500,10 +500,9 @@ class Reader {
     for (const auto& one : devices) {
       const bool numbered = one.rfind("cuda:", 0) == 0 && digits(one.substr(5));
       if (!numbered && !contains(kDevices, one)) {
-        const auto guess = nearest(one, kDevices);
         refuse("evaluation.device", device,
                "must be one of auto, cpu, cuda, cuda:N, or several: cuda:0,cuda:1" +
-                   (guess.empty() ? "" : "; did you mean " + guess + "?"));
+                   did_you_mean(one, kDevices));
         return;
       }
       if (devices.size() > 1 && (kind == "auto" || one.substr(0, one.find(':')) != kind)) {

@@ -67,8 +67,7 @@ class ObjectivesReader {
   }
 
   [[nodiscard]] std::string unknown(const std::string& key) const {
-    const auto guess = nearest(key, known());
-    const std::string hint = guess.empty() ? "" : "; did you mean " + guess + "?";
+    const std::string hint = did_you_mean(key, known());
     return "unknown objective '" + key + "', known: " + join(known()) +
            (key.find(',') == std::string::npos ? hint : "; several must be a list: [" + key + "]");
   }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/fault.hpp"
 #include "core/seed.hpp"
 #include "evaluation/frame.hpp"
 #include "genotype/architecture_name.hpp"
@@ -46,15 +45,6 @@ std::int64_t checkpoint_space(const Experiment& experiment) {
 }
 
 }  // namespace
-
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error) return;
-  const auto words = io_failure(folder, error.value());
-  if (is_bad_path(error)) throw InputError(words);
-  throw MachineError(words);
-}
 
 std::shared_ptr<Problem> make_problem(const Experiment& experiment, const ObjectiveSet& objectives,
                                       const std::filesystem::path& folder) {

@@ -11,10 +11,6 @@
 
 namespace nas {
 
-/// Makes a folder that is written to, before anything is.
-/// @throws InputError if there can be none of this name; MachineError if the disk is full, say.
-void make_folder(const std::filesystem::path& folder);
-
 /// Builds an experiment's problem.
 /// @param objectives  the experiment's; outlives the problem.
 /// @param folder      of the run; empty: nothing is written.

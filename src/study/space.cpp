@@ -127,10 +127,7 @@ class SpaceReader {
       diagnostics_.add(item.origin, path + " = " + item.summary() + ": no module computes it");
       return false;
     }
-    const auto guess = nearest(item.text, valid);
-    refuse(
-        item, path,
-        "must be one of " + join(valid) + (guess.empty() ? "" : "; did you mean " + guess + "?"));
+    refuse(item, path, "must be one of " + join(valid) + did_you_mean(item.text, valid));
     return false;
   }
 
