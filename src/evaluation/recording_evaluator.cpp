@@ -122,6 +122,7 @@ struct RecordingEvaluator::State {
   std::map<std::string, Task> tasks_out{};     ///< what each of these is measured for, by id
   std::map<std::int64_t, Pending> asks_out{};  ///< begun one by one and not told, by number
   std::int64_t num_begun = 0;                  ///< asks, one by one
+  bool beyond_budget = false;  ///< whether asks come now that are made whatever the budget says
   /// What of an evaluation that was begun so is charged to the budget.
   struct Charged {
     bool paused = false;
@@ -314,10 +315,7 @@ std::vector<const Evaluation*> RecordingEvaluator::State::measured(
 }
 
 void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
-  const auto seconds = evaluation.measured.find("train_seconds");
-  if (seconds != evaluation.measured.end()) {
-    ledger.charge(seconds->get<double>());
-  }
+  ledger.charge(spent_seconds(evaluation));
 }
 
 /// Charges what the evaluations of an ask that was begun by itself have taken since they were told
@@ -328,7 +326,7 @@ void RecordingEvaluator::State::charge(const Pending& ask) {
     auto& before = charged[id];
     const Charged now{.paused = evaluation.status == Status::paused,
                       .steps = steps_of(evaluation),
-                      .seconds = evaluation.measured.value("train_seconds", 0.0)};
+                      .seconds = spent_seconds(evaluation)};
     ledger.charge(now.seconds - before.seconds);
     ledger.take_back_steps(ask.steps - (now.steps - before.steps));
     before = now;
@@ -551,6 +549,9 @@ bool RecordingEvaluator::State::try_again(const Evaluation& result) {
   });
   if (before >= most) return false;
   tries.push_back(again + ": " + result.reason);
+  if (const auto seconds = result.measured.value("train_seconds", 0.0); seconds > 0.0) {
+    evaluation.measured[kFailedSeconds] = evaluation.measured.value(kFailedSeconds, 0.0) + seconds;
+  }
   if (measurement->expensive()) measurement->recorded(result);
   executor->submit(tasks_out.at(result.id), evaluation);
   at_work.finished({result});
@@ -819,6 +820,10 @@ bool RecordingEvaluator::begin(const Genotype& genotype, std::int64_t until, boo
   auto ask = state.assign(genotype, tasks, until, anyway);
   if (!ask) return false;
   ask->place = state.num_begun++;
+  if (anyway && !state.beyond_budget) {
+    state.beyond_budget = true;
+    state.store.set_meta(kAnswerFrom, ask->number);
+  }
   double cost = 0.0;
   if (const auto trained = ask->goes_on ? ask->ids.size() : ask->booked.size(); trained > 0) {
     cost = static_cast<double>(trained) * state.measurement->expected_cost(tasks.front().candidate);

@@ -20,6 +20,10 @@
 
 namespace NAS_PUBLIC nas {
 
+/// In a run's record: the number of the first ask that was made whatever the budget said, as the
+/// last ones of a search. A search that goes on under a larger budget asks for others in their place.
+inline constexpr const char* kAnswerFrom = "answer_from";
+
 /// Something that happened in a batch, for progress displays. Told by the thread that asks.
 struct Progress {
   enum class Kind {

@@ -1,9 +1,9 @@
 #include "report/digest.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <ostream>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -222,18 +222,68 @@ nlohmann::json evaluation_json(const RunSummary& run, const Evaluation& evaluati
           {"curve", curve_json(evaluation)}};
 }
 
+/// Seconds that a training run had taken where an ask was answered by it.
+double seconds_at(const Evaluation& evaluation, std::int64_t until) {
+  const auto seconds = spent_seconds(evaluation);
+  for (const auto& point : evaluation.curve) {
+    if (point.step != until) continue;
+    return seconds - (measured_number(evaluation, "train_seconds") - point.seconds);
+  }
+  return seconds;
+}
+
+/// What a search had trained by an ask, that one and what was paused included.
+struct Spent {
+  std::size_t trainings = 0;  ///< that were begun
+  double seconds = 0.0;
+};
+
+/// Counts up what asks have trained, told in the order of their numbers.
+class Spending {
+ public:
+  explicit Spending(const RunSummary& run) : run_(run) {}
+  /// All asks up to a number; those of a rung and the others are in lists of their own.
+  Spent until(std::int64_t number) {
+    for (;;) {
+      const auto* ask = next(run_.asks, whole_);
+      const auto* at_rung = next(run_.rung_asks, paused_);
+      const bool rung = ask == nullptr || (at_rung != nullptr && at_rung->number < ask->number);
+      const auto* first = rung ? at_rung : ask;
+      if (first == nullptr || first->number > number) return spent_;
+      ++(rung ? paused_ : whole_);
+      add(*first);
+    }
+  }
+
+ private:
+  static const Ask* next(const std::vector<Ask>& asks, std::size_t place) {
+    return place < asks.size() ? &asks[place] : nullptr;
+  }
+  void add(const Ask& ask) {
+    for (const auto& id : ask.evaluations) {
+      const auto& evaluation = *run_.by_id.at(id);
+      if (is_screened_out(evaluation)) continue;
+      const auto now = seconds_at(evaluation, ask.until);
+      const auto [before, begun] = seconds_.try_emplace(id, 0.0);
+      spent_.trainings += begun ? 1 : 0;
+      spent_.seconds += std::max(0.0, now - before->second);
+      before->second = std::max(before->second, now);
+    }
+  }
+  const RunSummary& run_;
+  std::size_t whole_ = 0;   // of run_.asks, counted
+  std::size_t paused_ = 0;  // of run_.rung_asks, counted
+  std::map<std::string_view, double> seconds_;
+  Spent spent_;
+};
+
 Records asks_records(const RunSummary& run) {
   return {run.asks.size(),
-          [&run, trained = std::set<std::string_view>(),
-           seconds = 0.0](std::size_t i) mutable -> nlohmann::json {
+          [&run, spending = Spending(run)](std::size_t i) mutable -> nlohmann::json {
             const auto& ask = run.asks[i];
             const auto& believed = run.believed[i];
             const auto status = run.status(ask);
-            for (const auto& id : ask.evaluations) {
-              const auto* evaluation = run.by_id.at(id);
-              if (is_screened_out(*evaluation) || !trained.insert(id).second) continue;
-              seconds += measured_number(*evaluation, "train_seconds");
-            }
+            const auto spent = spending.until(ask.number);
             return {{"number", ask.number},
                     {"batch", ask.batch},
                     {"genotype", ask.genotype},
@@ -245,8 +295,8 @@ Records asks_records(const RunSummary& run) {
                     {"usable", is_usable(status)},
                     {"reason", run.reason(ask)},
                     {"believed", believed.empty() ? nlohmann::json() : point_json(believed)},
-                    {"trained", trained.size()},
-                    {"seconds", seconds}};
+                    {"trained", spent.trainings},
+                    {"seconds", spent.seconds}};
           }};
 }
 
@@ -258,14 +308,16 @@ nlohmann::json rungs_json(const RunSummary& run) {
   return rungs;
 }
 
-nlohmann::json rung_ask_json(const RunSummary& run, const Ask& ask) {
+nlohmann::json rung_ask_json(const RunSummary& run, const Ask& ask, const Spent& spent) {
   return {{"number", ask.number},
           {"batch", ask.batch},
           {"genotype", ask.genotype},
           {"candidate", run.candidate(ask)},
           {"evaluation", ask.evaluations.front()},
           {"step", ask.until},
-          {"fitness", point_json(ask.fitness)}};
+          {"fitness", point_json(ask.fitness)},
+          {"trained", spent.trainings},
+          {"seconds", spent.seconds}};
 }
 
 nlohmann::json genes_json(const RunSummary& run) {
@@ -367,7 +419,10 @@ std::map<std::string, Records> long_lists(const RunSummary& run, const Identitie
       {"asks", asks_records(run)}};
   if (run.rung_asks.empty()) return lists;
   lists["rung_asks"] = {run.rung_asks.size(),
-                        [&run](std::size_t i) { return rung_ask_json(run, run.rung_asks[i]); }};
+                        [&run, spending = Spending(run)](std::size_t i) mutable {
+                          const auto& ask = run.rung_asks[i];
+                          return rung_ask_json(run, ask, spending.until(ask.number));
+                        }};
   lists["paused"] = evaluations(run.paused, run.evaluations.size());
   return lists;
 }

@@ -49,7 +49,7 @@ void Effort::add(const Evaluation& evaluation) {
     return;
   }
   ++evaluations;
-  train_seconds += measured_number(evaluation, "train_seconds");
+  train_seconds += spent_seconds(evaluation);
   if (evaluation.status == Status::stopped_early) ++stopped_early;
   // In old runs, constraints on what training finds rejected single training runs.
   const bool failed = !is_usable(evaluation) && evaluation.status != Status::rejected;
@@ -410,7 +410,7 @@ void RunSummary::digest_efforts() {
     search.add(evaluation);
     if (by_id.at(evaluation.id) == &evaluation) continue;
     asked.erase(evaluation.id);  // an audit has trained it on
-    outside.train_seconds -= measured_number(evaluation, "train_seconds");
+    outside.train_seconds -= spent_seconds(evaluation);
   }
   for (const auto& evaluation : evaluations) {
     (asked.contains(evaluation.id) ? search : outside).add(evaluation);

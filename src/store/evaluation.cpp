@@ -111,6 +111,15 @@ bool answers(const Evaluation& evaluation, std::int64_t until) {
   return until > 0 && evaluation.curve.back().step >= until;
 }
 
+double spent_seconds(const Evaluation& evaluation) {
+  double seconds = 0.0;
+  for (const auto* part : {"train_seconds", kFailedSeconds}) {
+    const auto found = evaluation.measured.find(part);
+    if (found != evaluation.measured.end() && found->is_number()) seconds += found->get<double>();
+  }
+  return seconds;
+}
+
 void pause_at(Evaluation& evaluation, std::int64_t step, double bytes_per_token) {
   auto& curve = evaluation.curve;
   const auto point = std::find_if(curve.begin(), curve.end(),

@@ -114,6 +114,12 @@ double quality(const Evaluation& evaluation, const std::string& name);
 /// Whether an evaluation says what a training run has come to at a validation step: it is paused no
 /// sooner, or it has ended. @param until  0: at its end.
 bool answers(const Evaluation& evaluation, std::int64_t until);
+/// In `measured`: the seconds that tries have trained which failed and were repeated.
+inline constexpr const char* kFailedSeconds = "failed_seconds";
+/// Seconds of training that an evaluation has cost, those of failed tries included; 0 where nothing
+/// is known of them.
+double spent_seconds(const Evaluation& evaluation);
+
 /// Makes of an evaluation what it was when its training run had come to a validation step, and says
 /// `paused` where it went on from there: curve, the values that its end determines, and seconds are
 /// those of that step, and what the test split said is gone. One that ended before, or there, stays.

@@ -656,6 +656,14 @@ void Store::State::write_asks(std::span<const Ask> asks) const {
                                  " " + join(recorded.evaluations) + ", now " + ask.genotype + " " +
                                  join(ask.evaluations));
       }
+      if (recorded.evaluations.size() > ask.evaluations.size()) {
+        throw InputError("ask " + std::to_string(ask.number) + " is recorded with " +
+                         std::to_string(recorded.evaluations.size()) +
+                         " evaluations, and the budget ends the search after " +
+                         std::to_string(ask.evaluations.size()) +
+                         " of them: it must not be smaller "
+                         "than it was");
+      }
     }
     select.reset();
     if (!known) write_row(insert, columns);
@@ -704,6 +712,19 @@ void Store::withdraw_asks(std::int64_t from, std::int64_t batch) {
     remove.bind(1, from);
     remove.bind(2, batch);
     remove.exec();
+  });
+}
+
+void Store::forget_asks_from(std::int64_t first) {
+  const std::lock_guard lock(state_->mutex);
+  state_->in_transaction([&] { state_->remove_asks_from(first); });
+}
+
+std::int64_t Store::num_asked() const {
+  return state_->reading([&] {
+    auto last = state_->statement("SELECT ifnull(max(number) + 1, 0) FROM asks");
+    last.executeStep();
+    return last.getColumn(0).getInt64();
   });
 }
 

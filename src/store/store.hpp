@@ -110,8 +110,9 @@ class Store {
   [[nodiscard]] std::vector<Evaluation> evaluations_beside(std::vector<Evaluation> known) const;
 
   /// Commits asks in one transaction; a number that is known already must agree in genotype and
-  /// evaluations. Only their number may differ, which replaces the ask: a race that the budget cut
+  /// evaluations. Only there may be more of them, which replaces the ask: a race that the budget cut
   /// short goes on under a larger one.
+  /// @throws InputError if there are fewer: the budget was larger.
   /// @throws std::runtime_error "replay departs from the recorded run at ask N: ..." otherwise.
   void add_asks(const std::vector<Ask>& asks);
   /// Commits asks of a batch that is not answered yet, as far as they are answered; a number that
@@ -120,6 +121,11 @@ class Store {
   /// Takes back the asks of a batch from a number on, which the end of the budget left unanswered;
   /// nothing where later batches are recorded.
   void withdraw_asks(std::int64_t from, std::int64_t batch);
+  /// Forgets the asks from a number on, which another search has asked for that began alike, and
+  /// what was recorded of the search since. Evaluations stay.
+  void forget_asks_from(std::int64_t first);
+  /// One more than the number of the last ask.
+  [[nodiscard]] std::int64_t num_asked() const;
   /// In order of their numbers. While a batch is being answered, some of its numbers may be
   /// missing.
   /// @throws InputError also where one names an evaluation of which no part is recorded.

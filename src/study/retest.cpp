@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "core/error.hpp"
@@ -133,8 +135,18 @@ bool is_of_winners(const nlohmann::json& retest, const RunSummary& run,
   return now == recorded;
 }
 
-/// Takes away what an earlier process found: it is not shown beside another result. What is made in
-/// its place has as many seeds all the same.
+/// Whether a recorded training of listed mechanisms is of those that are listed now.
+bool is_of_listed(const nlohmann::json& retest, const std::vector<Candidate>& listed) {
+  std::multiset<std::string> recorded;
+  for (const auto& one : retest.at("candidates")) recorded.insert(one.at("candidate"));
+  std::multiset<std::string> now;
+  for (const auto& one : listed) now.insert(one.name);
+  return recorded == now;
+}
+
+/// Takes away what an earlier process found of other mechanisms: it is not shown beside another
+/// result. What is made in its place has as many seeds all the same. Of the same mechanisms it
+/// stays until there is more of them.
 void set_aside(const FurtherWork& work) {
   if (const auto before = recorded_seeds(work); before > 0) {
     work.store.set_meta(kSeedsBefore, before);
@@ -198,21 +210,28 @@ std::vector<Setting> retest_settings() {
 void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   const auto asked = work.experiment.retest.get<Integer>("replicates") > 0;
   const auto recorded = work.store.meta("retest").value_or(nullptr);
-  if (!asked && !recorded.is_object()) return;
   const auto replicates = fresh_seeds(work);
+  if (!asked && !recorded.is_object()) {
+    if (replicates > 0) {
+      work.observer.warned("a re-test was begun and is not whole; retest.replicates=" +
+                           std::to_string(replicates) + " completes it");
+    }
+    return;
+  }
   const RunSummary run(work.store);
   const auto baseline = work.experiment.baseline.empty()
                             ? std::string()
                             : work.problem.parse(work.experiment.baseline).name;
-  if (!asked && is_of_winners(recorded, run, baseline)) return;  // what is there holds
+  const bool holds = recorded.is_object() && is_of_winners(recorded, run, baseline);
+  if (!asked && holds) return;
   if (!asked) {
-    work.store.set_meta("retest", nullptr);
+    set_aside(work);
     work.observer.warned("the search has found others since its re-test, which is therefore not " +
                          std::string("shown; retest.replicates=") + std::to_string(replicates) +
                          " tests them, and trains what is new");
     return;
   }
-  set_aside(work);
+  if (!holds) set_aside(work);
   if (run.ranking.empty()) return;
   const auto problem = scoring_test(work, work.experiment.training, run);
   std::vector<Wanted> wanted;
@@ -242,12 +261,14 @@ std::vector<Candidate> listed_candidates(const Experiment& experiment,
 std::vector<Evaluation> train_listed(const FurtherWork& work,
                                      const std::shared_ptr<Problem>& problem) {
   const auto replicates = fresh_seeds(work);
-  set_aside(work);  // it was of a shorter list
+  const auto listed = listed_candidates(work.experiment, work.objectives, *problem);
+  const auto recorded = work.store.meta("retest").value_or(nullptr);
+  if (!recorded.is_object() || !is_of_listed(recorded, listed)) set_aside(work);
   // What an earlier process measured of a candidate holds for its other replicates, too.
   const auto earlier = work.store.evaluations();
   problem->begin_batch(pointers(earlier));
   std::vector<Wanted> wanted;
-  for (const auto& candidate : listed_candidates(work.experiment, work.objectives, *problem)) {
+  for (const auto& candidate : listed) {
     wanted.push_back({.retested = {.role = Role::listed,
                                    .candidate = candidate.name,
                                    .label = problem->label(candidate.name),

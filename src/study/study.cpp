@@ -463,6 +463,35 @@ Recall recall_of(const Study::RunSettings& settings, const Experiment& experimen
   };
 }
 
+/// What was recorded of a search beyond its present end would be of no search at all.
+/// @throws InputError saying so.
+void require_all_asked(const Store& store, std::int64_t asked, const std::string& ended_by) {
+  const auto recorded = store.num_asked();
+  if (recorded <= asked) return;
+  throw InputError("the run holds " + std::to_string(recorded) + " asks, and would now end after " +
+                   std::to_string(asked) + " (" + ended_by +
+                   "): `budget` must be at least what it "
+                   "was, or give another folder with --output, and this one with --reuse");
+}
+
+/// What a run says of itself that a command replaces, to be put back where that cannot be done.
+class Claims {
+ public:
+  explicit Claims(Store& store) : store_(store) {
+    for (const auto* key : {"config", "ended_by", "finished", "planned_asks"}) {
+      if (auto value = store.meta(key)) before_.emplace_back(key, std::move(*value));
+    }
+  }
+  void put_back() const {
+    for (const auto& [key, value] : before_) store_.set_meta(key, value);
+    store_.flush();
+  }
+
+ private:
+  Store& store_;
+  std::vector<std::pair<const char*, nlohmann::json>> before_;
+};
+
 /// The search, with its baseline before it.
 void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsal& rehearsal,
                       const std::shared_ptr<Executor>& executor, const Recall& recall, Store& store,
@@ -506,6 +535,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
     const auto conditions = conditions_of(experiment, *problem);
     const auto result = search(experiment, setup.objectives, evaluator, note, conditions,
                                fidelity_of(experiment, *problem));
+    require_all_asked(store, evaluator->num_asked(), result.ended_by);
     if (conditions) {
       store.set_meta("silent_asks", {{"children", result.children}, {"silent", result.silent}});
     }
@@ -738,6 +768,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
     observer.retried(store.forget_failures());
   }
   const bool finished = is_finished(store, experiment_, *problem);
+  const Claims claims(store);
   store.set_meta("config", experiment_.resolved);
   store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);
@@ -751,6 +782,10 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   store.set_meta("planned_asks", rehearsal.asked > 0 && rehearsal.whole
                                      ? nlohmann::json(rehearsal.asked)
                                      : nullptr);
+  if (const auto from = store.meta(kAnswerFrom).value_or(nullptr); from.is_number_integer()) {
+    store.forget_asks_from(from.get<std::int64_t>());
+    store.set_meta(kAnswerFrom, nullptr);
+  }
   try {
     auto executor = settings.executor;
     if (!executor && has_cluster(experiment_)) {
@@ -762,6 +797,9 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   } catch (const StopRequested&) {
     store.flush();
     store.require_in_place();  // else nothing is kept
+    throw;
+  } catch (const InputError&) {
+    claims.put_back();
     throw;
   } catch (const TooManyFailures& error) {
     store.set_meta("ended_by", error.what());

@@ -94,6 +94,19 @@ nlohmann::json record_of(const std::vector<TunedMechanism>& mechanisms, const Pr
   return record;
 }
 
+/// Whether a recorded tuning is of the baseline and the best that the search finds now.
+bool is_tuning_of_best(const nlohmann::json& tuning, const RunSummary& run,
+                       const std::string& baseline) {
+  std::vector<std::string> recorded;
+  for (const auto& one : tuning) recorded.push_back(one.at("candidate"));
+  std::vector<std::string> now{baseline};
+  const auto winners = recorded.empty() ? 0 : recorded.size() - 1;
+  for (const auto* winner : best_candidates(run, winners, baseline)) {
+    now.push_back(winner->candidate);
+  }
+  return recorded == now;
+}
+
 }  // namespace
 
 std::vector<Setting> tuning_settings() {
@@ -185,9 +198,16 @@ Parameters tuned_training(const Parameters& training, const TuningPoint& point) 
 
 std::vector<TunedMechanism> tune(const FurtherWork& work) {
   const auto& [experiment, objectives, problem, store, observer, executor, recall] = work;
-  if (store.meta("tuning")) store.set_meta("tuning", nullptr);  // as for a re-test
-  if (!experiment.tuning) return {};
+  const auto recorded = store.meta("tuning").value_or(nullptr);
+  if (!experiment.tuning && !recorded.is_array()) return {};
   const RunSummary run(store);
+  if (!experiment.tuning) {
+    if (is_tuning_of_best(recorded, run, problem.parse(experiment.baseline).name)) return {};
+    store.set_meta("tuning", nullptr);  // it is not shown beside another result
+    observer.warned("the search has found others since their tuning, which is therefore not shown");
+    return {};
+  }
+  store.set_meta("tuning", nullptr);
   const auto points = tuning_points(*experiment.tuning, experiment.training, experiment.seed,
                                     num_trials(experiment, num_trained(run)));
   const auto baseline = problem.parse(experiment.baseline).name;

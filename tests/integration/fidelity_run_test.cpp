@@ -107,6 +107,16 @@ TEST_F(FidelityRunTest, ATableAnswersFromItsCurves) {
   EXPECT_THAT(text(), HasSubstr("rungs: 10 came to step "));
   ASSERT_EQ(run("nas-run", search("table", "b")), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
+  const auto found = results_of(folder_ / "a");
+  std::int64_t most = 0;
+  for (const auto* asks : {"asks", "rung_asks"}) {
+    for (const auto& ask : found[asks]) {
+      const auto begun = ask["trained"].get<std::int64_t>();
+      EXPECT_LE(begun, ask["number"].get<std::int64_t>() + 1);
+      most = std::max(most, begun);
+    }
+  }
+  EXPECT_EQ(most, found["counts"]["evaluated"]) << "what is paused counts";
   ASSERT_EQ(run("nas-run", search("table", "a")), 0) << "once more: " << text();
   EXPECT_EQ(canonical_export(folder_ / "a"), canonical_export(folder_ / "b"));
 }
@@ -159,6 +169,27 @@ TEST_F(FidelityRunTest, FurtherSeedsAndHyperbandAndPashaRun) {
   EXPECT_THAT(text(), HasSubstr("rungs: 1"));
   ASSERT_EQ(run("nas-run", search("table", "pasha", {"fidelity.promote=pasha"})), 0) << text();
   EXPECT_THAT(text(), HasSubstr("rungs: 1"));
+}
+
+/// Where rungs have ended before the end of training, what is best is trained to it whatever the
+/// budget says: a larger one asks for others in its place.
+TEST_F(FidelityRunTest, PashaGoesOnUnderALargerBudget) {
+  const auto pasha = [this](const std::string& name, const std::string& budget) {
+    return search("table", name, {"fidelity.promote=pasha", "fidelity.epsilon=[1e9, 1e9]", budget});
+  };
+  ASSERT_EQ(run("nas-run", pasha("grown", "budget.evaluations=5")), 0) << text();
+  const auto small = canonical_export(folder_ / "grown");
+  {
+    const Store store(folder_ / "grown" / "store.sqlite", Store::Mode::read_only);
+    ASSERT_TRUE(store.meta("answer_from").value_or(nullptr).is_number()) << "it has no such asks";
+  }
+  for (const auto* budget : {"budget.evaluations=8", "budget.evaluations=0"}) {
+    ASSERT_EQ(run("nas-run", pasha("grown", budget)), 0) << budget << text();
+  }
+  ASSERT_EQ(run("nas-run", pasha("whole", "budget.evaluations=0")), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "grown"), canonical_export(folder_ / "whole"));
+  ASSERT_EQ(run("nas-run", pasha("small", "budget.evaluations=5")), 0) << text();
+  EXPECT_EQ(canonical_export(folder_ / "small"), small);
 }
 
 TEST_F(FidelityRunTest, ThePlanCountsTheStepsThatPruningLeaves) {

@@ -111,6 +111,31 @@ TEST_F(RetestTest, AFinishedSearchIsRetestedLaterAndWithMoreSeeds) {
   expect_text("of each there are 2 fresh seeds, more than retest.replicates = 1: all count");
 }
 
+TEST_F(RetestTest, WhatIsThereStaysWhileMoreOfItIsMadeAndWhereNothingIsAskedFor) {
+  const auto out = folder_ / "run";
+  auto search = small_search(out, 300);
+  search[6] = "retest={replicates: 1, top: 2}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  const auto before = results_of(out);
+  ASSERT_FALSE(before["retest"].is_null());
+  search[6] = "retest={replicates: 20, top: 2}";
+  {
+    Program program("nas-run", search, folder_ / "killed.txt");
+    int code = -1;
+    while (read_file(folder_ / "killed.txt").find("/100,") == std::string::npos) {
+      ASSERT_FALSE(program.wait_for(std::chrono::milliseconds(5), code))
+          << read_file(folder_ / "killed.txt");
+    }
+    program.kill(SIGKILL);
+    program.wait();
+  }
+  search[5] = "baseline.tune=false";
+  search[6] = "retest={replicates: 0}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  EXPECT_EQ(results_of(out)["retest"], before["retest"]);
+  EXPECT_EQ(results_of(out)["tuning"], before["tuning"]);
+}
+
 TEST_F(RetestTest, ARetestOfOtherWinnersIsNotShown) {
   const auto out = folder_ / "run";
   auto search = small_search(out);

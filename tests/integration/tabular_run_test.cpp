@@ -70,8 +70,31 @@ TEST_F(TabularRunTest, AFinishedRunIsNotSearchedAgain) {
   EXPECT_EQ(fact("sessions")->size(), 2U);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "a" / "results.json"));
   EXPECT_EQ(canonical_export(folder_ / "a"), exported);
-  ASSERT_EQ(run("nas-run", search("a", {"budget.evaluations=20"})), 0) << text();
+  ASSERT_EQ(run("nas-run", search("a", {"budget.evaluations=2000"})), 0) << text();
   EXPECT_NE(fact("elapsed_seconds"), elapsed) << "it is asked for something else";
+}
+
+TEST_F(TabularRunTest, ABudgetThatEndsAFinishedSearchSoonerIsRefused) {
+  ASSERT_EQ(run("nas-run", search("a")), 0) << text();
+  const auto exported = canonical_export(folder_ / "a");
+  const auto facts = [this] {
+    const Store store(folder_ / "a" / "store.sqlite", Store::Mode::read_only);
+    std::vector<nlohmann::json> all;
+    for (const auto* key : {"config", "ended_by", "finished", "last_population"}) {
+      all.push_back(store.meta(key).value_or(nullptr));
+    }
+    return all;
+  };
+  const auto before = facts();
+  EXPECT_EQ(run("nas-run", search("a", {"budget.evaluations=5"})), 2) << text();
+  EXPECT_THAT(text(), HasSubstr("the run holds 40 asks, and would now end after "));
+  EXPECT_THAT(text(), HasSubstr("(5 evaluations): `budget` must be at least what it was"));
+  EXPECT_EQ(canonical_export(folder_ / "a"), exported);
+  EXPECT_EQ(facts(), before);
+  ASSERT_EQ(
+      run("nas-run", search("b", {"budget.evaluations=5", "--reuse", (folder_ / "a").string()})),
+      0)
+      << "as the message says: " << text();
 }
 
 TEST_F(TabularRunTest, GroundTruthIsRecordedForEveryMechanism) {

@@ -319,6 +319,27 @@ TEST_F(EvaluatorTest, WhatMayComeToSomethingElseIsTriedAgainAsOftenAsItIsSaid) {
   }
 }
 
+TEST_F(EvaluatorTest, TriesThatAreRepeatedAreChargedToTheBudgetOfTime) {
+  RecordingEvaluator::Options options;
+  options.budget.train_seconds = 5.0;
+  options.retries.timed_out = 2;
+  const auto file = folder_ / "tries.sqlite";
+  for (const bool again : {false, true}) {
+    const Run run(file, options);
+    run.fake->after_array_ = [&](std::span<const Assignment> array) {
+      const auto& [task, evaluation] = array.front();
+      if (run.fake->times_[task.id] <= 2) evaluation.status = Status::timed_out;
+    };
+    run.ask({{0, 0, 0, 0}});
+    const auto recorded = run.store.evaluations().front();
+    EXPECT_EQ(recorded.status, Status::ok);
+    EXPECT_EQ(recorded.measured.value(kFailedSeconds, 0.0), 4.0);
+    EXPECT_EQ(spent_seconds(recorded), 6.0);
+    EXPECT_TRUE(run.ask({{0, 1, 0, 0}}).empty()) << "all is spent";
+    EXPECT_EQ(run.fake->measured_, again ? 0 : 3);
+  }
+}
+
 TEST_F(EvaluatorTest, WhatBelongsToAFinishedMeasurementIsDoneAfterItIsCommitted) {
   const auto file = folder_ / "s.sqlite";
   std::vector<std::string> seen;

@@ -227,7 +227,7 @@ TEST_F(StoreTest, KnownEvaluationsAndAsksStayAsTheyAre) {
   EXPECT_EQ(store.asks()[0].evaluations, ask.evaluations);
 }
 
-TEST_F(StoreTest, AnAskMayBeAnsweredByMoreOrFewerOfTheSameReplicates) {
+TEST_F(StoreTest, AnAskMayBeAnsweredByMoreOfTheSameReplicatesAndNotByFewer) {
   Store store(file_);
   store.add({example("e1"), example("e2"), example("e3")});
   Ask ask{.number = 0, .batch = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1}};
@@ -238,8 +238,8 @@ TEST_F(StoreTest, AnAskMayBeAnsweredByMoreOrFewerOfTheSameReplicates) {
   EXPECT_EQ(store.asks()[0].evaluations, ask.evaluations);
   EXPECT_EQ(store.asks()[0].fitness, ask.fitness);
   ask.evaluations = {"e1", "e2"};
-  store.add_asks({ask});
-  EXPECT_EQ(store.asks()[0].evaluations, ask.evaluations);
+  EXPECT_THROW(store.add_asks({ask}), InputError) << "the budget was larger";
+  EXPECT_EQ(store.asks()[0].evaluations.size(), 3U);
   ask.evaluations = {"e1", "e4", "e5"};
   EXPECT_THROW(store.add_asks({ask}), std::runtime_error);
   ask.evaluations = {"e1"};
@@ -272,6 +272,12 @@ TEST_F(StoreTest, PreviewedAsksGiveWayToTheirBatch) {
   EXPECT_EQ(recorded().size(), 4U) << "a later batch is recorded";
   store.withdraw_asks(3, 1);
   EXPECT_EQ(recorded(), (Recorded{{0, 1}, {1, 2}, {2, 3}}));
+  EXPECT_EQ(store.num_asked(), 3);
+  store.forget_asks_from(1);
+  EXPECT_EQ(recorded(), (Recorded{{0, 1}}));
+  EXPECT_EQ(store.num_evaluations(), 4) << "they may answer again";
+  store.forget_asks_from(0);
+  EXPECT_EQ(store.num_asked(), 0);
 }
 
 /// A training run that is paused at a step.
