@@ -29,6 +29,7 @@
 #include "core/stop.hpp"
 #include "core/version.hpp"
 #include "instruments/environment.hpp"
+#include "store/record_json.hpp"
 #include "study/experiment.hpp"
 #include "study/worker.hpp"
 #include "training/trainer.hpp"
@@ -103,9 +104,10 @@ struct Place {
 
 Json read_line(const std::string& line, std::int64_t number) {
   try {
-    auto json = Json::parse(line);
+    auto json = nas::parse_record(line);
     if (json.is_object() && json.value("kind", Json()).is_string()) return json;
   } catch (const Json::exception&) {  // NOLINT(bugprone-empty-catch): said below
+  } catch (const nas::InputError&) {  // NOLINT(bugprone-empty-catch): so is this
   }
   refuse(number, "must be a JSON object with the text \"kind\"");
 }
@@ -270,7 +272,7 @@ class Bench {
   std::optional<nas::StopOfOthers> stop_;
   bool withdrawn_ = false;
   bool ending_ = false;
-  Json progress_;  ///< the last line of this kind
+  Json progress_ = Json::object();  ///< the last line of this kind; none yet: empty
   Clock::time_point said_{};
   std::exception_ptr failure_;
   std::thread thread_;  ///< last: it uses what stands above

@@ -6,9 +6,11 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python/attnas"))
+import engines  # noqa: E402
 from engines import Child, Died, Faults, Left, lost  # noqa: E402
 
 BEGINS = """read run; read order; echo '{"kind": "progress", "order": 7, "step": 0}'; """
@@ -86,6 +88,29 @@ class ChildTest(unittest.TestCase):
             Child({}, [])
         self.assertTrue(raised.exception.machine)
 
+    def test_a_machine_without_room_for_a_process_is_at_fault_and_none_is_left(self):
+        self.program.write_text("#!/bin/sh\nexec sleep 100\n")
+        self.program.chmod(0o755)
+        with mock.patch.object(tempfile, "tempdir", "/nowhere"), \
+                self.assertRaisesRegex(Died, "nas-work cannot be started: .*No such file or directory: '/nowhere/") as raised:
+            Child({}, [])
+        self.assertTrue(raised.exception.machine)
+        started = []
+
+        def start(*words, **how):
+            started.append(popen(*words, **how))
+            return started[-1]
+
+        popen = engines.subprocess.Popen
+        with mock.patch.object(engines.subprocess, "Popen", start), \
+                mock.patch.object(engines.threading.Thread, "start", side_effect=RuntimeError("can't start new thread")), \
+                self.assertRaisesRegex(Died, "nas-work cannot be watched: can't start new thread") as raised:
+            Child({}, [])
+        self.assertTrue(raised.exception.machine)
+        process, = started
+        self.assertEqual(process.returncode, -9)
+        self.assertTrue(process.stdin.closed and process.stdout.closed)
+
     def test_what_hangs_at_its_end_is_ended(self):
         begun = time.monotonic()
         self.assertEqual(self.death(BEGINS + "exec >&-; sleep 100", grace=0.2), ("killed by signal 9", False))
@@ -116,6 +141,12 @@ class ChildTest(unittest.TestCase):
         with self.assertRaises(Left) as raised:
             self.child("exit 143").measure({"order": 7}, lambda line: None)
         self.assertEqual(lost({"order": 7}, raised.exception), {"kind": "lost", "order": 7, "reason": "it was stopped", "machine": True})
+
+    def test_an_error_of_the_workers_own_is_the_machines_fault(self):
+        error = Died.of(RuntimeError("can't start new thread"))
+        self.assertEqual((str(error), error.machine), ("""RuntimeError("can't start new thread")""", True))
+        died = Died("exit code 1")
+        self.assertIs(Died.of(died), died)
 
     def test_a_machine_with_faults_in_a_row_gets_nothing_more(self):
         faults, broken = Faults(), Died("exit code 75", machine=True)

@@ -7,12 +7,17 @@ import random
 import re
 import signal
 import sys
+import threading
+import types
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import runs
 
 runs.need("distributed")
+sys.path.insert(0, str(runs.ROOT / "python/attnas"))
+from engines import dask as engine  # noqa: E402
 
 
 class DaskTest(runs.RunTest):
@@ -160,6 +165,45 @@ class DaskTest(runs.RunTest):
         self.kill_all(workers)
         self.assertRegex(self.said("run"), "a worker would measure otherwise than this run: "
                                            'identity.corpus_hash = "[0-9a-f]+", must be "[0-9a-f]+"')
+
+
+class ErrorsOfAWorkersOwnTest(unittest.TestCase):
+    """A broken machine is not the candidate's failure, and takes no order after order."""
+
+    def setUp(self):
+        self.worker = mock.Mock()
+        for name, other in ("bench", engine._Bench()), ("distributed", mock.Mock(get_worker=lambda: self.worker)):
+            patch = mock.patch.object(engine, name, other)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def test_they_are_counted_and_set_the_worker_aside(self):
+        with mock.patch.object(engine, "Child", side_effect=MemoryError("no room")):
+            for order in range(3):
+                self.assertIsNone(engine.bench.aside)
+                line = engine.measure({"id": "run"}, {"order": order})
+                self.assertEqual((line["kind"], line["order"], line["machine"]), ("lost", order, True))
+                self.assertRegex(line["reason"], r"^on [^ ]+: MemoryError\('no room'\)$")
+        self.assertEqual(engine.bench.aside, "3 failures in a row, the last one: MemoryError('no room')")
+        self.worker.log_event.assert_called_once()
+
+    def test_a_process_that_was_in_the_middle_of_an_order_gets_no_other(self):
+        child = mock.Mock()
+        child.alive.return_value = True
+        child.wait.side_effect = lambda seconds: child.alive.configure_mock(return_value=False)
+        child.measure.side_effect = OSError("the scheduler is gone")
+        with mock.patch.object(engine, "Child", return_value=child):
+            self.assertTrue(engine.measure({"id": "run"}, {"order": 7})["machine"])
+        child.wait.assert_called_once_with(0)
+        self.assertEqual(engine.bench.idle["run"], [])
+
+    def test_what_dask_itself_loses_blames_no_candidate(self):
+        said = []
+        for future in mock.Mock(status="error", exception=lambda: RuntimeError("broken")), mock.Mock(status="lost"):
+            with mock.patch.object(engine, "say", lambda **line: said.append(line)):
+                engine._Engine.done(types.SimpleNamespace(futures={7: future}, ending=threading.Event()), 7, future)
+        self.assertEqual(said, [{"kind": "lost", "order": 7, "reason": why, "machine": True}
+                                for why in ("broken", "the scheduler has lost it")])
 
 
 class EngineOfOnesOwnTest(runs.RunTest):

@@ -5,6 +5,8 @@ import pathlib
 import shutil
 import sys
 import unittest
+from concurrent.futures import Future
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import runs
@@ -13,6 +15,32 @@ runs.need("mpi4py")
 if not shutil.which("mpirun"):
     print("skipped: no mpirun")
     sys.exit(77)
+sys.path.insert(0, str(runs.ROOT / "python/attnas"))
+from engines import Faults  # noqa: E402
+from engines import mpi as engine  # noqa: E402
+
+
+class ErrorsOfAWorkersOwnTest(unittest.TestCase):
+    """A broken machine is not the candidate's failure, and takes no order after order."""
+
+    def test_they_are_counted_and_end_the_worker(self):
+        lost = {"kind": "lost", "order": 7, "reason": "MemoryError('no room')", "machine": True}
+        with mock.patch.object(engine, "Child", side_effect=MemoryError("no room")), \
+                mock.patch.object(engine, "_faults", Faults()), mock.patch.object(engine.os, "_exit", side_effect=SystemExit):
+            self.assertEqual(engine.measure({}, {"order": 7}), lost)
+            self.assertEqual(engine.measure({}, {"order": 7}), lost)
+            with self.assertRaises(SystemExit):
+                engine.measure({}, {"order": 7})
+            engine.os._exit.assert_called_once_with(75)
+
+    def test_what_the_pool_itself_loses_blames_no_candidate(self):
+        said, failed = [], Future()
+        failed.set_exception(RuntimeError("broken"))
+        lines = [{"kind": "run"}, {"kind": "order", "order": 7}, {"kind": "end"}]
+        with mock.patch.multiple(engine, say=lambda **line: said.append(line), orders=lambda: iter(lines),
+                                 _told=mock.Mock(iprobe=lambda: False)):
+            engine._serve(mock.Mock(submit=lambda *what: failed), 2)
+        self.assertEqual(said[1:], [{"kind": "lost", "order": 7, "reason": "broken", "machine": True}])
 
 
 class MpiTest(runs.RunTest):

@@ -264,6 +264,25 @@ TEST_F(AskAndTellTest, AWorkerRefusesAnEvaluationOfAnotherTask) {
   EXPECT_EQ(program.answer().at("kind"), "finished");
 }
 
+/// Between taking its first order and saying so it may be asked for a sign of life at any moment.
+TEST_F(AskAndTellTest, AWorkerThatHearsMuchAsItBeginsGoesOn) {
+  signal(SIGPIPE, SIG_IGN);
+  const auto asked = study("asked");
+  AskAndTell loop(asked);
+  const auto order = loop.ask();
+  ASSERT_TRUE(order);
+  for (int i = 0; i < 3; ++i) {
+    WorkingProgram worker(nlohmann::json{{"config", asked.experiment().resolved}});
+    worker.send(order_line(*order));
+    for (int line = 0; line < 20'000; ++line) worker.send({{"kind", "withdraw"}, {"order", 2}});
+    worker.send({{"kind", "end"}, {"save", false}});
+    const auto answer = worker.answer();
+    ASSERT_FALSE(answer.is_null());
+    EXPECT_EQ(answer.at("kind"), "finished");
+    EXPECT_EQ(worker.wait(), 0);
+  }
+}
+
 TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {
   const auto fed = [this](const std::string& line, const std::vector<std::string>& words = {}) {
     std::ofstream(folder_ / "lines") << line << '\n';

@@ -3,6 +3,7 @@ package is needed, and nothing of attnas, so that a worker needs no more than it
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -64,6 +65,11 @@ class Died(Exception):
         super().__init__(reason)
         self.machine = machine
 
+    @classmethod
+    def of(cls, error: Exception) -> Died:
+        """What an error is to the order that a worker had: one of the worker's own is the machine's fault, and no candidate's."""
+        return error if isinstance(error, cls) else cls(repr(error), machine=True)
+
 
 class Left(Exception):
     """A worker's process was stopped, with its checkpoints written: another goes on from them."""
@@ -99,20 +105,33 @@ class Child:
 
     def __init__(self, run: dict, options: list[str]) -> None:
         program, folder = _program(run), run.get("current_folder", ".")
-        self.errors = tempfile.TemporaryFile()
+        self.errors = None
         self.grace = run.get("grace", 25.0)
         try:
+            self.errors = tempfile.TemporaryFile()
             self.process = subprocess.Popen([program, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=self.errors, cwd=folder if os.path.isdir(folder) else None,
                                             env={"OMP_WAIT_POLICY": "PASSIVE"} | os.environ)
         except OSError as error:
-            self.errors.close()
+            if self.errors:
+                self.errors.close()
             raise Died(f"nas-work cannot be started: {error}", machine=True) from None
         self.silence = run.get("config", {}).get("cluster", {}).get("silence", 60.0)
         self.heard: float | None = None  # when it said something last, while it has an order
         self.ready = self.still = False
         self.send(run)
-        threading.Thread(target=self.watch, daemon=True).start()
+        try:
+            threading.Thread(target=self.watch, daemon=True).start()
+        except RuntimeError as error:  # the machine has no thread left
+            self.close()
+            raise Died(f"nas-work cannot be watched: {error}", machine=True) from None
+
+    def close(self) -> None:
+        """Ends the process at once, and leaves nothing of it open."""
+        self.wait(0)
+        for stream in self.process.stdin, self.process.stdout, self.errors:
+            with contextlib.suppress(OSError):  # what it had not read
+                stream.close()
 
     def watch(self) -> None:
         """Ends the process where it stands still: one that lives says so every few seconds."""

@@ -107,7 +107,10 @@ def measure(run: dict, order: dict) -> dict:
         if bench.unwanted(run, number):
             return {}
         raise distributed.Reschedule() from None
-    except Died as death:
+    except Exception as error:  # also one of this worker's own, which would else be booked as the candidate's
+        death = Died.of(error)
+        if child and death is not error:
+            child.wait(0)  # it may be in the middle of the order
         if bench.unwanted(run, number):
             return {}
         host = socket.gethostname()
@@ -262,7 +265,7 @@ class _Engine:
             say(**future.result())
         else:
             error = future.exception() if future.status == "error" else "the scheduler has lost it"
-            say(kind="lost", order=number, reason=str(error))
+            say(kind="lost", order=number, reason=str(error), machine=True)  # measure() has blamed no candidate
 
     def withdraw(self, number: int) -> None:
         future = self.futures.pop(number, None)

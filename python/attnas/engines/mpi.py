@@ -39,7 +39,10 @@ def measure(run: dict, order: dict) -> dict:
         return line
     except Left as left:
         return lost(order, left)
-    except Died as death:
+    except Exception as error:  # also one of this worker's own, which would else be booked as the candidate's
+        death = Died.of(error)
+        if _child and death is not error:
+            _child.wait(0)  # it may be in the middle of the order
         aside = _faults.add(death)
         if aside:  # no rank can leave the others
             print(f"mpi: the worker {socket.gethostname()} is useless: {aside}", file=sys.stderr, flush=True)
@@ -63,8 +66,8 @@ def _serve(pool, slots: int) -> None:
     def done(number: int, future) -> None:
         if futures.pop(number, None) is None or future.cancelled():
             return  # withdrawn
-        error = future.exception()
-        say(**(future.result() if error is None else {"kind": "lost", "order": number, "reason": str(error)}))
+        error = future.exception()  # measure() has blamed no candidate
+        say(**(future.result() if error is None else {"kind": "lost", "order": number, "reason": str(error), "machine": True}))
 
     say(kind="workers", count=slots, slots=slots, devices=[])
     for line in orders():
