@@ -116,7 +116,8 @@ void describe_retest(const RunSummary& run, const std::string& candidate, std::o
   if (!verdict.empty()) text << "\nVerdict of the re-test: " << verdict << '\n';
 }
 
-void describe_scores(const RunSummary& run, const Evaluation& evaluation, std::ostream& text) {
+void describe_scores(const RunSummary& run, const Evaluation& evaluation, const std::string& origin,
+                     std::ostream& text) {
   text << "\n## Scores\n\nOf the validation split, as the search believes them: means over n "
           "training "
           "runs, ± standard error.\n\n| | n";
@@ -129,7 +130,8 @@ void describe_scores(const RunSummary& run, const Evaluation& evaluation, std::o
   }
   if (run.baseline) add_row(run, "the baseline", *run.baseline, text);
 
-  text << "\nThese weights are of one training run (seed " << evaluation.replicate << "):";
+  text << "\nThese weights, " << origin << ", are of one training run (seed "
+       << evaluation.replicate << "), which is recorded with";
   const char* separator = " ";
   for (const auto* name : {"perplexity", "accuracy", "test_perplexity"}) {
     const auto found = evaluation.values.find(name);
@@ -207,7 +209,7 @@ std::string model_card(const RunSummary& run, const Evaluation& evaluation, cons
        << run.config.at("name").get<std::string>() << "` its mechanism is "
        << place_of(run, evaluation.candidate) << ".\n";
   describe_model(config, evaluation, text);
-  describe_scores(run, evaluation, text);
+  describe_scores(run, evaluation, origin, text);
   describe_training(run, evaluation, origin, text);
   describe_use(config, text);
   return text.str();

@@ -13,7 +13,7 @@ namespace nas {
 ///
 /// @param evaluation  the training run that the weights are of.
 /// @param config      see model_config().
-/// @param origin      "kept by the run" or "trained again".
+/// @param origin      of the weights, see TrainedModel::origin().
 std::string model_card(const RunSummary& run, const Evaluation& evaluation,
                        const nlohmann::ordered_json& config, const std::string& origin);
 

@@ -1,13 +1,15 @@
 #include "cli/trained_model.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <utility>
 
 #include "cli/words.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
+#include "core/warning.hpp"
 #include "ops/memory.hpp"
+#include "store/record_json.hpp"
 #include "study/continuing.hpp"
 #include "study/reproduction.hpp"
 #include "study/session.hpp"
@@ -120,6 +122,30 @@ fs::path weights_file(const fs::path& folder, const Evaluation& evaluation) {
   return folder / "models" / (evaluation.id + ".pt");
 }
 
+/// What stands beside weights that were trained again: what they score.
+fs::path scores_file(const fs::path& folder, const Evaluation& evaluation) {
+  return folder / "models" / (evaluation.id + ".again.json");
+}
+
+/// The mean nll of the validation split that such a file holds; nothing where there is none, as
+/// earlier versions left it.
+std::optional<double> nll_in(const fs::path& file) {
+  if (!fs::exists(file)) return std::nullopt;
+  try {
+    const auto scores = parse_record(read_bytes(file));
+    const auto nll = scores.is_object() ? scores.value("validation_nll", Json()) : Json();
+    if (nll.is_number()) return nll.get<double>();
+  } catch (const InputError&) {  // NOLINT(bugprone-empty-catch): then it is made again
+  }
+  return std::nullopt;
+}
+
+/// The same at the end of a training run.
+double final_nll(const Evaluation& evaluation) {
+  const auto& valid = evaluation.curve.back().valid;
+  return valid.nll / static_cast<double>(valid.tokens);
+}
+
 /// The training run whose model is wanted.
 const Evaluation& choose(const RunSummary& run, const ModelRequest& request,
                          const Problem& problem) {
@@ -161,7 +187,7 @@ Corpus TrainedModel::corpus() const {
       .make(experiment_.data, architecture_.context, default_data_location());
 }
 
-void TrainedModel::train_again() {
+double TrainedModel::train_again() {
   Evaluation again;
   again.id = task_.id;
   again.candidate = task_.candidate.name;
@@ -174,15 +200,12 @@ void TrainedModel::train_again() {
                      std::string(to_string(again.status)) +
                      ", not ok as recorded: " + again.reason);
   }
-  const auto& ours = again.curve.back().valid;
-  const auto& recorded = evaluation_->curve.back().valid;
-  if (ours.nll != recorded.nll) {
-    std::cerr << "warning: trained again, its validation nll is "
-              << ours.nll / static_cast<double>(ours.tokens) << ", not "
-              << recorded.nll / static_cast<double>(recorded.tokens)
-              << " as recorded: another LibTorch, BLAS, device or instruction set\n";
-  }
+  const double nll = final_nll(again);
+  // Before the weights, which are then never there without it.
+  write_durably(scores_file(request_.folder, *evaluation_),
+                Json{{"validation_nll", nll}}.dump() + "\n");
   problem_->recorded(*evaluation_);
+  return nll;
 }
 
 nn::Transformer TrainedModel::load() {
@@ -190,10 +213,17 @@ nn::Transformer TrainedModel::load() {
   origin_ = "kept by the run";
   if (!fs::exists(file)) {
     file = weights_file(request_.folder, *evaluation_);
-    origin_ = "trained again";
-    if (!fs::exists(file)) {
+    auto nll = nll_in(scores_file(request_.folder, *evaluation_));
+    if (!nll || !fs::exists(file)) {
       make_folder(request_.folder);
-      train_again();
+      nll = train_again();
+    }
+    origin_ = "trained again";
+    if (const double recorded = final_nll(*evaluation_); *nll != recorded) {
+      origin_ +=
+          " with validation nll " + shortest(*nll) + ", not " + shortest(recorded) + " as recorded";
+      warn("the weights of " + problem_->label(evaluation_->candidate) + " were " + origin_ +
+           ": another LibTorch, BLAS, device or instruction set");
     }
   }
   nn::Transformer model(architecture_, NumericalMode::reference);

@@ -12,6 +12,7 @@
 #include "genotype/architecture_name.hpp"
 #include "genotype/slots.hpp"
 #include "model_export/safetensors.hpp"
+#include "store/record_json.hpp"
 
 namespace nas {
 
@@ -256,7 +257,7 @@ Parameters read_settings(const nlohmann::json& json, const std::vector<Setting>&
 ModelFolder read_model_folder(const std::filesystem::path& folder) {
   nlohmann::json config;
   const auto architecture = read_file(folder / "config.json", [&](const std::string& text) {
-    config = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    config = parse_record(text);
     return read_architecture(config);
   });
   auto model = read_file(folder / "model.safetensors",

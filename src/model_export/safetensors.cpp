@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "store/record_json.hpp"
 
 namespace nas {
 
@@ -83,6 +84,18 @@ Place read_place(const std::string& name, const nlohmann::json& entry, std::uint
   return place;
 }
 
+nlohmann::json header_of(std::string_view text) {
+  const std::string refusal = "is no safetensors file: the header is no JSON object";
+  nlohmann::json header;
+  try {
+    header = parse_record(text);
+  } catch (const InputError& error) {
+    throw InputError(refusal + ": " + error.what());
+  }
+  if (!header.is_object()) throw InputError(refusal);
+  return header;
+}
+
 /// The JSON of the header, which is taken from the front of the bytes.
 nlohmann::json take_header(std::string_view& bytes) {
   constexpr std::uint64_t kMost = 100'000'000;  // as in the reference implementation
@@ -97,8 +110,7 @@ nlohmann::json take_header(std::string_view& bytes) {
   }
   const auto text = bytes.substr(0, length);
   bytes.remove_prefix(length);
-  auto header = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object()) throw InputError("is no safetensors file: the header is no JSON object");
+  auto header = header_of(text);
   header.erase("__metadata__");
   return header;
 }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "integration/changed_record.hpp"
 #include "integration/program.hpp"
 
 namespace nas::testing {
@@ -12,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 class AnalyseTest : public ProgramTest {
  protected:
@@ -75,6 +77,32 @@ TEST_F(AnalyseTest, TrainsAgainWhatWasNotKept) {
   const auto written = fs::last_write_time(file);
   ASSERT_EQ(run("nas-analyse", {folder, "baseline", "-o", again.string(), "--no-report"}), 0);
   EXPECT_EQ(fs::last_write_time(file), written);
+}
+
+TEST_F(AnalyseTest, SaysEveryTimeThatWhatWasTrainedAgainIsNotAsRecorded) {
+  const auto folder = small_run();
+  fs::remove_all(fs::path(folder) / "models");
+  record_other_nll(folder);
+  const auto out = folder_ / "out";
+  const auto analyse = [&] {
+    ASSERT_EQ(run("nas-analyse", {folder, "baseline", "-o", out.string(), "--no-report"}), 0)
+        << text();
+    EXPECT_THAT(text(), HasSubstr("warning: the weights of "));
+    EXPECT_THAT(text(), HasSubstr(", weights trained again with validation nll "));
+    EXPECT_THAT(analysis(out).at("weights").get<std::string>(),
+                MatchesRegex("trained again with validation nll [0-9.]+, not [0-9.]+ as recorded"));
+  };
+  analyse();
+  const auto id = analysis(out).at("evaluation").get<std::string>();
+  const auto weights = out / "models" / (id + ".pt");
+  const auto written = fs::last_write_time(weights);
+  analyse();
+  EXPECT_EQ(fs::last_write_time(weights), written);
+  // An earlier version has kept weights, but not what they score.
+  fs::remove(out / "models" / (id + ".again.json"));
+  analyse();
+  std::ofstream(out / "models" / (id + ".again.json")) << "torn";
+  analyse();
 }
 
 TEST_F(AnalyseTest, FindsAMechanismByItsNameOrLabel) {

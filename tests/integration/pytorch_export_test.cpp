@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "integration/changed_record.hpp"
 #include "integration/program.hpp"
 
 namespace nas::testing {
@@ -97,6 +98,8 @@ TEST_F(PytorchExportTest, TakesTheWinnerWithTheWeightsThatTheRunHasKept) {
   EXPECT_THAT(card, HasSubstr("was not trained again on fresh seeds"));
   EXPECT_THAT(card, HasSubstr("learning_rate: 0.003"));
   EXPECT_THAT(card, HasSubstr("weights: kept by the run"));
+  EXPECT_THAT(card, HasSubstr("These weights, kept by the run, are of one training run (seed 0), "
+                              "which is recorded with perplexity "));
   EXPECT_THAT(card, Not(HasSubstr("--text")));
 }
 
@@ -110,6 +113,21 @@ TEST_F(PytorchExportTest, TrainsAgainWhatWasNotKept) {
             read_file(folder_ / "again" / "model.safetensors"));
   EXPECT_THAT(read_file(folder_ / "again" / "README.md"), HasSubstr("weights: trained again"));
   EXPECT_FALSE(fs::exists(folder_ / "again.unfinished"));
+}
+
+TEST_F(PytorchExportTest, TheCardSaysThatWhatWasTrainedAgainIsNotAsRecorded) {
+  const auto run_folder = small_run();
+  fs::remove_all(fs::path(run_folder) / "models");
+  record_other_nll(run_folder);
+  const auto model = folder_ / "out";
+  ASSERT_EQ(export_model(run_folder, model, {"--mechanism", "baseline"}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("warning: the weights of "));
+  EXPECT_THAT(text(), HasSubstr(", weights trained again with validation nll "));
+  const auto card = read_file(model / "README.md");
+  EXPECT_THAT(card, HasSubstr("These weights, trained again with validation nll "));
+  EXPECT_THAT(card, HasSubstr(" as recorded, are of one training run (seed 0), which is recorded "
+                              "with perplexity "));
+  EXPECT_THAT(card, HasSubstr("- weights: trained again with validation nll "));
 }
 
 TEST_F(PytorchExportTest, PytorchScoresASplitAsRecorded) {

@@ -67,6 +67,12 @@ void write(const fs::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
+/// JSON that is nested so deeply that what recurses through it ends the process.
+std::string nested() {
+  constexpr std::size_t kDeep = 200'000;
+  return std::string(kDeep, '[') + std::string(kDeep, ']');
+}
+
 /// A file of safetensors with any header.
 std::string file_of(const std::string& header, std::size_t bytes) {
   const auto length = static_cast<std::uint64_t>(header.size());
@@ -112,7 +118,9 @@ TEST(Safetensors, RefusesDamagedFiles) {
       {std::string(8, '\xff') + "{}", "must be at most 2"},
       {whole.substr(0, whole.size() - 1), "tensor a: is larger than the file"},
       {file_of("[1]", 0), "the header is no JSON object"},
-      {file_of(R"({"a":)", 0), "the header is no JSON object"},
+      {file_of(R"({"a":)", 0), "the header is no JSON object: it is no JSON: "},
+      {file_of(R"({"a":{"dtype":)" + nested() + "}}", 0),
+       "the header is no JSON object: its JSON is nested more than 100 deep"},
       {file_of(R"({"a":3})", 0), "tensor a: has no dtype"},
       {file_of(R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4),
        R"(tensor a: is of type "F16", must be "F32")"},
@@ -212,6 +220,14 @@ TEST_F(ModelFolderTest, RefusesConfigurationsThatAreNone) {
       {[](Json& config) { config["text"]["layout"] = "published"; },
        "vocabulary.txt: line 1: must be <pad>"}};
   for (const auto& [change, text] : cases) EXPECT_THAT(with_config(change), HasSubstr(text));
+  const std::vector<std::pair<std::string, std::string>> texts{
+      {"{", "config.json: it is no JSON: "},
+      {R"({"model": {"width": )" + nested() + R"(}, "semantics": "corrected", "layers": [1]})",
+       "config.json: its JSON is nested more than 100 deep"}};
+  for (const auto& [config, text] : texts) {
+    write(folder_ / "config.json", config);
+    EXPECT_THAT(message_of<InputError>([&] { read_model_folder(folder_); }), HasSubstr(text));
+  }
 }
 
 TEST_F(ModelFolderTest, RefusesOtherWeightsAndWords) {
