@@ -93,14 +93,19 @@ int verify_command(const Words& words) {
   const Table table(table_named(words.front()));
   std::cout << words.front() << ": checksum " << table.sha256() << " matches\n";
   bool same = true;
+  std::vector<TableCheck> checks;
   for (auto store = words.begin() + 1; store != words.end(); ++store) {
-    const auto checked = check_table(table, *store);
+    const auto& checked = checks.emplace_back(check_table(table, *store));
     print_list(*store + " differs", checked.differences);
     same = same && checked.differences.empty();
     std::cout << *store << ": "
               << checked.cells - static_cast<std::int64_t>(checked.differences.size()) << " of "
               << counted(checked.cells, "cell") << " as recorded\n";
   }
+  if (checks.empty()) return kDone;
+  const auto unmet = unmet_cells(table, checks);
+  print_list(counted(std::ssize(unmet), "cell") + " of the table that none of these runs has",
+             unmet);
   return same ? kDone : kBadInput;
 }
 

@@ -78,14 +78,16 @@ std::vector<Number> read_array(const SQLite::Column& column) {
   return numbers;
 }
 
-/// What readers take for granted of a search: the arrays fit together, and each ask is of one of the
-/// candidates, where these are recorded.
+/// What readers take for granted of a search: the arrays fit together, each ask is of one of the
+/// candidates, where these are recorded, and what is charged grows.
 bool is_sound(const Trajectory& trajectory, const std::vector<ComparedCandidate>& candidates) {
   const auto asks = trajectory.candidates.size();
   const auto& fitness = trajectory.fitness;
   const bool wide = candidates.empty() ? asks == 0 || fitness.size() % asks == 0
                                        : fitness.size() == asks * candidates.front().truth.size();
-  return wide && trajectory.trained.size() == asks && trajectory.seconds.size() == asks &&
+  const auto& trained = trajectory.trained;
+  return wide && trained.size() == asks && (asks == 0 || trained.front() >= 0) &&
+         std::is_sorted(trained.begin(), trained.end()) && trajectory.seconds.size() == asks &&
          (trajectory.steps.empty() || trajectory.steps.size() == asks) &&
          std::all_of(trajectory.candidates.begin(), trajectory.candidates.end(),
                      [&candidates](std::int32_t candidate) {

@@ -24,6 +24,20 @@ Trust trust_of(const nlohmann::json& settings) {
   return settings.at("evaluation").at("repeated") == "retrain" ? Trust::mean : Trust::latest;
 }
 
+std::int64_t num_recycled(const Trajectory& trajectory, std::int64_t replicates) {
+  std::map<std::int32_t, std::int64_t> charged;  // training runs by candidate
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < trajectory.candidates.size(); ++i) {
+    charged[trajectory.candidates[i]] += trajectory.trained[i] - before;
+    before = trajectory.trained[i];
+  }
+  std::int64_t recycled = 0;
+  for (const auto& [candidate, count] : charged) {
+    recycled += std::max<std::int64_t>(count - replicates, 0);
+  }
+  return recycled;
+}
+
 Truth::Truth(const ObjectiveSet& objectives, Points truth)
     : objectives_(objectives), truth_(std::move(truth)) {
   for (const auto& point : truth_) scaled_.push_back(objectives_.scaled(point));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "comparison/comparison_store.hpp"
 #include "indicators/indicators.hpp"
 #include "search/objective_set.hpp"
@@ -15,6 +17,11 @@ enum class Trust {
 
 /// @param settings  of a compared algorithm: `belief` where it is the best answer, `evaluation`.
 Trust trust_of(const nlohmann::json& settings);
+
+/// Evaluations of a search that went beyond the replicates which a table has of their mechanism:
+/// recorded noise recurs.
+/// @param replicates  that answer one after the other.
+std::int64_t num_recycled(const Trajectory& trajectory, std::int64_t replicates);
 
 /// What searches on a table are worth in truth. Points are in minimisation form, unscaled, and by
 /// candidate number.

@@ -96,8 +96,6 @@ void TableEvaluator::evaluate(std::vector<Further> further) {
 }
 
 void TableEvaluator::look_up(const Further& further) {
-  const bool mean = table_.mode() == ReplayMode::mean;
-  if (!mean && further.n >= table_.table().num_replicates()) ++recycled_;
   ledger_.charge(cell(further).seconds);
   ++known_[static_cast<std::size_t>(further.mechanism)].there;
   if (is_rejected(further.mechanism)) return;
@@ -109,8 +107,6 @@ void TableEvaluator::look_up(const Further& further) {
 void TableEvaluator::take(Pending& ask) {
   auto& known = known_[static_cast<std::size_t>(ask.mechanism)];
   for (auto n = ask.goes_on ? 0 : ask.replicates.known; n < ask.replicates.end; ++n) {
-    const bool mean = table_.mode() == ReplayMode::mean;
-    if (!mean && n >= table_.table().num_replicates()) ++recycled_;
     const auto& found = cell({.mechanism = ask.mechanism, .n = n}, ask.until);
     const auto before = ask.goes_on ? known.first : Spent();
     ask.taken_steps += found.steps - before.steps;

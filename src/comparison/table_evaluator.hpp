@@ -42,8 +42,6 @@ class TableEvaluator final : public Evaluator {
   [[nodiscard]] std::int64_t num_batches() const override { return batches_; }
   [[nodiscard]] std::string spent() const override { return ledger_.spent(); }
 
-  /// Evaluations of a mechanism beyond the replicates that the table has: recorded noise recurs.
-  [[nodiscard]] std::int64_t num_recycled() const { return recycled_; }
   /// Takes out what was asked for and seen.
   [[nodiscard]] Trajectory take_trajectory() { return std::move(trajectory_); }
 
@@ -102,7 +100,6 @@ class TableEvaluator final : public Evaluator {
   VirtualOrder virtual_order_;
   std::int64_t begun_ = 0;
   std::int64_t batches_ = 0;
-  std::int64_t recycled_ = 0;
 };
 
 }  // namespace nas

@@ -19,6 +19,7 @@
 #include "core/format.hpp"
 #include "core/thread_clock.hpp"
 #include "core/version.hpp"
+#include "core/warning.hpp"
 #include "instruments/environment.hpp"
 #include "search/problem.hpp"
 #include "store/replicates.hpp"
@@ -146,6 +147,16 @@ nlohmann::json settled(nlohmann::json config) {
   return config;
 }
 
+/// The different environments that searches of a comparison were made in, in the order in which they
+/// came.
+std::vector<nlohmann::json> environments_of(const ComparisonStore& store) {
+  if (const auto all = store.meta("environments")) return all->get<std::vector<nlohmann::json>>();
+  std::vector<nlohmann::json> environments;
+  // Before there was a list: of the process that continued it last.
+  if (const auto last = store.meta("environment")) environments.push_back(*last);
+  return environments;
+}
+
 /// Refuses to continue a comparison that searches of this one cannot be laid beside.
 void check_recorded(const ComparisonStore& store, const Comparison& comparison, const Setup& setup,
                     const fs::path& folder) {
@@ -155,8 +166,7 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
   };
   const auto config = store.meta("config");
   if (!config) return;  // it was interrupted before it began
-  const auto made_by = store.meta("environment").value_or(nlohmann::json::object());
-  check_plugins({made_by}, folder);
+  check_plugins(environments_of(store), folder);
   if (store.meta("answering").value_or(1) != kAnswering) {
     refuse("whose candidates were judged by older rules (docs/candidates.md)");
   }
@@ -224,7 +234,6 @@ void record_comparison(ComparisonStore& store, const Comparison& comparison, con
   auto table = setup.facts.at("table");
   table["file"] = comparison.common().problem_settings.get<std::string>("table");
   table["training_steps"] = setup.study->steps();
-  const auto environment = nn::environment();
   store.set_candidates(setup.candidates);
   store.set_meta("answering", kAnswering);
   store.set_meta("table", table);
@@ -232,13 +241,33 @@ void record_comparison(ComparisonStore& store, const Comparison& comparison, con
   store.set_meta("budget", budget_json(comparison.common()));
   store.set_meta("objectives", setup.objectives.record());
   store.set_meta("reference_point", kReferencePoint);
-  nlohmann::json made_by = {{"attnas", kVersion},
-                            {"revision", kRevision},
-                            {"compiler", __VERSION__},
-                            {"processor", environment.processor}};
-  if (auto plugins = plugins_record(); !plugins.empty()) made_by["plugins"] = std::move(plugins);
-  store.set_meta("environment", made_by);
   store.set_meta("config", config);
+}
+
+/// Adds this process' environment to those of a comparison that it searches for.
+void record_environment(ComparisonStore& store) {
+  nlohmann::json environment = {{"attnas", kVersion},
+                                {"revision", kRevision},
+                                {"compiler", __VERSION__},
+                                {"processor", nn::environment().processor}};
+  if (auto plugins = plugins_record(); !plugins.empty()) {
+    environment["plugins"] = std::move(plugins);
+  }
+  auto all = environments_of(store);
+  if (std::find(all.begin(), all.end(), environment) == all.end()) all.push_back(environment);
+  store.set_meta("environments", all);
+}
+
+/// Warns where not all searches are of one program.
+void warn_of_revisions(const ComparisonStore& store, const fs::path& folder) {
+  std::set<std::string> revisions;
+  for (const auto& environment : environments_of(store)) {
+    revisions.insert(environment.value("revision", "unknown"));
+  }
+  if (revisions.size() < 2) return;
+  warn(folder.string() + " holds searches by several revisions of attnas: " +
+       join({revisions.begin(), revisions.end()}) +
+       ". Where these search otherwise, not only algorithms differ");
 }
 
 /// A search to be run.
@@ -261,12 +290,7 @@ std::vector<Job> missing_searches(const Comparison& comparison, ComparisonStore&
   return jobs;
 }
 
-struct Finished {
-  ComparedSearch search;
-  Integer recycled = 0;  ///< evaluations beyond the replicates of the table
-};
-
-Finished run_search_of(const Job& job, const Setup& setup) {
+ComparedSearch run_search_of(const Job& job, const Setup& setup) {
   auto experiment = job.contender->experiment;
   experiment.seed = static_cast<std::uint64_t>(job.seed);
   const auto options = evaluator_options(experiment);
@@ -279,12 +303,11 @@ Finished run_search_of(const Job& job, const Setup& setup) {
                                                                .baseline = setup.baseline});
   auto result = search(experiment, setup.objectives, evaluator, {}, {},
                        fidelity_of(experiment, *setup.problem));
-  return {.search = {.algorithm = job.algorithm,
-                     .seed = job.seed,
-                     .search_seconds = thread_cpu_seconds() - before,
-                     .ended_by = std::move(result.ended_by),
-                     .trajectory = evaluator->take_trajectory()},
-          .recycled = evaluator->num_recycled()};
+  return {.algorithm = job.algorithm,
+          .seed = job.seed,
+          .search_seconds = thread_cpu_seconds() - before,
+          .ended_by = std::move(result.ended_by),
+          .trajectory = evaluator->take_trajectory()};
 }
 
 /// Runs jobs on threads of its own and hands over what is finished in the order of the jobs,
@@ -304,10 +327,10 @@ class SearchPool {
 
   /// Waits for the next searches in order. @return them, none after the last.
   /// @throws what a search has thrown, once all before it are handed over.
-  std::vector<Finished> take() {
+  std::vector<ComparedSearch> take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return finished_.contains(taken_) || taken_ >= end_; });
-    std::vector<Finished> result;
+    std::vector<ComparedSearch> result;
     for (auto next = finished_.find(taken_); next != finished_.end();
          next = finished_.find(taken_)) {
       result.push_back(std::move(next->second));
@@ -345,7 +368,7 @@ class SearchPool {
   const Setup& setup_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::size_t, Finished> finished_;
+  std::map<std::size_t, ComparedSearch> finished_;
   std::size_t next_ = 0;
   std::size_t taken_ = 0;
   std::size_t end_ = jobs_.size();  ///< behind the last job, or the first that broke
@@ -353,12 +376,10 @@ class SearchPool {
   std::vector<std::jthread> threads_;  ///< last: they end before what they use
 };
 
-/// @return evaluations that went beyond the table's replicates.
-Integer run_searches(const std::vector<Job>& jobs, const Setup& setup, ComparisonStore& store,
-                     const ComparisonSettings& settings) {
+void run_searches(const std::vector<Job>& jobs, const Setup& setup, ComparisonStore& store,
+                  const ComparisonSettings& settings) {
   constexpr double kSecondsBetweenCommits = 0.5;
   SearchPool pool(jobs, setup, settings.threads);
-  Integer recycled = 0;
   std::size_t done = 0;
   std::vector<ComparedSearch> kept;
   auto committed = Clock::now();
@@ -372,9 +393,8 @@ Integer run_searches(const std::vector<Job>& jobs, const Setup& setup, Compariso
   };
   try {
     while (done < jobs.size()) {
-      for (auto& finished : pool.take()) {
-        recycled += finished.recycled;
-        kept.push_back(std::move(finished.search));
+      for (auto& search : pool.take()) {
+        kept.push_back(std::move(search));
         ++done;
       }
       if (seconds_since(committed) > kSecondsBetweenCommits || done == jobs.size()) commit();
@@ -383,7 +403,6 @@ Integer run_searches(const std::vector<Job>& jobs, const Setup& setup, Compariso
     commit();
     throw;
   }
-  return recycled;
 }
 
 double median(std::vector<double> values) {
@@ -406,6 +425,7 @@ ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
   for (const auto& [name, split] : setup.truth_splits) {
     if (split == "validation") result.judged_on_validation.push_back(name);
   }
+  const bool draws = setup.study->mode() != ReplayMode::mean;  // one replicate after the other
   const auto algorithms = store.algorithms();
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     std::vector<double> handed_over;
@@ -420,6 +440,7 @@ ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
       everything.push_back(truth.everything(search.trajectory));
       asked += static_cast<double>(search.trajectory.candidates.size());
       trained += search.trajectory.trained.back();
+      if (draws) result.recycled += num_recycled(search.trajectory, result.replicates);
       seconds += search.search_seconds;
     });
     if (handed_over.empty()) continue;
@@ -441,16 +462,16 @@ ComparisonResult run_comparison(const Comparison& comparison, const ComparisonSe
   ComparisonStore store(settings.folder / "comparison.sqlite");
   check_recorded(store, comparison, *setup, settings.folder);
   record_comparison(store, comparison, *setup);
-  Integer recycled = 0;
+  const auto jobs = missing_searches(comparison, store);
+  if (!jobs.empty()) record_environment(store);
+  warn_of_revisions(store, settings.folder);
   try {
-    recycled = run_searches(missing_searches(comparison, store), *setup, store, settings);
+    run_searches(jobs, *setup, store, settings);
   } catch (const StopRequested&) {
     store.require_in_place();  // else nothing is kept
     throw;
   }
-  auto result = result_of(store, *setup);
-  result.recycled = recycled;
-  return result;
+  return result_of(store, *setup);
 }
 
 }  // namespace nas

@@ -29,7 +29,7 @@ struct ComparisonResult {
   double best = 0.0;  ///< true value of the best candidate in its own sense; several objectives:
                       ///< hypervolume of all candidates
   std::vector<std::string> judged_on_validation{};  ///< objectives of which the table has no test
-  std::int64_t recycled = 0;    ///< evaluations of this call beyond the table's replicates
+  std::int64_t recycled = 0;    ///< evaluations beyond the table's replicates, see num_recycled()
   std::int64_t replicates = 0;  ///< of the table
 };
 
@@ -43,7 +43,8 @@ struct ComparisonSettings {
 
 /// Runs all searches of a comparison that the folder's comparison.sqlite does not hold yet, each as
 /// nas-run would with its seed on the problem `tabular`. What is stored does not depend on the
-/// number of threads, but for the seconds that a search took.
+/// number of threads, but for the seconds that a search took. Warns where searches are there that
+/// another revision of the program has made.
 ///
 /// @throws InputError if the folder holds a comparison on another table, of other objectives, of
 /// another budget, or with other settings of an algorithm of the same name; nothing is written

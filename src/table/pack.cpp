@@ -21,8 +21,12 @@ using Texts = std::vector<std::string>;
 constexpr std::string_view kProblem = "attention_search";
 constexpr const char* kStoreName = "store.sqlite";
 
+std::string cell_name(const std::string& mechanism, std::int64_t replicate) {
+  return mechanism + ", replicate " + std::to_string(replicate);
+}
+
 std::string cell_name(const Evaluation& evaluation) {
-  return evaluation.candidate + ", replicate " + std::to_string(evaluation.replicate);
+  return cell_name(evaluation.candidate, evaluation.replicate);
 }
 
 /// Whether a mechanism's name ends with attention dropout 0.
@@ -220,7 +224,7 @@ class Packer {
     for (const auto& mechanism : mechanisms) {
       for (std::int64_t replicate = 0; replicate < replicates; ++replicate) {
         if (cells_.contains({mechanism, replicate})) continue;
-        packed_.missing.push_back(mechanism + ", replicate " + std::to_string(replicate));
+        packed_.missing.push_back(cell_name(mechanism, replicate));
       }
     }
   }
@@ -273,12 +277,31 @@ TableCheck check_table(const Table& table, const fs::path& store) {
       result.differences.push_back(cell_name(recorded) + ": not in the table");
       continue;
     }
+    result.met.emplace(*mechanism, recorded.replicate);
     const auto keys = differing_keys(recorded, table.evaluation(*mechanism, recorded.replicate));
     if (!keys.empty()) {
       result.differences.push_back(cell_name(recorded) + ": " + join(keys, "; "));
     }
   }
+  if (result.cells == 0) {
+    throw InputError(store.string() +
+                     ": holds no training run of a mechanism without attention dropout, must hold "
+                     "one to be compared with a table");
+  }
   return result;
+}
+
+std::vector<std::string> unmet_cells(const Table& table, const std::vector<TableCheck>& checks) {
+  Texts unmet;
+  for (std::int64_t i = 0; i < table.num_mechanisms(); ++i) {
+    for (std::int64_t n = 0; n < table.most_replicates(); ++n) {
+      const bool met = std::any_of(checks.begin(), checks.end(), [&](const TableCheck& check) {
+        return check.met.contains({i, n});
+      });
+      if (table.has(i, n) && !met) unmet.push_back(cell_name(table.mechanism(i), n));
+    }
+  }
+  return unmet;
 }
 
 }  // namespace nas

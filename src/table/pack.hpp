@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/visibility.hpp"
@@ -38,10 +41,16 @@ Packed pack(const std::vector<std::filesystem::path>& stores, const std::string&
 struct TableCheck {
   std::int64_t cells = 0;  ///< of the store, compared
   std::vector<std::string> differences;
+  std::set<std::pair<std::int64_t, std::int64_t>> met{};  ///< of the table: mechanism and replicate
 };
 
 /// Checks every training run of a store, those with attention dropout aside, against its cell: the
 /// comparable part and the measured numbers.
+/// @throws InputError naming the store where it has none, so that nothing would be compared.
 TableCheck check_table(const Table& table, const std::filesystem::path& store);
+
+/// What no check of a table has compared: its cells that none of the stores has, "NAME, replicate 2"
+/// each.
+std::vector<std::string> unmet_cells(const Table& table, const std::vector<TableCheck>& checks);
 
 }  // namespace nas

@@ -222,6 +222,61 @@ TEST_F(ComparisonRunTest, FurtherSeedsAndAlgorithmsContinueIt) {
   EXPECT_EQ(found("grown"), found("whole"));
 }
 
+TEST_F(ComparisonRunTest, WhatMetARecordedTrainingRunAgainIsCountedOverAllSearches) {
+  const auto config = write(
+      "a.yaml", algorithms("[{name: evo_ga, population: 8}]") + "evaluation: {repeated: retrain}\n",
+      "[perplexity]", "{evaluations: 40}");
+  const auto recycled = [this] {
+    const std::string words = " evaluations met a recorded training run again: the table has 3 per";
+    const auto end = text().find(words);
+    return end == std::string::npos ? 0
+                                    : std::stoi(text().substr(text().rfind('\n', end) + 1, end));
+  };
+  ASSERT_EQ(compare(config, "a", {"--seeds", "5"}), 0) << text();
+  const int first = recycled();
+  EXPECT_GT(first, 0) << "there are 36 recorded training runs";
+  ASSERT_EQ(compare(config, "a", {"--seeds", "5"}), 0) << text();
+  EXPECT_EQ(recycled(), first) << "nothing was missing";
+  ASSERT_EQ(compare(config, "a", {"--seeds", "9"}), 0) << text();
+  const int grown = recycled();
+  ASSERT_EQ(compare(config, "whole", {"--seeds", "9"}), 0) << text();
+  EXPECT_EQ(recycled(), grown);
+  EXPECT_GT(grown, first);
+  ASSERT_EQ(compare(config, "mean", {"--seeds", "5", "problem.mode=mean"}), 0) << text();
+  EXPECT_EQ(recycled(), 0) << "the mean of all answers every time";
+}
+
+TEST_F(ComparisonRunTest, EveryRevisionThatHasSearchedIsKeptAndSeveralAreWarnedOf) {
+  const auto config = write("a.yaml", algorithms("[random_search]"));
+  const auto warned = HasSubstr("holds searches by several revisions of attnas: ");
+  ASSERT_EQ(compare(config, "a", {"--seeds", "2"}), 0) << text();
+  ASSERT_EQ(compare(config, "a", {"--seeds", "3"}), 0) << text();
+  EXPECT_THAT(text(), Not(warned));
+  const auto own = *store("a").meta("environments");
+  ASSERT_EQ(own.size(), 1U);
+  auto other = own[0];
+  other["revision"] = "0123456";
+  ComparisonStore(folder_ / "a" / "comparison.sqlite")
+      .set_meta("environments", nlohmann::json::array({other}));
+  ASSERT_EQ(compare(config, "a", {"--seeds", "3"}), 0) << text();
+  EXPECT_THAT(text(), Not(warned)) << "nothing was missing";
+  ASSERT_EQ(compare(config, "a", {"--seeds", "4"}), 0) << text();
+  EXPECT_THAT(text(), warned);
+  EXPECT_THAT(text(), HasSubstr("0123456"));
+  EXPECT_EQ(*store("a").meta("environments"), nlohmann::json::array({other, own[0]}));
+  ASSERT_EQ(compare(config, "a", {"--seeds", "4"}), 0) << text();
+  EXPECT_THAT(text(), warned) << "they are still there";
+  // One from before there was a list.
+  SQLite::Database(folder_ / "a" / "comparison.sqlite", SQLite::OPEN_READWRITE)
+      .exec(
+          "UPDATE meta SET key = 'environment', value = '{\"revision\": \"7654321\"}' "
+          "WHERE key = 'environments'");
+  ASSERT_EQ(compare(config, "a", {"--seeds", "5"}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("7654321"));
+  EXPECT_EQ(store("a").meta("environments")->at(0).at("revision"), "7654321");
+  EXPECT_EQ(store("a").meta("environments")->at(1), own[0]);
+}
+
 TEST_F(ComparisonRunTest, OneFromBeforeASettingContinuesUnderItsDefault) {
   const auto objectives = "[perplexity, attention_flops]";
   const auto config = write("a.yaml", algorithms("[{name: nsga2, population: 8}]"), objectives);

@@ -85,9 +85,10 @@ TEST_F(ComparisonStoreTest, ASearchWhosePartsDoNotFitTogetherIsNamed) {
   };
   ASSERT_EQ(complaint(), "nothing was thrown");
   for (const std::string change :
-       {"trained = x''", "seconds = substr(seconds, 1, 13)", "fitness = substr(fitness, 1, 40)",
-        "steps = substr(steps, 9)", "candidates = x'000000000500000000000000'",
-        "candidates = x'00000000ffffffff00000000'"}) {
+       {"trained = x''", "trained = x'020000000100000002000000'",
+        "trained = x'ffffffff0100000002000000'", "seconds = substr(seconds, 1, 13)",
+        "fitness = substr(fitness, 1, 40)", "steps = substr(steps, 9)",
+        "candidates = x'000000000500000000000000'", "candidates = x'00000000ffffffff00000000'"}) {
     SQLite::Database database(file_.string(), SQLite::OPEN_READWRITE);
     database.exec("UPDATE searches SET " + change);
     EXPECT_TRUE(complaint().find("the search with seed 7 of algorithm 0 is damaged") !=

@@ -16,6 +16,7 @@ namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -188,7 +189,7 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
               HasSubstr("small.table: 12 mechanisms x 3 replicates, 36 cells, 0 missing"));
   const Output verified = table("verify " + file_.string() + " " + store_.string());
   EXPECT_EQ(verified.code, 0) << verified.text;
-  EXPECT_THAT(verified.text, HasSubstr("36 of 36 cells as recorded"));
+  EXPECT_THAT(verified.text, EndsWith("36 of 36 cells as recorded\n"));
   const Output info = table("info " + file_.string());
   EXPECT_EQ(info.code, 0) << info.text;
   EXPECT_THAT(info.text, StartsWith("small: 12 mechanisms x 3 replicates\n"));
@@ -216,8 +217,12 @@ TEST_F(NasDataTable, FurtherReplicatesOfTheBestAreNoneThatTheOthersLack) {
   const auto both = store_.string() + " " + raced;
   EXPECT_THAT(table("pack " + both + " --output " + file_.string()).text,
               HasSubstr("small.table: " + size + ", 43 cells, 0 missing"));
-  EXPECT_THAT(table("verify " + file_.string() + " " + raced).text,
-              HasSubstr("7 of 7 cells as recorded"));
+  const auto verified = table("verify " + file_.string() + " " + raced);
+  EXPECT_EQ(verified.code, 0) << verified.text;
+  EXPECT_THAT(verified.text,
+              HasSubstr("7 of 7 cells as recorded\n36 cells of the table that none of these "
+                        "runs has:\n  additive|relu_norm|none|fixed|bias|0, replicate 0\n"));
+  EXPECT_THAT(verified.text, EndsWith("\n  and 16 more\n"));
   const auto info = table("info " + file_.string()).text;
   EXPECT_THAT(info, StartsWith("small: " + size + "\n"));
   EXPECT_THAT(info, HasSubstr("  cells       43 cells, 0 missing\n"));
@@ -290,6 +295,16 @@ TEST_F(NasDataTable, DifferencesEndWith1) {
   EXPECT_EQ(output.code, 2) << output.text;
   EXPECT_THAT(output.text, HasSubstr(cells[0].candidate + ", replicate 0: values.perplexity: 1.5"));
   EXPECT_THAT(output.text, HasSubstr("35 of 36 cells as recorded"));
+}
+
+TEST_F(NasDataTable, ARunThatHasNoCellVerifiesNothing) {
+  ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
+  const auto other = (folder_.path() / "zdt.sqlite").string();
+  testing::write_small_store(other, {testing::small_evaluation("zdt1 0.5 0.5", 0)});
+  const Output output = table("verify " + file_.string() + " " + other);
+  EXPECT_EQ(output.code, 2) << output.text;
+  EXPECT_THAT(output.text, HasSubstr("nas-data: " + other + ": holds no training run of a "));
+  EXPECT_THAT(output.text, Not(HasSubstr("as recorded")));
 }
 
 TEST_F(NasDataTable, Audit) {

@@ -20,6 +20,15 @@ ObjectiveSet objectives(std::size_t number) {
   return set;
 }
 
+TEST(NumRecycled, CountsByCandidateWhatIsChargedBeyondTheReplicates) {
+  EXPECT_EQ(num_recycled({}, 3), 0);
+  // Of candidate 4 two, none and three training runs, of candidate 1 three.
+  const Trajectory trajectory{.candidates = {4, 1, 4, 4}, .trained = {2, 5, 5, 8}};
+  EXPECT_EQ(num_recycled(trajectory, 5), 0);
+  EXPECT_EQ(num_recycled(trajectory, 3), 2);
+  EXPECT_EQ(num_recycled(trajectory, 2), 4);
+}
+
 TEST(Truth, OfOneObjectiveIsTheRegretOfWhatLooksBest) {
   const auto set = objectives(1);
   const Truth truth(set, {{5.0}, {3.0}, {4.0}});

@@ -18,6 +18,7 @@ using namespace testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 class PackTest : public ::testing::Test {
  protected:
@@ -200,7 +201,13 @@ TEST_F(PackTest, MechanismsWithDropoutAreLeftOut) {
   EXPECT_THAT(pack({run}, "small").left_out, ElementsAre(vanilla));
   EXPECT_EQ(table({run}).num_mechanisms(), 12);
   EXPECT_EQ(check_table(table({run}), run).cells, 36);
-  EXPECT_THAT(refusal({store("other", {small_evaluation(vanilla, 0)})}),
+  const auto other = store("other", {small_evaluation(vanilla, 0)});
+  EXPECT_EQ(
+      message_of<InputError>([&] { (void)check_table(table({run}), other); }),
+      other.string() +
+          ": holds no training run of a mechanism without attention dropout, must hold one to "
+          "be compared with a table");
+  EXPECT_THAT(refusal({other}),
               HasSubstr("no run holds a training of a mechanism without attention dropout"));
 }
 
@@ -220,6 +227,20 @@ TEST_F(PackTest, MissingCellsAndUnfinishedRunsAreListed) {
               ElementsAre((folder_.path() / "half").string()));
   EXPECT_THAT(check_table(table({run}), store("whole", small_cells())).differences,
               ElementsAre(gone + ", replicate 1: not in the table"));
+}
+
+TEST_F(PackTest, CellsThatNoRunHasAreNamed) {
+  const auto cells = small_cells();
+  const auto whole = table({store("whole", cells)});
+  const auto first = check_table(whole, store("first", {cells.begin(), cells.begin() + 20}));
+  const auto second = check_table(whole, store("second", {cells.begin() + 22, cells.end()}));
+  EXPECT_THAT(first.differences, IsEmpty());
+  EXPECT_THAT(unmet_cells(whole, {first, second}),
+              UnorderedElementsAre(
+                  cells[20].candidate + ", replicate " + std::to_string(cells[20].replicate),
+                  cells[21].candidate + ", replicate " + std::to_string(cells[21].replicate)));
+  EXPECT_EQ(unmet_cells(whole, {first}).size(), 16U);
+  EXPECT_THAT(unmet_cells(whole, {check_table(whole, store("again", cells))}), IsEmpty());
 }
 
 TEST_F(PackTest, OtherProblemsAreRefused) {

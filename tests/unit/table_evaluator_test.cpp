@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comparison/outcome.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -265,13 +266,13 @@ TEST_F(TableEvaluatorTest, ChargesWhatIsTrained) {
   EXPECT_THAT(trajectory.seconds, ElementsAre(seconds, seconds));
 }
 
-TEST_F(TableEvaluatorTest, CountsWhatComesBeyondTheReplicates) {
+TEST_F(TableEvaluatorTest, WhatComesBeyondTheReplicatesMeetsOneAgain) {
   const auto study = small_study();  // of three replicates
   RandomEngine random(1);
   const auto genotype = study.space().draw(random);
   TableEvaluator evaluator(study, kSeed, {.repeated = Repeated::retrain});
   const auto answers = evaluator.ask({genotype, genotype, genotype, genotype});
-  EXPECT_EQ(evaluator.num_recycled(), 1);
+  EXPECT_EQ(num_recycled(evaluator.take_trajectory(), study.table().num_replicates()), 1);
   EXPECT_EQ(answers[3].fitness, answers[0].fitness);
   EXPECT_NE(answers[1].fitness, answers[0].fitness);
 }
