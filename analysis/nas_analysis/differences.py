@@ -42,7 +42,9 @@ class Difference:
 
 
 def difference(run: Run, a: Candidate, b: Candidate, objective: int) -> Difference | None:
-    """The difference of two candidates; None where there are too few replicates."""
+    """The difference of two candidates; None where there are too few replicates, or one measurement is in all of them."""
+    if run.measured_once(objective):
+        return None
     of_a, of_b = run.replicates(a, objective), run.replicates(b, objective)
     shared = sorted(of_a.keys() & of_b.keys())
     if len(shared) >= 2:
@@ -74,6 +76,12 @@ def _adjusted(found: list[Difference]) -> list[Difference]:
         for each, p in zip(found, holm([each.p for each in found])):
             each.p_holm = float(p)
     return found
+
+
+def one_measurement(run: Run, objective: int) -> str:
+    """Why nothing is compared by an objective that was measured once of each mechanism, without a full stop."""
+    return (f"Of each mechanism there is one measurement of {run.objectives[objective].name}, which its replicates share: how far two "
+            "measurements would lie apart is not known, and no p can be given")
 
 
 def from_baseline(run: Run, objective: int) -> list[Difference]:
@@ -117,11 +125,14 @@ class Noise:
 
 
 def noise(run: Run, objective: int) -> Noise | None:
-    """Two-way analysis of variance, mechanisms x shared replicates; None without replicates.
+    """Two-way analysis of variance, mechanisms x shared replicates; None without replicates, and where one measurement is in all of
+    them.
 
     Mechanisms beyond the upper outlier fence of the ranking (exploded training runs) are left out,
     since they alone would be the signal.
     """
+    if run.measured_once(objective):
+        return None
     values = {c.name: run.replicates(c, objective) for c in run.with_baseline(run.comparable)}
     shared = [set(found) for found in values.values() if len(found) >= 2]
     if len(shared) < 2:

@@ -6,6 +6,7 @@ not looked into here.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -13,8 +14,11 @@ import os
 import pathlib
 import shlex
 import shutil
+import sqlite3
 import subprocess
 from typing import Any
+
+from . import sqlite_files
 
 SCHEMA = 3  # of the digests that are read
 
@@ -81,7 +85,8 @@ def read(given: str | os.PathLike) -> dict[str, Any]:
     """The digest of a run.
 
     @param given  a run's folder, its store.sqlite, or a digest as a file of JSON. Where a store
-        knows more than the digest beside it, nas-export makes a new one, which is kept nowhere.
+        knows more than the digest beside it, by its time or its number of asks and evaluations,
+        nas-export makes a new one, which is kept nowhere.
     @throws BadInput  where there is no run, or no digest and no nas-export.
     """
     path = pathlib.Path(given)
@@ -95,7 +100,7 @@ def read(given: str | os.PathLike) -> dict[str, Any]:
         raise BadInput(f"{path}: no such run; give {RUN}")
     if store.name == "store.sqlite" and _is_current(file, store):
         found = _parsed(file.read_bytes(), file)
-        if found.get("schema") == SCHEMA:
+        if found.get("schema") == SCHEMA and _holds_as_much(found, store):
             return found
     with open(store, "rb") as stream:
         if stream.read(len(_SQLITE)) != _SQLITE:
@@ -113,6 +118,21 @@ def _is_current(file: pathlib.Path, store: pathlib.Path) -> bool:
     written = [one.stat().st_mtime_ns for one in (store, *journals)
                if one.exists() and one.stat().st_size > 0]
     return file.is_file() and file.stat().st_mtime_ns >= max(written, default=0)
+
+
+def _holds_as_much(found: dict[str, Any], store: pathlib.Path) -> bool:
+    """Whether a digest has as many asks and evaluations as a store, which its time does not say after a copy that kept none. Of a
+    store that cannot be counted the time alone decides."""
+    def length(*keys: str) -> int:
+        return sum(len(found[key]) for key in keys if isinstance(found.get(key), list))
+
+    counted = {"asks": length("asks", "rung_asks"), "evaluations": length("evaluations")}
+    try:
+        with contextlib.closing(sqlite_files.open_read_only(store)) as database:
+            return all(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == count
+                       for table, count in counted.items())
+    except sqlite3.DatabaseError:
+        return True
 
 
 def _exported(store: pathlib.Path, file: pathlib.Path) -> bytes:

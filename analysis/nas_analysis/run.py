@@ -215,13 +215,18 @@ class Run:
 
     @cached_property
     def noisy(self) -> int | None:
-        """The objective whose noise matters: the first that no formula gives; None without one."""
+        """The objective whose noise matters: that of the re-test; else the first that training determines, or whose source is not
+        recorded; else the first that was measured, see measured_once(). None where formulas give all."""
         for i, objective in enumerate(self.objectives):
             if objective.name == self.retest.get("objective"):
                 return i
-        if not self.trained:
-            return None
-        return next((i for i, o in enumerate(self.objectives) if o.source != "analytic"), None)
+        sources = [objective.source for objective in self.objectives] if self.trained else []
+        return next((sources.index(source) for source in ("trained", "", "measured") if source in sources), None)
+
+    def measured_once(self, objective: int) -> bool:
+        """Whether an objective is measured of a mechanism itself, as latency: one measurement is in all its replicates, which
+        therefore say nothing of how far two measurements lie apart."""
+        return self.objectives[objective].source == "measured"
 
     def label(self, candidate: str) -> str:
         """A candidate's name for people."""

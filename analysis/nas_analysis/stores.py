@@ -5,6 +5,7 @@ Values are in minimisation form: an objective that is maximised has its sign tur
 Candidates of all stores share one numbering, by name.
 """
 
+import collections
 import contextlib
 import dataclasses
 import json
@@ -141,6 +142,7 @@ class _Store:
     searches: list[dict]  # fields of Search, candidates by this store's numbers; and steps, as charged so far
     train_steps: int  # of a search's budget; 0 = none
     whole: int  # steps of a whole training run; 0 = not recorded
+    wanted: dict[str, int | None]  # of a comparison: how many searches of each algorithm were asked for; None = not recorded
 
 
 def _has_steps(store: _Store) -> bool:
@@ -192,7 +194,7 @@ def _points(rows: Iterable, objectives: int) -> np.ndarray:
 def _read_run(file: str, own: dict) -> _Store:
     if not own["objectives"][0]["key"]:
         raise StoreError(f"{file}: the run ended before its first evaluation")
-    objectives, asks = digest.objectives(own), own["asks"]
+    objectives, asks = digest.objectives(own), _asks(own)
     truth, labels, table = own["truth"] or {}, own["labels"], own["facts"].get("table") or {}
     names = list(dict.fromkeys([*(ask["candidate"] for ask in asks), *truth]))
     numbers = {name: number for number, name in enumerate(names)}
@@ -208,13 +210,14 @@ def _read_run(file: str, own: dict) -> _Store:
               "retested": {numbers[name]: point for name, point in _retested(own, objectives).items() if name in numbers}}
     whole = 0 if table else int(config.get("training", {}).get("steps", 0))
     if whole:
-        search["steps"], search["seconds"] = _spent(own)
+        search["steps"] = _spent(own, asks, "step")
+    _require_ascending(file, search["algorithm"]["name"], search)
     budget = config.get("budget", {})
     return _Store(Source(file, "run", None, config), objectives, float(own["reference_point"]),
                   names, [labels.get(name, name) for name in names],
                   _points(map(truth.get, names), len(objectives)) if truth else None,
                   own["truth_splits"] or {}, None, table, own["facts"],
-                  int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole)
+                  int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole, {})
 
 
 def _method(config: dict) -> dict:
@@ -225,23 +228,54 @@ def _method(config: dict) -> dict:
     return algorithm
 
 
-def _spent(own: dict) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and seconds of training up to each ask of a run, those of candidates that were paused at a rung included."""
+def _asks(own: dict) -> list[dict]:
+    """All asks of a run in their order. Those that were answered at a rung, which a digest keeps apart, are asks as those of a
+    comparison are: they begin training runs, and leave what is believed of a candidate as it was. Digests of earlier versions count
+    nothing of what is paused, so that it is counted here."""
+    at_rung = own.get("rung_asks") or []
+    if not at_rung:
+        return own["asks"]
+    screened_out = {one["id"] for one in own["evaluations"] if one.get("status") == "rejected" and not one["curve"]}
+    found, begun, believed = [], set(), {}
+    for ask in sorted([*own["asks"], *at_rung], key=lambda ask: ask["number"]):
+        paused = "step" in ask
+        ids = [ask["evaluation"]] if paused else ask["evaluations"]
+        begun.update(one for one in ids if one not in screened_out)
+        if not paused:
+            believed[ask["candidate"]] = ask["believed"]
+        found.append({**ask, "evaluations": ids, "believed": believed.get(ask["candidate"]), "trained": len(begun)})
+    if not all("seconds" in ask for ask in at_rung):
+        for ask, seconds in zip(found, _spent(own, found, "seconds").tolist()):
+            ask["seconds"] = seconds
+    return found
+
+
+def _spent(own: dict, asks: list[dict], what: str) -> np.ndarray:
+    """Steps ("step") or seconds of training up to each of all asks of a run, by its learning curves."""
     curves = {one["id"]: one["curve"] for one in [*own.get("evaluations", []), *own.get("paused", [])]}
-    events = [(ask["number"], one, None) for ask in own["asks"] for one in ask["evaluations"]]
-    events += [(ask["number"], ask["evaluation"], ask["step"]) for ask in own.get("rung_asks", [])]
-    paid = {}  # by evaluation: steps, seconds
-    at, steps, seconds = [], [0.0], [0.0]
-    for number, one, until in sorted(events, key=lambda event: event[0]):
-        curve = [point for point in curves.get(one, []) if until is None or point["step"] <= until]
-        now = (curve[-1]["step"], curve[-1]["seconds"]) if curve else (0, 0.0)
-        before = paid.get(one, (0, 0.0))
-        paid[one] = (max(now[0], before[0]), max(now[1], before[1]))
-        at.append(number)
-        steps.append(steps[-1] + paid[one][0] - before[0])
-        seconds.append(seconds[-1] + paid[one][1] - before[1])
-    last = np.searchsorted(at, [ask["number"] for ask in own["asks"]], side="right")
-    return np.array(steps)[last], np.array(seconds)[last]
+    paid: dict = {}  # by evaluation
+    spent, total = [], 0
+    for ask in asks:
+        for one in ask["evaluations"]:
+            before = paid.get(one, 0)
+            values = [point[what] for point in curves.get(one, []) if point["step"] <= ask.get("step", np.inf)]
+            paid[one] = max(before, *values[-1:], 0)
+            total += paid[one] - before
+        spent.append(total)
+    return np.array(spent)
+
+
+def _require_ascending(file: str, algorithm: str, search: dict) -> None:
+    """Refuses a search of which less was charged after an ask than before it: nothing could be said of it by what was spent."""
+    for name in ("trained", "seconds", "steps"):
+        if search[name] is None:
+            continue
+        before = np.concatenate([[0], search[name]])
+        falling = np.flatnonzero(~(search[name] >= before[:-1]))  # NaN is no more than anything
+        if len(falling):
+            i = falling[0]
+            raise StoreError(f"{file}: {algorithm}, seed {search['seed']}: `{name}` of ask {i + 1} is {search[name][i]:g} after "
+                             f"{before[i]:g}, must not fall: it counts what was charged so far")
 
 
 def _retested(own: dict, objectives: list[Objective]) -> dict[str, np.ndarray]:
@@ -293,14 +327,18 @@ def _read_comparison(file: str, database: sqlite3.Connection) -> _Store:
                          "search_seconds": np.nan if own is None else own,
                          "replicates": _drawn(meta.get("table", {})),
                          "steps": steps if steps is not None and len(steps) == asked else None, "retested": {}})
+        _require_ascending(file, name, searches[-1])
     truth, believed = (_column([row[i] for row in rows], len(objectives)) for i in (3, 4))
-    return _Store(Source(file, "comparison", meta.get("table", {}), meta.get("config", {})),
+    config = meta.get("config") or {}
+    return _Store(Source(file, "comparison", meta.get("table", {}), config),
                   objectives, float(meta.get("reference_point", schema(None).reference_point)),
                   [row[1] for row in rows],
                   [row[2] or row[1] for row in rows], truth, meta.get("truth_splits") or {},
                   believed,
                   meta.get("table", {}), {}, int(meta.get("budget", {}).get("trainings", 0)), searches,
-                  int(meta.get("budget", {}).get("train_steps", 0)), int(meta.get("table", {}).get("training_steps", 0)))
+                  int(meta.get("budget", {}).get("train_steps", 0)), int(meta.get("table", {}).get("training_steps", 0)),
+                  {**{name: None for name, _ in algorithms.values()},
+                   **{own["label"]: int(own["seeds"]) for own in config.get("algorithms", []) if "seeds" in own}})
 
 
 def _objective(record: dict) -> Objective:
@@ -408,6 +446,7 @@ def _remarks(stores: list[_Store]) -> list[str]:
     if any(store.objectives != stores[0].objectives for store in stores):
         remarks.append("The stores scale their objectives by different ranges; those of "
                        f"{stores[0].source.path} are used for all.")
+    remarks += [remark for store in stores if (remark := _missing(store))]
     remarks += _differing("answers of their tables", "mode",
                           [(store, store.table.get("mode", "none")) for store in stores])
     remarks += _differing("budgets", "trainings",
@@ -420,6 +459,17 @@ def _remarks(stores: list[_Store]) -> list[str]:
         remarks.append("Beware: the runs differ not only in their algorithms, but also in "
                        f"{', '.join(sections)}.")
     return remarks
+
+
+def _missing(store: _Store) -> str:
+    """A warning of the searches that a comparison was to have and has not, as one that was interrupted; else an empty text."""
+    there = collections.Counter(search["algorithm"] for search in store.searches)
+    lacking = [f"of {name} {there[name]} of {wanted}" if wanted else f"of {name} none"
+               for name, wanted in store.wanted.items() if there[name] < (wanted or 1)]
+    if not lacking:
+        return ""
+    return (f"Beware: {store.source.path} does not hold all searches that were asked for, and judged is what it holds: "
+            f"{', '.join(lacking)}.")
 
 
 def _differing(what: str, name: str, values: list[tuple[_Store, object]]) -> list[str]:

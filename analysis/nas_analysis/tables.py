@@ -24,6 +24,7 @@ from .genes import is_fixed
 from .schema import Schema, schema
 
 MISSING = -1  # status of a cell that was never trained
+FIRST_HELD_OUT = 1_000_000  # replicates from here on are those of a re-test, or of listed mechanisms
 
 APPLICATION_ID = 0x6e617374  # "nast"
 VERSION = 2
@@ -209,9 +210,9 @@ def _hashed(value: int | float | str | None) -> bytes:
 
 def collect(runs: Sequence[str]) -> Table:
     """The evaluations of runs as a table; a cell that several runs have is taken from the first. Of
-    a run those count that were trained as its first one was: its search, or its list of mechanisms.
+    a run those of its search count, or those of its list of mechanisms.
 
-    @throws BadInput  where something is no run, where runs differ in what determines their results,
+    @throws BadInput  where something is no run, where they differ in what determines their results,
         or where nothing has been evaluated.
     """
     cells: dict[tuple[str, int], dict] = {}
@@ -232,23 +233,40 @@ def collect(runs: Sequence[str]) -> Table:
                                             **facts.get("differences", {})}
             if own["record_schema"]:
                 facts.setdefault("schema", own["record_schema"])
-            first = own["evaluations"][0]["identity"] if own["evaluations"] else None
-            for evaluation in own["evaluations"]:
-                if evaluation["identity"] != first:
-                    continue  # of tuning, or a re-test that scores the test split
-                given = own["identities"][evaluation["identity"]]
+            for evaluation in _of_the_search(own):
+                # Limits of early stopping follow from the batches before: they differ within a search.
+                given = {key: value for key, value in own["identities"][evaluation["identity"]].items() if key != "stop_above_nll"}
                 identity = given if identity is None else identity
                 if given != identity:
                     keys = sorted(key for key in {*given, *identity}
                                   if given.get(key) != identity.get(key))
-                    raise TableError(f"{run}: differs from {runs[0]} in {', '.join(keys)}; only "
-                                     "trainings of the same kind can be put together")
+                    among = f"differs from {runs[0]}" if run != runs[0] else "its own trainings differ"
+                    raise TableError(f"{run}: {among} in {', '.join(keys)}; only trainings of the same kind can be put together")
                 cells.setdefault((evaluation["candidate"], evaluation["replicate"]), evaluation)
         if not cells:
-            raise TableError(f"{runs[0]}: holds no evaluation yet")
+            raise TableError(f"{path}: holds no evaluation of its search yet")
         return _collected(cells, {**facts, **identity}, path, models)
     except (KeyError, TypeError, ValueError) as error:
         raise TableError(f"{path}: damaged: {type(error).__name__}: {error}") from None
+
+
+def _of_the_search(own: dict) -> list[dict]:
+    """The evaluations that a run's search made, as of_the_search() in src/table/pack.cpp takes them: none on the fresh seeds of its
+    re-test, none under the settings that its tuning tried. Of a run of listed mechanisms those that it compares; while it compares
+    none yet, those on fresh seeds."""
+    listed = "mechanisms" in own["config"]
+    compared = {one for candidate in (own.get("retest") or {}).get("candidates", []) for one in candidate["evaluations"]}
+    training = own["config"].get("training") or {}
+
+    def is_its_own(evaluation: dict) -> bool:
+        used = own["identities"][evaluation["identity"]].get("training", {})
+        if any(key in training and training[key] != value for key, value in used.items()):
+            return False
+        if listed and compared:
+            return evaluation["id"] in compared
+        return listed == (evaluation["replicate"] >= FIRST_HELD_OUT)
+
+    return [evaluation for evaluation in own["evaluations"] if is_its_own(evaluation)]
 
 
 def _add_models(models: dict, own: dict, space: dict, run: str) -> None:

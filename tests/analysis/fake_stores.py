@@ -23,7 +23,7 @@ def blobs(candidates, trained, seconds, fitness) -> tuple:
 
 def write_comparison(path, objectives, truth, believed, algorithms, searches, sha256="a" * 64,
                      trainings=TRAININGS, version=1, settings=None,
-                     mode="noisy", names=None, table="fake.nastable", truth_splits=None, steps=None):
+                     mode="noisy", names=None, table="fake.nastable", truth_splits=None, steps=None, config=None):
     """Writes a comparison store.
 
     @param truth, believed  (n, m) lists or arrays, or None.
@@ -35,6 +35,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
     @param table            its file.
     @param truth_splits     by objective; None: not recorded.
     @param steps            of training charged so far, of each search, of 400 of a whole training run; None: not recorded.
+    @param config           of the comparison.
     """
     database = sqlite3.connect(path)
     database.executescript("""
@@ -45,7 +46,7 @@ def write_comparison(path, objectives, truth, believed, algorithms, searches, sh
         CREATE TABLE searches(algorithm INTEGER, seed INTEGER, asked INTEGER,
             search_seconds REAL, ended_by TEXT, candidates BLOB, trained BLOB, seconds BLOB,
             fitness BLOB, PRIMARY KEY(algorithm, seed));""")
-    meta = {"kind": "comparison", "version": version, "config": {}, "objectives": objectives,
+    meta = {"kind": "comparison", "version": version, "config": config or {}, "objectives": objectives,
             "reference_point": 1.1, "budget": {"trainings": trainings}, "environment": {},
             "table": {"name": "fake", "file": table, "sha256": sha256,
                       "mechanisms": len(truth), "replicates": 5, "mode": mode}}

@@ -1,5 +1,6 @@
 """Packed tables and digests of runs as the programs write them, from cells that are made up."""
 
+import hashlib
 import itertools
 import json
 import sqlite3
@@ -52,21 +53,30 @@ def cell(test: float, early: float | None = None, status="ok", seconds=40.0, lat
 
 
 def write_run(path, cells: dict[tuple[str, int], dict], asks=(), identity=None, population=4,
-              record_schema=None):
-    """Writes a run's digest.
+              record_schema=None, training=None, others=()):
+    """Writes a run's digest: of listed mechanisms, which are not compared yet, where all seeds are fresh ones; else of a search.
 
-    @param cells  (mechanism, replicate): cell(...).
-    @param asks   (batch, genotype, fitness) each.
+    @param cells     (mechanism, replicate): cell(...).
+    @param asks      (batch, genotype, fitness) each.
+    @param training  section of the configuration.
+    @param others    (identity, cells) each: what the run has trained under another identity.
     """
+    made = [(number, mechanism, replicate, own) for number, (_, some) in enumerate([(None, cells), *others])
+            for (mechanism, replicate), own in some.items()]
+    listed = cells and min(replicate for _, replicate in cells) >= tables.FIRST_HELD_OUT
     digest = {
         "schema": 3, "facts": {"device": "cpu"}, "record_schema": record_schema, "labels": {},
         "models": None, "genes": [{"name": name} for name in schema(record_schema).genes],
-        "config": {"name": "fake", "algorithm": {"name": "x", "population": population}},
+        "config": {"name": "fake", "training": training or {}, **(
+            {"mechanisms": sorted({mechanism for mechanism, _ in cells})} if listed else
+            {"algorithm": {"name": "x", "population": population}})},
+        "retest": None,
         "objectives": [{"name": "perplexity", "unit": "1", "maximise": False, "best": 0.0,
                         "worst": 1.0, "penalty": 10.0, "source": "trained"}],
-        "identities": [identity or IDENTITY],
-        "evaluations": [{"candidate": mechanism, "replicate": replicate, "identity": 0, **own}
-                        for (mechanism, replicate), own in cells.items()],
+        "identities": [identity or IDENTITY, *(identity for identity, _ in others)],
+        "evaluations": sorted(({"id": hashlib.sha256(f"{number} {mechanism} {replicate}".encode()).hexdigest(),
+                                "candidate": mechanism, "replicate": replicate, "identity": number, **own}
+                               for number, mechanism, replicate, own in made), key=lambda one: one["id"]),
         "asks": [{"number": i, "batch": batch, "genotype": genotype, "candidate": genotype,
                   "fitness": [fitness]}
                  for i, (batch, genotype, fitness) in enumerate(asks)]}

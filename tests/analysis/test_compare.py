@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import itertools
 import pathlib
 import re
 import shutil
@@ -577,15 +578,18 @@ class RealRuns(Comparing):
         write_run(self.folder / "rungs.json", {"name": "de"}, 1, [("c", ["3"], [98.0], 4.0, "ok")], config=config, more={
             "asks": [{"number": 3, "batch": 0, "genotype": "c", "candidate": "c", "evaluations": ["3"], "fitness": [98.0],
                       "believed": [98.0], "trained": 1, "seconds": 4.0}],
-            "rung_asks": [{"number": number, "evaluation": one, "step": 10} for number, one in enumerate("345")],
+            "rung_asks": [{"number": number, "candidate": candidate, "evaluation": one, "step": 10}
+                          for number, (candidate, one) in enumerate(zip("cde", "345"))],
             "evaluations": [{"id": "3", "curve": curve(10, 40)}],
             "paused": [{"id": "4", "curve": curve(10)}, {"id": "5", "curve": curve(10)}]})
         found = {search.algorithm: search for search in
                  stores.load([str(self.folder / "whole.json"), str(self.folder / "rungs.json")]).searches}
         np.testing.assert_allclose(found["random_search"].trained, [1.0, 2.0])
         np.testing.assert_allclose(found["random_search"].seconds, [4.0, 8.0])
-        np.testing.assert_allclose(found["de"].trained, [1.5])
-        np.testing.assert_allclose(found["de"].seconds, [6.0])
+        np.testing.assert_allclose(found["de"].trained, [0.25, 0.5, 0.75, 1.5])
+        np.testing.assert_allclose(found["de"].seconds, [1.0, 2.0, 3.0, 6.0])
+        self.compare(self.folder / "whole.json", self.folder / "rungs.json", "--by", "trainings")
+        self.assertEqual({name: float(row["trainings"]) for name, row in self.summary().items()}, {"random_search": 2.0, "de": 3.0})
 
     def test_one_search(self):
         self.compare(self.write("de", 1, [104.0, 101.0]))
@@ -597,6 +601,19 @@ class RealRuns(Comparing):
         self.assertEqual(self.compare(self.folder / "x.json", exit_code=2),
                          "compare.py: no search has a usable answer: all failed or were stopped "
                          "early\n")
+
+
+class Interrupted(Comparing):
+    def test_what_is_missing_is_said_before_the_verdict(self):
+        path = self.folder / "interrupted.sqlite"
+        asked = [{"name": name, "label": name, "seeds": 4, "settings": {}} for name in ("random_search", "de", "nsga2")]
+        searches = [(algorithm, seed, 0.1, [0, 1], [1, 2], [1, 2], [101 + seed, 100 + algorithm])
+                    for algorithm, seed in itertools.product((0, 1), (1, 2, 3, 4)) if (algorithm, seed) != (1, 4)]
+        write_comparison(path, [PERPLEXITY], [[100], [101]], None, ["random_search", "de"], searches, config={"algorithms": asked})
+        self.compare(path)
+        text = self.read("compare.md")
+        self.assertLess(text.index(f"Beware: {path} does not hold all searches that were asked for, and judged is what it holds: of de 3 of "
+                                   "4, of nsga2 0 of 4."), text.index("## Verdict"))
 
 
 class Refused(Comparing):
@@ -616,6 +633,11 @@ class Refused(Comparing):
         for option in ("--reference", "--show"):
             self.check("algorithm 'nsga' is in no store; there are good, random_search", path,
                        option, "nsga")
+
+    def test_what_was_spent_falls(self):
+        path = self.folder / "falls.sqlite"
+        write_comparison(path, [PERPLEXITY], [[100]], None, ["x"], [(0, 1, 0.1, [0, 0], [3, 1], [1, 2], [101, 101])])
+        self.check(f"{path}: x, seed 1: `trained` of ask 2 is 1 after 3, must not fall", path)
 
     def test_budget_below_the_first_ask(self):
         path = self.folder / "dear.sqlite"

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import tempfile
 import unittest
 from unittest import mock
@@ -72,6 +73,37 @@ class Digests(unittest.TestCase):
         self.assertEqual(digest.read(self.folder)["asks"], fresh, "of an older version")
         other = self.store(90, "other.sqlite")
         self.assertEqual(digest.read(other)["asks"], f"{other} --format json")
+
+    def test_one_that_lacks_what_a_store_holds_does_not_count_however_new_it_is(self):
+        """As of a run that was extended, killed and copied without its times."""
+        self.program(f"""echo '{{"schema": {digest.SCHEMA}, "asks": "a new one"}}'""")
+        store = self.folder / "store.sqlite"
+        database = sqlite3.connect(store)
+        self.addCleanup(database.close)
+        database.executescript("CREATE TABLE asks (number); CREATE TABLE evaluations (id);"
+                               "INSERT INTO asks VALUES (0), (1); INSERT INTO evaluations VALUES ('a'), ('b'), ('c')")
+        for asks, rung_asks, evaluations, counts in (
+                ([0, 1], None, [1, 2, 3], True), ([0], [1], [1, 2, 3], True), ([0], [], [1, 2, 3], False),
+                ([0, 1], None, [1, 2], False), ([0, 1], None, None, False)):
+            own = {"schema": digest.SCHEMA, "asks": asks, "rung_asks": rung_asks, "evaluations": evaluations}
+            self.write("results.json", store.stat().st_mtime + 100, json.dumps(own))
+            self.assertEqual(digest.read(self.folder), own if counts else {"schema": digest.SCHEMA, "asks": "a new one"})
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["results.json", "store.sqlite"])
+
+    def test_a_store_that_is_being_written_counts_as_its_writer_has_left_it(self):
+        self.program(f"""echo '{{"schema": {digest.SCHEMA}, "asks": "a new one"}}'""")
+        store = self.folder / "store.sqlite"
+        database = sqlite3.connect(store, isolation_level=None)
+        self.addCleanup(database.close)
+        database.executescript("PRAGMA journal_mode = WAL; CREATE TABLE asks (number); CREATE TABLE evaluations (id)")
+        database.execute("INSERT INTO asks VALUES (0)")
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("INSERT INTO asks VALUES (1)")
+        own = {"schema": digest.SCHEMA, "asks": [0], "evaluations": []}
+        self.write("results.json", store.stat().st_mtime + 100, json.dumps(own))
+        self.assertEqual(digest.read(self.folder), own)
+        database.execute("COMMIT")
+        self.assertEqual(digest.read(self.folder)["asks"], "a new one")
 
     def test_what_nas_export_complains_about_is_passed_on(self):
         self.program("echo 'nas-export: x is damaged' >&2; exit 2")

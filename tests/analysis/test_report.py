@@ -439,12 +439,48 @@ class AddedObjectives(PageTest):
 
     def test_seeds_do_not_differ_in_it(self):
         fixture = self.fixture(replicates=3)
+        self.assertEqual(Run(self.folder).noisy, 1, "training is known to determine the second")
+        own = json.loads(fixture.file.read_text(encoding="utf-8"))
+        own["objectives"][1]["source"] = "measured"
+        fixture.file.write_text(json.dumps(own), encoding="utf-8")
         self.assertEqual(Run(self.folder).noisy, 0, "taken for one that is trained")
         self.cache["source"] = "analytic"
         fixture.write()
         run = Run(self.folder)
         self.assertEqual(run.noisy, 1)
         self.assertRegex(words_of(report(run)), r"standard deviations \S+ and \S+ perplexity;")
+
+
+class Measured(PageTest):
+    """An objective that is measured once of each mechanism, as latency, named first: all replicates have the one value."""
+
+    def measured(self, objectives):
+        measured = {**page_fixture.OBJECTIVES[1], "source": "measured"}
+        with mock.patch.object(page_fixture, "OBJECTIVES", [measured, page_fixture.OBJECTIVES[0]]):
+            return self.fixture(objectives=objectives)
+
+    def test_the_noise_that_counts_is_that_of_what_is_trained(self):
+        self.measured(2)
+        run = Run(self.folder)
+        self.assertEqual(run.noisy, 1)
+        words = words_of(report(run))
+        self.assertRegex(words, r"standard deviations \S+ and \S+ perplexity;")
+        self.assertNotIn("\u221e", words)
+
+    def test_alone_it_has_no_p(self):
+        made = self.measured(1)
+        why = ("Of each mechanism there is one measurement of attention_flops, which its replicates share: how far two measurements "
+               "would lie apart is not known, and no p can be given.")
+        run = Run(self.folder)
+        self.assertEqual((from_baseline(run, 0), among(run, run.ranking, 0), noise(run, 0)), ([], [], None))
+        words = words_of(report(run))
+        self.assertEqual(words.count(why), 3, "of the verdict, the replicates and the health")
+        for wrong in ("significant", "\u221e", "seed each", "Their differences"):
+            self.assertNotIn(wrong, words)
+        for evaluation in made.evaluations.values():  # as of a problem that trains nothing
+            evaluation["curve"] = []
+        made.write()
+        self.assertIn(why, self.words())
 
 
 class Rungs(PageTest):
@@ -460,6 +496,13 @@ class Rungs(PageTest):
         share = (ended * 60 + 24 * 20) / (60 * (ended + 24))
         self.assertIn(f"24 candidates of {ended + 24} paused for good", words)
         self.assertIn(f"{100 * share:.0f} % of those that all to the end would have taken", words)
+
+    def test_what_is_paused_last_was_trained_too(self):
+        made = self.fixture(objectives=1, replicates=1, asked=8, failures=False)
+        own = json.loads(made.file.read_text(encoding="utf-8"))
+        own["counts"]["evaluated"] += 3
+        made.file.write_text(json.dumps(own), encoding="utf-8")
+        self.assertRegex(self.words(), r"came at training \d+ of 11\.")
 
 
 class Arrivals(PageTest):

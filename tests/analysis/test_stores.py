@@ -1,5 +1,6 @@
 """Reading runs and comparisons: what arrives, and what is refused with which words."""
 
+import json
 import pathlib
 import re
 import shutil
@@ -31,8 +32,8 @@ class Stores(unittest.TestCase):
 
     def comparison(self, name="comparison.sqlite", **options):
         arguments = {"objectives": [PERPLEXITY], "truth": TRUTH, "believed": TRUTH,
-                     "algorithms": ["x", "y"],
-                     "searches": [(1, 7, 0.5, [2, 0], [1, 2], [3.0, 4.5], [106.0, 103.0])]}
+                     "algorithms": ["y"],
+                     "searches": [(0, 7, 0.5, [2, 0], [1, 2], [3.0, 4.5], [106.0, 103.0])]}
         write_comparison(self.path(name), **{**arguments, **options})
         return self.path(name)
 
@@ -140,6 +141,30 @@ class Comparisons(Stores):
             f"Beware: the searches differ in the budgets: trainings 93 in {first}; trainings 50 "
             f"in {other}."])
 
+    def test_searches_that_were_asked_for_and_are_not_there_are_remarked(self):
+        asked = [{"name": name, "label": name, "seeds": seeds, "settings": {}} for name, seeds in (("y", 3), ("z", 2), ("x", 1))]
+        searches = [(0, seed, 0.1, [0], [1], [1.0], [100.0]) for seed in (7, 8)] + [(1, 7, 0.1, [0], [1], [1.0], [100.0])]
+        file = self.comparison(algorithms=["y", "x"], searches=searches, config={"algorithms": asked})
+        self.assertEqual(stores.load([file]).remarks, [
+            f"Beware: {file} does not hold all searches that were asked for, and judged is what it holds: of y 2 of 3, of z 0 of 2."])
+        file = self.comparison("older.sqlite", algorithms=["y", "x"])  # which does not say how many
+        self.assertIn("judged is what it holds: of x none.", stores.load([file]).remarks[0])
+        whole = [{**own, "seeds": 1} for own in asked if own["name"] != "z"]
+        more = self.comparison("more.sqlite", algorithms=["y", "x"], searches=searches, config={"algorithms": whole})
+        self.assertEqual(stores.load([more]).remarks, [])
+
+    def test_what_was_spent_falls(self):
+        nan = float("nan")
+        for name, trained, seconds, steps, words in (
+                ("1", [2, 1], [3.0, 4.5], [400, 800], "`trained` of ask 2 is 1 after 2"),
+                ("2", [1, 2], [3.0, 2.5], [400, 800], "`seconds` of ask 2 is 2.5 after 3"),
+                ("3", [1, 2], [3.0, nan], [400, 800], "`seconds` of ask 2 is nan after 3"),
+                ("4", [1, 2], [3.0, 4.5], [400, 100], "`steps` of ask 2 is 100 after 400"),
+                ("5", [-1, 2], [3.0, 4.5], [400, 800], "`trained` of ask 1 is -1 after 0")):
+            file = self.comparison(f"{name}.sqlite", steps=[steps],
+                                   searches=[(0, 7, 0.5, [2, 0], trained, seconds, [106.0, 103.0])])
+            self.assertEqual(self.refusal(file), f"{file}: y, seed 7: {words}, must not fall: it counts what was charged so far")
+
     def test_a_search_given_twice(self):
         self.assertIn("y with seed 7 is there twice",
                       self.refusal(self.comparison(), self.comparison("copy.sqlite")))
@@ -165,6 +190,51 @@ class Runs(Stores):
         self.assertEqual(read.candidates.names, ["a", "b", "c", "d"])
         self.assertEqual(read.candidates.truth[:, 0].tolist(), [100.0, 98.0, np.inf, 97.0])
         self.assertEqual(read.searches[0].truth[:, 0].tolist(), [100.0, 98.0, 100.0, np.inf])
+
+    def by_rungs(self, name, **counted):
+        """A run that begins a, b, d (which a constraint rejects) and c, lets a go on to the end, asks for it once more at the rung,
+        and ends with e at the rung. @param counted  what its digest says of each of its asks, by the key."""
+        def own(number, candidate, evaluation, **more):
+            more |= {key: values[number] for key, values in counted.items()}
+            return {"number": number, "batch": 0, "candidate": candidate, **more,
+                    **({"evaluation": evaluation, "step": 10} if "fitness" not in more else {"evaluations": [evaluation]})}
+
+        def trained(name, *steps):
+            return {"id": name, "status": "ok", "curve": [{"step": step, "seconds": step / 10} for step in steps]}
+
+        asks = {"asks": [own(2, "d", "4", fitness=[390.0], believed=None), own(4, "a", "1", fitness=[99.0], believed=[99.0])],
+                "rung_asks": [own(0, "a", "1"), own(1, "b", "2"), own(3, "c", "3"), own(5, "a", "1"), own(6, "e", "5")],
+                "evaluations": [trained("1", 10, 40), {"id": "4", "status": "rejected", "curve": []}],
+                "paused": [trained("2", 10), trained("3", 10), trained("5", 10)]}
+        return self.run_store(name, {"name": "random_search"}, asks=[], config={"fidelity": {"rungs": [10]}, "training": {"steps": 40}},
+                              more=asks)
+
+    def test_what_is_paused_at_a_rung_was_asked_for_and_trained(self):
+        for made in ({}, {"trained": [1, 2, 2, 3, 3, 3, 4], "seconds": [1.0, 2.0, 2.0, 3.0, 6.0, 6.0, 7.5]}):
+            path = self.by_rungs("run.json", **(made or {"trained": [0] * 4 + [1] * 3, "seconds": [0.0] * 4 + [4.0] * 3}))
+            if not made:  # of an earlier version
+                text = pathlib.Path(path).read_text(encoding="utf-8")
+                own = json.loads(text)
+                for ask in own["rung_asks"]:
+                    del ask["trained"], ask["seconds"]
+                pathlib.Path(path).write_text(json.dumps(own), encoding="utf-8")
+            read = stores.load([path], by="trainings")
+            search, = read.searches
+            self.assertEqual([read.candidates.names[i] for i in search.candidates], ["a", "b", "d", "c", "a", "a", "e"])
+            self.assertEqual(search.trained.tolist(), [1, 2, 2, 3, 3, 3, 4])
+            self.assertEqual(search.charged.tolist(), [1, 1, 0, 1, 0, 0, 1])
+            self.assertEqual(search.seconds.tolist(), made.get("seconds", [1.0, 2.0, 2.0, 3.0, 6.0, 6.0, 7.0]))
+            inf = np.inf
+            self.assertEqual(search.believed[:, 0].tolist(), [inf, inf, inf, inf, 99.0, 99.0, inf])
+            self.assertEqual(stores.load([path], by="steps").searches[0].trained.tolist(), [0.25, 0.5, 0.5, 0.75, 1.5, 1.5, 1.75])
+
+    def test_what_was_spent_falls(self):
+        path = self.run_store()
+        own = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        own["asks"][1]["trained"] = 0
+        pathlib.Path(path).write_text(json.dumps(own), encoding="utf-8")
+        self.assertEqual(self.refusal(path), f"{path}: nsga2, seed 42: `trained` of ask 2 is 0 after 1, must not fall: it counts what "
+                         "was charged so far")
 
     def test_a_folder(self):
         (self.folder / "run").mkdir()
@@ -251,7 +321,7 @@ class Refused(Stores):
 
     def test_broken_json(self):
         database = sqlite3.connect(self.comparison())
-        database.execute("UPDATE algorithms SET settings = '[1,' WHERE number = 1")
+        database.execute("UPDATE algorithms SET settings = '[1,' WHERE number = 0")
         database.commit()
         database.close()
         path = self.path("comparison.sqlite")

@@ -57,23 +57,66 @@ class Tables(unittest.TestCase):
         self.assertEqual(table.troubles(),
                          [f"{B}, replicate 1: diverged", f"{C}, replicate 0: missing"])
 
-    def test_seeds_of_a_retest_are_counted_not_numbered(self):
-        table = tables.load([self.stored({(A, 0): cell(9.0), (A, 1000001): cell(10.0),
-                                          (B, 1000000): cell(12.0), (B, 1000001): cell(13.0)})])
-        self.assertEqual((table.replicates, table.numbers), (3, (0, 1000000, 1000001)))
-        np.testing.assert_allclose(np.exp(table.test_nll), [[9.0, np.nan, 10.0],
-                                                            [np.nan, 12.0, 13.0]])
-        self.assertEqual(table.troubles(), [f"{A}, replicate 1000000: missing",
-                                            f"{B}, replicate 0: missing"])
+    def test_seeds_of_listed_mechanisms_are_counted_not_numbered(self):
+        table = tables.load([self.stored({(A, 1000001): cell(10.0), (B, 1000000): cell(12.0), (B, 1000003): cell(13.0)})])
+        self.assertEqual((table.replicates, table.numbers), (3, (1000000, 1000001, 1000003)))
+        np.testing.assert_allclose(np.exp(table.test_nll), [[np.nan, 10.0, np.nan], [12.0, np.nan, 13.0]])
+        self.assertEqual(table.troubles(), [f"{A}, replicate 1000000: missing", f"{A}, replicate 1000003: missing",
+                                            f"{B}, replicate 1000001: missing"])
 
-    def test_what_a_run_trained_under_other_settings_is_left_out(self):
-        path = pathlib.Path(self.stored({(A, 0): cell(9.0), (B, 0): cell(12.0), (A, 1000000): cell(9.5)}))
-        made = json.loads(path.read_text(encoding="utf-8"))
-        made["identities"].append({**IDENTITY, "training": {"score_test": True}})
-        made["evaluations"][2]["identity"] = 1
-        path.write_text(json.dumps(made), encoding="utf-8")
-        table = tables.load([str(path)])
-        self.assertEqual((table.mechanisms, table.numbers), ([A, B], (0,)))
+    def reordered(self, path):
+        """A digest with its evaluations in each order that makes one of them the first: they are by id, which is a hash."""
+        made = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        for turn in range(len(made["evaluations"])):
+            made["evaluations"] = made["evaluations"][1:] + made["evaluations"][:1]
+            turned = self.folder / f"turned{turn}.json"
+            turned.write_text(json.dumps(made), encoding="utf-8")
+            yield str(turned)
+
+    TRAINING = {"steps": 200, "learning_rate": 0.001, "score_test": False}
+
+    def test_what_tuning_and_a_retest_trained_is_left_out(self):
+        tuned = {**self.TRAINING, "learning_rate": 0.01}
+        path = self.stored({(A, 0): cell(9.0), (B, 0): cell(12.0), (A, 1000000): cell(9.6)},  # as where a search scores the test split
+                           identity={**IDENTITY, "training": self.TRAINING}, training={**self.TRAINING, "early_stop_after": 0},
+                           others=[({**IDENTITY, "training": tuned}, {(A, 0): cell(8.0), (A, 1): cell(8.5)}),
+                                   ({**IDENTITY, "training": {**self.TRAINING, "score_test": True}}, {(A, 1000000): cell(9.5)})])
+        for turned in self.reordered(path):
+            table = tables.load([turned])
+            self.assertEqual((table.mechanisms, table.numbers), ([A, B], (0,)))
+            np.testing.assert_allclose(np.exp(table.test_nll), [[9.0], [12.0]])
+            self.assertEqual(table.facts["training"], self.TRAINING)
+
+    def test_of_listed_mechanisms_those_count_that_are_compared(self):
+        tuned = {**self.TRAINING, "learning_rate": 0.01}
+        path = self.stored({(A, 1000000): cell(9.0), (B, 1000000): cell(12.0), (C, 1000000): cell(14.0)},
+                           identity={**IDENTITY, "training": self.TRAINING}, training=self.TRAINING,
+                           others=[({**IDENTITY, "training": tuned}, {(A, 0): cell(8.0), (A, 1000000): cell(8.5)})])
+        made = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        for turned in self.reordered(path):
+            self.assertEqual(tables.load([turned]).mechanisms, [A, B, C], "none is compared yet")
+        made["retest"] = {"candidates": [{"candidate": name, "evaluations": [one["id"] for one in made["evaluations"]
+                                                                            if one["candidate"] == name and one["replicate"] > 0]}
+                                         for name in (A, B)]}
+        pathlib.Path(path).write_text(json.dumps(made), encoding="utf-8")
+        for turned in self.reordered(path):
+            table = tables.load([turned])
+            self.assertEqual((table.mechanisms, table.numbers), ([A, B], (1000000,)))
+            np.testing.assert_allclose(np.exp(table.test_nll), [[9.0], [12.0]])
+
+    def test_batches_with_other_limits_of_early_stopping_are_one_search(self):
+        first, second = ({**IDENTITY, "training": self.TRAINING, **limits} for limits in ({}, {"stop_above_nll": {"20": 3.5}}))
+        path = self.stored({(A, 0): cell(9.0)}, identity=first, training=self.TRAINING, others=[(second, {(B, 0): cell(12.0)})])
+        other = self.stored({(C, 0): cell(13.0)}, "other.json", identity={**first, "stop_above_nll": {"20": 3.25}}, training=self.TRAINING)
+        for turned in self.reordered(path):
+            self.assertEqual(tables.load([turned, other]).mechanisms, [A, B, C])
+            self.assertEqual(tables.load([other, turned]).mechanisms, [A, B, C])
+            self.assertNotIn("stop_above_nll", tables.load([turned]).facts)
+
+    def test_a_search_that_is_not_one_is_refused(self):
+        path = self.stored({(A, 0): cell(9.0)}, others=[({**IDENTITY, "memory_limit": 1.0}, {(B, 0): cell(12.0)})])
+        self.assertEqual(self.refusal(path), f"{path}: its own trainings differ in memory_limit; only trainings of the same kind can "
+                         "be put together")
 
     def test_a_store_gives_the_same_arrays(self):
         packed, stored = tables.load([self.packed()]), tables.load([self.stored()])
@@ -193,8 +236,8 @@ class Tables(unittest.TestCase):
         path = self.stored({(A, 0): broken})
         self.assertEqual(self.refusal(path), f"{path}: damaged: KeyError: 'valid'")
         empty = self.folder / "empty.json"
-        write_run(empty, {})
-        self.assertEqual(self.refusal(str(empty)), f"{empty}: holds no evaluation yet")
+        write_run(empty, {}, others=[(IDENTITY, {(A, 1000000): cell(1.0)})])
+        self.assertEqual(self.refusal(str(empty)), f"{empty}: holds no evaluation of its search yet")
 
     def test_names_that_are_no_mechanisms(self):
         self.assertEqual(

@@ -9,7 +9,7 @@ from statistics import median
 
 from scipy import stats
 
-from nas_analysis.differences import among, noise
+from nas_analysis.differences import among, noise, one_measurement
 from nas_analysis.genes import genes
 from nas_analysis.html import element
 from nas_analysis.page import Section
@@ -45,7 +45,9 @@ def section(run: Run) -> Section | None:
 
 
 def _checks(run: Run) -> Iterator[_Check]:
-    if run.noisy is not None:
+    if run.noisy is not None and run.measured_once(run.noisy):
+        yield _Check("unknown", "Signal to noise.", f"{one_measurement(run, run.noisy)}.")
+    elif run.noisy is not None:
         yield _signal(run, run.noisy)
         yield _top(run, run.noisy)
     yield from _learning(run)

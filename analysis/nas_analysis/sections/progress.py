@@ -53,7 +53,7 @@ def _ended(run: Run) -> object:
     best = min(whole, key=lambda ask: ask.fitness[0])
     kind = "training" if run.trained else "evaluation"
     words = (f"The best {first.name}, {number(first.natural(best.fitness[0]))}, came at "
-             f"{kind} {best.trained:,} of {run.asks[-1].trained:,}.")
+             f"{kind} {best.trained:,} of {run.num_searched:,}.")
     if run.ended_by:
         words += f" Ended by: {run.ended_by}."
     return note(words)

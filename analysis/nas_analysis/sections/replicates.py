@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nas_analysis.differences import from_baseline
+from nas_analysis.differences import from_baseline, one_measurement
 from nas_analysis.html import join, mechanism, prose
 from nas_analysis.page import Cell, Section, note, paragraph, table
 from nas_analysis.run import Candidate, Run
@@ -20,6 +20,8 @@ def section(run: Run) -> Section | None:
     objective = run.noisy
     if objective is None or not run.ranking:
         return None
+    if run.measured_once(objective):
+        return Section("replicates", "Replicates", paragraph(f"{one_measurement(run, objective)}."))
     first = run.comparable if not run.several else sorted(
         run.comparable, key=lambda c: (not c.on_front, c.fitness[objective]))
     shown = [c for c in first if len(run.replicates(c, objective)) >= 2][:MOST_SHOWN]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nas_analysis.differences import Difference, from_baseline
+from nas_analysis.differences import Difference, from_baseline, one_measurement
 from nas_analysis.effects import effects
 from nas_analysis.html import Html, element, join, mechanism, prose
 from nas_analysis.page import Section, note, paragraph
@@ -132,8 +132,12 @@ def _dominates(a: Candidate, b: Candidate) -> bool:
 
 def _certainty(run: Run) -> str:
     objective = run.noisy
+    if objective is None:  # where nothing is trained
+        objective = next(filter(run.measured_once, range(len(run.objectives))), None)
     if objective is None:
         return "The objectives are computed, not measured: there is no noise between seeds."
+    if run.measured_once(objective):
+        return f"{one_measurement(run, objective)}."
     name = run.objectives[objective].name
     retest = "re-test the best on held-out seeds with `retest:`."
     if len(run.comparable) < 2:
