@@ -209,9 +209,11 @@ double TrainedModel::train_again() {
 }
 
 nn::Transformer TrainedModel::load() {
-  auto file = weights_file(folder_of_run(request_.run), *evaluation_);
+  const auto run = folder_of_run(request_.run);
+  auto file = weights_file(run, *evaluation_);
   origin_ = "kept by the run";
-  if (!fs::exists(file)) {
+  // What an earlier command has trained again into the run's own folder is not the run's.
+  if (!fs::exists(file) || fs::exists(scores_file(run, *evaluation_))) {
     file = weights_file(request_.folder, *evaluation_);
     auto nll = nll_in(scores_file(request_.folder, *evaluation_));
     if (!nll || !fs::exists(file)) {

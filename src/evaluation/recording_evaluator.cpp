@@ -321,12 +321,15 @@ void RecordingEvaluator::State::charge(const Evaluation& evaluation) {
 /// Charges what the evaluations of an ask that was begun by itself have taken since they were told
 /// last, in place of the steps that were booked.
 void RecordingEvaluator::State::charge(const Pending& ask) {
+  // Which part of a training run its failed tries belong to is not recorded.
+  const bool whole = ask.until == 0 && !ask.goes_on;
   for (const auto& id : ask.goes_on ? ask.ids : ask.booked) {
     const auto& evaluation = known.at(question_of(id, ask.until));
     auto& before = charged[id];
     const Charged now{.paused = evaluation.status == Status::paused,
                       .steps = steps_of(evaluation),
-                      .seconds = spent_seconds(evaluation)};
+                      .seconds = whole ? spent_seconds(evaluation)
+                                       : evaluation.measured.value("train_seconds", 0.0)};
     ledger.charge(now.seconds - before.seconds);
     ledger.take_back_steps(ask.steps - (now.steps - before.steps));
     before = now;

@@ -656,14 +656,6 @@ void Store::State::write_asks(std::span<const Ask> asks) const {
                                  " " + join(recorded.evaluations) + ", now " + ask.genotype + " " +
                                  join(ask.evaluations));
       }
-      if (recorded.evaluations.size() > ask.evaluations.size()) {
-        throw InputError("ask " + std::to_string(ask.number) + " is recorded with " +
-                         std::to_string(recorded.evaluations.size()) +
-                         " evaluations, and the budget ends the search after " +
-                         std::to_string(ask.evaluations.size()) +
-                         " of them: it must not be smaller "
-                         "than it was");
-      }
     }
     select.reset();
     if (!known) write_row(insert, columns);

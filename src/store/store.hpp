@@ -110,9 +110,8 @@ class Store {
   [[nodiscard]] std::vector<Evaluation> evaluations_beside(std::vector<Evaluation> known) const;
 
   /// Commits asks in one transaction; a number that is known already must agree in genotype and
-  /// evaluations. Only there may be more of them, which replaces the ask: a race that the budget cut
-  /// short goes on under a larger one.
-  /// @throws InputError if there are fewer: the budget was larger.
+  /// evaluations. Only their number may differ, which replaces the ask: a race that the budget cut
+  /// short goes on under a larger one, where others may come out of it sooner.
   /// @throws std::runtime_error "replay departs from the recorded run at ask N: ..." otherwise.
   void add_asks(const std::vector<Ask>& asks);
   /// Commits asks of a batch that is not answered yet, as far as they are answered; a number that

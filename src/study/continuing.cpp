@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/plugin.hpp"
+#include "report/summary.hpp"
 
 namespace nas {
 
@@ -82,6 +86,51 @@ void check_answering(const Store& store, const std::filesystem::path& folder) {
         folder.string() + " holds a search of an earlier version, which " + why +
         ": it cannot be continued as it was begun. Its results can be read as they are "
         "(nas-export, report.py); to search on, give another folder with --output");
+  }
+}
+
+/// Steps of the training runs that a search has begun.
+double steps_of(const RunSummary& run) {
+  std::set<std::string> asked;
+  for (const auto* asks : {&run.asks, &run.rung_asks}) {
+    for (const auto& ask : *asks) asked.insert(ask.evaluations.begin(), ask.evaluations.end());
+  }
+  double steps = 0.0;
+  for (const auto& id : asked) {
+    const auto& curve = run.by_id.at(id)->curve;
+    if (!curve.empty()) steps += static_cast<double>(curve.back().step);
+  }
+  return steps;
+}
+
+/// Refuses a budget that is smaller than before, and than what the search has taken: what it asked
+/// for later would be of no search at all.
+void check_budget(const Store& store, const nlohmann::json& recorded, const Experiment& experiment,
+                  const std::filesystem::path& folder) {
+  const auto before = recorded.value("budget", nlohmann::json::object());
+  const auto budget = experiment.resolved.value("budget", nlohmann::json::object());
+  const auto seconds = [](const RunSummary& run) { return run.search.train_seconds; };
+  const std::map<std::string, std::function<double(const RunSummary&)>> limits{
+      {"asks", [](const RunSummary& run) { return static_cast<double>(run.num_asked()); }},
+      {"evaluations",
+       [](const RunSummary& run) { return static_cast<double>(run.search.evaluations); }},
+      {"train_steps", steps_of},
+      {"train_seconds", seconds},
+      {"gpu_seconds", seconds},
+      {"seconds", [&store](const RunSummary& /*run*/) {
+         return store.meta("elapsed_seconds").value_or(0.0).get<double>();
+       }}};
+  std::optional<RunSummary> run;
+  for (const auto& [name, spent] : limits) {
+    const auto now = budget.value(name, 0.0);
+    const auto then = before.value(name, 0.0);
+    if (now == 0.0 || (then > 0.0 && now >= then)) continue;
+    if (!run) run.emplace(store);
+    if (spent(*run) <= now) continue;
+    throw InputError(folder.string() + ": budget." + name + " = " + shortest(now) +
+                     ", must be at least the " + shortest(spent(*run)) +
+                     " that its search has taken; a shorter search is another run: give another "
+                     "folder with --output, and this one with --reuse");
   }
 }
 
@@ -197,6 +246,7 @@ void check_continuation(const Store& store, const Experiment& experiment,
                        join(keys, "\n  ") +
                        "\nundo the change, or give another folder with --output");
     }
+    check_budget(store, *recorded, experiment, folder);
   }
   check_same_results(store, folder, environment, force_device);
   check_answering(store, folder);

@@ -225,7 +225,7 @@ void retest(const FurtherWork& work, const std::vector<TunedMechanism>& tuned) {
   const bool holds = recorded.is_object() && is_of_winners(recorded, run, baseline);
   if (!asked && holds) return;
   if (!asked) {
-    set_aside(work);
+    work.store.set_meta("retest", nullptr);
     work.observer.warned("the search has found others since its re-test, which is therefore not " +
                          std::string("shown; retest.replicates=") + std::to_string(replicates) +
                          " tests them, and trains what is new");

@@ -81,6 +81,7 @@ struct Setup {
   std::shared_ptr<Problem> problem;  ///< points to the objectives
   nlohmann::json facts;
   std::optional<Feasibility> feasibility{};
+  bool budget_changed = false;  ///< since an earlier process of the run
 };
 
 std::unique_ptr<Setup> set_up(const Experiment& experiment, const fs::path& folder) {
@@ -463,15 +464,29 @@ Recall recall_of(const Study::RunSettings& settings, const Experiment& experimen
   };
 }
 
+/// A search that was recorded would end sooner than it did.
+class EndsSooner : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// What was recorded of a search beyond its present end would be of no search at all.
-/// @throws InputError saying so.
+/// @throws EndsSooner saying so.
 void require_all_asked(const Store& store, std::int64_t asked, const std::string& ended_by) {
   const auto recorded = store.num_asked();
   if (recorded <= asked) return;
-  throw InputError("the run holds " + std::to_string(recorded) + " asks, and would now end after " +
+  throw EndsSooner("the run holds " + std::to_string(recorded) + " asks, and would now end after " +
                    std::to_string(asked) + " (" + ended_by +
-                   "): `budget` must be at least what it "
-                   "was, or give another folder with --output, and this one with --reuse");
+                   "): undo the change of `budget`, or "
+                   "give another folder with --output, and this one with --reuse");
+}
+
+/// Whether a run had another budget until now. Under the same one a search may end sooner than it did
+/// where a training run was made anew that takes longer.
+bool budget_changed(const Store& store, const Experiment& experiment) {
+  const auto config = store.meta("config");
+  return config && config->value("budget", nlohmann::json()) !=
+                       experiment.resolved.value("budget", nlohmann::json());
 }
 
 /// What a run says of itself that a command replaces, to be put back where that cannot be done.
@@ -535,7 +550,9 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
     const auto conditions = conditions_of(experiment, *problem);
     const auto result = search(experiment, setup.objectives, evaluator, note, conditions,
                                fidelity_of(experiment, *problem));
-    require_all_asked(store, evaluator->num_asked(), result.ended_by);
+    if (setup.budget_changed) {
+      require_all_asked(store, evaluator->num_asked(), result.ended_by);
+    }
     if (conditions) {
       store.set_meta("silent_asks", {{"children", result.children}, {"silent", result.silent}});
     }
@@ -769,6 +786,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   }
   const bool finished = is_finished(store, experiment_, *problem);
   const Claims claims(store);
+  setup->budget_changed = budget_changed(store, experiment_);
   store.set_meta("config", experiment_.resolved);
   store.set_meta("answering", kAnswering);
   store.set_meta("facts", setup->facts);
@@ -798,7 +816,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
     store.flush();
     store.require_in_place();  // else nothing is kept
     throw;
-  } catch (const InputError&) {
+  } catch (const EndsSooner&) {
     claims.put_back();
     throw;
   } catch (const TooManyFailures& error) {

@@ -94,6 +94,29 @@ nlohmann::json record_of(const std::vector<TunedMechanism>& mechanisms, const Pr
   return record;
 }
 
+/// What record_of() has recorded; nothing if a training run of it is gone.
+std::vector<TunedMechanism> read_record(const nlohmann::json& record, const Store& store) {
+  std::vector<TunedMechanism> mechanisms;
+  for (const auto& one : record) {
+    auto& mechanism = mechanisms.emplace_back(
+        TunedMechanism{.candidate = one.at("candidate").get<std::string>(), .trials = {}});
+    for (const auto& tried : one.at("trials")) {
+      TuningTrial trial{.point = {.learning_rate = tried.at("learning_rate").get<double>(),
+                                  .weight_decay = tried.at("weight_decay").get<double>()},
+                        .evaluations = {}};
+      for (const auto& id : tried.at("evaluations")) {
+        auto evaluation = store.find(id.get<std::string>());
+        if (!evaluation) return {};
+        trial.evaluations.push_back(std::move(*evaluation));
+      }
+      if (tried.at("value").is_number()) trial.value = tried.at("value").get<double>();
+      mechanism.trials.push_back(std::move(trial));
+    }
+    if (one.at("best").is_number()) mechanism.best = one.at("best").get<std::size_t>();
+  }
+  return mechanisms;
+}
+
 /// Whether a recorded tuning is of the baseline and the best that the search finds now.
 bool is_tuning_of_best(const nlohmann::json& tuning, const RunSummary& run,
                        const std::string& baseline) {
@@ -202,12 +225,13 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
   if (!experiment.tuning && !recorded.is_array()) return {};
   const RunSummary run(store);
   if (!experiment.tuning) {
-    if (is_tuning_of_best(recorded, run, problem.parse(experiment.baseline).name)) return {};
+    if (is_tuning_of_best(recorded, run, problem.parse(experiment.baseline).name)) {
+      return read_record(recorded, store);
+    }
     store.set_meta("tuning", nullptr);  // it is not shown beside another result
     observer.warned("the search has found others since their tuning, which is therefore not shown");
     return {};
   }
-  store.set_meta("tuning", nullptr);
   const auto points = tuning_points(*experiment.tuning, experiment.training, experiment.seed,
                                     num_trials(experiment, num_trained(run)));
   const auto baseline = problem.parse(experiment.baseline).name;
@@ -215,6 +239,11 @@ std::vector<TunedMechanism> tune(const FurtherWork& work) {
   const auto winners = static_cast<std::size_t>(experiment.tuning->get<Integer>("winners"));
   for (const auto* winner : best_candidates(run, winners, baseline)) {
     mechanisms.push_back({.candidate = winner->candidate, .trials = {}});
+  }
+  // What there is of the same mechanisms stays until there is more of it.
+  if (recorded.is_array() &&
+      (recorded.size() != mechanisms.size() || !is_tuning_of_best(recorded, run, baseline))) {
+    store.set_meta("tuning", nullptr);
   }
 
   std::vector<std::shared_ptr<Problem>> variants;

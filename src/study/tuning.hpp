@@ -59,7 +59,8 @@ Parameters tuned_training(const Parameters& training, const TuningPoint& point);
 /// Gives the baseline, and as many of the search's best mechanisms as `winners` says, the same
 /// trials, each with the search's own seeds, and selects by the validation split. Recorded as
 /// "tuning".
-/// @return the mechanisms in this order; none where nothing is to be tuned.
+/// Where nothing is to be tuned, what an earlier process has recorded of the same mechanisms stays.
+/// @return the mechanisms in this order; none where there is no tuning.
 std::vector<TunedMechanism> tune(const FurtherWork& work);
 
 /// For the plan: what is tuned, and by how many training runs.

@@ -285,8 +285,8 @@ TableCheck check_table(const Table& table, const fs::path& store) {
   }
   if (result.cells == 0) {
     throw InputError(store.string() +
-                     ": holds no training run of a mechanism without attention dropout, must hold "
-                     "one to be compared with a table");
+                     ": holds nothing that a table could have: training runs of a search, of "
+                     "mechanisms without attention dropout");
   }
   return result;
 }

@@ -188,6 +188,8 @@ TEST_F(FidelityRunTest, PashaGoesOnUnderALargerBudget) {
   }
   ASSERT_EQ(run("nas-run", pasha("whole", "budget.evaluations=0")), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "grown"), canonical_export(folder_ / "whole"));
+  EXPECT_EQ(run("nas-run", pasha("grown", "budget.evaluations=5")), 2) << text();
+  EXPECT_EQ(canonical_export(folder_ / "grown"), canonical_export(folder_ / "whole"));
   ASSERT_EQ(run("nas-run", pasha("small", "budget.evaluations=5")), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "small"), small);
 }

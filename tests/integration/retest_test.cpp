@@ -134,6 +134,12 @@ TEST_F(RetestTest, WhatIsThereStaysWhileMoreOfItIsMadeAndWhereNothingIsAskedFor)
   ASSERT_EQ(run("nas-run", search), 0) << text();
   EXPECT_EQ(results_of(out)["retest"], before["retest"]);
   EXPECT_EQ(results_of(out)["tuning"], before["tuning"]);
+  search[6] = "retest={replicates: 2, top: 2}";
+  ASSERT_EQ(run("nas-run", search), 0) << text();
+  const auto more = results_of(out)["retest"];
+  EXPECT_EQ(more["replicates"], 2);
+  EXPECT_EQ(more["candidates"].size(), before["retest"]["candidates"].size())
+      << "what was tuned is among them";
 }
 
 TEST_F(RetestTest, ARetestOfOtherWinnersIsNotShown) {

@@ -303,7 +303,8 @@ TEST_F(NasDataTable, ARunThatHasNoCellVerifiesNothing) {
   testing::write_small_store(other, {testing::small_evaluation("zdt1 0.5 0.5", 0)});
   const Output output = table("verify " + file_.string() + " " + other);
   EXPECT_EQ(output.code, 2) << output.text;
-  EXPECT_THAT(output.text, HasSubstr("nas-data: " + other + ": holds no training run of a "));
+  EXPECT_THAT(output.text,
+              HasSubstr("nas-data: " + other + ": holds nothing that a table could have"));
   EXPECT_THAT(output.text, Not(HasSubstr("as recorded")));
 }
 

@@ -202,11 +202,11 @@ TEST_F(PackTest, MechanismsWithDropoutAreLeftOut) {
   EXPECT_EQ(table({run}).num_mechanisms(), 12);
   EXPECT_EQ(check_table(table({run}), run).cells, 36);
   const auto other = store("other", {small_evaluation(vanilla, 0)});
-  EXPECT_EQ(
-      message_of<InputError>([&] { (void)check_table(table({run}), other); }),
-      other.string() +
-          ": holds no training run of a mechanism without attention dropout, must hold one to "
-          "be compared with a table");
+  EXPECT_EQ(message_of<InputError>([&] { (void)check_table(table({run}), other); }),
+            other.string() +
+                ": holds nothing that a table could have: training runs of a search, of mechanisms "
+                "without "
+                "attention dropout");
   EXPECT_THAT(refusal({other}),
               HasSubstr("no run holds a training of a mechanism without attention dropout"));
 }
