@@ -106,8 +106,7 @@ Json read_line(const std::string& line, std::int64_t number) {
   try {
     auto json = nas::parse_record(line);
     if (json.is_object() && json.value("kind", Json()).is_string()) return json;
-  } catch (const Json::exception&) {  // NOLINT(bugprone-empty-catch): said below
-  } catch (const nas::InputError&) {  // NOLINT(bugprone-empty-catch): so is this
+  } catch (const nas::InputError&) {  // NOLINT(bugprone-empty-catch): said below
   }
   refuse(number, "must be a JSON object with the text \"kind\"");
 }
