@@ -135,11 +135,19 @@ struct HeldOut {
   Batch batch;
 };
 
+/// Windows that are text to their end: the last one may not be, and attention to what fills it up
+/// is none.
+std::int64_t num_whole(const Windows& windows) {
+  const auto end = static_cast<std::int64_t>(windows.tokens.size());
+  const bool last = windows.starts.back() + windows.length <= end;
+  return windows.size() - (last || windows.size() == 1 ? 0 : 1);
+}
+
 HeldOut held_out(const Corpus& corpus, std::int64_t sequences) {
   const bool has_test = corpus.test.size() > 0;
   const auto& windows = has_test ? corpus.test : corpus.valid;
   HeldOut chosen{.split = has_test ? "test" : "validation",
-                 .windows = evenly_spaced(windows.size(), sequences),
+                 .windows = evenly_spaced(num_whole(windows), sequences),
                  .batch = {}};
   chosen.batch = read_batch(windows, chosen.windows, 0);
   return chosen;

@@ -98,7 +98,6 @@ class LayerRules {
 
   void scores() {
     const auto& similarity = layer_.similarity;
-    if (similarity == "cosine" || similarity == "additive") clear({"qk_norm"});
     const bool rotates = layer_.position == "rope" || layer_.position == "path";
     if ((similarity == "additive" || similarity == "bilinear") && rotates) set_none_of_position();
     if (layer_.pattern == "lsh" && layer_.buckets >= 2) {  // queries and keys are one vector

@@ -332,10 +332,7 @@ double checked_real(const Slot& slot, std::string_view text) {
 
 /// A whole number without exponent, so that names read "500000"; else the shortest decimal.
 std::string real_text(const Slot& slot, double number) {
-  constexpr double kExact = 1e15;
-  if (slot.paper || number != std::floor(number) || std::abs(number) >= kExact) {
-    return shortest(number);
-  }
+  if (slot.paper || number != std::floor(number)) return shortest(number);
   return std::to_string(static_cast<std::int64_t>(number));
 }
 
@@ -450,6 +447,17 @@ bool is_built(const Slot& slot, const std::string& option) {
   if (components().contains(slot.name, option)) return true;
   // What is left out needs no module, and the models of the paper need no description of theirs.
   return !slot.paper && (option == "none" || option == slot.words.front());
+}
+
+bool has_effect(const Slot& slot) {
+  if (!slot.owner.empty()) {
+    return std::any_of(
+        slot.owner_options.begin(), slot.owner_options.end(),
+        [&slot](const auto& option) { return is_built(nas::slot(slot.owner), option); });
+  }
+  return slot.mixers.empty() ||
+         std::any_of(slot.mixers.begin(), slot.mixers.end(),
+                     [](const auto& mixer) { return is_built(nas::slot("mixer"), mixer.first); });
 }
 
 nlohmann::json option_json(const Slot& slot, const std::string& option) {

@@ -253,8 +253,11 @@ def t5(layer, tokens):
             return n
         if n >= layer.t5_distance:
             return layer.t5_buckets - 1
-        share = math.log(n / exact) / math.log(layer.t5_distance / exact)
-        return min(layer.t5_buckets - 1, exact + int(share * (layer.t5_buckets - exact)))
+        shared = layer.t5_buckets - exact
+        place = shared * math.log(n / exact) / math.log(layer.t5_distance / exact)
+        edge = round(place)  # a bucket's first distance may be whole: logarithms are rounded
+        on_edge = abs(place - edge) < 1e-9 and n**shared * exact**edge == layer.t5_distance**edge * exact**shared
+        return exact + (edge if on_edge else int(place))
 
     return layer.relative_bias.weight[[bucket(n) for n in range(tokens)]].T
 

@@ -52,6 +52,10 @@ class SpaceReader {
                "must be left out: semantics: published knows the paper's genes only");
         continue;
       }
+      if ((slot.is_number() || slot.is_integer()) && !has_effect(slot)) {
+        refuse(*node, "space." + slot.name, "must be left out: no module computes what it is of");
+        continue;
+      }
       listed.push_back(slot.name);
       genes[slot.name] = node == nullptr     ? slot.searched
                          : slot.is_flag()    ? flag_gene(slot, *node)

@@ -52,6 +52,23 @@ TEST_F(AnalyseTest, TakesWeightsThatTheRunHasKept) {
   EXPECT_TRUE(json.at("model").contains("nll"));
 }
 
+TEST_F(AnalyseTest, LeavesOutAWindowThatTheTextDoesNotFill) {
+  const auto file = [this](const std::string& name, int words) {
+    std::ofstream out(folder_ / name);
+    for (int i = 0; i < words; ++i) out << "abcdefg"[i % 7] << ' ';
+    return (folder_ / name).string();
+  };
+  // Three windows of 16 and two tokens.
+  const auto folder =
+      small_run({"data={corpus: text_file, vocabulary: 12, train: " + file("train", 200) +
+                     ", valid: " + file("valid", 50) + ", test: " + file("test", 50) + "}",
+                 "evaluation.keep_models=1"});
+  const auto out = folder_ / "out";
+  ASSERT_EQ(run("nas-analyse", {folder, "best", "--output", out.string(), "--no-report"}), 0)
+      << text();
+  EXPECT_EQ(analysis(out).at("windows"), (nlohmann::json{0, 1, 2}));
+}
+
 TEST_F(AnalyseTest, TrainsAgainWhatWasNotKept) {
   // All models of one run are kept, of the other none: the same trainings.
   const auto folder = small_run({"evaluation.keep_models=1000"});

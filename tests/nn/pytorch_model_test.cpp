@@ -129,7 +129,8 @@ std::map<std::string, Architecture> all_models() {
         "head_norm=rms,conv=3}+swiglu/attn+none",
         "model{norm_place=post}/attn{heads=4,kv_heads=2,qk_norm=rms,normalization=sink,"
         "temperature=log_length,gating=headwise_gate,pattern=window,window=5,globals=1,position="
-        "t5}"}) {
+        "t5}",
+        "2*attn{position=t5,t5_buckets=10,t5_distance=160}"}) {
     all.emplace(name, canonical(parse_model(name, frame)));
   }
   return all;

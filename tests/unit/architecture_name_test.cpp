@@ -211,6 +211,13 @@ TEST(Candidates, SayWhyThereIsNoSuchModel) {
   }
 }
 
+TEST(LayeredNames, ReadBackWithTheLargestNumbers) {
+  for (const std::string base : {"1000000000000000", "2000000000000000", "9007199254740990"}) {
+    const auto name = "2*attn{position=rope,rope_base=" + base + "}";
+    EXPECT_EQ(candidate_of(parse_model(name, kFrame)).name, name);
+  }
+}
+
 TEST(Candidates, OfWrongSizesThereAreNone) {
   auto frame = kFrame;
   frame.width = 129;

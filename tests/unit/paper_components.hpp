@@ -17,12 +17,18 @@ inline bool register_paper_components() {
   };
   const auto add = [](Component component) { components().add(std::move(component)); };
 
-  for (const std::string key : {"dot", "silu_dot", "cosine"}) {
+  for (const std::string key : {"dot", "silu_dot"}) {
     add({.gene = "similarity", .key = key, .summary = "similarity " + key, .flops = scores(256)});
   }
   add({.gene = "similarity",
+       .key = "cosine",
+       .summary = "s = (q/|q|).(k/|k|)",
+       .voids = {"qk_norm"},
+       .flops = scores(256)});
+  add({.gene = "similarity",
        .key = "additive",
        .summary = "s = v.tanh(W_q q + W_k k + b)",
+       .voids = {"qk_norm"},
        .parameters =
            [](const AttentionShape& shape) {
              return 2 * shape.head_width() * shape.head_width() + 2 * shape.head_width();

@@ -91,6 +91,14 @@ TEST(RecordSchema, SaysBesideWhichOptionsAGeneHasNoEffect) {
   EXPECT_EQ(named(genes, "name", "gating").at("voided_by"), nlohmann::json::object());
 }
 
+TEST(RecordSchema, SaysThatTwoSimilaritiesNormQueriesAndKeysThemselves) {
+  auto space = paper_space().genes();
+  space.push_back({.name = "qk_norm", .options = {"none", "rms"}});
+  const auto genes = record_schema(Semantics::corrected, SearchSpace(space)).at("genes");
+  EXPECT_EQ(named(genes, "name", "qk_norm").at("voided_by").at("similarity"),
+            (nlohmann::json{"additive", "cosine"}));
+}
+
 TEST(RecordSchema, SaysBesideWhichOptionsASizeHasNoEffect) {
   auto space = paper_space().genes();
   space.push_back({.name = "pattern", .options = {"full", "window"}});

@@ -114,6 +114,7 @@ NAS_REGISTER_SIMILARITY(
     .summary =
         "s = v.tanh(W_q q + W_k k + b), shared by the heads (Bahdanau et al. 2015, "
         "arXiv:1409.0473)",
+    .voids = {"qk_norm"},
     .parameters =
         [](const AttentionShape& shape) {
           const auto d = shape.head_width();

@@ -25,6 +25,7 @@ NAS_REGISTER_SIMILARITY(
     Cosine, .key = "cosine",
     .summary =
         "s = (q/|q|).(k/|k|); corrected T0 = 1/log2(L^2 - L) (Henry et al. 2020, arXiv:2010.04245)",
+    .voids = {"qk_norm"},
     .flops =
         [](const AttentionShape& shape) {
           return 2.0 * shape.pairs() * static_cast<double>(shape.width) +
