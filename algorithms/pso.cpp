@@ -11,6 +11,19 @@ namespace {
 
 using Integer = std::int64_t;
 
+/// In the ring a particle has half of its neighbours on either side, of which pagmo looks for one and
+/// finds none below 2, and reads beyond the population above it.
+std::vector<Misfit> fit(Parameters& settings, const SearchFacts& /*facts*/) {
+  constexpr Integer kRing = 2;
+  const auto neighbours = settings.get<Integer>("neighbours");
+  const auto most = 2 * settings.get<Integer>("population") - 1;
+  if (settings.get<Integer>("neighbourhood") != kRing || (neighbours >= 2 && neighbours <= most)) {
+    return {};
+  }
+  if (most < 2) return {{"neighbourhood", "must not be 2, a ring, of a population of 1"}};
+  return {{"neighbours", "must be in [2, " + std::to_string(most) + "] in a ring"}};
+}
+
 pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
                       std::uint32_t seed) {
   pagmo::pso_gen pso(further_generations(settings), settings.get<double>("inertia"),
@@ -51,6 +64,7 @@ NAS_REGISTER_ALGORITHM(
       return Algorithm{.objectives = Algorithm::Objectives::one,
                        .encoding = Encoding::relaxed,
                        .batches = true,
+                       .fit = fit,
                        .make = make};
     });
 

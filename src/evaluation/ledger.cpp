@@ -55,7 +55,11 @@ std::int64_t Ledger::room() const {
 }
 
 void Ledger::end_by_evaluations() {
-  spent_ = rules_.budget.exceeded_by(asked_, evaluations_ + 1, steps_ + rules_.steps);
+  // There may be room for one, where a race had more in mind: what has ended the search stands.
+  if (auto by = rules_.budget.exceeded_by(asked_, evaluations_ + 1, steps_ + rules_.steps);
+      !by.empty()) {
+    spent_ = std::move(by);
+  }
 }
 
 void Ledger::end_by_time() {

@@ -87,7 +87,8 @@ void fit_mutation(Parameters& settings, const SearchFacts& facts);
 /// What pagmo's ant colonies, gaco and maco, have in common: generations, kernel, convergence,
 /// threshold, focus.
 std::vector<Setting> ant_colony_settings();
-/// Ant colonies: a kernel of 0 becomes pagmo's 63, or the population where that is less.
+/// Ant colonies: a kernel of 0 becomes pagmo's 63, or the population where that is less. A kernel or
+/// a threshold that pagmo would refuse is a misfit.
 std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& facts);
 /// What pagmo's evolution strategies, cmaes and xnes, have in common: generations, sigma0, ftol,
 /// xtol, force_bounds.

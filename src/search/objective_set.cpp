@@ -65,7 +65,9 @@ void ObjectiveSet::screen(const Subject& subject, const nlohmann::json& known,
                           Evaluation& evaluation,
                           const std::function<nlohmann::json(const std::string&)>& measure) const {
   const auto compute = [&](const ChosenObjective& quantity) {
-    if (evaluation.values.contains(quantity.name) || evaluation.measured.contains(quantity.name)) {
+    // What a formula gives is computed in any case: the problem records FLOPs at its own context.
+    if (!quantity.objective.analytic && (evaluation.values.contains(quantity.name) ||
+                                         evaluation.measured.contains(quantity.name))) {
       return;
     }
     const auto found = known.find(quantity.name);

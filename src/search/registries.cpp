@@ -88,6 +88,11 @@ std::vector<Misfit> fit_kernel(Parameters& settings, const SearchFacts& /*facts*
     return {{"kernel",
              "must be in [2, " + std::to_string(population) + "], at most algorithm.population"}};
   }
+  const auto further = settings.get<Integer>("generations") - 1;
+  if (further > 0 && settings.get<Integer>("threshold") > further) {
+    return {{"threshold", "must be at most " + std::to_string(further) +
+                              ", the generations after the initial population"}};
+  }
   return {};
 }
 

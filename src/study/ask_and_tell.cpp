@@ -165,6 +165,7 @@ class AskAndTell::Desk final : public Executor {
     const auto& objectives = study_.experiment().objectives;
     try {
       for (const auto& objective : objectives.objectives) {
+        if (objective.objective.across) continue;  // no single evaluation has it
         static_cast<void>(objective.value(evaluation));
       }
       objectives.record_trained(evaluation);

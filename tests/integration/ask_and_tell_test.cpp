@@ -107,6 +107,18 @@ TEST_F(AskAndTellTest, AnAnswerMustBeOfAnOrderAndHaveWhatIsWanted) {
   EXPECT_THAT(refusal(loop, evaluation), HasSubstr("must be that of an order that was asked for"));
 }
 
+TEST_F(AskAndTellTest, WhatReplicatesTellTogetherIsNotWantedOfOne) {
+  AskAndTell loop(Study(config("smoke.yaml"),
+                        {"algorithm={name: nsga2, population: 8, generations: 1}",
+                         "objectives=[perplexity, divergence_rate]", "evaluation.replicates=2"},
+                        folder_ / "asked"));
+  auto order = loop.ask();
+  ASSERT_TRUE(order);
+  order->evaluation.status = Status::ok;
+  order->evaluation.values["perplexity"] = 12.0;
+  loop.tell(order->evaluation);
+}
+
 TEST_F(AskAndTellTest, WhatEndsTheStudyReachesWhoAsks) {
   AskAndTell loop(Study(config("smoke.yaml"), {"evaluation.device=cuda:7"}, folder_ / "none"));
   EXPECT_FALSE(loop.ask());

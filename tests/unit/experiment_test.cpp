@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <tuple>
 
 #include <gmock/gmock.h>
@@ -339,6 +341,15 @@ TEST_F(ExperimentTest, MistakesOfAStack) {
             "a.yaml:1:31: space.period = 1, must be in [2, 16]");
   EXPECT_EQ(mistakes("space: {stack: cycle, period: 3}\n"),
             "a.yaml:1:31: space.period = 3, must be at most model.layers = 2");
+}
+
+TEST_F(ExperimentTest, SizesOfWhatNoModuleComputesAreNotSearched) {
+  for (const auto& [size, given] : std::map<std::string, std::string>{
+           {"key_width", "[8, 16]"}, {"stride", "[4, 8]"}, {"decay_tau", "{min: 1, max: 2}"}}) {
+    EXPECT_THAT(mistakes("space: {" + size + ": " + given + "}\n"),
+                HasSubstr("space." + size + " = " + given +
+                          ", must be left out: no module computes what it is of"));
+  }
 }
 
 TEST_F(ExperimentTest, MistakesOfOtherGenes) {
@@ -794,6 +805,17 @@ TEST_F(ExperimentTest, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(mistakes(two + "algorithm: {name: nsga2, population: 4}\n"),
             "a.yaml:2:38: algorithm.population = 4, must be at least 8 and a multiple of 4 for "
             "nsga2");
+  EXPECT_EQ(mistakes(two + "algorithm: {name: maco, generations: 20, threshold: 50}\n"),
+            "a.yaml:2:53: algorithm.threshold = 50, must be at most 19, the generations after the "
+            "initial population");
+  for (const std::string neighbours : {"1", "24"}) {
+    EXPECT_THAT(
+        mistakes("algorithm: {name: pso, population: 12, neighbours: " + neighbours + "}\n"),
+        HasSubstr("algorithm.neighbours = " + neighbours + ", must be in [2, 23] in a ring"));
+    EXPECT_EQ(mistakes("algorithm: {name: pso, population: 12, neighbourhood: 4, neighbours: " +
+                       neighbours + "}\n"),
+              "");
+  }
   EXPECT_EQ(mistakes("algorithm: {population: 4, parents: 5}\n"),
             "a.yaml:1:37: algorithm.parents = 5, must be at most algorithm.population = 4");
   EXPECT_EQ(mistakes(two + "algorithm: {name: moead, neighbours: 12}\n"),

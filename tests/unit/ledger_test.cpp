@@ -39,6 +39,15 @@ TEST(Ledger, EndsBeforeWhatTheBudgetDoesNotAllow) {
   EXPECT_EQ(second.replicates, 0);
 }
 
+TEST(Ledger, WhatHasEndedTheSearchStandsThoughThereIsRoomForOneMore) {
+  Ledger ledger({.replicates = 2, .budget = {.evaluations = 3}});
+  Ledger::Account first, second;
+  EXPECT_TRUE(ledger.ask(first, false).has_value());
+  EXPECT_FALSE(ledger.ask(second, false).has_value());
+  ledger.end_by_evaluations();  // of a race that wanted more than the one
+  EXPECT_EQ(ledger.spent(), "3 evaluations");
+}
+
 TEST(Ledger, EndsBeforeMoreStepsThanTheBudgetAllows) {
   Ledger ledger({.budget = {.train_steps = 100}, .steps = 40});
   Ledger::Account accounts[4];

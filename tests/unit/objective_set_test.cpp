@@ -75,6 +75,15 @@ TEST(ObjectiveSet, ScreeningComputesWhatNeedsNoTraining) {
   EXPECT_EQ(set.objectives[1].value(evaluation), 256.0);
 }
 
+TEST(ObjectiveSet, AFormulaReplacesWhatTheProblemRecordsUnderItsName) {
+  Probe probe;
+  const ObjectiveSet set{.objectives = {probe.analytic}};
+  Evaluation evaluation;
+  evaluation.values["width"] = 1.0;  // as `flops`, at another context
+  set.screen(kSubject, nlohmann::json::object(), evaluation);
+  EXPECT_EQ(evaluation.values.at("width"), 128.0);
+}
+
 TEST(ObjectiveSet, WhatIsKnownIsNotMeasuredAgain) {
   Probe probe;
   const ObjectiveSet set{.objectives = {probe.slow}};
