@@ -50,15 +50,16 @@ void settings_lines(const nlohmann::json& value, const std::string& path, std::o
 }
 
 /// What the search will ask for and train, as far as a rehearsal without races can tell.
-std::string evaluations_text(const Experiment& experiment, const Rehearsal& rehearsal) {
+std::string evaluations_text(const Experiment& experiment, const Plan& plan) {
+  const auto& rehearsal = plan.rehearsal;
   const auto racing = evaluator_options(experiment).racing;
   const bool cut = racing && experiment.budget.get<std::int64_t>("evaluations") > 0;
-  return (!rehearsal.whole ? "at least "
-          : cut            ? "at most "
-                           : "") +
+  return (plan.ended_by_time || (rehearsal.whole && cut) ? "at most "
+          : rehearsal.whole                              ? ""
+                                                         : "at least ") +
          std::to_string(rehearsal.asked) + " asked in " + std::to_string(rehearsal.batches) +
          " batches, " + (racing ? "at least " : "about ") + std::to_string(rehearsal.trained) +
-         " trained" +
+         " trained" + (plan.ended_by_time ? " until the budget's seconds are spent" : "") +
          (racing ? " (races: up to " + std::to_string(racing->replicates) + " times each)" : "") +
          ", and the baseline " + experiment.baseline;
 }
@@ -125,7 +126,7 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
     if (!found->parts.empty()) line("constraints", found->text());
   }
   if (plan.trains) {
-    line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan.rehearsal));
+    line("evaluations", listed ? plan.retest.text : evaluations_text(experiment, plan));
     if (experiment.fidelity) line("rungs", rungs_text(experiment, plan.rehearsal));
     training_lines(experiment, plan.facts, line);
     const bool elsewhere = has_cluster(experiment);

@@ -73,10 +73,13 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
   for (const auto& note : experiment.notes) std::cerr << "note: " << note << '\n';
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   StudyDisplay display(std::cout, terminal && !arguments.quiet, arguments.quiet);
+  const Study::RunSettings settings{.force_device = arguments.force_device,
+                                    .retry_failed = !arguments.retry.empty(),
+                                    .reuse = arguments.reuse};
   if (arguments.dry_run) {
     std::cerr << "planning " << experiment.name
               << "; where it trains, a few steps are timed, which takes seconds\n";
-    const auto plan = study.plan(/*calibrate=*/true, display);
+    const auto plan = study.plan(/*calibrate=*/true, display, settings);
     std::cout << plan_text(study, plan, arguments.settings);
     return kDone;
   }
@@ -91,9 +94,6 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
   }
   kept = study.folder().string();
   try {
-    const Study::RunSettings settings{.force_device = arguments.force_device,
-                                      .retry_failed = !arguments.retry.empty(),
-                                      .reuse = arguments.reuse};
     present(study, study.run(display, settings));
   } catch (const StopRequested&) {
     write_results(study.folder());

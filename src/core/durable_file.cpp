@@ -84,6 +84,18 @@ void make_folder(const std::filesystem::path& folder) {
   throw MachineError(words);
 }
 
+void check_folder(const std::filesystem::path& folder) {
+  auto place = folder;
+  std::error_code error;
+  auto status = fs::status(place, error);
+  while (status.type() == fs::file_type::not_found) {
+    place = place.has_relative_path() && place.has_parent_path() ? place.parent_path() : ".";
+    status = fs::status(place, error);
+  }
+  if (fs::exists(status) && !fs::is_directory(status)) throw InputError(io_failure(place, ENOTDIR));
+  if (access(place.c_str(), W_OK | X_OK) != 0) throw InputError(io_failure(place, errno));
+}
+
 void write_durably(const fs::path& file, std::string_view bytes) {
   const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   std::error_code error;

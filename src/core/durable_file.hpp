@@ -10,6 +10,10 @@ namespace nas {
 /// @throws InputError if there can be none of this name; MachineError if the disk is full, say.
 void make_folder(const std::filesystem::path& folder);
 
+/// Whether make_folder() could, and files be written there, without making anything.
+/// @throws InputError that names what stands in the way.
+void check_folder(const std::filesystem::path& folder);
+
 /// Creates or replaces a file of these bytes, with its folder, but not that folder's parents: by
 /// way of FILE.HOST.PROCESS.tmp, so that a killed process or a power cut leaves the old file or the new one,
 /// whole, also where several machines write it at once. On disk when it returns.

@@ -69,9 +69,13 @@ struct RecordingEvaluator::State {
   /// By question_of(): everything this run has asked for, but for cheap evaluations that forget()
   /// has left to the store.
   std::map<std::string, Evaluation> known{};
-  std::size_t num_kept = 0;                       ///< of these when some were forgotten last
-  std::map<std::string, Evaluation> screened{};   ///< by id: what may be trained next
-  std::map<std::string, Evaluation> looked_up{};  ///< by id: recorded, for whoever asks next
+  std::size_t num_kept = 0;                      ///< of these when some were forgotten last
+  std::map<std::string, Evaluation> screened{};  ///< by id: what may be trained next
+  struct Found {
+    Evaluation evaluation;
+    bool elsewhere = false;  ///< and not in the store
+  };
+  std::map<std::string, Found> looked_up{};  ///< by id, for whoever asks next
   /// A candidate and what this run has asked of it.
   struct AskedFor {
     std::shared_ptr<const Candidate> candidate{};  ///< where races may train it further
@@ -174,6 +178,7 @@ struct RecordingEvaluator::State {
   void forget();
   void recall_forgotten(const Pending& ask, std::int64_t answered);
   [[nodiscard]] Answer answer(const Pending& ask);
+  [[nodiscard]] std::optional<Found> look_up(const std::string& id);
   [[nodiscard]] std::optional<Evaluation> find_recorded(const std::string& id);
   void keep_part(Evaluation& evaluation) const;
   [[nodiscard]] std::optional<Evaluation> find_answer(const Task& task);
@@ -336,14 +341,22 @@ void RecordingEvaluator::State::charge(const Pending& ask) {
   }
 }
 
-/// What the store has of an id; else what was made elsewhere, which it then has.
-std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::string& id) {
+/// What the store has of an id; else what was made elsewhere.
+auto RecordingEvaluator::State::look_up(const std::string& id) -> std::optional<Found> {
   if (auto kept = looked_up.extract(id)) return std::move(kept.mapped());
-  auto found = store.find(id);
-  if (found || !options.recall) return found;
-  found = options.recall(id);
-  if (found) store.add({*found});
-  return found;
+  if (auto stored = store.find(id)) return Found{.evaluation = std::move(*stored)};
+  if (!options.recall) return std::nullopt;
+  auto recalled = options.recall(id);
+  if (!recalled) return std::nullopt;
+  return Found{.evaluation = std::move(*recalled), .elsewhere = true};
+}
+
+/// The same, which the store then has.
+std::optional<Evaluation> RecordingEvaluator::State::find_recorded(const std::string& id) {
+  auto found = look_up(id);
+  if (!found) return std::nullopt;
+  if (found->elsewhere) store.add({found->evaluation});
+  return std::move(found->evaluation);
 }
 
 /// Leaves to a training run that fails what it had come to before, which the store has as a part:
@@ -450,8 +463,10 @@ bool RecordingEvaluator::State::is_rejected(const Candidate& candidate) {
     const auto found = evaluations->find(id);
     if (found != evaluations->end()) return is_screened_out(found->second);
   }
-  if (auto recorded = find_recorded(id)) {
-    return is_screened_out(looked_up.insert_or_assign(id, std::move(*recorded)).first->second);
+  // Not stored yet: the budget may have nothing left for this ask.
+  if (auto found = look_up(id)) {
+    return is_screened_out(
+        looked_up.insert_or_assign(id, std::move(*found)).first->second.evaluation);
   }
   if (!first) return false;
   report(Progress::Kind::candidate_screening);

@@ -115,7 +115,8 @@ nlohmann::json plan_json(const Plan& plan) {
   if (!plan.trains) return json;
   auto candidates = nlohmann::json::array();
   for (const auto& candidate : plan.rehearsal.candidates) candidates.push_back(candidate.name);
-  json["asks"] = plan.rehearsal.whole ? nlohmann::json(plan.rehearsal.asked) : nlohmann::json();
+  json["asks"] = plan.rehearsal.whole && !plan.ended_by_time ? nlohmann::json(plan.rehearsal.asked)
+                                                             : nlohmann::json();
   json["trainings"] = plan.rehearsal.trained;
   json["tuning_trainings"] = plan.tuning.trainings;
   json["retest_trainings"] = plan.retest.trainings;
@@ -129,7 +130,7 @@ nlohmann::json plan_json(const Plan& plan) {
 std::string plan_study(const Study& study, py::object hear, bool calibrate) {
   Listener listener(std::move(hear));
   const Released released;
-  return plan_json(study.plan(calibrate, listener)).dump();
+  return plan_json(study.plan(calibrate, listener, {})).dump();
 }
 
 /// Runs, and leaves the files that nas-run leaves but for the page.

@@ -14,6 +14,7 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/field_differences.hpp"
 #include "core/format.hpp"
 #include "core/in_flight.hpp"
 #include "core/stop.hpp"
@@ -240,16 +241,14 @@ void check_store_is_there(const fs::path& folder) {
 /// @return how many evaluations are recorded there; nothing where no run is.
 std::optional<std::int64_t> recorded_in(const fs::path& folder, const Experiment& experiment,
                                         const Measurement& measurement,
-                                        const nlohmann::json& environment) {
-  if (const auto status = fs::status(folder); fs::exists(status) && !fs::is_directory(status)) {
-    throw InputError(io_failure(folder, ENOTDIR));
-  }
+                                        const nlohmann::json& environment, bool force_device) {
+  check_folder(folder);
   check_store_is_there(folder);
   const auto file = folder / "store.sqlite";
   std::error_code missing;
   if (const auto size = fs::file_size(file, missing); missing || size == 0) return std::nullopt;
   const Store store(file, Store::Mode::read_only);
-  check_continuation(store, experiment, measurement, folder, environment, /*force_device=*/true);
+  check_continuation(store, experiment, measurement, folder, environment, force_device);
   return store.num_evaluations();
 }
 
@@ -322,9 +321,12 @@ class ElapsedSeconds {
     return before_ +
            std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   }
-  /// At most once a second, so that it costs nothing.
-  void save_sometimes() {
-    if (total() - saved_ >= 1.0) save();
+  /// At most once a second, so that it costs nothing, and less often while nothing has come to an
+  /// end: a process that is killed has spent its time all the same.
+  void save_sometimes(Progress::Kind last) {
+    const bool ended =
+        last == Progress::Kind::evaluation_finished || last == Progress::Kind::batch_finished;
+    if (total() - saved_ >= (ended ? 1.0 : 10.0)) save();
   }
 
  private:
@@ -403,11 +405,31 @@ std::optional<Evaluation> reused(std::optional<Evaluation> found, const std::str
   return found;
 }
 
+/// Says so where nothing can be taken from elsewhere: all evaluations there are of other identities.
+void warn_of_other_identities(const std::vector<Evaluation>& evaluations,
+                              const nlohmann::json& identity, const fs::path& place) {
+  std::vector<std::string> differences;
+  for (const auto& evaluation : evaluations) {
+    std::vector<std::string> found;
+    for (const auto& [key, value] : identity.items()) {
+      const auto recorded = evaluation.identity.find(key);
+      append_differences(recorded == evaluation.identity.end() ? nullptr : &*recorded, &value, key,
+                         {}, found);
+    }
+    if (found.empty()) return;
+    if (differences.empty() || found.size() < differences.size()) differences = std::move(found);
+  }
+  if (differences.empty()) return;
+  warn(place.string() + " has no evaluation that can be reused, since all differ, in " +
+       join(differences));
+}
+
 /// What a table holds of an evaluation.
 /// @throws InputError where its training runs are of another kind of device or of plug-ins that are
 /// missing, or where the experiment records more than any training run tells.
 Recall recall_of_table(const fs::path& file, const Experiment& experiment,
-                       const nlohmann::json& environment, bool force_device) {
+                       const nlohmann::json& identity, const nlohmann::json& environment,
+                       bool force_device) {
   const Table table(file);
   std::vector<nlohmann::json> environments;
   for (const auto& source : table.facts().value("sources", nlohmann::json::array())) {
@@ -427,6 +449,7 @@ Recall recall_of_table(const fs::path& file, const Experiment& experiment,
                      " of its training runs, must be reused for objectives that any training run "
                      "tells, such as perplexity");
   }
+  warn_of_other_identities({table.evaluation(0, 0)}, identity, file);
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> cells;  // by id
   for (std::int64_t mechanism = 0; mechanism < table.num_mechanisms(); ++mechanism) {
     for (std::int64_t replicate = 0; replicate < table.most_replicates(); ++replicate) {
@@ -445,11 +468,11 @@ Recall recall_of_table(const fs::path& file, const Experiment& experiment,
 /// @throws InputError if what is no part of an evaluation's identity differs: the objectives that
 /// are recorded with it, the kind of device, the bytes of plug-ins.
 Recall recall_of(const Study::RunSettings& settings, const Experiment& experiment,
-                 const nlohmann::json& environment) {
+                 const nlohmann::json& identity, const nlohmann::json& environment) {
   const auto& place = settings.reuse;
   if (place.empty()) return {};
   if (fs::is_regular_file(place)) {
-    return recall_of_table(place, experiment, environment, settings.force_device);
+    return recall_of_table(place, experiment, identity, environment, settings.force_device);
   }
   const auto other = std::make_shared<const Store>(place / "store.sqlite", Store::Mode::read_only);
   check_same_results(*other, place, environment, settings.force_device);
@@ -459,6 +482,7 @@ Recall recall_of(const Study::RunSettings& settings, const Experiment& experimen
                      " has evaluations of other objectives, which must be the same to be reused, "
                      "those aside that any training run tells, such as perplexity");
   }
+  warn_of_other_identities(other->evaluations(), identity, place);
   return [other, from = place.string()](const std::string& id) {
     return reused(other->find(id), from);
   };
@@ -535,7 +559,7 @@ void carry_out_search(const Experiment& experiment, Setup& setup, const Rehearsa
       labels.update(progress);
       observer.progressed(progress);
     }
-    if (progress.kind == Progress::Kind::batch_finished) elapsed.save_sometimes();
+    elapsed.save_sometimes(progress.kind);
   };
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       problem, store,
@@ -699,6 +723,38 @@ Experiment opened(const fs::path& configuration, const std::vector<std::string>&
   return experiment;
 }
 
+/// Workers that the search can keep busy.
+int busy_workers(const Experiment& experiment, const Plan& plan) {
+  return algorithms().at(experiment.algorithm).make().batches ? plan.workers : 1;
+}
+
+/// Training runs that all steps of a rehearsal are worth.
+double whole_runs(const Rehearsal& rehearsal, const Problem& problem) {
+  const auto whole = problem.steps();
+  return whole > 0 ? static_cast<double>(rehearsal.steps) / static_cast<double>(whole)
+                   : static_cast<double>(rehearsal.trained);
+}
+
+/// Takes from a rehearsal, which knows no time, what a budget in seconds leaves none for.
+void cut_by_time(const Experiment& experiment, const Problem& problem, Plan& plan) {
+  const auto rehearsed = whole_runs(plan.rehearsal, problem);
+  auto affordable = rehearsed;
+  if (const auto most = evaluator_options(experiment).budget.train_seconds; most > 0.0) {
+    affordable = std::min(affordable, most / plan.training_seconds);
+  }
+  if (const auto most = experiment.budget.get<double>("seconds"); most > 0.0) {
+    affordable =
+        std::min(affordable, most / plan.training_seconds * busy_workers(experiment, plan));
+  }
+  plan.ended_by_time = affordable < rehearsed;
+  if (!plan.ended_by_time) return;
+  const auto part = [share = affordable / rehearsed](std::int64_t count) {
+    return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(count)));
+  };
+  plan.rehearsal.trained = part(plan.rehearsal.trained);
+  plan.rehearsal.steps = part(plan.rehearsal.steps);
+}
+
 }  // namespace
 
 Study::Study(const fs::path& configuration, const std::vector<std::string>& overrides,
@@ -711,10 +767,10 @@ Study::Study(Experiment experiment, fs::path folder)
 
 Plan Study::plan(bool calibrate) const {
   Observer nobody;
-  return plan(calibrate, nobody);
+  return plan(calibrate, nobody, {});
 }
 
-Plan Study::plan(bool calibrate, Observer& given) const {
+Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) const {
   const OneAtATime observer(given);
   warn_of_slow_blas();
   const auto setup = set_up(experiment_, {});
@@ -724,20 +780,25 @@ Plan Study::plan(bool calibrate, Observer& given) const {
       !text.empty()) {
     warn(text);
   }
+  const auto environment = environment_json(setup->facts);
+  (void)recall_of(settings, experiment_, problem->identity(), environment);  // what it refuses
   Plan plan{
       .objectives = setup->objectives,
       .feasibility = setup->feasibility,
       .facts = setup->facts,
       .trains = problem->expensive(),
       .workers = has_cluster(experiment_) ? 1 : problem->num_workers(),
-      .recorded = recorded_in(folder_, experiment_, *problem, environment_json(setup->facts))};
+      .recorded = recorded_in(folder_, experiment_, *problem, environment, settings.force_device)};
   if (!plan.trains) return plan;
   plan.rehearsal = rehearsal_of(experiment_, *setup);
-  plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained);
   plan.retest = retest_plan(experiment_);
+  if (calibrate) {
+    if (!has_cluster(experiment_)) plan.array_width = problem->array_width();
+    plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
+    if (plan.training_seconds > 0.0) cut_by_time(experiment_, *problem, plan);
+  }
+  plan.tuning = tuning_plan(experiment_, plan.rehearsal.trained);
   if (!calibrate) return plan;
-  if (!has_cluster(experiment_)) plan.array_width = problem->array_width();
-  plan.training_seconds = calibrated_seconds(plan.rehearsal, *problem);
   const auto further = static_cast<double>(plan.tuning.trainings + plan.retest.trainings);
   if (!experiment_.mechanisms.empty()) {
     plan.seconds = plan.training_seconds * further / plan.workers;
@@ -745,14 +806,9 @@ Plan Study::plan(bool calibrate, Observer& given) const {
   }
   const auto evaluator = evaluator_options(experiment_);
   const auto of_baseline = evaluator.racing ? evaluator.racing->replicates : evaluator.replicates;
-  const bool together = algorithms().at(experiment_.algorithm).make().batches;
-  const auto whole = problem->steps();
-  const auto of_search =
-      (whole > 0 ? static_cast<double>(plan.rehearsal.steps) / static_cast<double>(whole)
-                 : static_cast<double>(plan.rehearsal.trained)) +
-      static_cast<double>(of_baseline);
-  plan.seconds =
-      plan.training_seconds * (of_search / (together ? plan.workers : 1) + further / plan.workers);
+  const auto of_search = whole_runs(plan.rehearsal, *problem) + static_cast<double>(of_baseline);
+  plan.seconds = plan.training_seconds *
+                 (of_search / busy_workers(experiment_, plan) + further / plan.workers);
   return plan;
 }
 
@@ -769,7 +825,7 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
   const auto environment = environment_json(setup->facts);
-  const auto recall = recall_of(settings, experiment_, environment);
+  const auto recall = recall_of(settings, experiment_, problem->identity(), environment);
   make_folder(folder_);
   check_store_is_there(folder_);
   if (problem->expensive()) {

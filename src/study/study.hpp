@@ -26,7 +26,8 @@ struct Plan {
   std::optional<Feasibility> feasibility{};  ///< where a formula or a rule decides
   nlohmann::json facts{};                    ///< see Problem::facts
   bool trains = false;                       ///< else what follows is empty
-  Rehearsal rehearsal{};
+  Rehearsal rehearsal{};       ///< where calibrated, as much of it as a budget in seconds allows
+  bool ended_by_time = false;  ///< by such a budget; false: not calibrated
   int workers = 1;  ///< of this process; with a cluster one, of whose slots none is known
   std::int64_t array_width = 1;   ///< of training runs that advance together; 1: not calibrated
   double training_seconds = 0.0;  ///< of one training run, a mean; 0: not calibrated
@@ -59,12 +60,6 @@ class Study {
   [[nodiscard]] const Experiment& experiment() const { return experiment_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
-  /// What run() would do. Writes nothing.
-  /// @param calibrate  time a few steps of some candidates, which takes seconds.
-  /// @throws InputError where the experiment cannot be run here.
-  [[nodiscard]] Plan plan(bool calibrate = true) const;
-  [[nodiscard]] Plan plan(bool calibrate, Observer& observer) const;
-
   struct RunSettings {
     bool force_device = false;  ///< continue on another kind of device than recorded
     bool retry_failed = false;  ///< train again what may_be_retried()
@@ -76,6 +71,12 @@ class Study {
     /// Empty: none.
     std::filesystem::path reuse{};
   };
+
+  /// What run() would do. Writes nothing.
+  /// @param calibrate  time a few steps of some candidates, which takes seconds.
+  /// @throws InputError where run() would before it begins.
+  [[nodiscard]] Plan plan(bool calibrate, Observer& observer, const RunSettings& settings) const;
+  [[nodiscard]] Plan plan(bool calibrate = true) const;
 
   /// Runs the experiment, or continues it where the folder holds a part of it: the algorithm is
   /// rebuilt from its seed and asks again, recorded evaluations answer at once, and the first

@@ -189,6 +189,18 @@ TEST_F(CommandTest, DryRunOfASearchThatThinksForLongSaysHowFarItLooked) {
   expect_text("evaluations   at least ");
 }
 
+TEST_F(CommandTest, DryRunCountsWhatABudgetOfSecondsAllows) {
+  for (const std::string budget : {"train_seconds", "seconds"}) {
+    ASSERT_EQ(run("nas-run",
+                  {config("smoke.yaml"), "--dry-run", "--output", (folder_ / "run").string(),
+                   "algorithm.generations=1000", "budget={evaluations: 0, " + budget + ": 1e-6}"}),
+              0)
+        << text();
+    expect_text("evaluations   at most ");
+    expect_text("about 1 trained until the budget's seconds are spent");
+  }
+}
+
 TEST_F(CommandTest, DryRunWritesNothing) {
   const auto out = folder_ / "run";
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run", "--output", out.string()}), 0)
@@ -216,8 +228,12 @@ TEST_F(CommandTest, DryRunRefusesWhatTheRunWould) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run("nas-run", arguments);
   };
-  EXPECT_EQ(dry(file), 2);
-  expect_text("a_file: Not a directory");
+  for (const auto& folder : {file, file / "run"}) {
+    EXPECT_EQ(dry(folder), 2) << folder;
+    expect_text("a_file: Not a directory");
+  }
+  EXPECT_EQ(dry(out, {"--reuse", (folder_ / "none").string()}), 2);
+  expect_text((folder_ / "none").string());
   ASSERT_EQ(run("nas-run", {config("smoke.yaml"), "--output", out.string(), "budget.evaluations=2",
                             "training.steps=2", "--no-report"}),
             0)

@@ -286,6 +286,22 @@ TEST_F(ResumeTest, WhatAnotherRunHasTrainedIsReused) {
   EXPECT_FALSE(left.empty());
   EXPECT_EQ(made_by("reusing"), left);
 
+  // What a smaller budget leaves no ask for is not taken.
+  for (const std::string budget : {"1", "2", "3"}) {
+    const auto cut = "budget.evaluations=" + budget;
+    ASSERT_EQ(search("cut" + budget, {cut}), 0) << text();
+    ASSERT_EQ(search("cut_reusing" + budget, {cut, "--reuse", (folder_ / "long").string()}), 0)
+        << text();
+    EXPECT_EQ(canonical_export(folder_ / ("cut_reusing" + budget)),
+              canonical_export(folder_ / ("cut" + budget)));
+  }
+
+  ASSERT_EQ(search("steps", {"training.steps=21", "--reuse", (folder_ / "short").string()}), 0);
+  EXPECT_NE(text().find("short has no evaluation that can be reused, since all differ, in "
+                        "training.steps: 20 -> 21"),
+            std::string::npos)
+      << text();
+
   auto scored = reuse;  // what any training run tells may be asked of another run's
   scored.emplace_back("objectives=[accuracy]");
   ASSERT_EQ(search("scored", scored), 0) << text();

@@ -37,6 +37,18 @@ TEST_F(DurableFile, ReadsBackAndReplaces) {
   remove_file(file);
 }
 
+TEST_F(DurableFile, AFolderThatCannotBeMadeIsToldBeforehand) {
+  write_durably(folder_ / "file", "");
+  for (const char* name : {"", "a", "a/b", "a/b/"}) check_folder(folder_ / name);
+  check_folder("nowhere/yet");
+  EXPECT_FALSE(fs::exists(folder_ / "a")) << "nothing is made";
+  for (const char* name : {"file", "file/a", "file/a/b"}) {
+    EXPECT_THAT(message_of<InputError>([&] { check_folder(folder_ / name); }),
+                HasSubstr((folder_ / "file").string() + ": Not a directory"))
+        << name;
+  }
+}
+
 TEST_F(DurableFile, AFullDiskLeavesTheOldFileAndSaysSo) {
   const auto file = folder_ / "file";
   write_durably(file, "old");
