@@ -48,7 +48,8 @@ def run(config: str | os.PathLike | Mapping[str, Any], output: str | os.PathLike
         raise InputError("there is no nas-run on PATH, beside this package's installation or in "
                          "build/*/bin of the current folder; build attnas, or add its folder to PATH")
     if progress is None:
-        progress = sys.stdout.isatty() or "ipykernel" in sys.modules
+        terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        progress = terminal or "ipykernel" in sys.modules
     line = _Line() if progress else None
     with tempfile.TemporaryDirectory() as folder:
         command = [program, os.fspath(written(config, folder)), *overrides(settings)]
@@ -80,7 +81,8 @@ def _watched(command: list[str], show: Callable[[str], None]) -> tuple[int, byte
     with tempfile.TemporaryFile() as errors:
         try:
             ioctl(theirs, TIOCSWINSZ, pack("HHHH", 24, 1000, 0, 0))  # wide: lines are whole
-            process = os.posix_spawn(command[0], command, os.environ, setsid=True, file_actions=[
+            environment = {**os.environ, "TERM": "xterm"}  # ours may be dumb
+            process = os.posix_spawn(command[0], command, environment, setsid=True, file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.ttyname(theirs), os.O_RDWR, 0),  # becomes its terminal
                 (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)])
             os.close(theirs)

@@ -14,6 +14,7 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/stop.hpp"
 
 namespace {
@@ -100,7 +101,7 @@ int run(int argc, char** argv, std::string& kept) {
   nas::install_stop_handlers();
   kept = arguments.words[0];
   const auto result = nas::analyse_run(request);
-  std::cout << nas::analysis_table(result) << "\nwritten to "
+  std::cout << nas::printable(nas::analysis_table(result)) << "\nwritten to "
             << (result.folder / "attention.json").string() << '\n';
   if (!arguments.no_report) nas::write_page(nas::page_of_attention(result.folder));
   return nas::kDone;

@@ -1,9 +1,9 @@
 // nas-compare: many searches of several algorithms on one table.
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,9 +16,12 @@
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
+#include "cli/running_trainings.hpp"
+#include "cli/status_lines.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
+#include "core/terminal.hpp"
 #include "report/columns.hpp"
 #include "report/text.hpp"
 #include "study/comparison_study.hpp"
@@ -26,7 +29,6 @@
 namespace {
 
 namespace po = boost::program_options;
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
     "nas-compare: compares search algorithms on a table of finished training runs\n"
@@ -90,39 +92,35 @@ std::vector<std::string> split(const std::string& names) {
   return result;
 }
 
-/// One line that says how far the searches are: rewritten on a terminal, else one line per algorithm
+/// Says how far the searches are: on a terminal by a line that is rewritten, else by one per algorithm
 /// that is reached.
-class ProgressLine {
+class SearchesDisplay {
  public:
-  explicit ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1) {}
-  ~ProgressLine() {
-    if (open_) std::cout << std::endl;
+  explicit SearchesDisplay(bool quiet) : quiet_(quiet) {
+    if (nas::is_terminal(STDOUT_FILENO)) {
+      line_.emplace(std::cout, nas::terminal_width, nas::steady_seconds);
+    }
   }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
 
   void update(std::size_t done, std::size_t missing, const std::string& algorithm) {
     const bool news = done == missing || algorithm != std::exchange(algorithm_, algorithm);
-    if (quiet_ || !(terminal_ || news)) return;
-    const std::chrono::duration<double> elapsed = Clock::now() - started_;
-    const double left =
-        elapsed.count() / static_cast<double>(done) * static_cast<double>(missing - done);
+    if (quiet_ || !(line_ || news)) return;
+    const double left = (nas::steady_seconds() - started_) / static_cast<double>(done) *
+                        static_cast<double>(missing - done);
     const auto text = std::to_string(done) + "/" + std::to_string(missing) + " searches, " +
-                      algorithm + ", " + nas::human_duration(left) + " left";
-    if (terminal_) {
-      std::cout << "\r\033[K" << text << std::flush;
-      open_ = true;
+                      nas::human_duration(left) + " left, " + algorithm;
+    if (line_) {
+      line_->show(text, done == missing);
     } else {
-      std::cout << text << std::endl;
+      std::cout << nas::printable(text) << std::endl;
     }
   }
 
  private:
   bool quiet_;
-  bool terminal_;
-  bool open_ = false;
-  std::string algorithm_;  ///< that the last line named
-  Clock::time_point started_ = Clock::now();
+  std::optional<nas::PacedLine> line_{};  ///< of a terminal
+  std::string algorithm_{};               ///< that the last line named
+  double started_ = nas::steady_seconds();
 };
 
 /// The outcome of each algorithm, one line each.
@@ -187,18 +185,18 @@ int run(int argc, char** argv, std::string& kept) {
   try {
     nas::ComparisonResult result;
     {
-      ProgressLine line(arguments.quiet);
-      result = nas::run_comparison(
-          comparison,
-          {.folder = folder,
-           .threads = arguments.threads > 0 ? arguments.threads : cores,
-           .on_progress = [&line](std::size_t done, std::size_t missing, const std::string& name) {
-             line.update(done, missing, name);
-           }});
+      SearchesDisplay display(arguments.quiet);
+      result = nas::run_comparison(comparison,
+                                   {.folder = folder,
+                                    .threads = arguments.threads > 0 ? arguments.threads : cores,
+                                    .on_progress = [&display](std::size_t done, std::size_t missing,
+                                                              const std::string& name) {
+                                      display.update(done, missing, name);
+                                    }});
     }
     std::cout << '\n'
-              << closing_table(result) << "\nwritten to " << (folder / "comparison.sqlite").string()
-              << '\n';
+              << nas::printable(closing_table(result)) << "\nwritten to "
+              << (folder / "comparison.sqlite").string() << '\n';
   } catch (const nas::StopRequested&) {
     std::cout << "\nStopped. Every finished search is kept in " << folder.string()
               << "; the same command continues.\n";

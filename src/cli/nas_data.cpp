@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,11 +9,14 @@
 
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
+#include "cli/running_trainings.hpp"
+#include "cli/status_lines.hpp"
 #include "cli/table_commands.hpp"
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
+#include "core/terminal.hpp"
 #include "data/corpus.hpp"
 #include "data/data_set.hpp"
 #include "data/vocabulary.hpp"
@@ -59,14 +63,13 @@ constexpr const char* kUsage =
     "  -h [ --help ]           print this text\n"
     "  --version               print the version\n";
 
-constexpr const char* kClearLine = "\r\033[K";
 constexpr std::int64_t kDefaultContext = 128;
 
 using Words = std::vector<std::string>;
 
 void print_line(const std::string& name, const std::string& value) {
-  std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ') << value
-            << '\n';
+  std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ')
+            << printable(value) << '\n';
 }
 
 // The one corpus that a command is about, which is the first word.
@@ -119,9 +122,19 @@ Parameters read_settings(const std::vector<Setting>& settings, const Words& word
   return parameters;
 }
 
-void show_progress(const std::string& address, std::int64_t received, std::int64_t total) {
-  std::cerr << kClearLine << address << "  " << human_bytes(received)
-            << (total > 0 ? " of " + human_bytes(total) : "") << std::flush;
+/// Gets a data set; on a terminal a line says how far it is.
+GetResult get_shown(const DataSet& data_set, const std::string& from) {
+  std::optional<PacedLine> line;
+  GetProgress progress;
+  if (is_terminal(STDERR_FILENO)) {
+    line.emplace(std::cerr, terminal_width, steady_seconds);
+    progress = [&line](const std::string& address, std::int64_t received, std::int64_t total) {
+      line->show(
+          human_bytes(received) + (total > 0 ? " of " + human_bytes(total) : "") + "  " + address,
+          total > 0 && received == total);
+    };
+  }
+  return get_data_set(data_set, default_data_location(), from, progress);
 }
 
 int get(Words words) {
@@ -133,16 +146,7 @@ int get(Words words) {
     std::cout << name << " needs no download\n";
     return 0;
   }
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  const GetProgress progress = terminal ? GetProgress(show_progress) : GetProgress();
-  GetResult result;
-  try {
-    result = get_data_set(*data_set, default_data_location(), from, progress);
-  } catch (...) {
-    if (terminal) std::cerr << kClearLine;
-    throw;
-  }
-  if (terminal) std::cerr << kClearLine;
+  const auto result = get_shown(*data_set, from);
   if (result.already_present) {
     std::cout << name << " is already in " << result.folder.string() << '\n';
   } else {

@@ -172,7 +172,7 @@ bool retrain(const Arguments& arguments) {
                                    [&](const nas::Reproduction& so_far) {
                                      const bool equal = so_far.made.back().differences.empty();
                                      if (equal && arguments.study.quiet) return;
-                                     std::cout << made_again(so_far) << std::flush;
+                                     std::cout << nas::printable(made_again(so_far)) << std::flush;
                                    });
   std::cout << judged(made);
   return made.num_different() == 0;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/format.hpp"
 #include "core/installed.hpp"
 
 namespace nas {
@@ -135,9 +136,8 @@ void write_page(const Page& page, const std::optional<std::string>& python,
     return;
   }
   const auto why = last_line(result.errors);
-  err << "warning: " << page.file.string()
-      << " was not written: " << (why.empty() ? "exit code " + std::to_string(result.status) : why)
-      << '\n';
+  err << "warning: " << page.file.string() << " was not written: "
+      << (why.empty() ? "exit code " + std::to_string(result.status) : printable(why)) << '\n';
 }
 
 void write_page(const Page& page) {

@@ -4,6 +4,8 @@
 #include <ostream>
 #include <string>
 
+#include "core/format.hpp"
+
 namespace nas {
 
 /// The lines of a display that has no terminal, each at once; and whether one is due, since nothing
@@ -15,7 +17,7 @@ class PlainLines {
       : out_(out), now_(now), spoke_(now()) {}
 
   void write(const std::string& line) {
-    out_ << line << '\n' << std::flush;
+    out_ << printable(line) << '\n' << std::flush;
     spoke_ = now_();
   }
   [[nodiscard]] bool is_due() const { return now_() - spoke_ >= kLongestSilence; }

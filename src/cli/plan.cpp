@@ -161,7 +161,7 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
     text << "settings\n";
     settings_lines(experiment.resolved, "", text);
   }
-  return text.str();
+  return printable(text.str());
 }
 
 }  // namespace nas

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/format.hpp"
 #include "core/installed.hpp"
 #include "core/plugin.hpp"
 #include "core/version.hpp"
@@ -67,7 +68,7 @@ bool has_store(const std::filesystem::path& folder) {
 int run_main(const std::string& program, const std::function<int()>& body,
              const std::string& kept) {
   const auto tell = [&](const std::string& what, ExitCode code) {
-    std::cerr << program << ": " << what << '\n';
+    std::cerr << program << ": " << printable(what) << '\n';
     if (code != kBadInput && has_store(kept)) {
       std::cerr << "Everything finished is kept in " << kept
                 << (code == kDefect ? ".\n" : "; the same command continues.\n");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "report/text.hpp"
 
 namespace nas {
@@ -18,9 +19,12 @@ constexpr const char* kEraseBelow = "\r\x1b[J";  // from the cursor's line to th
 }  // namespace
 
 int terminal_width() {
-  winsize size{};
   constexpr int kUsual = 100;
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+  for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
+    winsize size{};
+    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  }
+  return kUsual;
 }
 
 std::string abridged(const std::string& text, std::size_t columns) {
@@ -51,10 +55,23 @@ std::size_t StatusLines::columns() const {
 
 void StatusLines::show(const std::vector<std::string>& lines) {
   shown_.clear();
-  for (const auto& line : lines) shown_.push_back(shortened(line, columns()));
+  for (const auto& line : lines) {
+    shown_.push_back(shortened(printable(line.substr(0, line.find('\n'))), columns()));
+  }
   out_ << kEraseBelow << join(shown_, "\n") << '\r';
   if (shown_.size() > 1) out_ << "\x1b[" << shown_.size() - 1 << 'A';
   out_ << std::flush;
+}
+
+PacedLine::PacedLine(std::ostream& out, std::function<int()> width, std::function<double()> now)
+    : lines_(out, std::move(width)), now_(std::move(now)) {}
+
+void PacedLine::show(const std::string& line, bool last) {
+  constexpr double kBetween = 0.5;  // s
+  const auto now = now_();
+  if (!last && shown_ && now - *shown_ < kBetween) return;
+  shown_ = now;
+  lines_.show({line});
 }
 
 }  // namespace nas

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 namespace nas {
 
-/// Columns of the terminal that standard output is, now; 100 where that cannot be asked.
+/// Columns of the terminal that standard output is, or else standard error, now; 100 where that
+/// cannot be asked.
 int terminal_width();
 
 /// A text of at most so many columns, at least one: "…" stands for the middle of a longer one.
@@ -27,13 +29,29 @@ class StatusLines {
 
   /// Columns that a line may take: one fewer than the terminal has, at least 20.
   [[nodiscard]] std::size_t columns() const;
-  /// Shows lines, at least one, in place of the last ones; a longer one is cut and ends in "…".
+  /// Shows lines, at least one, in place of the last ones; a longer one is cut and ends in "…", of
+  /// one that goes on in a further line the first is shown.
   void show(const std::vector<std::string>& lines);
 
  private:
   std::ostream& out_;
   std::function<int()> width_;
   std::vector<std::string> shown_;
+};
+
+/// One such line about what advances faster than anybody reads: shown at most twice per second.
+class PacedLine {
+ public:
+  /// @param now  seconds of a clock that does not jump.
+  PacedLine(std::ostream& out, std::function<int()> width, std::function<double()> now);
+
+  /// @param last  shows it however soon it comes.
+  void show(const std::string& line, bool last);
+
+ private:
+  StatusLines lines_;
+  std::function<double()> now_;
+  std::optional<double> shown_;  ///< when
 };
 
 }  // namespace nas

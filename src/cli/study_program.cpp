@@ -10,7 +10,9 @@
 #include "cli/program.hpp"
 #include "cli/study_display.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/stop.hpp"
+#include "core/terminal.hpp"
 #include "evaluation/outcomes.hpp"
 #include "report/files.hpp"
 #include "study/engines.hpp"
@@ -24,7 +26,7 @@ void present(const Study& study, const RunSummary& run) {
   const auto& folder = study.folder();
   write_results(folder, run);
   std::cout << '\n'
-            << closing_table(run) << "\nwritten to " << folder.string()
+            << printable(closing_table(run)) << "\nwritten to " << folder.string()
             << ": results.json, evaluations.csv, store.sqlite\n";
 }
 
@@ -70,8 +72,8 @@ void begin_study_program(const StudyArguments& arguments) {
 
 int run_study(const Study& study, const StudyArguments& arguments, char** argv, std::string& kept) {
   const auto& experiment = study.experiment();
-  for (const auto& note : experiment.notes) std::cerr << "note: " << note << '\n';
-  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  for (const auto& note : experiment.notes) std::cerr << "note: " << printable(note) << '\n';
+  const bool terminal = is_terminal(STDOUT_FILENO);
   StudyDisplay display(std::cout, terminal && !arguments.quiet, arguments.quiet);
   const Study::RunSettings settings{.force_device = arguments.force_device,
                                     .retry_failed = !arguments.retry.empty(),

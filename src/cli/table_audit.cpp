@@ -10,6 +10,7 @@
 #include "cli/words.hpp"
 #include "comparison/rung_audit.hpp"
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "report/files.hpp"
 #include "report/text.hpp"
 
@@ -107,7 +108,7 @@ std::string text_of(const RungAudit& audit) {
     rungs.push_back(std::to_string(audit.options.rungs[k]));
     if (k < audit.eta.size()) rungs.back() += " (eta " + fixed_text(audit.eta[k], 2) + ")";
   }
-  out << audit.table << ": " << counted(audit.mechanisms, "mechanism") << " x "
+  out << printable(audit.table) << ": " << counted(audit.mechanisms, "mechanism") << " x "
       << counted(audit.replicates, "replicate") << ", rungs " << join(rungs) << '\n';
   write_agreement(out, audit);
   write_replayed(out, audit);

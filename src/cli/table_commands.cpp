@@ -36,7 +36,7 @@ void print_list(const std::string& what, const Words& items) {
   if (items.empty()) return;
   std::cout << what << ":\n";
   for (std::size_t i = 0; i < std::min(items.size(), kMostListed); ++i) {
-    std::cout << "  " << items[i] << '\n';
+    std::cout << "  " << printable(items[i]) << '\n';
   }
   if (items.size() > kMostListed) {
     std::cout << "  and " << items.size() - kMostListed << " more\n";
@@ -170,8 +170,8 @@ struct Finals {
 };
 
 void print_line(const std::string& name, const std::string& value) {
-  std::cout << "  " << name << std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') << value
-            << '\n';
+  std::cout << "  " << name << std::string(name.size() < 12 ? 12 - name.size() : 1, ' ')
+            << printable(value) << '\n';
 }
 
 void print_facts(const Table& table) {
@@ -405,7 +405,8 @@ int info_command(const Words& words) {
   if (words.size() != 1) throw InputError("table info: one table must be given");
   const Table table(table_named(words.front()));
   const Finals finals(table);
-  std::cout << table.facts().at("name").get<std::string>() << ": " << size_text(table) << '\n';
+  std::cout << printable(table.facts().at("name").get<std::string>()) << ": " << size_text(table)
+            << '\n';
   print_facts(table);
   std::string cells =
       counted(finals.cells, "cell") + ", " + std::to_string(missing_cells(table)) + " missing";

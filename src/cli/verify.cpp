@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/words.hpp"
+#include "core/format.hpp"
 #include "store/store.hpp"
 
 namespace nas {
@@ -19,7 +20,7 @@ bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out
   }
   out << '\n';
   if (!found.inconsistencies.empty()) out << "damaged file: " << found.inconsistencies;
-  for (const auto& damage : found.damaged) out << damage << '\n';
+  for (const auto& damage : found.damaged) out << printable(damage) << '\n';
   if (!found.inconsistencies.empty()) return false;
   if (found.damaged.empty()) return true;
   if (!remove) {
@@ -30,7 +31,7 @@ bool verify_run(const std::filesystem::path& run, bool remove, std::ostream& out
   }
   const auto left = store.check().damaged;
   out << "removed; the command of the run makes again what was damaged\n";
-  for (const auto& damage : left) out << "could not be removed: " << damage << '\n';
+  for (const auto& damage : left) out << "could not be removed: " << printable(damage) << '\n';
   return left.empty();
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include <nlohmann/json.hpp>
+
 namespace nas {
 
 namespace {
@@ -53,6 +55,25 @@ std::string human_bytes(std::int64_t bytes) {
     return print("%.2f GiB", value / (1024.0 * 1024.0 * 1024.0));
   }
   return print("%.4g TiB", value / (1024.0 * 1024.0 * 1024.0 * 1024.0));
+}
+
+std::string printable(std::string_view text) {
+  using Json = nlohmann::json;
+  const auto dumped = Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const auto valid = Json::parse(dumped).get<std::string>();
+  std::string shown;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(valid[i]);
+    const bool c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    const bool c1 = byte == 0xC2 && static_cast<unsigned char>(valid[i + 1]) < 0xA0;  // 2 bytes
+    if (c0 || c1) {
+      shown += "\uFFFD";
+      if (c1) ++i;
+    } else {
+      shown += valid[i];
+    }
+  }
+  return shown;
 }
 
 }  // namespace nas

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace nas {
 
@@ -17,5 +18,9 @@ std::string human_count(double value);
 
 /// @return bytes as "319 MiB", "2.50 GiB", "3.40 TiB".
 std::string human_bytes(std::int64_t bytes);
+
+/// @return a text that may be another's, as a terminal can show it without obeying it: U+FFFD stands
+/// for each control character but the ends of lines and tabs, and for bytes that are no UTF-8.
+std::string printable(std::string_view text);
 
 }  // namespace nas

@@ -6,6 +6,9 @@
 
 #include <unistd.h>
 
+#include "core/format.hpp"
+#include "core/terminal.hpp"
+
 namespace nas {
 
 namespace {
@@ -41,8 +44,8 @@ void warn(std::string_view text) {
 
 void write_warning(std::string_view text) {
   // A progress display may stand where the cursor is.
-  const char* begin = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
-  std::cerr << std::string(begin) + "warning: " + std::string(text) + "\n" << std::flush;
+  const char* begin = is_terminal(STDERR_FILENO) ? "\r\033[K" : "";
+  std::cerr << std::string(begin) + "warning: " + printable(text) + "\n" << std::flush;
 }
 
 WarningListener::WarningListener(Function listener)

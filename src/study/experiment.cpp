@@ -177,8 +177,11 @@ class Reader {
     }
     experiment_.name = top.get<std::string>("name");
     if (experiment_.name.empty()) experiment_.name = file.stem().string();
-    if (experiment_.name.find('/') != std::string::npos || experiment_.name.front() == '.') {
-      refuse("name", experiment_.name, "must be the name of a folder: no '/', no '.' in front");
+    const auto& name = experiment_.name;
+    if (name.find_first_of("/\n\t") != std::string::npos || name.front() == '.' ||
+        printable(name) != name) {
+      refuse("name", name,
+             "must be the name of a folder: no '/', no '.' in front, all of it printable");
     }
     experiment_.seed = static_cast<std::uint64_t>(top.get<Integer>("seed"));
     experiment_.semantics = kind_.semantics ? decided_by_problem(kind_.semantics)

@@ -267,6 +267,12 @@ class Errors(Case):
         with self.assertRaisesRegex(attnas.Error, "^nas-run ended with exit code -9$"):
             attnas.run("x.yaml", progress=False)
 
+    def test_lines_of_status_come_where_our_own_terminal_is_dumb(self):
+        self.program('echo "nas-run: a terminal of TERM=$TERM" >&2; exit 2')
+        with mock.patch.dict(os.environ, {"TERM": "dumb"}), \
+                self.assertRaisesRegex(attnas.InputError, "TERM=xterm"):
+            attnas.run("x.yaml", progress=False)
+
     def test_warnings_are_passed_on(self):
         self.program(f"""echo 'warning: another LibTorch' >&2
             exec {PROGRAM} "$@" --quiet""")

@@ -847,9 +847,14 @@ TEST_F(ExperimentTest, TargetsAreNumbersForOneObjective) {
 }
 
 TEST_F(ExperimentTest, TheNameIsOneOfAFolder) {
-  EXPECT_EQ(mistakes("name: a/b\n"),
-            "a.yaml:1:7: name = a/b, must be the name of a folder: no '/', no '.' in front");
-  EXPECT_NE(mistakes("name: ..\n"), "");
+  EXPECT_EQ(
+      mistakes("name: a/b\n"),
+      "a.yaml:1:7: name = a/b, must be the name of a folder: no '/', no '.' in front, all of it "
+      "printable");
+  for (const auto* name : {"..", R"("x\e]0;owned\a")", R"("a\nb")", R"("a\x9b2J")"}) {
+    EXPECT_THAT(mistakes("name: " + std::string(name) + "\n"), HasSubstr("all of it printable"))
+        << name;
+  }
 }
 
 TEST_F(ExperimentTest, HeadsDivideTheWidth) {

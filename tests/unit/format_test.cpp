@@ -3,6 +3,7 @@
 #include <charconv>
 #include <clocale>
 #include <limits>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +23,27 @@ TEST(Shortest, IsTheShortestDecimalThatReadsBackEqual) {
   for (const double value : {0.1, 1.0 / 3.0, 3e-4, 5e-324, 1.7976931348623157e308, -2.5}) {
     EXPECT_EQ(read_back(shortest(value)), value) << shortest(value);
   }
+}
+
+TEST(Printable, CommandsNoTerminal) {
+  EXPECT_EQ(printable("two\tcells,\na line: \u00e9 \u2264 \U0001F600"),
+            "two\tcells,\na line: \u00e9 \u2264 \U0001F600");
+  EXPECT_EQ(printable("x\x1b]0;owned\a\r\b\x7f"), "x\uFFFD]0;owned\uFFFD\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\uFFFDb");
+  // U+0080, U+009B (a sequence begins), U+009F; U+00A0 is a blank.
+  EXPECT_EQ(printable("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0"), "\uFFFD\uFFFD\uFFFD\u00a0");
+  EXPECT_EQ(printable(""), "");
+}
+
+TEST(Printable, IsUtf8) {
+  EXPECT_EQ(printable("a\x9b"
+                      "b"),
+            "a\uFFFDb")
+      << "the same of one byte";
+  EXPECT_EQ(printable("a\xff"), "a\uFFFD");
+  EXPECT_EQ(printable("\xe2\x82"), "\uFFFD") << "cut";
+  EXPECT_EQ(printable("\xc2"), "\uFFFD");
+  EXPECT_EQ(printable("\xc2\x1b"), "\uFFFD\uFFFD") << "nothing hides behind it";
 }
 
 TEST(Shortest, NamesWhatIsNotFinite) {

@@ -57,6 +57,11 @@ TEST_F(ProgramMain, SaysByItsCodeWhatIsToBlame) {
   EXPECT_EQ(full.words, "nas-x: no space left in runs/x\n");
 }
 
+TEST_F(ProgramMain, TextsOfOthersDoNotCommandTheTerminal) {
+  EXPECT_EQ(end_by(InputError("unknown key 'x\x1b]0;owned\a'\nknown: name")).words,
+            "nas-x: unknown key 'x\uFFFD]0;owned\uFFFD'\nknown: name\n");
+}
+
 TEST_F(ProgramMain, APathIsBadInputUntilSomethingHasBegun) {
   const auto denied = of_file(std::errc::permission_denied);
   EXPECT_EQ(end_by(denied).code, 2);

@@ -129,6 +129,36 @@ TEST(StatusLines, LeavesTheCursorAtTheBeginningOfTheFirst) {
   EXPECT_EQ(out.str(), "\r\x1b[Ja line of more than thirty c\u2026\ntwo\n");
 }
 
+TEST(StatusLines, ShowsOfTextsOfOthersWhatFitsAndCommandsNothing) {
+  std::ostringstream out;
+  {
+    StatusLines lines(out, [] { return 21; });
+    lines.show({"\x1b[2Jred\nherring",
+                "x\x9b"
+                "31m and so on and so on"});
+  }
+  const std::string shown = "\uFFFD[2Jred\nx\uFFFD31m and so on and\u2026";
+  EXPECT_EQ(out.str(), "\r\x1b[J" + shown + "\r\x1b[1A\r\x1b[J" + shown + "\n");
+}
+
+TEST(PacedLine, IsShownTwicePerSecondAndAtTheEnd) {
+  std::ostringstream out;
+  double now = 0.0;
+  PacedLine line(
+      out, [] { return 31; }, [&now] { return now; });
+  for (int i = 0; i < 8; ++i) {  // a second
+    line.show(std::to_string(i) + " of 8  https://example.org/a/long/path", false);
+    now += 0.125;
+  }
+  EXPECT_EQ(out.str(),
+            "\r\x1b[J0 of 8  https://example.org/a\u2026\r\r\x1b[J4 of 8  "
+            "https://example.org/a\u2026\r");
+  out.str("");
+  line.show("8 of 8", false);
+  line.show("8 of 8, all", true);
+  EXPECT_EQ(out.str(), "\r\x1b[J8 of 8\r\r\x1b[J8 of 8, all\r");
+}
+
 TEST(Abridged, KeepsBothEnds) {
   EXPECT_EQ(abridged("dot|softmax", 11), "dot|softmax");
   EXPECT_EQ(abridged("dot|softmax", 10), "dot|s\u2026tmax");

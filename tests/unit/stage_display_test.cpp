@@ -54,6 +54,17 @@ TEST(StageDisplay, WritesALineForEachFinishedTrainingRun) {
             "re-test 4/4, 10 s elapsed: the one replicate 1000002, diverged: not finite\n");
 }
 
+TEST(StageDisplay, ReasonsOfOthersDoNotCommandTheTerminal) {
+  std::ostringstream out;
+  double now = 0.0;
+  auto failed = evaluation(Status::failed);
+  failed.reason = "\x1b[31mred";
+  StageDisplay display(out, options(false, now));
+  display.update(
+      {.kind = Progress::Kind::evaluation_finished, .trained = 1, .evaluation = &failed});
+  EXPECT_THAT(out.str(), HasSubstr(", failed: \uFFFD[31mred\n"));
+}
+
 TEST(StageDisplay, SaysEveryFiveMinutesThatTrainingGoesOn) {
   std::ostringstream out;
   double now = 0.0;
