@@ -120,9 +120,8 @@ nlohmann::json left_of(const RunSummary& run, const nlohmann::json& progress) {
   double elapsed = 0.0;
   for (const auto& array : run.at_work.at("arrays")) {
     const auto size = static_cast<double>(array.at("trainings").size());
-    const auto step = array.at("step").get<double>();
-    const auto steps = array.at("steps").get<double>();
-    const double done = steps > 0.0 ? step / steps : 0.0;
+    if (size == 0.0) continue;
+    const double done = share_done(array.at("step"), array.at("steps"));
     running += size * (1.0 - done);
     const auto since = seconds_since(array.at("started"));
     elapsed += since;

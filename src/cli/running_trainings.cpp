@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -48,6 +49,11 @@ std::string numbers(std::int64_t first, std::int64_t last) {
 
 }  // namespace
 
+double share_done(std::int64_t step, std::int64_t steps) {
+  if (steps <= 0) return 0.0;
+  return std::clamp(static_cast<double>(step) / static_cast<double>(steps), 0.0, 1.0);
+}
+
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -73,7 +79,7 @@ TimeRange time_left_by_budget(const std::optional<TimeRange>& by_asks, double bu
 }
 
 std::string left_text(const TimeRange& left) {
-  const auto& unit = *std::find_if(kUnits.begin(), kUnits.end(),
+  const auto& unit = *std::find_if(kUnits.begin(), std::prev(kUnits.end()),
                                    [&](const Unit& one) { return left.high >= one.from; });
   const auto low = rough(left.low / unit.seconds);
   const auto high = rough(left.high / unit.seconds);
@@ -158,7 +164,7 @@ std::vector<double> RunningTrainings::recent(double now) const {
   std::vector<double> seconds(durations_.begin(), durations_.end());
   for (const auto& array : arrays_) {
     const auto taken = static_cast<double>(array.step - array.first_step);
-    if (taken <= 0) continue;
+    if (taken <= 0 || array.steps <= 0) continue;
     const auto size = array.last - array.first + 1;
     const double each =
         (now - array.since) * static_cast<double>(array.steps) / taken / static_cast<double>(size);
@@ -171,9 +177,7 @@ std::optional<TimeRange> RunningTrainings::left(double further, int workers, dou
   double count = further;
   for (const auto& [id, running] : running_) {
     const auto* array = array_of(running.number);
-    count += array == nullptr
-                 ? 1.0
-                 : 1.0 - static_cast<double>(array->step) / static_cast<double>(array->steps);
+    count += array == nullptr ? 1.0 : 1.0 - share_done(array->step, array->steps);
   }
   return time_left(count, workers, recent(now));
 }

@@ -25,6 +25,10 @@ struct TimeRange {
   double high = 0.0;
 };
 
+/// The share of a training run's steps that are taken, in [0, 1]; 0 where it is not known how many
+/// there are.
+double share_done(std::int64_t step, std::int64_t steps);
+
 /// Time that so many training runs take the workers, at the lower and at the upper quartile of what
 /// the last ones, in order of their ends, took: of the last 20. Nothing where there is none.
 std::optional<TimeRange> time_left(double trainings, int workers, std::vector<double> seconds);

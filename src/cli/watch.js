@@ -39,7 +39,7 @@ function duration(seconds) {
 
 function range([low, high]) {
   const units = [["d", 86400, 172800], ["h", 3600, 5400], ["min", 60, 90], ["s", 1, 0]];
-  const [name, size] = units.find((unit) => high >= unit[2]);
+  const [name, size] = units.find((unit) => high >= unit[2]) ?? units.at(-1);
   const rough = (x) => x < 9.5 ? Math.round(2 * x) / 2 : Math.round(x);
   const [a, b] = [rough(low / size), rough(high / size)];
   return `${a === b ? b : `${a} to ${b}`} ${name}`;

@@ -39,7 +39,7 @@ class MeasureAlone : public std::exception {};
 /// How far the training runs of an array are.
 struct Advance {
   std::int64_t step = 0;   ///< taken so far
-  std::int64_t steps = 0;  ///< of a whole training run
+  std::int64_t steps = 0;  ///< of a whole training run; 0: not known
   double loss = 0.0;       ///< training loss of late, mean over the array; NaN: not known yet
   std::string worker{};    ///< who takes them, where that is another process
 };

@@ -95,6 +95,7 @@ TEST_F(RunWatchTest, FollowsARunFromBeforeItsFirstResultToItsEnd) {
                    {{"stage", "search"},
                     {"workers", 2},
                     {"waiting", 0},
+                    {"written", utc_now()},
                     {"arrays",
                      {{{"trainings",
                         {{{"evaluation", id(3)}, {"candidate", "candidate 3"}, {"replicate", 0}},
@@ -132,6 +133,26 @@ TEST_F(RunWatchTest, FollowsARunFromBeforeItsFirstResultToItsEnd) {
   EXPECT_TRUE(state.at("at_work").is_null()) << "nobody works on it";
   const auto version = state.at("version");
   EXPECT_EQ(look(watch).at("version"), version);
+}
+
+TEST_F(RunWatchTest, StepsBeyondTheLastOneTakeNoTimeBack) {
+  answer(0, {20.0, 5.0});
+  nlohmann::json array{{"trainings", nlohmann::json::array()},
+                       {"started", utc_now()},
+                       {"step", 4'000'000},
+                       {"steps", 10},
+                       {"curve", nlohmann::json::array()}};
+  auto arrays = nlohmann::json::array({array});
+  array["trainings"].push_back(
+      {{"evaluation", id(3)}, {"candidate", "candidate 3"}, {"replicate", 0}});
+  arrays.push_back(array);
+  store_->set_meta("at_work", {{"stage", "re-test"},
+                               {"workers", 2},
+                               {"waiting", 0},
+                               {"written", utc_now()},
+                               {"arrays", arrays}});
+  const RunWatch watch(folder_);
+  EXPECT_EQ(watch.state(-1).at("left"), nlohmann::json({0.0, 0.0}));
 }
 
 TEST_F(RunWatchTest, TellsWhatHasChangedAlone) {

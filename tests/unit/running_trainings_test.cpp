@@ -56,6 +56,32 @@ TEST_F(RunningTrainingsTest, TheTimeLeftIsKnownDuringATrainingRun) {
   EXPECT_EQ(trainings_.numbered(80), "1: step 80/100, loss 2.50");
 }
 
+TEST_F(RunningTrainingsTest, StepsBeyondTheLastOneTakeNoTimeBack) {
+  Evaluation evaluation;
+  evaluation.id = "1";
+  update(Progress::Kind::evaluation_started, evaluation);
+  update(Progress::Kind::evaluation_advanced, evaluation, 1);
+  now_ += 10;
+  update(Progress::Kind::evaluation_advanced, evaluation, 4'000'000);
+  EXPECT_EQ(left_text(trainings_.left(0, 1, now_).value()), "0 s left");
+}
+
+TEST_F(RunningTrainingsTest, WhereTheNumberOfStepsIsUnknownNothingFollowsFromThem) {
+  Evaluation evaluation;
+  evaluation.id = "of unknown length";
+  update(Progress::Kind::evaluation_started, evaluation);
+  for (const std::int64_t step : {1, 5}) {
+    trainings_.update({.kind = Progress::Kind::evaluation_advanced,
+                       .evaluation = &evaluation,
+                       .last = &evaluation,
+                       .advance = {.step = step, .steps = 0, .loss = 2.5}},
+                      now_ += 10);
+  }
+  EXPECT_FALSE(trainings_.left(0, 1, now_).has_value());
+  train(3.0);
+  EXPECT_EQ(left_text(trainings_.left(0, 1, now_).value()), "3 s left");
+}
+
 TEST_F(RunningTrainingsTest, PartsOfAnArrayReplaceIt) {
   std::vector<Evaluation> members(4);
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -110,6 +136,7 @@ TEST(LeftText, HasOneUnit) {
   EXPECT_EQ(left_text({.low = 170, .high = 310}), "3 to 5 min left");
   EXPECT_EQ(left_text({.low = 5000, .high = 7300}), "1.5 to 2 h left");
   EXPECT_EQ(left_text({.low = 190000, .high = 200000}), "2 to 2.5 d left");
+  EXPECT_EQ(left_text({.low = -2, .high = -1}), "-2 to -1 s left") << "whatever it is";
 }
 
 TEST(StatusLines, LeavesTheCursorAtTheBeginningOfTheFirst) {
