@@ -13,10 +13,8 @@
 
 #include "cli/running_trainings.hpp"
 #include "cli/words.hpp"
-#include "core/error.hpp"
 #include "report/json_number.hpp"
 #include "report/recorded_genes.hpp"
-#include "store/writer_lock.hpp"
 
 namespace nas {
 
@@ -26,8 +24,6 @@ namespace fs = std::filesystem;
 
 /// Without a word from the writer for so long, something is wrong, or a step takes very long.
 constexpr double kSilentSeconds = 300.0;
-/// The same where nobody can tell whether there is a writer.
-constexpr double kDeadSeconds = 60.0;
 constexpr std::size_t kTop = 3;
 
 nlohmann::json list(const std::vector<double>& values) {
@@ -168,20 +164,9 @@ nlohmann::json ChangingRecords::since(std::int64_t version) const {
 
 RunWatch::RunWatch(const fs::path& run) : copy_(store_named(run)) { read(); }
 
-/// Reads what is new. @throws InputError that names the run's store where its copy is damaged.
+/// Reads what is new.
 void RunWatch::read() {
-  try {
-    read_copy();
-  } catch (const InputError& error) {
-    std::string text = error.what();
-    const auto copy = copy_.file().parent_path().string();
-    const auto original = copy_.original().parent_path().string();
-    for (auto at = text.find(copy); at != std::string::npos; at = text.find(copy, at)) {
-      text.replace(at, copy.size(), original);
-      at += original.size();
-    }
-    throw InputError(text);
-  }
+  copy_.read([this] { read_copy(); });
 }
 
 void RunWatch::look() {
@@ -204,7 +189,7 @@ void RunWatch::look() {
 }
 
 void RunWatch::read_copy() {
-  const bool writer = has_writer(copy_.original()).value_or(copy_.age() < kDeadSeconds);
+  const bool writer = copy_.is_written();
   const bool changed = copy_.update();
   const bool ended = writer_ && !writer;
   writer_ = writer;

@@ -1,18 +1,19 @@
 #include "cli/status.hpp"
 
 #include "cli/words.hpp"
+#include "core/format.hpp"
 #include "report/text.hpp"
 #include "store/store.hpp"
 #include "store/store_copy.hpp"
 
 namespace nas {
 
-std::string status_text(const std::filesystem::path& run) {
-  StoreCopy copy(store_named(run));
-  copy.update();
-  const Store store(copy.file(), Store::Mode::read_only);
-  const auto work = store.meta("at_work").value_or(nullptr);
-  auto text = run.string() + ": " + counted(std::ssize(store.evaluations()), "evaluation");
+namespace {
+
+/// @param works  whether a process writes the run: one that was killed leaves what it worked on.
+std::string work_text(const Store& store, bool works) {
+  auto text = counted(store.num_evaluations(), "evaluation");
+  const auto work = works ? store.meta("at_work").value_or(nullptr) : nlohmann::json();
   if (!work.is_object()) {
     const auto ended_by = store.meta("ended_by").value_or(nullptr);
     return text +
@@ -26,6 +27,7 @@ std::string status_text(const std::filesystem::path& run) {
           work.at("written").get<std::string>() + "\n";
   for (const auto& array : work.at("arrays")) {
     const auto& trainings = array.at("trainings");
+    if (trainings.empty()) continue;
     const auto candidate = trainings.front().at("candidate").get<std::string>();
     text += "  " + array.value("worker", "of nas-run") + "  " + labels.value(candidate, candidate) +
             " replicate " + std::to_string(trainings.front().at("replicate").get<std::int64_t>());
@@ -36,6 +38,18 @@ std::string status_text(const std::filesystem::path& run) {
     text += ", since " + array.at("started").get<std::string>() + "\n";
   }
   return text + "  " + std::to_string(work.at("waiting").get<std::int64_t>()) + " waiting\n";
+}
+
+}  // namespace
+
+std::string status_text(const std::filesystem::path& run) {
+  StoreCopy copy(store_named(run));
+  return copy.read([&] {
+    copy.update();
+    const bool works = copy.is_written();
+    const Store store(copy.file(), Store::Mode::read_only);
+    return printable(run.string() + ": " + work_text(store, works));
+  });
 }
 
 }  // namespace nas

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -133,10 +134,60 @@ nlohmann::json object_of(nlohmann::json json, const std::string& name) {
   throw InputError(name + " is of type " + json.type_name() + ", must be an object");
 }
 
+/// What readers take for granted of facts that are there, by examples: an object has these keys, of
+/// which one that ends in "?" may be missing, a list has elements like its only one.
+const nlohmann::json& examples() {
+  static const auto all = nlohmann::json::parse(R"({
+    "asking": {"asks": [{"evaluations": [""]}]},
+    "at_work": {"stage": "", "workers": 0, "waiting": 0, "written": "",
+                "arrays": [{"trainings": [{"evaluation": "", "candidate": "", "replicate": 0}],
+                            "started": "", "step": 0, "steps": 0, "curve": [], "worker?": ""}]},
+    "baseline": {"evaluations": [""], "fitness": []},
+    "last_population": [[0]],
+    "objectives": [{"name": "", "key?": "", "unit?": "", "maximise?": false}]
+  })");
+  return all;
+}
+
+std::string kind_of(const nlohmann::json& json) {
+  if (json.is_object()) return "an object";
+  if (json.is_array()) return "a list";
+  if (json.is_string()) return "a text";
+  return json.is_boolean() ? "true or false" : "a number";
+}
+
+/// @param name  where it stands, for the message.
+/// @throws InputError unless a value is like an example.
+void require_like(const nlohmann::json& example, const nlohmann::json& value,
+                  const std::string& name) {
+  if (std::string_view(value.type_name()) != example.type_name()) {
+    throw InputError(name + " is of type " + value.type_name() + ", must be " + kind_of(example));
+  }
+  if (example.is_array() && !example.empty()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      require_like(example.front(), value[i], name + "[" + std::to_string(i) + "]");
+    }
+  }
+  if (!example.is_object()) return;
+  for (const auto& [key, part] : example.items()) {
+    const bool optional = key.back() == '?';
+    const auto own = key.substr(0, key.size() - (optional ? 1 : 0));
+    if (const auto found = value.find(own); found != value.end()) {
+      require_like(part, *found, name + "." + own);
+    } else if (!optional) {
+      throw InputError(name + "." + own + " is missing");
+    }
+  }
+}
+
 /// Readers take the types of these facts for granted.
 nlohmann::json read_meta(const Texts& columns) {
   auto value = parse_record(columns[1]);
   const auto& key = columns[0];
+  if (const auto example = examples().find(key); example != examples().end()) {
+    if (!value.is_null()) require_like(*example, value, key);
+    return value;
+  }
   if (key == "config" || key == "facts" || key == "environment") {
     return object_of(std::move(value), key);
   }
@@ -765,7 +816,7 @@ std::int64_t Store::forget_failures() {
   });
   if (failed.empty()) return 0;
   const auto is_failed = [&failed](const std::string& id) { return failed.contains(id); };
-  const auto baseline = meta("baseline").value_or(nlohmann::json::object());
+  const auto baseline = object_of(meta("baseline").value_or(nullptr), "baseline");
   const auto of_baseline = baseline.value("evaluations", std::vector<std::string>());
   const bool without_ranges = std::any_of(of_baseline.begin(), of_baseline.end(), is_failed);
   std::optional<std::int64_t> first;

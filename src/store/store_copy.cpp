@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "store/writer_lock.hpp"
 
 namespace nas {
 
@@ -126,6 +127,21 @@ bool StoreCopy::roll_back() {
   file_ = {};
   rolled_back_ = journal_now;
   return true;
+}
+
+std::string StoreCopy::of_original(std::string message) const {
+  const auto copy = copy_.parent_path().string();
+  const auto original = original_.parent_path().string();
+  for (auto at = message.find(copy); at != std::string::npos; at = message.find(copy, at)) {
+    message.replace(at, copy.size(), original);
+    at += original.size();
+  }
+  return message;
+}
+
+bool StoreCopy::is_written() const {
+  constexpr double kSilence = 60.0;  // s
+  return has_writer(original_).value_or(age() < kSilence);
 }
 
 double StoreCopy::age() const {

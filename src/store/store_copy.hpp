@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "core/error.hpp"
 #include "core/temporary_folder.hpp"
 
 namespace nas {
@@ -29,6 +30,19 @@ class StoreCopy {
   [[nodiscard]] const std::filesystem::path& original() const { return original_; }
   /// The copy; to be opened read-only, and closed before the next update.
   [[nodiscard]] const std::filesystem::path& file() const { return copy_; }
+  /// Calls what reads the copy.
+  /// @throws InputError that names the original where `read_copy` throws one that names the copy.
+  template <class Read>
+  auto read(Read read_copy) const {
+    try {
+      return read_copy();
+    } catch (const InputError& error) {
+      throw InputError(of_original(error.what()));
+    }
+  }
+  /// Whether a process writes the original: as its locks say, and on a file system without them
+  /// whether it was written to within the last minute before update().
+  [[nodiscard]] bool is_written() const;
   /// Seconds since the original was written to, by this machine's clock and its files'.
   [[nodiscard]] double age() const;
 
@@ -41,6 +55,8 @@ class StoreCopy {
     bool operator==(const Stamp& other) const;
   };
   static Stamp stamp_of(const std::filesystem::path& file);
+  /// A message with the original's folder in place of the copy's.
+  [[nodiscard]] std::string of_original(std::string message) const;
   bool roll_back();
 
   std::filesystem::path original_;

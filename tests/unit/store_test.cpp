@@ -117,9 +117,11 @@ TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
   };
   store.add_asks({ask(0, {"ok"}), ask(1, {"diverged"}), ask(2, {"ok", "memory"}), ask(3, {"ok"})});
   for (const std::int64_t asked : {1, 2, 3, 4}) store.add_indicator({.asked = asked});
-  for (const auto* key : {"config", "baseline", "objectives", "ended_by", "retest"}) {
+  for (const auto* key : {"config", "ended_by", "retest"}) {
     store.set_meta(key, {{"evaluations", {"ok"}}});
   }
+  store.set_meta("baseline", {{"evaluations", {"ok"}}, {"fitness", {1.5}}});
+  store.set_meta("objectives", nlohmann::json::array());
   EXPECT_EQ(store.forget_failures(), 2);
   EXPECT_TRUE(store.find("ok").has_value());
   EXPECT_TRUE(store.find("diverged").has_value()) << "that is a result";
@@ -134,7 +136,7 @@ TEST_F(StoreTest, ForgottenFailuresTakeAlongWhatTheSearchMadeOfThem) {
 
   // A failed baseline set no ranges: nothing that was scaled by them stays.
   store.add({with_status("failed", Status::failed)});
-  store.set_meta("baseline", {{"evaluations", {"failed"}}});
+  store.set_meta("baseline", {{"evaluations", {"failed"}}, {"fitness", {1.5}}});
   EXPECT_EQ(store.forget_failures(), 1);
   EXPECT_TRUE(store.asks().empty());
   EXPECT_TRUE(store.indicators().empty());
@@ -387,7 +389,7 @@ class ChangedStoreTest : public StoreTest {
   ChangedStoreTest() {
     Store store(file_);
     store.add({example("e1"), example("e2")});
-    store.set_meta("objectives", {{"best", 1.5}});
+    store.set_meta("objectives", nlohmann::json::parse(R"([{"name": "f", "best": 1.5}])"));
     store.add_asks({{.number = 0, .genotype = "g", .evaluations = {"e1"}, .fitness = {1.5}},
                     {.number = 1, .genotype = "h", .evaluations = {"e2"}, .fitness = {2.5}}});
   }
@@ -441,7 +443,7 @@ TEST_F(ChangedStoreTest, AsksAndFactsAreCoveredToo) {
         store.add_asks({{.number = 1, .genotype = "h", .evaluations = {"e2"}, .fitness = {2.5}}}),
         InputError);
   }
-  change("UPDATE meta SET value = '{\"best\":1.6}'");
+  change("UPDATE meta SET value = replace(value, '1.5', '1.6')");
   EXPECT_THAT(complaint(), HasSubstr("the record of fact objectives is damaged"));
 }
 
@@ -583,6 +585,26 @@ TEST_F(ChangedStoreTest, PartsOfARecordHaveTheTypeThatTheyAreReadAs) {
   EXPECT_THAT(refusal("labels", R"({"a": 7})"), HasSubstr("the label of a must be a text"));
   EXPECT_EQ(refusal("labels", R"({"a": "b"})"), kFine);
   EXPECT_THAT(refusal("elapsed_seconds", "{}"), HasSubstr("must be a number"));
+
+  EXPECT_THAT(refusal("baseline", "[7]"),
+              HasSubstr("baseline is of type array, must be an object"));
+  EXPECT_THAT(refusal("baseline", R"({"evaluations": [7], "fitness": []})"),
+              HasSubstr("baseline.evaluations[0] is of type number, must be a text"));
+  EXPECT_THAT(refusal("baseline", R"({"evaluations": []})"),
+              HasSubstr("baseline.fitness is missing"));
+  EXPECT_THAT(refusal("objectives", R"({"best": 1})"), HasSubstr("must be a list"));
+  EXPECT_THAT(refusal("objectives", R"([{"best": 1}])"),
+              HasSubstr("objectives[0].name is missing"));
+  EXPECT_THAT(refusal("objectives", R"([{"name": "f", "maximise": 1}])"),
+              HasSubstr("objectives[0].maximise is of type number, must be true or false"));
+  EXPECT_EQ(refusal("objectives", R"([{"name": "f", "best": null}])"), kFine);
+  EXPECT_THAT(refusal("last_population", R"([[1, "2"]])"),
+              HasSubstr("last_population[0][1] is of type string, must be a number"));
+  EXPECT_THAT(refusal("asking", R"({"asks": [{"evaluations": "e1"}]})"),
+              HasSubstr("must be a list"));
+  EXPECT_THAT(refusal("at_work", R"({"arrays": [7]})"),
+              HasSubstr("at_work.arrays[0] is of type number, must be an object"));
+  for (const auto* key : {"asking", "at_work"}) EXPECT_EQ(refusal(key, "null"), kFine);
 }
 
 TEST_F(ChangedStoreTest, DeeplyNestedJsonIsAnError) {
