@@ -137,6 +137,19 @@ class ChildTest(unittest.TestCase):
         time.sleep(0.8)
         self.assertTrue(child.alive(), "without an order it has nothing to say")
 
+    def test_an_error_of_who_is_told_ends_the_process(self):
+        def told(line):
+            raise OSError("the scheduler is gone")
+
+        child = self.child(BEGINS + "exec sleep 100")
+        with self.assertRaisesRegex(OSError, "the scheduler is gone"):
+            child.measure({"order": 7}, told)
+        self.assertFalse(child.alive(), "it is in the middle of the order")
+        child = self.child("""read run; read order; echo '{"kind": "finished", "order": 6}'; exec sleep 100""")
+        with self.assertRaisesRegex(Died, "finished order 6"):
+            child.measure({"order": 7}, told)
+        self.assertIsNotNone(child.process.returncode, "it gets no other order")
+
     def test_who_was_stopped_is_no_fault(self):
         with self.assertRaises(Left) as raised:
             self.child("exit 143").measure({"order": 7}, lambda line: None)

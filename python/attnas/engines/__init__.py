@@ -169,7 +169,15 @@ class Child:
         raise Died(f"nas-work wrote {text[:100]!r}", machine=True)
 
     def measure(self, order: dict, progressed) -> dict:
-        """@return the line `finished` or `refused`. @throws Died, Left"""
+        """@param progressed  is told the lines `progress`. @return the line `finished` or `refused`.
+        @throws Died, Left, and what `progressed` does. The process has then ended: it may have been in the middle of the order."""
+        try:
+            return self._measured(order, progressed)
+        except BaseException:
+            self.wait(0)
+            raise
+
+    def _measured(self, order: dict, progressed) -> dict:
         self.send(order)
         begun = False
         self.heard = time.monotonic() if self.ready else None  # what loads a corpus says nothing meanwhile

@@ -109,8 +109,6 @@ def measure(run: dict, order: dict) -> dict:
         raise distributed.Reschedule() from None
     except Exception as error:  # also one of this worker's own, which would else be booked as the candidate's
         death = Died.of(error)
-        if child and death is not error:
-            child.wait(0)  # it may be in the middle of the order
         if bench.unwanted(run, number):
             return {}
         host = socket.gethostname()

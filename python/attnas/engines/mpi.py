@@ -41,8 +41,6 @@ def measure(run: dict, order: dict) -> dict:
         return lost(order, left)
     except Exception as error:  # also one of this worker's own, which would else be booked as the candidate's
         death = Died.of(error)
-        if _child and death is not error:
-            _child.wait(0)  # it may be in the middle of the order
         aside = _faults.add(death)
         if aside:  # no rank can leave the others
             print(f"mpi: the worker {socket.gethostname()} is useless: {aside}", file=sys.stderr, flush=True)
