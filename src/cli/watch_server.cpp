@@ -19,7 +19,7 @@
 #include <sys/random.h>
 
 #include "core/error.hpp"
-#include "core/fault.hpp"
+#include "core/stop.hpp"
 #include "watch_page.hpp"
 
 namespace nas {
@@ -118,7 +118,7 @@ struct WatchServer::State {
   asio::io_context context{1};
   Tcp::acceptor acceptor{context};
   asio::steady_timer pause{context};
-  asio::signal_set signals{context, SIGINT, SIGTERM, SIGHUP};
+  asio::signal_set signals{context, SIGINT, SIGTERM};
 
   void listen(const std::string& host, std::uint16_t port);
   void accept();
@@ -263,6 +263,7 @@ Response WatchServer::State::answer(const Request& request) {
 }
 
 WatchServer::WatchServer(const std::string& host, std::uint16_t port) : state_(new State) {
+  if (!is_ignored(SIGHUP)) state_->signals.add(SIGHUP);
   state_->listen(host, port);
 }
 

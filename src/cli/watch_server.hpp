@@ -14,7 +14,8 @@ namespace nas {
 /// any number of connections, on the thread that calls serve().
 class WatchServer {
  public:
-  /// Begins to listen, and to heed signals. @param port  0: any that is free.
+  /// Begins to listen, and to heed signals; SIGHUP not where nohup ignores it.
+  /// @param port  0: any that is free.
   /// @throws InputError if the host is no address of this machine, or the port is in use.
   WatchServer(const std::string& host, std::uint16_t port);
   ~WatchServer();

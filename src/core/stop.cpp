@@ -59,13 +59,13 @@ void handle(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
-bool is_ignored(int signal) {
+}  // namespace
+
+bool is_ignored(int signal) noexcept {
   struct sigaction action {};
   sigaction(signal, nullptr, &action);
   return action.sa_handler == SIG_IGN;
 }
-
-}  // namespace
 
 void install_stop_handlers(double seconds, int code) {
   microseconds.store(static_cast<std::int64_t>(1e6 * seconds));

@@ -19,6 +19,8 @@ namespace NAS_PUBLIC nas {
 /// @param seconds  for an orderly end, > 0.
 /// @param code     exit code of a process that leaves at once.
 void install_stop_handlers(double seconds = 4.5, int code = 130);
+/// @return whether this process ignores a signal, as it does SIGHUP where nohup has started it.
+bool is_ignored(int signal) noexcept;
 /// @return whether a stop was asked for. Safe from any thread and cheap.
 bool stop_requested() noexcept;
 /// @return whether it is this process that is to stop: StopOfOthers does not count.

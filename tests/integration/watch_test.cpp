@@ -63,8 +63,9 @@ class WatchTest : public ProgramTest {
  protected:
   /// nas-watch of a folder, whose address is known.
   struct Watch {
-    Watch(const std::string& folder, const fs::path& output)
-        : program("nas-watch", {folder}, output) {
+    Watch(const std::string& folder, const fs::path& output,
+          const std::function<void()>& prepare = {})
+        : program("nas-watch", {folder}, output, prepare) {
       const std::string before = "http://127.0.0.1:";
       for (int i = 0; i < 1000 && token.empty(); ++i) {
         std::this_thread::sleep_for(10ms);
@@ -143,6 +144,20 @@ TEST_F(WatchTest, AFinishedRunHasTheNumbersOfItsResults) {
   watch.program.kill(SIGINT);
   EXPECT_EQ(watch.program.wait(), 0);
   EXPECT_EQ(files_of(folder), before) << "nothing of the run is touched";
+}
+
+TEST_F(WatchTest, ALostConnectionEndsItUnlessNohupHasStartedIt) {
+  const auto folder = small_run();
+  Watch watch(folder, folder_ / "watch.txt", [] { signal(SIGHUP, SIG_DFL); });
+  watch.program.kill(SIGHUP);
+  EXPECT_EQ(watch.program.wait(), 0);
+  Watch lasting(folder, folder_ / "nohup.txt", [] { signal(SIGHUP, SIG_IGN); });
+  lasting.program.kill(SIGHUP);
+  int code = -1;
+  ASSERT_FALSE(lasting.program.wait_for(500ms, code)) << code;
+  EXPECT_EQ(lasting.get("/").status, 200);
+  lasting.program.kill(SIGTERM);
+  EXPECT_EQ(lasting.program.wait(), 0);
 }
 
 TEST_F(WatchTest, AnswersWhoKnowsTheTokenAndNobodyElse) {

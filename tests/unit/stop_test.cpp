@@ -103,10 +103,13 @@ TEST(Stop, WhereOneOfSeveralFailsTheProcessGoesOn) {
 
 TEST(Stop, NohupKeepsItsMeaning) {
   const int code = testing::in_child([] {
+    signal(SIGHUP, SIG_DFL);
+    if (is_ignored(SIGHUP)) return 1;
     signal(SIGHUP, SIG_IGN);
+    if (!is_ignored(SIGHUP)) return 2;
     install_stop_handlers();
     raise(SIGHUP);
-    return stop_requested() ? 1 : 0;
+    return stop_requested() ? 3 : 0;
   });
   EXPECT_EQ(code, 0);
 }
