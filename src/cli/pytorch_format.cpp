@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <system_error>
+
 #include "cli/folder_format.hpp"
 #include "cli/model_card.hpp"
 #include "cli/trained_model.hpp"
@@ -11,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes beside the folder first: there the training run is continued, too, if it was stopped.
+/// Writes beside the folder first: there the training run is continued, too, if it was stopped, and
+/// its weights stay until the folder is there.
 std::string export_model(const FolderExport& request) {
   const auto run = read_run(request.run);
   const auto candidate = find_mechanism(run, request.mechanism);
@@ -27,10 +31,14 @@ std::string export_model(const FolderExport& request) {
   const auto model = trained.load();
   const auto config = model_config(trained.architecture(), corpus, trained.experiment().data);
   const auto card = model_card(run, trained.evaluation(), config, trained.origin());
-  if (fs::exists(unfinished)) fs::remove_all(unfinished);
   make_folder(unfinished);
-  write_model_folder(unfinished, config, corpus, model, card);
-  fs::rename(unfinished, folder);
+  const auto written = unfinished / "written";
+  fs::remove_all(written);  // what a command left that did not come to its end
+  write_model_folder(written, config, corpus, model, card);
+  fs::rename(written, folder);
+  sync_to_disk(folder.parent_path());
+  std::error_code unknown;
+  fs::remove_all(unfinished, unknown);
   const auto to = request.folder.string();
   return run.label(candidate) + ", weights " + trained.origin() + ", written to " + to +
          "; nas-model evaluate " + to + " scores it" +

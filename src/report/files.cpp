@@ -256,7 +256,8 @@ void write_file(const std::filesystem::path& file,
     std::ostream stream(&buffer);
     errno = 0;
     write(stream);
-    if (!stream.flush() || buffer.close() == nullptr) {
+    // Synced before it has its name: after a power cut that may else be of an empty file.
+    if (!stream.flush() || (fsync(made) != 0 && errno != EINVAL) || buffer.close() == nullptr) {
       failed = {errno == 0 ? EIO : errno, std::generic_category()};
     }
     if (!failed) std::filesystem::rename(temporary, file, failed);

@@ -38,7 +38,7 @@ std::string canonical_export(const RunSummary& run);
 void write_canonical(const RunSummary& run, std::ostream& out);
 
 /// Writes a file whole or not at all, and through nobody's link: by way of FILE.HOST.PROCESS.tmp,
-/// which is made anew and then renamed.
+/// which is made anew, synced to disk and then renamed.
 /// @param write  what writes its content.
 /// @throws std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's
 /// path or the machine is to blame depends on whether work was done before: run_main() decides.

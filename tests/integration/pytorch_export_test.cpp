@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include "integration/changed_record.hpp"
 #include "integration/program.hpp"
@@ -113,6 +114,35 @@ TEST_F(PytorchExportTest, TrainsAgainWhatWasNotKept) {
             read_file(folder_ / "again" / "model.safetensors"));
   EXPECT_THAT(read_file(folder_ / "again" / "README.md"), HasSubstr("weights: trained again"));
   EXPECT_FALSE(fs::exists(folder_ / "again.unfinished"));
+}
+
+TEST_F(PytorchExportTest, WhatWasTrainedAgainStaysUntilTheFolderIsThere) {
+  const auto run_folder = small_run({"evaluation.keep_models=1000", "model.width=64"});
+  // As a command leaves it that has trained again: with other scores, which training would mend.
+  const auto trained = folder_ / "out.unfinished" / "models";
+  fs::create_directory(trained.parent_path());
+  fs::rename(fs::path(run_folder) / "models", trained);
+  const auto results = results_of(run_folder);
+  for (const auto& evaluation : results.at("evaluations")) {
+    std::ofstream(trained / (evaluation.at("id").get<std::string>() + ".again.json"))
+        << R"({"validation_nll": 1})";
+  }
+  const auto out = folder_ / "out";
+  EXPECT_EQ(run("nas-export", {run_folder, "--format", "pytorch", "--output", out.string()},
+                [] {
+                  const rlimit limit{100'000, RLIM_INFINITY};  // less than the weights take
+                  setrlimit(RLIMIT_FSIZE, &limit);
+                }),
+            75)
+      << text();
+  EXPECT_THAT(text(), HasSubstr("no space left in " + trained.parent_path().string()));
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_TRUE(fs::exists(trained));
+  ASSERT_EQ(export_model(run_folder, out), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("weights trained again with validation nll 1, not "));
+  EXPECT_TRUE(fs::exists(out / "model.safetensors"));
+  EXPECT_FALSE(fs::exists(out / "models"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.unfinished"));
 }
 
 TEST_F(PytorchExportTest, TheCardSaysThatWhatWasTrainedAgainIsNotAsRecorded) {
