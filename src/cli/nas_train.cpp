@@ -138,6 +138,10 @@ nas::Study study_of(const Arguments& arguments) {
   });
   if (source == words.end()) refuse_sourceless(words);
   const Words mechanisms(words.begin(), source);
+  for (const auto& word : mechanisms) {
+    if (nas::is_utf8(word)) continue;
+    throw nas::InputError("command line: '" + word + "', must be text in UTF-8");
+  }
   Words overrides(std::next(source), words.end());
   for (const auto& word : overrides) {
     const auto equals = word.find('=');

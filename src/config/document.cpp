@@ -11,7 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include <nlohmann/json.hpp>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -120,11 +119,7 @@ class YamlSource {
       refuse(scalar.Mark(), "'" + scalar.Scalar().substr(0, position) +
                                 "' goes on with the character NUL (\\0), which no text may hold");
     }
-    try {
-      (void)nlohmann::json(scalar.Scalar()).dump();
-    } catch (const nlohmann::json::exception&) {
-      refuse(scalar.Mark(), "must be text in UTF-8, is not");
-    }
+    if (!is_utf8(scalar.Scalar())) refuse(scalar.Mark(), "must be text in UTF-8, is not");
     return scalar.Scalar();
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <nlohmann/json.hpp>
+
 #include "core/format.hpp"
 
 namespace nas {
@@ -49,6 +51,15 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const auto guess = nearest(word, candidates);
   return guess.empty() ? std::string() : "; did you mean " + guess + "?";
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
 }
 
 std::string join(const std::vector<std::string>& items, std::string_view separator) {

@@ -47,6 +47,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 /// @return "; did you mean X?", for the end of a message, X the nearest; empty if nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
+/// Whether a text is UTF-8, as all that JSON holds must be: records, and lines of workers.
+bool is_utf8(const std::string& text);
+
 /// @return the items joined by ", " (or another separator).
 std::string join(const std::vector<std::string>& items, std::string_view separator = ", ");
 

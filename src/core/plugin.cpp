@@ -109,6 +109,7 @@ PluginFile load_plugin(const fs::path& given, PluginSource source) {
       if (given_anew && fs::path(known.file).filename() == file.filename()) return known;
     }
   }
+  if (!is_utf8(name)) throw InputError(name + ": must have a path in UTF-8");
   const auto bytes = plugin_bytes(file);
   const auto hash = sha256(bytes);
   for (auto& known : all.files) {

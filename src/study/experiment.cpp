@@ -350,7 +350,7 @@ class Reader {
       parameters = read_section(section, node, settings, diagnostics_, ignored);
       for (const auto& name : kFileSettings) {
         if (node != nullptr && node->find(name) != nullptr)
-          locate(*node->find(name), name, parameters);
+          locate(section + "." + name, *node->find(name), name, parameters);
       }
     });
     return std::get<std::string>(key);
@@ -379,12 +379,17 @@ class Reader {
   }
 
   /// A file's name counts from the file that says it.
-  static void locate(const DocumentNode& given, const std::string& setting,
-                     Parameters& parameters) {
+  void locate(const std::string& path, const DocumentNode& given, const std::string& setting,
+              Parameters& parameters) {
     if (!parameters.contains(setting)) return;
     const auto* name = std::get_if<std::string>(&parameters.at(setting));
     if (name == nullptr) return;
-    parameters.set(setting, located_file(*name, file_of(given.origin)));
+    const auto file = located_file(*name, file_of(given.origin));
+    if (!is_utf8(file)) {  // a folder of the file that says it, which no record could hold
+      diagnostics_.add(given.origin,
+                       path + " = " + *name + ", found as " + file + ", must have a path in UTF-8");
+    }
+    parameters.set(setting, file);
   }
 
   /// What is said of a file that is none of what it must be.

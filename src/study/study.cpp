@@ -152,12 +152,7 @@ std::string oddity_of_words(const fs::path& path) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.find('\0') != std::string::npos) return "NUL bytes";
   if (text.size() == kLooked) text.resize(text.find_last_of("\n") + 1);  // no part of a letter
-  try {
-    (void)nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
-    return "bytes that are no UTF-8";
-  }
-  return {};
+  return is_utf8(text) ? "" : "bytes that are no UTF-8";
 }
 
 /// Warns of a text of the user's own from which nothing can be learned: of other bytes than words, or

@@ -43,16 +43,6 @@ void refuse_version_1(const fs::path& file) {
                    "table pack)");
 }
 
-/// Whether readers can make JSON of it.
-bool is_utf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
-}
-
 /// The rows of one table of a file, column by column, each value of the type that it is asked for
 /// as.
 class Rows {

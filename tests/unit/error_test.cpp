@@ -55,6 +55,13 @@ TEST(Nearest, OfNothingIsNothing) { EXPECT_EQ(nearest("dot", {}), ""); }
 
 TEST(Nearest, TakesTheFirstOfEquallyNear) { EXPECT_EQ(nearest("abc", {"abd", "abe"}), "abd"); }
 
+TEST(IsUtf8, SaysWhatARecordCanHold) {
+  EXPECT_TRUE(is_utf8(""));
+  EXPECT_TRUE(is_utf8("caf\u00e9"));
+  EXPECT_FALSE(is_utf8("caf\xe9"));
+  EXPECT_FALSE(is_utf8("caf\xc3")) << "half a letter";
+}
+
 TEST(Join, PutsSeparatorsBetweenItems) {
   EXPECT_EQ(join({}), "");
   EXPECT_EQ(join({"a"}), "a");

@@ -536,6 +536,17 @@ TEST_F(ExperimentTest, FilesLieBesideTheConfigurationThatNamesThem) {
             "texts/other.txt");
 }
 
+TEST_F(ExperimentTest, AFileWhosePathNoRecordCanHoldIsRefused) {
+  (void)write("caf\xe9/mine.txt", "a text");
+  const auto config =
+      write("caf\xe9/a.yaml", "data: {corpus: stand_in_corpus, path: mine.txt, sise: 3}\n");
+  EXPECT_THAT(
+      error_of([&] { (void)load_experiment(config, {}); }),
+      AllOf(HasSubstr("caf\xe9/a.yaml:1:39: data.path = mine.txt, found as caf\xe9/mine.txt, "
+                      "must have a path in UTF-8"),
+            HasSubstr("data.sise: unknown key")));
+}
+
 TEST_F(ExperimentTest, FilesThatComeWithTheProgramsAreFoundFromAnyFolder) {
   const auto config =
       write("a.yaml", "data: {corpus: stand_in_corpus, path: configs/smoke.yaml}\n");

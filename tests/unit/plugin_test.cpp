@@ -74,6 +74,9 @@ TEST(Plugin, WhatIsNoPluginIsRefused) {
   EXPECT_EQ(mistake(folder.path() / "no.so"),
             (folder.path() / "no.so").string() + ": there is no such file, or it cannot be read");
   EXPECT_THAT(mistake(folder.path()), HasSubstr("there is no such file"));
+  fs::copy_file(kFolder / "plugged.so", folder.path() / "caf\xe9.so");
+  EXPECT_THAT(mistake(folder.path() / "caf\xe9.so"),
+              HasSubstr("caf\xe9.so: must have a path in UTF-8"));
   EXPECT_THAT(mistake(kFolder / "unstamped.so"),
               HasSubstr("unstamped.so: is no plug-in of attnas, must be built by "
                         "attnas_add_plugin()"));
