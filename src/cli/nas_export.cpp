@@ -217,8 +217,6 @@ int run(int argc, char** argv, std::string& kept) {
   const auto summary = summary_of(nas::store_named(options.words.front()), options.trainings);
   if (options.output.empty()) {
     format.write(summary, std::cout);
-    std::cout << std::flush;
-    if (!std::cout) throw nas::MachineError("standard output: cannot be written");
   } else {
     nas::write_file(options.output, [&](std::ostream& out) { format.write(summary, out); });
   }

@@ -112,11 +112,12 @@ Json read_line(const std::string& line, std::int64_t number) {
 }
 
 /// Writes lines from two threads. A reason may quote what is no UTF-8: U+FFFD stands for that.
-void say(const Json& line) {
+/// @return as nas::flush_output() does. @throws MachineError as that does.
+bool say(const Json& line) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace)
-            << std::endl;  // at once: somebody waits for it
+  std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  return nas::flush_output();  // at once: somebody waits for it
 }
 
 /// The orders of a run, measured one after the other on a thread of its own.
@@ -240,8 +241,8 @@ class Bench {
       if (!what.empty()) line["measure"] = what;
       line["evaluations"] = evaluations;
       line["device"] = worker_.device();
-      say(line);
-      if (place_.scratch && what.empty()) remove_checkpoints(evaluations);
+      // A result that nobody has got is in its checkpoint alone.
+      if (say(line) && place_.scratch && what.empty()) remove_checkpoints(evaluations);
     } catch (const nas::StopRequested&) {
       if (!withdrawn()) throw;
     } catch (const nas::InputError& error) {
@@ -375,7 +376,6 @@ Place place_of(std::vector<std::string> words) {
   if (folder && !fs::is_directory(*folder)) {
     throw nas::InputError("command line: --folder " + *folder + ": there is no such folder");
   }
-  if (scratch) fs::create_directories(*scratch);
   Place place{.folder = folder.value_or(scratch.value_or("")),
               .scratch = scratch.has_value(),
               .overrides = std::move(words)};
@@ -388,6 +388,7 @@ Place place_of(std::vector<std::string> words) {
     }
     place.overrides.push_back("evaluation.device=" + nas::nn::device_of_place(std::stoll(text)));
   }
+  if (scratch) fs::create_directories(*scratch);  // nothing is refused any more
   return place;
 }
 

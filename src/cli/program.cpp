@@ -1,10 +1,15 @@
 #include "cli/program.hpp"
 
+#include <cerrno>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <new>
 #include <system_error>
+
+#include <poll.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
@@ -49,18 +54,27 @@ void load_plugins(const std::vector<std::string>& files) {
   }
 }
 
-namespace {
-
-std::string words_of(const std::filesystem::filesystem_error& error) {
-  return io_failure(error.path2().empty() ? error.path1() : error.path2(), error.code().value());
-}
-
-/// Whether a folder has the store of a run or of a comparison. What else is left of one, or comes
-/// back to its place, keeps nothing.
 bool has_store(const std::filesystem::path& folder) {
   std::error_code unknown;
   return !folder.empty() && (std::filesystem::exists(folder / "store.sqlite", unknown) ||
                              std::filesystem::exists(folder / "comparison.sqlite", unknown));
+}
+
+bool flush_output() {
+  errno = 0;
+  if (std::cout.flush()) return true;
+  const int error = errno;  // 0: an earlier write has failed
+  // Polled for nothing, it answers only where there is no reader, or no output at all.
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  if (poll(&output, 1, 0) > 0) return false;
+  throw MachineError("standard output: cannot be written" +
+                     (error == 0 ? "" : ": " + std::generic_category().message(error)));
+}
+
+namespace {
+
+std::string words_of(const std::filesystem::filesystem_error& error) {
+  return io_failure(error.path2().empty() ? error.path1() : error.path2(), error.code().value());
 }
 
 }  // namespace
@@ -75,8 +89,11 @@ int run_main(const std::string& program, const std::function<int()>& body,
     }
     return code;
   };
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // the write fails, as on a full disk
   try {
-    return body();
+    const int code = body();
+    if (code == kDone) (void)flush_output();
+    return code;
   } catch (const InputError& error) {
     return tell(error.what(), kBadInput);
   } catch (const StopRequested&) {

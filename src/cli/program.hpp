@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -36,10 +37,21 @@ inline constexpr const char* kPluginHelp =
 /// @throws InputError as load_plugin() does.
 void load_plugins(const std::vector<std::string>& files);
 
+/// Whether a folder has the store of a run or of a comparison. What else is left of one, or comes
+/// back to its place, keeps nothing.
+bool has_store(const std::filesystem::path& folder);
+
+/// Writes what std::cout still holds. @return whether all that it was given is written; false where
+/// nobody reads it any more: a closed pipe, a terminal that is gone.
+/// @throws MachineError where something could not be written, now or before.
+bool flush_output();
+
 /// Runs a program's body. An exception becomes a sentence on standard error, headed by the
 /// program's name, and an exit code: InputError is kBadInput, StopRequested kStopped; MachineError,
 /// std::system_error (of files, say) and std::bad_alloc are kMachineFailed; everything else is
-/// kDefect. A path that cannot be used is bad input as long as nothing has begun.
+/// kDefect. A path that cannot be used is bad input as long as nothing has begun. Where the body
+/// returns 0, but standard output could not be written (flush_output()), it is kMachineFailed.
+/// SIGXFSZ is ignored: a file beyond the process's limit of size is an error of the write.
 /// @param kept  the folder whose store keeps what is finished, which is promised as long as the
 /// store is there; empty: nothing has begun. Read after the body, which may set it.
 int run_main(const std::string& program, const std::function<int()>& body,

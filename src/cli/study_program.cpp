@@ -99,8 +99,11 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
     present(study, study.run(display, settings));
   } catch (const StopRequested&) {
     write_results(study.folder());
-    std::cout << "\nStopped. Everything finished is kept in " << kept
-              << "; the same command continues.\n";
+    std::cout << "\nStopped.";
+    if (has_store(kept)) {
+      std::cout << " Everything finished is kept in " << kept << "; the same command continues.";
+    }
+    std::cout << '\n';
     return kStopped;
   } catch (const TooManyFailures&) {
     write_results(study.folder());

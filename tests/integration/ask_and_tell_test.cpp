@@ -315,8 +315,52 @@ TEST_F(AskAndTellTest, AWorkerSaysWhatIsWrongWithALine) {
     EXPECT_EQ(fed(R"({"kind": "end"})", {"--device", "cpu", word}), 2);
     EXPECT_THAT(text(), HasSubstr("'" + word + "', must be key.path=value; nas-work --help"));
   }
+  const auto scratch = folder_ / "scratch";
+  EXPECT_EQ(fed("", {"--scratch", scratch.string(), "--device", "auto", "--slot", "x"}), 2);
+  EXPECT_THAT(text(), HasSubstr("--slot x, must be a number from 0 on"));
+  EXPECT_FALSE(std::filesystem::exists(scratch));
   EXPECT_EQ(fed("", {"--device", "cpu", "--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("\n  143  stopped by a signal"));
+}
+
+TEST_F(AskAndTellTest, ACheckpointGoesOnceItsResultIsWritten) {
+  const auto asked = study("asked");
+  AskAndTell loop(asked);
+  const auto order = loop.ask();
+  ASSERT_TRUE(order);
+  const nlohmann::json first{{"kind", "run"}, {"config", asked.experiment().resolved}};
+  std::ofstream(folder_ / "lines") << first << '\n'
+                                   << order_line(*order) << '\n'
+                                   << R"({"kind": "end", "save": false})" << '\n';
+  const auto code = [&](const std::string& scratch, const std::function<void()>& output) {
+    return run(
+        "nas-work", {"--scratch", (folder_ / scratch).string()},
+        [&] {
+          dup2(open((folder_ / "lines").c_str(), O_RDONLY), STDIN_FILENO);
+          output();
+        },
+        Start::executed);
+  };
+  const auto checkpoints = [this](const std::string& scratch) {
+    std::error_code none;
+    return std::distance(
+        std::filesystem::directory_iterator(folder_ / scratch / "checkpoints", none),
+        std::filesystem::directory_iterator());
+  };
+  EXPECT_EQ(code("written", [] {}), 0) << text();
+  EXPECT_THAT(text(), HasSubstr("\"kind\":\"finished\""));
+  EXPECT_EQ(checkpoints("written"), 0);
+  const auto nobody_reads = [] {
+    int ends[2];
+    if (pipe(ends) != 0) _exit(1);
+    close(ends[0]);
+    dup2(ends[1], STDOUT_FILENO);
+  };
+  EXPECT_EQ(code("unread", nobody_reads), 0) << text();
+  EXPECT_EQ(checkpoints("unread"), 1);
+  const auto full = [] { dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO); };
+  EXPECT_EQ(code("full", full), 75);
+  EXPECT_THAT(text(), HasSubstr("nas-work: standard output: cannot be written: No space left"));
 }
 
 TEST_F(AskAndTellTest, AWorkerRefusesARunThatItWouldMeasureOtherwise) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
+#include "core/stop.hpp"
 #include "integration/program.hpp"
 
 namespace nas::testing {
@@ -224,6 +225,39 @@ TEST_F(FaultsTest, NobodyNeedsToReadStandardOutput) {
   };
   EXPECT_EQ(run("nas-run", small_search(folder), nobody_reads), 0) << text();
   EXPECT_TRUE(fs::exists(folder / "results.json"));
+}
+
+TEST_F(FaultsTest, WhatStandardOutputDoesNotTakeIsNoSuccess) {
+  const auto folder = folder_ / "run";
+  const auto full = [] { dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO); };
+  EXPECT_EQ(run("nas-run", small_search(folder), full), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("nas-run: standard output: cannot be written"));
+  EXPECT_THAT(text(), HasSubstr("Everything finished is kept in " + folder.string() +
+                                "; the same command continues."));
+  EXPECT_EQ(run("nas-run", small_search(folder)), 0) << text();
+  const std::pair<const char*, std::vector<std::string>> readers[] = {
+      {"nas-run", {folder.string(), "--status"}},
+      {"nas-run", {"verify", folder.string()}},
+      {"nas-export", {folder.string(), "--canonical"}}};
+  const auto limited = [] {
+    signal(SIGXFSZ, SIG_DFL);
+    limit_files(8192);
+  };
+  for (const auto& [program, words] : readers) {
+    EXPECT_EQ(run(program, words, full), 75) << program << ' ' << words.back() << text();
+    EXPECT_EQ(run(program, words, limited), 75) << program << ' ' << words.back() << text();
+    EXPECT_EQ(run(program, words), 0) << program << ' ' << words.back() << text();
+  }
+  EXPECT_EQ(run("nas-run", {"schema"}, full), 75);
+  EXPECT_EQ(run("nas-data", {"--version"}, full), 75);
+}
+
+TEST_F(FaultsTest, WhatIsStoppedBeforeItHasBegunIsNotSaidToKeepAnything) {
+  const auto folder = folder_ / "run";
+  EXPECT_EQ(run("nas-run", small_search(folder), [] { request_stop(); }), 130) << text();
+  EXPECT_THAT(text(), HasSubstr("\nStopped.\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("kept in")));
+  EXPECT_FALSE(fs::exists(folder));
 }
 
 TEST_F(FaultsTest, ASearchInWhichEverythingFailsEndsEarlyAndFailuresAreTriedAgainOnRequest) {

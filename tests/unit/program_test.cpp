@@ -1,15 +1,24 @@
 #include "cli/program.hpp"
 
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "unit/forked.hpp"
 
 namespace nas {
 namespace {
@@ -32,6 +41,20 @@ class ProgramMain : public ::testing::Test {
   template <class Exception>
   static End end_by(const Exception& exception, const std::string& kept = {}) {
     return end_of([&]() -> int { throw exception; }, kept);
+  }
+  /// Of a process that prints so many characters to a descriptor, and then returns a code.
+  static End end_of_printing(std::size_t size, int code, int output) {
+    ::testing::internal::CaptureStderr();
+    std::fflush(stdout);
+    const int ended = testing::in_child([&] {
+      dup2(output, STDOUT_FILENO);
+      return run_main("nas-x", [&] {
+        signal(SIGPIPE, SIG_IGN);
+        std::cout << std::string(size, 'x');
+        return code;
+      });
+    });
+    return {ended, ::testing::internal::GetCapturedStderr()};
   }
   static fs::filesystem_error of_file(std::errc code) {
     return {"operation", "runs/x/file", std::make_error_code(code)};
@@ -89,6 +112,45 @@ TEST_F(ProgramMain, OnlyWhatHasAStoreIsSaidToKeepAnything) {
   EXPECT_EQ(end_by(MachineError("moved"), kept).words, "nas-x: moved\n");
   folder.write("comparison.sqlite", "");
   EXPECT_THAT(end_by(MachineError("full"), kept).words, HasSubstr("is kept in " + kept));
+}
+
+TEST_F(ProgramMain, OutputThatCannotBeWrittenIsNoSuccess) {
+  constexpr std::size_t kMoreThanABuffer = 1U << 20U;
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  const auto little = end_of_printing(1, kDone, full);
+  EXPECT_EQ(little.code, kMachineFailed);
+  EXPECT_EQ(little.words, "nas-x: standard output: cannot be written: No space left on device\n");
+  const auto much = end_of_printing(kMoreThanABuffer, kDone, full);
+  EXPECT_EQ(much.code, kMachineFailed);
+  EXPECT_THAT(much.words, HasSubstr("nas-x: standard output: cannot be written"));
+  EXPECT_EQ(end_of_printing(1, kBadInput, full).code, kBadInput) << "it has failed otherwise";
+  EXPECT_EQ(end_of_printing(0, kDone, full).code, kDone) << "nothing is lost";
+  close(full);
+}
+
+TEST_F(ProgramMain, NobodyNeedsToReadItsOutput) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  close(ends[0]);
+  const auto [code, words] = end_of_printing(1, kDone, ends[1]);
+  EXPECT_EQ(code, kDone);
+  EXPECT_EQ(words, "");
+  close(ends[1]);
+}
+
+TEST_F(ProgramMain, AFileThatIsTooLargeIsAnErrorOfTheWrite) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("file", "");
+  const int code = testing::in_child([&] {
+    signal(SIGXFSZ, SIG_DFL);
+    return run_main("nas-x", [&] {
+      const rlimit limit{0, RLIM_INFINITY};
+      setrlimit(RLIMIT_FSIZE, &limit);
+      const int limited = open(file.c_str(), O_WRONLY);
+      return write(limited, "x", 1) == -1 && errno == EFBIG ? 7 : 8;
+    });
+  });
+  EXPECT_EQ(code, 7);
 }
 
 TEST_F(ProgramMain, EveryExitCodeIsExplained) {
