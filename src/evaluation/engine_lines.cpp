@@ -297,8 +297,9 @@ void read_results(const Json& line, const Outstanding& out, engine_line::Finishe
 
 void read_advance(const Json& line, Advance& advance) {
   advance.step = whole_number_of(field_of(line, "step"), "step", 0, kLargestCount);
-  advance.steps =
-      whole_number_of(line.value("steps", Json(0)), "steps", advance.step, kLargestCount);
+  if (const auto steps = line.value("steps", Json(0)); steps != 0) {
+    advance.steps = whole_number_of(steps, "steps", advance.step, kLargestCount);
+  }
   auto loss = line.value("loss", Json());
   if (loss.is_null()) loss = "nan";  // not known yet
   require_a_number(loss, "loss");
