@@ -29,6 +29,23 @@ struct SearchEnd : std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "the search has ended"; }
 };
 
+/// Several scaled objectives as one.
+double decomposed(const std::vector<double>& values, const Decomposition& how) {
+  if (how.method != "tchebycheff") {
+    const Point ideal(values.size(), 0.0);
+    return pagmo::decompose_objectives(values, how.weights, ideal, how.method).front();
+  }
+  // pagmo takes the distance from the ideal point, here the best that the ranges expect: what is
+  // better still would count as so much worse.
+  constexpr double kOfWeightZero = 1e-4;  // pagmo's
+  double largest = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double weight = how.weights[i] == 0.0 ? kOfWeightZero : how.weights[i];
+    largest = std::max(largest, weight * values[i]);
+  }
+  return largest;
+}
+
 /// Fidelity::epsilon becomes a part of each objective's range.
 std::optional<Rungs> make_rungs(const ObjectiveSet& objectives, std::optional<Fidelity> fidelity) {
   if (!fidelity) return std::nullopt;
@@ -258,11 +275,7 @@ void SearchProblem::State::end_where_settings_say() {
 std::vector<double> SearchProblem::State::seen_by_algorithm(const Answer& answer) const {
   if (!several()) return answer.fitness;
   auto values = objectives.scaled(answer.fitness);
-  if (settings.decomposition) {
-    const Point ideal(values.size(), 0.0);
-    return pagmo::decompose_objectives(values, settings.decomposition->weights, ideal,
-                                       settings.decomposition->method);
-  }
+  if (settings.decomposition) return {decomposed(values, *settings.decomposition)};
   for (auto& value : values) value += kCloneStep * static_cast<double>(answer.earlier_asks);
   return values;
 }

@@ -22,7 +22,9 @@ namespace NAS_PUBLIC nas {
 /// How several objectives, each scaled by its range, become the one of an algorithm that knows only
 /// one.
 struct Decomposition {
-  std::string method;  ///< "weighted", "tchebycheff" or "bi" (boundary intersection): pagmo's names
+  /// "weighted", "tchebycheff" or "bi" (boundary intersection), as in pagmo; but in Tchebycheff's,
+  /// the largest weighted value, a value that is better than its range's best counts as better.
+  std::string method;
   std::vector<double> weights;  ///< one per objective, not negative, of sum 1
 };
 

@@ -92,6 +92,20 @@ TEST_F(SearchTest, DecompositionIsPagmosOverTheScaledObjectives) {
   EXPECT_TRUE(result.last_population.empty());
 }
 
+TEST_F(SearchTest, TchebycheffIsBetterBeyondTheBestOfARange) {
+  objectives_ = fake_objectives(true);
+  const double value = FakeMeasurement::value("b|b|b|0.5", 0);
+  objectives_.objectives[0].range = Range{.best = value + 10.0, .worst = value + 20.0};
+  objectives_.objectives[1].range = Range{.best = 4.0, .worst = 8.0};
+  // All values are better than the first range's best by half of the range and more; the letters
+  // are at -1/4, -1 and 1 of the second.
+  const Repeater repeater{.batch = {0.5, 1, 1, 1, 0.5, 0, 0, 0, 0.5, 3, 3, 2}};
+  search(pagmo::algorithm(repeater),
+         {.population = 1,
+          .decomposition = Decomposition{.method = "tchebycheff", .weights = {0.75, 0.25}}});
+  EXPECT_THAT(repeater.seen->front(), ElementsAre(-0.0625, -0.25, 0.25));
+}
+
 TEST_F(SearchTest, FailuresAreFarBeyondTheWorst) {
   objectives_ = fake_objectives(true);
   fake_->on_measure_ = [](int, const Task&) { throw CandidateFailure("broken"); };
