@@ -92,6 +92,15 @@ class TableMeasurement : public Measurement {
   Replay replay_;
 };
 
+/// Whose training runs are expected to take the longer, the longer the mechanism's name.
+class UnequalMeasurement final : public TableMeasurement {
+ public:
+  using TableMeasurement::TableMeasurement;
+  [[nodiscard]] double expected_cost(const Candidate& candidate) const override {
+    return static_cast<double>(candidate.name.size());
+  }
+};
+
 /// Rejects untrained what scores additively.
 class ScreeningMeasurement final : public TableMeasurement {
  public:

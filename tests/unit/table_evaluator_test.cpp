@@ -224,6 +224,29 @@ TEST_F(TableEvaluatorTest, AnswersAlikeWithABaselineAndABudgetOfTrainingTime) {
   }
 }
 
+/// Where the time of training ends within a batch, the longest of it are there.
+TEST_F(TableEvaluatorTest, AnswersAlikeWhereTrainingRunsAreExpectedToDiffer) {
+  const auto table = small_table();
+  const StudyTable study(
+      table, {.space = small_space(),
+              .objectives = small_objectives(),
+              .mode = ReplayMode::noisy,
+              .seed = kSeed,
+              .problem = std::make_shared<UnequalMeasurement>(table, ReplayMode::noisy, kSeed)});
+  for (int seconds = 60; seconds <= 240; seconds += 30) {
+    SCOPED_TRACE(seconds);
+    expect_equal<UnequalMeasurement>(study,
+                                     {.budget = {.train_seconds = static_cast<double>(seconds)}},
+                                     human_duration(seconds) + " of training");
+  }
+  expect_equal<UnequalMeasurement>(study,
+                                   {.repeated = Repeated::retrain,
+                                    .replicates = 2,
+                                    .budget = {.train_seconds = 500.0},
+                                    .baseline = 3},
+                                   "8 min 20 s of training");
+}
+
 /// A rejection is there, too, and an ask before the first training that is not is answered.
 TEST_F(TableEvaluatorTest, AnswersAlikeWhereCandidatesAreRejectedUntrained) {
   const auto table = small_table();
