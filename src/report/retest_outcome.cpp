@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "indicators/front_probability.hpp"
 #include "report/json_number.hpp"
@@ -95,12 +97,13 @@ Points points_of(const Retested& retested, const ObjectiveSet& objectives) {
   return points;
 }
 
+/// Among the candidates that a search may hand over: none that tuning made or a constraint rejects.
 void find_probabilities(const std::vector<Retested>& retested, const ObjectiveSet& objectives,
                         RetestOutcome& outcome) {
   std::vector<Points> samples;
   std::vector<RetestedCandidate*> members;
   for (std::size_t i = 0; i < retested.size(); ++i) {
-    if (retested[i].role == Role::tuned) continue;
+    if (retested[i].role == Role::tuned || !outcome.candidates[i].rejected.empty()) continue;
     samples.push_back(points_of(retested[i], objectives));
     members.push_back(&outcome.candidates[i]);
   }
@@ -134,6 +137,11 @@ std::optional<Contrast> contrast(const Retested& candidate, const Retested& refe
   return Contrast{.paired = compare_paired(a, b, confidence)};
 }
 
+/// Comparisons that are corrected together, by the ids of the evaluations that they compare: what
+/// tuning left at the configuration's own settings repeats comparisons, which are no further ones.
+using Family =
+    std::map<std::pair<std::vector<std::string>, std::vector<std::string>>, std::vector<Contrast*>>;
+
 /// Where a candidate keeps a comparison.
 using Place = std::function<std::optional<Contrast>&(RetestedCandidate&)>;
 
@@ -143,7 +151,7 @@ using Place = std::function<std::optional<Contrast>&(RetestedCandidate&)>;
 void find_contrasts(const std::vector<Retested>& retested, std::size_t reference,
                     std::optional<std::size_t> left_out, bool failures_judged,
                     const ValueOf& value_of, const Place& place, RetestOutcome& outcome,
-                    std::vector<Contrast*>& family) {
+                    Family& family) {
   const auto may_be_compared = [&](std::size_t i) {
     return failures_judged || !any_failed(retested[i]);
   };
@@ -152,16 +160,22 @@ void find_contrasts(const std::vector<Retested>& retested, std::size_t reference
     if (i == reference || i == left_out || !may_be_compared(i)) continue;
     auto& found = place(outcome.candidates[i]);
     found = contrast(retested[i], retested[reference], outcome.confidence, value_of);
-    if (found) family.push_back(&*found);
+    if (!found) continue;
+    family[{outcome.candidates[i].evaluations, outcome.candidates[reference].evaluations}]
+        .push_back(&*found);
   }
 }
 
 /// Corrects all comparisons of a family together: whoever reads it makes all of them.
-void correct(const std::vector<Contrast*>& family) {
+void correct(const Family& family) {
   std::vector<double> p_values;
-  for (const auto* one : family) p_values.push_back(one->paired.p);
+  for (const auto& [ids, equal] : family) p_values.push_back(equal.front()->paired.p);
   const auto corrected = holm(p_values);
-  for (std::size_t i = 0; i < family.size(); ++i) family[i]->p_holm = corrected[i];
+  auto p = corrected.begin();
+  for (const auto& [ids, equal] : family) {
+    for (auto* one : equal) one->p_holm = *p;
+    ++p;
+  }
 }
 
 /// Which constraint a candidate breaks, and how; empty if none, or where that is not known.
@@ -180,7 +194,7 @@ void find_differences(const std::vector<Retested>& retested, std::size_t baselin
   for (std::size_t i = 0; i < objectives.objectives.size(); ++i) {
     const auto& objective = objectives.objectives[i];
     if (!objective.needs_training() || objective.objective.across) continue;
-    std::vector<Contrast*> family;
+    Family family;
     find_contrasts(
         retested, baseline, {}, objectives.judges_failures(), values_of(objective),
         [i](RetestedCandidate & candidate) -> auto& { return candidate.differences[i]; }, outcome,
@@ -283,7 +297,7 @@ RetestOutcome judge(const std::vector<Retested>& retested, const ObjectiveSet& o
   find_probabilities(retested, objectives, outcome);
   const auto baseline = index_of(outcome, outcome.baseline());
   const auto tuned = index_of(outcome, outcome.tuned_baseline());
-  std::vector<Contrast*> family;
+  Family family;
   const auto test_nll = [](const Evaluation& evaluation) {
     return value_named(evaluation, "test_nll");
   };

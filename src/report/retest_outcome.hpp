@@ -34,7 +34,9 @@ struct Retested {
 /// Two candidates compared pair by pair of equal seeds.
 struct Contrast {
   PairedComparison paired;
-  double p_holm = 1.0;  ///< corrected for all comparisons of its family; the interval is not
+  /// Corrected for all comparisons of its family, each pair of equal evaluations once; the interval
+  /// is not.
+  double p_holm = 1.0;
 };
 
 /// What the fresh seeds say of one candidate.
@@ -50,8 +52,8 @@ struct RetestedCandidate {
   /// seed was usable. An objective over all replicates (seed_sd) has no error.
   std::vector<std::optional<Estimate>> retest;
   std::optional<Estimate> test{};  ///< test perplexity; nothing without a test split
-  /// See front_probability; nothing for fewer than two seeds, and for tuned candidates, which are
-  /// no members of the front that the search found.
+  /// See front_probability; nothing for fewer than two seeds, and for those that take no part: tuned
+  /// ones, which are no members of the front that the search found, and rejected ones.
   std::optional<double> non_dominated_probability{};
   /// By mean test nll (nats); all of a re-test are one family. Nothing where one of its seeds
   /// failed, unless an objective judges failures.

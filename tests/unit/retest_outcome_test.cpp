@@ -179,6 +179,28 @@ TEST(RetestOutcome, AllComparisonsOfAVerdictAreCorrectedTogether) {
   EXPECT_DOUBLE_EQ(first->p_holm, 5.0 * first->paired.p);
 }
 
+TEST(RetestOutcome, WhatTuningLeftAsItWasIsNoFurtherComparison) {
+  const auto good = times(0.95, kBaseline, 0.02);
+  const auto like = times(1.0, kBaseline, 0.03);
+  const auto outcome = judge(
+      {retested(Role::top, "good", {89}, good), retested(Role::top, "like", {95}, like),
+       retested(Role::baseline, "plain", {100}, kBaseline),
+       retested(Role::tuned, "plain", {100}, kBaseline), retested(Role::tuned, "good", {89}, good)},
+      objectives(), 0.95);
+  const auto& winner = outcome.candidates[0];
+  const Numbers p{winner.against_baseline->paired.p,
+                  outcome.candidates[1].against_baseline->paired.p};
+  for (const std::size_t i : {0U, 1U, 4U}) {
+    const auto& candidate = outcome.candidates[i];
+    const auto expected = holm(p)[i == 1U ? 1 : 0];
+    EXPECT_EQ(candidate.against_baseline->p_holm, expected) << i;
+    EXPECT_EQ(candidate.against_tuned_baseline->p_holm, expected) << i;
+  }
+  EXPECT_EQ(winner.differences[0]->p_holm,
+            holm(Numbers{winner.differences[0]->paired.p,
+                         outcome.candidates[1].differences[0]->paired.p})[0]);
+}
+
 TEST(RetestOutcome, AFrontIsJudgedByAllObjectives) {
   const auto outcome = judge({retested(Role::front, "cheap", {1, 120}, times(1.2, kBaseline), 1.0),
                               retested(Role::front, "good", {3, 90}, times(0.9, kBaseline), 3.0),
@@ -343,6 +365,30 @@ TEST(RetestOutcome, WhatBreaksAConstraintIsSaid) {
   EXPECT_THAT(text, HasSubstr("the frail failed at 1 of 5 seeds."));
   EXPECT_THAT(text, Not(HasSubstr("the late failed")));
   EXPECT_EQ(to_record(outcome)["candidates"][1]["rejected"], "latency = 5, must be <= 4");
+}
+
+TEST(RetestOutcome, WhatBreaksAConstraintCompetesWithNothing) {
+  auto constrained = objectives();
+  constrained.constraints.push_back(
+      {.quantity = {.name = "accuracy",
+                    .key = "accuracy",
+                    .settings = {},
+                    .objective = {.unit = "1",
+                                  .maximise = true,
+                                  .trained =
+                                      [](const Evaluation& e) { return e.values.at("cost"); }},
+                    .maximise = true},
+       .at_most = false,
+       .bound = 0.5});
+  const auto outcome =
+      judge({retested(Role::top, "good", {105}, times(1.05, kBaseline), /*cost=*/0.6),
+             retested(Role::top, "bad", {111}, times(1.1, kBaseline), /*cost=*/0.6),
+             retested(Role::baseline, "plain", {100}, kBaseline, /*cost=*/0.49)},
+            constrained, 0.95);
+  EXPECT_THAT(outcome.candidates[2].rejected, HasSubstr("accuracy"));
+  EXPECT_FALSE(outcome.candidates[2].non_dominated_probability);
+  EXPECT_EQ(outcome.candidates[0].non_dominated_probability, 1.0);
+  EXPECT_EQ(outcome.candidates[1].non_dominated_probability, 0.0);
 }
 
 TEST(RetestOutcome, LongListsAreCounted) {
