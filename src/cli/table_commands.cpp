@@ -19,6 +19,7 @@
 #include "data/data_set.hpp"
 #include "report/text.hpp"
 #include "statistics/agreement.hpp"
+#include "statistics/statistics.hpp"
 #include "table/answer.hpp"
 #include "table/pack.hpp"
 
@@ -232,11 +233,6 @@ std::vector<double> sorted_means(const std::vector<std::vector<double>>& groups)
   return means;
 }
 
-double median_of(const std::vector<double>& sorted) {
-  const auto half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2.0;
-}
-
 std::string percent(double share) { return fixed_text(100.0 * share, 1) + " %"; }
 
 /// What the table's corpus says is chance; nothing where it does not.
@@ -299,10 +295,10 @@ void print_quality(const Table& table, const Finals& finals) {
   const auto nll = sorted_means(finals.groups(&Finals::Final::nll));
   const auto accuracy = sorted_means(finals.groups(&Finals::Final::accuracy));
   if (nll.empty()) return;
-  print_line("nll", fixed_text(nll.front(), 3) + " best mechanism, " +
-                        fixed_text(median_of(nll), 3) + " median (means over replicates)");
+  print_line("nll", fixed_text(nll.front(), 3) + " best mechanism, " + fixed_text(median(nll), 3) +
+                        " median (means over replicates)");
   print_line("accuracy", percent(accuracy.back()) + " best mechanism, " +
-                             percent(median_of(accuracy)) + " median");
+                             percent(median(accuracy)) + " median");
   if (const auto chance = chance_level(table.facts())) {
     print_solved(finals);
     print_line("chance", chance->by + ": nll " + fixed_text(chance->nll, 3) + ", accuracy " +

@@ -212,12 +212,6 @@ RungAudit::Agreement agreement(const std::vector<Alike>& several, std::size_t ob
   return agreement;
 }
 
-double median_of(std::vector<double>& values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// See RungAudit::Agreement::noise.
 double noise_at(const Courses& courses, std::int64_t step, std::size_t objective) {
   std::vector<double> distances;
@@ -231,12 +225,12 @@ double noise_at(const Courses& courses, std::int64_t step, std::size_t objective
         differences.push_back(of_a[i][objective] - of_b[i][objective]);
       }
       if (differences.empty()) continue;
-      const double shift = median_of(differences);  // what the seeds do to all alike
+      const double shift = median(differences);  // what the seeds do to all alike
       for (const double difference : differences) distances.push_back(std::abs(difference - shift));
     }
   }
   constexpr double kOfNormal = 1.4826;
-  return distances.empty() ? kUndefined : kOfNormal * median_of(distances);
+  return distances.empty() ? kUndefined : kOfNormal * median(distances);
 }
 
 void find_agreement(const Courses& courses, const std::vector<Quantity>& quantities,

@@ -17,6 +17,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
+}
+
 Estimate estimate(std::span<const double> values, double confidence) {
   if (values.empty()) throw std::logic_error("estimate: no values");
   const auto n = static_cast<double>(values.size());

@@ -16,6 +16,9 @@ struct Estimate {
   double high = 0.0;
 };
 
+/// The middle one of the values, or the mean of the two in the middle. @param values  at least one.
+double median(std::vector<double> values);
+
 /// Mean of independent values with its t-interval. @param confidence in (0, 1).
 /// @throws std::logic_error for no values.
 Estimate estimate(std::span<const double> values, double confidence = 0.95);

@@ -22,6 +22,7 @@
 #include "core/warning.hpp"
 #include "instruments/environment.hpp"
 #include "search/problem.hpp"
+#include "statistics/statistics.hpp"
 #include "store/replicates.hpp"
 #include "study/continuing.hpp"
 #include "study/feasibility.hpp"
@@ -403,13 +404,6 @@ void run_searches(const std::vector<Job>& jobs, const Setup& setup, ComparisonSt
     commit();
     throw;
   }
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
 }
 
 /// The outcome of each algorithm of the store.

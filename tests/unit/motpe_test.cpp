@@ -22,6 +22,7 @@
 #include "core/seed.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
+#include "statistics/statistics.hpp"
 
 namespace nas {
 namespace {
@@ -253,11 +254,6 @@ TEST(MotpeSplit, WeightsAreContributions) {
   EXPECT_THAT(contribution_weights({{0, 10}, {5, 5}, {10, 0}, {10, 10}}),
               Pointwise(DoubleNear(1e-12), Vector{20.0 / 35, 100.0 / 35, 20.0 / 35, 0}));
   EXPECT_EQ(contribution_weights(std::vector<Vector>(3, Vector{1, 2, 3, 4, 5})), Vector(3, 1));
-}
-
-double median(Vector values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 TEST(Motpe, BeatsRandomSearchWhereGenesInteract) {

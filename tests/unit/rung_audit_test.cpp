@@ -105,7 +105,7 @@ TEST_F(RungAuditTest, NoiseBetweenSeedsIsTheMeasure) {
   const auto noisy = audit_rungs(table(kBySeed, kBySeed), options());
   EXPECT_DOUBLE_EQ(noisy.agreement.front().correlation, 1.0);
   EXPECT_LT(noisy.between_seeds.front().correlation, 0.5);
-  EXPECT_NEAR(noisy.agreement.front().noise, 1.68637, 1e-5) << "by the formula, elsewhere";
+  EXPECT_NEAR(noisy.agreement.front().noise, 1.64525, 1e-5) << "by the formula, elsewhere";
   EXPECT_EQ(audit_rungs(table(kInOrder, kInOrder), options()).agreement.front().noise, 0.0);
   // What is the best with the seeds that a search saw is not with others.
   const auto& halving = row(noisy, "successive halving", 60);

@@ -35,6 +35,12 @@ TEST(Estimate, OneValueSaysNothingOfItsError) {
   EXPECT_THROW(estimate(std::vector<double>{}), std::logic_error);
 }
 
+TEST(Median, IsTheMiddleOrTheMeanOfTheTwoThere) {
+  EXPECT_EQ(median({3.0}), 3.0);
+  EXPECT_EQ(median({5.0, 1.0, 2.0}), 2.0);
+  EXPECT_EQ(median({4.0, 1.0, 9.0, 2.0}), 3.0);
+}
+
 TEST(ComparePaired, AgreesWithThePublishedTest) {
   const auto comparison = compare_paired(kFirst, kSecond);
   EXPECT_NEAR(comparison.difference.mean, -1.58, 1e-12);
