@@ -37,9 +37,9 @@ std::vector<Vector> neighbours(const Vector& point, const pagmo::problem& proble
       for (double value = lower[i]; value <= upper[i]; value += 1.0) add(i, value);
     }
   }
-  for (std::size_t i = around.size(); i > 1; --i)
-    std::swap(around[i - 1], around[below(engine, i)]);
-  return around;
+  std::vector<Vector> ordered;
+  for (const auto i : shuffled(around.size(), engine)) ordered.push_back(std::move(around[i]));
+  return ordered;
 }
 
 }  // namespace

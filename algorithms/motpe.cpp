@@ -41,10 +41,6 @@ double gaussian(std::mt19937& engine) {
 
 const Requirement require{"motpe"};
 
-bool is_finite(const Vector& f) {
-  return std::all_of(f.begin(), f.end(), [](double value) { return std::isfinite(value); });
-}
-
 /// Each objective from 0, the best, to 1, the worst; all 0 where there is no difference.
 std::vector<Vector> unit_range(std::vector<Vector> points) {
   for (std::size_t i = 0; i < points.front().size(); ++i) {

@@ -30,10 +30,6 @@ struct Individual {
   Vector f;
 };
 
-bool is_finite(const Vector& f) {
-  return std::all_of(f.begin(), f.end(), [](double value) { return std::isfinite(value); });
-}
-
 struct Ranking {
   std::vector<Indices> fronts;  ///< of the distinct individuals that have a fitness, best first
   Indices rest;                 ///< copies of older individuals, then those without fitness

@@ -153,8 +153,7 @@ std::string capabilities_text(const std::string& key) {
       row("encoding", encoding),
       row("population", population),
       row("asks", asks),
-      row("noise", algorithm.reevaluates ? "evaluates survivors again"
-                                         : "keeps the first value of a candidate"),
+      row("noise", "keeps the first value of a candidate"),
       row("constraints", "a candidate that violates one is rejected before training"),
       row("resume", "by replay, identical"),
   });

@@ -41,9 +41,6 @@ struct Algorithm {
   /// Asks for a whole generation at once, so that several workers have work; else one candidate
   /// after the other.
   bool batches = false;
-  /// Asks again for individuals that it keeps, so that a lucky value does not live for ever (with
-  /// evaluation.repeated other than reuse).
-  bool reevaluates = false;
   std::int64_t default_population = 12;
   /// Replaces default_population where what suits depends on the search. May be empty.
   std::function<std::int64_t(const SearchFacts&)> fitted_population{};

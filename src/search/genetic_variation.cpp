@@ -111,28 +111,25 @@ double GeneticVariation::spread_factor(double random, double room, double distan
 
 void GeneticVariation::mutate(Vector& x) const {
   for (const auto i : effective(x)) {
-    if (uniform(engine_) < rate_) change(i, x[i]);
+    if (uniform(engine_) < rate_) change(x, i);
   }
 }
 
 void GeneticVariation::change_one(Vector& x) const {
   const auto variables = effective(x);
   if (variables.empty()) return;
-  const std::size_t i = variables[below(engine_, variables.size())];
-  change(i, x[i]);
+  change(x, variables[below(engine_, variables.size())]);
 }
 
-void GeneticVariation::change(std::size_t variable, double& value) const {
+void GeneticVariation::change(Vector& x, std::size_t variable) const {
+  if (variable >= num_reals_) {
+    redraw(x, variable, problem_, engine_);
+    return;
+  }
+  double& value = x[variable];
   const double lower = lower_[variable];
   const double upper = upper_[variable];
   const double range = upper - lower;
-  if (variable >= num_reals_) {
-    // One of the others, all alike.
-    const double other =
-        lower + static_cast<double>(below(engine_, static_cast<std::size_t>(range)));
-    value = other < value ? other : other + 1;
-    return;
-  }
   const double power = options_.eta_m + 1;
   const double random = uniform(engine_);
   const double step =

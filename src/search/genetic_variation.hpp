@@ -66,7 +66,7 @@ class GeneticVariation {
   [[nodiscard]] bool is_known(const Vector& x) const;
   void renew(Vector& x) const;
   void change_one(Vector& x) const;
-  void change(std::size_t variable, double& value) const;
+  void change(Vector& x, std::size_t variable) const;
   [[nodiscard]] std::vector<std::size_t> effective(const Vector& x) const;
 
   const pagmo::problem& problem_;

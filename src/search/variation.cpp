@@ -64,6 +64,11 @@ void redraw(Vector& point, std::size_t variable, const pagmo::problem& problem,
   point[variable] = other < point[variable] ? other : other + 1.0;
 }
 
+bool is_finite(const Vector& fitness) {
+  return std::all_of(fitness.begin(), fitness.end(),
+                     [](double value) { return std::isfinite(value); });
+}
+
 std::vector<bool> active_variables(const Vector& point, const pagmo::problem& problem) {
   const auto* search = problem.extract<SearchProblem>();
   return search != nullptr ? search->active(point) : std::vector<bool>(point.size(), true);

@@ -30,6 +30,9 @@ std::vector<double> random_point(const pagmo::problem& problem, std::mt19937& en
 void redraw(std::vector<double>& point, std::size_t variable, const pagmo::problem& problem,
             std::mt19937& engine);
 
+/// @return whether every objective has a finite value.
+bool is_finite(const std::vector<double>& fitness);
+
 /// Whether each variable of a point has an effect, where the problem is a search that knows
 /// conditions (SearchSettings); else all have.
 std::vector<bool> active_variables(const std::vector<double>& point, const pagmo::problem& problem);
