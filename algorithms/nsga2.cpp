@@ -67,7 +67,7 @@ pagmo::population Nsga2::evolve(pagmo::population population) const {
     fitness.insert(fitness.end(), values.begin(), values.end());
     Points survivors;
     Points of_survivors;
-    for (const auto i : pagmo::select_best_N_mo(fitness, size)) {
+    for (const auto i : CrowdedRanking(fitness).best(size)) {
       survivors.push_back(individuals[i]);
       of_survivors.push_back(fitness[i]);
     }

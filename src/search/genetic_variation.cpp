@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
 #include <pagmo/utils/multi_objective.hpp>
+
+#include "search/fronts.hpp"
 
 namespace nas {
 
@@ -155,14 +156,13 @@ std::vector<std::size_t> GeneticVariation::effective(const Vector& x) const {
 
 CrowdedRanking::CrowdedRanking(const std::vector<std::vector<double>>& fitness)
     : crowding_(fitness.size()) {
-  const auto sorted = pagmo::fast_non_dominated_sorting(fitness);
-  ranks_ = std::get<3>(sorted);
-  for (const auto& front : std::get<0>(sorted)) {
-    std::vector<Vector> members;
+  auto sorted = pagmo::fast_non_dominated_sorting(fitness);
+  fronts_ = std::move(std::get<0>(sorted));
+  ranks_ = std::move(std::get<3>(sorted));
+  for (const auto& front : fronts_) {
+    Points members;
     for (const auto i : front) members.push_back(fitness[i]);
-    const auto distances = front.size() > 2  // pagmo refuses one alone
-                               ? pagmo::crowding_distance(members)
-                               : Vector(front.size(), std::numeric_limits<double>::infinity());
+    const auto distances = crowding(members);
     for (std::size_t i = 0; i < front.size(); ++i) crowding_[front[i]] = distances[i];
   }
 }
@@ -174,15 +174,24 @@ std::size_t CrowdedRanking::winner(std::size_t a, std::size_t b, std::mt19937& e
   return uniform(engine) < 0.5 ? a : b;
 }
 
+std::vector<std::size_t> CrowdedRanking::best(std::size_t count) const {
+  std::vector<std::size_t> best;
+  for (auto front : fronts_) {
+    if (best.size() + front.size() > count) {
+      std::sort(front.begin(), front.end(),
+                [this](std::size_t a, std::size_t b) { return crowding_[a] > crowding_[b]; });
+      front.resize(count - best.size());
+    }
+    best.insert(best.end(), front.begin(), front.end());
+  }
+  return best;
+}
+
 std::size_t CrowdedRanking::worst() const {
-  // NaN, pagmo's distance where a front has no extent in an objective, is that of equal points.
-  const auto distance = [this](std::size_t i) {
-    return std::isnan(crowding_[i]) ? 0.0 : crowding_[i];
-  };
   std::size_t worst = 0;
   for (std::size_t i = 1; i < ranks_.size(); ++i) {
     if (ranks_[i] < ranks_[worst]) continue;
-    if (ranks_[i] > ranks_[worst] || distance(i) <= distance(worst)) worst = i;
+    if (ranks_[i] > ranks_[worst] || crowding_[i] <= crowding_[worst]) worst = i;
   }
   return worst;
 }

@@ -87,10 +87,13 @@ class CrowdedRanking {
 
   /// The winner of a binary tournament; where both are alike, chance decides.
   [[nodiscard]] std::size_t winner(std::size_t a, std::size_t b, std::mt19937& engine) const;
+  /// The `count` best, front by front; of the last one that takes part the least crowded.
+  [[nodiscard]] std::vector<std::size_t> best(std::size_t count) const;
   /// The most crowded of the last front, where equal points are most crowded; the last of several.
   [[nodiscard]] std::size_t worst() const;
 
  private:
+  std::vector<std::vector<pagmo::pop_size_t>> fronts_;
   std::vector<pagmo::pop_size_t> ranks_;
   std::vector<double> crowding_;
 };

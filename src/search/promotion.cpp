@@ -2,38 +2,20 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 
-#include <pagmo/utils/multi_objective.hpp>
-
 #include "core/error.hpp"
+#include "search/fronts.hpp"
 
 namespace nas {
 
 namespace {
 
-/// Candidates by their points: in lexicographic order, so that none is dominated by a later one.
-using ByPoint = std::map<Point, std::vector<std::size_t>>;
-
-std::vector<Points> fronts_of(const ByPoint& candidates) {
-  std::vector<Points> fronts;
-  for (const auto& [point, which] : candidates) {
-    const auto front =
-        std::partition_point(fronts.begin(), fronts.end(), [&point = point](const Points& members) {
-          return std::any_of(members.rbegin(), members.rend(),
-                             [&point](const Point& member) { return dominates(member, point); });
-        });
-    (front == fronts.end() ? fronts.emplace_back() : *front).push_back(point);
-  }
-  return fronts;
-}
-
-/// The same points without the objectives in which all are equal, which say nothing about spread,
-/// and scaled to [0, 1].
+/// The same points scaled to [0, 1]; an objective in which all are equal, which says nothing about
+/// spread, to 0.
 Points scaled(const Points& front) {
   Points points(front.size());
   for (std::size_t m = 0; m < front.front().size(); ++m) {
@@ -41,19 +23,14 @@ Points scaled(const Points& front) {
         front.begin(), front.end(), [m](const Point& a, const Point& b) { return a[m] < b[m]; });
     const double low = (*least)[m];
     const double range = (*most)[m] - low;
-    if (range == 0.0) continue;
-    for (std::size_t i = 0; i < front.size(); ++i) points[i].push_back((front[i][m] - low) / range);
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      points[i].push_back(range == 0.0 ? 0.0 : (front[i][m] - low) / range);
+    }
   }
   return points;
 }
 
 /// For each point of a front a number: the larger, the sooner.
-std::vector<double> by_crowding(const Points& front) {
-  // Three points of which none dominates another differ in two objectives at least: pagmo's need.
-  if (front.size() > 2) return pagmo::crowding_distance(scaled(front));
-  return std::vector<double>(front.size(), std::numeric_limits<double>::infinity());
-}
-
 std::vector<double> by_epsilon_net(const Points& front) {
   const auto points = scaled(front);
   std::vector<double> nearest(front.size(), std::numeric_limits<double>::infinity());
@@ -103,7 +80,8 @@ std::vector<std::size_t> promotion_order(const std::vector<Reached>& reached, Sp
       if (reached[i].feasible == feasible) candidates[reached[i].point].push_back(i);
     }
     for (const auto& front : fronts_of(candidates)) {
-      const auto priority = spread == Spread::crowding ? by_crowding(front) : by_epsilon_net(front);
+      const auto priority =
+          spread == Spread::crowding ? crowding(scaled(front)) : by_epsilon_net(front);
       std::vector<std::pair<double, std::size_t>> firsts;
       std::vector<std::size_t> copies;
       for (std::size_t i = 0; i < front.size(); ++i) {

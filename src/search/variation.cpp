@@ -7,9 +7,8 @@
 #include <set>
 #include <stdexcept>
 
-#include <pagmo/utils/multi_objective.hpp>
-
 #include "core/format.hpp"
+#include "search/fronts.hpp"
 #include "search/search.hpp"
 
 namespace nas {
@@ -198,20 +197,24 @@ pagmo::population AskedPoints::best() const {
   if (fitness_.front().size() == 1) {
     std::stable_sort(order.begin(), order.end(),
                      [this](std::size_t a, std::size_t b) { return value(a) < value(b); });
-  } else if (points_.size() > 1) {
-    // NaN becomes the worst there is, in every objective.
-    auto comparable = fitness_;
-    for (auto& values : comparable) {
+  } else {
+    ByPoint asked;
+    for (std::size_t i = 0; i < fitness_.size(); ++i) {
+      auto values = fitness_[i];
+      // NaN becomes the worst there is, in every objective.
       if (std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); })) {
         values.assign(values.size(), std::numeric_limits<double>::infinity());
       }
+      asked[std::move(values)].push_back(i);
     }
-    const auto sorted = pagmo::fast_non_dominated_sorting(comparable);
     order.clear();
-    for (const auto& front : std::get<0>(sorted)) {
-      auto members = front;
-      std::sort(members.begin(), members.end());
-      order.insert(order.end(), members.begin(), members.end());
+    for (const auto& front : fronts_of(asked)) {
+      const auto first = std::ssize(order);
+      for (const auto& values : front) {
+        const auto& equal = asked.at(values);
+        order.insert(order.end(), equal.begin(), equal.end());
+      }
+      std::sort(order.begin() + first, order.end());
     }
   }
   std::set<Vector> seen;

@@ -18,6 +18,7 @@
 #include "asked_batches.hpp"
 #include "message_of.hpp"
 #include "search/algorithm.hpp"
+#include "search/genetic_variation.hpp"
 
 namespace nas {
 namespace {
@@ -111,6 +112,41 @@ TEST(Nsga2, KeepsTheBestByRankAndCrowdingDistance) {
   for (const auto i : pagmo::select_best_N_mo(all, 40)) best.insert(all[i]);
   const auto kept = end.get_f();
   EXPECT_EQ(std::multiset<Vector>(kept.begin(), kept.end()), best);
+}
+
+/// The same with an objective that is equal everywhere.
+struct WithAConstant : Landscape {
+  [[nodiscard]] std::size_t get_nobj() const { return 3; }
+  [[nodiscard]] Vector fitness(const Vector& x) const {
+    auto values = Landscape::fitness(x);
+    values.push_back(7);
+    return values;
+  }
+  [[nodiscard]] Vector batch_fitness(const Vector& joined) const {
+    return answer(*batches, joined, kLength, [&](const Vector& x) { return fitness(x); });
+  }
+};
+
+TEST(Nsga2, AConstantObjectiveChangesNothing) {
+  const Landscape landscape;
+  const auto end = Nsga2(options(30), 2).evolve(pagmo::population(landscape, 12, 2));
+  const WithAConstant constant{};
+  EXPECT_EQ(Nsga2(options(30), 2).evolve(pagmo::population(constant, 12, 2)).get_x(), end.get_x());
+  EXPECT_EQ(*constant.batches, *landscape.batches);
+}
+
+TEST(CrowdedRanking, CrowdingIsOfTheObjectivesInWhichAFrontDiffers) {
+  const CrowdedRanking ranking(
+      {{0, 10, 3}, {10, 0, 3}, {5, 5, 3}, {1, 9, 3}, {1.5, 8.5, 3}, {20, 20, 4}});
+  std::mt19937 engine(1);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(ranking.winner(3, 4, engine), 4U);
+    EXPECT_EQ(ranking.winner(2, 4, engine), 2U);
+  }
+  const CrowdedRanking one_front({{0, 10, 3}, {10, 0, 3}, {5, 5, 3}, {1, 9, 3}, {1.5, 8.5, 3}});
+  EXPECT_EQ(one_front.worst(), 3U);
+  EXPECT_EQ(CrowdedRanking(std::vector<Vector>(4, Vector{1, 1})).worst(), 3U)
+      << "all alike: the last";
 }
 
 TEST(Nsga2, TournamentsGoToTheBetterRankThenToTheLonelier) {

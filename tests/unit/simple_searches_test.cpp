@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +18,8 @@
 #include <pagmo/problems/ackley.hpp>
 #include <pagmo/problems/zdt.hpp>
 #include <pagmo/s11n.hpp>
+#include <pagmo/utils/multi_objective.hpp>
+#include <sys/resource.h>
 
 #include "algorithms/exhaustive.hpp"
 #include "algorithms/local_search.hpp"
@@ -150,6 +153,39 @@ TEST(Variation, TheBestOfSeveralObjectivesAreDistinctAndNonDominated) {
   asked.ask({{2}, {3}});
   EXPECT_EQ(asked.size(), 5U);
   EXPECT_EQ(asked.best().get_x(), (std::vector<Vector>{{1}, {3}, {2}}));
+}
+
+TEST(Variation, TheBestOfSeveralObjectivesAreThoseOfTheFirstFronts) {
+  std::mt19937 engine(4);
+  const auto value = [&engine] { return static_cast<double>(below(engine, 6)) / 4; };
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    AskedPoints asked(pagmo::population(pagmo::problem(pagmo::zdt(1, 2)), 5, seed));
+    for (int i = 0; i < 40; ++i) asked.add({static_cast<double>(i), 0}, {value(), value()});
+    std::vector<Vector> fitness;
+    for (std::size_t i = 0; i < asked.size(); ++i) fitness.push_back(asked.fitness(i));
+    std::vector<Vector> expected;
+    for (auto front : std::get<0>(pagmo::fast_non_dominated_sorting(fitness))) {
+      std::sort(front.begin(), front.end());
+      for (const auto i : front) expected.push_back(asked.point(i));
+    }
+    expected.resize(5);
+    EXPECT_EQ(asked.best().get_x(), expected);
+  }
+}
+
+TEST(Variation, TheBestOfManyTakeNoMemoryForTheirPairs) {
+  // Of 10,000 that each dominate all later ones the lists of the dominated are 400 MB.
+  constexpr int kMany = 10000;
+  AskedPoints asked(pagmo::population(pagmo::problem(pagmo::zdt(1, 2)), 2, 1));
+  for (double i = 0; i < kMany; ++i) asked.add({i, 0}, {i - kMany, i - kMany});
+  const auto peak_kib = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const auto before = peak_kib();
+  EXPECT_EQ(asked.best().get_x(), (std::vector<Vector>{{0, 0}, {1, 0}}));
+  EXPECT_LT(peak_kib() - before, 100'000);
 }
 
 // Random search.
