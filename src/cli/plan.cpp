@@ -21,8 +21,7 @@ void training_lines(const Experiment& experiment, const nlohmann::json& facts,
                     const std::function<void(std::string_view, const std::string&)>& line) {
   const auto count = [](double value) { return human_count(value); };
   line("corpus", facts.value("corpus_description", facts.value("corpus", "")) + ", " +
-                     count(facts.value("train_windows", 0.0)) + " training windows, vocabulary " +
-                     std::to_string(facts.value("vocabulary", 0)));
+                     count(facts.value("train_windows", 0.0)) + " training windows");
   line("model", std::string(to_string(experiment.semantics)) + " semantics, " +
                     count(facts.value("vanilla_parameters", 0.0)) + " parameters, " +
                     count(facts.value("vanilla_flops", 0.0)) +
@@ -58,8 +57,9 @@ std::string evaluations_text(const Experiment& experiment, const Plan& plan) {
           : rehearsal.whole                              ? ""
                                                          : "at least ") +
          std::to_string(rehearsal.asked) + " asked in " + std::to_string(rehearsal.batches) +
-         " batches, " + (racing ? "at least " : "about ") + std::to_string(rehearsal.trained) +
-         " trained" + (plan.ended_by_time ? " until the budget's seconds are spent" : "") +
+         (rehearsal.batches == 1 ? " batch, " : " batches, ") + (racing ? "at least " : "about ") +
+         std::to_string(rehearsal.trained) + " trained" +
+         (plan.ended_by_time ? " until the budget's seconds are spent" : "") +
          (racing ? " (races: up to " + std::to_string(racing->replicates) + " times each)" : "") +
          ", and the baseline " + experiment.baseline;
 }

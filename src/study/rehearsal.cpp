@@ -33,9 +33,6 @@ class MadeUp final : public Measurement {
   [[nodiscard]] nlohmann::json identity() const override { return {}; }
   [[nodiscard]] bool expensive() const override { return false; }
   [[nodiscard]] std::vector<std::int64_t> rungs() const override { return problem_->rungs(); }
-  void begin_batch(std::span<const Evaluation* const> /*earlier*/) override {
-    ++rehearsal_->batches;
-  }
   void screen(const Task& task, Evaluation& evaluation) override {
     const auto subject = problem_->subject(task.candidate);
     if (!subject) return;
@@ -88,6 +85,13 @@ Rehearsal rehearse(const Experiment& experiment, const std::shared_ptr<Problem>&
   auto options = evaluator_options(experiment);
   options.budget.train_seconds = 0.0;
   options.racing.reset();  // how close candidates will be, nobody can make up
+  // Where the budget has no room for a batch, it asks for nothing.
+  options.on_progress = [&rehearsal](const Progress& progress) {
+    if (progress.kind != Progress::Kind::batch_finished || progress.asked == rehearsal.asked)
+      return;
+    rehearsal.asked = progress.asked;
+    ++rehearsal.batches;
+  };
   if (options.budget.asks == 0 || options.budget.asks > kMostAsks) options.budget.asks = kMostAsks;
   const auto evaluator = std::make_shared<RecordingEvaluator>(
       std::make_shared<MadeUp>(problem, objectives, rehearsal), store, made_up, options);

@@ -214,6 +214,15 @@ TEST_F(CommandTest, DryRunWritesNothing) {
       0);
   expect_text("\n  training.steps = 5\n");
   EXPECT_FALSE(fs::exists(out));
+  expect_text("vocabulary 32, 200 training windows\n");
+  for (const auto& [population, batches] :
+       {std::pair{"8", "1 batch"}, std::pair{"4", "2 batches"}}) {
+    ASSERT_EQ(run("nas-run",
+                  {config("smoke.yaml"), "--dry-run", "--output", out.string(), "budget.asks=8",
+                   std::string("algorithm={name: random_search, population: ") + population + "}"}),
+              0);
+    expect_text(std::string("8 asked in ") + batches + ", about 8 trained");
+  }
   EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--settings"}), 2);
   expect_text("--settings belongs to --dry-run");
 }
