@@ -414,6 +414,12 @@ function drawFound() {
   byId("found").setAttribute("aria-label", byId("search-title").textContent);
 }
 
+/// A learning curve, or the dot that a single validation is.
+function course(chart, curve, ink, width) {
+  if (curve.length > 1) line(chart, curve, ink, width);
+  else dot(chart, curve[0], 2 + width, ink);
+}
+
 function drawCurves() {
   const done = [...evaluations.values()].filter((one) => one.curve.length > 0);
   const running = state.phase === "running" && state.at_work
@@ -433,10 +439,10 @@ function drawCurves() {
   for (const one of done) {
     if (one.c === state.baseline?.c) ofBaseline.push(one);
     else if (top.has(one.c)) best.push(one);
-    else line(chart, one.curve, colour("pale-edge"), .6);
+    else course(chart, one.curve, colour("pale-edge"), .6);
   }
-  for (const one of best) line(chart, one.curve, colour("best"), 1.8);
-  for (const one of ofBaseline) line(chart, one.curve, colour("baseline"), 1.8);
+  for (const one of best) course(chart, one.curve, colour("best"), 1.8);
+  for (const one of ofBaseline) course(chart, one.curve, colour("baseline"), 1.8);
   for (const array of running) line(chart, array.curve, colour("hot"), 2.6, [8, 3]);
   for (const one of [...best, ...ofBaseline, ...done.length <= 500 ? done : []]) {
     if (found.length > 4000) break;

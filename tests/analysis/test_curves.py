@@ -123,8 +123,9 @@ class CurvesTest(unittest.TestCase):
 
     def test_one_validation_names_the_setting(self):
         run = self.run_of([[99], [98]], steps=(60,))
-        self.assertIn("validated at its end alone. training.checkpoints: [100, 200]", self.words(run))
+        self.assertIn("validated at its end alone. training.checkpoints: [20, 40]", self.words(run))
         self.assertEqual(section.pictures(run), {})
+        self.assertNotIn("training.checkpoints", self.words(self.run_of([[99], [98]], steps=(1,))))
 
     def test_without_curves_there_is_no_section(self):
         made = self.fixture()

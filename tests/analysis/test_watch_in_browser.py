@@ -17,11 +17,12 @@ from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PROGRAM = Path(os.environ.get("NAS_BIN", "build/ci/bin")) / "nas-watch"
+ROOT = Path(__file__).resolve().parents[2]
 
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\"><b>bold</b>&amp;"
 
 
-def write_store(file: Path, count: int) -> None:
+def write_store(file: Path, count: int, validations: int = 10) -> None:
     """A finished run of two objectives whose names, labels and reasons are full of markup."""
     store = sqlite3.connect(file)
     store.executescript("""
@@ -41,7 +42,7 @@ def write_store(file: Path, count: int) -> None:
         failed = i == 1
         scores = dict.fromkeys(("pad_nll", "pad_tokens", "unknown_nll", "unknown_tokens", "batch_mean_nll", "batches"), 0)
         curve = [{"step": 50 * k, "train_nll": 5, "seconds": k,
-                  "valid": {**scores, "nll": 50 + 40 / k, "tokens": 10, "correct": 1}} for k in range(1, 11)]
+                  "valid": {**scores, "nll": 50 + 40 / k, "tokens": 10, "correct": 1}} for k in range(11 - validations, 11)]
         store.execute("INSERT INTO evaluations VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, NULL)",
                       (f"e{i:05d}", f"{HOSTILE}|{i}", "failed" if failed else "ok", HOSTILE if failed else "",
                        json.dumps({"candidate": i, "training": {"steps": 500}}), json.dumps([] if failed else curve),
@@ -65,18 +66,21 @@ class Browser(unittest.TestCase):
             self.watch.stdout.close()
         self.temporary.cleanup()
 
-    def show(self, count: int) -> str:
+    def show(self, count: int, validations: int = 10) -> str:
         """@return the address of the page of a run."""
-        write_store(self.folder / "store.sqlite", count)
+        write_store(self.folder / "store.sqlite", count, validations)
         self.watch = subprocess.Popen([PROGRAM, self.folder], stdout=subprocess.PIPE, text=True)
         return re.search(r"http://\S+", self.watch.stdout.readline()).group(0)
 
-    def test_texts_of_a_run_are_no_markup(self):
-        address = self.show(40)
-        page = subprocess.run(
+    def dom(self, address: str) -> str:
+        """What a page has become in a narrow browser."""
+        return subprocess.run(
             [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=4000",
              f"--user-data-dir={self.folder / 'profile'}", "--window-size=390,900", address],
             capture_output=True, text=True, timeout=120, check=True).stdout
+
+    def test_texts_of_a_run_are_no_markup(self):
+        page = self.dom(self.show(40))
         self.assertNotIn("<img", page)
         self.assertNotIn("<b>bold", page)
         self.assertNotIn("<title>broken", page)
@@ -88,6 +92,31 @@ class Browser(unittest.TestCase):
         self.assertEqual(rows.count("<tr>"), 30)
         failures = re.search(r'id="failed".*?<tbody>(.*?)</tbody>', page, re.S).group(1)
         self.assertEqual(failures.count("<tr>"), 1)
+
+    def test_learning_curves_are_drawn_of_one_validation_too(self):
+        with urllib.request.urlopen(self.show(40, validations=1).replace("/?", "/state.json?")) as answer:
+            state = answer.read().decode().replace("<", r"\u003c")
+        # The page beside a state, with a script that counts the marks: no policy forbids that here.
+        before = (f"fetch = async () => ({{ok: true, status: 200, headers: new Map(), "
+                  f"json: async () => ({state})}});")
+        after = """setTimeout(() => {
+            const {width, height} = byId("curves");
+            const inked = byId("curves").getContext("2d").getImageData(0, 0, width, height).data;
+            const best = colour("best").match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16));
+            let found = 0;
+            for (let i = 0; i < inked.length; i += 4) found += best.every((part, k) => part === inked[i + k]);
+            document.body.append(`inked: ${found}`);
+        }, 1000);"""
+        parts = {"style": "".join((ROOT / "analysis" / "nas_analysis" / name).read_text(encoding="utf-8")
+                                  for name in ("picture.css", "page.css")),
+                 "script": before + (ROOT / "src" / "cli" / "watch.js").read_text(encoding="utf-8") + after}
+        page = (ROOT / "src" / "cli" / "watch.html").read_text(encoding="utf-8")
+        for name, text in parts.items():
+            page = page.replace("{{" + name + "}}", text)
+        file = self.folder / "page.html"
+        file.write_text(page, encoding="utf-8")
+        inked = re.search(r"inked: (\d+)", self.dom(file.as_uri()))
+        self.assertGreater(int(inked.group(1)), 10)
 
     def test_five_thousand_evaluations_come_once(self):
         address = self.show(5000)

@@ -23,9 +23,12 @@ def section(run: Run) -> Section | None:
     if not known:
         return None
     if not _has_course(known):
+        steps = max(max(curve.points) for curve in known)
+        earlier = sorted({steps // 3, 2 * steps // 3} - {0})
         return Section("curves", "Learning curves", paragraph(prose(
-            "Every training was validated at its end alone. `training.checkpoints: [100, 200]` "
-            "validates at these steps, too, and shows here how mechanisms learned.")))
+            "Every training was validated at its end alone. "
+            + (f"`training.checkpoints: {earlier}` validates at these steps, too, and shows here how "
+               "mechanisms learned." if earlier else ""))))
     found = agreement(run, known)
     return Section("curves", "Learning curves", join(
         *(each.html() for each in _figures(run, known, found).values()),
