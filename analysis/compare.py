@@ -147,7 +147,10 @@ def verdict(result: Comparison, words: Words) -> Chapter:
         items.append(f"In this mode one of the table's {result.noises} replicates answers a search for all candidates, so that searches "
                      "with the same one meet the same noise: the units of all intervals and tests are these replicates, not the "
                      "searches.")
-    if len(algorithms) > 1:
+    if max(counts) == 1 and len(algorithms) > 1:
+        items.append("One search of each says nothing of the algorithms: another seed may turn their order round. Give several "
+                     "seeds of each.")
+    elif len(algorithms) > 1:
         level = [algorithms[j].name for j in range(1, len(algorithms))
                  if words.verdict(0, j) == NOT_DISTINGUISHED]
         items.append(f"Best: {best.name}, {words.gap} {_interval(words.interval(best.iqm))} "
@@ -781,7 +784,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--resamples", type=positive, default=50_000, metavar="N",
                         help="of the bootstrap (default: %(default)s)")
     parser.add_argument("--force", action="store_true",
-                        help="compare runs on different data or objectives all the same")
+                        help="compare runs all the same whose data, model, training or objectives differ")
     options = parser.parse_args(arguments)
     searches = stores.load(options.stores, options.force, options.by)
     names = list(dict.fromkeys(search.algorithm for search in searches.searches))

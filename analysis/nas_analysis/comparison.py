@@ -449,10 +449,12 @@ def _whole_budgets(budget: int) -> np.ndarray:
 def _curve(traces: list[Trace], spent: str, what: str, grid: np.ndarray) -> Curve:
     values = np.array([anytime.at_budgets(getattr(trace, spent), getattr(trace, what), grid)
                        for trace in traces])
-    # Without interpolation, since inf (nothing yet) must not become NaN.
-    quartiles = np.quantile(np.where(np.isnan(values), np.inf, values), QUARTILES, axis=0,
-                            method="inverted_cdf")
-    return Curve(grid, *quartiles)
+    # As np.median has it: the mean of the two values beside a quartile that falls between them. NumPy's own
+    # quantiles make NaN of inf - inf, where nothing is reached yet.
+    ordered = np.sort(np.where(np.isnan(values), np.inf, values), axis=0)
+    places = len(ordered) * np.array(QUARTILES)
+    below, above = np.ceil(places).astype(int) - 1, np.floor(places).astype(int)
+    return Curve(grid, *(ordered[below] + ordered[above]) / 2)
 
 
 def _running_times(traces: list[Trace], start: float) -> tuple[np.ndarray, np.ndarray]:

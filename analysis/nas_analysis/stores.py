@@ -86,8 +86,8 @@ def load(paths: list[str], force: bool = False, by: str | None = None) -> Search
     """Reads stores and puts their searches side by side.
 
     @param paths  run stores, run folders, comparison stores; at least one.
-    @param force  put runs on different data, or whose objectives have different settings, beside
-        each other all the same; a remark says so.
+    @param force  put runs on different data, or whose models, training or objectives have different
+        settings, beside each other all the same; a remark says so.
     @param by  "trainings": what a search spends are training runs that it begins; "steps": their steps, in
         whole training runs, for searches that do not train all to the end; None: what their budgets limit.
     @throws StoreError  where a file is no such store or damaged, where stores differ in their objectives, tables
@@ -101,14 +101,16 @@ def load(paths: list[str], force: bool = False, by: str | None = None) -> Search
     if by == "steps":
         for store in read:
             _count_steps(store)
-    forced = []
     for store in read[1:]:
         _require_comparable(read[0], store)
-        if difference := _another_question(read[0], store):
+    runs = [store for store in read if store.source.kind == "run"]
+    forced = []
+    for store in runs[1:]:
+        if difference := _another_question(runs[0], store):
             if not force:
                 raise StoreError(f"{difference}; their values cannot be compared (--force does)")
             forced.append(f"Beware, these values cannot be compared: {difference}.")
-    _name_runs([store.searches[0] for store in read if store.source.kind == "run"])
+    _name_runs(runs)
     numbers: dict[str, int] = {}
     for store in read:
         for name in store.names:
@@ -137,7 +139,7 @@ class _Store:
     truth_splits: dict  # by objective that scores decide: "test" or "validation"; empty: not said
     believed: np.ndarray | None
     table: dict  # what answered: its sha256, mode, ...; empty where training runs did
-    facts: dict  # of the problem of a run
+    settings: dict  # of a run, see _settings()
     budget: int  # 0 = none recorded
     searches: list[dict]  # fields of Search, candidates by this store's numbers; and steps, as charged so far
     train_steps: int  # of a search's budget; 0 = none
@@ -216,7 +218,7 @@ def _read_run(file: str, own: dict) -> _Store:
     return _Store(Source(file, "run", None, config), objectives, float(own["reference_point"]),
                   names, [labels.get(name, name) for name in names],
                   _points(map(truth.get, names), len(objectives)) if truth else None,
-                  own["truth_splits"] or {}, None, table, own["facts"],
+                  own["truth_splits"] or {}, None, table, _settings(own),
                   int(budget.get("evaluations", 0)), [search], int(budget.get("train_steps", 0)), whole, {})
 
 
@@ -226,6 +228,45 @@ def _method(config: dict) -> dict:
     if fidelity := config.get("fidelity"):
         algorithm.update(fidelity, name=f"{algorithm['name']} by rungs")
     return algorithm
+
+
+# Settings on which no result of a search depends, as src/report/files.cpp has them, and the baseline, which is none of it.
+WITHOUT_EFFECT = frozenset({
+    "name", "budget", "cluster", "retest", "baseline", "evaluation.workers", "evaluation.array", "evaluation.device",
+    "evaluation.keep_models", "evaluation.failure_window", "evaluation.retry_failed", "evaluation.retry_out_of_memory",
+    "evaluation.retry_timed_out", "evaluation.retry_crashed", "evaluation.retry_lost", "training.checkpoint_minutes",
+    "fidelity.checkpoint_space", "fidelity.audit"})
+# What tells searches apart by itself: their names and seeds, see _method(). Plug-ins are places of files.
+KNOWN_APART = frozenset({"algorithm", "fidelity", "seed", "plugins"})
+# Values of runs that differ in one of these sections answer different questions, but for the settings below.
+QUESTION = frozenset({"data", "problem", "semantics", "model", "training", "objectives"})
+SAME_QUESTION = frozenset({"training.checkpoints", "training.score_test", "training.evaluation_batch_size",
+                           "training.early_stop_after", "training.early_stop_factor"})
+
+
+def _settings(own: dict) -> dict:
+    """What the values of a run depend on besides how it searched, by path: "training.steps". A corpus is named by its hash, where
+    that is known, and not by where its text lies; ranges of objectives are compared by themselves."""
+    config, facts, found = own["config"], own["facts"], {}
+
+    def add(path: str, value) -> None:
+        if path in WITHOUT_EFFECT | KNOWN_APART:
+            return
+        if isinstance(value, dict):
+            for key, each in value.items():
+                add(f"{path}.{key}" if path else key, each)
+        else:
+            found[path] = value
+
+    goals = [goal if isinstance(goal, dict) else {"name": goal} for goal in config.get("objectives") or []]
+    add("", {**config, "objectives": {goal.get("as", goal["name"]): {key: value for key, value in goal.items() if key != "range"}
+                                      for goal in goals}})
+    if facts.get("corpus_hash"):
+        found = {path: value for path, value in found.items() if not path.startswith("data.")}
+        found["data"] = f"{facts.get('corpus_description', '')} {facts['corpus_hash'][:12]}".strip()
+    if facts.get("table"):
+        found.pop("problem.table", None)
+    return found
 
 
 def _asks(own: dict) -> list[dict]:
@@ -389,44 +430,50 @@ def _require_comparable(first: _Store, other: _Store) -> None:
 
 def _another_question(first: _Store, other: _Store) -> str:
     """In what the values of two runs answer different questions; an empty text where they do not."""
-    configs = [store.source.config for store in (first, other)]
-    if any(store.source.kind != "run" for store in (first, other)):
-        return ""
-    hashes = [store.facts.get("corpus_hash") for store in (first, other)]
-    asked = []
-    if hashes[0] != hashes[1] if all(hashes) else configs[0].get("data") != configs[1].get("data"):
-        asked.append("data")
-    if configs[0].get("problem") != configs[1].get("problem") and not any(
-            store.table for store in (first, other)):
-        asked.append("problem")
-    settings = [[{key: value for key, value in goal.items() if key != "range"} if
-                 isinstance(goal, dict) else goal for goal in config.get("objectives") or []]
-                for config in configs]
-    if settings[0] != settings[1]:
-        asked.append("objectives")
+    asked = [path for path in _differing_settings([first, other]) if _is_question(path, [first, other])]
     if not asked:
         return ""
-    return f"{other.source.path}: {' and '.join(asked)} other than those of {first.source.path}"
+    each = ", ".join(f"{path} = {_shown(other.settings.get(path))} in place of {_shown(first.settings.get(path))}"
+                     for path in asked)
+    return f"{other.source.path}: {each} of {first.source.path}"
+
+
+def _differing_settings(stores: list[_Store]) -> list[str]:
+    """Paths of the settings in which runs differ."""
+    return sorted({path for store in stores for path in {*store.settings, *stores[0].settings}
+                   if store.settings.get(path) != stores[0].settings.get(path)})
+
+
+def _is_question(path: str, stores: list[_Store]) -> bool:
+    """Whether the values of runs that differ in a setting answer different questions."""
+    section = path.split(".")[0]
+    return section in QUESTION and path not in SAME_QUESTION and not (section == "problem" and any(store.table for store in stores))
+
+
+def _shown(value) -> str:
+    """A setting's value."""
+    return "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _require_different(searches: list[Search]) -> None:
     seen = set()
     for search in searches:
         if (search.algorithm, search.seed) in seen:
-            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice; give "
-                             "each search once")
+            raise StoreError(f"{search.algorithm} with seed {search.seed} is there twice, with the same settings; "
+                             "give each search once")
         seen.add((search.algorithm, search.seed))
 
 
-def _name_runs(searches: list[dict]) -> None:
+def _name_runs(runs: list[_Store]) -> None:
     """Names the algorithms of runs by their keys, and where one key has several settings among
-    them, by those that differ too: "nsga2, population 24"."""
-    settings = [search["algorithm"] for search in searches]
+    them, its own or the run's, by those that differ too: "nsga2, population 24"."""
+    searches = [store.searches[0] for store in runs]
+    settings = [{**store.settings, **search["algorithm"]} for store, search in zip(runs, searches)]
     for search, own in zip(searches, settings):
         same_key = [other for other in settings if other["name"] == own["name"]]
-        differing = [key for key in sorted(own)
+        differing = [key for key in sorted(own, key=lambda key: (key in SAME_QUESTION, key))
                      if any(other.get(key) != own[key] for other in same_key)]
-        search["algorithm"] = ", ".join([own["name"], *(f"{key} {own[key]}" for key in differing)])
+        search["algorithm"] = ", ".join([own["name"], *(f"{key.split('.')[-1]} {own[key]}" for key in differing)])
 
 
 def _remarks(stores: list[_Store]) -> list[str]:
@@ -451,13 +498,11 @@ def _remarks(stores: list[_Store]) -> list[str]:
                           [(store, store.table.get("mode", "none")) for store in stores])
     remarks += _differing("budgets", "trainings",
                           [(store, store.budget or "unlimited") for store in stores])
-    ignored = {"algorithm", "fidelity", "seed", "name", "budget"}
-    configs = [store.source.config for store in stores if store.source.kind == "run"]
-    sections = sorted({key for config in configs for key in {*config, *configs[0]} - ignored
-                       if config.get(key) != configs[0].get(key)})
-    if sections:
-        remarks.append("Beware: the runs differ not only in their algorithms, but also in "
-                       f"{', '.join(sections)}.")
+    runs = [store for store in stores if store.source.kind == "run"]
+    others = [f"{path} ({', '.join(dict.fromkeys(_shown(store.settings.get(path)) for store in runs))})"
+              for path in _differing_settings(runs) if not _is_question(path, runs)]
+    if others:
+        remarks.append(f"Beware: the runs differ not only in their algorithms, but also in {', '.join(others)}.")
     return remarks
 
 

@@ -153,6 +153,14 @@ class HandComputed(Comparing):
             "ert_90": np.inf, "reached_90": 0.0, "mean_rank": 2.0, "repeated": 0.25})
         self.assertEqual(self.summary()["random_search"]["improvement"], "")
 
+    def test_curves_end_at_the_median_of_the_final_gaps(self):
+        result = comparison.compare(stores.load([self.write()]), 3, resamples=20)
+        for algorithm in result.algorithms:
+            curve = algorithm.curves["trained", "gap"]
+            self.assertEqual(curve.middle[-1], np.median(algorithm.final), algorithm.name)
+            self.assertEqual((curve.low[-1], curve.high[-1]), (min(algorithm.final), max(algorithm.final)))
+            self.assertTrue(np.isinf(curve.middle[0]), "nothing is reached yet")
+
     def test_budget(self):
         self.compare(self.write(), "--budget", "1")
         self.check("sharp", {"trainings": 1, "asks": 1, "gap_median": 6.5})
@@ -478,13 +486,13 @@ class RealRuns(Comparing):
                     for name, options in (("random_search", first), ("de", second))]
 
         brown = {"config": {"data": {"corpus": "brown"}, "objectives": ["perplexity"]}}
-        for other, what in (
+        for other, words in (
                 ({"config": {"data": {"corpus": "text_file"}, "objectives": ["perplexity"]}},
-                 "data"),
+                 "de_1.json: data.corpus = text_file in place of brown of "),
                 ({"config": {"data": {"corpus": "brown"}, "objectives": [
-                    {"name": "perplexity", "of": "x"}]}}, "objectives")):
+                    {"name": "perplexity", "of": "x"}]}},
+                 "de_1.json: objectives.perplexity.of = x in place of nothing of ")):
             paths = runs(brown, other)
-            words = f"de_1.json: {what} other than those of "
             self.assertIn(words, self.compare(*paths, exit_code=2))
             self.assertFalse((self.folder / "out").exists())
             self.compare(*paths, "--force")
@@ -492,16 +500,35 @@ class RealRuns(Comparing):
             self.assertLess(text.index(words), text.index("## Verdict"))
             shutil.rmtree(self.folder / "out")
         hashes = [{**brown, "facts": {"corpus_hash": letter}} for letter in "aba"]
-        self.assertIn("data other", self.compare(*runs(*hashes[:2]), exit_code=2))
+        self.assertIn("data = b in place of a of", self.compare(*runs(*hashes[:2]), exit_code=2))
         self.compare(*runs(hashes[0], {**hashes[2], "config": {
             "data": {"corpus": "text_file", "path": "elsewhere"}, "objectives": ["perplexity"]}}))
 
+    def test_runs_of_other_training_or_models_are_not_pooled(self):
+        short, long = ({"config": {"training": {"steps": steps, "checkpoint_minutes": steps},
+                                   "model": {"width": steps // 2}}} for steps in (20, 30))
+        for seed in (1, 2):  # also where both have the same seed, and are yet two runs
+            first = self.write("de", 1, [105.0], **short)
+            second = self.folder / "second.json"
+            self.write("de", seed, [104.0], **long).rename(second)
+            first = self.write("de", 1, [105.0], **short)
+            self.assertIn("second.json: model.width = 15 in place of 10, training.steps = 30 in place of 20 "
+                          f"of {first}; their values cannot be compared (--force does)",
+                          self.compare(first, second, exit_code=2))
+            self.compare(first, second, "--force")
+            text = self.read("compare.md")
+            self.assertLess(text.index("Beware, these values cannot be compared: "), text.index("## Verdict"))
+            self.assertEqual(list(self.summary()), ["de, width 15, steps 30", "de, width 10, steps 20"])
+            self.assertNotIn("Best:", text)
+            self.assertIn("- One search of each says nothing of the algorithms", text)
+
     def test_other_differences_stand_above_the_verdict(self):
-        self.compare(self.write("random_search", 1, [105.0], config={"model": {"width": 8}}),
-                     self.write("de", 1, [104.0], config={"model": {"width": 16}}))
+        runs = [self.write(name, 1, [105.0], config={"evaluation": {"keep_models": number, "replicates": number}})
+                for number, name in enumerate(("random_search", "de"), 1)]
+        self.compare(*runs)
         text = self.read("compare.md")
         self.assertLess(text.index("Beware: the runs differ not only in their algorithms, but also "
-                                   "in model."), text.index("## Verdict"))
+                                   "in evaluation.replicates (1, 2)."), text.index("## Verdict"))
 
     def test_without_truth(self):
         self.compare(self.write("random_search", 1, [105.0, 104.0]),

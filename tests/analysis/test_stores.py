@@ -262,11 +262,23 @@ class Runs(Stores):
         self.assertNotIn("not only in their algorithms", " ".join(read.remarks))
 
     def test_other_differences_are_remarked(self):
-        other = self.run_store("2.json", seed=43, config={"training": {"steps": 5}},
+        other = self.run_store("2.json", seed=43, config={"space": {"bias": ["bias"]}, "training": {"checkpoints": [5]}},
                                objectives=[{**PERPLEXITY, "worst": 200.0}])
         remarks = stores.load([self.run_store(), other]).remarks
         self.assertIn("by different ranges", remarks[1])
-        self.assertIn("not only in their algorithms, but also in training", remarks[2])
+        self.assertIn('not only in their algorithms, but also in space.bias (nothing, ["bias"]), '
+                      "training.checkpoints (nothing, [5]).", remarks[2])
+
+    def test_what_changes_no_result_is_that_of_the_program(self):
+        source = (ROOT / "src" / "report" / "files.cpp").read_text(encoding="utf-8")
+        listed = re.search(r"kPaths\{(.*?)\};", source, re.DOTALL).group(1)
+        self.assertEqual({*re.findall(r'"(.*?)"', listed)} - {"baseline.tune"}, stores.WITHOUT_EFFECT - {"baseline"})
+        one, other = (self.run_store(f"{seed}.json", seed=seed, config={
+            "name": f"run {seed}", "evaluation": {"keep_models": seed, "workers": seed}, "plugins": [f"{seed}.so"],
+            "baseline": {"mechanism": f"{seed}", "tune": False}}) for seed in (1, 2))
+        read = stores.load([one, other])
+        self.assertNotIn("Beware", " ".join(read.remarks))
+        self.assertEqual([search.algorithm for search in read.searches], ["nsga2", "nsga2"])
 
     def test_other_objectives(self):
         other = self.run_store("2.json", seed=43, objectives=[FLOPS])
