@@ -10,6 +10,7 @@
 #include "data/data_set.hpp"
 #include "genotype/component.hpp"
 #include "report/text.hpp"
+#include "report/verdict.hpp"
 
 namespace nas {
 
@@ -144,6 +145,9 @@ void describe_scores(const RunSummary& run, const Evaluation& evaluation, const 
   if (chance != run.facts.end() && chance->is_object()) {
     text << "\nFor comparison, " << chance->at("by").get<std::string>() << " has accuracy "
          << number_text(chance->at("accuracy")) << ".\n";
+  }
+  if (const auto unlearned = unlearned_text(run); !unlearned.empty()) {
+    text << '\n' << unlearned << '\n';
   }
   describe_retest(run, evaluation.candidate, text);
 }

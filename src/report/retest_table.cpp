@@ -13,7 +13,6 @@ namespace nas {
 namespace {
 
 constexpr std::size_t kLabelWidth = 60;
-constexpr std::size_t kLineWidth = 100;
 
 /// "71.20 (70.10 to 72.30)", or the mean alone where it has no error or nothing is known of that.
 std::string estimate_text(const nlohmann::json& estimate) {
@@ -138,21 +137,6 @@ std::string differences_table(const RunSummary& run) {
          "seeds, p "
          "by Holm over the mechanisms of each objective\n" +
          aligned(std::move(columns));
-}
-
-/// A text in lines of at most kLineWidth characters.
-std::string wrapped(const std::string& text) {
-  std::istringstream words(text);
-  std::string result;
-  std::string line;
-  for (std::string word; words >> word;) {
-    if (!line.empty() && width_of(line) + 1 + width_of(word) > kLineWidth) {
-      result += line + '\n';
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return line.empty() ? result : result + line + '\n';
 }
 
 std::string tuning_text(const RunSummary& run) {

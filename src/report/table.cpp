@@ -13,6 +13,7 @@
 #include "report/recorded_genes.hpp"
 #include "report/retest_table.hpp"
 #include "report/text.hpp"
+#include "report/verdict.hpp"
 #include "search/search.hpp"
 #include "statistics/statistics.hpp"
 
@@ -209,7 +210,8 @@ std::string hypervolume_text(const RunSummary& run) {
     if (run.ranking.empty() || !all_beyond) continue;
     beyond += "every value of " + objective.name +
               " is worse than its range, so that the hypervolume stays near 0 whatever is found: "
-              "give the objective a range\n";
+              "give the objective a wider range than [" +
+              number_text(objective.best) + ", " + number_text(objective.worst) + "]\n";
   }
   std::ostringstream text;
   text << "\nhypervolume " << number_text(run.indicators.back().value) << "; reference point "
@@ -337,6 +339,12 @@ std::string silent_text(const RunSummary& run) {
          " %) differ from an earlier one in genes without effect alone\n";
 }
 
+/// What has to be known before anything is concluded from the tables.
+std::string warning_text(const RunSummary& run) {
+  const auto unlearned = unlearned_text(run);
+  return unlearned.empty() ? unlearned : '\n' + wrapped(unlearned);
+}
+
 /// What the numbers of training runs can and cannot say.
 std::string replicates_text(const RunSummary& run) {
   if (run.answered_by_means()) {
@@ -380,7 +388,7 @@ std::string closing_table(const RunSummary& run) {
          << canary_text(run);
     if (!run.outside.failures.empty())
       text << "\nfailures\n" << failures_text(run.outside.failures);
-    text << retest_table(run);
+    text << retest_table(run) << warning_text(run);
     return text.str();
   }
   text << run.num_asked() << " candidates asked for, " << evaluated_text(run.search) << ", "
@@ -398,7 +406,7 @@ std::string closing_table(const RunSummary& run) {
     text << "\nfailures outside the search\n" << failures_text(run.outside.failures);
   }
   if (run.search.train_seconds > 0.0 && !run.ranking.empty()) text << replicates_text(run);
-  text << retest_table(run);
+  text << retest_table(run) << warning_text(run);
   return text.str();
 }
 

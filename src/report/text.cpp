@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include "core/format.hpp"
 
@@ -54,6 +55,21 @@ std::string shortened(const std::string& text, std::size_t width) {
     ++end;
   }
   return text.substr(0, end) + "\u2026";
+}
+
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 100;
+  std::istringstream words(text);
+  std::string result;
+  std::string line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && width_of(line) + 1 + width_of(word) > kWidth) {
+      result += line + '\n';
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line.empty() ? result : result + line + '\n';
 }
 
 }  // namespace nas

@@ -27,4 +27,7 @@ std::size_t width_of(const std::string& text);
 /// A text of at most `width` characters: a longer one ends in "…".
 std::string shortened(const std::string& text, std::size_t width);
 
+/// A text in lines of at most 100 characters, each ended.
+std::string wrapped(const std::string& text);
+
 }  // namespace nas

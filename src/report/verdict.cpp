@@ -163,20 +163,26 @@ void add_failures(const RetestOutcome& outcome, Texts& sentences) {
   }
 }
 
+/// "worse by 4.24": what fresh seeds do to scores that were better by so much.
+std::string shift_text(double optimism) {
+  return (optimism > 0.0 ? "worse by " : "better by ") + number_text(std::abs(optimism));
+}
+
 void add_optimism(const RetestOutcome& outcome, Texts& sentences) {
   if (!outcome.flattery) return;
-  const double by = *outcome.flattery;
+  const bool flattered = *outcome.flattery > 0.0;
   std::string text = "The search's scores ";
-  text += by > 0.0 ? "flattered what it found by " + number_text(by)
-                   : "did not flatter what it found: fresh seeds are better by " + number_text(-by);
+  text += flattered ? "flattered what it found by " + number_text(*outcome.flattery)
+                    : "did not flatter what it found: with fresh seeds that is " +
+                          shift_text(*outcome.optimism);
   text += " in " + outcome.objective + " on average";
-  if (outcome.flattery_share && *outcome.flattery_share != 0.0) {
-    text += " (" + percent_text(100.0 * std::abs(*outcome.flattery_share)) + " %)";
+  if (flattered && outcome.flattery_share && *outcome.flattery_share > 0.0) {
+    text += " (" + percent_text(100.0 * *outcome.flattery_share) + " %)";
   }
   if (outcome.baseline_optimism) {
-    text += ", beyond what the seeds do to all: the baseline, which nothing selected, is " +
-            std::string(*outcome.baseline_optimism > 0.0 ? "worse by " : "better by ") +
-            number_text(std::abs(*outcome.baseline_optimism)) + " with them";
+    text += (flattered ? ", beyond what the seeds do to all: " : ", while ") +
+            ("the baseline, which nothing selected, is " + shift_text(*outcome.baseline_optimism)) +
+            (flattered ? " with them" : "");
   }
   sentences.push_back(text + ".");
 }
@@ -200,6 +206,25 @@ std::string verdict(const RetestOutcome& outcome) {
   add_failures(outcome, sentences);
   add_optimism(outcome, sentences);
   return join(sentences, " ");
+}
+
+std::string unlearned_text(const RunSummary& run) {
+  const auto unigram = run.facts.find("unigram_perplexity");
+  if (!run.baseline || unigram == run.facts.end() || !unigram->is_number()) return {};
+  std::vector<double> values;
+  for (const auto* evaluation : run.baseline->evaluations) {
+    const auto found = evaluation->values.find("perplexity");
+    if (is_usable(*evaluation) && found != evaluation->values.end()) {
+      values.push_back(found->second);
+    }
+  }
+  const auto chance = unigram->get<double>();
+  if (chance <= 0.0 || values.empty()) return {};
+  const double perplexity = estimate(values).mean;
+  if (perplexity < chance) return {};
+  return "The baseline has learned nothing: its perplexity is " + number_text(perplexity) +
+         ", that of the unigram model, which looks at no context, " + number_text(chance) +
+         ". Train longer, or with another learning rate, before mechanisms are compared.";
 }
 
 }  // namespace nas

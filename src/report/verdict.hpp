@@ -3,6 +3,7 @@
 #include <string>
 
 #include "report/retest_outcome.hpp"
+#include "report/summary.hpp"
 
 namespace nas {
 
@@ -13,5 +14,9 @@ namespace nas {
 /// Beyond noise: Holm's p is at most 1 - confidence. Differences are in test perplexity: a mean
 /// difference d of nll (nats) is a ratio exp(d) of perplexities.
 std::string verdict(const RetestOutcome& outcome);
+
+/// That the baseline's perplexity is no better than the unigram model's, in sentences. Empty where
+/// it is, or where one of the two is not recorded.
+std::string unlearned_text(const RunSummary& run);
 
 }  // namespace nas

@@ -172,6 +172,7 @@ TEST_F(PytorchExportTest, PytorchScoresASplitAsRecorded) {
     ASSERT_EQ(export_model(run_folder, model), 0) << text();
     EXPECT_THAT(read_file(model / "vocabulary.txt"),
                 ::testing::StartsWith(published ? "<pad>\n<unk>\n<eos>\nw" : "<unk>\n<eos>\nw"));
+    EXPECT_THAT(read_file(model / "README.md"), HasSubstr("The baseline has learned nothing: "));
     const auto nll = nll_in_pytorch(model);
     if (!nll) GTEST_SKIP() << "no Python has torch; NAS_PYTHON may name one";
     const auto recorded = recorded_nll(run_folder, config_of(model).at("candidate"));

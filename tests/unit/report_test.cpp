@@ -142,6 +142,22 @@ TEST_F(ReportTest, TableShowsTheBaselineTheFailuresAndN) {
   EXPECT_THAT(text, HasSubstr("n = 1"));
 }
 
+TEST_F(ReportTest, ABaselineNoBetterThanTheUnigramModelIsSaidLast) {
+  const auto table = [this](const nlohmann::json& unigram) {
+    store_->set_meta("facts", {{"unigram_perplexity", unigram}});
+    return closing_table(RunSummary(*store_));
+  };
+  for (const auto& unigram : {nlohmann::json(100.5), nlohmann::json(0.0), nlohmann::json()}) {
+    EXPECT_THAT(table(unigram), Not(HasSubstr("learned nothing"))) << unigram;
+  }
+  EXPECT_THAT(
+      table(62.25),
+      ::testing::EndsWith("\n\nThe baseline has learned nothing: its perplexity is 100.00, "
+                          "that of the unigram model, which looks\nat no context, 62.25. Train "
+                          "longer, or with another learning rate, before mechanisms are "
+                          "compared.\n"));
+}
+
 /// Adds what constraints rejected: e before training, f and its replicate after it.
 void add_rejected(Store& store) {
   auto config = *store.meta("config");
@@ -1023,7 +1039,7 @@ TEST_F(FrontReportTest, TableShowsTheFrontTheKneeAndTheHypervolume) {
 }
 
 TEST_F(FrontReportTest, RangesThatHoldNoValueAreNamed) {
-  const std::string words = "every value of perplexity is worse than its range";
+  const std::string words = "every value of perplexity is worse than its range, ";
   const auto store = make(2);
   EXPECT_THAT(closing_table(RunSummary(*store)), Not(HasSubstr(words)));
   store->set_meta("objectives", {objective("perplexity", "1", 1, 49 + 1.0 / 3.0),
@@ -1031,6 +1047,7 @@ TEST_F(FrontReportTest, RangesThatHoldNoValueAreNamed) {
   const auto text = closing_table(RunSummary(*store));
   EXPECT_THAT(text, HasSubstr("perplexity 1.00 to 49.33, flops"));
   EXPECT_THAT(text, HasSubstr(words));
+  EXPECT_THAT(text, HasSubstr("give the objective a wider range than [1.00, 49.33]\n"));
   EXPECT_THAT(text, Not(HasSubstr("every value of flops")));
 }
 

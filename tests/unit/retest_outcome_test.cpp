@@ -111,18 +111,22 @@ TEST(RetestOutcome, SaysByHowMuchTheSearchFlattered) {
             "All 2 show no difference from the baseline that 5 seeds can show. The search's scores "
             "flattered what it found by 6.00 in perplexity on average (5.9 %), beyond what the "
             "seeds do to all: the baseline, which nothing selected, is worse by 1.00 with them.");
-  // Where the seeds move the baseline by as much, nothing was flattered.
-  const auto hard = judge({retested(Role::top, "one", {91}, kBaseline),
-                           retested(Role::baseline, "plain", {91}, kBaseline)},
+  // Where the seeds move the baseline by more, nothing was flattered, and yet what was found is worse.
+  const auto hard = judge({retested(Role::top, "one", {97}, kBaseline),
+                           retested(Role::baseline, "plain", {93}, kBaseline)},
                           objectives(), 0.95);
-  EXPECT_THAT(verdict(hard), HasSubstr("did not flatter what it found"));
+  EXPECT_THAT(verdict(hard),
+              HasSubstr("The search's scores did not flatter what it found: with "
+                        "fresh seeds that is worse by 4.00 in perplexity on average, "
+                        "while the baseline, which nothing selected, is worse by "
+                        "8.00."));
   // Maximised: 101 on fresh seeds is better than what the search saw.
   const auto more = judge({retested(Role::top, "one", {-100}, kBaseline)},
                           objectives(false, /*maximise=*/true), 0.95);
   EXPECT_DOUBLE_EQ(*more.optimism, -1.0);
   EXPECT_EQ(verdict(more),
-            "The search's scores did not flatter what it found: fresh seeds are better by 1.00 in "
-            "accuracy on average (1.0 %).");
+            "The search's scores did not flatter what it found: with fresh seeds that is better by "
+            "1.00 in accuracy on average.");
 }
 
 TEST(RetestOutcome, OneSeedAllowsNoConclusion) {

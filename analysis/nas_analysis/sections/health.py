@@ -13,7 +13,7 @@ from nas_analysis.differences import among, noise, one_measurement
 from nas_analysis.genes import genes
 from nas_analysis.html import element
 from nas_analysis.page import Section
-from nas_analysis.run import Run, finite_or
+from nas_analysis.run import Run
 from nas_analysis.sections.components import by_option
 from nas_analysis.statistics import holm
 from nas_analysis.words import counted, listed, number, percent
@@ -50,7 +50,6 @@ def _checks(run: Run) -> Iterator[_Check]:
     elif run.noisy is not None:
         yield _signal(run, run.noisy)
         yield _top(run, run.noisy)
-    yield from _learning(run)
     yield _failure_rate(run)
     yield _repeats(run)
     if run.several and run.comparable:
@@ -113,19 +112,6 @@ def _needed_noise(run: Run, objective: int, best: list) -> str:
     return words + "."
 
 
-def _learning(run: Run) -> Iterator[_Check]:
-    """Whether the baseline beats the model that knows how frequent each word is and nothing else."""
-    unigram = finite_or(run.facts.get("unigram_perplexity"), 0.0)
-    values = [evaluation.values["perplexity"] for evaluation in
-              (run.baseline.evaluations if run.baseline else ())
-              if evaluation.usable and "perplexity" in evaluation.values]
-    if unigram > 0 and values and sum(values) / len(values) >= unigram:
-        yield _Check("warn", "Nothing was learned.",
-                     f"The baseline has perplexity {number(sum(values) / len(values))}, the unigram "
-                     f"model, which looks at no context, {number(unigram)}: train longer, or with "
-                     "another learning rate. Differences between mechanisms say nothing yet.")
-
-
 def _failure_rate(run: Run) -> _Check:
     tried = sum(not evaluation.screened_out for evaluation in run.evaluations)
     share = len(run.failures) / max(1, tried)
@@ -155,7 +141,7 @@ def _reach(run: Run) -> _Check:
         if min(scaled) > 1:
             words += (f" Every value of {objective.name} is worse than its range, "
                       f"{number(objective.best)} to {number(objective.worst)}, so that the "
-                      "hypervolume stays near 0 whatever is found: give the objective a range.")
+                      "hypervolume stays near 0 whatever is found: give the objective a wider one.")
             lost = True
     return _Check("warn" if lost else "good", "Ranges.", words)
 

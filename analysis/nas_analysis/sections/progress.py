@@ -109,6 +109,7 @@ def _hypervolume(run: Run, trace: list[tuple[Ask, float]], width: float) -> Pict
         alone = hypervolume([run.scaled(run.baseline.fitness)],
                             [run.reference_point] * len(run.objectives))
     y = value_axis(values, True, [*values, *([alone] if alone > 0 else [])])
+    y.low = max(y.low, 0.0)  # no hypervolume is less; where nothing lies within the ranges all are 0
     x = _trainings_axis(run)
     x.start, x.end = frame.left, frame.right
     _batch_bands(picture, frame, run, x)

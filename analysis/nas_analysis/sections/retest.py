@@ -29,15 +29,17 @@ def section(run: Run) -> Section | None:
             "of the search's score was luck.")))
     records = retest["candidates"]
     objective = run.objectives[run.noisy]
+    has_baseline = any(record.get("role") == "baseline" for record in records)
     return Section("retest", "Re-test", join(
         paragraph(retest["verdict"]) if retest.get("verdict") else None,
         figure(lambda width: _picture(run, records, objective, width),
                "Hollow: the score that the search saw. Filled: mean over held-out seeds, with its "
-               f"{_interval(retest)}. A shift to the worse is selection bias: the best of many "
-               "draws was also a lucky one."),
+               f"{_interval(retest)}. A shift to the worse"
+               + (" beyond the baseline's" if has_baseline else "")
+               + " is selection bias: the best of many draws was also a lucky one."),
         _bias(run, records, objective),
         _table(run, records),
-        _reading(retest),
+        _reading(run),
     ))
 
 
@@ -49,18 +51,23 @@ def _comparison(run: Run) -> Section:
         figure(lambda width: _picture(run, records, objective, width),
                f"Mean over the seeds, with its {_interval(run.retest)}."),
         _table(run, records),
-        _reading(run.retest),
+        _reading(run),
         _differences(run, records),
     ))
 
 
-def _reading(retest: dict[str, Any]) -> Html:
+def _probability(run: Run) -> str:
+    """What the closing table calls it, too."""
+    return "P(front)" if run.several else "P(best)"
+
+
+def _reading(run: Run) -> Html:
     return note("Differences are of the test split's mean nll (nats a target), paired over seeds; "
                 "intervals stand each for itself, p is corrected by Holm over all comparisons of "
                 "the verdict. Effect size: standardised mean difference of the pairs, "
-                "Hedges-corrected; below zero is better. P(non-dominated): the probability that the "
-                "mechanism is on the front, given the noise, by values of the "
-                f"{_split(retest)} split.")
+                f"Hedges-corrected; below zero is better. {_probability(run)}: the probability that "
+                f"the mechanism is {'on the front' if run.several else 'the best'}, given the noise, "
+                f"by values of the {_split(run.retest)} split.")
 
 
 def _differences(run: Run, records: list[dict]) -> Html | None:
@@ -163,7 +170,7 @@ def _bias(run: Run, records: list[dict], objective: Objective) -> Html | None:
 def _table(run: Run, records: list[dict]) -> Html:
     scores = [o.title for o in run.objectives] if run.listed else ["search", "re-test"]
     header = ["mechanism", "role", *scores, "test perplexity",
-              f"P(non-dominated), {_split(run.retest)}", f"difference ({_interval(run.retest)})",
+              f"{_probability(run)}, {_split(run.retest)}", f"difference ({_interval(run.retest)})",
               "p (Holm)", "effect size", "n"]
     rows = []
     for record in records:

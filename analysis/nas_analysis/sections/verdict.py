@@ -6,7 +6,7 @@ from nas_analysis.differences import Difference, from_baseline, one_measurement
 from nas_analysis.effects import effects
 from nas_analysis.html import Html, element, join, mechanism, prose
 from nas_analysis.page import Section, note, paragraph
-from nas_analysis.run import Candidate, Run
+from nas_analysis.run import Candidate, Run, finite_or
 from nas_analysis.words import (counted, duration, listed, number, p_value, percent, range_text,
                                 signed)
 
@@ -17,8 +17,26 @@ def section(run: Run) -> Section:
 
 
 def words(run: Run) -> list[Html]:
-    """Paragraphs: the verdict of the re-test where there is one, else what the search alone can
-    say."""
+    """Paragraphs: that nothing was learned, where that is so, then the verdict of the re-test where
+    there is one, else what the search alone can say."""
+    unlearned = _unlearned(run)
+    return [*([paragraph(unlearned)] if unlearned else []), *_found(run)]
+
+
+def _unlearned(run: Run) -> str:
+    """As unlearned_text() in src/report/verdict.hpp."""
+    unigram = finite_or(run.facts.get("unigram_perplexity"), 0.0)
+    values = [evaluation.values["perplexity"] for evaluation in
+              (run.baseline.evaluations if run.baseline else ())
+              if evaluation.usable and "perplexity" in evaluation.values]
+    if unigram <= 0 or not values or sum(values) / len(values) < unigram:
+        return ""
+    return (f"The baseline has learned nothing: its perplexity is {number(sum(values) / len(values))}, "
+            f"that of the unigram model, which looks at no context, {number(unigram)}. Train longer, or "
+            "with another learning rate, before mechanisms are compared.")
+
+
+def _found(run: Run) -> list[Html]:
     running = _running(run)
     if run.listed:
         return _listed(run, running)
@@ -33,9 +51,12 @@ def words(run: Run) -> list[Html]:
     found = paragraph(_several(run) if run.several else _one(run))
     if run.retest.get("verdict"):
         parts += [paragraph(run.retest["verdict"]), found]
+        # Records of earlier versions do not say whether they did.
+        flattered = finite_or(run.retest.get("flattery"), 1.0) > 0
         parts.append(note(
-            f"The first paragraph is the re-test's, on {run.retest.get('replicates', '?')} held-out "
-            "seeds each; the second is the search's own, whose scores flatter what it selected."))
+            f"The paragraph of the re-test rests on {run.retest.get('replicates', '?')} held-out seeds "
+            "each; the one after it is the search's own"
+            + (", whose scores flatter what it selected." if flattered else ".")))
     else:
         parts += [found, paragraph(prose(_certainty(run)))]
     return parts
@@ -139,7 +160,7 @@ def _certainty(run: Run) -> str:
     if run.measured_once(objective):
         return f"{one_measurement(run, objective)}."
     name = run.objectives[objective].name
-    retest = "re-test the best on held-out seeds with `retest:`."
+    retest = "re-test the best on held-out seeds (`retest` in the configuration)."
     if len(run.comparable) < 2:
         return (f"{'One mechanism is' if run.comparable else 'What was stopped early allows'} no "
                 f"comparison: {retest}")
