@@ -7,12 +7,10 @@
 #include <cstdint>
 #include <utility>
 
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/resource.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
 #include "core/hash.hpp"
@@ -36,24 +34,24 @@ fs::path beside(const fs::path& file, const char* suffix) { return file.string()
 /// What has not reached a file yet lies in one of these.
 constexpr std::array<const char*, 2> kJournals{"-wal", "-journal"};
 
-/// Why a file and its journals cannot grow, as errno says it; 0: something else has failed.
-/// @param system_error  what SQLite remembers. Where it did something else since, such as giving
-/// back a lock, that is not what the write failed with: then the disk and the limits tell.
-int lack_of_space(const fs::path& file, int system_error) {
-  if (is_lack_of_space(system_error)) return system_error;
+/// Why a file or its journal cannot grow, as errno says it; 0: something else has failed.
+/// @param connection  null where it could not be opened.
+int lack_of_space(const fs::path& file, sqlite3* connection) {
+  if (const int error = sqlite3_system_errno(connection); is_lack_of_space(error)) return error;
+  // What a commit failed with, only the open file remembers.
+  for (const int which : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {
+    sqlite3_file* open = nullptr;
+    if (connection != nullptr) sqlite3_file_control(connection, "main", which, &open);
+    // A journal that is not open, or lies in memory.
+    if (open == nullptr || open->pMethods == nullptr) continue;
+    if (open->pMethods->xFileControl == nullptr) continue;
+    int error = 0;
+    open->pMethods->xFileControl(open, SQLITE_FCNTL_LAST_ERRNO, &error);
+    if (is_lack_of_space(error)) return error;
+  }
   constexpr std::uintmax_t kOneWrite = 65536;
-  std::error_code error;
-  if (fs::space(file, error).available < kOneWrite) return ENOSPC;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
-  const auto full = [&](const fs::path& path) {
-    const auto size = fs::file_size(path, error);
-    return !error && size + kOneWrite > limit.rlim_cur;
-  };
-  const bool any = full(file) || std::any_of(kJournals.begin(), kJournals.end(), [&](auto suffix) {
-                     return full(beside(file, suffix));
-                   });
-  return any ? EFBIG : 0;
+  std::error_code unknown;
+  return fs::space(fs::absolute(file).parent_path(), unknown).available < kOneWrite ? ENOSPC : 0;
 }
 
 bool has_journal(const fs::path& file) {
@@ -68,14 +66,6 @@ bool has_journal(const fs::path& file) {
 void remove_with_journals(const fs::path& file) {
   fs::remove(file);
   for (const auto* suffix : {"-wal", "-journal", "-shm"}) fs::remove(beside(file, suffix));
-}
-
-/// Makes a change of names in a folder durable.
-void sync_folder(const fs::path& folder) {
-  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);
-  close(fd);
 }
 
 /// Kinds of file systems that machines share, by the numbers of statfs(2): SQLite's write-ahead log
@@ -224,27 +214,29 @@ bool Database::is_blank() const {
   return number("PRAGMA user_version") == 0 && number("SELECT count(*) FROM sqlite_master") == 0;
 }
 
-void Database::create() const {
+void Database::create() {
   const auto unfinished = beside(file_, ".new");
   remove_with_journals(unfinished);
   try {
-    SQLite::Database sqlite(unfinished.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
-                            kBusyMilliseconds);
+    // Where it fails, the connection says why: see fail().
+    sqlite_ = std::make_unique<SQLite::Database>(
+        unfinished.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMilliseconds);
     // By a rollback journal, whose commit reaches the file or fails. A write-ahead log would come to
     // the file when it is closed, and what fails then is not said: on a full disk half a file.
-    SQLite::Transaction transaction(sqlite);
-    sqlite.exec(kind_.schema);
-    sqlite.exec("PRAGMA application_id = " + std::to_string(kind_.application_id));
-    sqlite.exec("PRAGMA user_version = " + std::to_string(kind_.version));
+    SQLite::Transaction transaction(*sqlite_);
+    sqlite_->exec(kind_.schema);
+    sqlite_->exec("PRAGMA application_id = " + std::to_string(kind_.application_id));
+    sqlite_->exec("PRAGMA user_version = " + std::to_string(kind_.version));
     transaction.commit();
   } catch (const SQLite::Exception&) {
     remove_with_journals(unfinished);
     throw;
   }
+  sqlite_.reset();
   // A journal of a file that was there before must not be applied to this one.
   remove_with_journals(file_);
   fs::rename(unfinished, file_);
-  sync_folder(file_.parent_path());
+  sync_to_disk(fs::absolute(file_).parent_path());
 }
 
 void Database::require_kind() {
@@ -321,7 +313,6 @@ void Database::Transaction::commit() {
 
 void Database::fail(const SQLite::Exception& error) const {
   const std::string what = error.what();
-  const int system_error = sqlite_ ? sqlite3_system_errno(sqlite_->getHandle()) : 0;
   switch (error.getErrorCode()) {
     case SQLITE_FULL:
       throw MachineError(io_failure(file_, ENOSPC));
@@ -334,7 +325,8 @@ void Database::fail(const SQLite::Exception& error) const {
     case SQLITE_NOMEM:
     case SQLITE_PERM:
       require_in_place();
-      if (const int lack = lack_of_space(file_, system_error); lack != 0) {
+      if (const int lack = lack_of_space(file_, sqlite_ ? sqlite_->getHandle() : nullptr);
+          lack != 0) {
         throw MachineError(io_failure(file_, lack));
       }
       throw MachineError(file_.string() + ": cannot be written or read: " + what);

@@ -106,7 +106,7 @@ class Database {
  private:
   void open_for_writing();
   void open_for_reading(Mode mode);
-  void create() const;
+  void create();
   [[nodiscard]] bool is_blank() const;
   [[nodiscard]] int number(const std::string& sql) const;
   void require_kind();

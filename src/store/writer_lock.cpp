@@ -9,6 +9,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -58,7 +59,21 @@ bool has_no_locks(int error) {
   return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
 }
 
-/// @return the descriptor of the file beside the store, locked where the file system has locks.
+/// @param fd  of a file beside the store.
+/// @throws InputError if the file system has not the locks that SQLite needs.
+void require_locks_of_sqlite(int fd, const std::filesystem::path& store) {
+  auto lock = byte_of_store();
+  if (fcntl(fd, F_SETLK, &lock) == 0) return;
+  const int error = errno;
+  if (!has_no_locks(error)) return;  // over NFS, the lock of flock() is in its way
+  throw InputError(store.parent_path().string() + " is on a file system without locks (fcntl: " +
+                   std::generic_category().message(error) + "), which " +
+                   store.filename().string() +
+                   " must have: mount it with them (Lustre: -o flock), or take a folder on another "
+                   "file system");
+}
+
+/// @return the descriptor of the file beside the store, locked where the file system has flock().
 /// @throws InputError if it is a link, which is not followed, or has another name.
 int lock_beside(const std::filesystem::path& store, bool& locked) {
   const auto folder = store.parent_path();
@@ -85,7 +100,8 @@ int lock_beside(const std::filesystem::path& store, bool& locked) {
 
 }  // namespace
 
-/// A file that is there while its holder lives, and is touched by it: for file systems without locks.
+/// A file that is there while its holder lives, and is touched by it: for file systems without
+/// flock().
 class WriterLock::Held {
  public:
   /// @param now  of the file system's clock.
@@ -191,6 +207,7 @@ WriterLock::WriterLock(std::filesystem::path store) : store_(std::move(store)) {
   bool locked = false;
   lock_fd_ = lock_beside(store_, locked);
   try {
+    require_locks_of_sqlite(lock_fd_, store_);
     const std::string self = "process " + std::to_string(getpid()) + " on " + host_name() + "\n";
     if (ftruncate(lock_fd_, 0) != 0 || write(lock_fd_, self.data(), self.size()) < 0) {
       throw InputError(lock_name(store_) + ": cannot be written");
@@ -198,7 +215,7 @@ WriterLock::WriterLock(std::filesystem::path store) : store_(std::move(store)) {
     if (locked) return;
     held_ = std::make_unique<Held>(store_, self, fs::last_write_time(lock_name(store_)));
     warn(store_.parent_path().string() +
-         " is on a file system without locks: a second process is kept out by the file " +
+         " is on a file system without flock: a second process is kept out by the file " +
          store_.filename().string() +
          ".held alone, which counts for a minute after its last touch");
   } catch (...) {
@@ -232,6 +249,8 @@ std::optional<bool> has_writer(const std::filesystem::path& store) {
   return lock.l_type != F_UNLCK;
 }
 
-bool WriterLock::store_is_in_place() const { return is_file_of_name(store_fd_, store_); }
+bool WriterLock::store_is_in_place() const {
+  return store_fd_ < 0 || is_file_of_name(store_fd_, store_);
+}
 
 }  // namespace nas

@@ -11,15 +11,16 @@ namespace nas {
 /// itself, so that a second writer is refused even where the first file was removed. The kernel
 /// drops both when the process ends, however it ends.
 ///
-/// On a file system without locks (Lustre without -o flock), which is warned of, a file STORE.held
-/// stands for them: it names the holder, who touches it, and is taken over where that process is
-/// gone, or from another machine after a minute of silence.
+/// On a file system without flock(), which is warned of, a file STORE.held stands for the first: it
+/// names the holder, who touches it, and is taken over where that process is gone, or from another
+/// machine after a minute of silence. One without fcntl's locks either (Lustre without -o flock) is
+/// refused: SQLite cannot do without them.
 class WriterLock {
  public:
   /// Locks the file beside the store.
   /// @throws InputError if the store's folder is missing, the lock cannot be written, is a link or
-  /// has another name (what it leads to stays as it is), or another process holds it (the message
-  /// names its process id and host).
+  /// has another name (what it leads to stays as it is), another process holds it (the message
+  /// names its process id and host), or the file system has not the locks that SQLite needs.
   explicit WriterLock(std::filesystem::path store);
   ~WriterLock();
   WriterLock(const WriterLock&) = delete;
@@ -31,7 +32,7 @@ class WriterLock {
   /// @throws InputError if another process holds it.
   void hold_store();
 
-  /// Whether the store that is held is still the file of this name.
+  /// Whether the store that is held, if one is yet, is still the file of this name.
   [[nodiscard]] bool store_is_in_place() const;
 
  private:

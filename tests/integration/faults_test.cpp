@@ -119,6 +119,8 @@ TEST_F(FaultsTest, AFullDiskIsReportedByASearchOfAFunction) {
   const auto expected = canonical_export(folder_ / "undisturbed");
   EXPECT_EQ(run("nas-run", to("full"), [] { limit_files(400'000); }), 75) << text();
   EXPECT_THAT(text(), HasSubstr("no space left in "));
+  EXPECT_EQ(run("nas-run", to("none"), [] { limit_files(8192); }), 75) << text();
+  EXPECT_THAT(text(), HasSubstr("no space left in ")) << "it takes not even an empty store";
   EXPECT_EQ(run("nas-run", to("full")), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "full"), expected);
 }

@@ -1,5 +1,6 @@
 #include "store/database.hpp"
 
+#include <cerrno>
 #include <fstream>
 #include <functional>
 
@@ -11,6 +12,8 @@
 
 #include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "unit/forked.hpp"
+#include "unit/full_disk.hpp"
 #include "unit/message_of.hpp"
 
 namespace nas::testing {
@@ -224,6 +227,43 @@ TEST_F(DatabaseTest, NothingIsCommittedToAFileThatIsNoLongerThere) {
     fs::rename(folder_, temporary_.path() / "elsewhere");
     expect_refusal(moved);
   }
+}
+
+TEST_F(DatabaseTest, ADiskThatCannotTakeANewFileIsNamed) {
+  EXPECT_EQ(code_on_a_full_disk([this] { (void)open(); }), 75);
+  EXPECT_FALSE(fs::exists(folder_ / "store.sqlite.new"));
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+/// SQLite calls it an error of input or output, as it does a broken disk.
+TEST_F(DatabaseTest, ASpentQuotaIsNamed) {
+  const auto spend = [] {
+    auto* const system = sqlite3_vfs_find(nullptr);
+    const auto refuse = +[](int, const void*, std::size_t, off_t) -> ssize_t {
+      errno = EDQUOT;
+      return -1;
+    };
+    for (const auto* call : {"pwrite", "pwrite64"}) {
+      system->xSetSystemCall(system, call, reinterpret_cast<sqlite3_syscall_ptr>(refuse));
+    }
+  };
+  const auto said = [](const std::function<void()>& write) {
+    return in_child([&] {
+      const auto text = message_of<MachineError>(write);
+      return text.ends_with(": the user's quota is spent") ? 75 : 1;
+    });
+  };
+  EXPECT_EQ(said([&] {
+              spend();
+              (void)open();
+            }),
+            75);
+  EXPECT_EQ(said([&] {
+              auto database = open();
+              spend();
+              add(database, "a");
+            }),
+            75);
 }
 
 TEST_F(DatabaseTest, AFinishedFileIsReadWhereNothingCanBeWritten) {

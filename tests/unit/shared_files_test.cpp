@@ -4,13 +4,16 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdarg>
 #include <fstream>
 #include <memory>
 #include <vector>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +30,8 @@ namespace {
 
 // What the system says in place of the truth.
 int lock_error = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the test
+int sqlite_lock_error =
+    0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the test
 unsigned system_type =
     0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the test
 
@@ -35,6 +40,18 @@ unsigned system_type =
 extern "C" int flock(int /*file*/, int /*operation*/) noexcept {
   errno = lock_error;
   return lock_error == 0 ? 0 : -1;
+}
+
+extern "C" int fcntl(int file, int command, ...) {
+  if (command == F_SETLK && sqlite_lock_error != 0) {
+    errno = sqlite_lock_error;
+    return -1;
+  }
+  std::va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return static_cast<int>(syscall(SYS_fcntl, file, command, argument));
 }
 
 extern "C" int statfs(const char* /*file*/, struct statfs* system) noexcept {
@@ -48,10 +65,17 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr DatabaseKind kKind{.name = "store",
+                             .application_id = 7,
+                             .version = 1,
+                             .oldest = 1,
+                             .schema = "CREATE TABLE things (name TEXT PRIMARY KEY)"};
 
 class SharedFilesTest : public ::testing::Test {
  protected:
-  ~SharedFilesTest() override { lock_error = 0; }
+  ~SharedFilesTest() override { lock_error = sqlite_lock_error = 0; }
 
   [[nodiscard]] std::string refusal() const {
     return message_of<InputError>([this] { const WriterLock lock(file_); });
@@ -69,15 +93,14 @@ class SharedFilesTest : public ::testing::Test {
   WarningListener listener_{[this](const std::string& text) { warnings_.push_back(text); }};
 };
 
-TEST_F(SharedFilesTest, WithoutLocksAFileThatIsTouchedStandsForThem) {
+TEST_F(SharedFilesTest, WithoutFlockAFileThatIsTouchedStandsForIt) {
   for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
     lock_error = error;
     warnings_.clear();
     {
       const WriterLock lock(file_);
-      EXPECT_THAT(warnings_,
-                  ElementsAre(HasSubstr(folder_.string() + " is on a file system without "
-                                                           "locks")));
+      EXPECT_THAT(warnings_, ElementsAre(HasSubstr(folder_.string() +
+                                                   " is on a file system without flock: ")));
       EXPECT_TRUE(fs::exists(held()));
       EXPECT_THAT(refusal(), HasSubstr("is in use by another process (process " +
                                        std::to_string(getpid()) + " on " + host_name() + ")"));
@@ -86,10 +109,27 @@ TEST_F(SharedFilesTest, WithoutLocksAFileThatIsTouchedStandsForThem) {
   }
 }
 
+/// Lustre without -o flock: SQLite would fail, or wait for ever for one that nobody holds.
+TEST_F(SharedFilesTest, WithoutTheLocksOfSqliteNothingIsBegun) {
+  for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
+    lock_error = sqlite_lock_error = error;
+    EXPECT_THAT(
+        message_of<InputError>([&] { const Database store(file_, kKind, Database::Mode::write); }),
+        StartsWith(folder_.string() + " is on a file system without locks (fcntl: " +
+                   std::generic_category().message(error) +
+                   "), which store.sqlite must have: mount it with them (Lustre: -o flock), or"));
+    EXPECT_FALSE(fs::exists(file_));
+    EXPECT_FALSE(fs::exists(held()));
+  }
+}
+
 TEST_F(SharedFilesTest, ALockThatSomebodyHoldsIsNoLackOfLocks) {
   lock_error = EWOULDBLOCK;
   EXPECT_THAT(refusal(), HasSubstr("is in use by another process"));
   EXPECT_FALSE(fs::exists(held()));
+  lock_error = 0;
+  sqlite_lock_error = EAGAIN;  // by flock's own lock, over NFS
+  EXPECT_EQ(refusal(), "nothing was thrown");
 }
 
 TEST_F(SharedFilesTest, WhoHasDiedHoldsNothing) {
@@ -168,11 +208,6 @@ TEST_F(SharedFilesTest, OfManyWhoTakeOverOneDoes) {
 }
 
 TEST_F(SharedFilesTest, OnANetworksFileSystemThereIsNoWriteAheadLog) {
-  constexpr DatabaseKind kKind{.name = "store",
-                               .application_id = 7,
-                               .version = 1,
-                               .oldest = 1,
-                               .schema = "CREATE TABLE things (name TEXT PRIMARY KEY)"};
   const auto journal = [&](unsigned type) {
     system_type = type;
     const Database database(file_, kKind, Database::Mode::write);
