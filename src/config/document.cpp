@@ -14,6 +14,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/installed.hpp"
 
@@ -215,25 +216,6 @@ void merge(DocumentNode& base, DocumentNode over, const PluginSections& sections
     }
     known->origin = entry.origin;
     merge(known->value, std::move(entry.value), {});
-  }
-}
-
-/// What a file is that no configuration is read from, since it may have no end, or never begin; empty
-/// for a regular file, also one that standard input was redirected from, and for none.
-std::string other_kind(const fs::path& file) {
-  std::error_code unknown;
-  switch (fs::status(file, unknown).type()) {
-    case fs::file_type::directory:
-      return "a folder";
-    case fs::file_type::fifo:
-      return "a pipe";
-    case fs::file_type::socket:
-      return "a socket";
-    case fs::file_type::block:
-    case fs::file_type::character:
-      return "a device";
-    default:
-      return "";
   }
 }
 

@@ -152,6 +152,23 @@ void remove_unfinished(const fs::path& file) {
 
 std::string read_bytes(const fs::path& file) { return Descriptor(file, O_RDONLY).read(); }
 
+std::string other_kind(const fs::path& file) {
+  std::error_code unknown;
+  switch (fs::status(file, unknown).type()) {
+    case fs::file_type::directory:
+      return "a folder";
+    case fs::file_type::fifo:
+      return "a pipe";
+    case fs::file_type::socket:
+      return "a socket";
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    default:
+      return "";
+  }
+}
+
 void remove_file(const fs::path& file) {
   std::error_code error;
   fs::remove(file, error);

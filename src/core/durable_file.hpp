@@ -37,6 +37,11 @@ void remove_unfinished(const std::filesystem::path& file);
 /// @return a file's bytes. @throws MachineError that names it if it cannot be read.
 std::string read_bytes(const std::filesystem::path& file);
 
+/// What a file is that nothing is read from, since it may have no end, or never begin: "a folder", "a
+/// pipe", "a socket" or "a device"; empty for a regular file, also one that standard input was
+/// redirected from, and for none.
+std::string other_kind(const std::filesystem::path& file);
+
 /// Removes a file; one that is not there is no error. @throws MachineError that names it.
 void remove_file(const std::filesystem::path& file);
 

@@ -40,7 +40,7 @@ Task read_task(const Parameters& settings, std::int64_t context) {
     refuse("data.length", length, "0 or equal to model.context (" + std::to_string(context) + ")");
   }
   if (context % 2 != 0) refuse("model.context", context, "even");
-  if (4 * task.pairs > context) {
+  if (task.pairs > context / 4) {
     refuse("data.pairs", task.pairs,
            "at most a quarter of model.context (" + std::to_string(context) + ")");
   }
@@ -211,11 +211,14 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
   const auto train = settings.get<std::int64_t>("train_examples");
   const auto test = settings.get<std::int64_t>("test_examples");
   constexpr double kBytesPerToken = 2 * sizeof(std::int32_t);  // and its target
+  const auto per_token =
+      (static_cast<double>(train) + 2.0 * static_cast<double>(test)) * kBytesPerToken +
+      static_cast<double>(task.pairs) * sizeof(double);  // of guess_by_place()
   require_memory("mqar: data.train_examples = " + std::to_string(train) +
                      ", data.test_examples = " + std::to_string(test) +
+                     ", data.pairs = " + std::to_string(task.pairs) +
                      " of model.context = " + std::to_string(context) + " tokens",
-                 (static_cast<double>(train) + 2.0 * static_cast<double>(test)) *
-                     static_cast<double>(context) * kBytesPerToken);
+                 static_cast<double>(context) * per_token);
   Corpus corpus;
   corpus.name = "mqar";
   corpus.description = "multi-query associative recall; " + std::to_string(task.pairs) +

@@ -186,6 +186,9 @@ Prepared take_own(const DataSet& data_set, const fs::path& from, const Staging& 
   prepared.provenance.source = fs::absolute(from).lexically_normal().string();
   fs::path folder = from;
   if (!fs::is_directory(from)) {
+    if (const auto kind = other_kind(from); !kind.empty()) {
+      throw InputError("is " + kind + ", must be a folder or an archive");
+    }
     prepared.provenance.archive_sha256 = sha256_file(from);
     folder = staging.fresh("unpacked");
     unpack(from, folder);
@@ -248,8 +251,8 @@ std::optional<SplitFiles> find_data_set(const std::string& name, const DataLocat
 }
 
 std::string read_text_file(const fs::path& file) {
-  if (fs::is_directory(file)) {
-    throw InputError(file.string() + ": is a folder, must be a text file");
+  if (const auto kind = other_kind(file); !kind.empty()) {
+    throw InputError(file.string() + ": is " + kind + ", must be a text file");
   }
   std::ifstream in(file, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(in), {});

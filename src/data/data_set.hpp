@@ -48,7 +48,7 @@ std::optional<SplitFiles> find_data_set(const std::string& name, const DataLocat
 /// @throws InputError if it is not there, with the command that gets it, or if it is not what
 /// source.json beside it records; files without such a record are taken as they are.
 SplitTexts read_data_set(const std::string& name, const DataLocation& location);
-/// @return a file's bytes. @throws InputError if it cannot be read.
+/// @return a file's bytes. @throws InputError if it is no regular file, or cannot be read.
 std::string read_text_file(const std::filesystem::path& file);
 /// @return SHA-256 of the bytes of train, valid and test, one after the other.
 std::string splits_sha256(const SplitFiles& files);

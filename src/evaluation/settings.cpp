@@ -1,5 +1,8 @@
 #include "evaluation/settings.hpp"
 
+#include "genotype/architecture.hpp"
+#include "store/evaluation.hpp"
+
 namespace nas {
 
 namespace {
@@ -22,8 +25,8 @@ Setting below_one(Setting setting) {
   return setting;
 }
 
-Setting at_most_one(Setting setting) {
-  setting.max = 1.0;
+Setting at_most(double max, Setting setting) {
+  setting.max = max;
   return setting;
 }
 
@@ -47,7 +50,7 @@ Setting text(std::string name, std::string value, std::string help) {
 
 std::vector<Setting> model_settings() {
   return {
-      integer("layers", 2, 1, "transformer blocks"),
+      at_most(kMostLayers, integer("layers", 2, 1, "transformer blocks")),
       integer("width", 128, 1, "width D of the residual stream; a multiple of heads"),
       integer("heads", 4, 1, "attention heads"),
       integer("context", 128, 2, "longest sequence, tokens"),
@@ -98,10 +101,10 @@ std::vector<Setting> evaluation_settings() {
       text("array", "auto",
            "most trainings in an array, which a worker advances together: a number, or auto (timed "
            "before the first array, by the first worker of a cluster; 1 under memory_limit)"),
-      integer(
-          "threads", 1, 1,
-          "threads of one training; part of the identity: the kernels sum alike for any number, "
-          "which nobody promises of a BLAS"),
+      at_most(9999.0,
+              integer("threads", 1, 1,
+                      "threads of one training; part of the identity: the kernels sum alike for "
+                      "any number, which nobody promises of a BLAS")),
       choice("numerical_mode", "exact", {"reference", "exact", "tf32", "fast"},
              "reference: one LibTorch operation after the other; exact: fused kernels, float32; "
              "tf32: also TensorFloat-32 products, on CUDA devices only; fast: also bfloat16 "
@@ -109,14 +112,15 @@ std::vector<Setting> evaluation_settings() {
       choice("repeated", "reuse", {"reuse", "retrain", "replicate"},
              "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
              "answer the mean over all replicates so far"),
-      integer(
-          "replicates", 1, 1,
-          "evaluations of a candidate, each with its own seeds; objectives and constraints are "
-          "about their mean, and one that fails fails the candidate unless divergence_rate is an "
-          "objective or constrained"),
-      integer("racing_replicates", 0, 0,
-              "most evaluations of a candidate in the races that give further ones to those that "
-              "may be the best; 0 = no racing"),
+      at_most(kMostReplicates,
+              integer("replicates", 1, 1,
+                      "evaluations of a candidate, each with its own seeds; objectives and "
+                      "constraints are about their mean, and one that fails fails the candidate "
+                      "unless divergence_rate is an objective or constrained")),
+      at_most(kMostReplicates,
+              integer("racing_replicates", 0, 0,
+                      "most evaluations of a candidate in the races that give further ones to "
+                      "those that may be the best; 0 = no racing")),
       integer("racing_elites", 3, 1,
               "how many best candidates a race looks for where there is one objective; several: "
               "the non-dominated ones"),
@@ -137,8 +141,9 @@ std::vector<Setting> evaluation_settings() {
               "how often one that was at work when its process ended by itself, or hung, is tried "
               "again, alone, by the next process; at least once, since only alone is it certain "
               "what ended it"),
-      integer("retry_lost", 2, 0,
-              "how often one is ordered again that a cluster's worker had begun when it died"),
+      at_most(1e6, integer("retry_lost", 2, 0,
+                           "how often one is ordered again that a cluster's worker had begun when "
+                           "it died")),
       integer("failure_window", 50, 0,
               "the run ends, and can be continued, where more than half of so many distinct "
               "candidates have failed, the latest that were trained; what constraints reject did "
@@ -208,10 +213,10 @@ std::vector<Setting> fidelity_settings() {
       choice("spread", "crowding", {"crowding", "epsilon_net"},
              "which candidates of one front go on first, of several objectives: by their crowding "
              "distance, or each time the one that is farthest from those before"),
-      at_most_one(
-          number("audit", 0.0, 0.0,
-                 "share of the candidates that are paused for good which is trained to the "
-                 "end after the search, outside its budget, to say what pruning has missed")),
+      at_most(1.0,
+              number("audit", 0.0, 0.0,
+                     "share of the candidates that are paused for good which is trained to the "
+                     "end after the search, outside its budget, to say what pruning has missed")),
       positive(number("checkpoint_space", 20.0, 0.0,
                       "GiB that checkpoints of paused training runs may take; the least promising "
                       "go first, and without its own a training run begins again")),

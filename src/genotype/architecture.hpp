@@ -11,6 +11,9 @@
 
 namespace NAS_PUBLIC nas {
 
+/// The most layers of a model, which its name may list one by one.
+inline constexpr std::int64_t kMostLayers = 4096;
+
 /// Everything that determines a language model's function and parameters, and its costs by formula.
 /// Letters: L context tokens, D width, H heads, V vocabulary, r feed_forward, N layers.
 struct Architecture {

@@ -272,7 +272,6 @@ class NameReader {
     std::int64_t count = 1;
     if (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') count = read_count();
     const auto layer = read_layer();
-    constexpr std::int64_t kMostLayers = 4096;
     if (std::ssize(architecture_.stack) + count > kMostLayers) {
       fail_at("more than " + std::to_string(kMostLayers) + " layers");
     }

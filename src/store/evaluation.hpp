@@ -38,6 +38,9 @@ Status parse_status(std::string_view text);
 
 /// The first replicate of a re-test: far beyond those of any search, so that its seeds are fresh.
 inline constexpr std::int64_t kFirstHeldOutReplicate = 1'000'000;
+/// The most replicates of each candidate that a configuration may ask for: beyond what anybody
+/// trains, so that a typo is refused by name.
+inline constexpr std::int64_t kMostReplicates = 10'000;
 
 /// A count that was not recorded; a sum that was not is NaN.
 inline constexpr std::int64_t kNotCounted = -1;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "config/document.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/installed.hpp"
@@ -395,7 +396,9 @@ class Reader {
   /// What is said of a file that is none of what it must be.
   [[nodiscard]] static std::string not_found(const std::string& what, const std::string& name,
                                              const Origin& origin) {
-    if (std::filesystem::is_directory(name)) return "must be " + what + ", is a folder";
+    if (const auto kind = other_kind(name); !kind.empty()) {
+      return "must be " + what + ", is " + kind;
+    }
     return "must be " + what + ", there is none" + places_of_file(name, file_of(origin));
   }
 

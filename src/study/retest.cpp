@@ -189,7 +189,7 @@ std::vector<Setting> retest_settings() {
                "`mechanisms`; where a run has more of them, these stay; 0 = no re-test, as without "
                "this section: one that a run has stays while the search finds the same",
        .min = 0,
-       .max = 1e6},
+       .max = kMostReplicates},
       {.name = "top",
        .default_value = Integer{3},
        .help =

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "data/data_set.hpp"
 #include "data_fixture.hpp"
@@ -119,7 +120,18 @@ TEST(TextFile, RefusesFilesThatDoNotFit) {
               make_corpus("text_file", 4, {{"path", std::string("/no/such")}});
             }),
             "/no/such: cannot be read");
+  EXPECT_EQ(error_of([] {
+              make_corpus("text_file", 4, {{"path", std::string("/dev/zero")}});
+            }),
+            "/dev/zero: is a device, must be a text file")
+      << "it has no end";
   const TemporaryFolder folder;
+  const auto pipe = (folder.path() / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] {
+              make_corpus("text_file", 4, {{"path", pipe}});
+            }),
+            pipe + ": is a pipe, must be a text file");
   const std::string path = folder.write("my.txt", "one line only\n").string();
   EXPECT_EQ(error_of([&] {
               make_corpus("text_file", 4, {{"path", path}});

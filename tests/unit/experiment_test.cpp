@@ -127,6 +127,8 @@ TEST_F(ExperimentTest, ATextThatIsNotThereIsNamedWithItsPlace) {
   write("folder/a.txt", "text");
   EXPECT_EQ(mistakes("data:\n  corpus: text_file\n  path: " + path("folder") + "\n"),
             "a.yaml:3:9: data.path = folder, must be a text file, is a folder");
+  EXPECT_EQ(mistakes("data: {corpus: text_file, path: /dev/zero}\n"),
+            "a.yaml:1:33: data.path = /dev/zero, must be a text file, is a device");
   EXPECT_EQ(mistakes("data: {corpus: text_file, train: none.txt}\n"),
             "a.yaml:1:34: data.train = none.txt, must be a text file, there is none" +
                 places_of_file("none.txt", path("a.yaml")));
@@ -899,6 +901,19 @@ TEST_F(ExperimentTest, WorkersAndArrayAreAutoOrANumber) {
   }
 }
 
+TEST_F(ExperimentTest, CountsThatNobodyMeansAreRefused) {
+  const std::vector<std::pair<std::string, std::string>> bounds{
+      {"model.layers", "[1, 4096]"},           {"evaluation.threads", "[1, 9999]"},
+      {"evaluation.replicates", "[1, 10000]"}, {"evaluation.racing_replicates", "[0, 10000]"},
+      {"evaluation.retry_lost", "[0, 1e+06]"}, {"retest.replicates", "[0, 10000]"}};
+  for (const auto& [key, bound] : bounds) {
+    for (const std::string count : {"1000000000", "4294967297"}) {
+      EXPECT_EQ(mistakes("seed: 1\n", {key + "=" + count}),
+                "command line: " + key + " = " + count + ", must be in " + bound);
+    }
+  }
+}
+
 TEST_F(ExperimentTest, WhatOnlyALoneTrainingRunHasRefusesArrays) {
   const std::string memory = kAny + "objectives: [perplexity, peak_memory]\n";
   const std::string seconds = "constraints: [train_seconds <= 9]\n";
@@ -983,7 +998,7 @@ TEST_F(ExperimentTest, ARetestIsThereWhereItsSectionIs) {
   EXPECT_EQ(load("retest: {replicates: 0}\n").resolved["retest"].dump(),
             R"({"confidence":0.95,"replicates":0,"top":3})");
   EXPECT_EQ(mistakes("retest: {replicates: -1, top: 0, confidence: 1}\n"),
-            "a.yaml:1:22: retest.replicates = -1, must be in [0, 1e+06]\n"
+            "a.yaml:1:22: retest.replicates = -1, must be in [0, 10000]\n"
             "a.yaml:1:31: retest.top = 0, must be in [1, 1e+06]\n"
             "a.yaml:1:46: retest.confidence = 1, must be in (0, 1)");
 }

@@ -132,6 +132,12 @@ TEST(Mqar, RefusesSettingsThatDoNotFit) {
               mqar(64, {{"pairs", integer(17)}});
             }),
             "mqar: data.pairs = 17, must be at most a quarter of model.context (64)");
+  constexpr auto kMany = std::int64_t{1} << 62;  // four times that is 0
+  EXPECT_EQ(error_of([&] {
+              mqar(64, {{"pairs", kMany}});
+            }),
+            "mqar: data.pairs = 4611686018427387904, must be at most a quarter of model.context "
+            "(64)");
   EXPECT_EQ(error_of([] {
               mqar(64, {{"vocabulary", integer(64)}});
             }),

@@ -17,7 +17,8 @@ NAS_REGISTER_OBJECTIVE({.key = "state_bytes",
                                       .default_value = std::int64_t{1},
                                       .help = "tokens of the sequence so far; where a window or a "
                                               "recurrence bounds the state, more cost nothing",
-                                      .min = 1}},
+                                      .min = 1,
+                                      .max = 1e9}},
                         .file = __FILE__},
                        state_bytes);
 
