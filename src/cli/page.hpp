@@ -8,17 +8,6 @@
 
 namespace nas {
 
-/// What became of a child process.
-struct ProgramResult {
-  int status = 0;      ///< exit code; 128 + signal where one ended it; 127 where it did not start
-  std::string errors;  ///< what it wrote to its standard error, the last 4,096 characters
-};
-
-/// Runs a program to its end, without a shell: its arguments are passed on as they are. It reads
-/// nothing, and its standard output is dropped.
-/// @param arguments  the program, looked up on PATH unless it has a slash, and its arguments.
-ProgramResult run_program(const std::vector<std::string>& arguments);
-
 /// The first of $NAS_PYTHON, python3 on PATH and /usr/bin/python3 that imports numpy and scipy;
 /// takes about a tenth of a second each.
 std::optional<std::string> find_python();

@@ -188,12 +188,7 @@ Corpus TrainedModel::corpus() const {
 }
 
 double TrainedModel::train_again() {
-  Evaluation again;
-  again.id = task_.id;
-  again.candidate = task_.candidate.name;
-  again.replicate = task_.replicate;
-  again.identity = task_.identity;
-  again.measured = Json::object();
+  auto again = unmeasured(task_);
   problem_->measure(task_, again);
   if (again.status != Status::ok) {
     throw InputError("trained again, " + problem_->label(evaluation_->candidate) + " is " +

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
+#include "store/store.hpp"
 #include "table/format.hpp"
 
 namespace nas {
@@ -31,7 +32,7 @@ bool has_word(const std::vector<std::string>& words, const std::vector<std::stri
 }
 
 fs::path store_named(const fs::path& word) {
-  const auto file = fs::is_directory(word) ? word / "store.sqlite" : word;
+  const auto file = store_file(word);
   if (!fs::exists(file)) throw InputError(file.string() + ": no such store; give a run's folder");
   if (fs::is_regular_file(file) && is_table(file)) {
     throw InputError(file.string() + ": is a table, must be a run's folder; nas-data table info " +

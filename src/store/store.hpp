@@ -157,4 +157,7 @@ class Store {
   std::unique_ptr<State> state_;
 };
 
+/// The file of a run's store: of a folder, its store.sqlite.
+std::filesystem::path store_file(const std::filesystem::path& store_or_folder);
+
 }  // namespace nas

