@@ -113,6 +113,11 @@ class Tables(unittest.TestCase):
             self.assertEqual(tables.load([other, turned]).mechanisms, [A, B, C])
             self.assertNotIn("stop_above_nll", tables.load([turned]).facts)
 
+    def test_the_seeds_of_a_retest_begin_where_the_programs_let_them_begin(self):
+        source = (ROOT / "src" / "store" / "evaluation.hpp").read_text(encoding="utf-8")
+        first = re.search(r"kFirstHeldOutReplicate = ([\d']+);", source)
+        self.assertEqual(int(first[1].replace("'", "")), tables.FIRST_HELD_OUT)
+
     def test_a_search_that_is_not_one_is_refused(self):
         path = self.stored({(A, 0): cell(9.0)}, others=[({**IDENTITY, "memory_limit": 1.0}, {(B, 0): cell(12.0)})])
         self.assertEqual(self.refusal(path), f"{path}: its own trainings differ in memory_limit; only trainings of the same kind can "
