@@ -33,14 +33,34 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// "lr" of "learning_rate".
+std::string initials(std::string_view name) {
+  std::string letters;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (i == 0 || name[i - 1] == '_') letters += name[i];
+  }
+  return letters;
+}
+
+/// Whether what was given abbreviates a name, "random", "search" or "rs" for "random_search", or
+/// goes on behind it.
+bool belongs_to(std::string_view given, std::string_view name) {
+  constexpr std::size_t kFewest = 3;
+  const auto place = ("_" + std::string(name)).find("_" + std::string(given));
+  const bool begins_a_word = given.size() >= kFewest && place != std::string::npos;
+  const bool goes_on = name.size() >= kFewest && given.starts_with(name);
+  return begins_a_word || goes_on || (given.size() > 1 && given == initials(name));
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::size_t allowed = std::max<std::size_t>(2, word.size() / 3);
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t best_distance = std::string::npos;
   for (const auto& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
+    if (distance < best_distance && (distance <= allowed || belongs_to(word, candidate))) {
       best_distance = distance;
       best = candidate;
     }

@@ -40,8 +40,9 @@ class MemoryLimitExceeded : public std::runtime_error {
 /// refused).
 void require_in_range(std::string_view name, double value, double lo, double hi);
 
-/// @return the candidate with the least edit distance to `word`, empty if none is within a third of
-/// its length (at least 2 edits are always allowed).
+/// @return the candidate with the least edit distance to `word` among those within a third of its
+/// length (at least 2 edits are always allowed), those that it abbreviates, as "random" and "lr" do
+/// "random_search" and "learning_rate", and those that it begins with. Empty if there is none.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// @return "; did you mean X?", for the end of a message, X the nearest; empty if nothing is near.

@@ -83,6 +83,16 @@ Folders shared_folders() {
   return folders;
 }
 
+fs::path installation() {
+  std::error_code unknown;
+  for (const auto& prefix : installed("")) {
+    if (fs::is_directory(prefix / NAS_SHARE_FOLDER, unknown)) {
+      return prefix.lexically_normal().parent_path();
+    }
+  }
+  return {};
+}
+
 std::string located_file(const std::string& name, const fs::path& named_in) {
   return located(name, named_in, shared_folders());
 }

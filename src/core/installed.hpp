@@ -11,6 +11,10 @@ namespace nas {
 /// source tree that it was built from.
 std::vector<std::filesystem::path> shared_folders();
 
+/// The prefix of the installation that the running program, or else this library, belongs to; empty
+/// where neither is installed.
+std::filesystem::path installation();
+
 /// The file that a configuration means by a name.
 /// @param named_in  the configuration's file; empty: the name was given elsewhere.
 /// @return the name itself if it is absolute, empty, of a file in the current folder or of none

@@ -51,6 +51,16 @@ TEST(Nearest, AllowsAThirdOfLongWords) {
   EXPECT_EQ(nearest("abcdefghi", {"abcdewxyz"}), "");           // 4 edits
 }
 
+TEST(Nearest, KnowsAbbreviations) {
+  const std::vector<std::string> names{"steps", "learning_rate", "random_search", "de"};
+  EXPECT_EQ(nearest("lr", {"steps", "learning_rate"}), "learning_rate");
+  EXPECT_EQ(nearest("random", names), "random_search");
+  EXPECT_EQ(nearest("search", names), "random_search");
+  EXPECT_EQ(nearest("earning", names), "") << "begins no word";
+  EXPECT_EQ(nearest("steps_of_training", names), "steps");
+  EXPECT_EQ(nearest("descent", names), "") << "two letters are too few";
+}
+
 TEST(Nearest, OfNothingIsNothing) { EXPECT_EQ(nearest("dot", {}), ""); }
 
 TEST(Nearest, TakesTheFirstOfEquallyNear) { EXPECT_EQ(nearest("abc", {"abd", "abe"}), "abd"); }
