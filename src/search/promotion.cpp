@@ -102,7 +102,8 @@ std::vector<std::size_t> promotion_order(const std::vector<Reached>& reached, Sp
 }
 
 std::size_t num_promoted(std::size_t n, double eta) {
-  return static_cast<std::size_t>(static_cast<double>(n) / eta);
+  constexpr double kRounding = 1e-12;  // 35 by 700 / 300 is 15, in doubles a little less
+  return static_cast<std::size_t>(static_cast<double>(n) / eta * (1.0 + kRounding));
 }
 
 std::optional<std::size_t> next_of_best(const std::vector<Reached>& reached, std::size_t count,

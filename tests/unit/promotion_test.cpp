@@ -43,6 +43,8 @@ TEST(Promotion, TakesTheShareThatEtaSays) {
   EXPECT_EQ(num_promoted(9, 3.0), 3U);
   EXPECT_EQ(num_promoted(2, 3.0), 0U);
   EXPECT_EQ(num_promoted(8, 400.0 / 150.0), 3U);
+  EXPECT_EQ(num_promoted(35, 700.0 / 300.0), 15U);
+  EXPECT_EQ(num_promoted(34, 700.0 / 300.0), 14U);
 }
 
 TEST(Promotion, OrdersOneObjectiveByItsValue) {
