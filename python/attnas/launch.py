@@ -82,6 +82,7 @@ def _watched(command: list[str], show: Callable[[str], None]) -> tuple[int, byte
         try:
             ioctl(theirs, TIOCSWINSZ, pack("HHHH", 24, 1000, 0, 0))  # wide: lines are whole
             environment = {**os.environ, "TERM": "xterm"}  # ours may be dumb
+            environment.pop("COLUMNS", None)  # of the caller's terminal
             process = os.posix_spawn(command[0], command, environment, setsid=True, file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.ttyname(theirs), os.O_RDWR, 0),  # becomes its terminal
                 (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)])

@@ -11,6 +11,7 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/terminal.hpp"
 #include "instruments/attention_analysis.hpp"
 #include "instruments/attention_statistics.hpp"
 #include "report/columns.hpp"
@@ -245,12 +246,14 @@ std::string analysis_table(const AnalysisResult& result) {
       columns[i + 1].cells.push_back(cell(layer, shown[i].first));
     }
   }
-  return result.json.at("mechanism").get<std::string>() + ", replicate " +
-         std::to_string(result.json.at("replicate").get<std::int64_t>()) + ", weights " +
-         result.json.at("weights").get<std::string>() + ", " +
-         counted(result.json.at("sequences").get<std::int64_t>(), "sequence") + " of the " +
-         result.json.at("split").get<std::string>() + " split; means over heads\n\n" +
-         aligned(columns);
+  const auto width = line_width();
+  const auto what = result.json.at("mechanism").get<std::string>() + ", replicate " +
+                    std::to_string(result.json.at("replicate").get<std::int64_t>()) + ", weights " +
+                    result.json.at("weights").get<std::string>() + ", " +
+                    counted(result.json.at("sequences").get<std::int64_t>(), "sequence") +
+                    " of the " + result.json.at("split").get<std::string>() +
+                    " split; means over heads\n\n";
+  return wrapped(what, width) + aligned(columns, width);
 }
 
 }  // namespace nas

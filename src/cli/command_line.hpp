@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +12,8 @@
 #include "cli/program.hpp"
 #include "cli/versions.hpp"
 #include "core/error.hpp"
+#include "core/terminal.hpp"
+#include "report/text.hpp"
 
 namespace nas {
 
@@ -51,11 +56,27 @@ inline boost::program_options::variables_map parse_command_line(
   }
 }
 
+/// What --help prints.
+/// @param end  what follows the options.
+inline std::string help_text(const std::string& usage,
+                             const boost::program_options::options_description& visible,
+                             const std::string& end = help_end()) {
+  namespace po = boost::program_options;
+  const auto width = line_width();
+  const auto columns = static_cast<unsigned>(
+      std::min<std::size_t>(width, po::options_description::m_default_line_length));
+  po::options_description fitted("Options", columns, columns / 2);
+  for (const auto& option : visible.options()) fitted.add(option);
+  std::ostringstream text;
+  text << usage << fitted << end;
+  return wrapped(text.str(), width, /*paragraphs=*/true);
+}
+
 /// Prints what --help or --version ask for. @return whether one of them was given.
 inline bool answers(bool help, bool version, const char* usage,
                     const boost::program_options::options_description& visible) {
   if (help) {
-    std::cout << usage << visible << help_end();
+    std::cout << help_text(usage, visible);
   } else if (version) {
     std::cout << version_text();
   }

@@ -129,8 +129,8 @@ std::string closing_table(const nas::ComparisonResult& result) {
   nas::Column searches{.header = "searches"};
   nas::Column outcome{.header = result.several ? "true hypervolume" : "true regret"};
   nas::Column everything{.header = "of everything evaluated"};
-  nas::Column asks{.header = "asks/training"};
-  nas::Column rate{.header = "asks/s"};
+  nas::Column asks{.header = "asks/training", .spare = true};
+  nas::Column rate{.header = "asks/s", .spare = true};
   const int decimals = result.several ? 4 : 3;
   for (const auto& algorithm : result.algorithms) {
     names.cells.push_back(algorithm.name);
@@ -152,13 +152,14 @@ std::string closing_table(const nas::ComparisonResult& result) {
             "split says of " +
             (on_validation.size() == 1 ? "it" : "them") + "\n";
   }
-  text += nas::aligned({names, searches, outcome, everything, asks, rate});
+  const auto width = nas::line_width();
+  text += nas::aligned({names, searches, outcome, everything, asks, rate}, width);
   if (result.recycled > 0) {
     text += "\n" + std::to_string(result.recycled) +
             " evaluations met a recorded training run again: the table has " +
             std::to_string(result.replicates) + " per mechanism\n";
   }
-  return text;
+  return nas::wrapped(text, width);
 }
 
 /// @param kept  receives the folder that keeps what is finished.

@@ -248,7 +248,7 @@ int info(Words words) {
 
 int run(Words words) {
   if (has_word(words, {"--help", "-h"})) {
-    std::cout << kUsage << help_end();
+    std::cout << wrapped(kUsage + help_end(), line_width(), /*paragraphs=*/true);
     return 0;
   }
   if (has_word(words, {"--version"})) {

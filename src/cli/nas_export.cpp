@@ -185,9 +185,8 @@ int run(int argc, char** argv, std::string& kept) {
   const auto visible = visible_options(options);
   nas::parse_command_line(argc, argv, "nas-export", visible, options.words);
   if (options.help) {
-    std::cout << usage() << with(kExamples, kFolderExamples) << '\n'
-              << visible << '\n'
-              << formats_text() << nas::help_end();
+    std::cout << nas::help_text(usage() + with(kExamples, kFolderExamples) + '\n', visible,
+                                '\n' + formats_text() + nas::help_end());
     return 0;
   }
   if (options.version) {

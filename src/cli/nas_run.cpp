@@ -225,8 +225,9 @@ int run(int argc, char** argv, std::string& kept) {
       throw nas::InputError(list ? "list: at most one kind may be given"
                                  : "describe: exactly one name must be given");
     }
-    std::cout << (list ? nas::list_text(words.size() > 1 ? words[1] : "")
-                       : nas::describe_text(words[1]));
+    const auto text =
+        list ? nas::list_text(words.size() > 1 ? words[1] : "") : nas::describe_text(words[1]);
+    std::cout << nas::wrapped(text, nas::line_width());
     return nas::kDone;
   }
   if (words.front() == "verify") return verify(arguments);

@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
       ("version", po::bool_switch(&arguments.version), "print the version");
   nas::parse_command_line(argc, argv, "nas-watch", visible, arguments.words);
   if (arguments.help) {
-    std::cout << kUsage << visible << nas::help_end("");
+    std::cout << nas::help_text(kUsage, visible, nas::help_end(""));
     return nas::kDone;
   }
   if (arguments.version) {

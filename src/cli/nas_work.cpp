@@ -27,8 +27,10 @@
 #include "core/host.hpp"
 #include "core/line_reader.hpp"
 #include "core/stop.hpp"
+#include "core/terminal.hpp"
 #include "core/version.hpp"
 #include "instruments/environment.hpp"
+#include "report/text.hpp"
 #include "store/record_json.hpp"
 #include "study/experiment.hpp"
 #include "study/worker.hpp"
@@ -398,7 +400,8 @@ int nas::nas_work(int argc, char** argv) {
   return nas::run_main("nas-work", [&] {
     std::vector<std::string> words(argv + 1, argv + argc);
     if (has_word(words, {"--help", "-h"})) {
-      std::cout << kUsage << nas::help_end(kLeftHelp);
+      std::cout << nas::wrapped(kUsage + nas::help_end(kLeftHelp), nas::line_width(),
+                                /*paragraphs=*/true);
       return static_cast<int>(nas::kDone);
     }
     if (has_word(words, {"--version"})) {

@@ -38,6 +38,7 @@ std::string help_end(const std::string& stopped) {
          "                    /usr/bin/python3 with numpy and scipy\n"
          "  OMP_WAIT_POLICY, GOMP_SPINCOUNT\n"
          "                    how threads wait; PASSIVE unless one of them is set\n"
+         "  COLUMNS           characters of a line on a terminal, where that has more\n"
          "  CUDA_VISIBLE_DEVICES, CUBLAS_WORKSPACE_CONFIG, NVIDIA_TF32_OVERRIDE\n"
          "                    of CUDA, where models are trained on a GPU\n";
 }

@@ -9,6 +9,7 @@
 #include "cli/plain_lines.hpp"
 #include "cli/running_trainings.hpp"
 #include "cli/status_lines.hpp"
+#include "core/terminal.hpp"
 #include "evaluation/recording_evaluator.hpp"
 #include "evaluation/workforce.hpp"
 

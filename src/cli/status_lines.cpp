@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"
@@ -17,15 +14,6 @@ namespace {
 constexpr const char* kEraseBelow = "\r\x1b[J";  // from the cursor's line to the end of the screen
 
 }  // namespace
-
-int terminal_width() {
-  constexpr int kUsual = 100;
-  for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  }
-  return kUsual;
-}
 
 std::string abridged(const std::string& text, std::size_t columns) {
   const auto width = width_of(text);

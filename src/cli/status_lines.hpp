@@ -8,10 +8,6 @@
 
 namespace nas {
 
-/// Columns of the terminal that standard output is, or else standard error, now; 100 where that
-/// cannot be asked.
-int terminal_width();
-
 /// A text of at most so many columns, at least one: "…" stands for the middle of a longer one.
 std::string abridged(const std::string& text, std::size_t columns);
 

@@ -15,6 +15,7 @@
 #include "core/terminal.hpp"
 #include "evaluation/outcomes.hpp"
 #include "report/files.hpp"
+#include "report/text.hpp"
 #include "study/engines.hpp"
 
 namespace nas {
@@ -26,7 +27,7 @@ void present(const Study& study, const RunSummary& run) {
   const auto& folder = study.folder();
   write_results(folder, run);
   std::cout << '\n'
-            << printable(closing_table(run)) << "\nwritten to " << folder.string()
+            << printable(closing_table(run, line_width())) << "\nwritten to " << folder.string()
             << ": results.json, evaluations.csv, store.sqlite\n";
 }
 
@@ -82,7 +83,7 @@ int run_study(const Study& study, const StudyArguments& arguments, char** argv, 
     std::cerr << "planning " << experiment.name
               << "; where it trains, a few steps are timed, which takes seconds\n";
     const auto plan = study.plan(/*calibrate=*/true, display, settings);
-    std::cout << plan_text(study, plan, arguments.settings);
+    std::cout << wrapped(plan_text(study, plan, arguments.settings), line_width());
     return kDone;
   }
   wait_passively(experiment.evaluation.get<std::int64_t>("threads"), argv);

@@ -37,23 +37,6 @@ std::string percent(double share) {
   return std::isnan(share) ? "-" : fixed_text(100.0 * share, 0) + " %";
 }
 
-/// Breaks a text between words.
-std::string wrapped(const std::string& text) {
-  std::string lines;
-  std::size_t column = 0;
-  std::istringstream stream(text);
-  for (std::string word; stream >> word;) {
-    if (column > 0 && column + 1 + word.size() > kColumns) {
-      lines += '\n';
-      column = 0;
-    }
-    if (column > 0) lines += ' ';
-    lines += word;
-    column += word.size() + (column > 0 ? 1 : 0);
-  }
-  return lines + '\n';
-}
-
 void write_agreement(std::ostream& out, const RungAudit& audit) {
   const auto& rungs = audit.options.rungs;
   for (const auto& seeds : audit.between_seeds) {
@@ -96,9 +79,10 @@ void write_replayed(std::ostream& out, const RungAudit& audit) {
   out << '\n'
       << wrapped(std::string("runs: steps that are paid, in whole training runs; saved: of the "
                              "steps of what was started; regret: ") +
-                 (several ? "hypervolume of the front that is missed"
-                          : "distance from the best " + audit.options.objectives.front()) +
-                 " with the seeds that the search saw; fresh: with the others");
+                     (several ? "hypervolume of the front that is missed"
+                              : "distance from the best " + audit.options.objectives.front()) +
+                     " with the seeds that the search saw; fresh: with the others",
+                 kColumns);
 }
 
 std::string text_of(const RungAudit& audit) {
@@ -112,7 +96,7 @@ std::string text_of(const RungAudit& audit) {
       << counted(audit.replicates, "replicate") << ", rungs " << join(rungs) << '\n';
   write_agreement(out, audit);
   write_replayed(out, audit);
-  out << '\n' << wrapped(audit.verdict());
+  out << '\n' << wrapped(audit.verdict(), kColumns);
   return out.str();
 }
 

@@ -9,6 +9,7 @@
 #include "core/format.hpp"
 #include "core/warning.hpp"
 #include "ops/memory.hpp"
+#include "report/recorded_genes.hpp"
 #include "store/record_json.hpp"
 #include "study/continuing.hpp"
 #include "study/reproduction.hpp"
@@ -64,8 +65,10 @@ std::string find_mechanism(const RunSummary& run, const std::string& given) {
     return run.baseline->candidate;
   }
   for (const auto& evaluation : run.evaluations) {
-    if (evaluation.candidate == given || run.label(evaluation.candidate) == given) {
-      return evaluation.candidate;
+    const auto& candidate = evaluation.candidate;
+    if (candidate == given || run.label(candidate) == given ||
+        short_label(run, candidate) == given) {
+      return candidate;
     }
   }
   const auto known = labels_of(run);

@@ -1,8 +1,12 @@
 #include "core/terminal.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace nas {
@@ -10,6 +14,28 @@ namespace nas {
 bool is_terminal(int file) {
   const char* kind = std::getenv("TERM");
   return isatty(file) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
+int terminal_width() {
+  int width = 0;
+  for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
+    winsize size{};
+    if (width == 0 && ioctl(file, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+  }
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    const std::string_view text(columns);
+    int given = 0;
+    (void)std::from_chars(text.data(), text.data() + text.size(), given);
+    if (given > 0 && (width == 0 || given < width)) width = given;
+  }
+  constexpr int kUsual = 100;
+  return width > 0 ? width : kUsual;
+}
+
+std::size_t line_width() {
+  constexpr int kNarrowest = 20;
+  if (isatty(STDOUT_FILENO) != 1) return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(std::max(kNarrowest, terminal_width()));
 }
 
 }  // namespace nas

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
+
+#include "report/text.hpp"
 
 namespace nas {
 
@@ -9,12 +12,13 @@ namespace nas {
 struct Column {
   std::string header;
   std::vector<std::string> cells{};
-  bool left = false;  ///< aligned to the left
+  bool left = false;   ///< aligned to the left
+  bool spare = false;  ///< left out where lines would be too long, the last such column first
 };
 
 /// Lines of columns as wide as their widest cell, two blanks apart; columns without any cell are
-/// left out.
-/// @param columns  of equally many cells.
-std::string aligned(std::vector<Column> columns);
+/// left out. What is too wide without the spare columns has its widest ones folded.
+/// @param columns  of equally many cells.   @param width  characters of a line.
+std::string aligned(std::vector<Column> columns, std::size_t width = kAnyWidth);
 
 }  // namespace nas

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -15,7 +17,9 @@ namespace NAS_PUBLIC nas {
 
 /// The closing table for a terminal: the best ten mechanisms (several objectives: at most 20 of the
 /// non-dominated front) beside the baseline, failures, and what the numbers can and cannot say.
-std::string closing_table(const RunSummary& run);
+/// @param width  characters of a line: what does not fit is left out, as accuracies are, or folded.
+std::string closing_table(const RunSummary& run,
+                          std::size_t width = std::numeric_limits<std::size_t>::max());
 
 /// One line per evaluation, RFC 4180. At its end the candidate's means over all its evaluations
 /// with their standard errors (empty for n = 1), and n; empty where none was usable.

@@ -71,6 +71,11 @@ void extend(Gene& gene, const std::vector<std::string>& values, bool told) {
   }
 }
 
+/// Whether a space leaves a gene one choice, which is the same in all candidates.
+bool is_fixed(const std::string& name, const nlohmann::json& space) {
+  return space.contains(std::string(place_of(name).slot)) && !configured_gene(name, space).varies();
+}
+
 /// The model that a candidate's name says. Nothing where this version does not know it.
 std::optional<Architecture> recorded_architecture(const RunSummary& run,
                                                   const std::string& candidate) {
@@ -182,7 +187,7 @@ std::string short_label(const RunSummary& run, const std::string& candidate) {
   std::vector<std::string> differences;
   for (std::size_t i = 0; i < genes.size(); ++i) {
     const auto& choice = (*own)[i];
-    if (choice == (*baseline)[i]) continue;
+    if (choice == (*baseline)[i] || is_fixed(genes[i], run.config.at("space"))) continue;
     if (std::find(acting.begin(), acting.end(), genes[i]) == acting.end()) continue;
     const auto& slot = nas::slot(place_of(genes[i]).slot);
     const bool speaks = slot.paper && slot.is_component() && genes[i] == slot.name &&

@@ -39,9 +39,10 @@ nlohmann::json choices_json(const RunSummary& run, const std::string& candidate,
 bool has_long_names(const RunSummary& run);
 
 /// A candidate's name for people, in tables that have little room: its label, or in runs of long
-/// names the genes of the run with an effect that differ from the baseline's, "position=rope, sink".
-/// Options of the paper's components stand for themselves, but for none. The label, too, where the
-/// baseline is unknown and where no gene differs.
+/// names the searched genes with an effect that differ from the baseline's, "position=rope, sink";
+/// those that the space fixes tell no candidate from another. Options of the paper's components stand
+/// for themselves, but for none. The label, too, where the baseline is unknown and where no gene
+/// differs.
 std::string short_label(const RunSummary& run, const std::string& candidate);
 
 }  // namespace nas

@@ -12,8 +12,6 @@ namespace nas {
 
 namespace {
 
-constexpr std::size_t kLabelWidth = 60;
-
 /// "71.20 (70.10 to 72.30)", or the mean alone where it has no error or nothing is known of that.
 std::string estimate_text(const nlohmann::json& estimate) {
   if (!estimate.at("mean").is_number()) return {};
@@ -62,7 +60,7 @@ void add_contrast_columns(const nlohmann::json& candidates, const char* field,
       column(candidates, "p", [&](const auto& candidate) { return p_text(contrast(candidate)); }));
 }
 
-std::string table_of(const RunSummary& run) {
+std::string table_of(const RunSummary& run, std::size_t width) {
   const auto& candidates = run.retest.at("candidates");
   const auto objective =
       std::find_if(run.objectives.begin(), run.objectives.end(),
@@ -71,14 +69,14 @@ std::string table_of(const RunSummary& run) {
   std::vector<Column> columns;
   columns.push_back(
       column(candidates, "", [](const auto& candidate) { return candidate.at("role"); }));
-  columns.push_back(column(candidates, "mechanism", [](const auto& candidate) {
-    return shortened(candidate.at("label"), kLabelWidth);
-  }));
+  columns.push_back(
+      column(candidates, "mechanism", [](const auto& candidate) { return candidate.at("label"); }));
   columns.back().left = true;
   columns.push_back(column(candidates, "in the search", [&](const auto& candidate) {
     const auto& search = candidate.at("search");
     return index < search.size() ? number_text(objective->natural(search[index])) : std::string();
   }));
+  columns.back().spare = true;
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
     if (i != index && !run.listed()) continue;  // the tables of a search have the others
     columns.push_back(column(candidates, run.objectives[i].title(), [i](const auto& candidate) {
@@ -100,11 +98,11 @@ std::string table_of(const RunSummary& run) {
                              const auto& p = candidate.at("non_dominated_probability");
                              return p.is_number() ? fixed_text(p, 2) : std::string();
                            }));
-  return aligned(std::move(columns));
+  return aligned(std::move(columns), width);
 }
 
 /// Differences from the baseline by each objective that training determines, where there are any.
-std::string differences_table(const RunSummary& run) {
+std::string differences_table(const RunSummary& run, std::size_t width) {
   nlohmann::json compared;  // the candidates that have one
   for (const auto& candidate : run.retest.at("candidates")) {
     const auto& all = candidate.at("differences");
@@ -113,9 +111,8 @@ std::string differences_table(const RunSummary& run) {
     if (any) compared.push_back(candidate);
   }
   if (compared.is_null()) return {};
-  std::vector<Column> columns{column(compared, "mechanism", [](const auto& candidate) {
-    return shortened(candidate.at("label"), kLabelWidth);
-  })};
+  std::vector<Column> columns{
+      column(compared, "mechanism", [](const auto& candidate) { return candidate.at("label"); })};
   columns.back().left = true;
   for (std::size_t i = 0; i < run.objectives.size(); ++i) {
     const auto add = [&](const std::string& header, const auto& text) {
@@ -136,7 +133,7 @@ std::string differences_table(const RunSummary& run) {
   return "\ndifferences from the baseline on the validation split, t-tests of pairs of equal "
          "seeds, p "
          "by Holm over the mechanisms of each objective\n" +
-         aligned(std::move(columns));
+         aligned(std::move(columns), width);
 }
 
 std::string tuning_text(const RunSummary& run) {
@@ -162,7 +159,7 @@ std::string tuning_text(const RunSummary& run) {
 
 }  // namespace
 
-std::string retest_table(const RunSummary& run) {
+std::string retest_table(const RunSummary& run, std::size_t width) {
   std::ostringstream text;
   if (!run.tuning.is_null()) text << tuning_text(run);
   if (run.retest.is_null()) return text.str();
@@ -175,10 +172,10 @@ std::string retest_table(const RunSummary& run) {
             "Holm over all of them; "
          << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
-  text << '\n' << table_of(run);
-  if (run.listed()) text << differences_table(run);
+  text << '\n' << table_of(run, width);
+  if (run.listed()) text << differences_table(run, width);
   const auto verdict = run.retest.at("verdict").get<std::string>();
-  if (!verdict.empty()) text << '\n' << wrapped(verdict);
+  if (!verdict.empty()) text << '\n' << wrapped(verdict, std::min(kLineWidth, width));
   return text.str();
 }
 

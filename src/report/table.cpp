@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::size_t kBestShown = 10;
 constexpr std::size_t kFrontShown = 20;
-constexpr std::size_t kLabelWidth = 60;
 
 /// A candidate's row: the name that stands before it, and the candidate.
 using Rows = std::vector<std::pair<std::string, const RankedCandidate*>>;
@@ -39,7 +38,7 @@ std::vector<Column> name_columns(const Rows& rows, const RunSummary& run) {
   Column names{.header = ""};
   for (const auto& [name, candidate] : rows) names.cells.push_back(name);
   auto mechanisms = column(rows, "mechanism", [&run](const RankedCandidate& candidate) {
-    return shortened(short_label(run, candidate.candidate), kLabelWidth);
+    return short_label(run, candidate.candidate);
   });
   mechanisms.left = true;
   return {std::move(names), std::move(mechanisms)};
@@ -87,6 +86,12 @@ Column baseline_column(const Rows& rows, const RunSummary& run) {
   });
 }
 
+/// The same, where a table can do without it.
+Column spare(Column column) {
+  column.spare = true;
+  return column;
+}
+
 /// Accuracies in percent, a mean over the usable evaluations, and their standard errors.
 void add_accuracy(std::vector<Column>& columns, const Rows& rows) {
   const auto accuracy = [](const RankedCandidate& candidate) -> std::optional<Estimate> {
@@ -98,15 +103,15 @@ void add_accuracy(std::vector<Column>& columns, const Rows& rows) {
     if (values.empty()) return std::nullopt;
     return estimate(values);
   };
-  columns.push_back(column(rows, "accuracy", [accuracy](const RankedCandidate& candidate) {
+  columns.push_back(spare(column(rows, "accuracy", [accuracy](const RankedCandidate& candidate) {
     const auto percent = accuracy(candidate);
     return percent ? fixed_text(percent->mean, 1) + " %" : std::string();
-  }));
-  columns.push_back(column(rows, "s.e.", [accuracy](const RankedCandidate& candidate) {
+  })));
+  columns.push_back(spare(column(rows, "s.e.", [accuracy](const RankedCandidate& candidate) {
     const auto percent = accuracy(candidate);
     const bool known = percent && percent->n > 1;
     return known ? fixed_text(percent->standard_error, 1) : std::string();
-  }));
+  })));
 }
 
 Column number_column(const Rows& rows, const char* header, const char* name) {
@@ -127,7 +132,7 @@ Column seconds_column(const Rows& rows) {
   });
 }
 
-std::string best_table(const RunSummary& run) {
+std::string best_table(const RunSummary& run, std::size_t width) {
   Rows rows;
   for (std::size_t i = 0; i < std::min(kBestShown, run.ranking.size()); ++i) {
     rows.emplace_back(std::to_string(i + 1), &run.ranking[i]);
@@ -140,13 +145,13 @@ std::string best_table(const RunSummary& run) {
   columns.push_back(replicates_column(rows));
   const auto& key = run.objectives.front().key;
   if (key != "accuracy") add_accuracy(columns, rows);
-  if (key != "parameters") columns.push_back(number_column(rows, "params", "parameters"));
-  if (key != "flops") columns.push_back(number_column(rows, "FLOPs", "flops"));
-  columns.push_back(seconds_column(rows));
+  if (key != "parameters") columns.push_back(spare(number_column(rows, "params", "parameters")));
+  if (key != "flops") columns.push_back(spare(number_column(rows, "FLOPs", "flops")));
+  columns.push_back(spare(seconds_column(rows)));
   columns.push_back(ask_column(rows));
   columns.push_back(column(rows, "", stop_mark));
   columns.back().left = true;
-  return aligned(std::move(columns));
+  return aligned(std::move(columns), width);
 }
 
 /// Of a long front as many members as a table has room for, evenly along it, ends and knee among
@@ -165,7 +170,7 @@ std::vector<std::size_t> shown_members(const RunSummary& run) {
   return shown;
 }
 
-std::string front_table(const RunSummary& run) {
+std::string front_table(const RunSummary& run, std::size_t width) {
   const auto shown = shown_members(run);
   Rows rows;
   Column marks{.header = "", .left = true};
@@ -193,7 +198,7 @@ std::string front_table(const RunSummary& run) {
   columns.push_back(replicates_column(rows));
   columns.push_back(ask_column(rows));
   columns.push_back(std::move(marks));
-  return text.str() + aligned(std::move(columns));
+  return text.str() + aligned(std::move(columns), width);
 }
 
 std::string hypervolume_text(const RunSummary& run) {
@@ -322,7 +327,7 @@ std::string rungs_text(const RunSummary& run) {
 /// How mechanisms are named where their names are long.
 std::string long_names_text(const RunSummary& run) {
   if (!run.baseline || run.ranking.empty() || !has_long_names(run)) return {};
-  return "\nmechanisms are named by what differs from the baseline " +
+  return "\nmechanisms are named by the searched genes that differ from the baseline " +
          std::string(run.baseline->label) + "\n";
 }
 
@@ -340,9 +345,9 @@ std::string silent_text(const RunSummary& run) {
 }
 
 /// What has to be known before anything is concluded from the tables.
-std::string warning_text(const RunSummary& run) {
+std::string warning_text(const RunSummary& run, std::size_t width) {
   const auto unlearned = unlearned_text(run);
-  return unlearned.empty() ? unlearned : '\n' + wrapped(unlearned);
+  return unlearned.empty() ? unlearned : '\n' + wrapped(unlearned, std::min(kLineWidth, width));
 }
 
 /// What the numbers of training runs can and cannot say.
@@ -381,21 +386,21 @@ std::string replicates_text(const RunSummary& run) {
 
 }  // namespace
 
-std::string closing_table(const RunSummary& run) {
+std::string closing_table(const RunSummary& run, std::size_t width) {
   std::ostringstream text;
   if (run.listed()) {
     text << evaluated_text(run.outside) << ", " << effort_text(run.outside) << '\n'
          << canary_text(run);
     if (!run.outside.failures.empty())
       text << "\nfailures\n" << failures_text(run.outside.failures);
-    text << retest_table(run) << warning_text(run);
-    return text.str();
+    text << retest_table(run, width) << warning_text(run, width);
+    return wrapped(text.str(), width);
   }
   text << run.num_asked() << " candidates asked for, " << evaluated_text(run.search) << ", "
        << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
   text << rungs_text(run) << outside_text(run) << silent_text(run);
   if (!run.ended_by.empty()) text << "ended by: " << run.ended_by << '\n';
-  text << '\n' << (run.several() ? front_table(run) : best_table(run));
+  text << '\n' << (run.several() ? front_table(run, width) : best_table(run, width));
   if (run.several()) text << hypervolume_text(run);
   text << long_names_text(run) << canary_text(run);
   if (!run.rejected.empty()) {
@@ -406,8 +411,8 @@ std::string closing_table(const RunSummary& run) {
     text << "\nfailures outside the search\n" << failures_text(run.outside.failures);
   }
   if (run.search.train_seconds > 0.0 && !run.ranking.empty()) text << replicates_text(run);
-  text << retest_table(run) << warning_text(run);
-  return text.str();
+  text << retest_table(run, width) << warning_text(run, width);
+  return wrapped(text.str(), width);
 }
 
 }  // namespace nas

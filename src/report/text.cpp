@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "core/error.hpp"
 #include "core/format.hpp"
 
 namespace nas {
@@ -57,19 +58,70 @@ std::string shortened(const std::string& text, std::size_t width) {
   return text.substr(0, end) + "\u2026";
 }
 
-std::string wrapped(const std::string& text) {
-  constexpr std::size_t kWidth = 100;
-  std::istringstream words(text);
-  std::string result;
-  std::string line;
-  for (std::string word; words >> word;) {
-    if (!line.empty() && width_of(line) + 1 + width_of(word) > kWidth) {
-      result += line + '\n';
-      line.clear();
+namespace {
+
+/// Where the lines go on that a line of a text is folded into.
+std::size_t hanging_indent(const std::string& line, std::size_t width) {
+  constexpr std::size_t kItem = 2;  // of a list; what belongs to it stands further to the right
+  const auto gap = line.rfind("  ");
+  const auto indent = gap == std::string::npos ? 0 : width_of(line.substr(0, gap + 2));
+  return indent == kItem || indent > width / 2 ? 2 * kItem : indent;
+}
+
+}  // namespace
+
+std::vector<std::string> folded(std::string line, std::size_t width, std::size_t indent,
+                                bool whole_words) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  std::vector<std::string> lines;
+  while (width_of(line) > width) {
+    std::size_t most = 0;  // bytes of `width` characters
+    for (std::size_t characters = 0;; ++most) {
+      if (begins_character(line[most]) && ++characters > width) break;
     }
-    line += (line.empty() ? "" : " ") + word;
+    const auto word = line.find_first_not_of(' ');
+    const auto within = [word](std::size_t place) {
+      return place != std::string::npos && place > word;
+    };
+    auto end = line.rfind(' ', most);
+    if (!within(end) && whole_words) {
+      end = line.find(' ', std::max(most, word));
+      if (end == std::string::npos) break;
+    } else if (!within(end)) {
+      const auto mark = line.find_last_of(",|/", most - 1);
+      end = within(mark) ? mark + 1 : most;
+    }
+    lines.push_back(line.substr(0, end));
+    lines.back().erase(lines.back().find_last_not_of(' ') + 1);
+    line = std::string(indent, ' ') + line.substr(line.find_first_not_of(' ', end));
   }
-  return line.empty() ? result : result + line + '\n';
+  lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string wrapped(const std::string& text, std::size_t width, bool paragraphs) {
+  if (width == kAnyWidth) return text;
+  std::string result;
+  std::string open;  // the last line of a paragraph so far
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (!open.empty()) {
+      const auto begin = line.find_first_not_of(' ');
+      if (begin == open.find_first_not_of(' ')) {
+        line = open + ' ' + line.substr(begin);
+      } else {
+        result += open + '\n';
+      }
+      open.clear();
+    }
+    auto lines = folded(line, width, hanging_indent(line, width), /*whole_words=*/true);
+    if (paragraphs && lines.size() > 1) {
+      open = std::move(lines.back());
+      lines.pop_back();
+    }
+    result += join(lines, "\n") + '\n';
+  }
+  return open.empty() ? result : result + open + '\n';
 }
 
 }  // namespace nas

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <vector>
 
 namespace nas {
 
@@ -27,7 +29,23 @@ std::size_t width_of(const std::string& text);
 /// A text of at most `width` characters: a longer one ends in "…".
 std::string shortened(const std::string& text, std::size_t width);
 
-/// A text in lines of at most 100 characters, each ended.
-std::string wrapped(const std::string& text);
+/// Of lines that nothing limits, as those of files and pipes.
+inline constexpr auto kAnyWidth = std::numeric_limits<std::size_t>::max();
+/// Of sentences, at most.
+inline constexpr std::size_t kLineWidth = 100;
+
+/// A line as lines of at most `width` characters, which end at blanks.
+/// @param indent       blanks before each but the first, fewer than `width`.
+/// @param whole_words  a longer word makes a longer line; else it is divided, behind a comma, | or /
+/// if it has one there.
+std::vector<std::string> folded(std::string line, std::size_t width, std::size_t indent,
+                                bool whole_words);
+
+/// A text with its lines folded. A line goes on below the beginning of its last column, which two
+/// blanks set apart, unless that leaves less than half of the width.
+/// @param width       at least 8, or kAnyWidth: then the text is as it was.
+/// @param paragraphs  a line that was folded goes on in the next one where that stands as far to the
+/// right, as lines of a paragraph do.
+std::string wrapped(const std::string& text, std::size_t width, bool paragraphs = false);
 
 }  // namespace nas

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 
 class AnalyseTest : public ProgramTest {
  protected:
@@ -131,6 +132,18 @@ TEST_F(AnalyseTest, FindsAMechanismByItsNameOrLabel) {
       fs::path(folder) / "attention" / "dot-softmax-none-fixed-bias-0.1" / "attention.json";
   EXPECT_TRUE(fs::exists(expected)) << text();
   EXPECT_EQ(nlohmann::json::parse(read_file(expected)).at("candidate"), candidate);
+}
+
+TEST_F(AnalyseTest, FindsAMechanismAsTheTableNamesIt) {
+  const auto folder = small_run({"space.kv_heads=1", "evaluation.keep_models=1000"});
+  const auto results = results_of(folder);
+  const auto winner = results.at("ranking")[0].at("candidate").get<std::string>();
+  const auto name = results.at("models").at("differences").at(winner).get<std::string>();
+  EXPECT_THAT(name, Not(HasSubstr("kv_heads"))) << "which the space fixes";
+  ASSERT_EQ(run("nas-analyse", {folder, name, "--no-report", "--output", folder + "/out"}), 0)
+      << text();
+  const auto json = nlohmann::json::parse(read_file(fs::path(folder) / "out" / "attention.json"));
+  EXPECT_EQ(json.at("candidate"), winner);
 }
 
 TEST_F(AnalyseTest, SaysWhatIsWrong) {

@@ -273,6 +273,12 @@ class Errors(Case):
                 self.assertRaisesRegex(attnas.InputError, "TERM=xterm"):
             attnas.run("x.yaml", progress=False)
 
+    def test_the_callers_columns_do_not_cut_lines(self):
+        self.program('echo "nas-run: ${COLUMNS-all}" >&2; exit 2')
+        with mock.patch.dict(os.environ, {"COLUMNS": "40"}), \
+                self.assertRaisesRegex(attnas.InputError, "^all$"):
+            attnas.run("x.yaml", progress=False)
+
     def test_warnings_are_passed_on(self):
         self.program(f"""echo 'warning: another LibTorch' >&2
             exec {PROGRAM} "$@" --quiet""")

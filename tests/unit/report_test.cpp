@@ -18,6 +18,7 @@
 #include "report/digest.hpp"
 #include "report/files.hpp"
 #include "report/recorded_genes.hpp"
+#include "report/text.hpp"
 #include "store/writer_lock.hpp"
 #include "unit/message_of.hpp"
 
@@ -813,8 +814,39 @@ TEST_F(LongNamesTest, TablesNameWhatDiffersFromTheBaseline) {
   const auto text = closing_table(RunSummary(long_));
   EXPECT_THAT(text, HasSubstr(" position=rope "));
   EXPECT_THAT(text, HasSubstr(" sparsemax, highway, kv_heads=1 "));
-  EXPECT_THAT(text, HasSubstr("named by what differs from the baseline model{norm=rms}/2*attn\n"));
+  EXPECT_THAT(text, HasSubstr("named by the searched genes that differ from the baseline "
+                              "model{norm=rms}/2*attn\n"));
   EXPECT_THAT(text, HasSubstr("2 of 8 asks after the initial population (25.0 %) differ"));
+}
+
+TEST_F(LongNamesTest, WhatTheSpaceFixesTellsNoCandidateFromAnother) {
+  auto other_frame = evaluation("w", 101.0);
+  other_frame.candidate = "dot|softmax|none|fixed|bias|0.1";
+  long_.add({other_frame});
+  long_.set_meta("baseline", {{"evaluations", {"w"}}, {"fitness", {101.0}}});
+  const auto text = closing_table(RunSummary(long_));
+  EXPECT_THAT(text, HasSubstr("  position=rope "));
+  EXPECT_THAT(text, HasSubstr("  sparsemax, highway, kv_heads=1 "));
+  EXPECT_THAT(text, Not(HasSubstr("norm=rms")));
+}
+
+TEST_F(LongNamesTest, NamesAreNeverCutAndTablesFitTheWidth) {
+  long_.set_meta("config", {{"name", "of no space"}});
+  const RunSummary run(long_);
+  const auto longest =
+      run.label("model{norm=rms}/2*attn{kv_heads=1,normalization=sparsemax,gating=highway}");
+  ASSERT_GT(width_of(longest), 60U);
+  const auto whole = closing_table(run);
+  EXPECT_THAT(whole, HasSubstr("  " + longest + "  "));
+  EXPECT_THAT(whole, HasSubstr("params"));
+  for (const std::size_t width : {60U, 80U, 100U}) {
+    const auto text = closing_table(run, width);
+    EXPECT_THAT(text, Not(HasSubstr("\u2026")));
+    EXPECT_THAT(text, HasSubstr("  perplexity"));
+    EXPECT_THAT(text, Not(HasSubstr("params")));
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) EXPECT_LE(width_of(line), width) << line;
+  }
 }
 
 TEST_F(LongNamesTest, TheDigestSaysWhatEachHas) {

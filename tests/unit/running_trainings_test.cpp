@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/status_lines.hpp"
+#include "core/terminal.hpp"
 
 namespace nas {
 namespace {
