@@ -1,12 +1,15 @@
 #include "cli/model_card.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "cli/words.hpp"
+#include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/plugin.hpp"
 #include "data/data_set.hpp"
 #include "genotype/component.hpp"
 #include "report/text.hpp"
@@ -187,7 +190,15 @@ std::string attention_call(const Json& config) {
 }
 
 void describe_use(const Json& config, std::ostream& text) {
-  text << "\n## Use\n\nPython 3.9 and torch 1.13, or later ones, are all that it needs.\n\n"
+  text << "\n## Use\n\n";
+  if (const auto lacking = options_of_plugins(config); !lacking.empty()) {
+    text
+        << "PyTorch cannot build this model: `model.py` lacks " << join(lacking)
+        << ", which plug-ins of attnas compute, until somebody adds it there. `nas-model evaluate` "
+           "and `nas-model generate` use the model, given the plug-in by `--plugin FILE.so`.\n";
+    return;
+  }
+  text << "Python 3.9 and torch 1.13, or later ones, are all that it needs.\n\n"
           "```python\nfrom model import Attention, load\n\n"
           "model = load(\".\")  # logits (B, T, V) of tokens (B, T)\n";
   const auto call = attention_call(config);
@@ -204,6 +215,23 @@ void describe_use(const Json& config, std::ostream& text) {
 }
 
 }  // namespace
+
+std::vector<std::string> options_of_plugins(const Json& config) {
+  std::set<std::string> registered;
+  for (const auto& plugin : loaded_plugins()) {
+    registered.insert(plugin.registers.begin(), plugin.registers.end());
+  }
+  std::set<std::string> found;
+  const auto look_into = [&](const Json& genes) {
+    for (const auto& [gene, value] : genes.items()) {
+      const auto option = gene + ' ' + value_text(value);
+      if (registered.contains(option)) found.insert(option);
+    }
+  };
+  look_into(config.at("model"));
+  for (const auto& layer : config.at("layers")) look_into(layer);
+  return {found.begin(), found.end()};
+}
 
 std::string model_card(const RunSummary& run, const Evaluation& evaluation, const Json& config,
                        const std::string& origin) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -166,6 +167,7 @@ int generate(const std::string& path, const Options& options) {
   for (const auto id : {special.pad, special.unknown}) {
     if (id >= 0) never.push_back(id);
   }
+  const auto given = std::ssize(ids);
   ids = nas::generate(
       folder.model, std::move(ids), options.tokens,
       {.temperature = options.temperature,
@@ -175,7 +177,12 @@ int generate(const std::string& path, const Options& options) {
   const auto* const space = " \t\n\v\f\r";
   text.erase(0, std::min(text.find_first_not_of(space), text.size()));
   text.erase(text.find_last_not_of(space) + 1);
-  std::cout << text << '\n';
+  std::cout << text << '\n' << std::flush;
+  const auto written = folder.text->text({ids.begin() + given, ids.end()});
+  const auto ends = written.substr(written.find_last_not_of(space) + 1);
+  if (const auto count = std::count(ends.begin(), ends.end(), '\n'); count > 0) {
+    std::cerr << "note: ends of a line that follow the text: " << count << '\n';
+  }
   return nas::kDone;
 }
 

@@ -1,10 +1,12 @@
 #include <filesystem>
+#include <iostream>
 #include <system_error>
 
 #include "cli/folder_format.hpp"
 #include "cli/model_card.hpp"
 #include "cli/trained_model.hpp"
 #include "core/durable_file.hpp"
+#include "core/error.hpp"
 #include "core/stop.hpp"
 #include "model_export/model_folder.hpp"
 
@@ -39,6 +41,10 @@ std::string export_model(const FolderExport& request) {
   sync_to_disk(folder.parent_path());
   std::error_code unknown;
   fs::remove_all(unfinished, unknown);
+  if (const auto lacking = options_of_plugins(config); !lacking.empty()) {
+    std::cerr << "note: PyTorch cannot build this model: model.py lacks " << join(lacking)
+              << ", which plug-ins compute; nas-model uses it with --plugin FILE.so\n";
+  }
   const auto to = request.folder.string();
   return run.label(candidate) + ", weights " + trained.origin() + ", written to " + to +
          "; nas-model evaluate " + to + " scores it" +

@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/installed.hpp"
 #include "core/registry.hpp"
 #include "core/version.hpp"
 
@@ -78,8 +79,10 @@ void require_stamp(const std::string& bytes, const std::string& name) {
   const std::string built_for(bytes.c_str() + begin + kStamp.size());
   const auto here = std::string(kVersion) + " (" + kRevision + ")";
   if (built_for != here) {
-    throw InputError(name + ": was built for attnas " + built_for + ", this is " + here +
-                     ": build it again");
+    const auto prefix = installation().string();
+    throw InputError(
+        name + ": was built for attnas " + built_for + ", this is " + here + ": build it again" +
+        (prefix.empty() ? "" : ", against the installation of this program: " + prefix));
   }
 }
 

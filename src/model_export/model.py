@@ -18,6 +18,7 @@ import json
 import math
 import os
 import struct
+import sys
 
 import torch
 from torch import nn
@@ -750,8 +751,11 @@ def main():
     options = parser.parse_args()
     if options.text is None and options.generate is None:
         parser.error("give --text or --generate")
-    form = Text(options.folder, read_config(options.folder))
-    model = load(options.folder)
+    try:
+        form = Text(options.folder, read_config(options.folder))
+        model = load(options.folder)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{parser.prog}: {error}") from None
     if options.text is not None:
         with open(options.text, "rb") as file:
             inputs, targets = form.windows(file.read())
@@ -763,7 +767,12 @@ def main():
         ids = form.prompt(os.fsencode(options.generate))
         if not ids:
             parser.error("--generate: give at least one word")
-        print(form.text(generate(model, ids, options.tokens, form.never)).strip())
+        follow = generate(model, ids, options.tokens, form.never)
+        print(form.text(follow).strip())
+        written = form.text(follow[len(ids):])
+        ends = written[len(written.rstrip()):].count("\n")
+        if ends:
+            print(f"note: ends of a line that follow the text: {ends}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -205,7 +205,8 @@ std::string missing_plugins(const std::vector<nlohmann::json>& environments,
   if (missing.empty()) return {};
   return folder.string() + " was made with plug-ins that are not loaded:\n  " +
          join({missing.begin(), missing.end()}, "\n  ") +
-         "\nname them in the configuration (plugins: [FILE.so]), or give --plugin FILE.so";
+         "\ngive --plugin FILE.so, or, where a configuration is given, name them there (plugins: "
+         "[FILE.so])";
 }
 
 void check_plugins(const std::vector<nlohmann::json>& environments,

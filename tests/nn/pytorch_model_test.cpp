@@ -315,6 +315,35 @@ TEST(PytorchModel, ScoresAndContinuesText) {
   EXPECT_NE(text.find(expected), std::string::npos) << text << "must have " << expected;
 }
 
+TEST(PytorchModel, SaysWhatItLacksAndWhatCannotBeSeen) {
+  SKIP_WITHOUT_TORCH();
+  const TemporaryFolder temporary;
+  const auto folder = temporary.path() / "model";
+  const auto architecture = canonical(small_model(Semantics::corrected));
+  nn::Transformer model(architecture, NumericalMode::reference);
+  {
+    const at::NoGradGuard no_grad;
+    for (auto& [name, tensor] : model.parameters()) tensor.zero_();
+  }
+  write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
+                     model, "");
+  const auto output = temporary.path() / "output";
+  const auto command = python_with_torch() + (folder / "model.py").string() +
+                       " --generate a --tokens 10 > " + output.string() + " 2>&1";
+  ASSERT_EQ(std::system(command.c_str()), 0) << read_bytes(output);
+  // All words are equally likely; <unk>, the first, stands for none.
+  EXPECT_NE(read_bytes(output).find("note: ends of a line that follow the text: 10\n"),
+            std::string::npos)
+      << read_bytes(output);
+
+  auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));
+  config["layers"][1]["normalization"] = "of_a_plugin";
+  write(folder / "config.json", config.dump());
+  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_EQ(read_bytes(output).find("model.py: normalization = of_a_plugin, must be one of "), 0U)
+      << read_bytes(output);
+}
+
 TEST(PytorchModel, WritesAndScoresAsHere) {
   SKIP_WITHOUT_TORCH();
   const std::string text =

@@ -76,7 +76,8 @@ TEST_F(PluginRecordTest, ARunAsksForThosePluginsThatItHad) {
   EXPECT_EQ(missing(other),
             "run was made with plug-ins that are not loaded:\n"
             "  /lost/norm.so (normalization lost)\n"
-            "name them in the configuration (plugins: [FILE.so]), or give --plugin FILE.so");
+            "give --plugin FILE.so, or, where a configuration is given, name them there (plugins: "
+            "[FILE.so])");
 }
 
 TEST_F(PluginRecordTest, AnotherBuildIsRefusedUnlessTheCommandLineGivesIt) {
