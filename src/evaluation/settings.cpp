@@ -178,8 +178,10 @@ std::vector<Setting> budget_settings() {
              "the same, refused where training is not on a GPU; 0 = no limit"),
       integer("stagnation", 0, 0,
               "asks without a better hypervolume (one objective: a better value) after which the "
-              "search ends; 0 = never"),
-      text("target", "", "value of the only objective at which the search ends; empty = none"),
+              "search ends, looked at after each batch; 0 = never"),
+      text("target", "",
+           "value of the only objective at which the search ends, looked at after each batch (a "
+           "generation, or an answer of an algorithm that asks one by one); empty = none"),
   };
 }
 

@@ -425,8 +425,12 @@ class Reader {
       require_built(architecture);
       // Six fields do not say how many layers they are of.
       if (has_sizes() && architecture.layers != frame_.layers) {
+        const auto wanted = std::to_string(frame_.layers);
+        const bool one = architecture.layers == 1;
+        const bool bare = one && name.find_first_of("/*") == std::string::npos;
         throw InputError("'" + name + "' has " + std::to_string(architecture.layers) +
-                         " layers, must have model.layers = " + std::to_string(frame_.layers));
+                         (one ? " layer" : " layers") + ", must have model.layers = " + wanted +
+                         (bare ? "; did you mean " + wanted + "*" + name + "?" : ""));
       }
       // Wrong sizes are a mistake of the section `model`.
       if (has_sizes()) (void)canonical(architecture);

@@ -141,6 +141,9 @@ TEST(DescribeText, SettingsByName) {
   EXPECT_THAT(describe_text("generations"), HasSubstr("algorithm evo_ga "));
   EXPECT_THAT(describe_text("informed"), HasSubstr("informed_share"));
   EXPECT_THAT(describe_text("keep_models"), HasSubstr("section evaluation"));
+  for (const std::string limit : {"budget.target", "budget.stagnation"}) {
+    EXPECT_THAT(describe_text(limit), HasSubstr("search ends, looked at after each batch"));
+  }
   const auto space = describe_text("space");
   EXPECT_THAT(
       space,

@@ -610,7 +610,8 @@ TEST_F(ExperimentTest, ObjectivesHaveSettingsGoalsAndRanges) {
             "larger since it is maximised");
   EXPECT_NE(mistakes("objectives: [{name: flops, range: [1]}]\n"), "");
   EXPECT_EQ(mistakes("objectives: [{name: flops, goal: max}]\n"),
-            "a.yaml:1:34: objectives.flops.goal = max, must be one of natural, minimise, maximise");
+            "a.yaml:1:34: objectives.flops.goal = max, must be one of natural, minimise, maximise; "
+            "did you mean maximise?");
 }
 
 TEST_F(ExperimentTest, ConstraintsAreBoundsOfObjectives) {
@@ -1057,7 +1058,8 @@ TEST_F(ExperimentTest, ListedMechanismsAreModelsEachOnceAndNotTheBaseline) {
       "a.yaml:1:21: mechanisms = dot|softmax|none|fixed|bias|0.1, must be left out: it is the "
       "baseline, which is trained anyway");
   EXPECT_EQ(mistakes("mechanisms: mqa\n"),
-            "a.yaml:1:13: mechanisms: 'mqa' has 1 layers, must have model.layers = 2");
+            "a.yaml:1:13: mechanisms: 'mqa' has 1 layer, must have model.layers = 2; did you mean "
+            "2*mqa?");
   EXPECT_EQ(mistakes("mechanisms: 2*mqa\nretest: {replicates: 0}\n"),
             "a.yaml:2:22: retest.replicates = 0, must be at least 1 where mechanisms are listed");
 }

@@ -207,8 +207,10 @@ TEST_F(PackTest, MechanismsWithDropoutAreLeftOut) {
                 ": holds nothing that a table could have: training runs of a search, of mechanisms "
                 "without "
                 "attention dropout");
-  EXPECT_THAT(refusal({other}),
-              HasSubstr("no run holds a training of a mechanism without attention dropout"));
+  EXPECT_THAT(
+      refusal({other}),
+      HasSubstr("no run holds a training of a mechanism without attention dropout: nothing to "
+                "pack; search with space.attention_dropout=0"));
 }
 
 TEST_F(PackTest, MissingCellsAndUnfinishedRunsAreListed) {
