@@ -14,7 +14,6 @@
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/fault.hpp"
-#include "core/field_differences.hpp"
 #include "core/format.hpp"
 #include "core/in_flight.hpp"
 #include "core/stop.hpp"
@@ -33,8 +32,8 @@
 #include "study/engines.hpp"
 #include "study/free_space.hpp"
 #include "study/ranges.hpp"
+#include "study/reuse.hpp"
 #include "study/session.hpp"
-#include "table/table.hpp"
 
 namespace nas {
 
@@ -377,112 +376,6 @@ class Labels {
   bool added_ = false;
 };
 
-/// The objectives of a resolved configuration that add to what an evaluation records: all but those
-/// that are read off any finished training run.
-std::set<nlohmann::json> recorded_objectives(const nlohmann::json& config) {
-  std::set<nlohmann::json> recorded;
-  for (const auto& item : config.value("objectives", nlohmann::json::array())) {
-    const auto name = item.at("name").get<std::string>();
-    if (objectives().contains(name)) {
-      const auto& entry = objectives().at(name);
-      const auto objective = entry.make(Parameters(entry.description.settings));
-      if (objective.trained && !objective.alone) continue;
-    }
-    recorded.insert(item);
-  }
-  return recorded;
-}
-
-/// An evaluation that is taken from elsewhere. What failed there may succeed here.
-std::optional<Evaluation> reused(std::optional<Evaluation> found, const std::string& from) {
-  if (found && may_be_retried(found->status)) found.reset();
-  if (found) found->measured["reused_from"] = from;
-  return found;
-}
-
-/// Says so where nothing can be taken from elsewhere: all evaluations there are of other identities.
-void warn_of_other_identities(const std::vector<Evaluation>& evaluations,
-                              const nlohmann::json& identity, const fs::path& place) {
-  std::vector<std::string> differences;
-  for (const auto& evaluation : evaluations) {
-    std::vector<std::string> found;
-    for (const auto& [key, value] : identity.items()) {
-      const auto recorded = evaluation.identity.find(key);
-      append_differences(recorded == evaluation.identity.end() ? nullptr : &*recorded, &value, key,
-                         {}, found);
-    }
-    if (found.empty()) return;
-    if (differences.empty() || found.size() < differences.size()) differences = std::move(found);
-  }
-  if (differences.empty()) return;
-  warn(place.string() + " has no evaluation that can be reused, since all differ, in " +
-       join(differences));
-}
-
-/// What a table holds of an evaluation.
-/// @throws InputError where its training runs are of another kind of device or of plug-ins that are
-/// missing, or where the experiment records more than any training run tells.
-Recall recall_of_table(const fs::path& file, const Experiment& experiment,
-                       const nlohmann::json& identity, const nlohmann::json& environment,
-                       bool force_device) {
-  const Table table(file);
-  std::vector<nlohmann::json> environments;
-  for (const auto& source : table.facts().value("sources", nlohmann::json::array())) {
-    for (const auto& made_by : source.value("environments", nlohmann::json::array())) {
-      environments.push_back(made_by);
-    }
-  }
-  check_plugins(environments, file);
-  const auto device = environment.value("device", "");
-  const auto recorded = table.facts().value("device", device);
-  if (recorded != device && !force_device) {
-    throw InputError(file.string() + " was trained on " + recorded + ", this would train on " +
-                     device + ", which rounds differently; --force-device does so all the same");
-  }
-  if (const auto more = recorded_objectives(experiment.resolved); !more.empty()) {
-    throw InputError(file.string() + " has no " + more.begin()->at("name").get<std::string>() +
-                     " of its training runs, must be reused for objectives that any training run "
-                     "tells, such as perplexity");
-  }
-  warn_of_other_identities({table.evaluation(0, 0)}, identity, file);
-  std::map<std::string, std::pair<std::int64_t, std::int64_t>> cells;  // by id
-  for (std::int64_t mechanism = 0; mechanism < table.num_mechanisms(); ++mechanism) {
-    for (std::int64_t replicate = 0; replicate < table.most_replicates(); ++replicate) {
-      if (!table.has(mechanism, replicate)) continue;
-      cells.emplace(table.evaluation(mechanism, replicate).id, std::pair(mechanism, replicate));
-    }
-  }
-  return [table, cells, from = file.string()](const std::string& id) -> std::optional<Evaluation> {
-    const auto cell = cells.find(id);
-    if (cell == cells.end()) return std::nullopt;
-    return reused(table.evaluation(cell->second.first, cell->second.second), from);
-  };
-}
-
-/// What another run, or a table, has made of an evaluation.
-/// @throws InputError if what is no part of an evaluation's identity differs: the objectives that
-/// are recorded with it, the kind of device, the bytes of plug-ins.
-Recall recall_of(const Study::RunSettings& settings, const Experiment& experiment,
-                 const nlohmann::json& identity, const nlohmann::json& environment) {
-  const auto& place = settings.reuse;
-  if (place.empty()) return {};
-  if (fs::is_regular_file(place)) {
-    return recall_of_table(place, experiment, identity, environment, settings.force_device);
-  }
-  const auto other = std::make_shared<const Store>(place / "store.sqlite", Store::Mode::read_only);
-  check_same_results(*other, place, environment, settings.force_device);
-  const auto config = other->meta("config").value_or(nlohmann::json::object());
-  if (recorded_objectives(config) != recorded_objectives(experiment.resolved)) {
-    throw InputError(place.string() +
-                     " has evaluations of other objectives, which must be the same to be reused, "
-                     "those aside that any training run tells, such as perplexity");
-  }
-  warn_of_other_identities(other->evaluations(), identity, place);
-  return [other, from = place.string()](const std::string& id) {
-    return reused(other->find(id), from);
-  };
-}
-
 /// A search that was recorded would end sooner than it did.
 class EndsSooner : public InputError {
  public:
@@ -776,7 +669,8 @@ Plan Study::plan(bool calibrate, Observer& given, const RunSettings& settings) c
     warn(text);
   }
   const auto environment = environment_json(setup->facts);
-  (void)recall_of(settings, experiment_, problem->identity(), environment);  // what it refuses
+  (void)recall_from(settings.reuse, experiment_, problem->identity(), environment,
+                    settings.force_device);  // what it refuses
   Plan plan{
       .objectives = setup->objectives,
       .feasibility = setup->feasibility,
@@ -820,7 +714,8 @@ RunSummary Study::run(Observer& given, const RunSettings& settings) const {
   const auto& problem = setup->problem;
   const auto rehearsal = rehearsal_of(experiment_, *setup);
   const auto environment = environment_json(setup->facts);
-  const auto recall = recall_of(settings, experiment_, problem->identity(), environment);
+  const auto recall = recall_from(settings.reuse, experiment_, problem->identity(), environment,
+                                  settings.force_device);
   make_folder(folder_);
   check_store_is_there(folder_);
   if (problem->expensive()) {
