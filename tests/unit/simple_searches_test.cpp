@@ -164,7 +164,8 @@ TEST(Variation, TheBestOfSeveralObjectivesAreThoseOfTheFirstFronts) {
     std::vector<Vector> fitness;
     for (std::size_t i = 0; i < asked.size(); ++i) fitness.push_back(asked.fitness(i));
     std::vector<Vector> expected;
-    for (auto front : std::get<0>(pagmo::fast_non_dominated_sorting(fitness))) {
+    const auto sorted = pagmo::fast_non_dominated_sorting(fitness);
+    for (auto front : std::get<0>(sorted)) {
       std::sort(front.begin(), front.end());
       for (const auto i : front) expected.push_back(asked.point(i));
     }
