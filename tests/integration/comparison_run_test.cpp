@@ -130,7 +130,7 @@ TEST_F(ComparisonRunTest, ASearchIsTheOneThatNasRunMakes) {
 TEST_F(ComparisonRunTest, ASearchEndedByItsTrainingTimeIsTheOneThatNasRunMakes) {
   const std::string algorithm = "{name: evo_ga, population: 8}";
   const std::string baseline = "baseline: dot|softmax|none|learned|bias|0\n";
-  expect_as_nas_run(algorithm, "[perplexity]", "{}", "evaluations: 100, train_seconds: 1",
+  expect_as_nas_run(algorithm, "[perplexity]", "{}", "evaluations: 100, train_seconds: 100",
                     baseline);
   expect_as_nas_run(algorithm, "[perplexity]", "{repeated: retrain, replicates: 2}",
                     "evaluations: 100, train_seconds: 140",

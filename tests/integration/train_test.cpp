@@ -310,7 +310,7 @@ TEST_F(TrainTest, MistakesExitWith2AndNothingIsWritten) {
   const auto out = folder_ / "run";
   const auto smoke = config("smoke.yaml");
   const std::pair<std::vector<std::string>, const char*> mistakes[] = {
-      {{"dot|\xe9", smoke}, "command line: 'dot|\xe9', must be text in UTF-8"},
+      {{"dot|\xe9", smoke}, "command line: 'dot|\uFFFD', must be text in UTF-8"},
       {{"attn{kv=1}", smoke}, "character 6: unknown gene of mixer attn 'kv'"},
       {{"dot|softmax|none|fixed|bias|0.1", smoke}, "it is the baseline, which is trained anyway"},
       {{"mqa", smoke, "constraints=[flops <= 1000]"},

@@ -91,7 +91,7 @@ TEST(DescribeText, AComponentHasFormulaCostAndLabels) {
   EXPECT_EQ(describe_text("additive"),
             "similarity additive: s = v.tanh(W_q q + W_k k + b)\n"
             "  paper's label  additive (corrected), additive (published)\n"
-            "  voids          nothing\n"
+            "  voids          qk_norm\n"
             "  parameters     2112 per layer (width 128, 4 heads, 128 tokens)\n"
             "  cost           8.39 M FLOPs per layer and sequence\n"
             "  state          65536 bytes per layer and sequence, beside keys and values\n"
