@@ -130,7 +130,7 @@ nlohmann::json plan_json(const Plan& plan) {
 std::string plan_study(const Study& study, py::object hear, bool calibrate) {
   Listener listener(std::move(hear));
   const Released released;
-  return plan_json(study.plan(calibrate, listener, {})).dump();
+  return plan_json(study.plan(calibrate, listener, {.force_device = true})).dump();
 }
 
 /// Runs, and leaves the files that nas-run leaves but for the page.

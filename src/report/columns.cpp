@@ -10,7 +10,7 @@ namespace {
 /// The width of each column, none of which can be less, so that lines have the given one if they
 /// can: first spare columns go, then the widest shrink.
 std::vector<std::size_t> fitted_widths(std::vector<Column>& columns, std::size_t width) {
-  constexpr std::size_t kNarrowest = 12;
+  constexpr std::size_t kNarrowest = 10;
   std::vector<std::size_t> widths;
   for (const auto& column : columns) {
     std::size_t widest = 0;

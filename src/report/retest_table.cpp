@@ -91,6 +91,7 @@ std::string table_of(const RunSummary& run, std::size_t width) {
     const auto n = candidate.at("retest").at(index).at("n").template get<std::int64_t>();
     return used_text(n, wanted);
   }));
+  columns.back().spare = true;
   add_contrast_columns(candidates, "against_baseline", "to baseline", columns);
   add_contrast_columns(candidates, "against_tuned_baseline", "to tuned baseline", columns);
   columns.push_back(column(candidates, run.several() ? "P(front)" : "P(best)",
@@ -130,9 +131,10 @@ std::string differences_table(const RunSummary& run, std::size_t width) {
     add("p", p_text);
     add("n", [](const nlohmann::json& difference) { return difference.at("n").dump(); });
   }
-  return "\ndifferences from the baseline on the validation split, t-tests of pairs of equal "
-         "seeds, p "
-         "by Holm over the mechanisms of each objective\n" +
+  return wrapped(
+             "\ndifferences from the baseline on the validation split, t-tests of pairs of equal "
+             "seeds, p by Holm over the mechanisms of each objective\n",
+             width) +
          aligned(std::move(columns), width);
 }
 
@@ -161,18 +163,20 @@ std::string tuning_text(const RunSummary& run) {
 
 std::string retest_table(const RunSummary& run, std::size_t width) {
   std::ostringstream text;
-  if (!run.tuning.is_null()) text << tuning_text(run);
+  if (!run.tuning.is_null()) text << wrapped(tuning_text(run), width);
   if (run.retest.is_null()) return text.str();
   const auto replicates = run.retest.at("replicates").get<std::int64_t>();
-  text << (run.listed() ? "\ntrained on " : "\nre-test on ") << replicates
+  std::ostringstream head;
+  head << (run.listed() ? "\ntrained on " : "\nre-test on ") << replicates
        << (replicates == 1 ? " fresh seed" : " fresh seeds");
   if (replicates > 1) {
-    text << "; " << shortest(100.0 * run.retest.at("confidence").get<double>())
+    head << "; " << shortest(100.0 * run.retest.at("confidence").get<double>())
          << " % intervals, each for itself; differences in test perplexity, paired by seed, p by "
             "Holm over all of them; "
          << (run.several() ? "P(front)" : "P(best)") << " by validation values";
   }
-  text << '\n' << table_of(run, width);
+  head << '\n';
+  text << wrapped(head.str(), width) << table_of(run, width);
   if (run.listed()) text << differences_table(run, width);
   const auto verdict = run.retest.at("verdict").get<std::string>();
   if (!verdict.empty()) text << '\n' << wrapped(verdict, std::min(kLineWidth, width));

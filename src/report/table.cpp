@@ -387,32 +387,34 @@ std::string replicates_text(const RunSummary& run) {
 }  // namespace
 
 std::string closing_table(const RunSummary& run, std::size_t width) {
-  std::ostringstream text;
+  std::ostringstream head;
+  std::ostringstream tail;
+  std::string table;
   if (run.listed()) {
-    text << evaluated_text(run.outside) << ", " << effort_text(run.outside) << '\n'
+    head << evaluated_text(run.outside) << ", " << effort_text(run.outside) << '\n'
          << canary_text(run);
     if (!run.outside.failures.empty())
-      text << "\nfailures\n" << failures_text(run.outside.failures);
-    text << retest_table(run, width) << warning_text(run, width);
-    return wrapped(text.str(), width);
+      head << "\nfailures\n" << failures_text(run.outside.failures);
+  } else {
+    head << run.num_asked() << " candidates asked for, " << evaluated_text(run.search) << ", "
+         << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
+    head << rungs_text(run) << outside_text(run) << silent_text(run);
+    if (!run.ended_by.empty()) head << "ended by: " << run.ended_by << '\n';
+    head << '\n';
+    table = run.several() ? front_table(run, width) : best_table(run, width);
+    if (run.several()) tail << hypervolume_text(run);
+    tail << long_names_text(run) << canary_text(run);
+    if (!run.rejected.empty()) {
+      tail << "\nrejected by constraints\n" << rejections_text(run.rejected);
+    }
+    if (!run.search.failures.empty()) tail << "\nfailures\n" << failures_text(run.search.failures);
+    if (!run.outside.failures.empty()) {
+      tail << "\nfailures outside the search\n" << failures_text(run.outside.failures);
+    }
+    if (run.search.train_seconds > 0.0 && !run.ranking.empty()) tail << replicates_text(run);
   }
-  text << run.num_asked() << " candidates asked for, " << evaluated_text(run.search) << ", "
-       << run.reused << " answered by an earlier evaluation, " << effort_text(run.search) << '\n';
-  text << rungs_text(run) << outside_text(run) << silent_text(run);
-  if (!run.ended_by.empty()) text << "ended by: " << run.ended_by << '\n';
-  text << '\n' << (run.several() ? front_table(run, width) : best_table(run, width));
-  if (run.several()) text << hypervolume_text(run);
-  text << long_names_text(run) << canary_text(run);
-  if (!run.rejected.empty()) {
-    text << "\nrejected by constraints\n" << rejections_text(run.rejected);
-  }
-  if (!run.search.failures.empty()) text << "\nfailures\n" << failures_text(run.search.failures);
-  if (!run.outside.failures.empty()) {
-    text << "\nfailures outside the search\n" << failures_text(run.outside.failures);
-  }
-  if (run.search.train_seconds > 0.0 && !run.ranking.empty()) text << replicates_text(run);
-  text << retest_table(run, width) << warning_text(run, width);
-  return wrapped(text.str(), width);
+  return wrapped(head.str(), width) + table + wrapped(tail.str(), width) +
+         retest_table(run, width) + warning_text(run, width);
 }
 
 }  // namespace nas

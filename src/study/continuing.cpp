@@ -58,7 +58,20 @@ void check_identities(const Store& store, const Measurement& measurement,
 /// Refuses a search whose asks were answered under other rules, where that makes a difference: its
 /// algorithm would ask for other candidates than the recorded ones.
 void check_answering(const Store& store, const std::filesystem::path& folder) {
-  if (store.meta("answering").value_or(1) == kAnswering) return;
+  const auto refuse = [&folder](const std::string& why) {
+    throw InputError(
+        folder.string() + " holds a search of an earlier version, which " + why +
+        ": it cannot be continued as it was begun. Its results can be read as they are "
+        "(nas-export, report.py); to search on, give another folder with --output");
+  };
+  const int answering = store.meta("answering").value_or(1);
+  if (answering == kAnswering) return;
+  if (const auto why = outdated_values(store); !why.empty()) refuse(why);
+  const auto config = store.meta("config").value_or(nlohmann::json::object());
+  if (config.value("/algorithm/decomposition"_json_pointer, "") == "tchebycheff") {
+    refuse("took what is better than a range's best for worse (algorithm.decomposition)");
+  }
+  if (answering > 1) return;
   std::map<std::string, Status> statuses;
   for (const auto& evaluation : store.evaluations()) statuses[evaluation.id] = evaluation.status;
   // What answers an ask and has not ended is paused at its step.
@@ -81,11 +94,7 @@ void check_answering(const Store& store, const std::filesystem::path& folder) {
     } else if (used > 0 && used < std::ssize(ids)) {
       why = "ranked candidates by their successful replicates alone";
     }
-    if (why.empty()) continue;
-    throw InputError(
-        folder.string() + " holds a search of an earlier version, which " + why +
-        ": it cannot be continued as it was begun. Its results can be read as they are "
-        "(nas-export, report.py); to search on, give another folder with --output");
+    if (!why.empty()) refuse(why);
   }
 }
 
@@ -183,6 +192,21 @@ void check_builds(const std::vector<nlohmann::json>& environments,
 }
 
 }  // namespace
+
+std::string outdated_values(const Store& store) {
+  if (store.meta("answering").value_or(1) >= 3) return {};
+  const auto config = store.meta("config").value_or(nlohmann::json::object());
+  for (const auto* section : {"objectives", "constraints"}) {
+    for (const auto& item : config.value(section, nlohmann::json::array())) {
+      if (!item.is_object() || item.value("as", "") != "flops") continue;
+      if (const auto context = item.value("context", std::int64_t{0}); context > 0) {
+        return "took FLOPs at the model's own context for those at context = " +
+               std::to_string(context);
+      }
+    }
+  }
+  return {};
+}
 
 nlohmann::json plugins_record() {
   auto record = nlohmann::json::array();

@@ -1004,7 +1004,7 @@ Experiment load_experiment(const std::filesystem::path& file,
 
 Experiment recorded_experiment(nlohmann::json resolved, const std::vector<std::string>& overrides,
                                bool load_plugins) {
-  const std::string name = "recorded configuration";
+  const std::string name = kRecordedConfiguration;
   if (!load_plugins) resolved.erase("plugins");
   Diagnostics diagnostics;
   auto experiment =

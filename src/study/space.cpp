@@ -52,7 +52,9 @@ class SpaceReader {
                "must be left out: semantics: published knows the paper's genes only");
         continue;
       }
-      if ((slot.is_number() || slot.is_integer()) && !has_effect(slot)) {
+      // A run of before may have recorded it.
+      if ((slot.is_number() || slot.is_integer()) && !has_effect(slot) &&
+          node->origin.source != kRecordedConfiguration) {
         refuse(*node, "space." + slot.name, "must be left out: no module computes what it is of");
         continue;
       }

@@ -13,6 +13,9 @@
 
 namespace nas {
 
+/// Where recorded configurations say that they come from (Origin::source).
+inline constexpr const char* kRecordedConfiguration = "recorded configuration";
+
 /// Reads the section `space`: a gene for each of the paper's slots (genotype/slots.hpp), in their
 /// order, and for each other slot that the section lists; what it does not list is as in the
 /// paper's model. What components fill is a list of the paper's labels and component keys, kept as
@@ -25,7 +28,7 @@ namespace nas {
 ///
 /// @param node         the section, or nullptr: the paper's space.
 /// @param diagnostics  receives unknown options, options that are the same component, and what no
-///                     module computes.
+///                     module computes, unless a record lists it: those of before may.
 SearchSpace read_space(const DocumentNode* node, Semantics semantics, Diagnostics& diagnostics);
 
 /// Settings of the section `space` beside its genes, `stack` and `period`.

@@ -320,7 +320,13 @@ class ElapsedSeconds {
   void save_sometimes(Progress::Kind last) {
     const bool ended =
         last == Progress::Kind::evaluation_finished || last == Progress::Kind::batch_finished;
-    if (total() - saved_ >= (ended ? 1.0 : 10.0)) save();
+    if (total() - saved_ < (ended ? 1.0 : 10.0)) return;
+    try {
+      save();
+    } catch (const MachineError&) {
+      if (ended) throw;
+      // A disk that is full now may not be when something has come to an end.
+    }
   }
 
  private:
@@ -630,7 +636,9 @@ void cut_by_time(const Experiment& experiment, const Problem& problem, Plan& pla
   if (const auto most = evaluator_options(experiment).budget.train_seconds; most > 0.0) {
     affordable = std::min(affordable, most / plan.training_seconds);
   }
-  if (const auto most = experiment.budget.get<double>("seconds"); most > 0.0) {
+  // Of a cluster nobody knows how many train at once.
+  if (const auto most = experiment.budget.get<double>("seconds");
+      most > 0.0 && !has_cluster(experiment)) {
     affordable =
         std::min(affordable, most / plan.training_seconds * busy_workers(experiment, plan));
   }

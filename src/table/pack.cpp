@@ -139,8 +139,7 @@ class Packer {
     if (cells_.empty()) {
       throw InputError(
           "no run holds a training of a mechanism without attention dropout: nothing to pack; "
-          "search "
-          "with space.attention_dropout=0");
+          "search with space.attention_dropout=0");
     }
     list_missing();
     packed_.left_out = {left_out_.begin(), left_out_.end()};

@@ -94,6 +94,22 @@ TEST_F(ContinuingTest, ASearchUnderOtherRulesContinuesOnlyWhereTheyAgree) {
   EXPECT_EQ(refusal_of({Status::ok, Status::diverged}, false), kFine);
 }
 
+TEST_F(ContinuingTest, FlopsOfAnotherContextAreThoseOfTheModelsOwnInRecordsOfBefore) {
+  Store store(file_);
+  EXPECT_EQ(outdated_values(store), "");
+  store.set_meta("answering", 2);
+  for (const auto& [flops, expected] : std::vector<std::pair<nlohmann::json, std::string>>{
+           {{{"name", "flops"}, {"as", "flops"}, {"context", 0}}, ""},
+           {{{"name", "flops"}, {"as", "long"}, {"context", 4096}}, ""},
+           {{{"name", "flops"}, {"as", "flops"}, {"context", 4096}},
+            "took FLOPs at the model's own context for those at context = 4096"}}) {
+    store.set_meta("config", {{"objectives", {{{"name", "perplexity"}}, flops}}});
+    EXPECT_EQ(outdated_values(store), expected);
+  }
+  store.set_meta("answering", kAnswering);
+  EXPECT_EQ(outdated_values(store), "");
+}
+
 TEST_F(ContinuingTest, TheSameRunContinues) {
   { const Store empty(file_); }
   EXPECT_EQ(refusal(environment()), kFine);

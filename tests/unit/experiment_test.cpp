@@ -354,6 +354,12 @@ TEST_F(ExperimentTest, SizesOfWhatNoModuleComputesAreNotSearched) {
   }
 }
 
+TEST_F(ExperimentTest, SizesOfWhatNoModuleComputesMayBeRecorded) {
+  auto resolved = load("space: {pattern: [full, window]}\n").resolved;
+  resolved["space"]["stride"] = {4, 8};
+  EXPECT_EQ(recorded_experiment(resolved).space.gene("stride").options, (Texts{"4", "8"}));
+}
+
 TEST_F(ExperimentTest, MistakesOfOtherGenes) {
   EXPECT_EQ(mistakes("space: {position: [none, roop]}\n"),
             "a.yaml:1:26: space.position = roop, must be one of none, rope; did you mean "

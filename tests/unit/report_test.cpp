@@ -847,6 +847,8 @@ TEST_F(LongNamesTest, NamesAreNeverCutAndTablesFitTheWidth) {
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) EXPECT_LE(width_of(line), width) << line;
   }
+  // A table that does not fit is not torn: each row has its last column.
+  EXPECT_THAT(closing_table(run, 20), ::testing::ContainsRegex("\n  +1 .*  1 +1\n"));
 }
 
 TEST_F(LongNamesTest, TheDigestSaysWhatEachHas) {

@@ -173,7 +173,7 @@ class Child:
         @throws Died, Left, and what `progressed` does. The process has then ended: it may have been in the middle of the order."""
         try:
             return self._measured(order, progressed)
-        except BaseException:
+        except Exception:
             self.wait(0)
             raise
 
