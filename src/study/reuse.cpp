@@ -44,9 +44,10 @@ std::optional<Evaluation> reused(std::optional<Evaluation> found, const std::str
   return found;
 }
 
-/// Says so where nothing can be taken from elsewhere: all evaluations there are of other identities.
-void warn_of_other_identities(const std::vector<Evaluation>& evaluations,
-                              const nlohmann::json& identity, const fs::path& place) {
+/// In what the identities of evaluations differ, by the one that differs least; empty where one does
+/// not.
+std::vector<std::string> least_differences(const std::vector<Evaluation>& evaluations,
+                                           const nlohmann::json& identity) {
   std::vector<std::string> differences;
   for (const auto& evaluation : evaluations) {
     std::vector<std::string> found;
@@ -55,9 +56,14 @@ void warn_of_other_identities(const std::vector<Evaluation>& evaluations,
       append_differences(recorded == evaluation.identity.end() ? nullptr : &*recorded, &value, key,
                          {}, found);
     }
-    if (found.empty()) return;
+    if (found.empty()) return {};
     if (differences.empty() || found.size() < differences.size()) differences = std::move(found);
   }
+  return differences;
+}
+
+/// Says so where nothing can be taken from elsewhere: all evaluations there are of other identities.
+void warn_of(const std::vector<std::string>& differences, const fs::path& place) {
   if (differences.empty()) return;
   warn(place.string() + " has no evaluation that can be reused, since all differ, in " +
        join(differences));
@@ -97,7 +103,7 @@ Recall recall_of_table(const fs::path& file, const Experiment& experiment,
   }
   if (!cells.empty()) {
     const auto [mechanism, replicate] = cells.begin()->second;
-    warn_of_other_identities({table.evaluation(mechanism, replicate)}, identity, file);
+    warn_of(least_differences({table.evaluation(mechanism, replicate)}, identity), file);
   }
   return [table, cells, from = file.string()](const std::string& id) -> std::optional<Evaluation> {
     const auto cell = cells.find(id);
@@ -127,7 +133,10 @@ Recall recall_from(const fs::path& place, const Experiment& experiment,
                      " has evaluations of other objectives, which must be the same to be reused, "
                      "those aside that any training run tells, such as perplexity");
   }
-  warn_of_other_identities(other->evaluations(), identity, place);
+  // Nearly always one tells of all, of which there may be millions.
+  if (!least_differences(other->evaluations(1), identity).empty()) {
+    warn_of(least_differences(other->evaluations(), identity), place);
+  }
   return [other, from = place.string()](const std::string& id) {
     return reused(other->find(id), from);
   };

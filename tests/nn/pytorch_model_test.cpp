@@ -273,6 +273,13 @@ double validation_nll(nn::Transformer& model, const std::vector<std::int64_t>& s
   return sum / static_cast<double>(std::ssize(stream) - 1);
 }
 
+/// The command that runs the model.py of a folder. @param output  file of what it prints.
+std::string command_of(const fs::path& folder, const std::string& arguments,
+                       const fs::path& output) {
+  return python_with_torch() + (folder / "model.py").string() + ' ' + arguments + " > " +
+         output.string() + " 2>&1";
+}
+
 TEST(PytorchModel, ScoresAndContinuesText) {
   SKIP_WITHOUT_TORCH();
   const TemporaryFolder temporary;
@@ -289,9 +296,9 @@ TEST(PytorchModel, ScoresAndContinuesText) {
   const std::vector<std::int64_t> stream{1, 2,  3,  4,  5, 6, 7, 8, 1, 0, 0, 0, 9, 1,
                                          1, 10, 11, 12, 2, 3, 4, 5, 6, 7, 8, 9, 1};
   const auto output = temporary.path() / "output";
-  const auto command = python_with_torch() + (folder / "model.py").string() + " --text " +
-                       (temporary.path() / "text").string() + " --generate 'a b' --tokens 4 > " +
-                       output.string() + " 2>&1";
+  const auto command = command_of(
+      folder, "--text " + (temporary.path() / "text").string() + " --generate 'a b' --tokens 4",
+      output);
   const int status = std::system(command.c_str());
   const auto text = read_bytes(output);
   ASSERT_EQ(status, 0) << text;
@@ -328,8 +335,7 @@ TEST(PytorchModel, SaysWhatItLacksAndWhatCannotBeSeen) {
   write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
                      model, "");
   const auto output = temporary.path() / "output";
-  const auto command = python_with_torch() + (folder / "model.py").string() +
-                       " --generate a --tokens 10 > " + output.string() + " 2>&1";
+  const auto command = command_of(folder, "--generate a --tokens 10", output);
   ASSERT_EQ(std::system(command.c_str()), 0) << read_bytes(output);
   // All words are equally likely; <unk>, the first, stands for none.
   EXPECT_NE(read_bytes(output).find("note: ends of a line that follow the text: 10\n"),
@@ -365,9 +371,10 @@ TEST(PytorchModel, WritesAndScoresAsHere) {
     write_model_folder(folder, model_config(architecture, corpus, {}), corpus, model, "");
     write(temporary.path() / "text", text);
     const auto output = temporary.path() / "output";
-    const auto command = python_with_torch() + (folder / "model.py").string() + " --text " +
-                         (temporary.path() / "text").string() +
-                         " --generate 'c b unknown' --tokens 30 > " + output.string() + " 2>&1";
+    const auto command = command_of(
+        folder,
+        "--text " + (temporary.path() / "text").string() + " --generate 'c b unknown' --tokens 30",
+        output);
     ASSERT_EQ(std::system(command.c_str()), 0) << read_bytes(output);
     const auto theirs = read_bytes(output);
 

@@ -48,6 +48,16 @@ class TableEvaluatorTest : public ::testing::Test {
                       {.population = 12, .seed = kSeed, .fidelity = std::move(fidelity)});
   }
 
+  template <class Measurement>
+  static StudyTable noisy_study(const Table& table) {
+    return {table,
+            {.space = small_space(),
+             .objectives = small_objectives(),
+             .mode = ReplayMode::noisy,
+             .seed = kSeed,
+             .problem = std::make_shared<Measurement>(table, ReplayMode::noisy, kSeed)}};
+  }
+
   /// Both evaluators end the same search alike.
   template <class Measurement = TableMeasurement>
   static void expect_equal(const StudyTable& study, const TableEvaluator::Options& options,
@@ -227,12 +237,7 @@ TEST_F(TableEvaluatorTest, AnswersAlikeWithABaselineAndABudgetOfTrainingTime) {
 /// Where the time of training ends within a batch, the longest of it are there.
 TEST_F(TableEvaluatorTest, AnswersAlikeWhereTrainingRunsAreExpectedToDiffer) {
   const auto table = small_table();
-  const StudyTable study(
-      table, {.space = small_space(),
-              .objectives = small_objectives(),
-              .mode = ReplayMode::noisy,
-              .seed = kSeed,
-              .problem = std::make_shared<UnequalMeasurement>(table, ReplayMode::noisy, kSeed)});
+  const auto study = noisy_study<UnequalMeasurement>(table);
   for (int seconds = 60; seconds <= 240; seconds += 30) {
     SCOPED_TRACE(seconds);
     expect_equal<UnequalMeasurement>(study,
@@ -250,12 +255,7 @@ TEST_F(TableEvaluatorTest, AnswersAlikeWhereTrainingRunsAreExpectedToDiffer) {
 /// A rejection is there, too, and an ask before the first training that is not is answered.
 TEST_F(TableEvaluatorTest, AnswersAlikeWhereCandidatesAreRejectedUntrained) {
   const auto table = small_table();
-  const StudyTable study(
-      table, {.space = small_space(),
-              .objectives = small_objectives(),
-              .mode = ReplayMode::noisy,
-              .seed = kSeed,
-              .problem = std::make_shared<ScreeningMeasurement>(table, ReplayMode::noisy, kSeed)});
+  const auto study = noisy_study<ScreeningMeasurement>(table);
   for (int seconds = 30; seconds <= 120; seconds += 30) {
     SCOPED_TRACE(seconds);
     expect_equal<ScreeningMeasurement>(study,
