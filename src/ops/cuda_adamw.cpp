@@ -40,8 +40,10 @@ class CudaAdamW final : public DeviceAdamW {
     auto table = pieces_there_;
     if (is_recording(device)) {
       // A copy from here would be captured, too, and replayed with whatever is here then.
-      table = at::empty_like(pieces_there_);
-      unsent_.push_back({table, pieces_});
+      TORCH_CHECK(unsent_.size() < tables_.size(), "a capture of more than ", tables_.size(),
+                  " steps was begun");
+      table = tables_[unsent_.size()];
+      unsent_.push_back(pieces_);
     } else if (changed) {
       table.copy_(on_device(pieces_, device));
     }
@@ -53,12 +55,16 @@ class CudaAdamW final : public DeviceAdamW {
     cuda::adamw(step_, StreamOf(pieces_there_));
   }
 
+  void begin_recording(std::int64_t steps) override {
+    tables_.clear();
+    for (std::int64_t i = 0; i < steps; ++i) tables_.push_back(at::empty_like(pieces_there_));
+  }
+
   void end_recording(bool succeeded) override {
-    for (auto& [table, unsent] : unsent_) {
-      if (!succeeded) break;
-      table.copy_(on_device(unsent, table.device()));
-      recorded_.push_back(table);
+    for (std::size_t i = 0; i < unsent_.size(); ++i) {
+      if (succeeded) tables_[i].copy_(on_device(unsent_[i], tables_[i].device()));
     }
+    if (!succeeded) tables_.clear();
     unsent_.clear();
     // The table that uncaptured steps read is still that from before the capture.
     pieces_there_.copy_(on_device(pieces_, pieces_there_.device()));
@@ -70,12 +76,6 @@ class CudaAdamW final : public DeviceAdamW {
     std::size_t parameter;
     std::int64_t begin;
   };
-  /// The pieces of a step that is being captured.
-  struct Unsent {
-    torch::Tensor table;  ///< where they will be on the device
-    std::vector<cuda::Piece<Real>> pieces;
-  };
-
   void add_pieces(std::int64_t model) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const auto& [parameter, first, second, models, decays] = parameters_[i];
@@ -114,8 +114,10 @@ class CudaAdamW final : public DeviceAdamW {
   std::vector<Origin> origins_;                         ///< of the pieces
   std::vector<std::int64_t> first_;                     ///< (R + 1): the models' first pieces
   torch::Tensor pieces_there_, first_there_, scratch_;  ///< on the device
-  std::vector<Unsent> unsent_;
-  std::vector<torch::Tensor> recorded_;  ///< tables that replays read
+  /// The pieces of captured steps, which replays read. Memory from within the capture would not do:
+  /// each replay writes there what the steps before keep there for a while.
+  std::vector<torch::Tensor> tables_;
+  std::vector<std::vector<cuda::Piece<Real>>> unsent_;  ///< of the steps captured so far
   cuda::AdamW<Real> step_;
 };
 

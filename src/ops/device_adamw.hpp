@@ -32,6 +32,8 @@ class DeviceAdamW {
   /// addresses of gradients are written to the device where they differ from those of the last
   /// step; of a step that is captured (ops/device_graph.hpp), by end_recording().
   virtual void step(const DeviceSteps& steps) = 0;
+  /// To be called before a capture of so many steps, of which there is one at most; allocates.
+  virtual void begin_recording(std::int64_t steps) = 0;
   /// To be called after a capture and before its first replay. @param succeeded  false: there is
   /// none.
   virtual void end_recording(bool succeeded) = 0;

@@ -103,6 +103,8 @@ void Optimizer::step(const nn::DeviceSteps& steps) {
   drop_gradients();
 }
 
+void Optimizer::begin_recording(std::int64_t steps) { kernels_->begin_recording(steps); }
+
 void Optimizer::end_recording(bool succeeded) {
   kernels_->end_recording(succeeded);
   drop_gradients();

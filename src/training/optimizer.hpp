@@ -51,6 +51,8 @@ class Optimizer {
   /// The same on a device with kernels of its own, with numbers that are there and read when the
   /// step is done: it can be captured (ops/device_graph.hpp).
   void step(const nn::DeviceSteps& steps);
+  /// To be called before a capture of so many steps.
+  void begin_recording(std::int64_t steps);
   /// To be called after a capture and before its first replay. @param succeeded  false: nothing was
   /// captured, and what was tried is forgotten.
   void end_recording(bool succeeded);

@@ -242,8 +242,10 @@ TEST_F(DeviceFedSteps, FindTheGradientsOfEachRecordedStep) {
     };
     steps();  // before: the addresses that are there are others'
     if (recorded) {
+      optimizer.begin_recording(2);
       cuda::emulation::begin_recording();
       steps();
+      EXPECT_THROW(steps(), c10::Error) << "a third step of two";
       const auto replay = cuda::emulation::end_recording();
       optimizer.end_recording(/*succeeded=*/true);
       replay();
