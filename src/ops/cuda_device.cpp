@@ -20,15 +20,20 @@
 #define NAS_CAN_RECORD \
   (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2))
 
+/// A name by which a program that links the archive asks for this file, of which it uses nothing
+/// else (src/ops/CMakeLists.txt).
+extern "C" {
+extern const bool nas_cuda_operations_are_set;
+const bool nas_cuda_operations_are_set = [] {
+  static const nas::nn::CudaOperations operations;
+  nas::nn::set_device_operations(torch::kCUDA, &operations);
+  return true;
+}();
+}
+
 namespace nas::nn {
 
 namespace {
-
-[[maybe_unused]] const bool kSet = [] {
-  static const CudaOperations operations;
-  set_device_operations(torch::kCUDA, &operations);
-  return true;
-}();
 
 /// LibTorch keeps lists of graphs and the state of its generator without a lock: captures and
 /// destructions are exclusive, replays may be concurrent.
