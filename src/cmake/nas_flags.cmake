@@ -5,6 +5,8 @@ target_compile_options(nas_flags INTERFACE
   -Wold-style-cast
   # g++ 12 sees overlaps in operator+ of std::string that are not there (GCC bug 105651).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  # g++ 13 to 15 take a reference into an argument for one into a temporary, wherever another argument is one.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>
   # It calls them by other names where headers are precompiled, and so no system's headers any more.
   "$<$<AND:$<NOT:$<BOOL:${CMAKE_DISABLE_PRECOMPILE_HEADERS}>>,$<CXX_COMPILER_ID:GNU>>:-Wno-array-bounds;-Wno-stringop-overflow>"
   # It takes every file for a header where several are compiled as one.

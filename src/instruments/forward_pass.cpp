@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -115,6 +116,17 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
   return {[layer, x] { (void)layer->forward(x, x, Pass{}, 0); }};
 }
 
+Calls calls_of(const Architecture& architecture, const PassSettings& settings) {
+  return of_model([&] {
+    switch (settings.part) {
+      case Part::model: return model_pass(architecture, settings);
+      case Part::attention: return attention_pass(architecture, settings);
+      case Part::step: return step_pass(architecture, settings);
+    }
+    throw std::logic_error("no such part");
+  });
+}
+
 }  // namespace
 
 Part parse_part(const std::string& text) {
@@ -130,10 +142,7 @@ struct ForwardPass::Impl {
     // An earlier training run would have installed it: the same memory for every candidate.
     install_cpu_allocator();
     const at::NoGradGuard no_grad;
-    const auto make = settings.part == Part::model       ? model_pass
-                      : settings.part == Part::attention ? attention_pass
-                                                         : step_pass;
-    calls = of_model([&] { return make(architecture, settings); });
+    calls = calls_of(architecture, settings);
     prepare();
   }
 
