@@ -307,6 +307,7 @@ class Graph(Model):
         if self.device.type != "cuda":
             raise Lacking("a CUDA device, for a CUDA graph")
         self.windows = batches[0].clone()
+        start = [parameter.detach().clone() for parameter in self.parameters.values()]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -318,6 +319,16 @@ class Graph(Model):
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.captured = self.update(self.windows)
+        self.restart(start)
+
+    def restart(self, start):
+        """As if the steps before the capture had not been: in place, where the graph finds everything."""
+        with torch.no_grad():
+            for parameter, value in zip(self.parameters.values(), start):
+                parameter.copy_(value)
+            for state in self.optimizer.state.values():
+                for number in state.values():
+                    number.zero_()
 
     def step(self, index):
         self.windows.copy_(self.batches[index % len(self.batches)])
