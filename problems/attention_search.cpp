@@ -331,6 +331,7 @@ class AttentionSearch final : public Problem {
                          {"accuracy", corpus_->chance->accuracy}};
     }
     if (device() != "cpu") {
+      facts["device_model"] = nn::device_model(device());
       facts["float32_products"] =
           numerical_mode_ == NumericalMode::tf32 ? "TensorFloat-32" : "float32";
     }

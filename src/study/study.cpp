@@ -135,8 +135,8 @@ nlohmann::json environment_json(const nlohmann::json& facts) {
                          {"device", facts.value("device", "")}};
   if (!environment.variables.empty()) json["variables"] = environment.variables;
   if (auto plugins = plugins_record(); !plugins.empty()) json["plugins"] = std::move(plugins);
-  if (const auto products = facts.find("float32_products"); products != facts.end()) {
-    json["float32_products"] = *products;
+  for (const auto* of_gpu : {"device_model", "float32_products"}) {
+    if (const auto fact = facts.find(of_gpu); fact != facts.end()) json[of_gpu] = *fact;
   }
   return json;
 }
