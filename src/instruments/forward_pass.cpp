@@ -119,9 +119,12 @@ Calls attention_pass(const Architecture& architecture, const PassSettings& setti
 Calls calls_of(const Architecture& architecture, const PassSettings& settings) {
   return of_model([&] {
     switch (settings.part) {
-      case Part::model: return model_pass(architecture, settings);
-      case Part::attention: return attention_pass(architecture, settings);
-      case Part::step: return step_pass(architecture, settings);
+      case Part::model:
+        return model_pass(architecture, settings);
+      case Part::attention:
+        return attention_pass(architecture, settings);
+      case Part::step:
+        return step_pass(architecture, settings);
     }
     throw std::logic_error("no such part");
   });
