@@ -124,8 +124,12 @@ class CudaGraph final : public DeviceGraph {
       }
     };
     using namespace c10::cuda::CUDACachingAllocator;
-    attempt([&] { endAllocateToPool(device_.index(), pool_); });
-    attempt([&] { releasePool(device_.index(), pool_); });
+    attempt([&] {
+      // Where LibTorch has ended the capture itself and failed later, at making what is replayed, it
+      // refuses the first; then its graph gives the pool back, and a second time ends the process.
+      endAllocateToPool(device_.index(), pool_);
+      releasePool(device_.index(), pool_);
+    });
     attempt([&] {
       at::cuda::CUDAGraph nothing;
       nothing.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
