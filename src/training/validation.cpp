@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/stop.hpp"
+#include "ops/device_copy.hpp"
 #include "training/batches.hpp"
 
 namespace nas {
@@ -97,19 +98,20 @@ std::vector<Scores> validate(nn::TransformerArray& models, const Windows& window
                              std::int64_t batch_size, const std::string& device) {
   const torch::NoGradGuard no_grad;
   const std::int64_t count = models.num_models();
-  ScoreSums sums(count, special, torch::Device(device));
+  const torch::Device place(device);
+  ScoreSums sums(count, special, place);
   while (!scored.empty()) {
     if (stop_requested()) throw StopRequested();
     const auto size = std::min(scored.size(), static_cast<std::size_t>(batch_size));
     const Batch batch = read_batch(
         windows, {scored.begin(), scored.begin() + static_cast<std::ptrdiff_t>(size)}, 0);
     scored = scored.subspan(size);
-    const auto targets = batch.target.to(device);
+    const auto targets = nn::sent(batch.target, place);
     const auto for_all = [&](const torch::Tensor& x) {
       return x.unsqueeze(0).expand({count, x.size(0), x.size(1)});
     };
     sums.add(
-        models.scores(for_all(batch.input.to(device)), for_all(targets)), targets.flatten(),
+        models.scores(for_all(nn::sent(batch.input, place)), for_all(targets)), targets.flatten(),
         {batch.target.data_ptr<std::int64_t>(), static_cast<std::size_t>(batch.target.numel())});
   }
   return sums.read();
