@@ -40,8 +40,8 @@ class CudaAdamW final : public DeviceAdamW {
     auto table = pieces_there_;
     if (is_recording(device)) {
       // A copy from here would be captured, too, and replayed with whatever is here then.
-      TORCH_CHECK(unsent_.size() < tables_.size(), "a capture of more than ", tables_.size(),
-                  " steps was begun");
+      TORCH_CHECK(unsent_.size() < tables_.size(), "step ", unsent_.size() + 1,
+                  " of a capture, must be one of the ", tables_.size(), " that it was begun for");
       table = tables_[unsent_.size()];
       unsent_.push_back(pieces_);
     } else if (changed) {
