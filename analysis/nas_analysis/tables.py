@@ -64,9 +64,9 @@ class Table:
 
     @property
     def drawn(self) -> int:
-        """How many of them answer searches: those up to the last that half of the mechanisms have, as
-        common_replicates() in src/table/format.hpp counts them. The best are often given further ones."""
-        common = np.flatnonzero(2 * (self.status != MISSING).sum(axis=0) >= len(self.mechanisms))
+        """How many of them answer searches: those up to the last that nine tenths of the mechanisms have, as
+        common_replicates() in src/table/format.hpp counts them. The better ones are often given further ones."""
+        common = np.flatnonzero(10 * (self.status != MISSING).sum(axis=0) >= 9 * len(self.mechanisms))
         return int(common[-1]) + 1 if len(common) else 0
 
     @property

@@ -69,8 +69,8 @@ std::string content_digest(const std::function<SQLite::Statement(const std::stri
 /// @throws InputError naming a cell with other steps, or with steps that do not ascend.
 std::vector<std::int64_t> common_steps(const std::vector<const Evaluation*>& cells);
 
-/// Replicates that a table has, those aside that less than half of its mechanisms have: the best are
-/// often given further ones.
+/// Replicates that a table has, those aside that less than nine tenths of its mechanisms have: the
+/// better ones are often given further ones, and of a race more than half go on to the second round.
 /// @param cells  the mechanism and the replicate of each.
 template <class Mechanism>
 std::int64_t common_replicates(const std::vector<std::pair<Mechanism, std::int64_t>>& cells) {
@@ -82,7 +82,7 @@ std::int64_t common_replicates(const std::vector<std::pair<Mechanism, std::int64
   }
   std::int64_t common = 0;
   for (const auto& [replicate, having] : count) {
-    if (2 * having >= mechanisms.size()) common = replicate + 1;
+    if (10 * having >= 9 * mechanisms.size()) common = replicate + 1;
   }
   return common;
 }

@@ -207,25 +207,29 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
 TEST_F(NasDataTable, FurtherReplicatesOfTheBestAreNoneThatTheOthersLack) {
   const auto raced = (folder_.path() / "raced.sqlite").string();
   std::vector<Evaluation> cells;
-  for (const std::int64_t replicate : {3, 4, 5, 6}) {
-    cells.push_back(testing::small_evaluation("dot|softmax|none|learned|bias|0", replicate));
-    if (replicate == 6) continue;
-    cells.push_back(testing::small_evaluation("dot|softmax|none|fixed|bias|0", replicate));
+  // A race: more than half go on to its second round, and one to its end.
+  const auto& mechanisms = testing::small_mechanisms();
+  const std::vector<std::size_t> survivors{8, 2, 2, 1};
+  for (std::size_t round = 0; round < survivors.size(); ++round) {
+    for (std::size_t i = 0; i < survivors[round]; ++i) {
+      cells.push_back(testing::small_evaluation(mechanisms[mechanisms.size() - 1 - i],
+                                                static_cast<std::int64_t>(3 + round)));
+    }
   }
   testing::write_small_store(raced, cells);
-  const std::string size = "12 mechanisms x 3 replicates, 2 of them up to 7";
+  const std::string size = "12 mechanisms x 3 replicates, 8 of them up to 7";
   const auto both = store_.string() + " " + raced;
   EXPECT_THAT(table("pack " + both + " --output " + file_.string()).text,
-              HasSubstr("small.table: " + size + ", 43 cells, 0 missing"));
+              HasSubstr("small.table: " + size + ", 49 cells, 0 missing"));
   const auto verified = table("verify " + file_.string() + " " + raced);
   EXPECT_EQ(verified.code, 0) << verified.text;
   EXPECT_THAT(verified.text,
-              HasSubstr("7 of 7 cells as recorded\n36 cells of the table that none of these "
+              HasSubstr("13 of 13 cells as recorded\n36 cells of the table that none of these "
                         "runs has:\n  additive|relu_norm|none|fixed|bias|0, replicate 0\n"));
   EXPECT_THAT(verified.text, EndsWith("\n  and 16 more\n"));
   const auto info = table("info " + file_.string()).text;
   EXPECT_THAT(info, StartsWith("small: " + size + "\n"));
-  EXPECT_THAT(info, HasSubstr("  cells       43 cells, 0 missing\n"));
+  EXPECT_THAT(info, HasSubstr("  cells       49 cells, 0 missing\n"));
   EXPECT_THAT(info, HasSubstr("over 3 pairs")) << "of the replicates that most have";
 }
 
