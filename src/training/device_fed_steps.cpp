@@ -154,8 +154,8 @@ void DeviceFedSteps::step() {
 
 void DeviceFedSteps::record() {
   graph_ = operations_.graph(losses_.device());
-  optimizer_.begin_recording(at_once_);
   try {
+    optimizer_.begin_recording(at_once_);
     graph_->record([this] {
       for (std::int64_t i = 0; i < at_once_; ++i) step();
     });
