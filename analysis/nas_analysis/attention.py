@@ -67,11 +67,6 @@ class Layer:
     gates: list[Gate] = field(default_factory=list)
     maps: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0)))  # (H, T, T), one sequence
 
-    @property
-    def num_heads(self) -> int:
-        """0 where it is not attention."""
-        return max((len(each.heads) for each in self.statistics.values()), default=0)
-
 
 @dataclass(frozen=True)
 class Analysis:

@@ -96,74 +96,6 @@ def planar_hypervolumes(points: ArrayLike, reference: ArrayLike) -> np.ndarray:
     return (wide * (top - np.minimum.accumulate(second, axis=1))).sum(axis=1)
 
 
-def igd(points: ArrayLike, reference_set: ArrayLike) -> float:
-    """Inverted generational distance (Coello Coello & Reyes Sierra 2004).
-
-    Mean over the reference set of the Euclidean distance to the nearest point, in [0, inf). Not
-    compliant with dominance: see igd_plus.
-    """
-    points, reference_set = _pair_of_sets(points, reference_set)
-    distances = np.linalg.norm(points - reference_set[:, None], axis=2)
-    return float(distances.min(axis=1).mean())
-
-
-def igd_plus(points: ArrayLike, reference_set: ArrayLike) -> float:
-    """IGD with the distance by which a point is worse, max(a_i - r_i, 0) in every objective i.
-
-    Weakly compliant with dominance (Ishibuchi et al. 2015), in [0, inf).
-    """
-    points, reference_set = _pair_of_sets(points, reference_set)
-    distances = np.linalg.norm(np.maximum(points - reference_set[:, None], 0.0), axis=2)
-    return float(distances.min(axis=1).mean())
-
-
-def additive_epsilon(points: ArrayLike, reference_set: ArrayLike) -> float:
-    """max over r of min over a of max over i of a_i - r_i (Zitzler et al. 2003).
-
-    The smallest number that, subtracted from every objective of the points, makes them weakly
-    dominate the reference set; at most 0 where they already do.
-    """
-    points, reference_set = _pair_of_sets(points, reference_set)
-    return float((points - reference_set[:, None]).max(axis=2).min(axis=1).max())
-
-
-def multiplicative_epsilon(points: ArrayLike, reference_set: ArrayLike) -> float:
-    """max over r of min over a of max over i of a_i / r_i (Zitzler et al. 2003).
-
-    The smallest factor by which every objective of the points must be divided to weakly dominate
-    the reference set. ValueError unless all coordinates are positive.
-    """
-    points, reference_set = _pair_of_sets(points, reference_set)
-    smallest = min(points.min(), reference_set.min())
-    if not smallest > 0:
-        raise ValueError(f"multiplicative_epsilon: a coordinate is {smallest}, must be positive")
-    return float((points / reference_set[:, None]).max(axis=2).min(axis=1).max())
-
-
-def r2(points: ArrayLike, ideal: ArrayLike) -> float:
-    """R2 of a set with two objectives over all weights (Schaepermeier & Kerschke 2024).
-
-        integral over w in [0, 1] of min over a of max(w (a_1 - z_1), (1 - w) (a_2 - z_2))
-
-    Exact. z is the ideal; ValueError where a point is better than it. In [0, inf), 0 where the
-    ideal itself is in the set.
-    """
-    points = point_matrix(points, 2)
-    distances = points - np.asarray(ideal, dtype=float)
-    if len(points) == 0 or not (distances >= 0).all():
-        raise ValueError(f"r2: of {len(points)} points none may be better than the ideal "
-                         f"{np.asarray(ideal).tolist()}, and there must be one")
-    front = distances[non_dominated(distances)]
-    first, second = front[np.argsort(front[:, 1])].T  # the best point as w grows from 0
-    if first[-1] + second[-1] == 0.0:
-        return 0.0
-    crossing = second[1:] / (first[:-1] + second[1:])  # where the next point takes over
-    begin, end = np.append(0.0, crossing), np.append(crossing, 1.0)
-    corner = second / (first + second)  # where the second objective stops being the worse
-    falling = second * ((corner - begin) - (corner**2 - begin**2) / 2)
-    return float(np.sum(falling + first * (end**2 - corner**2) / 2))
-
-
 def _staircase_gains(points: np.ndarray, reference: np.ndarray) -> list[float]:
     """What each point adds to the hypervolume of those before it, for two objectives.
 
@@ -202,12 +134,3 @@ def _exclusive_gains(points: np.ndarray, reference: np.ndarray) -> list[float]:
             front = np.vstack([front[~(front >= point).all(axis=1)], point])
         gains.append(gain)
     return gains
-
-
-def _pair_of_sets(points: ArrayLike, reference_set: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    reference_set = point_matrix(reference_set)
-    points = point_matrix(points, reference_set.shape[1])
-    if len(points) == 0 or len(reference_set) == 0:
-        raise ValueError(f"{len(points)} points and {len(reference_set)} reference points, "
-                         "must be at least one of each")
-    return points, reference_set

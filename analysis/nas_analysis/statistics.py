@@ -34,17 +34,6 @@ def iqm(scores: ArrayLike) -> np.ndarray:
     return middle.mean(axis=-1)
 
 
-def performance_profile(scores: ArrayLike, thresholds: ArrayLike) -> np.ndarray:
-    """Share of all runs and tasks with a score <= each threshold, in [0, 1], on the last axis.
-
-    The run-score distribution of Agarwal et al. (2021), which counts scores > threshold because
-    they maximise (Dolan & More 2002).
-    """
-    scores = _pooled(scores)
-    shares = [(scores <= threshold).mean(axis=-1) for threshold in np.ravel(thresholds)]
-    return np.stack(shares, axis=-1)
-
-
 def stratified_bootstrap(scores: Mapping[str, ArrayLike],
                          statistic: Callable[[np.ndarray], np.ndarray], resamples: int = 50_000,
                          seed: int = 0, confidence: float = 0.95) -> dict[str, Interval]:
@@ -57,7 +46,7 @@ def stratified_bootstrap(scores: Mapping[str, ArrayLike],
 
     scores: algorithm -> (runs,) or (runs, tasks).
     statistic: (..., runs, tasks) -> (...) or (..., k), indifferent to the order of the runs, such
-        as iqm, or performance_profile at k thresholds.
+        as iqm.
 
     Intervals of few runs are too short: for the IQM of normal scores, 95 % are about 89 % at 5 runs
     and 93 % at 10 (tests/analysis/test_coverage.py). Cost: 4 to 10 ns per resampled score.
@@ -290,28 +279,6 @@ def cliques(ranks: ArrayLike, p_adjusted: ArrayLike, alpha: float = 0.05) -> lis
             groups.append(order[begin:end].tolist())
             reached = end
     return groups
-
-
-def best_of_n(values: ArrayLike, n: int | ArrayLike) -> np.ndarray:
-    """Expected smallest of n of the values, drawn without replacement: unbiased (Tang et al. 2020).
-
-        sum over i of v_(i) C(N - i, n - 1) / C(N, n)      for N values in ascending order
-
-    For example the score to expect of the best of n random configurations. Drawing with
-    replacement (Dodge et al. 2019) would be too pessimistic.
-
-    n: one or several, each in [1, N]; the result has their shape.
-    """
-    values = np.sort(np.asarray(values, dtype=float))
-    n = np.asarray(n)
-    if not ((1 <= n) & (n <= len(values))).all():
-        raise ValueError(f"best_of_n: n = {n.tolist()}, must be in [1, {len(values)}]")
-    # Of the draws that hold no smaller value, the share that holds v_(i): n of the N - i + 1 left.
-    left = np.arange(len(values), 0, -1)
-    holds = np.minimum(n[..., None] / left, 1.0)
-    no_smaller = np.cumprod(1.0 - holds, axis=-1)
-    weights = holds * np.concatenate([np.ones((*n.shape, 1)), no_smaller[..., :-1]], axis=-1)
-    return weights @ values
 
 
 def kendall(a: ArrayLike, b: ArrayLike, confidence: float = 0.95,

@@ -107,7 +107,6 @@ class Reading(Folder):
         self.assertEqual([layer.index for layer in found.attention], [0, 2])
         self.assertEqual([layer.mixer for layer in found.layers], ["attn", "conv", "attn"])
         first = found.layers[0]
-        self.assertEqual(first.num_heads, HEADS)
         self.assertEqual(first.maps.shape, (HEADS, TOKENS, TOKENS))
         self.assertTrue((np.triu(first.maps, 1) == 0).all())
         self.assertEqual(first.maps[0][5, 4], 1.0)

@@ -4,13 +4,10 @@ import itertools
 import unittest
 
 import numpy as np
-from nas_analysis.indicators import (additive_epsilon, anytime_hypervolume, hypervolume, igd,
-                                     igd_plus, multiplicative_epsilon, non_dominated,
-                                     planar_hypervolumes, r2)
+from nas_analysis.indicators import (anytime_hypervolume, hypervolume, non_dominated,
+                                     planar_hypervolumes)
 
 STAIRCASE = [(5, 5), (4, 6), (2, 7), (7, 4)]
-SET = [(3.5, 5.5), (3.6, 4.1), (4.1, 3.2), (5.5, 1.5)]
-REFERENCE_SET = [(1, 6), (2, 5), (3, 4), (4, 3), (5, 2), (6, 1)]
 
 
 def dominates(a, b):
@@ -134,63 +131,6 @@ class AnytimeHypervolume(unittest.TestCase):
     def test_of_nothing_nothing(self):
         for columns in (1, 2, 3):
             self.assertEqual(anytime_hypervolume([], [1.0] * columns).tolist(), [])
-
-
-class Distances(unittest.TestCase):
-    def test_documented_example(self):
-        self.assertAlmostEqual(igd(SET, REFERENCE_SET), 1.0627908666722465, places=14)
-        self.assertAlmostEqual(igd_plus(SET, REFERENCE_SET), 0.9855036468106652, places=14)
-        self.assertAlmostEqual(additive_epsilon(SET, REFERENCE_SET), 2.5, places=14)
-        self.assertAlmostEqual(multiplicative_epsilon(SET, REFERENCE_SET), 3.5, places=14)
-
-    def test_igd_prefers_what_is_dominated(self):
-        """The counter-example of Ishibuchi et al. (2015): a dominates b."""
-        reference_set = [(10, 0), (6, 1), (2, 2), (1, 6), (0, 10)]
-        a, b = [(4, 2), (3, 3), (2, 4)], [(8, 2), (4, 4), (2, 8)]
-        self.assertAlmostEqual(igd(a, reference_set), 3.707092031609239, places=14)
-        self.assertAlmostEqual(igd(b, reference_set), 2.59148346584763, places=14)
-        self.assertAlmostEqual(igd_plus(a, reference_set), 1.482842712474619, places=14)
-        self.assertAlmostEqual(igd_plus(b, reference_set), 2.260112615949154, places=14)
-
-    def test_refuses_empty_sets(self):
-        with self.assertRaisesRegex(ValueError, "0 points and 6 reference points, must be"):
-            igd([], REFERENCE_SET)
-        with self.assertRaisesRegex(ValueError, r"shape \(1, 3\), must be \(n, 2\)"):
-            igd([(1, 2, 3)], REFERENCE_SET)
-
-    def test_multiplicative_epsilon_refuses_zero(self):
-        with self.assertRaisesRegex(ValueError, "a coordinate is 0.0, must be positive"):
-            multiplicative_epsilon([(0, 1)], [(1, 1)])
-        with self.assertRaisesRegex(ValueError, "a coordinate is -1.0, must be positive"):
-            multiplicative_epsilon([(1, 1)], [(1, -1)])
-
-
-class R2(unittest.TestCase):
-    def test_documented_example(self):
-        self.assertAlmostEqual(r2(STAIRCASE, (0, 0)), 2.594191919191919, places=14)
-
-    def test_is_the_integral_over_weights(self):
-        generator = np.random.default_rng(4)
-        weights = (np.arange(100_000) + 0.5) / 100_000
-        for _ in range(5):
-            points = generator.random((8, 2)) + 0.1
-            shifted = points - (0.1, -0.5)
-            best = np.min([np.maximum(weights * a, (1.0 - weights) * b) for a, b in shifted],
-                          axis=0)
-            self.assertAlmostEqual(r2(points, (0.1, -0.5)), best.mean(), places=8)
-
-    def test_is_zero_at_the_ideal_only(self):
-        self.assertEqual(r2([(1, 1), (2, 3)], (1, 1)), 0.0)
-        self.assertAlmostEqual(r2([(1, 1), (2, 0.5)], (1, 0.5)), 1 / 18 + 1 / 9, places=15)
-        self.assertAlmostEqual(r2([(1, 0), (0, 1)], (0, 0)), 1 / 4, places=15)
-
-    def test_refuses_what_is_better_than_the_ideal(self):
-        with self.assertRaisesRegex(ValueError, r"of 1 points none may be better .* \[1, 1\]"):
-            r2([(0.5, 2)], (1, 1))
-        with self.assertRaisesRegex(ValueError, "of 0 points"):
-            r2([], (1, 1))
-        with self.assertRaisesRegex(ValueError, r"must be \(n, 2\)"):
-            r2([(1, 1, 1)], (0, 0, 0))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
 """Statistics against scipy, statsmodels, published values and plain definitions."""
 
-import itertools
 import unittest
-from math import comb
 
 import numpy as np
-from nas_analysis.statistics import (best_of_n, cliques, clustered_improvement, clustered_iqm, critical_difference, friedman, holm, iqm, kendall,
-                                     mann_whitney, mean_interval, performance_profile,
-                                     probability_of_improvement, stratified_bootstrap, vargha_delaney, wilcoxon)
+from nas_analysis.statistics import (cliques, clustered_improvement, clustered_iqm, critical_difference, friedman, holm, iqm, kendall,
+                                     mann_whitney, mean_interval, probability_of_improvement, stratified_bootstrap, vargha_delaney, wilcoxon)
 from scipy import stats
 
 try:
@@ -26,14 +23,8 @@ class Summaries(unittest.TestCase):
 
     def test_axes_in_front_are_kept(self):
         scores = np.random.default_rng(2).normal(size=(4, 3, 9, 2))
-        for statistic in (iqm, lambda x: performance_profile(x, [-1.0, 0.0, 1.0])):
-            one_by_one = [[statistic(block) for block in row] for row in scores]
-            np.testing.assert_allclose(statistic(scores), one_by_one, rtol=1e-14)
-
-    def test_performance_profile_counts_what_is_as_good_as_the_threshold(self):
-        scores = [[1.0, 5.0], [2.0, 6.0]]
-        self.assertEqual(performance_profile(scores, [0.9, 1.0, 5.5, 6.0]).tolist(),
-                         [0.0, 0.25, 0.75, 1.0])
+        one_by_one = [[iqm(block) for block in row] for row in scores]
+        np.testing.assert_allclose(iqm(scores), one_by_one, rtol=1e-14)
 
     def test_nan_and_nothing_are_refused(self):
         for scores in ([1.0, np.nan], []):
@@ -72,8 +63,11 @@ class StratifiedBootstrap(unittest.TestCase):
 
     def test_statistics_with_several_values(self):
         scores = np.arange(10.0)
-        profile = stratified_bootstrap({"a": scores}, lambda x: performance_profile(x, [-1, 4, 9]),
-                                       resamples=2000)["a"]
+
+        def shares(drawn):
+            return np.stack([(drawn <= most).mean(axis=(-1, -2)) for most in (-1, 4, 9)], axis=-1)
+
+        profile = stratified_bootstrap({"a": scores}, shares, resamples=2000)["a"]
         self.assertEqual(profile.point.tolist(), [0.0, 0.5, 1.0])
         self.assertEqual(profile.low[[0, 2]].tolist(), [0.0, 1.0])
         self.assertAlmostEqual(profile.low[1], stats.binom.ppf(0.025, 10, 0.5) / 10, places=14)
@@ -285,50 +279,6 @@ class CriticalDifference(unittest.TestCase):
     def test_all_or_nobody_alike(self):
         self.assertEqual(cliques([3, 1, 2], np.ones((3, 3))), [[1, 2, 0]])
         self.assertEqual(cliques([3, 1, 2], np.zeros((3, 3))), [])
-
-
-class BestOfN(unittest.TestCase):
-    VALUES = (3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.3)
-
-    def test_is_the_mean_over_all_subsets(self):
-        for n in range(1, 8):
-            subsets = [min(chosen) for chosen in itertools.combinations(self.VALUES, n)]
-            self.assertAlmostEqual(best_of_n(self.VALUES, n), np.mean(subsets), places=13)
-
-    def test_agrees_with_the_formula_of_tang(self):
-        values, count = np.sort(self.VALUES), len(self.VALUES)
-        for n in range(1, count + 1):
-            formula = sum(values[i - 1] * comb(count - i, n - 1) for i in range(1, count + 1))
-            self.assertAlmostEqual(best_of_n(values, n), formula / comb(count, n), places=13)
-
-    def test_is_unbiased_where_the_formula_of_dodge_is_not(self):
-        """The expected smallest of n exponential draws is 1 / n."""
-        generator = np.random.default_rng(15)
-        n, count, repeats = 5, 10, 20_000
-        samples = np.sort(generator.exponential(size=(repeats, count)), axis=1)
-        unbiased = [best_of_n(sample, n) for sample in samples]
-        ranks = np.arange(count + 1)
-        dodge = samples @ -np.diff((1 - ranks / count) ** n)
-        error = np.std(unbiased) / np.sqrt(repeats)
-        self.assertAlmostEqual(np.mean(unbiased), 1 / n, delta=4 * error)
-        self.assertGreater(np.mean(dodge), 1 / n + 10 * error)
-
-    def test_agrees_with_simulated_draws(self):
-        generator = np.random.default_rng(16)
-        values = generator.normal(size=40)
-        smallest = generator.permuted(np.tile(values, (20_000, 1)), axis=1)[:, :6].min(axis=1)
-        self.assertAlmostEqual(best_of_n(values, 6), smallest.mean(),
-                               delta=4 * smallest.std() / np.sqrt(20_000))
-
-    def test_many_values_and_several_n(self):
-        values = np.arange(1.0, 10_001.0)
-        n = np.array([[1, 2], [100, 10_000]])
-        np.testing.assert_allclose(best_of_n(values, n), 10_001 / (n + 1), rtol=1e-10)
-
-    def test_refuses_more_than_there_are(self):
-        for n in (0, 8):
-            with self.assertRaisesRegex(ValueError, rf"n = {n}, must be in \[1, 7\]"):
-                best_of_n(self.VALUES, n)
 
 
 class Kendall(unittest.TestCase):
