@@ -1,4 +1,4 @@
-// The CPU as a device with kernels of its own: those of CUDA, emulated (src/cuda/emulation.hpp).
+// The CPU as a device with kernels of its own: those of CUDA, emulated (emulation.hpp).
 #pragma once
 
 #include "ops/cuda_operations.hpp"

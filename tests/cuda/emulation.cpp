@@ -1,7 +1,7 @@
 // The checked longjmp takes a jump to another stack for an error.
 #undef _FORTIFY_SOURCE
 
-#include "cuda/emulation.hpp"
+#include "emulation.hpp"
 
 #include <array>
 #include <csetjmp>
