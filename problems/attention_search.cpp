@@ -70,6 +70,11 @@ class AttentionSearch final : public Problem {
         time_limit_(inputs.evaluation.get<double>("time_limit")),
         retry_crashed_(inputs.evaluation.get<std::int64_t>("retry_crashed")) {
     nn::require_numerical_mode(numerical_mode_, device());
+    if (inputs.evaluation.get<std::string>("determinism") == "bitwise") {
+      nn::require_determinism(numerical_mode_, device());
+      // Products add in another order for another number of models.
+      if (device() != "cpu") array_ = "1";
+    }
     const auto& causality = inputs.evaluation.get<std::string>("causality");
     gate_ =
         causality == "require" || (causality == "auto" && inputs.semantics == Semantics::corrected);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -43,6 +44,7 @@ std::string processor_name() {
 
 /// 0: cuBLAS never multiplies in TensorFloat-32; 1: always where it can; whatever a program asks.
 constexpr const char* kTf32Override = "NVIDIA_TF32_OVERRIDE";
+constexpr const char* kWorkspace = "CUBLAS_WORKSPACE_CONFIG";
 
 }  // namespace
 
@@ -58,8 +60,7 @@ Environment environment() {
   // Debian's reference implementation lies in .../blas/libblas.so.3; every other one names itself
   // in its path. A LibTorch with MKL inside exports no sgemm_ of another library, and is not slow.
   environment.slow_blas = environment.blas_library.find("/blas/libblas.so") != std::string::npos;
-  for (const auto* name :
-       {"CUBLAS_WORKSPACE_CONFIG", kTf32Override, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"}) {
+  for (const auto* name : {kWorkspace, kTf32Override, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"}) {
     if (const char* value = std::getenv(name)) environment.variables[name] = value;
   }
   return environment;
@@ -142,6 +143,33 @@ void require_numerical_mode(NumericalMode mode, const std::string& device) {
   if (in_tf32 != (std::string_view(value) == "0")) return;
   throw InputError(setting + ", but " + kTf32Override + " = " + value +
                    " in the environment makes cuBLAS multiply otherwise: unset it");
+}
+
+void require_determinism(NumericalMode mode, const std::string& device) {
+  if (device == "cpu") return;
+  const std::string setting = "evaluation.determinism = bitwise";
+  if (mode == NumericalMode::reference) {
+    throw InputError(
+        setting +
+        " on a CUDA device, must be relaxed with evaluation.numerical_mode = reference: "
+        "LibTorch's backward operations add in no fixed order");
+  }
+  constexpr const char* kOwn = ":4096:8";  // what cuBLAS's manual gives: eight buffers of 4 MiB
+  const char* value = std::getenv(kWorkspace);
+  if (value == nullptr || *value == '\0') {
+    setenv(kWorkspace, kOwn, 1);
+  } else if (std::string_view(value) != kOwn && std::string_view(value) != ":16:8") {
+    throw InputError(setting + ", but " + kWorkspace + " = " + value +
+                     " in the environment, must be unset, :4096:8 or :16:8");
+  }
+  auto& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/true);
+  // Nothing reads what nobody wrote, and filling it takes time (LibTorch 2.2 and newer).
+  [](auto& any) {
+    if constexpr (requires { any.setDeterministicFillUninitializedMemory(false); }) {
+      any.setDeterministicFillUninitializedMemory(false);
+    }
+  }(context);
 }
 
 }  // namespace nas::nn

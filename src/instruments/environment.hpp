@@ -45,4 +45,13 @@ std::string device_of_place(std::int64_t place);
 /// cuBLAS multiply otherwise than LibTorch asks for.
 void require_numerical_mode(NumericalMode mode, const std::string& device);
 
+/// Makes products and LibTorch's operations of this process add in a fixed order on a CUDA device:
+/// cuBLAS gets a workspace of its own for each stream (CUBLAS_WORKSPACE_CONFIG=:4096:8, unless the
+/// environment has one that does), LibTorch takes its deterministic operations, and warns where it
+/// has none. To be called before anything is computed there; does nothing on the CPU, where all is
+/// bitwise in any case.
+/// @throws InputError for mode reference, whose backward operations add in no fixed order, and for
+/// another workspace in the environment.
+void require_determinism(NumericalMode mode, const std::string& device);
+
 }  // namespace nas::nn

@@ -560,7 +560,9 @@ std::shared_ptr<CommandExecutor> cluster_executor(const Experiment& experiment, 
                                                   Observer& observer) {
   const auto& cluster = experiment.cluster;
   const auto device = device_of_workers(experiment, store);
-  const auto array = experiment.evaluation.get<std::string>("array");
+  // What a bitwise run may do in arrays depends on its device, which workers know.
+  const bool bitwise = experiment.evaluation.get<std::string>("determinism") == "bitwise";
+  const auto array = bitwise ? "auto" : experiment.evaluation.get<std::string>("array");
   std::error_code unknown;
   const auto program = fs::read_symlink("/proc/self/exe", unknown).replace_filename("nas-work");
   return std::make_shared<CommandExecutor>(

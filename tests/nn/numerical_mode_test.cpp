@@ -572,6 +572,42 @@ std::string refusal(NumericalMode mode, const std::string& device) {
   return {};
 }
 
+/// What is said against a bitwise run in a mode on a device; empty: it is allowed.
+std::string refusal_of_bitwise(NumericalMode mode, const std::string& device) {
+  try {
+    require_determinism(mode, device);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Determinism, IsLibTorchsAndCublassOnAGpu) {
+  constexpr const char* kWorkspace = "CUBLAS_WORKSPACE_CONFIG";
+  unsetenv(kWorkspace);
+  auto& context = at::globalContext();
+  EXPECT_EQ(refusal_of_bitwise(NumericalMode::reference, "cpu"), "");
+  EXPECT_FALSE(context.deterministicAlgorithms()) << "the CPU needs none of them";
+  EXPECT_EQ(std::getenv(kWorkspace), nullptr);
+  EXPECT_EQ(refusal_of_bitwise(NumericalMode::reference, "cuda:0"),
+            "evaluation.determinism = bitwise on a CUDA device, must be relaxed with "
+            "evaluation.numerical_mode = reference: LibTorch's backward operations add in no fixed "
+            "order");
+  EXPECT_FALSE(context.deterministicAlgorithms());
+  EXPECT_EQ(refusal_of_bitwise(NumericalMode::exact, "cuda:0"), "");
+  EXPECT_TRUE(context.deterministicAlgorithms());
+  EXPECT_STREQ(std::getenv(kWorkspace), ":4096:8");
+  setenv(kWorkspace, ":16:8", 1);
+  EXPECT_EQ(refusal_of_bitwise(NumericalMode::fast, "cuda:0"), "");
+  EXPECT_STREQ(std::getenv(kWorkspace), ":16:8");
+  setenv(kWorkspace, ":0:0", 1);
+  EXPECT_EQ(refusal_of_bitwise(NumericalMode::tf32, "cuda:0"),
+            "evaluation.determinism = bitwise, but CUBLAS_WORKSPACE_CONFIG = :0:0 in the "
+            "environment, must be unset, :4096:8 or :16:8");
+  unsetenv(kWorkspace);
+  context.setDeterministicAlgorithms(false, false);
+}
+
 TEST(NumericalMode, IsRefusedWhereProductsWouldBeOthers) {
   constexpr const char* kOverride = "NVIDIA_TF32_OVERRIDE";
   unsetenv(kOverride);
