@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -22,11 +23,26 @@ namespace fs = std::filesystem;
   throw MachineError(io_failure(path, error));
 }
 
+/// Repeats a system call that a signal interrupts: a stop is no failure of the file.
+template <class Call>
+int uninterrupted(Call call) {
+  while (true) {
+    const int result = call();
+    if (result >= 0 || errno != EINTR) return result;
+  }
+}
+
 /// An open file or folder.
 class Descriptor {
  public:
+  /// What is there. @param flags  of open().
   Descriptor(fs::path path, int flags)
-      : path_(std::move(path)), number_(open(path_.c_str(), flags | O_CLOEXEC, 0666)) {
+      : path_(std::move(path)),
+        number_(uninterrupted([&] { return open(path_.c_str(), flags | O_CLOEXEC); })) {
+    if (number_ < 0) fail(path_, errno);
+  }
+  /// A new one, to write to it.
+  explicit Descriptor(fs::path path) : path_(std::move(path)), number_(open_anew(path_)) {
     if (number_ < 0) fail(path_, errno);
   }
   ~Descriptor() {
@@ -59,8 +75,7 @@ class Descriptor {
     }
   }
   void sync() const {
-    // Some file systems cannot sync folders; they offer nothing better.
-    if (fsync(number_) != 0 && errno != EINVAL) fail(path_, errno);
+    if (!sync_descriptor(number_)) fail(path_, errno);
   }
   /// Some file systems report a failed write only now.
   void close() {
@@ -103,10 +118,9 @@ void write_durably(const fs::path& file, std::string_view bytes) {
   // pass for the run.
   fs::create_directory(folder, error);
   if (error && error != std::errc::no_such_file_or_directory) fail(folder, error.value());
-  const fs::path temporary =
-      file.string() + "." + host_name() + "." + std::to_string(getpid()) + ".tmp";
+  const auto temporary = unfinished_name(file);
   try {
-    Descriptor written(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    Descriptor written(temporary);
     written.write(bytes);
     written.sync();
     written.close();
@@ -120,7 +134,24 @@ void write_durably(const fs::path& file, std::string_view bytes) {
   }
 }
 
+fs::path unfinished_name(const fs::path& file) {
+  return file.string() + "." + host_name() + "." + std::to_string(getpid()) + ".tmp";
+}
+
+int open_anew(const fs::path& file) {
+  std::error_code ignored;  // open() says what is still there
+  fs::remove(file, ignored);
+  return uninterrupted([&] {
+    return open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  });
+}
+
 void sync_to_disk(const fs::path& path) { Descriptor(path, O_RDONLY).sync(); }
+
+bool sync_descriptor(int descriptor) {
+  // Some file systems cannot sync folders; they offer nothing better.
+  return uninterrupted([=] { return fsync(descriptor); }) == 0 || errno == EINVAL;
+}
 
 int open_own_file(const fs::path& file, int flags, unsigned permissions) {
   // Without O_NONBLOCK, a pipe that nobody reads would never be open.

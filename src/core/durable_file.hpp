@@ -21,8 +21,21 @@ void check_folder(const std::filesystem::path& folder);
 /// cannot be made; the old file stays.
 void write_durably(const std::filesystem::path& file, std::string_view bytes);
 
+/// The name that a file has while this process writes it: FILE.HOST.PROCESS.tmp.
+std::filesystem::path unfinished_name(const std::filesystem::path& file);
+
+/// Makes a file to write to it. Who may write to its folder may have guessed its name, and put a
+/// link, a pipe or a second name of another file there: that is removed, and not written to.
+/// @return its descriptor, closed where another program is executed; below 0 where it cannot be
+/// made, and errno says why.
+int open_anew(const std::filesystem::path& file);
+
 /// Waits until a file or a folder is on disk. @throws MachineError that names it.
 void sync_to_disk(const std::filesystem::path& path);
+
+/// The same of an open one, also where signals interrupt it. @return whether it is; else errno says
+/// why not.
+bool sync_descriptor(int descriptor);
 
 /// Opens a file to write to it where it lies, and makes it if it is not there. Who may write to its
 /// folder may have put a link to another file there, or a second name of one: neither is written to.

@@ -47,10 +47,15 @@ std::size_t line_end(const std::string& text, double position) {
   return end == std::string::npos ? text.size() : end + 1;
 }
 
-SplitTexts cut(const std::string& text, double valid_share, double test_share) {
+SplitTexts cut(const std::string& path, const std::string& text, double valid_share,
+               double test_share) {
   if (valid_share + test_share >= 1.0) {
     throw InputError("data.valid_share + data.test_share = " +
                      to_text(Value(valid_share + test_share)) + ", must be less than 1");
+  }
+  if (text.find('\n') == std::string::npos && text.find('\r') != std::string::npos) {
+    throw InputError("text_file: data.path = " + path +
+                     " ends its lines with \\r alone, must end them with \\n: it is cut there");
   }
   const auto size = static_cast<double>(text.size());
   const std::size_t train_end = line_end(text, size * (1.0 - valid_share - test_share));
@@ -88,12 +93,16 @@ Corpus load(const Parameters& settings, std::int64_t context, const DataLocation
     const auto size = std::filesystem::file_size(file, missing);
     if (!missing) bytes += static_cast<double>(size);
   }
-  if (settings.get<std::string>("unit") == "byte") bytes *= 5.0;  // each has a token of int32, too
+  if (settings.get<std::string>("unit") == "byte") {
+    bytes *= 5.0;  // each has a token of int32, too
+  } else if (!three) {
+    bytes *= 2.0;  // the text is there beside its splits; words are counted by text_corpus()
+  }
   require_memory("text_file: " + (three ? train + ", " + valid + ", " + test : path), bytes);
   bool marked = false;
   const auto read = [&marked](const std::string& file) { return read_without_mark(file, marked); };
   const SplitTexts texts = three ? SplitTexts{read(train), read(valid), read(test)}
-                                 : cut(read(path), settings.get<double>("valid_share"),
+                                 : cut(path, read(path), settings.get<double>("valid_share"),
                                        settings.get<double>("test_share"));
   return text_corpus("text_file",
                      (three ? train : path) + (marked ? " without its byte-order mark" : ""), texts,

@@ -1,6 +1,7 @@
 #include "data/data_set.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
@@ -9,7 +10,9 @@
 
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
+#include "core/fault.hpp"
 #include "core/hash.hpp"
+#include "core/host.hpp"
 #include "data/archive.hpp"
 #include "data/download.hpp"
 
@@ -70,10 +73,13 @@ class Staging {
  public:
   Staging(const fs::path& data_folder, const std::string& name)
       : data_folder_(data_folder),
-        folder_(data_folder / ("." + name + ".partial-" + std::to_string(getpid()))),
+        folder_(data_folder /
+                ("." + name + ".partial-" + host_name() + "-" + std::to_string(getpid()))),
         made_data_folder_(fs::create_directories(data_folder)) {
     remove_those_of_killed_processes(name);
-    fs::create_directory(folder_);
+    // A link that somebody has put there, whose name can be guessed, would be written through.
+    fs::remove_all(folder_);
+    if (!fs::create_directory(folder_)) throw InputError(io_failure(folder_, EEXIST));
   }
   ~Staging() {
     std::error_code ignored;

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/error.hpp"
+#include "core/host.hpp"
 #include "data/corpus_facts.hpp"
 
 namespace nas {
@@ -12,19 +13,42 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
+// Tokens are counted before they are kept. A stream that grows by doubling takes up to three times
+// their memory, as much as 12 times the text.
+
 Tokens byte_stream(std::string_view text) {
   Tokens stream;
-  // Growing by doubling, a stream takes up to three times the memory of its tokens: as much as 12
-  // times the text, of which text_file counts 4.
   stream.reserve(text.size() + 1);
   stream.push_back('\n');
   for (const char c : text) stream.push_back(static_cast<unsigned char>(c));
   return stream;
 }
 
+std::size_t num_words(std::string_view text) {
+  std::size_t words = 0;
+  for_each_word(text, [&words](std::string_view) { ++words; });
+  return words;
+}
+
+/// Tokens that a text of words becomes.
+std::size_t num_word_tokens(std::string_view text, bool published, std::int64_t length) {
+  std::size_t tokens = published ? 0 : 1;
+  for_each_line(text, [&](std::string_view line) {
+    const auto words = num_words(line);
+    if (!published) {
+      tokens += words + 1;
+    } else if (words > static_cast<std::size_t>(length)) {
+      tokens += words;
+    }
+  });
+  return tokens;
+}
+
 Tokens word_stream(std::string_view text, const Vocabulary& vocabulary) {
   const std::int32_t end_of_sentence = vocabulary.special().end_of_sentence;
-  Tokens stream{end_of_sentence};
+  Tokens stream;
+  stream.reserve(num_word_tokens(text, /*published=*/false, 0));
+  stream.push_back(end_of_sentence);
   for_each_line(text, [&](std::string_view line) {
     for_each_word(line, [&](std::string_view word) { stream.push_back(vocabulary.id(word)); });
     stream.push_back(end_of_sentence);
@@ -54,15 +78,13 @@ Windows published_windows(std::string_view text, const Vocabulary& vocabulary,
   windows.length = length;
   windows.last_target = vocabulary.special().pad;
   const std::int64_t stride = std::max<std::int64_t>(1, length / 2);
+  windows.tokens.reserve(num_word_tokens(text, /*published=*/true, length));
   for_each_line(text, [&](std::string_view line) {
+    if (num_words(line) <= static_cast<std::size_t>(length)) return;
     const std::int64_t begin = std::ssize(windows.tokens);
     for_each_word(line,
                   [&](std::string_view word) { windows.tokens.push_back(vocabulary.id(word)); });
     const std::int64_t end = std::ssize(windows.tokens);
-    if (end - begin <= length) {
-      windows.tokens.resize(static_cast<std::size_t>(begin));
-      return;
-    }
     for (std::int64_t start = begin; start < end - length; start += stride) {
       windows.starts.push_back(start);
     }
@@ -76,6 +98,20 @@ std::string windows_missing(std::string_view name, std::string_view split, bool 
          (published ? "no line of more than " + std::to_string(context) +
                           " words (the context), which layout = published needs"
                     : "no text");
+}
+
+/// Refuses texts whose tokens find no memory beside them. How many words there are is not known
+/// before they are read.
+void require_room(const std::string& what, const SplitTexts& texts, bool bytes, bool published,
+                  std::int64_t context) {
+  std::size_t size = 0;
+  std::size_t tokens = 0;
+  for (const auto* text : {&texts.train, &texts.valid, &texts.test}) {
+    size += text->size();
+    tokens += bytes ? text->size() + 1 : num_word_tokens(*text, published, context);
+  }
+  require_memory(what + " with " + std::to_string(tokens) + " tokens",
+                 static_cast<double>(size + tokens * sizeof(Tokens::value_type)));
 }
 
 void fill(Corpus& corpus, const SplitTexts& texts, const TextForm& form, bool published,
@@ -162,6 +198,7 @@ Corpus text_corpus(std::string_view name, std::string_view source, const SplitTe
   if (bytes && published) {
     throw InputError("data.layout = published, must be standard where data.unit = byte");
   }
+  require_room(std::string(name) + ": " + std::string(source), texts, bytes, published, context);
 
   Corpus corpus;
   corpus.name = name;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -25,12 +26,13 @@ void for_each_line(std::string_view text, Visit visit) {
 /// Calls `visit(word)` for each maximal run of bytes other than ASCII white space.
 template <class Visit>
 void for_each_word(std::string_view text, Visit visit) {
-  constexpr std::string_view kSpace = " \t\n\v\f\r";
-  std::size_t begin = text.find_first_not_of(kSpace);
-  while (begin != std::string_view::npos) {
-    const std::size_t end = text.find_first_of(kSpace, begin);
-    visit(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(kSpace, end);
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  const char* const last = text.data() + text.size();
+  const char* begin = std::find_if_not(text.data(), last, is_space);
+  while (begin != last) {
+    const char* const end = std::find_if(begin, last, is_space);
+    visit(std::string_view(begin, static_cast<std::size_t>(end - begin)));
+    begin = std::find_if_not(end, last, is_space);
   }
 }
 

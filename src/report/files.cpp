@@ -10,12 +10,9 @@
 #include <system_error>
 
 #include <ext/stdio_filebuf.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "core/durable_file.hpp"
 #include "core/format.hpp"
-#include "core/host.hpp"
 #include "report/csv.hpp"
 #include "report/digest.hpp"
 #include "report/recorded_genes.hpp"
@@ -240,15 +237,9 @@ void write_canonical(const RunSummary& run, std::ostream& out) {
 
 void write_file(const std::filesystem::path& file,
                 const std::function<void(std::ostream&)>& write) {
-  const std::filesystem::path temporary =
-      file.string() + "." + host_name() + "." + std::to_string(getpid()) + ".tmp";
-  std::error_code ignored;
-  std::filesystem::remove(temporary, ignored);
+  const auto temporary = unfinished_name(file);
   std::error_code failed;
-  // Made by this call or not at all: where others may write to the folder, one of them could have
-  // planted a link under this name, through which any file would be overwritten.
-  const int made =
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  const int made = open_anew(temporary);
   if (made < 0) {
     failed = {errno, std::generic_category()};
   } else {
@@ -257,10 +248,11 @@ void write_file(const std::filesystem::path& file,
     errno = 0;
     write(stream);
     // Synced before it has its name: after a power cut that may else be of an empty file.
-    if (!stream.flush() || (fsync(made) != 0 && errno != EINVAL) || buffer.close() == nullptr) {
+    if (!stream.flush() || !sync_descriptor(made) || buffer.close() == nullptr) {
       failed = {errno == 0 ? EIO : errno, std::generic_category()};
     }
     if (!failed) std::filesystem::rename(temporary, file, failed);
+    std::error_code ignored;
     if (failed) std::filesystem::remove(temporary, ignored);
   }
   if (failed) throw std::filesystem::filesystem_error("cannot be written", file, failed);

@@ -181,6 +181,30 @@ TEST_F(FaultsTest, ATextFromWhichNothingCanBeLearnedIsSaid) {
                         "training (training.batch_size = 8): results say little"));
 }
 
+TEST_F(FaultsTest, ATextWithoutEndsOfLinesIsLookedAtToo) {
+  const auto file = folder_ / "a.txt";
+  const auto said = [&](const std::string& words, std::size_t bytes) {
+    std::ofstream stream(file, std::ios::binary);
+    for (std::size_t size = 0; size < bytes; size += words.size()) stream << words;
+    stream.close();
+    const auto name = file.string();
+    EXPECT_EQ(run("nas-run", {config("smoke.yaml"), "--dry-run",
+                              "data={corpus: text_file, train: " + name + ", valid: " + name +
+                                  ", test: " + name + "}"}),
+              0)
+        << text();
+    return text();
+  };
+  // Longer than what is looked at, the end of which cuts the letter of two bytes.
+  constexpr std::size_t kLong = 1'100'000;
+  static_assert((std::size_t{1} << 20U) % 9 == 4);
+  EXPECT_THAT(said("caf\xc3\xa9 an ", kLong), Not(HasSubstr("warning")));
+  EXPECT_THAT(said("caf\xe9 an ", kLong), HasSubstr("a.txt has bytes that are no UTF-8, as no "));
+  EXPECT_THAT(said("a few words\r", 5000),
+              HasSubstr("a.txt has lines that end with \\r alone, a blank: without \\n it is one"));
+  EXPECT_THAT(said("a few words\r\n", 5000), Not(HasSubstr("warning")));
+}
+
 TEST_F(FaultsTest, DivergenceBeyondTheRangeOfNumbersLeavesAReadableRun) {
   for (const auto* rate : {"10", "30"}) {
     const auto folder = folder_ / rate;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -23,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const std::string kPublished = "published";
+constexpr std::int64_t kMB = 1'000'000;
 
 TEST(Corpora, KeysAreFileStems) {
   std::set<std::string> stems;
@@ -106,6 +108,22 @@ TEST(TextFile, AByteOrderMarkIsNoPartOfTheFirstWordAndIsSaid) {
   EXPECT_EQ(split.valid.tokens[1], split.train.tokens[2]);
 }
 
+TEST(TextFile, EndsOfLinesMayBeThoseOfOtherSystems) {
+  const TemporaryFolder folder;
+  const auto corpus_of = [&](const std::string& end) {
+    std::string text;
+    for (int i = 0; i < 11; ++i) text += "a b c d" + end;
+    return make_corpus("text_file", 4,
+                       {{"path", folder.write("my.txt", text).string()},
+                        {"valid_share", 0.25},
+                        {"test_share", 0.15}});
+  };
+  EXPECT_EQ(corpus_of("\r\n").hash, corpus_of("\n").hash) << "a \\r is no part of a word";
+  EXPECT_EQ(error_of([&] { corpus_of("\r"); }),
+            "text_file: data.path = " + (folder.path() / "my.txt").string() +
+                " ends its lines with \\r alone, must end them with \\n: it is cut there");
+}
+
 TEST(TextFile, RefusesFilesThatDoNotFit) {
   EXPECT_EQ(error_of([] { make_corpus("text_file", 4, {}); }),
             "text_file: data.path = '', train = '', valid = '', test = '', must be path alone, or "
@@ -144,24 +162,20 @@ TEST(TextFile, RefusesFilesThatDoNotFit) {
       "data.valid_share + data.test_share = 1, must be less than 1");
 }
 
-/// What reading a text takes of memory, as a multiple of the text's size: words (of five letters here)
-/// and bytes have a token of four bytes each.
+/// What reading a text takes of memory, as a multiple of the text's size: words and ends of lines, or
+/// bytes, have a token of four bytes each.
 TEST(TextFile, MemoryIsAFewTimesTheText) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
   GTEST_SKIP() << "sanitizers have memory of their own";
 #endif
-  constexpr std::int64_t kMB = 1'000'000;
-  constexpr std::int64_t kSize = 100 * kMB;
-  std::string text;
-  for (std::int64_t i = 0; std::ssize(text) < kMB; ++i) {
-    text += std::to_string(10'000 + i % 5'000) + (i % 20 == 19 ? '\n' : ' ');
-  }
   const TemporaryFolder folder;
   const auto path = folder.path() / "large.txt";
-  {
+  const auto fill = [&path](std::int64_t size, const auto& word) {
+    std::string text;
+    for (std::int64_t i = 0; std::ssize(text) < kMB; ++i) text += word(i);
     std::ofstream file(path);
-    for (std::int64_t size = 0; size < kSize; size += std::ssize(text)) file << text;
-  }
+    for (std::int64_t filled = 0; filled < size; filled += std::ssize(text)) file << text;
+  };
   const auto peak = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
@@ -173,13 +187,51 @@ TEST(TextFile, MemoryIsAFewTimesTheText) {
       const Corpus corpus =
           make_corpus("text_file", 128, {{"path", path.string()}, {"unit", unit}});
       if (corpus.train.tokens.empty()) return 255;
-      return static_cast<int>((peak() - before + kSize - 1) / kSize);
+      const auto size = static_cast<std::int64_t>(fs::file_size(path));
+      return static_cast<int>((peak() - before + size - 1) / size);
     });
   };
+  fill(100 * kMB, [](std::int64_t i) {
+    return std::to_string(10'000 + i % 5'000) + (i % 20 == 19 ? '\n' : ' ');
+  });
   const int of_words = multiple("word");
   EXPECT_LE(of_words, 4);
   EXPECT_GE(of_words, 1) << "it was not measured";
-  EXPECT_LE(multiple("byte"), 7);
+  EXPECT_LE(multiple("byte"), 6);
+  // As many tokens as bytes, and of training just more than 2^24: doubled, 8 times the text.
+  fill(22 * kMB, [](std::int64_t i) { return std::string(i % 2 == 0 ? "a\n" : "b\n"); });
+  EXPECT_LE(multiple("word"), 6);
+}
+
+/// Whether something is refused, in words that begin so, where so many bytes are all that there is.
+bool refused_beyond(std::int64_t bytes, const std::string& begin,
+                    const std::function<void()>& call) {
+  return testing::in_child([&] {
+           const rlimit limit{static_cast<rlim_t>(bytes), RLIM_INFINITY};
+           setrlimit(RLIMIT_AS, &limit);
+           return error_of(call).starts_with(begin) ? 0 : 1;
+         }) == 0;
+}
+
+TEST(TextFile, WhatFindsNoMemoryIsRefusedBeforeItIsTaken) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+  GTEST_SKIP() << "sanitizers have memory of their own";
+#endif
+  const TemporaryFolder folder;
+  const auto path = folder.write("large.txt", "");
+  const auto refused = [&](std::int64_t size, const std::string& unit) {
+    fs::resize_file(path, static_cast<std::uintmax_t>(size));  // a hole, which takes no disk
+    return refused_beyond(1000 * kMB, "text_file: " + path.string() + ": at least ", [&] {
+      make_corpus("text_file", 128, {{"path", path.string()}, {"unit", unit}});
+    });
+  };
+  EXPECT_TRUE(refused(510 * kMB, "word")) << "it is there twice when it is cut";
+  EXPECT_TRUE(refused(210 * kMB, "byte"));
+  // Words are counted once they are read; here each line has only its end.
+  const SplitTexts texts{std::string(std::size_t{80'000'000}, '\n'), "a\n", "a\n"};
+  const Parameters settings(text_settings());
+  EXPECT_TRUE(refused_beyond(380 * kMB, "brown: a text with 80000007 tokens: at least ",
+                             [&] { text_corpus("brown", "a text", texts, settings, 128); }));
 }
 
 // 500 made-up texts of `sentences` sentences of three tokens each, one of them holding a '/'.

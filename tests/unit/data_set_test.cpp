@@ -11,8 +11,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "core/hash.hpp"
+#include "core/host.hpp"
 #include "core/stop.hpp"
 #include "data/archive.hpp"
 #include "data/download.hpp"
@@ -266,6 +268,19 @@ TEST_F(GetDataSet, WhatKilledProcessesLeftIsRemovedAfterADay) {
   get_data_set({"wikitext-2", "free", {{url(archive), ""}}, ""}, location());
   EXPECT_FALSE(fs::exists(of_killed.parent_path().parent_path()));
   EXPECT_TRUE(fs::exists(of_another)) << "somebody may be at it";
+}
+
+TEST_F(GetDataSet, WhatWasPlantedUnderItsTemporaryNameIsNotWrittenThrough) {
+  const auto archive = folder_.write("mirror/a.tar", kArchive);
+  const auto of_somebody = folder_.write("elsewhere/ready/file", "x");
+  fs::create_directories(location().folder);
+  fs::create_directory_symlink(
+      folder_.path() / "elsewhere",
+      location().folder / (".wikitext-2.partial-" + host_name() + "-" + std::to_string(getpid())));
+  get_data_set({"wikitext-2", "free", {{url(archive), ""}}, ""}, location());
+  EXPECT_TRUE(fs::exists(of_somebody));
+  EXPECT_EQ(num_entries(folder_.path() / "elsewhere"), 1U);
+  EXPECT_EQ(num_entries(location().folder), 1U) << "the link is gone";
 }
 
 TEST_F(GetDataSet, StopsWhenAskedTo) {

@@ -1,7 +1,11 @@
 #include "core/durable_file.hpp"
 
+#include <cerrno>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +14,22 @@
 #include "core/temporary_folder.hpp"
 #include "unit/forked.hpp"
 #include "unit/message_of.hpp"
+
+namespace {
+
+/// How many of the next syncs a signal interrupts.
+int interruptions = 0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the test
+
+}  // namespace
+
+extern "C" int fsync(int file) {
+  if (interruptions > 0) {
+    --interruptions;
+    errno = EINTR;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 namespace nas::testing {
 namespace {
@@ -61,6 +81,38 @@ TEST_F(DurableFile, AFullDiskLeavesTheOldFileAndSaysSo) {
   EXPECT_EQ(code, 0);
   EXPECT_EQ(read_bytes(file), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "half a file takes space";
+}
+
+TEST_F(DurableFile, ASignalWhileItIsSyncedIsNoFailure) {
+  const auto file = folder_ / "file";
+  interruptions = 2;
+  write_durably(file, "text");
+  EXPECT_EQ(interruptions, 0);
+  EXPECT_EQ(read_bytes(file), "text");
+  interruptions = 2;
+  sync_to_disk(folder_);
+  EXPECT_EQ(interruptions, 0);
+}
+
+TEST_F(DurableFile, WhatWasPlantedUnderItsTemporaryNameIsNotWrittenTo) {
+  const auto file = folder_ / "file";
+  const auto victim = temporary_.write("victim", "of somebody");
+  for (const std::string planted : {"a link", "a second name", "a pipe"}) {
+    const int code = in_child([&] {
+      alarm(10);  // a pipe that nobody reads is never open
+      const auto name = unfinished_name(file);
+      if (planted == "a link") fs::create_symlink(victim, name);
+      if (planted == "a second name") fs::create_hard_link(victim, name);
+      if (planted == "a pipe" && mkfifo(name.c_str(), 0600) != 0) return 2;
+      write_durably(file, planted);
+      return fs::exists(fs::symlink_status(name)) ? 1 : 0;
+    });
+    EXPECT_EQ(code, 0) << planted;
+    EXPECT_EQ(read_bytes(victim), "of somebody") << planted;
+    ASSERT_TRUE(fs::is_regular_file(fs::symlink_status(file))) << planted;
+    EXPECT_EQ(read_bytes(file), planted);
+    fs::remove(file);
+  }
 }
 
 TEST_F(DurableFile, ProcessesThatWriteOneFileDoNotDisturbEachOther) {

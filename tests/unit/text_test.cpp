@@ -153,6 +153,20 @@ TEST(ByteUnit, TakesNoMoreMemoryThanItsTokens) {
   }
 }
 
+TEST(WordUnit, TakesNoMoreMemoryThanItsTokens) {
+  std::string text;
+  for (int i = 0; i < 1200; ++i) text += "a b c\n";
+  text += "a b";  // published, lines of so few words are left out
+  for (const std::string layout : {"standard", "published"}) {
+    const Corpus corpus = corpus_of({text, text, text}, 2, {{"layout", layout}});
+    const std::size_t tokens = layout == "standard" ? 4804U : 3600U;
+    for (const auto* windows : {&corpus.train, &corpus.valid, &corpus.test}) {
+      EXPECT_EQ(windows->tokens.size(), tokens) << layout;
+      EXPECT_EQ(windows->tokens.capacity(), tokens) << layout;
+    }
+  }
+}
+
 TEST(ByteUnit, RefusesThePublishedLayout) {
   EXPECT_EQ(
       error_of([] {
