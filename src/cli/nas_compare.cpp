@@ -199,8 +199,12 @@ int run(int argc, char** argv, std::string& kept) {
               << nas::printable(closing_table(result)) << "\nwritten to "
               << (folder / "comparison.sqlite").string() << '\n';
   } catch (const nas::StopRequested&) {
-    std::cout << "\nStopped. Every finished search is kept in " << folder.string()
-              << "; the same command continues.\n";
+    std::cout << "\nStopped.";
+    if (nas::has_store(folder)) {
+      std::cout << " Every finished search is kept in " << folder.string()
+                << "; the same command continues.";
+    }
+    std::cout << '\n';
     return nas::kStopped;
   }
   if (!arguments.no_report) nas::write_page(nas::page_of_comparison(folder));

@@ -1,11 +1,13 @@
 #include "comparison/comparison_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <iterator>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "store/database.hpp"
 #include "store/record_json.hpp"
 
@@ -15,7 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
+
+// The fact `version`, by which analysis/ knows what it reads: a digest changes none of it.
+constexpr int kRecordVersion = 2;
 
 static_assert(std::endian::native == std::endian::little, "the arrays are stored as they lie here");
 
@@ -49,6 +54,7 @@ CREATE TABLE searches (
   seconds        BLOB NOT NULL,   -- float64, seconds of training charged so far
   fitness        BLOB NOT NULL,   -- float64, asks x objectives, minimisation form; NaN at a rung
   steps          BLOB,            -- int64, steps of training charged so far
+  digest         TEXT,            -- SHA-256, see digest_of; null where there was none yet
   PRIMARY KEY (algorithm, seed)
 );
 )sql";
@@ -57,8 +63,7 @@ constexpr DatabaseKind kKind{.name = "comparison store",
                              .application_id = 0x6e617363,  // "nasc": no store of a run
                              .version = kSchemaVersion,
                              .oldest = 1,
-                             .schema = kSchema,
-                             .upgrade = "ALTER TABLE searches ADD COLUMN steps BLOB;"};
+                             .schema = kSchema};  // of two earlier versions: State::transact
 
 template <class Number>
 void bind_array(SQLite::Statement& statement, int column, const std::vector<Number>& numbers) {
@@ -76,6 +81,23 @@ std::vector<Number> read_array(const SQLite::Column& column) {
   const auto whole = numbers.size() * sizeof(Number);
   if (whole > 0) std::memcpy(numbers.data(), column.getBlob(), whole);
   return numbers;
+}
+
+template <class Number>
+std::string bytes_of(const std::vector<Number>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)};
+}
+
+/// Of the columns of a search's row in their order, but for `asked`, which follows from them.
+std::string digest_of(const ComparedSearch& search) {
+  const auto& trajectory = search.trajectory;
+  const std::array<std::string, 9> columns{
+      std::to_string(search.algorithm), std::to_string(search.seed),
+      shortest(search.search_seconds),  search.ended_by,
+      bytes_of(trajectory.candidates),  bytes_of(trajectory.trained),
+      bytes_of(trajectory.seconds),     bytes_of(trajectory.fitness),
+      bytes_of(trajectory.steps)};
+  return row_digest(columns);
 }
 
 /// What readers take for granted of a search: the arrays fit together, each ask is of one of the
@@ -104,6 +126,36 @@ struct ComparisonStore::State {
   [[nodiscard]] SQLite::Statement statement(const std::string& sql) const {
     return database.statement(sql);
   }
+
+  /// Does `write` in one transaction, which makes a file of an earlier version one of this.
+  template <class Write>
+  void transact(Write write) {
+    const int version = database.version();
+    database.transact([&] {
+      if (version < 2) statement("ALTER TABLE searches ADD COLUMN steps BLOB").exec();
+      if (version < 3) statement("ALTER TABLE searches ADD COLUMN digest TEXT").exec();
+      write();
+    });
+  }
+
+  /// @param otherwise  what else can be done about it.
+  [[noreturn]] void refuse(const std::string& record, const std::string& reason,
+                           const std::string& otherwise = "") const {
+    throw InputError(database.file().string() + ": " + record + " is damaged: " + reason +
+                     "; put a copy of the file in its place" + otherwise);
+  }
+
+  /// The JSON of a column. @throws InputError naming file and record where it is none of this type.
+  template <class Value = nlohmann::json>
+  [[nodiscard]] Value parsed(const SQLite::Column& column, const std::string& record) const {
+    try {
+      return parse_record(column.getString()).get<Value>();
+    } catch (const InputError& error) {
+      refuse(record, error.what());
+    } catch (const nlohmann::json::exception& error) {
+      refuse(record, error.what());
+    }
+  }
 };
 
 // Searches that a power cut loses are repeated.
@@ -113,15 +165,19 @@ ComparisonStore::ComparisonStore(const fs::path& file, Mode mode)
            mode == Mode::write ? Database::Mode::write_relaxed : Database::Mode::read_only}}) {
   if (mode == Mode::read_only || meta("kind")) return;
   set_meta("kind", "comparison");
-  set_meta("version", kSchemaVersion);
+  set_meta("version", kRecordVersion);
 }
 
 ComparisonStore::~ComparisonStore() = default;
 
 void ComparisonStore::require_in_place() const { state_->database.require_in_place(); }
 
+void ComparisonStore::refuse(const std::string& record, const std::string& reason) const {
+  state_->refuse(record, reason);
+}
+
 void ComparisonStore::set_meta(const std::string& key, const nlohmann::json& value) {
-  state_->database.transact([&] {
+  state_->transact([&] {
     auto insert = state_->statement("INSERT OR REPLACE INTO meta VALUES (?, ?)");
     insert.bind(1, key);
     insert.bind(2, value.dump());
@@ -134,12 +190,12 @@ std::optional<nlohmann::json> ComparisonStore::meta(const std::string& key) cons
     auto select = state_->statement("SELECT value FROM meta WHERE key = ?");
     select.bind(1, key);
     if (!select.executeStep()) return std::nullopt;
-    return parse_record(select.getColumn(0).getString());
+    return state_->parsed(select.getColumn(0), "the fact " + key);
   });
 }
 
 void ComparisonStore::set_candidates(const std::vector<ComparedCandidate>& candidates) {
-  state_->database.transact([&] {
+  state_->transact([&] {
     state_->statement("DELETE FROM candidates").exec();
     auto insert = state_->statement("INSERT INTO candidates VALUES (?, ?, ?, ?, ?)");
     std::int64_t number = 0;
@@ -159,8 +215,9 @@ std::vector<ComparedCandidate> ComparisonStore::candidates() const {
   return state_->database.guarded([&] {
     auto select =
         state_->statement("SELECT name, label, truth, believed FROM candidates ORDER BY number");
-    const auto numbers = [&select](int column) {
-      return parse_record(select.getColumn(column).getString()).get<std::vector<double>>();
+    const auto numbers = [this, &select](int column) {
+      return state_->parsed<std::vector<double>>(
+          select.getColumn(column), "the candidate " + select.getColumn(0).getString());
     };
     std::vector<ComparedCandidate> candidates;
     while (select.executeStep()) {
@@ -178,9 +235,11 @@ std::vector<ComparedAlgorithm> ComparisonStore::algorithms() const {
     auto select = state_->statement("SELECT name, key, settings FROM algorithms ORDER BY number");
     std::vector<ComparedAlgorithm> algorithms;
     while (select.executeStep()) {
-      algorithms.push_back({.name = select.getColumn(0).getString(),
-                            .key = select.getColumn(1).getString(),
-                            .settings = parse_record(select.getColumn(2).getString())});
+      const auto name = select.getColumn(0).getString();
+      algorithms.push_back(
+          {.name = name,
+           .key = select.getColumn(1).getString(),
+           .settings = state_->parsed(select.getColumn(2), "the algorithm " + name)});
     }
     return algorithms;
   });
@@ -192,7 +251,7 @@ std::int64_t ComparisonStore::number_of(const ComparedAlgorithm& algorithm) {
     if (known[i].name == algorithm.name) return static_cast<std::int64_t>(i);
   }
   const auto number = static_cast<std::int64_t>(known.size());
-  state_->database.transact([&] {
+  state_->transact([&] {
     auto insert = state_->statement("INSERT INTO algorithms VALUES (?, ?, ?, ?)");
     insert.bind(1, number);
     insert.bind(2, algorithm.name);
@@ -214,8 +273,9 @@ std::set<std::int64_t> ComparisonStore::seeds(std::int64_t algorithm) const {
 }
 
 void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
-  state_->database.transact([&] {
-    auto insert = state_->statement("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  state_->transact([&] {
+    auto insert =
+        state_->statement("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (const auto& search : searches) {
       const auto& trajectory = search.trajectory;
       insert.bind(1, search.algorithm);
@@ -228,6 +288,7 @@ void ComparisonStore::add(const std::vector<ComparedSearch>& searches) {
       bind_array(insert, 8, trajectory.seconds);
       bind_array(insert, 9, trajectory.fitness);
       bind_array(insert, 10, trajectory.steps);
+      insert.bind(11, digest_of(search));
       insert.exec();
       insert.reset();
     }
@@ -238,10 +299,12 @@ void ComparisonStore::for_each_search(
     std::int64_t algorithm, const std::function<void(const ComparedSearch&)>& visit) const {
   const auto candidates = this->candidates();
   state_->database.guarded([&] {
-    const bool has_steps = state_->database.version() > 1;
+    const int version = state_->database.version();
     auto select = state_->statement(
         "SELECT seed, search_seconds, ended_by, candidates, trained, seconds, fitness, " +
-        std::string(has_steps ? "steps" : "x''") +
+        std::string(version < 2   ? "x'', NULL"
+                    : version < 3 ? "steps, NULL"
+                                  : "steps, digest") +
         " FROM searches WHERE algorithm = ? ORDER BY seed");
     select.bind(1, algorithm);
     while (select.executeStep()) {
@@ -255,12 +318,15 @@ void ComparisonStore::for_each_search(
                          .seconds = read_array<double>(select.getColumn(5)),
                          .fitness = read_array<double>(select.getColumn(6)),
                          .steps = read_array<std::int64_t>(select.getColumn(7))}};
-      if (!is_sound(search.trajectory, candidates)) {
-        throw InputError(state_->database.file().string() + ": the search with seed " +
-                         std::to_string(search.seed) + " of algorithm " +
-                         std::to_string(algorithm) +
-                         " is damaged: its asks and what is recorded of them do not fit together; "
-                         "put a copy of the file in its place");
+      const auto digest = select.getColumn(8);
+      const bool fits = digest.isNull() || digest.getString() == digest_of(search);
+      if (!fits || !is_sound(search.trajectory, candidates)) {
+        state_->refuse(
+            "the search with seed " + std::to_string(search.seed) + " of algorithm " +
+                std::to_string(algorithm),
+            fits ? "its asks and what is recorded of them do not fit together"
+                 : "its SHA-256 does not fit",
+            ", or delete the row of this search, which the same command then makes again");
       }
       visit(search);
     }

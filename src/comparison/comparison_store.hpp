@@ -76,6 +76,20 @@ class ComparisonStore {
   /// @throws MachineError if the file that is written to is no longer the one of its name.
   void require_in_place() const;
 
+  /// @throws InputError which names the file, a damaged record of it ("the fact table"), and why it
+  /// is taken for one.
+  [[noreturn]] void refuse(const std::string& record, const std::string& reason) const;
+  /// Does `read`, which takes for granted what JSON a record holds. @throws InputError as refuse()
+  /// does where it is another.
+  template <class Read>
+  auto reading(const std::string& record, Read read) const -> decltype(read()) {
+    try {
+      return read();
+    } catch (const nlohmann::json::exception& error) {
+      refuse(record, error.what());
+    }
+  }
+
   void set_meta(const std::string& key, const nlohmann::json& value);
   [[nodiscard]] std::optional<nlohmann::json> meta(const std::string& key) const;
 
@@ -92,7 +106,8 @@ class ComparisonStore {
   [[nodiscard]] std::set<std::int64_t> seeds(std::int64_t algorithm) const;
   /// Commits searches in one transaction.
   void add(const std::vector<ComparedSearch>& searches);
-  /// Calls `visit` with every search of an algorithm, by seed.
+  /// Calls `visit` with every search of an algorithm, by seed, once its SHA-256 is found to fit.
+  /// What was recorded before there were any has none.
   void for_each_search(std::int64_t algorithm,
                        const std::function<void(const ComparedSearch&)>& visit) const;
 

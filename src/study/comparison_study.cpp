@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <exception>
+#include <iterator>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "comparison/outcome.hpp"
+#include "comparison/search_pool.hpp"
 #include "comparison/table_evaluator.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/stop.hpp"
 #include "core/thread_clock.hpp"
 #include "core/version.hpp"
 #include "core/warning.hpp"
@@ -158,61 +157,18 @@ std::vector<nlohmann::json> environments_of(const ComparisonStore& store) {
   return environments;
 }
 
-/// Refuses to continue a comparison that searches of this one cannot be laid beside.
-void check_recorded(const ComparisonStore& store, const Comparison& comparison, const Setup& setup,
-                    const fs::path& folder) {
-  const auto refuse = [&folder](const std::string& what) {
-    throw InputError(folder.string() + " holds a comparison " + what +
-                     "\nundo the change, or give another folder with --output");
-  };
-  const auto config = store.meta("config");
-  if (!config) return;  // it was interrupted before it began
-  check_plugins(environments_of(store), folder);
-  if (store.meta("answering").value_or(1) != kAnswering) {
-    refuse("whose candidates were judged by older rules (docs/candidates.md)");
+/// The revisions of the program that they were made by.
+std::set<std::string> revisions_of(const ComparisonStore& store) {
+  std::set<std::string> revisions;
+  for (const auto& environment : environments_of(store)) {
+    revisions.insert(environment.value("revision", "unknown"));
   }
-  const auto& table = setup.facts.at("table");
-  if (const auto recorded = *store.meta("table"); recorded.at("sha256") != table.at("sha256")) {
-    refuse("on another table: " + recorded.at("name").get<std::string>() + " (" +
-           recorded.at("sha256").get<std::string>().substr(0, 12) + "), now " +
-           table.at("name").get<std::string>() + " (" +
-           table.at("sha256").get<std::string>().substr(0, 12) + ")");
-  }
-  const auto budget = budget_json(comparison.common());
-  if (const auto differences = differing_keys(*store.meta("budget"), budget);
-      !differences.empty()) {
-    refuse("of another budget:\n  " + join(differences, "\n  "));
-  }
-  auto differences = differing_keys(settled(*config), settled(comparison.resolved()));
-  if (*store.meta("objectives") != setup.objectives.record()) {
-    differences.push_back("objectives: " + store.meta("objectives")->dump() + " -> " +
-                          setup.objectives.record().dump());
-  }
-  for (const auto& recorded : store.algorithms()) {
-    for (const auto& contender : comparison.contenders) {
-      const auto given = contender.record();
-      if (given.name != recorded.name || given == recorded) continue;
-      // As the section `algorithm` of a run, so that settings that are new have their defaults.
-      const auto section = [](const ComparedAlgorithm& algorithm) {
-        auto settings = algorithm.settings;
-        settings["name"] = algorithm.key;
-        return nlohmann::json{{"algorithm", settings}};
-      };
-      for (const auto& difference : differing_keys(section(recorded), section(given))) {
-        differences.push_back("algorithms." + given.name +
-                              difference.substr(std::string("algorithm").size()));
-      }
-    }
-  }
-  if (!differences.empty()) {
-    refuse("of another configuration:\n  " + join(differences, "\n  "));
-  }
+  return revisions;
 }
 
-/// The algorithms that a store's configuration names and this comparison has not.
-nlohmann::json other_algorithms(const ComparisonStore& store, const Comparison& comparison) {
+/// The algorithms that a recorded configuration names and this comparison has not.
+nlohmann::json other_algorithms(const nlohmann::json& config, const Comparison& comparison) {
   auto others = nlohmann::json::array();
-  const auto config = store.meta("config").value_or(nlohmann::json::object());
   for (const auto& recorded : config.value("algorithms", nlohmann::json::array())) {
     const bool given = std::any_of(
         comparison.contenders.begin(), comparison.contenders.end(),
@@ -222,9 +178,92 @@ nlohmann::json other_algorithms(const ComparisonStore& store, const Comparison& 
   return others;
 }
 
+/// In what algorithms are not the recorded ones of the same names.
+std::vector<std::string> other_settings(const ComparisonStore& store,
+                                        const Comparison& comparison) {
+  // As the section `algorithm` of a run, so that settings that are new have their defaults.
+  const auto section = [](const ComparedAlgorithm& algorithm) {
+    auto settings = algorithm.settings;
+    settings["name"] = algorithm.key;
+    return nlohmann::json{{"algorithm", settings}};
+  };
+  std::vector<std::string> differences;
+  const auto compare = [&](const ComparedAlgorithm& recorded) {
+    (void)trust_of(recorded.settings);
+    for (const auto& contender : comparison.contenders) {
+      const auto given = contender.record();
+      if (given.name != recorded.name || given == recorded) continue;
+      for (const auto& difference : differing_keys(section(recorded), section(given))) {
+        differences.push_back("algorithms." + given.name +
+                              difference.substr(std::string("algorithm").size()));
+      }
+    }
+  };
+  for (const auto& recorded : store.algorithms()) {
+    store.reading("the algorithm " + recorded.name, [&] { compare(recorded); });
+  }
+  return differences;
+}
+
+/// Refuses to continue a comparison that searches of this one cannot be laid beside, or of which
+/// anything that is read of it later is damaged: before it is written to.
+void check_recorded(const ComparisonStore& store, const Comparison& comparison, const Setup& setup,
+                    const fs::path& folder) {
+  const auto refuse = [&folder](const std::string& what) {
+    throw InputError(folder.string() + " holds a comparison " + what +
+                     "\nundo the change, or give another folder with --output");
+  };
+  const auto check = [&store](const std::string& key, const auto& read) {
+    const auto fact = store.meta(key);
+    if (!fact) store.refuse("the fact " + key, "it is missing");
+    store.reading("the fact " + key, [&] { read(*fact); });
+  };
+  const auto num_algorithms = std::ssize(store.algorithms());
+  if (num_algorithms == 0 && !store.meta("config")) return;  // it was interrupted before it began
+  store.reading("the fact environments", [&] {
+    (void)revisions_of(store);
+    check_plugins(environments_of(store), folder);
+  });
+  if (store.meta("answering").value_or(1) != kAnswering) {
+    refuse("whose candidates were judged by older rules (docs/candidates.md)");
+  }
+  check("table", [&](const nlohmann::json& recorded) {
+    const auto& table = setup.facts.at("table");
+    if (recorded.at("sha256") == table.at("sha256")) return;
+    const auto words = [](const nlohmann::json& one) {
+      return one.at("name").get<std::string>() + " (" +
+             one.at("sha256").get<std::string>().substr(0, 12) + ")";
+    };
+    refuse("on another table: " + words(recorded) + ", now " + words(table));
+  });
+  check("budget", [&](const nlohmann::json& recorded) {
+    const auto others = differing_keys(recorded, budget_json(comparison.common()));
+    if (!others.empty()) refuse("of another budget:\n  " + join(others, "\n  "));
+  });
+  std::vector<std::string> differences;
+  check("config", [&](const nlohmann::json& recorded) {
+    (void)other_algorithms(recorded, comparison);
+    differences = differing_keys(settled(recorded), settled(comparison.resolved()));
+  });
+  check("objectives", [&](const nlohmann::json& recorded) {
+    const auto now = setup.objectives.record();
+    if (recorded == now) return;
+    differences.push_back("objectives: " + recorded.dump() + " -> " + now.dump());
+  });
+  const auto others = other_settings(store, comparison);
+  differences.insert(differences.end(), others.begin(), others.end());
+  if (!differences.empty()) {
+    refuse("of another configuration:\n  " + join(differences, "\n  "));
+  }
+  for (Integer i = 0; i < num_algorithms; ++i) {
+    store.for_each_search(i, [](const ComparedSearch& /*search*/) {});
+  }
+}
+
 void record_comparison(ComparisonStore& store, const Comparison& comparison, const Setup& setup) {
   auto config = comparison.resolved();
-  config["algorithms"] = other_algorithms(store, comparison);
+  config["algorithms"] =
+      other_algorithms(store.meta("config").value_or(nlohmann::json::object()), comparison);
   for (const auto& contender : comparison.contenders) {
     const auto record = contender.record();
     config["algorithms"].push_back({{"name", record.key},
@@ -261,10 +300,7 @@ void record_environment(ComparisonStore& store) {
 
 /// Warns where not all searches are of one program.
 void warn_of_revisions(const ComparisonStore& store, const fs::path& folder) {
-  std::set<std::string> revisions;
-  for (const auto& environment : environments_of(store)) {
-    revisions.insert(environment.value("revision", "unknown"));
-  }
+  const auto revisions = revisions_of(store);
   if (revisions.size() < 2) return;
   warn(folder.string() + " holds searches by several revisions of attnas: " +
        join({revisions.begin(), revisions.end()}) +
@@ -311,76 +347,12 @@ ComparedSearch run_search_of(const Job& job, const Setup& setup) {
           .trajectory = evaluator->take_trajectory()};
 }
 
-/// Runs jobs on threads of its own and hands over what is finished in the order of the jobs,
-/// however many threads there are.
-class SearchPool {
- public:
-  SearchPool(const std::vector<Job>& jobs, const Setup& setup, int threads)
-      : jobs_(jobs), setup_(setup) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~SearchPool() {
-    const std::lock_guard lock(mutex_);
-    end_ = 0;  // begin no more
-  }
-  SearchPool(const SearchPool&) = delete;
-  SearchPool& operator=(const SearchPool&) = delete;
-
-  /// Waits for the next searches in order. @return them, none after the last.
-  /// @throws what a search has thrown, once all before it are handed over.
-  std::vector<ComparedSearch> take() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return finished_.contains(taken_) || taken_ >= end_; });
-    std::vector<ComparedSearch> result;
-    for (auto next = finished_.find(taken_); next != finished_.end();
-         next = finished_.find(taken_)) {
-      result.push_back(std::move(next->second));
-      finished_.erase(next);
-      ++taken_;
-    }
-    if (result.empty() && broken_) std::rethrow_exception(broken_);
-    return result;
-  }
-
- private:
-  void work() {
-    for (;;) {
-      std::unique_lock lock(mutex_);
-      const auto i = next_;
-      if (i >= end_) return;
-      ++next_;
-      lock.unlock();
-      try {
-        auto finished = run_search_of(jobs_[i], setup_);
-        lock.lock();
-        finished_.emplace(i, std::move(finished));
-      } catch (...) {
-        lock.lock();
-        if (i < end_) {
-          end_ = i;
-          broken_ = std::current_exception();
-        }
-      }
-      changed_.notify_one();
-    }
-  }
-
-  const std::vector<Job>& jobs_;
-  const Setup& setup_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::size_t, ComparedSearch> finished_;
-  std::size_t next_ = 0;
-  std::size_t taken_ = 0;
-  std::size_t end_ = jobs_.size();  ///< behind the last job, or the first that broke
-  std::exception_ptr broken_;
-  std::vector<std::jthread> threads_;  ///< last: they end before what they use
-};
-
 void run_searches(const std::vector<Job>& jobs, const Setup& setup, ComparisonStore& store,
                   const ComparisonSettings& settings) {
   constexpr double kSecondsBetweenCommits = 0.5;
-  SearchPool pool(jobs, setup, settings.threads);
+  SearchPool pool(
+      jobs.size(), [&](std::size_t number) { return run_search_of(jobs[number], setup); },
+      settings.threads);
   std::size_t done = 0;
   std::vector<ComparedSearch> kept;
   auto committed = Clock::now();
@@ -452,6 +424,7 @@ ComparisonResult result_of(const ComparisonStore& store, const Setup& setup) {
 
 ComparisonResult run_comparison(const Comparison& comparison, const ComparisonSettings& settings) {
   const auto setup = set_up(comparison);
+  if (stop_requested()) throw StopRequested();
   make_folder(settings.folder);
   ComparisonStore store(settings.folder / "comparison.sqlite");
   check_recorded(store, comparison, *setup, settings.folder);

@@ -47,8 +47,8 @@ struct ComparisonSettings {
 /// another revision of the program has made.
 ///
 /// @throws InputError if the folder holds a comparison on another table, of other objectives, of
-/// another budget, or with other settings of an algorithm of the same name; nothing is written
-/// then.
+/// another budget, or with other settings of an algorithm of the same name, or one that is damaged;
+/// nothing is written then.
 /// @throws StopRequested when asked to stop; every finished search is stored.
 ComparisonResult run_comparison(const Comparison& comparison, const ComparisonSettings& settings);
 

@@ -6,6 +6,7 @@
 
 #include "comparison/comparison_store.hpp"
 #include "core/seed.hpp"
+#include "core/stop.hpp"
 #include "integration/program.hpp"
 #include "places.hpp"
 #include "store/store.hpp"
@@ -312,6 +313,15 @@ TEST_F(ComparisonRunTest, AStoppedOneContinues) {
   EXPECT_EQ(store("stopped").seeds(0).size(), kept + 2);
 }
 
+TEST_F(ComparisonRunTest, OneThatIsStoppedBeforeItHasAStorePromisesNothing) {
+  const auto config = write("a.yaml", algorithms("[random_search]"));
+  const auto output = folder_ / "stopped";
+  EXPECT_EQ(run("nas-compare", {config, "-q", "-o", output.string()}, [] { request_stop(); }), 130);
+  EXPECT_THAT(text(), HasSubstr("Stopped.\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("kept")));
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
 TEST_F(ComparisonRunTest, KilledSeveralTimesEndsLikeAnUninterruptedOne) {
   const auto config = write("a.yaml", algorithms("[random_search, evo_ga]"));
   const std::vector<std::string> seeds{"--seeds", "3000"};
@@ -385,6 +395,44 @@ TEST_F(ComparisonRunTest, AnotherComparisonInTheFolderIsRefused) {
   }
   EXPECT_EQ(compare(config, "a"), 2);
   EXPECT_THAT(text(), HasSubstr("whose candidates were judged by older rules"));
+}
+
+TEST_F(ComparisonRunTest, WhatIsDamagedIsNamedAndNothingIsChanged) {
+  const auto config = write("a.yaml", algorithms("[random_search]"));
+  ASSERT_EQ(compare(config, "a", {"--seeds", "2"}), 0) << text();
+  const auto file = folder_ / "a" / "comparison.sqlite";
+  std::filesystem::copy_file(file, folder_ / "whole");
+  const auto expect_refusal = [&](const std::string& change, const std::string& why) {
+    SQLite::Database(file.string(), SQLite::OPEN_READWRITE).exec(change);
+    const auto before = read_file(file);
+    EXPECT_EQ(compare(config, "a", {"--seeds", "3"}), 2) << change;
+    EXPECT_THAT(text(), HasSubstr("nas-compare: " + file.string() + ": " + why)) << change;
+    EXPECT_EQ(read_file(file), before) << change;
+    std::filesystem::copy_file(folder_ / "whole", file,
+                               std::filesystem::copy_options::overwrite_existing);
+  };
+  const auto set = [](const std::string& fact, const std::string& value) {
+    return "UPDATE meta SET value = " + value + " WHERE key = '" + fact + "'";
+  };
+  expect_refusal(set("table", "'7'"), "the fact table is damaged: ");
+  expect_refusal(set("table", "'{\"sha256\": 7}'"), "the fact table is damaged: ");
+  expect_refusal(set("budget", "'[]'"), "the fact budget is damaged: ");
+  expect_refusal(set("config", "'[]'"), "the fact config is damaged: ");
+  expect_refusal(set("config", "json_set(value, '$.algorithms', json('[7]'))"),
+                 "the fact config is damaged: ");
+  expect_refusal(set("environments", "'{}'"), "the fact environments is damaged: ");
+  expect_refusal(set("environments", "'[{\"revision\": 7}]'"),
+                 "the fact environments is damaged: ");
+  for (const std::string fact : {"table", "budget", "config", "objectives"}) {
+    expect_refusal("DELETE FROM meta WHERE key = '" + fact + "'",
+                   "the fact " + fact + " is damaged: it is missing; put a copy of the file in");
+  }
+  expect_refusal("UPDATE algorithms SET settings = '7'",
+                 "the algorithm random_search is damaged: ");
+  expect_refusal("UPDATE candidates SET truth = '7'", "the candidate ");
+  expect_refusal("UPDATE searches SET fitness = zeroblob(length(fitness)) WHERE seed = 6",
+                 "the search with seed 6 of algorithm 0 is damaged: its SHA-256 does not fit; ");
+  EXPECT_EQ(compare(config, "a", {"--seeds", "3"}), 0) << text();
 }
 
 /// On the small table no search can spend its trainings: the limit on asks ends those that do not

@@ -1,6 +1,7 @@
 #include "comparison/comparison_store.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
@@ -10,6 +11,9 @@
 
 namespace nas::testing {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class ComparisonStoreTest : public ::testing::Test {
  protected:
@@ -24,6 +28,23 @@ class ComparisonStoreTest : public ::testing::Test {
                            .fitness = {1.5, -2.0, 1e300, 0.0, 1.5, -2.0},
                            .steps = {400, 450, 5'000'000'000}}};
   }
+  /// Changes the file past the class.
+  void change(const std::string& sql) const {
+    SQLite::Database(file_.string(), SQLite::OPEN_READWRITE).exec(sql);
+  }
+  /// What reading everything complains about.
+  [[nodiscard]] std::string complaint() const {
+    return message_of<InputError>([this] {
+      const ComparisonStore store(file_, ComparisonStore::Mode::read_only);
+      (void)store.meta("budget");
+      (void)store.candidates();
+      (void)store.algorithms();
+      for (const int algorithm : {0, 1}) {
+        store.for_each_search(algorithm, [](const ComparedSearch& /*search*/) {});
+      }
+    });
+  }
+  static constexpr const char* kFine = "nothing was thrown";
   const TemporaryFolder folder_;
   std::filesystem::path file_ = folder_.path() / "comparison.sqlite";
 };
@@ -53,11 +74,9 @@ TEST_F(ComparisonStoreTest, OneOfTheFirstVersionIsReadAndContinued) {
     store.number_of({.name = "a", .key = "nsga2", .settings = {}});
     store.add({search(7)});
   }
-  {
-    SQLite::Database database(file_.string(), SQLite::OPEN_READWRITE);
-    database.exec("ALTER TABLE searches DROP COLUMN steps");
-    database.exec("PRAGMA user_version = 1");
-  }
+  change("ALTER TABLE searches DROP COLUMN digest");
+  change("ALTER TABLE searches DROP COLUMN steps");
+  change("PRAGMA user_version = 1");
   auto old = search(7).trajectory;
   old.steps.clear();
   {
@@ -71,30 +90,98 @@ TEST_F(ComparisonStoreTest, OneOfTheFirstVersionIsReadAndContinued) {
   EXPECT_EQ(found, (std::vector<Trajectory>{old, search(9).trajectory}));
 }
 
+TEST_F(ComparisonStoreTest, OneWithoutDigestsIsReadAndContinuedWithThem) {
+  ComparisonStore(file_).add({search(7)});
+  change("ALTER TABLE searches DROP COLUMN digest");
+  change("PRAGMA user_version = 2");
+  const auto found = [this] {
+    std::vector<Trajectory> trajectories;
+    ComparisonStore(file_, ComparisonStore::Mode::read_only)
+        .for_each_search(0, [&](const auto& one) { trajectories.push_back(one.trajectory); });
+    return trajectories;
+  };
+  EXPECT_EQ(found(), (std::vector<Trajectory>{search(7).trajectory}));
+  ComparisonStore(file_).add({search(9)});
+  EXPECT_EQ(found(), (std::vector<Trajectory>{search(7).trajectory, search(9).trajectory}));
+  change("UPDATE searches SET search_seconds = 0.5 WHERE seed = 7");
+  EXPECT_EQ(complaint(), kFine) << "nothing tells what it was";
+  change("UPDATE searches SET search_seconds = 0.5 WHERE seed = 9");
+  EXPECT_THAT(complaint(), HasSubstr("the search with seed 9 of algorithm 0 is damaged"));
+}
+
+/// What is changed is still what a search could have been.
+TEST_F(ComparisonStoreTest, AChangedDigitIsFoundAndItsSearchNamed) {
+  ComparisonStore(file_).add({search(7)});
+  ASSERT_EQ(complaint(), kFine);
+  const std::string named = " is damaged: its SHA-256 does not fit; put a copy of the file in its ";
+  for (const std::string column :
+       {"search_seconds = 0.5", "ended_by = '4 evaluations'", "candidates = zeroblob(12)",
+        "trained = zeroblob(12)", "seconds = zeroblob(24)", "fitness = zeroblob(48)",
+        "steps = zeroblob(24)"}) {
+    change("UPDATE searches SET " + column);
+    EXPECT_THAT(complaint(),
+                StartsWith(file_.string() + ": the search with seed 7 of algorithm 0" + named))
+        << column;
+    change("DELETE FROM searches");
+    ComparisonStore(file_).add({search(7)});
+    EXPECT_EQ(complaint(), kFine);
+  }
+  change("UPDATE searches SET seed = 8");
+  EXPECT_THAT(complaint(), HasSubstr("the search with seed 8 of algorithm 0" + named));
+  change("UPDATE searches SET seed = 7, algorithm = 1");
+  EXPECT_THAT(complaint(), HasSubstr("the search with seed 7 of algorithm 1" + named));
+}
+
+TEST_F(ComparisonStoreTest, JsonOfAnotherTypeIsNamedWithWhatItBelongsTo) {
+  {
+    ComparisonStore store(file_);
+    store.set_meta("budget", nlohmann::json{{"asks", 7}});
+    store.set_candidates({{.name = "x", .label = "X", .truth = {1.0}, .believed = {2.0}}});
+    store.number_of({.name = "a", .key = "nsga2", .settings = {{"eta", 1}}});
+  }
+  ASSERT_EQ(complaint(), kFine);
+  const auto expect = [this](const std::string& table, const std::string& column,
+                             const std::string& value, const std::string& said) {
+    change("CREATE TABLE kept AS SELECT * FROM " + table);
+    change("UPDATE " + table + " SET " + column + " = '" + value + "'");
+    EXPECT_THAT(complaint(), StartsWith(file_.string() + ": " + said));
+    EXPECT_THAT(complaint(), HasSubstr("; put a copy of the file in its place"));
+    change("DELETE FROM " + table + "; INSERT INTO " + table + " SELECT * FROM kept");
+    change("DROP TABLE kept");
+  };
+  expect("meta", "value", "[", "the fact budget is damaged: it is no JSON: ");
+  expect("candidates", "truth", "7", "the candidate x is damaged: ");
+  expect("candidates", "believed", "[\"many\"]", "the candidate x is damaged: ");
+  expect("algorithms", "settings", "{", "the algorithm a is damaged: it is no JSON: ");
+  EXPECT_EQ(complaint(), kFine);
+}
+
+TEST_F(ComparisonStoreTest, WhoTakesTypesForGrantedNamesTheRecord) {
+  const ComparisonStore store(file_);
+  EXPECT_EQ(store.reading("the fact x", [] { return 7; }), 7);
+  EXPECT_THAT(message_of<InputError>([&] {
+                store.reading("the fact x", [] { return nlohmann::json("text").get<int>(); });
+              }),
+              StartsWith(file_.string() + ": the fact x is damaged: "));
+}
+
 TEST_F(ComparisonStoreTest, ASearchWhosePartsDoNotFitTogetherIsNamed) {
   {
     ComparisonStore store(file_);
     store.set_candidates({5, {.name = "a", .label = "a", .truth = {1, 2}, .believed = {1, 2}}});
     store.add({search(7)});
   }
-  const auto complaint = [this] {
-    return message_of<InputError>([this] {
-      ComparisonStore(file_, ComparisonStore::Mode::read_only)
-          .for_each_search(0, [](const ComparedSearch& /*search*/) {});
-    });
-  };
-  ASSERT_EQ(complaint(), "nothing was thrown");
-  for (const std::string change :
+  ASSERT_EQ(complaint(), kFine);
+  for (const std::string parts :
        {"trained = x''", "trained = x'020000000100000002000000'",
         "trained = x'ffffffff0100000002000000'", "seconds = substr(seconds, 1, 13)",
         "fitness = substr(fitness, 1, 40)", "steps = substr(steps, 9)",
         "candidates = x'000000000500000000000000'", "candidates = x'00000000ffffffff00000000'"}) {
-    SQLite::Database database(file_.string(), SQLite::OPEN_READWRITE);
-    database.exec("UPDATE searches SET " + change);
-    EXPECT_TRUE(complaint().find("the search with seed 7 of algorithm 0 is damaged") !=
-                std::string::npos)
-        << change << ": " << complaint();
-    database.exec("DELETE FROM searches");
+    change("UPDATE searches SET digest = NULL, " + parts);
+    EXPECT_THAT(complaint(),
+                HasSubstr("the search with seed 7 of algorithm 0 is damaged: its asks"))
+        << parts;
+    change("DELETE FROM searches");
     ComparisonStore(file_).add({search(7)});
   }
 }
@@ -119,7 +206,7 @@ TEST_F(ComparisonStoreTest, NumbersAlgorithmsByTheirNames) {
 TEST_F(ComparisonStoreTest, SaysWhatItIs) {
   ComparisonStore store(file_);
   EXPECT_EQ(store.meta("kind"), "comparison");
-  EXPECT_EQ(store.meta("version"), 2);
+  EXPECT_EQ(store.meta("version"), 2) << "which analysis/ reads";
   EXPECT_FALSE(store.meta("budget"));
 }
 
@@ -138,7 +225,7 @@ TEST_F(ComparisonStoreTest, ReplacesItsCandidates) {
 TEST_F(ComparisonStoreTest, RefusesOtherFiles) {
   { const Store run(folder_.path() / "run.sqlite"); }
   EXPECT_EQ(message_of<InputError>([&] { ComparisonStore store(folder_.path() / "run.sqlite"); }),
-            (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 2");
+            (folder_.path() / "run.sqlite").string() + ": not a comparison store of version 3");
   EXPECT_EQ(message_of<InputError>(
                 [&] { ComparisonStore store(file_, ComparisonStore::Mode::read_only); }),
             file_.string() + ": no such comparison store");

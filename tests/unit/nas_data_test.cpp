@@ -289,7 +289,7 @@ TEST_F(NasDataTable, ATableWithAFittingChecksumThatCannotBeEndsWith2) {
   }
 }
 
-TEST_F(NasDataTable, DifferencesEndWith1) {
+TEST_F(NasDataTable, DifferencesEndWith2) {
   ASSERT_EQ(table("pack " + store_.string() + " --output " + file_.string()).code, 0);
   auto cells = testing::small_cells();
   cells[0].values["perplexity"] = 1.5;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "comparison/outcome.hpp"
+#include "comparison/search_pool.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/stop.hpp"
@@ -106,6 +107,32 @@ TEST_F(TableEvaluatorTest, AnswersAsTheRecordingEvaluatorDoes) {
   expect_equal(small_study(), {}, "the algorithm's end");
   expect_equal(small_study(ReplayMode::paired), {}, "the algorithm's end");
   expect_equal(small_study(ReplayMode::noisy, true), {}, "the algorithm's end");
+}
+
+/// As nas-compare makes them, on one table.
+TEST_F(TableEvaluatorTest, SearchesAtTheSameTimeFindWhatTheyFindOneByOne) {
+  const auto study = small_study();
+  const auto found = [&study](int threads) {
+    SearchPool pool(
+        12,
+        [&study](std::size_t number) {
+          const auto evaluator = std::make_shared<TableEvaluator>(
+              study, kSeed + number, TableEvaluator::Options{.repeated = Repeated::retrain});
+          auto result = search(study, evaluator);
+          return ComparedSearch{.ended_by = std::move(result.ended_by),
+                                .trajectory = evaluator->take_trajectory()};
+        },
+        threads);
+    std::vector<Trajectory> trajectories;
+    for (auto some = pool.take(); !some.empty(); some = pool.take()) {
+      for (auto& one : some) trajectories.push_back(std::move(one.trajectory));
+    }
+    return trajectories;
+  };
+  const auto alone = found(1);
+  ASSERT_EQ(alone.size(), 12U);
+  EXPECT_NE(alone[0], alone[1]) << "seeds differ";
+  EXPECT_EQ(found(4), alone);
 }
 
 /// The trajectory is in the order of tells, the record in that of asks.
