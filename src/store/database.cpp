@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include <sqlite3.h>
 #include <sys/vfs.h>
@@ -30,6 +33,14 @@ constexpr int kBusyMilliseconds = 10000;
 constexpr std::uintmax_t kLargestChecked = std::uintmax_t{32} << 20U;
 
 fs::path beside(const fs::path& file, const char* suffix) { return file.string() + suffix; }
+
+/// @throws MachineError where the machine does not give all of a file.
+void require_readable(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::vector<char> bytes(std::size_t{1} << 20U);
+  while (stream.read(bytes.data(), std::ssize(bytes))) continue;
+  if (stream.bad() || !stream.eof()) throw MachineError(io_failure(file, EIO));
+}
 
 /// What has not reached a file yet lies in one of these.
 constexpr std::array<const char*, 2> kJournals{"-wal", "-journal"};
@@ -275,14 +286,23 @@ void Database::refuse_damage(const std::string& found) const {
 }
 
 std::string Database::inconsistencies() const {
-  return guarded([this] {
-    auto check = statement("PRAGMA quick_check");
+  const auto check = [this] {
+    auto lines = statement("PRAGMA quick_check");
     std::string found;
-    while (check.executeStep()) {
-      const auto line = check.getColumn(0).getString();
-      if (line != "ok") found += line + "\n";
+    while (lines.executeStep()) {
+      auto line = lines.getColumn(0).getString();
+      if (line == "ok") continue;
+      if (line.starts_with("*** in database")) line.erase(0, line.find('\n') + 1);
+      found += line + "\n";
     }
     return found;
+  };
+  return guarded([&] {
+    auto found = check();
+    if (found.empty()) return found;
+    // SQLite takes a page that the machine did not give for a damaged one.
+    require_readable(file_);
+    return check();
   });
 }
 

@@ -426,7 +426,11 @@ struct Store::State {
     const auto digest = row.getColumn(table.size);
     std::string reason = "its SHA-256 does not fit";
     try {
-      if (digest.isNull() || digest.getString() == row_digest(columns)) return read(columns);
+      if (!std::all_of(columns.begin(), columns.end(), is_utf8)) {
+        reason = "its texts are no UTF-8";
+      } else if (digest.isNull() || digest.getString() == row_digest(columns)) {
+        return read(columns);
+      }
     } catch (const InputError& error) {
       reason = error.what();
     } catch (const nlohmann::json::exception& error) {
