@@ -6,6 +6,9 @@
 #include <set>
 
 #include <nlohmann/json.hpp>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
 
 #include "integration/program.hpp"
 #include "store/store.hpp"
@@ -269,6 +272,68 @@ TEST_F(CommandTest, ResultsWhoseStoreIsEmptyAreNotOverwritten) {
   EXPECT_EQ(run("nas-run", start), 2);
   expect_text("store.sqlite is empty, though results.json beside it tells of a run");
   EXPECT_EQ(read_file(out / "results.json"), results);
+}
+
+/// Lets this process alone see a folder mounted read-only: permissions do not bind root.
+/// @return whether the system allows it.
+bool see_read_only(const fs::path& folder) {
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  struct statvfs system {};
+  if (statvfs(folder.c_str(), &system) != 0) return false;
+  // What the mount of the folder has is kept: only its owner may take it away.
+  constexpr unsigned long kKept = ST_NOSUID | ST_NODEV | ST_NOEXEC;
+  constexpr unsigned long kReadOnly = MS_REMOUNT | MS_BIND | MS_RDONLY;
+  const char* name = folder.c_str();
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount(name, name, nullptr, MS_BIND, nullptr) == 0 &&
+         mount("none", name, nullptr, kReadOnly | (system.f_flag & kKept), nullptr) == 0 &&
+         access(name, W_OK) != 0;
+}
+
+TEST_F(CommandTest, AReadOnlyFolderIsReadAndNotWritten) {
+  constexpr int kNotAllowed = 77;
+  const std::vector<std::string> overrides{"space.attention_dropout=0",
+                                           "algorithm={name: random_search, evaluations: 4}"};
+  const auto folder = small_run(overrides);
+  fs::copy(folder, folder_ / "copy", fs::copy_options::recursive);
+  const auto expected = canonical_export(folder_ / "copy");  // readers leave files where they can
+  const auto files = [&folder] {
+    std::map<std::string, std::string> bytes;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      bytes[entry.path().string()] = entry.is_regular_file() ? read_file(entry.path()) : "";
+    }
+    return bytes;
+  };
+  const auto before = files();
+  const auto read_only = [&folder] {
+    if (!see_read_only(folder)) _exit(kNotAllowed);
+  };
+  if (run("nas-run", {"--version"}, read_only) == kNotAllowed) {
+    GTEST_SKIP() << "mounting a folder read-only takes root or a user namespace";
+  }
+  EXPECT_EQ(run("nas-export", {folder, "--canonical"}, read_only), 0) << text();
+  EXPECT_EQ(text(), expected);
+  EXPECT_EQ(run("nas-run", {folder, "--status"}, read_only), 0) << text();
+  expect_text(", ended by ");
+  EXPECT_EQ(run("nas-run", {"verify", folder}, read_only), 0) << text();
+  const auto csv = folder_ / "evaluations.csv";
+  EXPECT_EQ(
+      run("nas-export", {folder, "--format", "evaluations", "--output", csv.string()}, read_only),
+      0)
+      << text();
+  EXPECT_EQ(read_file(csv), read_file(fs::path(folder) / "evaluations.csv"));
+  const auto table = (folder_ / "packed.table").string();
+  EXPECT_EQ(run("nas-data", {"table", "pack", folder, "--output", table}, read_only), 0) << text();
+  EXPECT_EQ(run("nas-data", {"table", "verify", table, folder}, read_only), 0) << text();
+
+  std::vector<std::string> search{config("smoke.yaml"), "--output", folder, "--no-report"};
+  search.insert(search.end(), overrides.begin(), overrides.end());
+  EXPECT_EQ(run("nas-run", search, read_only), 2) << text();
+  expect_text("Read-only file system");
+  EXPECT_EQ(text().find("Everything finished is kept"), std::string::npos) << "nothing was done";
+  EXPECT_EQ(run("nas-run", {"verify", folder, "--remove"}, read_only), 2) << text();
+  expect_text("Read-only file system");
+  EXPECT_EQ(files(), before);
 }
 
 TEST_F(CommandTest, AMistypedCommandNamesTheNearest) {

@@ -1,12 +1,16 @@
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <nlohmann/json.hpp>
 
+#include "core/durable_file.hpp"
 #include "core/host.hpp"
 #include "core/seed.hpp"
 #include "integration/program.hpp"
@@ -129,6 +133,79 @@ TEST_F(ResumeTest, WorkersArraysAndDevicesOfAKindDoNotChangeResults) {
   two.insert(two.end(), {"evaluation.array=3", "evaluation.device=cpu,cpu"});
   ASSERT_EQ(run("nas-run", two), 0) << text();
   EXPECT_EQ(canonical_export(folder_ / "one"), canonical_export(folder_ / "two"));
+}
+
+TEST_F(ResumeTest, ASecondProcessInTheFolderIsRefusedAndTheFirstGoesOn) {
+  const auto search = [](const fs::path& folder) {
+    constexpr int kSteps = 300;  // long enough for the second to be refused meanwhile
+    auto arguments = small_search(folder.string(), kSteps);
+    arguments.emplace_back("algorithm.generations=2");
+    return arguments;
+  };
+  const auto whole = folder_ / "whole";
+  ASSERT_EQ(run("nas-run", search(whole)), 0) << text();
+  const auto folder = folder_ / "run";
+  Program first("nas-run", search(folder), folder_ / "first.txt");
+  while (read_file(folder_ / "first.txt").find("trained ") == std::string::npos) {
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_EQ(run("nas-run", search(folder)), 2) << text();
+  std::string holder;
+  std::getline(std::ifstream(folder / "store.sqlite.lock"), holder);
+  EXPECT_EQ(holder.find("process "), 0U) << holder;
+  expect_text(folder.string() + " is in use by another process (" + holder + ")");
+  int code = -1;
+  ASSERT_FALSE(first.wait_for(0ms, code)) << "the run is too short";
+  EXPECT_EQ(first.wait(), 0) << read_file(folder_ / "first.txt");
+  EXPECT_EQ(canonical_export(folder), canonical_export(whole));
+}
+
+TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotContinued) {
+  const auto search = [](const fs::path& folder) {
+    constexpr int kSteps = 300;  // long enough to be stopped between a checkpoint and the end
+    auto arguments = small_search(folder.string(), kSteps);
+    // Two training runs at a time, in one array: both have checkpoints.
+    arguments.insert(arguments.end(), {"algorithm.generations=1", "evaluation.workers=1",
+                                       "evaluation.array=2", "training.checkpoint_minutes=0.0005"});
+    return arguments;
+  };
+  const auto whole = folder_ / "whole";
+  ASSERT_EQ(run("nas-run", search(whole)), 0) << text();
+  const auto folder = folder_ / "run";
+  const auto checkpoints = [&folder] {
+    std::vector<fs::path> files;
+    std::error_code none;  // of them, yet
+    for (const auto& entry : fs::directory_iterator(folder / "checkpoints", none)) {
+      if (entry.path().extension() == ".pt") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  };
+  int code = -1;
+  {
+    Program program("nas-run", search(folder), folder_ / "stopped.txt");
+    while (checkpoints().size() < 2) {
+      ASSERT_FALSE(program.wait_for(5ms, code)) << "the run is too short";
+    }
+    program.kill(SIGINT);
+    ASSERT_TRUE(program.wait_for(5s, code));
+  }
+  EXPECT_EQ(code, 130);
+  const auto files = checkpoints();
+  ASSERT_EQ(files.size(), 2U) << "the run is too short";
+  const auto good = read_bytes(files[0]);
+  auto damaged = good;
+  auto& byte = damaged[damaged.size() / 2];
+  byte = static_cast<char>(byte ^ 4);
+  std::ofstream(files[0], std::ios::binary) << damaged;
+  std::ofstream(files[1], std::ios::binary) << good;
+  ASSERT_EQ(run("nas-run", search(folder)), 0) << text();
+  expect_text("warning: " + files[0].string() +
+              ": its checksum does not fit: it is damaged, so that this training begins again");
+  expect_text("warning: " + files[1].string() +
+              ": it is of another training, so that this training begins again");
+  EXPECT_TRUE(checkpoints().empty());
+  EXPECT_EQ(canonical_export(folder), canonical_export(whole));
 }
 
 /// Changes a store past the program.

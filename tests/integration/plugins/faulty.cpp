@@ -1,10 +1,11 @@
 // The objective "faulty", the perplexity, of which NAS_TEST_FAULT = "WHERE HOW" says how it fails:
 // at the WHERE-th training run of the process, or at those of mechanisms that have WHERE in their
-// names.
+// names. Before it hangs it makes the file NAS_TEST_FAULT_SAYS, if there is one to make.
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <set>
@@ -27,6 +28,9 @@ void fail(const std::string& how) {
   if (how == "machine") throw nas::MachineError("injected");
   if (how == "defect") throw std::logic_error("injected");
   if (how == "memory") throw std::bad_alloc();
+  if (const char* says = std::getenv("NAS_TEST_FAULT_SAYS"); how == "hang" && says != nullptr) {
+    std::ofstream(says).flush();
+  }
   while (how == "hang") std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 

@@ -20,6 +20,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,8 +30,16 @@ struct Operation {
   const char* name;
   std::atomic<long> calls{0};
 };
-std::array<Operation, 8> operations{
-    {{"allocate"}, {"new"}, {"open"}, {"rename"}, {"sync"}, {"truncate"}, {"unlink"}, {"write"}}};
+std::array<Operation, 10> operations{{{"allocate"},
+                                      {"mkdir"},
+                                      {"new"},
+                                      {"open"},
+                                      {"read"},
+                                      {"rename"},
+                                      {"sync"},
+                                      {"truncate"},
+                                      {"unlink"},
+                                      {"write"}}};
 
 constexpr std::size_t kLarge = 4096;  // bytes of an allocation: tensors, texts, tables
 
@@ -134,6 +143,25 @@ int open(const char* path, int flags, ...) {
   const auto mode = va_arg(arguments, mode_t);
   va_end(arguments);
   return open64(path, flags, mode);
+}
+// Of a folder that is there already, too: whoever writes durably makes it each time.
+int mkdir(const char* path, mode_t mode) {
+  static auto* const next = real<int(const char*, mode_t)>("mkdir");
+  if (in_folder(path) && fails("mkdir")) return -1;
+  return next(path, mode);
+}
+ssize_t read(int descriptor, void* bytes, std::size_t size) {
+  static auto* const next = real<ssize_t(int, void*, std::size_t)>("read");
+  if (in_folder(descriptor) && fails("read")) return -1;
+  return next(descriptor, bytes, size);
+}
+ssize_t pread64(int descriptor, void* bytes, std::size_t size, off64_t place) {
+  static auto* const next = real<ssize_t(int, void*, std::size_t, off64_t)>("pread64");
+  if (in_folder(descriptor) && fails("read")) return -1;
+  return next(descriptor, bytes, size, place);
+}
+ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t place) {
+  return pread64(descriptor, bytes, size, place);
 }
 ssize_t write(int descriptor, const void* bytes, std::size_t size) {
   static auto* const next = real<ssize_t(int, const void*, std::size_t)>("write");
