@@ -232,8 +232,9 @@ def _limits(result: Comparison) -> list[str]:
     if result.agreement:
         each = _listed([f"{value:.2f}" for value in result.agreement])
         items.append(f"Among the 20 mechanisms that are best by one replicate, the other replicates "
-                     f"agree by Spearman {each} (one for each replicate): the table cannot rank "
-                     "winners.")
+                     f"agree by Spearman {each} (one for each replicate): one seed "
+                     + ("cannot rank" if np.median(result.agreement) < 0.5 else "ranks in part")
+                     + " the best.")
     return items
 
 
@@ -278,13 +279,19 @@ def _bias(result: Comparison, words: Words) -> str:
              if np.isfinite(result.optimism(algorithm)).any()}
     if not means:
         return "No search has measured anything."
+    # Who averaged all replicates that answer believes what is then expected: no luck can show.
+    blind = [name for name, mean in means.items() if abs(mean) < 1e-9]
+    if len(blind) < len(means):
+        means = {name: mean for name, mean in means.items() if name not in blind}
     least, most = min(means, key=means.get), max(means, key=means.get)
     what = "front looks" if result.several else "winner looks"
     unit = "of the whole hypervolume" if result.several else words.goal.quantity
     text = f"Selection bias: the {what} better than it is by {digits(means[least])} ({least})"
     if most != least:
         text += f" to {digits(means[most])} ({most})"
-    return f"{text} {unit} on average, since noisy values were compared."
+    text += f" {unit} on average, since noisy values were compared"
+    return text + (f"; not known of {_listed(blind)}, whose means hold all seeds that answer."
+                   if blind and len(blind) < len(result.algorithms) else ".")
 
 
 def quality(result: Comparison, words: Words) -> Chapter:
