@@ -281,8 +281,9 @@ def _bias(result: Comparison, words: Words) -> str:
         return "No search has measured anything."
     # Who averaged all replicates that answer believes what is then expected: no luck can show.
     blind = [name for name, mean in means.items() if abs(mean) < 1e-9]
-    if len(blind) < len(means):
-        means = {name: mean for name, mean in means.items() if name not in blind}
+    if len(blind) == len(means):
+        blind = []
+    means = {name: mean for name, mean in means.items() if name not in blind}
     least, most = min(means, key=means.get), max(means, key=means.get)
     what = "front looks" if result.several else "winner looks"
     unit = "of the whole hypervolume" if result.several else words.goal.quantity
@@ -291,7 +292,7 @@ def _bias(result: Comparison, words: Words) -> str:
         text += f" to {digits(means[most])} ({most})"
     text += f" {unit} on average, since noisy values were compared"
     return text + (f"; not known of {_listed(blind)}, whose means hold all seeds that answer."
-                   if blind and len(blind) < len(result.algorithms) else ".")
+                   if blind else ".")
 
 
 def quality(result: Comparison, words: Words) -> Chapter:

@@ -7,7 +7,13 @@ namespace nas {
 SearchPool::SearchPool(std::size_t searches, std::function<ComparedSearch(std::size_t)> make,
                        int threads)
     : make_(std::move(make)), end_(searches) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (...) {  // those that run would make all searches before they are joined
+    const std::lock_guard lock(mutex_);
+    end_ = 0;
+    throw;
+  }
 }
 
 SearchPool::~SearchPool() {

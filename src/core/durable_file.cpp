@@ -35,13 +35,13 @@ int uninterrupted(Call call) {
 /// An open file or folder.
 class Descriptor {
  public:
-  /// What is there. @param flags  of open().
+  /// Opens an existing path. @param flags  of open().
   Descriptor(fs::path path, int flags)
       : path_(std::move(path)),
         number_(uninterrupted([&] { return open(path_.c_str(), flags | O_CLOEXEC); })) {
     if (number_ < 0) fail(path_, errno);
   }
-  /// A new one, to write to it.
+  /// Creates a file for writing.
   explicit Descriptor(fs::path path) : path_(std::move(path)), number_(open_anew(path_)) {
     if (number_ < 0) fail(path_, errno);
   }

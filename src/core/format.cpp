@@ -58,9 +58,9 @@ std::string human_bytes(std::int64_t bytes) {
 }
 
 std::string printable(std::string_view text) {
-  using Json = nlohmann::json;
-  const auto dumped = Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
-  const auto valid = Json::parse(dumped).get<std::string>();
+  const auto dumped = nlohmann::json(std::string(text))
+                          .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const auto valid = nlohmann::json::parse(dumped).get<std::string>();
   std::string shown;
   for (std::size_t i = 0; i < valid.size(); ++i) {
     const auto byte = static_cast<unsigned char>(valid[i]);

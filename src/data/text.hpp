@@ -62,8 +62,8 @@ class TextForm {
 ///
 /// @param name     key of the corpus, which begins its errors.
 /// @param source   what the text is, for the description.
-/// @throws InputError if the settings do not fit each other, a split gives no window, or the tokens
-/// find no memory beside the texts.
+/// @throws InputError if the settings do not fit each other, a split gives no window, or texts and
+/// tokens together do not fit into memory.
 Corpus text_corpus(std::string_view name, std::string_view source, const SplitTexts& texts,
                    const Parameters& settings, std::int64_t context);
 

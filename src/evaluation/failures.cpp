@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/fault.hpp"
+#include "core/format.hpp"
 
 namespace nas {
 
@@ -16,7 +17,7 @@ namespace nas {
 void record_failure(Evaluation& evaluation, const std::function<void()>& work) {
   const auto fail = [&evaluation](Status status, const char* reason) {
     evaluation.status = status;
-    evaluation.reason = reason;
+    evaluation.reason = printable(reason);  // a plug-in may throw any bytes
   };
   try {
     work();
@@ -36,7 +37,7 @@ void record_lone_failure(Evaluation& evaluation, const std::function<void()>& wo
   } catch (const DeviceOutOfMemory& error) {
     evaluation = before;
     evaluation.status = Status::out_of_memory;
-    evaluation.reason = error.what();
+    evaluation.reason = printable(error.what());
   } catch (const std::bad_alloc&) {
     throw MachineError("the memory of this machine does not suffice for " + evaluation.candidate +
                        ", even with nothing beside it; evaluation.memory_limit makes that a "

@@ -111,7 +111,8 @@ std::vector<Setting> evaluation_settings() {
              "products; part of the result"),
       choice(
           "determinism", "relaxed", {"relaxed", "bitwise"},
-          "bitwise: a training run has the same bits on a GPU whatever trains beside it, however "
+          "bitwise: a training run is to have the same bits on a GPU whatever trains beside it, "
+          "however "
           "many workers there are and however often the process ends; each is trained by itself, "
           "so that arrays gain nothing, cuBLAS has a workspace for each stream, and numerical_mode "
           "reference is refused. On the CPU all is bitwise in any case"),

@@ -49,7 +49,8 @@ void require_numerical_mode(NumericalMode mode, const std::string& device);
 /// cuBLAS gets a workspace of its own for each stream (CUBLAS_WORKSPACE_CONFIG=:4096:8, unless the
 /// environment has one that does), LibTorch takes its deterministic operations, and warns where it
 /// has none. To be called before anything is computed there; does nothing on the CPU, where all is
-/// bitwise in any case.
+/// bitwise in any case. The process keeps it. No part of the identity of evaluations: a table may
+/// hold those of either kind, as it may of several widths of arrays.
 /// @throws InputError for mode reference, whose backward operations add in no fixed order, and for
 /// another workspace in the environment.
 void require_determinism(NumericalMode mode, const std::string& device);

@@ -426,11 +426,11 @@ struct Store::State {
     const auto digest = row.getColumn(table.size);
     std::string reason = "its SHA-256 does not fit";
     try {
-      if (!std::all_of(columns.begin(), columns.end(), is_utf8)) {
-        reason = "its texts are no UTF-8";
-      } else if (digest.isNull() || digest.getString() == row_digest(columns)) {
+      if (digest.isNull() ? std::all_of(columns.begin(), columns.end(), is_utf8)
+                          : digest.getString() == row_digest(columns)) {
         return read(columns);
       }
+      if (digest.isNull()) reason = "its texts are no UTF-8";
     } catch (const InputError& error) {
       reason = error.what();
     } catch (const nlohmann::json::exception& error) {

@@ -256,7 +256,9 @@ void check_recorded(const ComparisonStore& store, const Comparison& comparison, 
     refuse("of another configuration:\n  " + join(differences, "\n  "));
   }
   for (Integer i = 0; i < num_algorithms; ++i) {
-    store.for_each_search(i, [](const ComparedSearch& /*search*/) {});
+    store.for_each_search(i, [](const ComparedSearch& /*search*/) {
+      if (stop_requested()) throw StopRequested();
+    });
   }
 }
 

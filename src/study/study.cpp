@@ -158,7 +158,9 @@ std::string oddity_of_words(const fs::path& path) {
     if (more == 0) return "bytes that are no UTF-8" + of_bytes;
     text.pop_back();
   }
-  return of_one_line ? "lines that end with \\r alone, a blank: without \\n it is one line" : "";
+  return of_one_line
+             ? "no \\n: its lines end with \\r, which counts as white space, so that it is one line"
+             : "";
 }
 
 /// Warns of a text of the user's own from which nothing can be learned: of other bytes than words, or

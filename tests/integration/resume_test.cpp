@@ -146,15 +146,15 @@ TEST_F(ResumeTest, ASecondProcessInTheFolderIsRefusedAndTheFirstGoesOn) {
   ASSERT_EQ(run("nas-run", search(whole)), 0) << text();
   const auto folder = folder_ / "run";
   Program first("nas-run", search(folder), folder_ / "first.txt");
+  int code = -1;
   while (read_file(folder_ / "first.txt").find("trained ") == std::string::npos) {
-    std::this_thread::sleep_for(5ms);
+    ASSERT_FALSE(first.wait_for(5ms, code)) << read_file(folder_ / "first.txt");
   }
   EXPECT_EQ(run("nas-run", search(folder)), 2) << text();
   std::string holder;
   std::getline(std::ifstream(folder / "store.sqlite.lock"), holder);
   EXPECT_EQ(holder.find("process "), 0U) << holder;
   expect_text(folder.string() + " is in use by another process (" + holder + ")");
-  int code = -1;
   ASSERT_FALSE(first.wait_for(0ms, code)) << "the run is too short";
   EXPECT_EQ(first.wait(), 0) << read_file(folder_ / "first.txt");
   EXPECT_EQ(canonical_export(folder), canonical_export(whole));
@@ -162,7 +162,7 @@ TEST_F(ResumeTest, ASecondProcessInTheFolderIsRefusedAndTheFirstGoesOn) {
 
 TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotContinued) {
   const auto search = [](const fs::path& folder) {
-    constexpr int kSteps = 300;  // long enough to be stopped between a checkpoint and the end
+    constexpr int kSteps = 1000;  // long enough to be stopped between a checkpoint and the end
     auto arguments = small_search(folder.string(), kSteps);
     // Two training runs at a time, in one array: both have checkpoints.
     arguments.insert(arguments.end(), {"algorithm.generations=1", "evaluation.workers=1",
@@ -188,7 +188,7 @@ TEST_F(ResumeTest, ADamagedCheckpointOrOneOfAnotherTrainingRunIsReportedAndNotCo
       ASSERT_FALSE(program.wait_for(5ms, code)) << "the run is too short";
     }
     program.kill(SIGINT);
-    ASSERT_TRUE(program.wait_for(5s, code));
+    ASSERT_TRUE(program.wait_for(10s, code));
   }
   EXPECT_EQ(code, 130);
   const auto files = checkpoints();

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include <ATen/Context.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
 #include "array_step.hpp"
 #include "gradients.hpp"
+#include "instruments/environment.hpp"
 #include "ops/device_operations.hpp"
 #include "ops/device_stream.hpp"
 #include "small_corpus.hpp"
@@ -186,6 +188,20 @@ TEST_F(CudaDevice, TakesRecordedStepsLikeOthers) {
           << to_string(all[r].stack.front()) << " " << name;
     }
   }
+}
+
+/// What evaluation.determinism = bitwise promises of a process that ends and goes on.
+TEST_F(CudaDevice, TakesRecordedStepsBitwise) {
+  require_determinism(NumericalMode::exact, "cuda:0");
+  const auto expected = trained(/*record=*/false);
+  const auto ours = trained(/*record=*/true);
+  EXPECT_TRUE(at::equal(ours.losses, expected.losses));
+  for (std::size_t r = 0; r < expected.after.size(); ++r) {
+    for (const auto& [name, values] : expected.after[r]) {
+      EXPECT_TRUE(at::equal(ours.after[r].at(name), values)) << r << " " << name;
+    }
+  }
+  at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
 }  // namespace

@@ -108,7 +108,6 @@ TEST(SearchPool, AStopEndsItBehindWhatIsFinished) {
   request_stop(false);
   EXPECT_EQ(seeds, first(seeds.size()));
   EXPECT_LE(seeds.size(), kStop);
-  EXPECT_GE(seeds.size(), kStop - 3) << "as many others were being made";
 }
 
 TEST(SearchPool, ItsEndBeginsNoMore) {
