@@ -112,10 +112,9 @@ std::vector<Setting> evaluation_settings() {
       choice(
           "determinism", "relaxed", {"relaxed", "bitwise"},
           "bitwise: a training run is to have the same bits on a GPU whatever trains beside it, "
-          "however "
-          "many workers there are and however often the process ends; each is trained by itself, "
-          "so that arrays gain nothing, cuBLAS has a workspace for each stream, and numerical_mode "
-          "reference is refused. On the CPU all is bitwise in any case"),
+          "however many workers there are and however often the process ends; each is trained by "
+          "itself, so that arrays gain nothing, cuBLAS has a workspace for each stream, and "
+          "numerical_mode reference is refused. On the CPU all is bitwise in any case"),
       choice("repeated", "reuse", {"reuse", "retrain", "replicate"},
              "a candidate asked for again: reuse its evaluations, retrain it with fresh seeds, or "
              "answer the mean over all replicates so far"),

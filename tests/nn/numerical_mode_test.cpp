@@ -562,20 +562,11 @@ TEST(NumericalMode, DecidesAboutTensorFloat32AloneOnCudaDevices) {
   }
 }
 
-/// What is said against a mode on a device; empty: it is allowed.
-std::string refusal(NumericalMode mode, const std::string& device) {
+/// What a requirement says against a mode on a device; empty: it is allowed.
+std::string refusal(NumericalMode mode, const std::string& device,
+                    void (*require)(NumericalMode, const std::string&) = require_numerical_mode) {
   try {
-    require_numerical_mode(mode, device);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return {};
-}
-
-/// What is said against a bitwise run in a mode on a device; empty: it is allowed.
-std::string refusal_of_bitwise(NumericalMode mode, const std::string& device) {
-  try {
-    require_determinism(mode, device);
+    require(mode, device);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -586,22 +577,22 @@ TEST(Determinism, IsLibTorchsAndCublassOnAGpu) {
   constexpr const char* kWorkspace = "CUBLAS_WORKSPACE_CONFIG";
   unsetenv(kWorkspace);
   auto& context = at::globalContext();
-  EXPECT_EQ(refusal_of_bitwise(NumericalMode::reference, "cpu"), "");
+  EXPECT_EQ(refusal(NumericalMode::reference, "cpu", require_determinism), "");
   EXPECT_FALSE(context.deterministicAlgorithms()) << "the CPU needs none of them";
   EXPECT_EQ(std::getenv(kWorkspace), nullptr);
-  EXPECT_EQ(refusal_of_bitwise(NumericalMode::reference, "cuda:0"),
+  EXPECT_EQ(refusal(NumericalMode::reference, "cuda:0", require_determinism),
             "evaluation.determinism = bitwise on a CUDA device, must be relaxed with "
             "evaluation.numerical_mode = reference: LibTorch's backward operations add in no fixed "
             "order");
   EXPECT_FALSE(context.deterministicAlgorithms());
-  EXPECT_EQ(refusal_of_bitwise(NumericalMode::exact, "cuda:0"), "");
+  EXPECT_EQ(refusal(NumericalMode::exact, "cuda:0", require_determinism), "");
   EXPECT_TRUE(context.deterministicAlgorithms());
   EXPECT_STREQ(std::getenv(kWorkspace), ":4096:8");
   setenv(kWorkspace, ":16:8", 1);
-  EXPECT_EQ(refusal_of_bitwise(NumericalMode::fast, "cuda:0"), "");
+  EXPECT_EQ(refusal(NumericalMode::fast, "cuda:0", require_determinism), "");
   EXPECT_STREQ(std::getenv(kWorkspace), ":16:8");
   setenv(kWorkspace, ":0:0", 1);
-  EXPECT_EQ(refusal_of_bitwise(NumericalMode::tf32, "cuda:0"),
+  EXPECT_EQ(refusal(NumericalMode::tf32, "cuda:0", require_determinism),
             "evaluation.determinism = bitwise, but CUBLAS_WORKSPACE_CONFIG = :0:0 in the "
             "environment, must be unset, :4096:8 or :16:8");
   unsetenv(kWorkspace);
