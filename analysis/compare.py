@@ -647,8 +647,9 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
         Paragraph(
             "The mean contains the training that answered, so that optimism is understated; of r "
             "replicates of which a search sees one, by a factor of (r - 1) / r."
-            + (" Unseen replicates are the others of the winner, on the test split; searches that "
-               "have seen all of them are left out there." if unseen else "")),
+            + (f" Unseen replicates are the others of the {'members of the front' if result.several else 'winner'}, on the test "
+               f"split; searches that have seen all of {'those of one' if result.several else 'them'} are left out there."
+               if unseen else "")),
         Pictures({"optimism.svg": picture}), Columns(head, rows)])
 
 

@@ -50,11 +50,11 @@ class Trace:
     end_expected: float
     end_true: float
     # The same by what the search has not seen, the other replicates of a table or the re-test of a run: mean of the incumbent
-    # in minimisation form, or gap of the front; nan = it saw all, or they are not known.
+    # in minimisation form, or gap of the front; nan = it saw all of one of them, or they are not known.
     end_unseen: float
     everything: float  # gap of everything evaluated; nan without ground truth
     chosen: tuple[int, ...]  # the candidates handed over; none where nothing was measured
-    seen: int  # evaluations of the incumbent that were charged; one objective
+    seen: tuple[int, ...]  # evaluations of each of them that were charged
     front: np.ndarray  # (n, m) true values (else measured ones) of what is handed over; several
     repeated: float  # share of the asks for a candidate that was asked for before
     asked: int
@@ -354,18 +354,18 @@ def _judge_of_values(searches: stores.Searches):
         values = np.where((leaders < 0) | ~np.isfinite(values), penalty, values)
         last = leaders[-1]
         winner = search.candidates[last]
-        charged = search.charged[search.candidates == winner].sum()
+        charged = int(search.charged[search.candidates == winner].sum())
         return Trace(gap=values - optimum, believed=believed,
                      end_believed=penalty if last < 0 else float(believed[-1]),
                      end_expected=np.nan if expected is None or last < 0
                      else float(expected[winner, 0]),
                      end_true=np.nan if truth is None else float(values[-1]),
                      end_unseen=np.nan if last < 0
-                     else unseen.mean(search.seed, int(winner), int(charged)) if unseen
+                     else float(unseen.means(search.seed, (int(winner),), (charged,))[0, 0]) if unseen
                      else float(search.retested[winner][0]) if winner in search.retested else np.nan,
                      everything=np.nan if truth is None
                      else float(search.truth[:, 0].min() - optimum),
-                     chosen=() if last < 0 else (int(winner),), seen=int(charged),
+                     chosen=() if last < 0 else (int(winner),), seen=() if last < 0 else (charged,),
                      front=np.empty((0, 1)), **_common(search))
 
     return judge
@@ -388,6 +388,7 @@ def _judge_of_fronts(searches: stores.Searches):
         raise stores.StoreError("nothing is better than the hypervolume's reference point: the "
                                 "recorded ranges of the objectives do not fit their values")
 
+    unseen = None if truth is None else replay.unseen(searches)
     known: dict[tuple[int, ...], float] = {(): 0.0}
 
     def true_volume(front: tuple[int, ...]) -> float:
@@ -395,27 +396,35 @@ def _judge_of_fronts(searches: stores.Searches):
             known[front] = volume(truth[list(front)])
         return known[front]
 
+    def unseen_gap(search: stores.Search, chosen: tuple[int, ...], seen: tuple[int, ...]) -> float:
+        if unseen:
+            means = unseen.means(search.seed, chosen, seen)
+        else:
+            means = np.array([search.retested.get(one, np.full(len(reference), np.nan)) for one in chosen])
+        return float(1.0 - volume(means) / whole) if chosen and np.isfinite(means).all() else np.nan
+
     def judge(search: stores.Search) -> Trace:
         after_asks = search.believed
         believed = belief.hypervolumes(search.candidates, searches.scaled(after_asks), reference)
         fronts = list(belief.fronts(search.candidates, after_asks))
-        chosen = list(fronts[-1])
+        chosen = tuple(map(int, fronts[-1]))
+        charged = np.bincount(search.candidates, search.charged)
+        seen = tuple(int(charged[one]) for one in chosen)
         if truth is None:
             reached, everything = believed, np.nan
             last = dict(zip(search.candidates.tolist(), after_asks))
             front = np.array([last[one] for one in chosen]).reshape(-1, len(reference))
         else:
-            reached, front = np.array([true_volume(front) for front in fronts]), truth[chosen]
+            reached, front = np.array([true_volume(front) for front in fronts]), truth[list(chosen)]
             everything = float(_without_rounding(1.0 - volume(search.truth) / whole))
         return Trace(gap=_without_rounding(1.0 - reached / whole),
                      believed=believed / whole_believed,
                      end_believed=float(believed[-1] / whole_believed),
                      end_expected=np.nan if expected is None
-                     else volume(expected[chosen]) / whole_believed,
+                     else volume(expected[list(chosen)]) / whole_believed,
                      end_true=np.nan if truth is None else float(reached[-1] / whole),
-                     end_unseen=float(1.0 - volume(np.array([search.retested[one] for one in chosen])) / whole)
-                     if chosen and set(chosen) <= search.retested.keys() else np.nan,
-                     everything=everything, chosen=tuple(chosen), seen=0,
+                     end_unseen=unseen_gap(search, chosen, seen),
+                     everything=everything, chosen=chosen, seen=seen,
                      front=front, **_common(search))
 
     return judge
@@ -522,7 +531,7 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
     best = redrawn.score(tuple(_best(searches.candidates.truth, 1).tolist()))
     gaps = [redrawn.gap(a, scores, best) for a, scores in zip(algorithms, handed_over)]
     unseen = replay.unseen(searches)
-    others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, *trace.chosen, trace.seen))
+    others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, trace.chosen, trace.seen))
                for trace in a.traces if np.isfinite(trace.end_unseen)] if unseen else []
               for a in algorithms]
 
@@ -548,14 +557,14 @@ class _Redrawn:
         self._scores: dict[tuple, int] = {}
         self._values: list[np.ndarray] = []
 
-    def score(self, chosen: tuple[int, ...], allowed: tuple[int, ...] | None = None) -> int:
+    def score(self, chosen: tuple[int, ...], allowed: tuple[tuple[int, ...], ...] | None = None) -> int:
         """The number of the scores (minimised, one for each table) of what a search handed over.
 
-        @param allowed  the replicates that count; None = all.
+        @param allowed  the replicates of each that count; None = all.
         """
         key = (chosen, allowed)
         if key not in self._scores:
-            means = np.stack([self._redrawn(one, allowed) for one in chosen], axis=1)
+            means = np.stack([self._redrawn(one, cells) for one, cells in zip(chosen, allowed or [None] * len(chosen))], axis=1)
             self._scores[key] = len(self._values)
             self._values.append(means[:, 0, 0] if len(self._reference) == 1 else
                                 -indicators.planar_hypervolumes(self._searches.scaled(means),

@@ -62,30 +62,31 @@ class Unseen:
     of the choice.
     """
 
-    def __init__(self, table: "tables.Table", mode: str, names: list[str]):
-        self._mode = mode
-        self._drawn = table.drawn
-        self._row = {name: row for row, name in enumerate(table.mechanisms)}
-        self._names = names
-        self._perplexity = np.where(table.usable, np.exp(table.test_nll), np.nan)
-
-    def mean(self, seed: int, candidate: int, seen: int) -> float:
-        """Mean test perplexity of a candidate over the replicates that a search has not seen; NaN
-        where it has seen all.
-
-        @param seen  evaluations of the candidate that the search was charged.
+    def __init__(self, values: np.ndarray, drawn: int, mode: str, names: list[str]):
         """
-        rest = self._perplexity[self._row[self._names[candidate]]][
-            list(self.cells(seed, candidate, seen))]
-        return float(rest.mean()) if len(rest) else np.nan
+        @param values  (candidates, replicates, objectives), NaN where a training run failed: true_cells.
+        @param drawn  how many of the replicates answer searches: Table.drawn.
+        """
+        self._values, self._drawn, self._mode, self._names = values, drawn, mode, names
+        self._measured = np.isfinite(values).all(axis=2)
 
-    def cells(self, seed: int, candidate: int, seen: int) -> tuple[int, ...]:
-        """The replicates that a search has not seen, where they were measured."""
+    def means(self, seed: int, chosen: tuple[int, ...], seen: tuple[int, ...]) -> np.ndarray:
+        """Means of candidates over the replicates that a search has not seen, (n, objectives); NaN where it has seen all.
+
+        @param seen  evaluations of each candidate that the search was charged.
+        """
+        rest = self.cells(seed, chosen, seen)
+        return np.array([self._values[one, list(cells)].mean(axis=0) if cells else np.full(self._values.shape[2], np.nan)
+                         for one, cells in zip(chosen, rest, strict=True)])
+
+    def cells(self, seed: int, chosen: tuple[int, ...], seen: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        """The replicates of each that a search has not seen, where they were measured."""
+        return tuple(self._cells(seed, one, count) for one, count in zip(chosen, seen, strict=True))
+
+    def _cells(self, seed: int, candidate: int, seen: int) -> tuple[int, ...]:
         name = self._names[candidate]
-        values = self._perplexity[self._row[name]]
         order = replay_order(seed, name if self._mode == "noisy" else "", self._drawn)
-        rest = np.setdiff1d(np.flatnonzero(np.isfinite(values)), order[:seen])
-        return tuple(rest.tolist())
+        return tuple(np.setdiff1d(np.flatnonzero(self._measured[candidate]), order[:seen]).tolist())
 
 
 def table_of(searches: stores.Searches) -> "tuple[tables.Table, str] | None":
@@ -114,16 +115,13 @@ def _read(file: str, _changed: int) -> "tables.Table":
 
 
 def unseen(searches: stores.Searches) -> Unseen | None:
-    """What a comparison of perplexity on one table did not see; None where it is something else, or
-    the table is not to be had."""
-    single = len(searches.objectives) == 1 and searches.objectives[0].name == "perplexity"
-    found = table_of(searches) if single else None
-    if found is None or found[1] not in ("noisy", "paired"):
+    """What a comparison on one table did not see; None where the training runs behind its truth are not known (true_cells), or
+    means of them answered."""
+    cells = true_cells(searches)
+    if cells is None:
         return None
-    table, mode = found
-    if not np.isfinite(table.test_nll).any():
-        return None
-    return Unseen(table, mode, searches.candidates.names)
+    table, mode = table_of(searches)
+    return Unseen(cells, table.drawn, mode, searches.candidates.names) if mode in ("noisy", "paired") else None
 
 
 def true_cells(searches: stores.Searches) -> np.ndarray | None:

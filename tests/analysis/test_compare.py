@@ -432,6 +432,19 @@ class OnATable(Comparing):
         self.assertEqual(int(row["unseen_searches"]), 30)  # every fourth has seen all three
         self.assertIn(" (n = 30) |", self.read("compare.md"))
 
+    def test_unseen_replicates_judge_fronts(self):
+        path = self.write(0.5, several=True)
+        self.compare(path)
+        row = self.summary()["good"]
+        self.assertEqual(int(row["unseen_searches"]), 30)
+        _, mode = replay.table_of(stores.load([str(path)]))
+        name = "dot|softmax|none|fixed|bias|0" if mode == "noisy" else ""
+        others = [np.delete(self.tests[0], replay.replay_order(seed, name, 3)[0]).mean() for seed in self.SEEDS if seed % 4]
+        # Fronts of one mechanism whose operations are exact: shares of (1.1 - (10 - 5) / 10).
+        self.assertAlmostEqual(float(row["unseen_mean"]), np.mean([(16 - other) / 6 for other in others]))
+        self.assertIn("which know nothing of the choice, fronts have a mean hypervolume from", self.read("compare.md"))
+        self.assertGreater(self.bounds("unseen_improvement")[0], 0.5)
+
     def test_worse_is_called_worse(self):
         # By the unseen replicates, too, the second mechanism is the worse one.
         self.compare(self.write(0.0), "--reference", "good")
