@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "cli/trained_model.hpp"
-#include "cli/words.hpp"
 #include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"

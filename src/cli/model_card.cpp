@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/plugin.hpp"

@@ -68,8 +68,8 @@ constexpr std::int64_t kDefaultContext = 128;
 using Words = std::vector<std::string>;
 
 void print_line(const std::string& name, const std::string& value) {
-  std::cout << "  " << name << std::string(name.size() < 10 ? 10 - name.size() : 1, ' ')
-            << printable(value) << '\n';
+  const std::string column(name.size() < 10 ? 10 - name.size() : 1, ' ');
+  std::cout << wrapped("  " + name + column + printable(value) + '\n', line_width());
 }
 
 // The one corpus that a command is about, which is the first word.

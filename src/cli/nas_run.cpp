@@ -23,6 +23,7 @@
 #include "core/format.hpp"
 #include "core/installed.hpp"
 #include "core/stop.hpp"
+#include "report/text.hpp"
 #include "study/reproduction.hpp"
 #include "study/study.hpp"
 

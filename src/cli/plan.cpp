@@ -130,14 +130,14 @@ std::string plan_text(const Study& study, const Plan& plan, bool with_settings) 
     if (experiment.fidelity) line("rungs", rungs_text(experiment, plan.rehearsal));
     training_lines(experiment, plan.facts, line);
     const bool elsewhere = has_cluster(experiment);
-    const auto threads = std::to_string(experiment.evaluation.get<std::int64_t>("threads"));
+    const auto threads =
+        counted(experiment.evaluation.get<std::int64_t>("threads"), "thread") + " each";
     line("device",
          elsewhere
-             ? "those of the cluster's workers, a training run per slot, " + threads +
-                   " thread(s) each"
+             ? "those of the cluster's workers, a training run per slot, " + threads
              : plan.facts.value("device", "") + ", workers " + std::to_string(plan.workers) +
                    (plan.array_width > 1 ? ", arrays of " + std::to_string(plan.array_width) : "") +
-                   ", " + threads + " thread(s) each" +
+                   ", " + threads +
                    (algorithm.batches || plan.workers == 1 || listed
                         ? ""
                         : "; " + experiment.algorithm +

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cli/status_lines.hpp"
-#include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/text.hpp"

@@ -15,6 +15,7 @@
 #include "cli/words.hpp"
 #include "core/error.hpp"
 #include "core/format.hpp"
+#include "core/terminal.hpp"
 #include "data/corpus_facts.hpp"
 #include "data/data_set.hpp"
 #include "report/text.hpp"
@@ -171,17 +172,28 @@ struct Finals {
 };
 
 void print_line(const std::string& name, const std::string& value) {
-  std::cout << "  " << name << std::string(name.size() < 12 ? 12 - name.size() : 1, ' ')
-            << printable(value) << '\n';
+  const std::string column(name.size() < 12 ? 12 - name.size() : 1, ' ');
+  std::cout << wrapped("  " + name + column + printable(value) + '\n', line_width());
+}
+
+/// As a configuration has it: `width=64, heads=2`, `[25, 50]`.
+std::string value_text(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_structured()) return value.dump();
+  Words items;
+  for (const auto& [key, item] : value.items()) {
+    items.push_back((value.is_object() ? key + "=" : "") + value_text(item));
+  }
+  return value.is_object() ? join(items) : "[" + join(items) + "]";
+}
+
+std::string fact_text(const nlohmann::json& facts, const char* key) {
+  return facts.contains(key) ? value_text(facts.at(key)) : "unknown";
 }
 
 void print_facts(const Table& table) {
   const auto& facts = table.facts();
-  const auto text = [&facts](const char* key) {
-    const auto found = facts.find(key);
-    if (found == facts.end()) return std::string("unknown");
-    return found->is_string() ? found->get<std::string>() : found->dump();
-  };
+  const auto text = [&facts](const char* key) { return fact_text(facts, key); };
   print_line("semantics", text("semantics"));
   print_line("corpus", text("corpus") + ", vocabulary " + text("vocabulary"));
   if (const auto* data = find_known_data_set(text("corpus"))) print_line("licence", data->licence);
@@ -190,15 +202,11 @@ void print_facts(const Table& table) {
   print_line("device", text("device") + ", numerical mode " + text("numerical_mode"));
   print_line("run seed", text("run_seed"));
   for (const auto& source : facts.at("sources")) {
-    const auto text_of = [&source](const char* key) {
-      const auto found = source.find(key);
-      if (found == source.end()) return std::string("unknown");
-      return found->is_string() ? found->get<std::string>() : found->dump();
-    };
-    const auto what = source.contains("measured")
-                          ? text_of("measured") + ", measured there"
-                          : text_of("cells") + " cells, SHA-256 " + text_of("sha256");
-    print_line("source", text_of("name") + ": " + what);
+    const auto what =
+        source.contains("measured")
+            ? fact_text(source, "measured") + ", measured there"
+            : fact_text(source, "cells") + " cells, SHA-256 " + fact_text(source, "sha256");
+    print_line("source", fact_text(source, "name") + ": " + what);
   }
   print_line("SHA-256", table.sha256());
 }
@@ -410,7 +418,7 @@ int info_command(const Words& words) {
     cells += ", " + std::to_string(count) + " " + status;
   }
   print_line("cells", cells);
-  print_line("steps", nlohmann::json(table.steps()).dump());
+  print_line("steps", value_text(table.steps()));
   print_line("seconds", human_duration(finals.seconds) + " of training");
   print_machines(table);
   print_line("variance", fixed_text(intraclass_correlation(finals.groups(&Finals::Final::nll)), 3) +

@@ -5,6 +5,7 @@
 
 #include "cli/words.hpp"
 #include "core/format.hpp"
+#include "report/text.hpp"
 #include "store/store.hpp"
 
 namespace nas {

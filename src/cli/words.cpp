@@ -83,8 +83,4 @@ void require_options(const std::vector<std::string>& words, const std::vector<st
   }
 }
 
-std::string counted(std::int64_t number, const std::string& what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 }  // namespace nas

@@ -46,7 +46,4 @@ Number parse_number(const std::string& name, std::string_view text) {
   return number;
 }
 
-/// "1 record", "2 records".
-std::string counted(std::int64_t number, const std::string& what);
-
 }  // namespace nas

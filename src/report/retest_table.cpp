@@ -167,8 +167,7 @@ std::string retest_table(const RunSummary& run, std::size_t width) {
   if (run.retest.is_null()) return text.str();
   const auto replicates = run.retest.at("replicates").get<std::int64_t>();
   std::ostringstream head;
-  head << (run.listed() ? "\ntrained on " : "\nre-test on ") << replicates
-       << (replicates == 1 ? " fresh seed" : " fresh seeds");
+  head << (run.listed() ? "\ntrained on " : "\nre-test on ") << counted(replicates, "fresh seed");
   if (replicates > 1) {
     head << "; " << shortest(100.0 * run.retest.at("confidence").get<double>())
          << " % intervals, each for itself; differences in test perplexity, paired by seed, p by "

@@ -286,9 +286,9 @@ std::string evaluated_text(const Effort& effort) {
   return text;
 }
 
-/// "1 failures, 2 stopped early; 10 s of training"
+/// "1 failure, 2 stopped early; 10 s of training"
 std::string effort_text(const Effort& effort) {
-  auto text = std::to_string(effort.failures.size()) + " failures";
+  auto text = counted(std::ssize(effort.failures), "failure");
   if (effort.stopped_early > 0) {
     text += ", " + std::to_string(effort.stopped_early) + " stopped early";
   }
@@ -367,8 +367,8 @@ std::string replicates_text(const RunSummary& run) {
   if (fewest->n == 1 && run.retest.is_null()) {
     text +=
         "\nn = 1: one training each, hence no standard error. Differences below the noise "
-        "between seeds mean\n"
-        "nothing, and the best of many single trainings looks better than it is.\n";
+        "between seeds mean nothing, and the best of many single trainings looks better than it "
+        "is.\n";
   }
   if (std::any_of(run.ranking.begin(), run.ranking.end(),
                   [](const auto& candidate) { return candidate.n < candidate.wanted; })) {
@@ -378,8 +378,7 @@ std::string replicates_text(const RunSummary& run) {
                   [](const auto& candidate) { return candidate.stopped_at.has_value(); })) {
     text +=
         "\nStopped early: the value is that of the step at which the training was stopped, which "
-        "compares with no\n"
-        "other and is never the best; of several trainings, their mean.\n";
+        "compares with no other and is never the best; of several trainings, their mean.\n";
   }
   return text;
 }
@@ -390,6 +389,7 @@ std::string closing_table(const RunSummary& run, std::size_t width) {
   std::ostringstream head;
   std::ostringstream tail;
   std::string table;
+  std::string notes;
   if (run.listed()) {
     head << evaluated_text(run.outside) << ", " << effort_text(run.outside) << '\n'
          << canary_text(run);
@@ -411,10 +411,11 @@ std::string closing_table(const RunSummary& run, std::size_t width) {
     if (!run.outside.failures.empty()) {
       tail << "\nfailures outside the search\n" << failures_text(run.outside.failures);
     }
-    if (run.search.train_seconds > 0.0 && !run.ranking.empty()) tail << replicates_text(run);
+    if (run.search.train_seconds > 0.0 && !run.ranking.empty()) notes = replicates_text(run);
   }
   return wrapped(head.str(), width) + table + wrapped(tail.str(), width) +
-         retest_table(run, width) + warning_text(run, width);
+         wrapped(notes, std::min(kLineWidth, width)) + retest_table(run, width) +
+         warning_text(run, width);
 }
 
 }  // namespace nas

@@ -39,6 +39,10 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
+std::string counted(std::int64_t number, const std::string& one, const std::string& many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many.empty() ? one + "s" : many);
+}
+
 std::string used_text(std::int64_t used, std::int64_t wanted) {
   return std::to_string(used) + (used < wanted ? "/" + std::to_string(wanted) : "");
 }

@@ -17,6 +17,10 @@ std::string fixed_text(double value, int decimals);
 /// A whole number with commas: "1,200".
 std::string grouped(std::int64_t number);
 
+/// "1 record", "2 records".
+/// @param many  what several are called; "" = with an s.
+std::string counted(std::int64_t number, const std::string& one, const std::string& many = "");
+
 /// How many were used: "3", and "2/3" where fewer were than should have been.
 std::string used_text(std::int64_t used, std::int64_t wanted);
 

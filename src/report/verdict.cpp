@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "core/error.hpp"
 #include "report/text.hpp"
@@ -51,10 +52,6 @@ std::string amount(const Contrast& contrast) {
          p_text(contrast.p_holm);
 }
 
-std::string counted(std::size_t count, const std::string& one, const std::string& many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
-}
-
 /// "X is better than the baseline by ...", one per candidate, the others counted.
 void add_differing(const std::vector<Compared>& group, const std::string& word,
                    const std::string& reference, Texts& sentences) {
@@ -63,7 +60,8 @@ void add_differing(const std::vector<Compared>& group, const std::string& word,
                         amount(*group[i].contrast) + ".");
   }
   if (group.size() > kNamed) {
-    sentences.push_back("So " + counted(group.size() - kNamed, "other is", "others are") + ".");
+    sentences.push_back(
+        "So " + counted(std::ssize(group) - std::int64_t{kNamed}, "other is", "others are") + ".");
   }
 }
 
@@ -157,9 +155,9 @@ void add_failures(const RetestOutcome& outcome, Texts& sentences) {
       continue;
     }
     if (candidate.n == outcome.replicates) continue;
-    sentences.push_back(
-        candidate.label + " failed at " + std::to_string(outcome.replicates - candidate.n) +
-        " of " + counted(static_cast<std::size_t>(outcome.replicates), "seed", "seeds") + ".");
+    sentences.push_back(candidate.label + " failed at " +
+                        std::to_string(outcome.replicates - candidate.n) + " of " +
+                        counted(outcome.replicates, "seed") + ".");
   }
 }
 

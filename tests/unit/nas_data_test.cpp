@@ -194,7 +194,7 @@ TEST_F(NasDataTable, PackVerifyAndInfo) {
   EXPECT_EQ(info.code, 0) << info.text;
   EXPECT_THAT(info.text, StartsWith("small: 12 mechanisms x 3 replicates\n"));
   EXPECT_THAT(info.text, HasSubstr("  cells       36 cells, 0 missing\n"));
-  EXPECT_THAT(info.text, HasSubstr("  steps       [10,20,40]\n"));
+  EXPECT_THAT(info.text, HasSubstr("  steps       [10, 20, 40]\n"));
   EXPECT_THAT(info.text, HasSubstr("  best        dot|softmax|none|learned|bias|0: nll 2.6"));
   EXPECT_THAT(info.text, HasSubstr("  worst       additive|relu_norm|none|fixed|"));
   EXPECT_THAT(info.text, HasSubstr("between mechanisms (ICC)"));
@@ -270,6 +270,7 @@ TEST_F(NasDataTable, TheTablesHereSayWhatTheyAreWorth) {
   EXPECT_THAT(recall.text, HasSubstr("nll 0.693, accuracy 50.1 %"));
   EXPECT_THAT(recall.text, HasSubstr("87 of 320 mechanisms (27.2 %) reach 90.0 % accuracy"));
   EXPECT_THAT(recall.text, HasSubstr("best of the other (35 divisions)"));
+  EXPECT_THAT(recall.text, HasSubstr("  model       context=8, dropout=0.0, feed_forward=4, "));
   const Output text = table("info " + source_folder() + "/problems/tables/text.table");
   EXPECT_EQ(text.code, 0) << text.text;
   EXPECT_THAT(text.text, HasSubstr("chance      guessing by how often each token occurs: nll 3.0"));

@@ -136,7 +136,7 @@ TEST_F(ReportTest, SummaryRanksCountsAndSetsFailuresApart) {
 TEST_F(ReportTest, TableShowsTheBaselineTheFailuresAndN) {
   const auto text = closing_table(RunSummary(*store_));
   EXPECT_THAT(text, HasSubstr("5 candidates asked for, 4 evaluated, 1 answered by an earlier "
-                              "evaluation, 1 failures; 10 s of training\n"));
+                              "evaluation, 1 failure; 10 s of training\n"));
   EXPECT_THAT(text, HasSubstr("-20.0 %"));
   EXPECT_THAT(text, HasSubstr("baseline  candidate v"));
   EXPECT_THAT(text, HasSubstr("1 diverged, e.g.: not finite"));
@@ -207,7 +207,7 @@ TEST_F(ReportTest, WhatConstraintsRejectIsNoFailureAndCostsNothing) {
   EXPECT_EQ(run.batches[1].mean, 87.5);
   const auto text = closing_table(run);
   EXPECT_THAT(text, HasSubstr("7 candidates asked for, 6 evaluated, 1 rejected by constraints, 1 "
-                              "answered by an earlier evaluation, 1 failures"));
+                              "answered by an earlier evaluation, 1 failure"));
   EXPECT_THAT(text, HasSubstr("\nrejected by constraints\n"
                               "  1 before training, e.g.: parameters = 2000, must be <= 1500\n"
                               "  1 after training, e.g.: accuracy = 0.45, must be >= 0.5"));
@@ -237,7 +237,7 @@ TEST_F(ReportTest, WhatWasStoppedEarlyIsMarkedAndNeverTheBest) {
   EXPECT_EQ(run.batches[1].best, 85);
   EXPECT_EQ(run.search.stopped_early, 1);
   const auto text = closing_table(run);
-  EXPECT_THAT(text, HasSubstr("1 failures, 1 stopped early; "));
+  EXPECT_THAT(text, HasSubstr("1 failure, 1 stopped early; "));
   EXPECT_THAT(text, ::testing::ContainsRegex("candidate s +70.00 +- +1 .*stopped at step 2\n"))
       << "not compared with the baseline";
   EXPECT_THAT(text, HasSubstr("Stopped early: the value is that of the step"));
@@ -299,7 +299,7 @@ TEST_F(ReportTest, BaselineTuningAndRetestCountApart) {
   const RunSummary run(*store_);
   const auto text = closing_table(run);
   EXPECT_THAT(text,
-              HasSubstr("outside the search (baseline, tuning): 3 evaluated, 1 failures; 8 s of "
+              HasSubstr("outside the search (baseline, tuning): 3 evaluated, 1 failure; 8 s of "
                         "training\n"));
   EXPECT_THAT(text, HasSubstr("\nfailures\n  1 diverged"));
   EXPECT_THAT(text, HasSubstr("\nfailures outside the search\n  1 diverged"));
@@ -316,10 +316,16 @@ TEST_F(ReportTest, ATablesMeanIsNotCalledOneTrainingRun) {
   store_->set_meta("facts", {{"table", {{"mode", "mean"}, {"replicates", 5}}}});
   const auto text = closing_table(RunSummary(*store_));
   EXPECT_THAT(text, HasSubstr("\nn = 1: the mean over all trainings of a mechanism that the table "
-                              "holds, up to 5. Only one is charged.\n"));
+                              "holds, up to 5. Only one is\ncharged.\n"));
   EXPECT_THAT(text, Not(HasSubstr("one training each")));
   store_->set_meta("facts", {{"table", {{"mode", "noisy"}, {"replicates", 5}}}});
-  EXPECT_THAT(closing_table(RunSummary(*store_)), HasSubstr("n = 1: one training each"));
+  EXPECT_THAT(
+      closing_table(RunSummary(*store_)),
+      HasSubstr("\n\nn = 1: one training each, hence no standard error. Differences below the "
+                "noise between seeds mean\nnothing, and the best"));
+  EXPECT_THAT(closing_table(RunSummary(*store_), 60),
+              HasSubstr("\n\nn = 1: one training each, hence no standard error.\nDifferences below "
+                        "the noise between seeds mean nothing, and\nthe best"));
 }
 
 TEST_F(ReportTest, ARetestIsATableWithItsVerdict) {
