@@ -639,11 +639,11 @@ def believed_against_true(result: Comparison, words: Words) -> Chapter:
     return Chapter("beliefs", "Believed against true", [
         Paragraph(
             f"Optimism is how much better the result looked than {against}: the best of many "
-            f"noisy values is partly the luckiest. Means over searches. Between the means "
+            f"noisy values is partly the luckiest. Means over {words.units}. Between the means "
             "of the replicates and what is true lies the step from one split of the data to "
             "another." if known else
             f"Optimism is how much better the result looked than {against}: the best of many "
-            f"noisy values is partly the luckiest. Means over searches."),
+            f"noisy values is partly the luckiest. Means over {words.units}."),
         Paragraph(
             "The mean contains the training that answered, so that optimism is understated; of r "
             "replicates of which a search sees one, by a factor of (r - 1) / r."
@@ -725,7 +725,7 @@ def summary(result: Comparison, words: Words) -> str:
         pairs, j = result.pairs, result.reference
         against = (np.nan,) * 4 if j is None or i == j else (
             pairs.probability[i, j], pairs.low[i, j], pairs.high[i, j], pairs.p[i, j])
-        optimism = statistics.mean_interval(result.optimism(algorithm))
+        optimism = statistics.mean_interval(algorithm.units(result.optimism(algorithm)))
         asked = algorithm.each("asked")
         fields = {
             "algorithm": algorithm.name, "searches": len(algorithm.traces),

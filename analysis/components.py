@@ -90,8 +90,12 @@ class Study:
             raise TableError(f"{table.path}: {len(rows)} of {len(table.mechanisms)} mechanisms "
                              f"have a {goal.title}, and these differ in nothing")
         self.estimate = factorial.means(self.values)
+        # Further seeds are those of the best mechanisms. What is said over all of them is of the seeds that these have in common.
+        common = noise.common_seeds(self.values)
+        self.common = common if np.isfinite(self.values[:, common]).any(axis=1).all() else np.full_like(common, True)
+        self.balanced = factorial.means(self.values[:, self.common])
         self.exact = self.factorial.complete
-        self.effects = (factorial.decompose(self.factorial, self.estimate) if self.exact else [])
+        self.effects = (factorial.decompose(self.factorial, self.balanced) if self.exact else [])
         self.squares = None if self.exact else factorial.least_squares(
             self.factorial, self.estimate.mean,
             {gene: genes[gene].astype(float).to_numpy() for gene in numbers
@@ -100,7 +104,7 @@ class Study:
         self.winners = self._winners()
         self.path, self.path_note = self._path()
         self.held_out = self._held_out()
-        self.noise = noise.noise(self.values)
+        self.noise = noise.noise(self.values, goal.maximise)
         self.rungs = self._ladder()
         self.splits = self._splits()
 
@@ -184,18 +188,19 @@ class Study:
             now[gene], at = goal[gene], row
 
     def _held_out(self) -> statistics.Interval | None:
-        """What the best of all but one seed gains over the baseline in the seed left out."""
-        if self.baseline is None or self.values.shape[1] < 2:
+        """What the best of all but one common seed gains over the baseline in the seed left out."""
+        values = self.values[:, self.common]
+        if self.baseline is None or values.shape[1] < 2:
             return None
         gains = []
-        for seed in range(self.values.shape[1]):
-            others = np.delete(self.values, seed, axis=1)
-            there = np.isfinite(self.values[:, seed]) & np.isfinite(others).all(axis=1)
+        for seed in range(values.shape[1]):
+            others = np.delete(values, seed, axis=1)
+            there = np.isfinite(values[:, seed]) & np.isfinite(others).all(axis=1)
             if not there[self.baseline]:
                 return None
             candidates = np.flatnonzero(there)
             best = candidates[others[candidates].mean(axis=1).argmin()]
-            gains.append(self.values[self.baseline, seed] - self.values[best, seed])
+            gains.append(values[self.baseline, seed] - values[best, seed])
         return statistics.mean_interval(gains)
 
     def _ladder(self) -> list[noise.Rung]:
@@ -218,7 +223,7 @@ class Study:
         """Mean of an option, the other genes averaged, in the objective's own sense."""
         if self.exact:
             weights = self.factorial.shares_of({gene: option})
-            per_seed = weights @ (self.estimate.mean[:, None] + self.estimate.noise)
+            per_seed = weights @ (self.balanced.mean[:, None] + self.balanced.noise)
             interval = statistics.mean_interval(per_seed)
         else:
             interval = self.squares.option_means[gene, option]
@@ -274,11 +279,14 @@ def verdict(study: Study) -> Chapter:
                      "effects by least squares over the mechanisms that were evaluated, with "
                      "intervals. What is there was perhaps chosen by a search, which prefers what "
                      "is good. Read these numbers as hints.")
+    if not study.common.all():
+        items.append(f"Shares, means of options, noise and how early mechanisms can be judged are of the {study.common.sum()} seeds that "
+                     "nearly all mechanisms have; the other seeds are those of the best.")
     if study.left_out:
         items.append(study.left_out)
-    troubles = study.table.troubles()
+    troubles = study.table.troubles(study.table.wanted)
     if troubles:
-        items.append(f"Cells without a value: {len(troubles)} of {study.table.status.size}; a "
+        items.append(f"Cells without a value: {len(troubles)} of {study.table.wanted.sum()}; a "
                      "mechanism is judged by those that it has. They are listed at the end.")
     return Chapter("verdict", "Verdict", [Bullets(items)])
 
@@ -432,7 +440,7 @@ def _exact_tables(study: Study) -> list:
     text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
             "modelled. The part of each variance that noise alone would give is subtracted, so a "
             "term without effect may come out below 0. F is taken against the noise between seeds "
-            f"({study.estimate.freedom} degrees of freedom, what a seed does to all mechanisms "
+            f"({study.balanced.freedom} degrees of freedom, what a seed does to all mechanisms "
             "alike taken out), which counts mechanisms as independent; p against seeds sets a term "
             "against its own change from seed to seed, without that assumption and with less "
             "power, and is not corrected for the number of terms.")
@@ -477,7 +485,7 @@ def _main_effects(study: Study) -> Figure:
     how = ("over all combinations with it; 95 % interval over seeds, without what a seed does to "
            "all" if study.exact else
            "least squares, the other genes averaged; 95 % interval")
-    overall = float(np.average(study.estimate.mean, weights=study.factorial.weights))
+    overall = float(np.average(study.balanced.mean, weights=study.factorial.weights))
     return figures.intervals("Main effects", f"Mean {study.goal.title} of each option, {how}. "
                              f"Colours: {_listed(list(study.factorial.options))}.",
                              study.goal.title, rows, [(study.goal.natural(overall), "all")])
@@ -490,7 +498,7 @@ def _heat_map(study: Study, term: Term) -> Figure:
         rows, columns, of_rows, of_columns = columns, rows, of_columns, of_rows
 
     def mean(**options):
-        return float(study.factorial.shares_of(options) @ study.estimate.mean)
+        return float(study.factorial.shares_of(options) @ study.balanced.mean)
 
     means = np.array([[mean(**{of_rows: row, of_columns: column}) for column in columns]
                       for row in rows])
@@ -718,7 +726,7 @@ def making(study: Study, command: str) -> Chapter:
     facts = [f"{key} {table.facts[key]}" for key in ("corpus", "semantics", "numerical_mode",
                                                      "run_seed") if key in table.facts]
     items += [", ".join(facts)] if facts else []
-    troubles = table.troubles()
+    troubles = table.troubles(table.wanted)
     missing = [] if study.exact or study.factorial.combinations > MOST_LISTED else [
         "|".join(option or "*" for option in function) for function in study.factorial.missing()]
     parts = [Bullets(items), Code(command)]
@@ -758,6 +766,8 @@ def summary(study: Study) -> str:
                 each.difference)
     for step in study.path:
         add("path", f"{step.gene} {step.option}", step.gain)
+    if study.held_out:
+        add("held_out", "gain", study.held_out)
     if study.noise:
         add("icc", "one-way", study.noise.one_way)
         add("icc", "two-way", study.noise.two_way)

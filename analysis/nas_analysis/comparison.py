@@ -50,7 +50,8 @@ class Trace:
     end_expected: float
     end_true: float
     # The same by what the search has not seen, the other replicates of a table or the re-test of a run: mean of the incumbent
-    # in minimisation form, or gap of the front; nan = it saw all of one of them, or they are not known.
+    # in minimisation form, or gap of the front; nan = it saw all of one of them, or they are not known. Of a table's searches that
+    # found nothing that of a failure.
     end_unseen: float
     everything: float  # gap of everything evaluated; nan without ground truth
     chosen: tuple[int, ...]  # the candidates handed over; none where nothing was measured
@@ -360,7 +361,7 @@ def _judge_of_values(searches: stores.Searches):
                      end_expected=np.nan if expected is None or last < 0
                      else float(expected[winner, 0]),
                      end_true=np.nan if truth is None else float(values[-1]),
-                     end_unseen=np.nan if last < 0
+                     end_unseen=(penalty if unseen else np.nan) if last < 0
                      else float(unseen.means(search.seed, (int(winner),), (charged,))[0, 0]) if unseen
                      else float(search.retested[winner][0]) if winner in search.retested else np.nan,
                      everything=np.nan if truth is None
@@ -397,11 +398,13 @@ def _judge_of_fronts(searches: stores.Searches):
         return known[front]
 
     def unseen_gap(search: stores.Search, chosen: tuple[int, ...], seen: tuple[int, ...]) -> float:
+        if not chosen:
+            return 1.0 if unseen else np.nan
         if unseen:
             means = unseen.means(search.seed, chosen, seen)
         else:
             means = np.array([search.retested.get(one, np.full(len(reference), np.nan)) for one in chosen])
-        return float(1.0 - volume(means) / whole) if chosen and np.isfinite(means).all() else np.nan
+        return float(1.0 - volume(means) / whole) if np.isfinite(means).all() else np.nan
 
     def judge(search: stores.Search) -> Trace:
         after_asks = search.believed
@@ -495,12 +498,17 @@ def _pairs(algorithms: list[Algorithm]) -> Pairs:
 
 
 def _p_of_searches(a: Algorithm, b: Algorithm, tests: set[str]) -> float:
-    """That the two hand over alike, where searches are the units; nan with one search. @param tests  receives the test's name."""
+    """That the two hand over alike, where searches are the units; nan with one search. 1 where the ranks of the differences speak for one
+    and the probability of improvement for the other, as may be where one wins often and loses by much: neither is better then.
+
+    @param tests  receives the test's name.
+    """
     if min(len(a.final), len(b.final)) < 2:
         return np.nan
     if a.seeds == b.seeds:
         tests.add("Wilcoxon's signed-rank test, paired by seed")
-        return statistics.wilcoxon(a.final, b.final)
+        sides = statistics.signed_rank_sum(a.final, b.final) * (statistics.vargha_delaney(a.final, b.final).point - 0.5)
+        return statistics.wilcoxon(a.final, b.final) if sides <= 0.0 else 1.0
     tests.add("Mann and Whitney's U test, since seeds differ")
     return statistics.mann_whitney(a.final, b.final)
 
@@ -532,7 +540,7 @@ def _against(searches: stores.Searches, algorithms: list[Algorithm],
     gaps = [redrawn.gap(a, scores, best) for a, scores in zip(algorithms, handed_over)]
     unseen = replay.unseen(searches)
     others = [[redrawn.score(trace.chosen, unseen.cells(trace.seed, trace.chosen, trace.seen))
-               for trace in a.traces if np.isfinite(trace.end_unseen)] if unseen else []
+               for trace in a.traces if trace.chosen and np.isfinite(trace.end_unseen)] if unseen else []
               for a in algorithms]
 
     def intervals(scores, of):

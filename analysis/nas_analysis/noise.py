@@ -32,19 +32,25 @@ class Noise:
         return (self.within / self.paired) ** 2 if self.paired > 0 else np.inf
 
 
-def _complete(values: np.ndarray) -> np.ndarray:
-    """The mechanisms that have all of the seeds that nearly all have: further seeds of a table are those of its best mechanisms, among
-    which most of the variance is noise.
+def common_seeds(values: np.ndarray) -> np.ndarray:
+    """(r,) mask of the seeds that nearly all mechanisms have. Further seeds of a table are those of its best mechanisms: with them an
+    analysis over all mechanisms would take what is missing for what has no noise, and what is said of seeds for what is so of the best.
 
     @param values  (m, r), NaN where missing.
     """
     counts = np.isfinite(values).sum(axis=0)
-    values = values[:, counts >= 0.9 * counts.max(initial=0)]
+    return counts >= 0.9 * counts.max(initial=0)
+
+
+def _complete(values: np.ndarray) -> np.ndarray:
+    """The mechanisms that have all of the common seeds, with these."""
+    values = values[:, common_seeds(values)]
     return values[np.isfinite(values).all(axis=1)]
 
 
-def noise(values: np.ndarray) -> Noise | None:
-    """@param values (m, r), NaN where missing. None for fewer than 2 complete mechanisms or seeds.
+def noise(values: np.ndarray, maximised: bool = False) -> Noise | None:
+    """@param values (m, r) in minimisation form, NaN where missing. None for fewer than 2 complete mechanisms or seeds.
+    @param maximised  whether the values themselves, with which noise grows or falls, have the other sign.
     """
     values = _complete(values)
     k, n = values.shape
@@ -64,7 +70,7 @@ def noise(values: np.ndarray) -> Noise | None:
                  _icc(between, residual, n, k - 1, (k - 1) * (n - 1)), float(f),
                  float(stats.f.sf(f, n - 1, (k - 1) * (n - 1))),
                  (float(pairs.mean()), float(pairs.min()), float(pairs.max())),
-                 _spearman(mean[:, 0], (values - common).std(axis=1)))
+                 _spearman(-mean[:, 0] if maximised else mean[:, 0], (values - common).std(axis=1)))
 
 
 def agreement_among_best(values: np.ndarray, count: int = 20) -> list[float]:
@@ -118,7 +124,7 @@ def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.
     """The rungs of a fidelity ladder: means over the replicates.
 
     With several replicates the end that a run is judged by is the mean of the other ones, so that
-    its own luck counts neither as agreement nor against regret.
+    its own luck counts neither as agreement nor against regret. Replicates are those that nearly all mechanisms have (common_seeds).
 
     @param curve   (m, r, s) minimised; NaN where a run had ended: it counts as worst.
     @param seconds (m, r, s) since the run's beginning.
@@ -126,6 +132,8 @@ def ladder(steps: np.ndarray, curve: np.ndarray, seconds: np.ndarray, final: np.
     """
     if not len(steps):
         return []
+    common = common_seeds(final)
+    curve, seconds, final = curve[:, common], seconds[:, common], final[:, common]
     cost = np.nanmean(seconds / seconds[..., -1:], axis=(0, 1))
     rungs = []
     for i, step in enumerate(steps):
@@ -156,9 +164,10 @@ class Splits:
 
 
 def splits(valid: np.ndarray, test: np.ndarray) -> Splits | None:
-    """@param valid, test (m, r) minimised. None where fewer than 3 mechanisms have both."""
-    both = np.isfinite(valid) & np.isfinite(test)
-    rows = both.all(axis=1)
+    """@param valid, test (m, r) minimised, of which the common seeds count. None where fewer than 3 mechanisms have both."""
+    common = common_seeds(valid)
+    valid, test = valid[:, common], test[:, common]
+    rows = (np.isfinite(valid) & np.isfinite(test)).all(axis=1)
     if rows.sum() < 3:
         return None
     valid, test = valid[rows], test[rows]

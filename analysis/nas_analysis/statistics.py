@@ -137,9 +137,10 @@ def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noi
 
         mean over groups of P(a < b) + P(a = b) / 2 within the group
 
-    with Student's interval, cut to [0, 1], and t test over the groups that both have. Where one is better
-    in all of every group, p is that of a sign test, and the bounds are those of Clopper & Pearson. NaN
-    bounds and p for fewer than two groups.
+    over the groups that both have, with Student's interval and t test on the logit scale, where probabilities near 0 and 1 have less
+    room on one side. Where all groups say the same, p is that of a sign test, and the interval as wide as that of Clopper & Pearson for
+    groups of which all hit. NaN bounds and p for fewer than two groups. Of 5 groups which differ more than the runs within them do,
+    the interval holds what it estimates in some 87 % of the cases where that is 0.83, in 95 % near 1 / 2.
 
     a, b: (runs,). noise_of_a, noise_of_b: (runs,) the group of each.
     shared: as in probability_of_improvement.
@@ -153,12 +154,15 @@ def clustered_improvement(a: ArrayLike, b: ArrayLike, noise_of_a: ArrayLike, noi
     k, point = len(groups), float(each.mean())
     if k < 2:
         return Interval(point, np.nan, np.nan), np.nan
-    if point in (0.0, 1.0):
-        margin, p = 1.0 - 0.025 ** (1.0 / k), 2.0 ** (1 - k)
-    else:
-        margin = stats.t.ppf(0.975, k - 1) * np.sqrt(each.var(ddof=1) / k + shared)
-        p = 1.0 if np.ptp(each) == 0.0 else float(stats.ttest_1samp(each, 0.5).pvalue)
-    return Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0))), p
+    if np.ptp(each) == 0.0:
+        margin = np.hypot(1.0 - 0.025 ** (1.0 / k), stats.norm.ppf(0.975) * np.sqrt(shared))
+        p = 1.0 if point == 0.5 else 2.0 ** (1 - k)
+        return Interval(point, float(max(point - margin, 0.0)), float(min(point + margin, 1.0))), p
+    logit = np.log(point / (1.0 - point))
+    error = np.sqrt([each.var(ddof=1) / k, each.var(ddof=1) / k + shared]) / (point * (1.0 - point))
+    margin = stats.t.ppf(0.975, k - 1) * error[1]
+    low, high = 1.0 / (1.0 + np.exp([margin - logit, -margin - logit]))
+    return Interval(point, float(low), float(high)), float(2.0 * stats.t.sf(abs(logit) / error[0], k - 1))
 
 
 def vargha_delaney(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
@@ -198,6 +202,12 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> float:
     exact = len(a) <= 50 and len(sizes) == len(a) and sizes[0] > 0.0
     method = "exact" if exact else "approx"
     return float(stats.wilcoxon(a, b, zero_method="pratt", method=method).pvalue)
+
+
+def signed_rank_sum(a: ArrayLike, b: ArrayLike) -> float:
+    """Sum of the signed ranks of a - b, as wilcoxon ranks them: negative where it speaks for a."""
+    differences = np.ravel(a).astype(float) - np.ravel(b)
+    return float(np.sign(differences) @ stats.rankdata(np.abs(differences)))
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:

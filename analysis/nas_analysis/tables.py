@@ -102,12 +102,17 @@ class Table:
             raise TableError(f"{self.path}: does not have the baseline")
         return name
 
-    def troubles(self) -> list[str]:
-        """Cells that are not usable, in words: "NAME, replicate 2: diverged"."""
+    @property
+    def wanted(self) -> np.ndarray:
+        """(m, r): the cells that are there, or of replicates that answer searches; where there are none of these, all."""
+        return (self.status != MISSING) | (np.arange(self.replicates) < (self.drawn or self.replicates))
+
+    def troubles(self, cells: np.ndarray | None = None) -> list[str]:
+        """Cells that are not usable, in words: "NAME, replicate 2: diverged". @param cells  (m, r) mask of those that count; all."""
         statuses = self.schema.statuses
         return [f"{self.brief(self.mechanisms[i])}, replicate {self.numbers[r]}: "
                 + ("missing" if self.status[i, r] == MISSING else statuses[self.status[i, r]])
-                for i, r in np.argwhere(~self.usable)]
+                for i, r in np.argwhere(~self.usable if cells is None else cells & ~self.usable)]
 
 
 def load(paths: Sequence[str]) -> Table:

@@ -263,6 +263,7 @@ class Noise(unittest.TestCase):
         values = np.arange(1.0, 41.0)[:, None] * (1 + 0.2 * random.normal(size=(40, 3)))
         self.assertGreater(noise.noise(values).growth, 0.4)
         self.assertLess(noise.noise(np.log(values)).growth, 0.35)
+        self.assertGreater(noise.noise(-values[:, ::-1], maximised=True).growth, 0.4, "with the values, not with what is minimised")
 
     def test_interval_of_icc_covers(self):
         random = np.random.default_rng(8)
@@ -313,6 +314,15 @@ class Noise(unittest.TestCase):
         curve = np.array([[[np.nan]], [[5.0]], [[6.0]]])
         rung, = noise.ladder(np.array([10]), curve, np.ones_like(curve), final)
         self.assertEqual(rung.regret, 1.0)
+
+    def test_further_seeds_of_the_best_count_nowhere(self):
+        random = np.random.default_rng(5)
+        final = 2 * random.normal(size=(40, 1)) + random.normal(size=(40, 5))
+        curve, seconds = np.stack([final + random.normal(size=final.shape), final], axis=2), np.ones((40, 5, 2))
+        raced = np.where((np.arange(40)[:, None] < 6) | (np.arange(5) < 3), final, np.nan)
+        self.assertEqual(noise.ladder(np.array([1, 2]), curve, seconds, raced),
+                         noise.ladder(np.array([1, 2]), curve[:, :3], seconds[:, :3], final[:, :3]))
+        self.assertEqual(noise.splits(raced, raced ** 3), noise.splits(final[:, :3], final[:, :3] ** 3))
 
     def test_splits(self):
         valid = np.array([[1.0, 2.0], [3.0, 3.5], [5.0, 4.0]])
@@ -373,6 +383,17 @@ class Program(unittest.TestCase):
         self.assertIn("Pairing by seeds is worth", text)
         for name in ("shares", "main_effects", "ablations", "path", "fidelity", "regret"):
             self.assertIn("</svg>", self.written(f"{name}.svg"))
+
+    def test_further_seeds_of_the_best_are_not_taken_for_seeds_without_noise(self):
+        cells = self.cells()
+        best = [key for key in cells if "output_gate" in key[0]][:3]
+        self.assertEqual(self.run_program(self.table(cells)), (0, ""))
+        base = {kind: self.rows(kind) for kind in ("share", "option", "held_out", "icc")}
+        self.assertNotIn("seeds that nearly all", self.written())
+        self.assertEqual(self.run_program(self.table({**cells, **{(best[0][0], seed): cells[best[0]] for seed in range(3, 9)}},
+                                                     name="raced.table")), (0, ""))
+        self.assertEqual({kind: self.rows(kind) for kind in base}, base)
+        self.assertIn("are of the 3 seeds that nearly all mechanisms have", self.written())
 
     def test_pairing_shortens_intervals(self):
         self.assertEqual(self.run_program(self.table(self.cells())), (0, ""))

@@ -4,7 +4,8 @@ import unittest
 
 import numpy as np
 from nas_analysis.statistics import (cliques, clustered_improvement, clustered_iqm, critical_difference, friedman, holm, iqm, kendall,
-                                     mann_whitney, mean_interval, probability_of_improvement, stratified_bootstrap, vargha_delaney, wilcoxon)
+                                     mann_whitney, mean_interval, probability_of_improvement, signed_rank_sum, stratified_bootstrap, vargha_delaney,
+                                     wilcoxon)
 from scipy import stats
 
 try:
@@ -164,10 +165,9 @@ class AlikeInGroups(unittest.TestCase):
         a, b = [0, 0, 2, 0, 2, 2], [1, 1, 1, 1, 1, 1]
         noise = [0, 0, 1, 1, 2, 2]  # of each group the shares of a that are better: 1, 1/2, 0
         found, p = clustered_improvement(a, b, noise, noise)
-        expected = stats.ttest_1samp([1.0, 0.5, 0.0], 0.5)
-        self.assertEqual(found.point, 0.5)
-        self.assertAlmostEqual(p, expected.pvalue)
-        self.assertEqual((found.low, found.high), (0.0, 1.0))
+        self.assertEqual((found.point, p), (0.5, 1.0))
+        reach = stats.t.ppf(0.975, 2) * np.sqrt(0.25 / 3) / 0.25  # of the logit, whose slope is 1 / (p (1 - p))
+        np.testing.assert_allclose((found.low, found.high), (1 / (1 + np.exp(reach)), 1 / (1 + np.exp(-reach))))
 
     def test_groups_that_agree_are_as_few_as_they_are(self):
         found, p = clustered_improvement([0] * 8, [1] * 8, [0, 0, 1, 1, 2, 2, 3, 3], [0, 0, 1, 1, 2, 2, 3, 3])
@@ -176,7 +176,27 @@ class AlikeInGroups(unittest.TestCase):
 
     def test_equal_runs_are_not_distinguished(self):
         found, p = clustered_improvement([1, 2, 1, 3], [1, 2, 1, 3], [0, 0, 1, 1], [0, 0, 1, 1])
-        self.assertEqual((*found, p), (0.5, 0.5, 0.5, 1.0))
+        self.assertEqual((found.point, p), (0.5, 1.0))
+        self.assertTrue(found.low == 0.0 and found.high == 1.0, "of two groups")
+        # Groups that agree on three quarters are as few as any others, and the table's noise counts.
+        found, p = clustered_improvement([0, 2] * 5, [1, 2] * 5, np.repeat(np.arange(5), 2), np.repeat(np.arange(5), 2))
+        self.assertEqual((found.point, p), (0.625, 2.0 ** -4))
+        self.assertAlmostEqual(found.low, 0.625 - (1 - 0.025 ** (1 / 5)))
+        wider = clustered_improvement([0] * 8, [1] * 8, np.repeat(np.arange(4), 2), np.repeat(np.arange(4), 2), shared=1.0)[0]
+        self.assertEqual(wider.low, 0.0)
+
+    def test_interval_far_from_a_half_of_few_groups(self):
+        """Student's on the scale of the probability holds 0.79 to 0.84 of them."""
+        generator = np.random.default_rng(12)
+        held, truth = 0, stats.norm.cdf(1.0 / np.sqrt(2.5) * np.sqrt(0.5))
+        group, runs = np.repeat(np.arange(8), 20), 160
+        truth = stats.norm.cdf(1.5 / np.sqrt(0.25 * 2 + 1.0))
+        for _ in range(300):
+            effect = 1.5 + generator.normal(size=8)
+            a, b = 0.5 * generator.normal(size=runs) - effect[group], 0.5 * generator.normal(size=runs)
+            found, _ = clustered_improvement(a, b, group, group)
+            held += found.low <= truth <= found.high
+        self.assertGreater(held, 0.86 * 300)
 
     def test_one_group_has_no_interval(self):
         self.assertTrue(np.isnan(clustered_iqm([1, 2], [0, 0]).low))
@@ -201,6 +221,12 @@ class Tests(unittest.TestCase):
             b = np.round(generator.normal(0.5, size=size + 2), digits)
             self.assertEqual(mann_whitney(a, b), stats.mannwhitneyu(a, b).pvalue)
         self.assertEqual(mann_whitney([1, 1, 1], [1, 1]), 1.0)
+
+    def test_signed_ranks_have_a_side(self):
+        a, b = np.array([0.0, 0.0, 5.0]), np.array([1.0, 2.0, 0.0])
+        self.assertEqual(signed_rank_sum(a, b), -1.0 - 2.0 + 3.0)
+        self.assertLess(signed_rank_sum([0, 0, 0.5], [1, 2, 0]), 0.0)
+        self.assertEqual(signed_rank_sum([1, 2], [1, 2]), 0.0)
 
     def test_wilcoxon(self):
         generator = np.random.default_rng(12)

@@ -64,6 +64,13 @@ TEST(ComparePaired, EqualPairsAndSinglePairs) {
   EXPECT_LT(compare_paired(first, second).p, 1.0);
 }
 
+TEST(ComparePaired, DifferencesThatAreAllEqualAreAsFewAsTheyAre) {
+  const std::vector<double> a{1.0, 2.0, 4.0};
+  const std::vector<double> b{1.5, 2.5, 4.5};
+  EXPECT_EQ(compare_paired(a, b).p, 0.25);
+  EXPECT_EQ(compare_paired(a, a).p, 1.0);
+}
+
 TEST(ComparePaired, IntervalsCoverAsOftenAsTheySay) {
   RandomEngine random(derive_seed(1, 0, "coverage", 0));
   const auto normal = [&random] {  // Box and Muller
