@@ -103,7 +103,7 @@ pagmo::population EvoGa::evolve(pagmo::population population) const {
     for (std::size_t i = options_.elite; i < size; ++i) {
       children.push_back(offspring(parents, problem, mutation_rate(generation + 1)));
     }
-    if (children.empty()) continue;
+    if (children.empty()) break;
     const auto child_fitness = evaluate(problem, children);
     evaluations += children.size();
 
@@ -144,6 +144,11 @@ std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& /*facts*/) {
       misfits.push_back(
           {name, "must be at most algorithm.population = " + std::to_string(population)});
     }
+  }
+  if (parameters.get<Integer>("elite") == population &&
+      parameters.get<Integer>("generations") > 1) {
+    misfits.push_back({"elite", "must be less than algorithm.population = " +
+                                    std::to_string(population) + ": no child would have a place"});
   }
   return misfits;
 }

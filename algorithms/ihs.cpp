@@ -18,15 +18,6 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
                                      settings.get<double>("memory"), 0.35, 0.99, 1e-5, 1.0, seed));
 }
 
-std::vector<Misfit> fit(Parameters& settings, const SearchFacts& /*facts*/) {
-  const auto population = settings.get<Integer>("population");
-  if (settings.get<Integer>("evaluations") < population) {
-    return {
-        {"evaluations", "must be at least algorithm.population = " + std::to_string(population)}};
-  }
-  return {};
-}
-
 NAS_REGISTER_ALGORITHM(
     {.key = "ihs",
      .summary = "improved harmony search (Mahdavi, Fesanghary & Damangir 2007): one new candidate "
@@ -42,7 +33,6 @@ NAS_REGISTER_ALGORITHM(
                        .only_one_because =
                            "the multi-objective form of pagmo 2.18 overwrites the population that "
                            "it reads and loses non-dominated points",
-                       .fit = fit,
                        .make = make};
     });
 

@@ -81,7 +81,7 @@ NAS_REGISTER_ALGORITHM(
                           "where that is smaller"),
           number_setting("crossover", 1.0, 0, 1,
                          "crossover probability CR of differential evolution"),
-          number_setting("scale", 0.5, 0, 2, "scale factor F of differential evolution"),
+          number_setting("scale", 0.5, 0, 1, "scale factor F of differential evolution"),
           number_setting("eta_m", 20.0, 0, 1000, "distribution index of the mutation"),
           number_setting("neighbourhood", 0.9, 0, 1,
                          "probability that parents come from the neighbours only")},

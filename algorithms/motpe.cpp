@@ -27,6 +27,9 @@ using Indices = std::vector<std::size_t>;
 
 constexpr std::size_t kMostGood = 25;
 constexpr std::size_t kMostObjectivesOfHypervolume = 4;
+// As GeneticVariation.
+constexpr int kTriesForNewPoint = 20;
+
 // Late in a small space most draws from l are known points.
 constexpr std::size_t kDrawsPerCandidate = 10;
 // The number of different values of one draw of the engine.
@@ -114,16 +117,28 @@ class Sampler {
   /// Genes that vary.
   [[nodiscard]] std::size_t num_free() const { return num_free_; }
 
-  /// @return a uniformly random point that is not in `known`; none if there is none.
+  /// @return a uniformly random point that is not in `known`, nor, if a few tries find one, what it
+  /// is but for genes without effect; none if there is none.
   [[nodiscard]] std::optional<Vector> unseen(const std::set<Vector>& known,
+                                             const pagmo::problem& problem,
                                              std::mt19937& engine) const {
+    auto point = drawn(known, engine);
+    for (int tries = 0; tries < kTriesForNewPoint && point; ++tries) {
+      if (known.count(effective_point(*point, problem)) == 0) break;
+      point = drawn(known, engine);
+    }
+    return point;
+  }
+
+ private:
+  [[nodiscard]] std::optional<Vector> drawn(const std::set<Vector>& known,
+                                            std::mt19937& engine) const {
     if (num_points_ <= kMostPointsToEnumerate) return enumerated(known, engine);
     auto point = random(engine);
     while (known.count(point) > 0) point = random(engine);
     return point;
   }
 
- private:
   [[nodiscard]] bool is_real(std::size_t gene) const {
     return gene + domain_.num_integers < domain_.lower.size();
   }
@@ -477,7 +492,7 @@ pagmo::population Motpe::evolve(pagmo::population population) const {
     std::optional<Vector> point;
     if (model) point = propose(*model, seen.known, problem, options_.candidates, engine_);
     if (!point) {
-      point = sampler.unseen(seen.known, engine_);
+      point = sampler.unseen(seen.known, problem, engine_);
       if (!point) return point;
       ++num_random;
     }
@@ -543,10 +558,6 @@ using Integer = std::int64_t;
 std::vector<Misfit> fit(Parameters& parameters, const SearchFacts& facts) {
   const auto population = parameters.get<Integer>("population");
   const auto evaluations = parameters.get<Integer>("evaluations");
-  if (evaluations < population) {
-    return {
-        {"evaluations", "must be at least algorithm.population = " + std::to_string(population)}};
-  }
   const auto startup = parameters.get<Integer>("startup");
   if (startup > evaluations) {
     return {{"startup", "must be at most algorithm.evaluations = " + std::to_string(evaluations)}};

@@ -1,4 +1,6 @@
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include <pagmo/algorithms/nspso.hpp>
 #include <pagmo/bfe.hpp>
@@ -22,15 +24,19 @@ pagmo::algorithm make(const Parameters& settings, const SearchFacts& /*facts*/,
   return pagmo::algorithm(std::move(nspso));
 }
 
+Setting pull_setting(std::string name, std::string help) {
+  auto setting = number_setting(std::move(name), 2.0, 0, 4, std::move(help));
+  setting.min_exclusive = true;
+  return setting;
+}
+
 NAS_REGISTER_ALGORITHM(
     {.key = "nspso",
      .summary = "non-dominated sorting particle swarm (Li 2003)",
      .settings = {generations_setting(20),
                   number_setting("inertia", 0.6, 0, 1, "inertia weight omega"),
-                  number_setting("own_pull", 2.0, 0, 4,
-                                 "weight c1 of the pull towards a particle's own best"),
-                  number_setting("leader_pull", 2.0, 0, 4,
-                                 "weight c2 of the pull towards a leader"),
+                  pull_setting("own_pull", "weight c1 of the pull towards a particle's own best"),
+                  pull_setting("leader_pull", "weight c2 of the pull towards a leader"),
                   number_setting("largest_velocity", 0.5, 1e-6, 1,
                                  "largest step of a particle, as a share of the range"),
                   integer_setting("leaders", 60, 1, 100,

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <string>
 
 #include <pagmo/algorithms/sga.hpp>
 
@@ -34,10 +35,10 @@ std::vector<Misfit> fit(Parameters& settings, const SearchFacts& facts) {
   }
   const auto parameter = settings.get<double>("mutation_parameter");
   const auto& kind = settings.get<std::string>("mutation_kind");
-  if ((kind == "gaussian" && parameter > 1.0) || (kind == "polynomial" && parameter < 1.0)) {
-    misfits.push_back({"mutation_parameter", kind == "gaussian"
-                                                 ? "must be in (0, 1] for gaussian"
-                                                 : "must be in [1, 100] for polynomial"});
+  if (kind == "polynomial" ? parameter < 1.0 : parameter > 1.0) {
+    misfits.push_back({"mutation_parameter", std::string("must be in ") +
+                                                 (kind == "polynomial" ? "[1, 100]" : "(0, 1]") +
+                                                 " for " + kind});
   }
   return misfits;
 }

@@ -384,7 +384,7 @@ struct Search {
   [[nodiscard]] std::int64_t bracket_cost(std::size_t n) const {
     std::int64_t steps = 0;
     for (std::size_t k = 0; k < rungs().size(); ++k) {
-      if (k > 0) n = num_promoted(n, audit.eta[k - 1]);
+      if (k > 0) n = num_halved(n, audit.eta[k - 1]);
       steps += static_cast<std::int64_t>(n) * cost(k);
     }
     return steps;
@@ -398,7 +398,7 @@ struct Search {
     for (std::size_t i = 0; i < n; ++i) train(order[i], 0, state, reached);
     for (std::size_t k = 1; k < rungs().size(); ++k) {
       auto ranking = promotion_order(reached, audit.options.spread);
-      ranking.resize(num_promoted(reached.size(), audit.eta[k - 1]));
+      ranking.resize(num_halved(reached.size(), audit.eta[k - 1]));
       const auto before = std::exchange(reached, {});
       for (const auto i : ranking) {
         train(static_cast<std::size_t>(before[i].ask), k, state, reached);

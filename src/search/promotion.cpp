@@ -106,6 +106,10 @@ std::size_t num_promoted(std::size_t n, double eta) {
   return static_cast<std::size_t>(static_cast<double>(n) / eta * (1.0 + kRounding));
 }
 
+std::size_t num_halved(std::size_t n, double eta) {
+  return std::max(num_promoted(n, eta), std::min<std::size_t>(n, 1));
+}
+
 std::optional<std::size_t> next_of_best(const std::vector<Reached>& reached, std::size_t count,
                                         Spread spread) {
   if (count == 0) return std::nullopt;

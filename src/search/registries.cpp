@@ -72,7 +72,8 @@ std::vector<Setting> ant_colony_settings() {
                       "solutions in the archive that guides the ants; 0 = 63, or the population "
                       "where that is smaller"),
       number_setting("convergence", 1.0, 0, 100,
-                     "convergence speed q: the smaller, the more weight the best solutions have"),
+                     "convergence speed q before the generation `threshold`, and so without effect "
+                     "where that is 1: the smaller, the more weight the best solutions have"),
       integer_setting("threshold", 1, 1, 1e9,
                       "generation from which the convergence speed q is 0.01"),
       number_setting("focus", 0.0, 0, 1e6, "pull of the ants towards the best solution; 0 = none")};

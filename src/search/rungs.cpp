@@ -96,7 +96,9 @@ std::optional<Rungs::Promoted> Rungs::promote() {
   }
   for (auto rung = open_; rung-- > 0;) {
     auto& there = rungs_[rung];
-    const auto next = next_promoted(there.reached, eta(rung), fidelity_.spread);
+    const auto count = (halves_batches(fidelity_.promote) ? num_halved : num_promoted)(
+        there.reached.size(), eta(rung));
+    const auto next = next_of_best(there.reached, count, fidelity_.spread);
     if (!next) continue;
     there.reached[*next].promoted = true;
     spent_[bracket_] += steps_to_next(rung);

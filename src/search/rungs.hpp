@@ -82,7 +82,8 @@ class Rungs {
   /// nothing.
   /// @param name  of the candidate.
   void reach(std::size_t rung, const std::string& name, const Genotype& genotype, Reached reached);
-  /// Who goes on: of the highest rung of which somebody may (next_promoted), and only once.
+  /// Who goes on: of the highest rung of which somebody may (num_promoted; of batches num_halved), and
+  /// only once.
   std::optional<Promoted> promote();
   /// Who goes on to the end without being asked to, since nobody else came there: those of the
   /// highest rung that anybody came to which no other there dominates; of one objective the best.

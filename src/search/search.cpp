@@ -70,7 +70,8 @@ struct SearchProblem::State {
   std::int64_t since_indicator = 0;
   std::set<std::vector<std::pair<std::string, GeneValue>>> genotypes{};  ///< asked, with conditions
   double best = -std::numeric_limits<double>::infinity();  ///< hypervolume, or minus the best value
-  std::int64_t best_asked = 0;                             ///< asks when it was reached
+  double best_ever = best;      ///< which a later answer to the same candidate may take back
+  std::int64_t best_asked = 0;  ///< asks at the latest progress: when best_ever was reached
   TellOrder order = TellOrder::virtual_time;
   /// A candidate that was begun by itself and is not told.
   struct Out {
@@ -134,9 +135,10 @@ void SearchProblem::State::note(const std::vector<Answer>& answers) {
   }
   const auto asked = evaluator->num_asked();
   if (changed) {
-    const double now = quality();
-    if (now > best) best_asked = asked;
-    best = now;
+    best = quality();
+    // Before anything lies within the ranges, all that enters the front may be a step towards them.
+    if (best > best_ever || (several() && best == 0.0)) best_asked = asked;
+    best_ever = std::max(best_ever, best);
   }
   since_indicator += static_cast<std::int64_t>(answers.size());
   if (since_indicator >= settings.indicator_interval) indicate();
@@ -335,6 +337,12 @@ std::size_t SearchProblem::get_nobj() const {
 
 std::size_t SearchProblem::get_nix() const {
   return state_ ? state_->space.num_integers(state_->settings.encoding) : 0;
+}
+
+std::vector<double> SearchProblem::evaluated(const std::vector<double>& decision_vector) const {
+  if (!state_) return decision_vector;
+  const auto encoding = state_->settings.encoding;
+  return state_->space.encode(state_->space.decode(decision_vector, encoding), encoding);
 }
 
 std::vector<bool> SearchProblem::active(const std::vector<double>& decision_vector) const {

@@ -106,6 +106,8 @@ class SearchProblem {
   [[nodiscard]] std::pair<std::vector<double>, std::vector<double>> get_bounds() const;
   [[nodiscard]] std::size_t get_nobj() const;
   [[nodiscard]] std::size_t get_nix() const;
+  /// The decision vector with the values that are evaluated: real ones with the gene's decimals.
+  [[nodiscard]] std::vector<double> evaluated(const std::vector<double>& decision_vector) const;
   /// Whether each variable of a decision vector belongs to a gene that has an effect.
   [[nodiscard]] std::vector<bool> active(const std::vector<double>& decision_vector) const;
   [[nodiscard]] std::string get_name() const { return "attnas search problem"; }

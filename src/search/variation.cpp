@@ -87,9 +87,10 @@ std::vector<std::size_t> changeable(const Vector& point, const pagmo::problem& p
 }
 
 Vector effective_point(const Vector& point, const pagmo::problem& problem) {
+  const auto* search = problem.extract<SearchProblem>();
   const auto active = active_variables(point, problem);
   const auto lower = problem.get_lb();
-  auto effective = point;
+  auto effective = search != nullptr ? search->evaluated(point) : point;
   for (std::size_t i = 0; i < point.size(); ++i) {
     if (!active[i]) effective[i] = lower[i];
   }

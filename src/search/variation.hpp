@@ -40,8 +40,9 @@ std::vector<bool> active_variables(const std::vector<double>& point, const pagmo
 /// has.
 std::vector<std::size_t> changeable(const std::vector<double>& point,
                                     const pagmo::problem& problem);
-/// The point with every variable without effect at its lower bound: equal for points that differ in
-/// such variables alone.
+/// The point as it is evaluated (SearchProblem::evaluated), with every variable without effect at its
+/// lower bound: equal for points that differ in such variables, or in decimals that the gene does not
+/// have, alone.
 std::vector<double> effective_point(const std::vector<double>& point,
                                     const pagmo::problem& problem);
 

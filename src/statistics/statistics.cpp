@@ -66,7 +66,12 @@ PairedComparison compare_paired(std::span<const double> a, std::span<const doubl
   if (count == 1) {
     result.effect_size = std::numeric_limits<double>::quiet_NaN();
   } else if (standard_error == 0.0) {
-    result.p = mean == 0.0 ? 1.0 : std::exp2(1.0 - n);
+    const auto constant = [](std::span<const double> values) {
+      return std::all_of(values.begin(), values.end(),
+                         [first = values.front()](double value) { return value == first; });
+    };
+    const bool exact = constant(a) && constant(b);
+    result.p = mean == 0.0 ? 1.0 : exact ? 0.0 : std::exp2(1.0 - n);
     result.effect_size = mean == 0.0 ? 0.0 : std::copysign(kInfinity, mean);
   } else {
     const boost::math::students_t distribution(n - 1.0);

@@ -31,7 +31,8 @@ std::pair<double, double> share_interval(std::int64_t count, std::int64_t of);
 struct PairedComparison {
   Estimate difference;  ///< of a - b
   /// Two-sided, of no difference, by Student's t on the pairs; 1 for n = 1. Where all pairs differ by
-  /// the same, which says nothing of how far off another would be, by a sign test: 2^(1 - n).
+  /// the same, which says nothing of how far off another would be, by a sign test: 2^(1 - n); 0 of
+  /// values that no seed changes, as FLOPs.
   double p = 1.0;
   /// Mean difference in standard deviations of the differences, shrunk by Hedges'
   /// 1 - 3 / (4 (n - 1) - 1): d_z of Lakens (2013). 0 where all pairs are equal; NaN for n < 3, of

@@ -92,6 +92,23 @@ void require_hypervolume(const Setup& setup, const std::string& table) {
                    "), so that every front would have the hypervolume 0; `range` must be wider");
 }
 
+/// @throws InputError where a contender evaluates more replicates than the table answers with.
+void require_replicates(const Comparison& comparison, const Contender& contender,
+                        const ObjectiveSet& objectives) {
+  const auto& common = comparison.common();
+  const auto same = [&](const char* setting) {
+    return common.evaluation.get<Integer>(setting) ==
+           contender.experiment.evaluation.get<Integer>(setting);
+  };
+  if (same("replicates") && same("racing_replicates"))
+    return;  // the problem of all looked at these
+  try {
+    make_problem(contender.experiment, objectives, {});
+  } catch (const InputError& error) {
+    throw InputError(contender.name + ": " + error.what());
+  }
+}
+
 std::unique_ptr<Setup> set_up(const Comparison& comparison) {
   const auto& common = comparison.common();
   auto setup = std::make_unique<Setup>();
@@ -102,6 +119,7 @@ std::unique_ptr<Setup> set_up(const Comparison& comparison) {
   set_ranges(*setup, common, table);
   std::set<Integer> rungs;
   for (const auto& contender : comparison.contenders) {
+    require_replicates(comparison, contender, setup->objectives);
     const auto fidelity = fidelity_of(contender.experiment, *setup->problem);
     if (fidelity) rungs.insert(fidelity->rungs.begin(), fidelity->rungs.end());
   }

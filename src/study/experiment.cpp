@@ -846,6 +846,11 @@ class Reader {
              "must be 0 where algorithm.informed names no mechanism");
     }
     if (informed.empty()) return;
+    if (experiment_.informed_share == 0.0) {
+      refuse("algorithm.informed_share", "0",
+             "must be greater than 0 where algorithm.informed names mechanisms: the share of the "
+             "initial population that these are");
+    }
     const auto items = document_.find("algorithm")->find("informed")->as_list();
     for (std::size_t i = 0; i < informed.size(); ++i) {
       const auto architecture = read_model("algorithm.informed", informed[i], items[i].origin);

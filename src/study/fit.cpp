@@ -1,5 +1,7 @@
 #include "study/fit.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "core/error.hpp"
@@ -73,14 +75,23 @@ void decompose(const Algorithm& algorithm, Experiment& experiment, std::vector<M
 
 void fit_population(const Algorithm& algorithm, Experiment& experiment,
                     std::vector<Misfit>& misfits) {
-  auto population = experiment.algorithm_settings.get<Integer>("population");
+  auto& settings = experiment.algorithm_settings;
+  auto population = settings.get<Integer>("population");
+  const auto evaluations = settings.contains("evaluations") ? settings.get<Integer>("evaluations")
+                                                            : std::numeric_limits<Integer>::max();
   if (population == 0) {
     population = algorithm.fitted_population ? algorithm.fitted_population(experiment.search_facts)
                                              : algorithm.default_population;
+    const auto most = evaluations - evaluations % algorithm.population_multiple;
+    population = std::max(std::min(population, most), algorithm.min_population);
   }
-  experiment.algorithm_settings.set("population", population);
+  settings.set("population", population);
   experiment.population = population;
   if (population >= algorithm.min_population && population % algorithm.population_multiple == 0) {
+    if (evaluations < population) {
+      misfits.push_back(
+          {"evaluations", "must be at least algorithm.population = " + std::to_string(population)});
+    }
     return;
   }
   std::string message = "must be at least " + std::to_string(algorithm.min_population);

@@ -19,12 +19,14 @@ namespace {
 
 /// The known-good share of an experiment's initial population.
 std::vector<Genotype> informed_genotypes(const Experiment& experiment) {
-  const auto wanted = static_cast<std::size_t>(
+  // Each at most once, and one at least.
+  const auto share = static_cast<std::size_t>(
       std::llround(experiment.informed_share * static_cast<double>(experiment.population)));
+  const auto wanted = std::min(experiment.informed.size(), std::max<std::size_t>(share, 1));
   const auto frame = frame_of(experiment.model, experiment.semantics, experiment.match_parameters);
   std::vector<Genotype> genotypes;
-  for (std::size_t i = 0; i < wanted && !experiment.informed.empty(); ++i) {
-    const auto& name = experiment.informed[i % experiment.informed.size()];
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const auto& name = experiment.informed[i];
     genotypes.push_back(genotype_in(experiment.space, parse_model(name, frame), frame));
   }
   return genotypes;

@@ -435,6 +435,16 @@ TEST_F(ComparisonRunTest, WhatIsDamagedIsNamedAndNothingIsChanged) {
   EXPECT_EQ(compare(config, "a", {"--seeds", "3"}), 0) << text();
 }
 
+TEST_F(ComparisonRunTest, EveryAlgorithmIsHeldToTheReplicatesThatThereAre) {
+  const auto config = write(
+      "many.yaml", algorithms("[random_search, {name: random_search, label: four, evaluation: "
+                              "{replicates: 4}}]"));
+  EXPECT_EQ(compare(config, "a"), 2);
+  EXPECT_THAT(text(), HasSubstr("four: evaluation.replicates = 4, must be at most 3: the table has "
+                                "no more"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+}
+
 /// On the small table no search can spend its trainings: the limit on asks ends those that do not
 /// end by themselves.
 TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
@@ -443,10 +453,10 @@ TEST_F(ComparisonRunTest, EveryConfigurationRuns) {
     const auto name = entry.path().stem().string();
     if (!name.starts_with("compare_")) continue;
     ++count;
-    // The small table has no such rungs, and lies in no such ranges.
+    // The small table has no such rungs, nor so many replicates, and lies in no such ranges.
     const auto says = [&name](const char* word) { return name.find(word) != std::string::npos; };
     const auto* const table = says("recall") ? "recall" : "text";
-    const auto path = says("_rungs") || says("_ppl_flops") || says("_async")
+    const auto path = says("_rungs") || says("_seeds") || says("_ppl_flops") || says("_async")
                           ? source_folder() + "/problems/tables/" + table + ".table"
                           : table_.string();
     ASSERT_EQ(compare(entry.path().string(), name,

@@ -170,6 +170,38 @@ TEST(Conditions, AreThoseOfTheVariablesInTheOrderOfADecisionVector) {
   EXPECT_EQ(effective, point);
 }
 
+TEST(Conditions, PointsOfEqualDecimalsAreOneCandidate) {
+  Vector effective;
+  const Probe probe{[&effective](const pagmo::problem& problem) {
+    effective = effective_point({0.4567, 1, 3, 1}, problem);
+  }};
+  (void)run(pagmo::algorithm(probe), 1, active);
+  EXPECT_THAT(effective, ElementsAre(0.5, 1, 3, 1));
+}
+
+TEST(Conditions, ChildrenAreNewAsTheyAreEvaluated) {
+  // 11 rates and two other genes: few candidates that reals hide among infinitely many points.
+  const SearchSpace small({{.name = "rate", .min = 0.0, .max = 1.0, .decimals = 1},
+                           {.name = "decay", .options = {"none", "fixed"}},
+                           {.name = "pattern", .options = {"full", "window"}},
+                           {.name = "window", .options = {"0", "1", "2", "3", "4", "5"}}});
+  const std::vector<std::pair<pagmo::algorithm, std::size_t>> algorithms{
+      {pagmo::algorithm(Nsga2({.generations = 3}, 1)), 2},
+      {pagmo::algorithm(Nsga3({.generations = 3}, 1)), 2},
+      {pagmo::algorithm(Motpe({.evaluations = 36}, 1)), 1}};
+  for (const auto& [algorithm, count] : algorithms) {
+    const auto asked = run(algorithm, count, {}, small).asked;
+    ASSERT_EQ(asked.size(), 36U) << algorithm.get_name();
+    std::set<std::vector<std::pair<std::string, GeneValue>>> initial;
+    std::set<std::vector<std::pair<std::string, GeneValue>>> all;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      all.insert(asked[i].values());
+      if (i < 12) initial.insert(asked[i].values());
+    }
+    EXPECT_EQ(all.size() - initial.size(), 24U) << algorithm.get_name();
+  }
+}
+
 TEST(Conditions, ThatNeverHoldBackAGeneChangeNothing) {
   const auto all = [](const Genotype& genotype) {
     std::vector<std::string> names;

@@ -764,6 +764,38 @@ TEST_F(ExperimentTest, RungsCompareOneWholeTrainingRunOfEachCandidate) {
   EXPECT_THAT(mistakes(asha + "fidelity: {rungz: [5]}\n"), HasSubstr("did you mean rungs?"));
 }
 
+TEST_F(ExperimentTest, AlgorithmsRefuseWhatTheyCannotDo) {
+  const std::string two = "objectives: [perplexity, flops]\n";
+  EXPECT_THAT(mistakes(two + "algorithm: {name: moead, scale: 1.5}\n"),
+              HasSubstr("algorithm.scale = 1.5, must be in [0, 1]"));
+  for (const std::string pull : {"own_pull", "leader_pull"}) {
+    EXPECT_THAT(mistakes(two + "algorithm: {name: nspso, " + pull + ": 0}\n"),
+                HasSubstr("algorithm." + pull + " = 0"));
+  }
+  for (const std::string kind : {"uniform", "gaussian"}) {
+    EXPECT_THAT(
+        mistakes("algorithm: {name: sga, mutation_parameter: 2, mutation_kind: " + kind + "}\n"),
+        HasSubstr("algorithm.mutation_parameter = 2, must be in (0, 1] for " + kind));
+  }
+  EXPECT_EQ(mistakes("algorithm: {name: sga, mutation_parameter: 2, mutation_kind: polynomial}\n"),
+            "");
+  EXPECT_THAT(mistakes("algorithm: {name: evo_ga, elite: 12}\n"),
+              HasSubstr("algorithm.elite = 12, must be less than algorithm.population = 12"));
+  EXPECT_EQ(mistakes("algorithm: {name: evo_ga, elite: 12, generations: 1}\n"), "");
+  EXPECT_THAT(mistakes("algorithm: {name: simulated_annealing, last_temperature: 1}\n"),
+              HasSubstr("must be 0 where algorithm.first_temperature is"));
+  for (const std::string name :
+       {"random_search", "local_search", "regularized_evolution", "motpe", "ihs"}) {
+    EXPECT_THAT(mistakes("algorithm: {name: " + name + ", evaluations: 5, population: 6}\n"),
+                HasSubstr("algorithm.evaluations = 5, must be at least algorithm.population = 6"));
+    EXPECT_EQ(mistakes("algorithm: {name: " + name + ", evaluations: 5}\n"), "") << "is fitted";
+  }
+  EXPECT_THAT(mistakes(two + "algorithm: {name: nsga2_async, evaluations: 2}\n"),
+              HasSubstr("algorithm.evaluations = 2, must be at least algorithm.population = 4"));
+  EXPECT_THAT(mistakes("algorithm: {informed: [\"dot|softmax|none|fixed|bias|0.1\"]}\n"),
+              HasSubstr("algorithm.informed_share = 0, must be greater than 0 where"));
+}
+
 TEST_F(ExperimentTest, AlgorithmsTakeTheNumberOfObjectivesTheyCan) {
   const auto one = mistakes("objectives: [perplexity, flops]\nalgorithm: {name: evo_ga}\n");
   EXPECT_EQ(

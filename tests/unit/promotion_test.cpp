@@ -213,6 +213,19 @@ std::vector<int> halve(Rungs& rungs, std::int64_t size) {
   }
 }
 
+TEST(Rungs, OfABatchSomebodyComesToTheEnd) {
+  using Came = std::vector<int>;
+  for (const auto promote : {Promote::successive_halving, Promote::hyperband}) {
+    Rungs rungs({.promote = promote, .rungs = {10, 30}, .steps = 90});
+    EXPECT_EQ(halve(rungs, 2), (Came{2, 1, 1}));
+  }
+  Rungs halving({.promote = Promote::successive_halving, .rungs = {10, 30}, .steps = 90});
+  EXPECT_EQ(halve(halving, 5), (Came{5, 1, 1}));
+  EXPECT_EQ(halve(halving, 0), (Came{0, 0, 0}));
+  Rungs asha({.promote = Promote::asha, .rungs = {10, 30}, .steps = 90});
+  EXPECT_EQ(halve(asha, 2), (Came{2, 0, 0})) << "others may follow";
+}
+
 TEST(Rungs, HyperbandHalvesItsBatchesFromOneRungAfterTheOther) {
   Rungs halving({.promote = Promote::successive_halving, .rungs = {10, 30}, .steps = 90});
   Rungs rungs({.promote = Promote::hyperband, .rungs = {10, 30}, .steps = 90});

@@ -276,7 +276,7 @@ TEST(RetestOutcome, ValuesThatAreNotFiniteCountAsFailed) {
 
 TEST(RetestOutcome, TunedOnesAreComparedWithTheTunedBaselineToo) {
   const auto better = times(0.9, kBaseline, 0.001);
-  const auto outcome = judge({retested(Role::top, "good", {89}, times(0.95, kBaseline, 0.001)),
+  const auto outcome = judge({retested(Role::top, "good", {89}, times(0.95, kBaseline, 0.0015)),
                               retested(Role::baseline, "plain", {100}, kBaseline),
                               retested(Role::tuned, "plain", {90}, better),
                               retested(Role::tuned, "good", {80}, times(0.8, kBaseline, 0.002))},

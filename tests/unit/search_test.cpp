@@ -1,5 +1,9 @@
 #include "search/search.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pagmo/algorithms/nsga2.hpp>
@@ -121,6 +125,39 @@ TEST_F(SearchTest, StagnationEndsIt) {
   const auto result = search(pagmo::algorithm(repeater), {.population = 3, .stagnation = 20});
   EXPECT_EQ(result.ended_by, "no progress in 20 asks");
   EXPECT_EQ(evaluator_->num_asked(), 3 + 2 + 20 - 1 + 1) << "the best came with ask 5";
+}
+
+TEST_F(SearchTest, WhatMeansTakeBackIsNoProgressWhenItComesAgain) {
+  // Each replicate is another number: the mean of the one candidate goes up and down.
+  const Repeater repeater{.batch = {0.5, 0, 0, 0, 0.5, 0, 0, 0, 0.5, 1, 1, 1}, .times = 200};
+  const auto result = search(pagmo::algorithm(repeater),
+                             {.population = 3, .mean_of_answers = true, .stagnation = 60},
+                             {.repeated = Repeated::retrain});
+  EXPECT_EQ(result.ended_by, "no progress in 60 asks");
+  double best = std::numeric_limits<double>::infinity();
+  std::int64_t since = 0;
+  std::map<std::string, std::pair<double, int>> sums;
+  std::int64_t asked = 0;
+  for (const auto& ask : store_.asks()) {
+    auto& [sum, n] = sums[ask.genotype];
+    sum += ask.fitness.front();
+    ++n;
+    ++asked;
+    double now = std::numeric_limits<double>::infinity();
+    for (const auto& [name, mean] : sums) now = std::min(now, mean.first / mean.second);
+    if (now < best - 1e-12) since = asked;
+    best = std::min(best, now);
+  }
+  EXPECT_LE(asked - since, 63) << "a batch is looked at as a whole";
+  EXPECT_GE(asked - since, 60);
+}
+
+TEST_F(SearchTest, BeforeTheRangesWhatEntersTheFrontIsProgress) {
+  objectives_ = fake_objectives(/*several=*/true);
+  objectives_.objectives[0].range = Range{.best = -2e6, .worst = -1e6};
+  const Repeater repeater{.batch = {0.5, 3, 3, 2, 0.5, 0, 0, 0}, .times = 100};
+  const auto result = search(pagmo::algorithm(repeater), {.population = 3, .stagnation = 20});
+  EXPECT_EQ(result.ended_by, "no progress in 20 asks");
 }
 
 TEST_F(SearchTest, ATargetEndsIt) {

@@ -69,6 +69,10 @@ TEST(ComparePaired, DifferencesThatAreAllEqualAreAsFewAsTheyAre) {
   const std::vector<double> b{1.5, 2.5, 4.5};
   EXPECT_EQ(compare_paired(a, b).p, 0.25);
   EXPECT_EQ(compare_paired(a, a).p, 1.0);
+  const std::vector<double> flops{1e6, 1e6, 1e6};
+  const std::vector<double> more{2e6, 2e6, 2e6};
+  EXPECT_EQ(compare_paired(flops, more).p, 0.0) << "no seed changes them";
+  EXPECT_EQ(compare_paired(flops, flops).p, 1.0);
 }
 
 TEST(ComparePaired, IntervalsCoverAsOftenAsTheySay) {
