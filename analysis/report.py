@@ -44,7 +44,7 @@ def report(run: Run) -> str:
         f"{'objectives' if run.several else 'objective'} "
         f"{listed([objective.name for objective in run.objectives])}",
         f"corpus {run.facts['corpus']}" if run.facts.get("corpus") else "",
-        counted(len(run.evaluations), "training") if run.listed else counted(run.num_asked, "ask"),
+        counted(run.num_trained, "training") if run.listed else counted(run.num_asked, "ask"),
     ) if part)
     return page(run.name, below, sections)
 

@@ -209,6 +209,11 @@ class Run:
         return str(self.config.get("name", "search"))
 
     @property
+    def num_trained(self) -> int:
+        """Evaluations, without those that were rejected before training."""
+        return sum(not evaluation.screened_out for evaluation in self.evaluations)
+
+    @property
     def several(self) -> bool:
         """Whether it has several objectives."""
         return len(self.objectives) > 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
 from nas_analysis.digest import perplexity
 from nas_analysis.exports import asks_table
 from nas_analysis.genes import choices_by_label
-from nas_analysis.run import Candidate, Evaluation, Run
+from nas_analysis.run import Candidate, Evaluation, Run, finite_or
 
 
 def candidates(run: Run) -> pd.DataFrame:
@@ -27,7 +28,12 @@ def candidates(run: Run) -> pd.DataFrame:
                      "status": latest[name].status if asked else own[0].status,
                      "on_front": False, "n": sum(each.usable for each in own),
                      "first_ask": min(asked, default=None), "times_asked": len(asked),
-                     "train_seconds": sum(each.seconds for each in own)})
+                     "train_seconds": sum(each.seconds for each in own),
+                     **(_listed(run, name, own) if run.listed else {})})
+    if run.listed:  # which nothing has ranked
+        first = run.objectives[0]
+        rows.sort(key=lambda row: (row["n"] == 0, row["candidate"] in facts,
+                                   finite_or(first.natural(row[first.name]), math.inf)))
     columns = ["mechanism", "candidate", "status", "on_front"]
     for objective in run.objectives:
         columns += [objective.name, f"{objective.name}_standard_error"]
@@ -103,6 +109,24 @@ def _candidate(run: Run, candidate: Candidate, own: dict[str, Any]) -> dict[str,
         row[objective.name] = value
         row[f"{objective.name}_standard_error"] = own["standard_errors"][objective.name]
     return {**_numbers(own["facts"]), **row}
+
+
+def _listed(run: Run, name: str, own: list[Evaluation]) -> dict[str, Any]:
+    """What a mechanism of a list has come to: as the comparison at its end has it, before that by the
+    evaluations that are there."""
+    compared = next((one for one in run.retest.get("candidates", []) if one["candidate"] == name), None)
+    if compared:
+        own = [run.by_id[id_] for id_ in compared["evaluations"]]
+    usable = [each for each in own if each.usable]
+    row = {**_numbers(usable[0].values if usable else {}), "n": len(usable),
+           "status": min(own, key=lambda each: (each.usable, each.status == "ok")).status,
+           "stopped_at": min((each.stopped_at for each in own if each.stopped_at is not None), default=None)}
+    for place, objective in enumerate(run.objectives):
+        values = pd.Series([each.objectives[place] for each in usable], dtype=float)
+        found = compared["retest"][place] if compared else {"mean": values.mean(), "standard_error": values.sem()}
+        row[objective.name] = finite_or(found["mean"], math.nan)
+        row[f"{objective.name}_standard_error"] = found["standard_error"]
+    return row
 
 
 def _numbers(values: dict[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,9 @@ class Run:
         parts = [f"{algorithm}, {counted(counts['asked'], 'ask')}" if algorithm else
                  counted(counts["asked"], "ask"),
                  counted(counts["evaluated"], "evaluation"), f"{counts['failures']} failed"]
-        if run.several:
+        if run.listed:
+            parts = [counted(run.num_trained, "evaluation"), f"{len(run.failures)} failed"]
+        elif run.several:
             parts.append(f"front of {len(run.front)} over {', '.join(self.objectives)}")
         elif run.ranking:
             best = run.ranking[0]
@@ -126,7 +128,7 @@ class Run:
         return f"<attnas run {self.name} in {self.path}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        shown = self.front if self._record.several else self.candidates
+        shown = self.front if self._record.several and not self._record.listed else self.candidates
         left = len(shown) - _MOST_SHOWN
         columns = ["mechanism", *self.objectives, "n", "first_ask"]
         table = Html(shown.head(_MOST_SHOWN).to_html(columns=columns, index=False, border=0))

@@ -207,7 +207,9 @@ class _Watch:
                     try:
                         result = future.result()
                         break
-                    except KeyboardInterrupt:
+                    except KeyboardInterrupt as error:
+                        if future.done() and future.exception() is error:  # raised by the work, no Ctrl-C
+                            raise
                         interrupted = True
                         core().request_stop(True)
             except Stopped:

@@ -62,7 +62,7 @@ bool lacks_stage(const RunSummary& run) {
 /// Asks that are answered, of how many, or training runs where these are what is known beforehand.
 nlohmann::json progress_of(const RunSummary& run) {
   if (run.listed())
-    return {{"done", run.evaluations.size()}, {"of", nullptr}, {"unit", "training run"}};
+    return {{"done", run.outside.evaluations}, {"of", nullptr}, {"unit", "training run"}};
   if (const auto& planned = run.further.at("planned_asks"); planned.is_number()) {
     return {{"done", run.num_asked()}, {"of", planned}, {"unit", "ask"}};
   }
@@ -196,14 +196,13 @@ void RunWatch::read_copy() {
   if (changed || ended || !whole_) {
     const bool was_whole = std::exchange(whole_, false);
     const Store store(copy_.file(), Store::Mode::read_only);
-    const auto sessions = store.sessions().size();
-    const bool goes_on = was_whole && sessions == sessions_;
+    // Another run that has taken its place may have as many sessions, but not the same ones.
+    const bool goes_on = was_whole && store.sessions() == run_->sessions;
     if (goes_on) {
       run_.emplace(RunSummary(store, std::move(*run_)));
     } else {
       run_.emplace(store);
     }
-    sessions_ = sessions;
     if (writer) {
       run_->asking = store.meta("asking").value_or(nullptr);
       run_->at_work = store.meta("at_work").value_or(nullptr);
@@ -212,6 +211,7 @@ void RunWatch::read_copy() {
     if (!goes_on) {
       evaluations_.clear();
       candidates_.clear();
+      names_.clear();
       oldest_ = version_;
     }
     describe();

@@ -62,7 +62,6 @@ class RunWatch {
   StoreCopy copy_;
   std::optional<RunSummary> run_;
   bool whole_ = false;  ///< the last reading of it did not fail on the way
-  std::size_t sessions_ = 0;
   bool writer_ = false;
   std::string phase_;
   std::chrono::steady_clock::time_point looked_{};

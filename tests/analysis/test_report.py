@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -134,11 +135,13 @@ class ListedMechanisms(PageTest):
     """Trained in place of a search."""
 
     NAME = "cosine|sparsemax|none|fixed|bias|0.1"
+    SEEING = "dot|softmax|none|adaptive|bias|0.1"  # rejected before training
 
     def listed(self) -> RunFixture:
         made = self.fixture(objectives=2, replicates=3, asked=0)
         made.evaluate(self.NAME)
-        made.set("config", {"name": "fixture", "seed": 42, "mechanisms": [self.NAME]})
+        made.add("none", self.SEEING, 0, "rejected", "sees later tokens", {}, [], {})
+        made.set("config", {"name": "fixture", "seed": 42, "mechanisms": [self.NAME, self.SEEING]})
         return made
 
     def compare(self, made: RunFixture) -> None:
@@ -167,7 +170,9 @@ class ListedMechanisms(PageTest):
         self.assertIn("listed87.251.75 M87.25", words)
         self.assertIn("perplexity\u22123.25 (\u22124.50 to \u22122.00)p = 0.0123", words)
         self.assertEqual(words.count("95 % interval"), 3)
-        self.assertIn("6 trainings", words)
+        self.assertIn("corpus brown, 6 trainings", words)
+        self.assertIn("6trainings", words)
+        self.assertNotRegex(words, "7 ?trainings")
         self.assertIn("nas-train fixture.yaml --output runs/fixture-train", words)
         for word in ("search progress", "The search", "re-test", "selection bias", "asks"):
             self.assertNotIn(word, words)
@@ -572,6 +577,14 @@ class Pages(PageTest):
         self.assertIn("&lt;script&gt;", page)
         self.assertIn(HOSTILE, words_of(page))
 
+    def test_the_command_is_quoted_for_a_shell(self):
+        fixture = self.fixture()
+        for name in ("modern smoke", "a;b & `c` $d 'e' <f>"):
+            fixture.set("config", {**Run(self.folder).config, "name": name})
+            (command,) = re.findall(r"<pre>(nas-run .*?)</pre>", report(Run(self.folder)))
+            self.assertEqual(shlex.split(html.unescape(command)),
+                             ["nas-run", f"{name}.yaml", "--output", f"runs/{name}"])
+
     def test_nothing_is_loaded_from_elsewhere(self):
         fixture = self.fixture()
         fixture.retest()
@@ -731,6 +744,19 @@ class Statistics(PageTest):
         self.assertFalse(found.paired)
         self.assertAlmostEqual(found.p, stats.ttest_ind(x, y, equal_var=False).pvalue, places=12)
         self.assertAlmostEqual((found.low + found.high) / 2, np.mean(x) - np.mean(y))
+
+    def test_equal_differences_are_as_few_as_they_are(self):
+        fixture = self.fixture(objectives=1, replicates=3, asked=4, failures=False)
+        first = Run(self.folder).ranking[0].name
+        for noise, p in ((0.0, 0.0), (1.0, 0.25)):  # of what no seed changes there is no doubt
+            for each in fixture.evaluations.values():
+                if each["candidate"] in (first, Run(self.folder).baseline.name):
+                    value = noise * (each["replicate"] % 3) + (0.25 if each["candidate"] == first else 0.75)
+                    each["objectives"] = {name: value for name in each["objectives"]}
+            fixture.write()
+            run = Run(self.folder)
+            a = next(candidate for candidate in run.ranking if candidate.name == first)
+            self.assertEqual(difference(run, a, run.baseline, 0).p, p)
 
     def test_one_seed_is_no_comparison(self):
         self.fixture(objectives=1, replicates=1)

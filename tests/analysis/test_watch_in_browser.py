@@ -22,8 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\"><b>bold</b>&amp;"
 
 
-def write_store(file: Path, count: int, validations: int = 10) -> None:
-    """A finished run of two objectives whose names, labels and reasons are full of markup."""
+def write_store(file: Path, count: int, validations: int = 10, name: str = HOSTILE) -> None:
+    """A finished run of two objectives whose names, labels and reasons are full of markup.
+
+    @param name  what candidates' names begin with.
+    """
     store = sqlite3.connect(file)
     store.executescript("""
         PRAGMA user_version = 3; PRAGMA journal_mode = WAL;
@@ -44,7 +47,7 @@ def write_store(file: Path, count: int, validations: int = 10) -> None:
         curve = [{"step": 50 * k, "train_nll": 5, "seconds": k,
                   "valid": {**scores, "nll": 50 + 40 / k, "tokens": 10, "correct": 1}} for k in range(11 - validations, 11)]
         store.execute("INSERT INTO evaluations VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, NULL)",
-                      (f"e{i:05d}", f"{HOSTILE}|{i}", "failed" if failed else "ok", HOSTILE if failed else "",
+                      (f"e{i:05d}", f"{name}|{i}", "failed" if failed else "ok", HOSTILE if failed else "",
                        json.dumps({"candidate": i, "training": {"steps": 500}}), json.dumps([] if failed else curve),
                        json.dumps({HOSTILE: values[0], "flops": values[1]}), json.dumps({"train_seconds": 2.0})))
         store.execute("INSERT INTO asks VALUES (?, ?, 'g', ?, 0, ?, NULL)",
@@ -66,18 +69,34 @@ class Browser(unittest.TestCase):
             self.watch.stdout.close()
         self.temporary.cleanup()
 
-    def show(self, count: int, validations: int = 10) -> str:
+    def show(self, count: int, **settings) -> str:
         """@return the address of the page of a run."""
-        write_store(self.folder / "store.sqlite", count, validations)
+        write_store(self.folder / "store.sqlite", count, **settings)
         self.watch = subprocess.Popen([PROGRAM, self.folder], stdout=subprocess.PIPE, text=True)
         return re.search(r"http://\S+", self.watch.stdout.readline()).group(0)
 
-    def dom(self, address: str) -> str:
-        """What a page has become in a narrow browser."""
+    def dom(self, address: str, width: int = 390) -> str:
+        """What a page has become in a browser."""
         return subprocess.run(
             [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=4000",
-             f"--user-data-dir={self.folder / 'profile'}", "--window-size=390,900", address],
+             f"--user-data-dir={self.folder / 'profile'}", f"--window-size={width},900", address],
             capture_output=True, text=True, timeout=120, check=True).stdout
+
+    def copy(self, address: str, script: str) -> str:
+        """@return the address of a copy of a run's page, with a script that looks at it: no policy forbids that here."""
+        with urllib.request.urlopen(address.replace("/?", "/state.json?")) as answer:
+            state = answer.read().decode().replace("<", r"\u003c")
+        before = (f"fetch = async () => ({{ok: true, status: 200, headers: new Map(), "
+                  f"json: async () => ({state})}});")
+        parts = {"style": "".join((ROOT / path).read_text(encoding="utf-8") for path in (
+                     "analysis/nas_analysis/picture.css", "analysis/nas_analysis/page.css", "src/cli/watch.css")),
+                 "script": before + (ROOT / "src/cli/watch.js").read_text(encoding="utf-8") + script}
+        page = (ROOT / "src/cli/watch.html").read_text(encoding="utf-8")
+        for name, text in parts.items():
+            page = page.replace("{{" + name + "}}", text)
+        file = self.folder / "page.html"
+        file.write_text(page, encoding="utf-8")
+        return file.as_uri()
 
     def test_texts_of_a_run_are_no_markup(self):
         page = self.dom(self.show(40))
@@ -94,29 +113,26 @@ class Browser(unittest.TestCase):
         self.assertEqual(failures.count("<tr>"), 1)
 
     def test_learning_curves_are_drawn_of_one_validation_too(self):
-        with urllib.request.urlopen(self.show(40, validations=1).replace("/?", "/state.json?")) as answer:
-            state = answer.read().decode().replace("<", r"\u003c")
-        # The page beside a state, with a script that counts the marks: no policy forbids that here.
-        before = (f"fetch = async () => ({{ok: true, status: 200, headers: new Map(), "
-                  f"json: async () => ({state})}});")
-        after = """setTimeout(() => {
+        page = self.copy(self.show(40, validations=1), """setTimeout(() => {
             const {width, height} = byId("curves");
             const inked = byId("curves").getContext("2d").getImageData(0, 0, width, height).data;
             const best = colour("best").match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16));
             let found = 0;
             for (let i = 0; i < inked.length; i += 4) found += best.every((part, k) => part === inked[i + k]);
             document.body.append(`inked: ${found}`);
-        }, 1000);"""
-        parts = {"style": "".join((ROOT / "analysis" / "nas_analysis" / name).read_text(encoding="utf-8")
-                                  for name in ("picture.css", "page.css")),
-                 "script": before + (ROOT / "src" / "cli" / "watch.js").read_text(encoding="utf-8") + after}
-        page = (ROOT / "src" / "cli" / "watch.html").read_text(encoding="utf-8")
-        for name, text in parts.items():
-            page = page.replace("{{" + name + "}}", text)
-        file = self.folder / "page.html"
-        file.write_text(page, encoding="utf-8")
-        inked = re.search(r"inked: (\d+)", self.dom(file.as_uri()))
+        }, 1000);""")
+        inked = re.search(r"inked: (\d+)", self.dom(page))
         self.assertGreater(int(inked.group(1)), 10)
+
+    def test_long_names_stay_in_their_column(self):
+        page = self.copy(self.show(4, name="attn{" + "normalization=entmax15," * 20 + "}"), """setTimeout(() => {
+            const cells = [...document.querySelectorAll("td:first-child")];
+            const wide = cells.filter((cell) => cell.scrollWidth > cell.clientWidth);
+            const narrow = cells.filter((cell) => cell.clientWidth < .3 * innerWidth);
+            document.body.append(`of ${cells.length}: ${wide.length} too wide, ${narrow.length} too narrow`);
+        }, 1000);""")
+        for width in (390, 1200):
+            self.assertIn("of 5: 0 too wide, 0 too narrow", self.dom(page, width))
 
     def test_five_thousand_evaluations_come_once(self):
         address = self.show(5000)

@@ -25,21 +25,19 @@ constexpr const char* kHostile = "</script><img src=x onerror=alert(1)>|&amp;'\"
 /// A run that is written here and there.
 class RunWatchTest : public ::testing::Test {
  protected:
-  RunWatchTest() {
-    begin();
+  RunWatchTest() { begin(); }
+  void begin(const char* version = "0") {
+    store_ = std::make_unique<Store>(folder_ / "store.sqlite");
+    store_->begin_session({{"attnas", version}});
     store_->set_meta("config", {{"name", kHostile}, {"budget", {{"evaluations", 8}}}});
     store_->set_meta("objectives", {{{"name", "perplexity"}, {"best", 0.0}, {"worst", 100.0}},
                                     {{"name", "flops"}, {"best", 0.0}, {"worst", 10.0}}});
     store_->set_meta("planned_asks", 8);
     store_->set_meta("ended_by", nullptr);
   }
-  void begin() {
-    store_ = std::make_unique<Store>(folder_ / "store.sqlite");
-    store_->begin_session({{"attnas", "0"}});
-  }
   static std::string id(int i) { return "e" + std::to_string(100 + i); }
-  /// The i-th ask and its only evaluation.
-  void answer(int i, std::vector<double> values, Status status = Status::ok) {
+  /// The only evaluation of the i-th ask.
+  void evaluate(int i, const std::vector<double>& values, Status status = Status::ok) {
     Evaluation evaluation;
     evaluation.id = id(i);
     evaluation.candidate = i == 0 ? kHostile : "candidate " + std::to_string(i);
@@ -51,12 +49,16 @@ class RunWatchTest : public ::testing::Test {
     point.step = 10;
     point.valid.nll = 12.0;
     point.valid.tokens = 4;
-    evaluation.curve = {point};
+    if (status != Status::rejected) evaluation.curve = {point};
     store_->add({evaluation});
+  }
+  /// The i-th ask and its only evaluation.
+  void answer(int i, std::vector<double> values, Status status = Status::ok) {
+    evaluate(i, values, status);
     store_->add_asks({{.number = i,
                        .batch = 0,
                        .genotype = "g",
-                       .evaluations = {evaluation.id},
+                       .evaluations = {id(i)},
                        .fitness = std::move(values)}});
   }
   /// The state once it has changed, or does not for a while.
@@ -186,6 +188,34 @@ TEST_F(RunWatchTest, ARunThatStopsAndGoesOnIsToldAnew) {
   state = look(watch, version);
   EXPECT_EQ(state.at("phase"), "running");
   EXPECT_TRUE(state.at("whole")) << "what failed before may have been made again";
+  EXPECT_THAT(state.at("evaluations"), SizeIs(2));
+}
+
+TEST_F(RunWatchTest, AnotherRunInItsPlaceIsToldWithoutIt) {
+  answer(0, {20.0, 5.0});
+  answer(1, {10.0, 6.0});
+  RunWatch watch(folder_);
+  const auto version = watch.version();
+  store_.reset();
+  fs::rename(folder_ / "store.sqlite", folder_ / "elsewhere");
+  begin("another");  // also of one session, which may have begun in the same second
+  answer(2, {5.0, 7.0});
+  const auto state = look(watch, version);
+  EXPECT_TRUE(state.at("whole"));
+  ASSERT_THAT(state.at("evaluations"), SizeIs(1));
+  EXPECT_EQ(state.at("evaluations")[0].at("id"), id(2));
+  EXPECT_THAT(state.at("candidates"), SizeIs(1));
+  EXPECT_EQ(state.at("counts").at("evaluated"), 1);
+}
+
+TEST_F(RunWatchTest, OfListedMechanismsTrainingRunsAreCounted) {
+  store_->set_meta("config", {{"name", "list"}, {"mechanisms", {"candidate 1", "candidate 2"}}});
+  evaluate(1, {20.0, 5.0});
+  evaluate(2, {0.0, 5.0}, Status::rejected);
+  const auto state = RunWatch(folder_).state(-1);
+  EXPECT_EQ(state.at("progress"),
+            (nlohmann::json{{"done", 1}, {"of", nullptr}, {"unit", "training run"}}));
+  EXPECT_EQ(state.at("counts").at("outside"), 1);
   EXPECT_THAT(state.at("evaluations"), SizeIs(2));
 }
 

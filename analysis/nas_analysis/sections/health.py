@@ -113,10 +113,9 @@ def _needed_noise(run: Run, objective: int, best: list) -> str:
 
 
 def _failure_rate(run: Run) -> _Check:
-    tried = sum(not evaluation.screened_out for evaluation in run.evaluations)
-    share = len(run.failures) / max(1, tried)
+    share = len(run.failures) / max(1, run.num_trained)
     return _Check("good" if share <= 0.05 else "warn", "Failures.",
-                  f"{percent(share, 1)} of {counted(tried, 'evaluation')} failed."
+                  f"{percent(share, 1)} of {counted(run.num_trained, 'evaluation')} failed."
                   + (" An algorithm that sees many penalties learns what fails, not what is good."
                      if share > 0.2 else ""))
 

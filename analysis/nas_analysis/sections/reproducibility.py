@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from typing import Any, Callable
 
 from nas_analysis.html import Html, element, join
@@ -15,7 +16,7 @@ from nas_analysis.words import duration
 def section(run: Run) -> Section:
     """Command, configuration, versions, hardware, hashes, seeds, time."""
     program, folder = ("nas-train", f"{run.name}-train") if run.listed else ("nas-run", run.name)
-    command = f"{program} {run.name}.yaml --output runs/{folder}"
+    command = shlex.join([program, f"{run.name}.yaml", "--output", f"runs/{folder}"])
     return Section("reproducibility", "Reproducibility", join(
         paragraph("Save the configuration below as ", element("code", f"{run.name}.yaml"),
                   ", then:"),

@@ -84,7 +84,7 @@ def _running(run: Run) -> str:
     else:
         state = "; or interrupted, and the same command continues."
     if run.listed:
-        done = counted(len(run.evaluations), "training")
+        done = counted(run.num_trained, "training")
         return f"Running, {done} so far{state}"
     planned = run.planned_asks
     trainings = int((run.config.get("budget") or {}).get("evaluations") or 0)
@@ -229,7 +229,7 @@ def _tiles(run: Run) -> Html:
         tiles.append((str(len(run.front)), "mechanisms on the front"))
     kind = "trainings" if run.trained else "evaluations"
     if run.listed:
-        tiles.append((f"{len(run.evaluations):,}", kind))
+        tiles.append((f"{run.num_trained:,}", kind))
     else:
         tiles.append((f"{run.num_searched:,}", f"{kind}; {len(run.ranking):,} mechanisms scored"))
     if run.trained and run.ranking:
