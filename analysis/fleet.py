@@ -16,6 +16,7 @@ from nas_analysis import packages
 if __name__ == "__main__":
     packages.require(__doc__, "numpy")
 
+from nas_analysis.digest import BadInput
 from nas_analysis.files import csv_text, write_whole
 from nas_analysis.svg import HALF, Axis, Figure, Frame, Picture
 
@@ -106,6 +107,9 @@ def main(arguments: list[str]) -> int:
             write_whole(options.folder / name, content.encode())
     except OSError as error:
         print(f"{options.folder}: cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
+    except BadInput as error:
+        print(error, file=sys.stderr)
         return 2
     return 0
 

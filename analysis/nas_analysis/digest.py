@@ -103,12 +103,12 @@ def read(given: str | os.PathLike) -> dict[str, Any]:
         if found.get("schema") == SCHEMA and _holds_as_much(found, store):
             return found
     with open(store, "rb") as stream:
-        if stream.read(len(_SQLITE)) != _SQLITE:
+        if stream.read(len(SQLITE)) != SQLITE:
             raise BadInput(f"{store}: neither the store of a run nor a digest; give {RUN}")
     return _checked(_parsed(_exported(store, file), store), store)
 
 
-_SQLITE = b"SQLite format 3\0"
+SQLITE = b"SQLite format 3\0"  # at the beginning of a store or a table
 RUN = "a run's folder, its store.sqlite or its results.json"
 
 

@@ -12,6 +12,8 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from .digest import SQLITE, BadInput
+
 
 @contextlib.contextmanager
 def _unfinished(path: Path) -> Iterator[Path]:
@@ -48,9 +50,19 @@ def csv_text(head: Sequence[str], rows: Iterable[Iterable[str | float | None]]) 
     return text.getvalue()
 
 
+def _require_replaceable(path: Path) -> None:
+    """Raises BadInput where a new file must not take the place of what is there: of a pipe or a device, of a run's record or a table."""
+    if path.exists() and not path.is_file() and not path.is_dir():  # renaming over a folder fails
+        raise BadInput(f"{path}: must be a regular file")
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        if file.read(len(SQLITE)) == SQLITE:
+            raise BadInput(f"{path}: is an SQLite database, as runs and tables are, must be another file")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file. Where others may write to the folder, one of them could have planted a link under the name that it is made
-    by: what is there already is not opened. Raises OSError."""
+    by: what is there already is not opened. Raises BadInput, OSError."""
+    _require_replaceable(path)
     with _unfinished(path) as unfinished:
         with open(unfinished, "xb") as file:
             file.write(content)

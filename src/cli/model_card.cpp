@@ -20,15 +20,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What the mechanism is in its search.
+/// What the mechanism is in its run.
 std::string place_of(const RunSummary& run, const std::string& candidate) {
+  const bool baseline = run.baseline && run.baseline->candidate == candidate;
+  if (run.listed()) {
+    return baseline ? "the baseline, which others are compared with" : "compared with the baseline";
+  }
   const auto found =
       std::find_if(run.ranking.begin(), run.ranking.end(),
                    [&](const RankedCandidate& ranked) { return ranked.candidate == candidate; });
   const auto& first = run.objectives.front().name;
   const auto usable = grouped(std::ssize(run.ranking)) + " usable ones";
   if (found == run.ranking.end()) {
-    const bool baseline = run.baseline && run.baseline->candidate == candidate;
     return baseline ? "the baseline, which nothing selected" : "one that was trained beside it";
   }
   const auto front = std::to_string(run.front.size()) + " on the non-dominated front";
@@ -93,7 +96,10 @@ void add_row(const RunSummary& run, const std::string& name, const RankedCandida
   text << " |\n";
 }
 
+/// Scores of the test split with seeds that selected nothing: those of a re-test, or in a run of
+/// listed mechanisms all that it has trained.
 void describe_retest(const RunSummary& run, const std::string& candidate, std::ostream& text) {
+  const bool listed = run.listed();
   const auto candidates =
       run.retest.is_null() ? nlohmann::json::array() : run.retest.at("candidates");
   bool trained_again = false;
@@ -101,7 +107,8 @@ void describe_retest(const RunSummary& run, const std::string& candidate, std::o
     const auto& test = retested.at("test");
     if (retested.at("candidate") != candidate || !test.at("mean").is_number()) continue;
     trained_again = true;
-    text << "\nTrained again on " << counted(test.at("n"), "fresh seed")
+    text << (listed ? "\nTrained on " : "\nTrained again on ")
+         << counted(test.at("n"), listed ? "seed" : "fresh seed")
          << (retested.at("role") == "tuned" ? ", tuned" : "") << ": test perplexity "
          << number_text(test.at("mean"));
     if (test.at("low").is_number()) {
@@ -110,20 +117,21 @@ void describe_retest(const RunSummary& run, const std::string& candidate, std::o
     }
     text << ".\n";
   }
-  if (!trained_again) {
+  if (!trained_again && !listed) {
     text << "\nThe mechanism was not trained again on fresh seeds. What a search selects looks "
             "better than it is.\n";
   }
   if (run.retest.is_null()) return;
   const auto verdict = run.retest.at("verdict").get<std::string>();
-  if (!verdict.empty()) text << "\nVerdict of the re-test: " << verdict << '\n';
+  if (verdict.empty()) return;
+  text << (listed ? "\nVerdict: " : "\nVerdict of the re-test: ") << verdict << '\n';
 }
 
 void describe_scores(const RunSummary& run, const Evaluation& evaluation, const std::string& origin,
                      std::ostream& text) {
-  text << "\n## Scores\n\nOf the validation split, as the search believes them: means over n "
-          "training "
-          "runs, ± standard error.\n\n| | n";
+  text << "\n## Scores\n\nOf the validation split"
+       << (run.listed() ? "" : ", as the search believes them")
+       << ": means over n training runs, ± standard error.\n\n| | n";
   for (const auto& objective : run.objectives) text << " | " << objective.title();
   text << " |\n|---|---";
   for (std::size_t i = 0; i < run.objectives.size(); ++i) text << "|---";
@@ -236,9 +244,9 @@ std::string model_card(const RunSummary& run, const Evaluation& evaluation, cons
                        const std::string& origin) {
   std::ostringstream text;
   text << "# Language model `" << config.at("mechanism").get<std::string>() << "`\n\n"
-       << "A transformer language model in plain PyTorch, trained by attnas. In the search `"
-       << run.config.at("name").get<std::string>() << "` its mechanism is "
-       << place_of(run, evaluation.candidate) << ".\n";
+       << "A transformer language model in plain PyTorch, trained by attnas. In the "
+       << (run.listed() ? "run" : "search") << " `" << run.config.at("name").get<std::string>()
+       << "` its mechanism is " << place_of(run, evaluation.candidate) << ".\n";
   describe_model(config, evaluation, text);
   describe_scores(run, evaluation, origin, text);
   describe_training(run, evaluation, origin, text);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <system_error>
 
 #include <boost/program_options.hpp>
 
@@ -12,6 +13,7 @@
 #include "cli/program.hpp"
 #include "cli/programs.hpp"
 #include "cli/words.hpp"
+#include "core/durable_file.hpp"
 #include "core/error.hpp"
 #include "report/digest.hpp"
 #include "report/files.hpp"
@@ -136,6 +138,22 @@ po::options_description visible_options(Options& options) {
   throw nas::InputError("command line: " + message);
 }
 
+/// @throws InputError where something is at PATH that must stay.
+void check_output(const Options& options) {
+  const auto& output = options.output;
+  std::error_code unknown;
+  if (fs::equivalent(output, nas::store_named(options.words.front()), unknown)) {
+    refuse("--output " + output + ": is the store of the run, must be another file");
+  }
+  if (const auto kind = nas::other_kind(output); !kind.empty()) {
+    refuse("--output " + output + ": is " + kind +
+           ", must be a regular file, or left out for standard output");
+  }
+  if (!options.force && fs::exists(output)) {
+    refuse(output + " exists already; --force replaces it");
+  }
+}
+
 /// @throws InputError if options are missing or do not go together.
 const Format& check(const Options& options) {
   const auto& format = format_named(options.canonical ? "canonical" : options.format);
@@ -147,9 +165,7 @@ const Format& check(const Options& options) {
     refuse("--trainings " + std::to_string(options.trainings) + ", must be >= 1");
   }
   if (!options.mechanism.empty()) refuse("--mechanism belongs to --format pytorch, not to " + name);
-  if (!options.force && !options.output.empty() && fs::exists(options.output)) {
-    refuse(options.output + " exists already; --force replaces it");
-  }
+  if (!options.output.empty()) check_output(options);
   return format;
 }
 
@@ -161,7 +177,7 @@ void check_folder(const Options& options) {
   if (options.output.empty()) refuse("--format " + options.format + " needs --output FOLDER");
   if (options.force)
     refuse("--force is not for --format " + options.format + ", which replaces no folder");
-  if (fs::exists(options.output) &&
+  if (fs::exists(fs::symlink_status(options.output)) &&
       !(fs::is_directory(options.output) && fs::is_empty(options.output))) {
     refuse(options.output + " exists already and is no empty folder");
   }

@@ -1,6 +1,7 @@
 // nas-model: what an exported model says of a text, what it writes, what a mechanism consists of.
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -54,7 +55,7 @@ struct Options {
   std::string prompt{};
   std::int64_t tokens = 20;
   double temperature = 0.0;
-  std::int64_t seed = kNotGiven;
+  std::int64_t seed = 1;
   std::int64_t width = kNotGiven, heads = kNotGiven, context = kUnlimited;
   std::string semantics = "corrected";
   std::vector<std::string> plugins{};
@@ -141,14 +142,14 @@ int evaluate(const std::string& path, const Options& options) {
   return nas::kDone;
 }
 
-int generate(const std::string& path, const Options& options) {
+int generate(const std::string& path, const Options& options, const po::variables_map& given) {
   if (options.tokens < 0) refuse("--tokens " + std::to_string(options.tokens) + ", must be >= 0");
-  if (!(options.temperature >= 0.0)) {
+  if (options.temperature < 0.0 || !std::isfinite(options.temperature)) {
     refuse("--temperature " + nas::shortest(options.temperature) +
-           ", must be >= 0; 0 takes the likeliest");
+           ", must be finite and >= 0; 0 takes the likeliest");
   }
-  if (options.seed != kNotGiven && options.temperature == 0.0) refuse("--seed needs --temperature");
-  if (options.seed < kNotGiven) refuse("--seed " + std::to_string(options.seed) + ", must be >= 0");
+  if (given.count("seed") > 0 && options.temperature == 0.0) refuse("--seed needs --temperature");
+  if (options.seed < 0) refuse("--seed " + std::to_string(options.seed) + ", must be >= 0");
   auto folder = nas::read_model_folder(path);
   if (!folder.text) {
     throw nas::InputError(path +
@@ -167,18 +168,17 @@ int generate(const std::string& path, const Options& options) {
   for (const auto id : {special.pad, special.unknown}) {
     if (id >= 0) never.push_back(id);
   }
-  const auto given = std::ssize(ids);
-  ids = nas::generate(
-      folder.model, std::move(ids), options.tokens,
-      {.temperature = options.temperature,
-       .seed = options.seed == kNotGiven ? 1 : static_cast<std::uint64_t>(options.seed),
-       .never = never});
+  const auto prompted = std::ssize(ids);
+  ids = nas::generate(folder.model, std::move(ids), options.tokens,
+                      {.temperature = options.temperature,
+                       .seed = static_cast<std::uint64_t>(options.seed),
+                       .never = never});
   auto text = folder.text->text(ids);
   const auto* const space = " \t\n\v\f\r";
   text.erase(0, std::min(text.find_first_not_of(space), text.size()));
   text.erase(text.find_last_not_of(space) + 1);
   std::cout << text << '\n' << std::flush;
-  const auto written = folder.text->text({ids.begin() + given, ids.end()});
+  const auto written = folder.text->text({ids.begin() + prompted, ids.end()});
   const auto ends = written.substr(written.find_last_not_of(space) + 1);
   if (const auto count = std::count(ends.begin(), ends.end(), '\n'); count > 0) {
     std::cerr << "note: ends of a line that follow the text: " << count << '\n';
@@ -235,7 +235,7 @@ int run(int argc, char** argv) {
   nas::load_plugins(options.plugins);
   nas::install_stop_handlers();
   if (command == "evaluate") return evaluate(of, options);
-  if (command == "generate") return generate(of, options);
+  if (command == "generate") return generate(of, options, given);
   return genes(of, options);
 }
 

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
+#include <vector>
 
 #include "cli/folder_format.hpp"
 #include "cli/model_card.hpp"
@@ -15,6 +17,32 @@ namespace nas {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Puts what is written in its place. A folder that is there stays: it may be a link, a file system of
+/// its own, or where a shell is.
+void put(const fs::path& written, const fs::path& folder) {
+  if (!fs::exists(folder)) {
+    fs::rename(written, folder);
+    sync_to_disk(folder.parent_path());
+    return;
+  }
+  if (!fs::is_empty(folder)) {  // any more
+    throw fs::filesystem_error("cannot be written", folder,
+                               std::make_error_code(std::errc::directory_not_empty));
+  }
+  std::vector<fs::path> files;
+  for (const auto& each : fs::directory_iterator(written)) files.push_back(each.path().filename());
+  // A folder with a config.json is a model.
+  std::partition(files.begin(), files.end(),
+                 [](const auto& file) { return file != "config.json"; });
+  try {
+    for (const auto& file : files) write_durably(folder / file, read_bytes(written / file));
+  } catch (...) {
+    std::error_code unknown;  // empty again, it is taken by the same command
+    for (const auto& file : files) fs::remove(folder / file, unknown);
+    throw;
+  }
+}
 
 /// Writes beside the folder first: there the training run is continued, too, if it was stopped, and
 /// its weights stay until the folder is there.
@@ -37,10 +65,13 @@ std::string export_model(const FolderExport& request) {
   const auto written = unfinished / "written";
   fs::remove_all(written);  // what a command left that did not come to its end
   write_model_folder(written, config, corpus, model, card);
-  fs::rename(written, folder);
-  sync_to_disk(folder.parent_path());
+  put(written, folder);
+  // A folder of this name may be somebody's: what the training run and this function made goes.
   std::error_code unknown;
-  fs::remove_all(unfinished, unknown);
+  for (const auto* made : {"models", "checkpoints", "written"}) {
+    fs::remove_all(unfinished / made, unknown);
+  }
+  fs::remove(unfinished, unknown);
   if (const auto lacking = options_of_plugins(config); !lacking.empty()) {
     std::cerr << "note: PyTorch cannot build this model: model.py lacks " << join(lacking)
               << ", which plug-ins compute; nas-model uses it with --plugin FILE.so\n";

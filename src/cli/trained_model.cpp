@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/format.hpp"
 #include "core/warning.hpp"
+#include "genotype/architecture_name.hpp"
 #include "ops/memory.hpp"
 #include "report/recorded_genes.hpp"
 #include "store/record_json.hpp"
@@ -53,6 +54,29 @@ std::vector<std::string> shortened(std::vector<std::string> names) {
   return names;
 }
 
+/// The canonical name of what may be written otherwise, as nas-train takes it; empty of what is no
+/// model's name.
+std::string canonical_name(const RunSummary& run, const std::string& given) {
+  try {
+    const auto architecture = recorded_architecture(run, given);
+    return architecture ? candidate_of(*architecture).name : "";
+  } catch (const InputError&) {
+    return "";
+  }
+}
+
+/// Why a run has no baseline to hand over.
+std::string without_baseline(const RunSummary& run) {
+  const auto name = canonical_name(run, run.config.value("/baseline/mechanism"_json_pointer, ""));
+  for (const auto& evaluation : run.evaluations) {
+    if (evaluation.candidate != name || is_usable(evaluation)) continue;
+    return "that of the run, " + run.label(name) + ", is " +
+           std::string(to_string(evaluation.status)) +
+           (evaluation.reason.empty() ? "" : ": " + evaluation.reason);
+  }
+  return "the run has none";
+}
+
 }  // namespace
 
 std::string find_mechanism(const RunSummary& run, const std::string& given) {
@@ -61,7 +85,7 @@ std::string find_mechanism(const RunSummary& run, const std::string& given) {
     return run.ranking.front().candidate;
   }
   if (given == "baseline") {
-    if (!run.baseline) throw InputError("mechanism = baseline, but the run has none");
+    if (!run.baseline) throw InputError("mechanism = baseline, but " + without_baseline(run));
     return run.baseline->candidate;
   }
   for (const auto& evaluation : run.evaluations) {
@@ -70,6 +94,10 @@ std::string find_mechanism(const RunSummary& run, const std::string& given) {
         short_label(run, candidate) == given) {
       return candidate;
     }
+  }
+  const auto canonical = canonical_name(run, given);
+  for (const auto& evaluation : run.evaluations) {
+    if (evaluation.candidate == canonical) return canonical;
   }
   const auto known = labels_of(run);
   throw InputError("mechanism = " + given +
@@ -103,6 +131,10 @@ std::shared_ptr<Problem> training_problem(const Experiment& experiment, const fs
   return problem;
 }
 
+bool has_ended(const Evaluation& evaluation, const std::string& candidate) {
+  return evaluation.candidate == candidate && evaluation.status == Status::ok;
+}
+
 /// The evaluations of a mechanism that have a trained model, by replicate: those of the search, not
 /// of a tuning or a re-test, which train otherwise, unless there are no others.
 std::vector<const Evaluation*> trained(const RunSummary& run, const std::string& candidate,
@@ -111,7 +143,8 @@ std::vector<const Evaluation*> trained(const RunSummary& run, const std::string&
   std::vector<const Evaluation*> others;
   const auto identity = problem.identity();
   for (const auto& evaluation : run.evaluations) {
-    if (evaluation.candidate != candidate || evaluation.status != Status::ok) continue;
+    // Another program (AskAndTell) measures without a curve, and trains no model of ours.
+    if (!has_ended(evaluation, candidate) || evaluation.curve.empty()) continue;
     const bool of_search = evaluation.identity.value("training", Json()) == identity.at("training");
     (of_search ? found : others).push_back(&evaluation);
   }
@@ -154,8 +187,13 @@ const Evaluation& choose(const RunSummary& run, const ModelRequest& request,
                          const Problem& problem) {
   const auto found = trained(run, request.candidate, problem);
   if (found.empty()) {
+    const bool elsewhere =
+        std::any_of(run.evaluations.begin(), run.evaluations.end(),
+                    [&](const auto& one) { return has_ended(one, request.candidate); });
     throw InputError("mechanism = " + run.label(request.candidate) +
-                     ": none of its training runs came to an end");
+                     (elsewhere ? ": its training runs were measured by another program, which "
+                                  "recorded no learning curve, so that there is no model"
+                                : ": none of its training runs came to an end"));
   }
   if (request.replicate) {
     const auto wanted = std::find_if(found.begin(), found.end(), [&](const auto* evaluation) {

@@ -23,9 +23,10 @@ std::filesystem::path folder_of_run(const std::filesystem::path& run);
 /// @throws InputError where there is no store.
 RunSummary read_run(const std::filesystem::path& run);
 
-/// The canonical name of what a command line calls a mechanism: a name, a label, as tables have it
-/// too, "best" or "baseline"; best is what the search hands over, of several objectives the point of
-/// its front that is best by the first. @throws InputError saying what there is.
+/// The canonical name of what a command line calls a mechanism: a name, which need not be canonical, a
+/// label, as tables have it too, "best" or "baseline"; best is what the search hands over, of several
+/// objectives the point of its front that is best by the first. @throws InputError saying what there
+/// is.
 std::string find_mechanism(const RunSummary& run, const std::string& given);
 
 /// Which model of a run is wanted.
@@ -43,7 +44,7 @@ class TrainedModel {
  public:
   /// @param run  outlives this.
   /// @throws InputError where the run trains nothing, no training run of the mechanism came to an
-  /// end, or this program would train it otherwise.
+  /// end, another program measured them (AskAndTell), or this program would train it otherwise.
   TrainedModel(const RunSummary& run, const ModelRequest& request);
   TrainedModel(const TrainedModel&) = delete;
   TrainedModel& operator=(const TrainedModel&) = delete;

@@ -437,20 +437,26 @@ void require_sound(const OrderedTask& asked, const Evaluation& evaluation, bool 
   require_identity_of(task, evaluation.identity);
   require_kept(asked.begun, evaluation);
   if (!is_usable(evaluation)) return;
-  const auto& curve = evaluation.curve;
-  if (curve.empty() && (trained || evaluation.status != Status::ok)) {
+  if (evaluation.curve.empty() && (trained || evaluation.status != Status::ok)) {
     must_be("curve", Json::array(), "that of a training run, not empty");
   }
-  if (evaluation.status == Status::paused) {
-    if (task.until == 0) {
-      must_be("status", to_string(evaluation.status), "that of an end: its task does not pause");
-    }
-    if (curve.back().step < task.until) {
-      must_be("the last step of its curve", curve.back().step,
-              "at least " + std::to_string(task.until) + ", at which its task pauses");
-    }
-  }
+  require_wanted_pause(task, evaluation);
   if (trained) require_trained(evaluation);
+}
+
+void require_wanted_pause(const Task& task, const Evaluation& evaluation) {
+  if (evaluation.status != Status::paused) return;
+  if (task.until == 0) {
+    must_be("status", to_string(evaluation.status), "that of an end: its task does not pause");
+  }
+  const auto& curve = evaluation.curve;
+  if (curve.empty()) {
+    must_be("curve", Json::array(), "that of a training run which is paused, not empty");
+  }
+  if (curve.back().step < task.until) {
+    must_be("the last step of its curve", curve.back().step,
+            "at least " + std::to_string(task.until) + ", at which its task pauses");
+  }
 }
 
 bool is_result_of(const Evaluation& evaluation, const Task& task) {

@@ -62,6 +62,10 @@ struct Outstanding {
 /// @throws InputError "status = "paused", must be ..."
 void require_sound(const OrderedTask& asked, const Evaluation& evaluation, bool trained);
 
+/// Of these, what is paused where its task was to go on, without a curve, or too soon.
+/// @throws InputError "status = "paused", must be ..."
+void require_wanted_pause(const Task& task, const Evaluation& evaluation);
+
 /// Whether an evaluation says what a task asks for. A training run that goes on from rung to rung
 /// has one id, and what it was paused at earlier may come twice.
 bool is_result_of(const Evaluation& evaluation, const Task& task);

@@ -17,7 +17,6 @@ import argparse
 import json
 import math
 import os
-import struct
 import sys
 
 import torch
@@ -629,23 +628,33 @@ class Transformer(nn.Module):
 def read_safetensors(path):
     """The tensors of a file by name; of float32 only."""
     with open(path, "rb") as file:
-        size, = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(size))
+        size = int.from_bytes(file.read(8), "little")
         data = bytearray(file.read())
+    try:
+        header = json.loads(data[:size])
+    except ValueError:
+        raise ValueError(f"{path}: is damaged, must be a file of safetensors") from None
+    del data[:size]
     header.pop("__metadata__", None)
     tensors = {}
     for name, entry in header.items():
         if entry["dtype"] != "F32":
             raise ValueError(f"{path}: {name} is of type {entry['dtype']}, must be F32")
         begin, end = entry["data_offsets"]
+        if not 0 <= begin < end <= len(data):
+            raise ValueError(f"{path}: is damaged, has {len(data)} bytes of numbers, must have {name} at {begin} to {end}")
         values = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4, offset=begin)
         tensors[name] = values.reshape(entry["shape"]).clone()
     return tensors
 
 
 def read_config(folder):
-    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-        return json.load(file)
+    path = os.path.join(folder, "config.json")
+    with open(path, "rb") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
 
 def load(folder):
@@ -661,7 +670,7 @@ class Text:
     def __init__(self, folder, config):
         form = config["text"]
         if form is None:
-            raise SystemExit(f"{folder}: the model's tokens are no text")
+            raise ValueError(f"{folder}: the model's tokens are no text")
         self.length = config["model"]["context"]
         self.bytes, self.published = form["unit"] == "byte", form["layout"] == "published"
         self.never = [form[name] for name in ("pad", "unknown") if form[name] >= 0]  # stand for no text
@@ -751,14 +760,20 @@ def main():
     options = parser.parse_args()
     if options.text is None and options.generate is None:
         parser.error("give --text or --generate")
+    if options.tokens < 0:
+        parser.error(f"--tokens {options.tokens}, must be >= 0")
     try:
         form = Text(options.folder, read_config(options.folder))
         model = load(options.folder)
+        if options.text is not None:
+            with open(options.text, "rb") as file:
+                text = file.read()
     except (OSError, ValueError) as error:
-        raise SystemExit(f"{parser.prog}: {error}") from None
+        parser.exit(2, f"{parser.prog}: {error}\n")
+    except (AttributeError, KeyError, RuntimeError, TypeError) as error:  # of what a file lacks, or has too much of
+        parser.exit(2, f"{parser.prog}: {options.folder}: must be as nas-export has written it: {repr(error)[:160]}\n")
     if options.text is not None:
-        with open(options.text, "rb") as file:
-            inputs, targets = form.windows(file.read())
+        inputs, targets = form.windows(text)
         if not len(inputs):
             parser.error(f"{options.text}: has no window of {form.length} tokens")
         nll, count = negative_log_likelihood(model, inputs, targets)

@@ -12,6 +12,7 @@
 #include <ext/stdio_filebuf.h>
 
 #include "core/durable_file.hpp"
+#include "core/error.hpp"
 #include "core/format.hpp"
 #include "report/csv.hpp"
 #include "report/digest.hpp"
@@ -237,6 +238,10 @@ void write_canonical(const RunSummary& run, std::ostream& out) {
 
 void write_file(const std::filesystem::path& file,
                 const std::function<void(std::ostream&)>& write) {
+  // The new file would take its place; that of a folder it cannot.
+  if (std::error_code unknown; std::filesystem::is_other(file, unknown)) {
+    throw InputError(file.string() + ": is " + other_kind(file) + ", must be a regular file");
+  }
   const auto temporary = unfinished_name(file);
   std::error_code failed;
   const int made = open_anew(temporary);

@@ -44,8 +44,9 @@ void write_canonical(const RunSummary& run, std::ostream& out);
 /// Writes a file whole or not at all, and through nobody's link: by way of FILE.HOST.PROCESS.tmp,
 /// which is made anew, synced to disk and then renamed.
 /// @param write  what writes its content.
-/// @throws std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's
-/// path or the machine is to blame depends on whether work was done before: run_main() decides.
+/// @throws InputError if it is a pipe, a socket or a device, which a file would take the place of;
+/// std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's path or the
+/// machine is to blame depends on whether work was done before: run_main() decides.
 void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write);
 
 /// Writes a run's result for programs into its folder: results.json and evaluations.csv.

@@ -76,9 +76,12 @@ bool is_fixed(const std::string& name, const nlohmann::json& space) {
   return space.contains(std::string(place_of(name).slot)) && !configured_gene(name, space).varies();
 }
 
-/// The model that a candidate's name says. Nothing where this version does not know it.
-std::optional<Architecture> recorded_architecture(const RunSummary& run,
-                                                  const std::string& candidate) {
+/// Whether mechanisms of a space were searched: listed ones need not lie in it.
+bool searched_space(const RunSummary& run) { return run.config.contains("space") && !run.listed(); }
+
+}  // namespace
+
+std::optional<Architecture> recorded_architecture(const RunSummary& run, const std::string& name) {
   try {
     Parameters model(model_settings());
     if (const auto found = run.config.find("model"); found != run.config.end()) {
@@ -87,16 +90,11 @@ std::optional<Architecture> recorded_architecture(const RunSummary& run,
     const auto semantics = parse_semantics(run.config.value("semantics", "corrected"));
     const auto space = run.config.value("space", nlohmann::json::object());
     const bool matched = space.value("match_parameters", false);
-    return parse_unchecked(candidate, frame_of(model, semantics, matched));
+    return parse_unchecked(name, frame_of(model, semantics, matched));
   } catch (const InputError&) {
     return std::nullopt;
   }
 }
-
-/// Whether mechanisms of a space were searched: listed ones need not lie in it.
-bool searched_space(const RunSummary& run) { return run.config.contains("space") && !run.listed(); }
-
-}  // namespace
 
 std::vector<Gene> recorded_genes(const RunSummary& run) {
   std::vector<std::vector<std::string>> columns;

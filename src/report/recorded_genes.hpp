@@ -6,10 +6,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "genotype/architecture.hpp"
 #include "genotype/search_space.hpp"
 #include "report/summary.hpp"
 
 namespace nas {
+
+/// The model that a name says among a run's, not canonical. Nothing where this version does not know
+/// it.
+std::optional<Architecture> recorded_architecture(const RunSummary& run, const std::string& name);
 
 /// The genes of a run's search space, as far as the run recorded them: those of models with the
 /// options and bounds of its configuration, else "x1", "x2", ... A bound or an option that the

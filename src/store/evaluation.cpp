@@ -59,8 +59,11 @@ std::string_view to_string(Status status) {
 Status parse_status(std::string_view text) {
   const auto found = std::find(kStatusNames.begin(), kStatusNames.end(), text);
   if (found == kStatusNames.end()) {
-    throw InputError("unknown status '" + std::string(text) +
-                     "', known: " + join({kStatusNames.begin(), kStatusNames.end()}));
+    // Said of what was to go on, "paused" is refused.
+    std::vector<std::string> known(kStatusNames.begin(), kStatusNames.end());
+    std::erase(known, to_string(Status::paused));
+    throw InputError("unknown status '" + std::string(text) + "', known: " + join(known) +
+                     ", and paused where its task pauses");
   }
   return static_cast<Status>(found - kStatusNames.begin());
 }

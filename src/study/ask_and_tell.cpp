@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/stop.hpp"
+#include "evaluation/engine_lines.hpp"
 
 namespace nas {
 
@@ -111,6 +112,7 @@ class AskAndTell::Desk final : public Executor {
   }
 
   void tell(Evaluation evaluation) {
+    require_wanted_pause(evaluation);
     if (is_usable(evaluation)) require_values(evaluation);
     const std::lock_guard lock(mutex_);
     if (ended_) return;
@@ -159,6 +161,12 @@ class AskAndTell::Desk final : public Executor {
     auto order = std::move(found->second);
     out_.erase(found);
     return order;
+  }
+
+  void require_wanted_pause(const Evaluation& evaluation) {
+    const std::lock_guard lock(mutex_);
+    const auto found = out_.find(evaluation.id);
+    if (found != out_.end()) nas::require_wanted_pause(found->second.task, evaluation);
   }
 
   void require_values(Evaluation& evaluation) const {

@@ -56,8 +56,9 @@ class AskAndTell {
   std::optional<Order> ask();
   /// What an order came to.
   /// @param evaluation  that of the order, completed.
-  /// @throws InputError where no such order is out, or an objective has no value of an evaluation
-  /// that is ok or stopped_early; the order is out as before.
+  /// @throws InputError where no such order is out, an objective has no value of an evaluation that
+  /// is ok or stopped_early, or it is paused where its task was to go on (Task::until), too soon or
+  /// without a curve; the order is out as before.
   void tell(Evaluation evaluation);
   /// Puts an order back, to be asked for again: its worker is gone.
   /// @throws InputError where no such order is out.

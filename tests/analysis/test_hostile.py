@@ -228,6 +228,25 @@ class Files(Hostile):
         self.assertEqual((self.above / "victim").read_text(), "of somebody")
         self.assertEqual(file.read_bytes(), b"one")
 
+    def test_what_is_no_file_of_ours_is_not_replaced(self):
+        RunFixture(self.folder)
+        pipe, link, store = (self.above / name for name in ("pipe", "link", "store.sqlite"))
+        os.mkfifo(pipe)
+        link.symlink_to(pipe)
+        with contextlib.closing(sqlite3.connect(store)) as connection:
+            connection.execute("CREATE TABLE own (id)")
+        before = store.read_bytes()
+        for file, complaint in ((pipe, "must be a regular file"), (link, "must be a regular file"),
+                                (store, "is an SQLite database, as runs and tables are, must be another file")):
+            with self.subTest(file.name), contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertEqual(report([str(self.folder), "-o", str(file)]), 2)
+                self.assertEqual(said.getvalue(), f"report.py: {file}: {complaint}\n")
+        self.assertTrue(pipe.is_fifo())
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(store.read_bytes(), before)
+        with self.assertRaises(IsADirectoryError):
+            write_whole(self.folder, b"text")
+
     def test_a_folder_is_written_through_no_link(self):
         elsewhere = self.above / "elsewhere"
         elsewhere.mkdir()

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -100,6 +101,9 @@ TEST_F(AskAndTellTest, AnAnswerMustBeOfAnOrderAndHaveWhatIsWanted) {
   auto order = loop.ask();
   ASSERT_TRUE(order);
   auto& evaluation = order->evaluation;
+  evaluation.status = Status::paused;
+  EXPECT_EQ(refusal(loop, evaluation),
+            "status = \"paused\", must be that of an end: its task does not pause");
   evaluation.status = Status::ok;
   EXPECT_THAT(refusal(loop, evaluation), HasSubstr("is ok, but no perplexity was recorded"));
   evaluation.values["perplexity"] = 12.0;
@@ -117,6 +121,60 @@ TEST_F(AskAndTellTest, WhatReplicatesTellTogetherIsNotWantedOfOne) {
   order->evaluation.status = Status::ok;
   order->evaluation.values["perplexity"] = 12.0;
   loop.tell(order->evaluation);
+}
+
+TEST_F(AskAndTellTest, APauseHasACurveToItsStep) {
+  AskAndTell loop(
+      Study(config("smoke.yaml"),
+            {"objectives=[{name: perplexity, range: [1, 100]}, attention_flops]",
+             "training.steps=6", "training.checkpoints=[2, 4]", "fidelity={rungs: [2, 4]}",
+             "algorithm={name: nsga2_async, population: 6, evaluations: 27, in_flight: 6}"},
+            folder_ / "asked"));
+  auto baseline = loop.ask();
+  ASSERT_TRUE(baseline);
+  baseline->evaluation.status = Status::ok;
+  baseline->evaluation.values["perplexity"] = 12.0;
+  loop.tell(baseline->evaluation);
+  auto order = loop.ask();
+  ASSERT_TRUE(order);
+  ASSERT_EQ(order->task.until, 2);
+  auto& evaluation = order->evaluation;
+  evaluation.status = Status::paused;
+  evaluation.values["perplexity"] = 12.0;
+  EXPECT_EQ(refusal(loop, evaluation),
+            "curve = [], must be that of a training run which is paused, not empty");
+  CurvePoint point;
+  point.step = 1;
+  evaluation.curve = {point};
+  EXPECT_EQ(refusal(loop, evaluation),
+            "the last step of its curve = 1, must be at least 2, at which its task pauses");
+  evaluation.curve.back().step = 2;
+  loop.tell(evaluation);
+}
+
+TEST_F(AskAndTellTest, OfWhatAnotherProgramMeasuredThereIsNoModel) {
+  const auto folder = folder_ / "asked";
+  {
+    AskAndTell loop(Study(config("smoke.yaml"), {"budget.evaluations=3"}, folder));
+    while (!loop.ended()) {
+      while (auto order = loop.ask()) {
+        order->evaluation.status = Status::ok;
+        order->evaluation.values["perplexity"] = 12.0;
+        loop.tell(order->evaluation);
+      }
+    }
+    (void)loop.result();
+  }
+  const auto out = folder_ / "out";
+  const std::vector<std::pair<std::string, std::vector<std::string>>> readers{
+      {"nas-export", {folder.string(), "--format", "pytorch", "--output", out.string()}},
+      {"nas-analyse", {folder.string(), "best", "--output", out.string(), "--no-report"}}};
+  for (const auto& [program, words] : readers) {
+    EXPECT_EQ(run(program, words, {}, Start::executed), 2) << program;
+    EXPECT_THAT(text(), HasSubstr(": its training runs were measured by another program, which "
+                                  "recorded no learning curve, so that there is no model"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST_F(AskAndTellTest, WhatEndsTheStudyReachesWhoAsks) {

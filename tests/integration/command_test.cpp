@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "integration/program.hpp"
@@ -380,6 +381,29 @@ TEST_F(CommandTest, AnOutputThatCannotBeIsBadInput) {
   expect_text("x.unfinished: Not a directory");
   EXPECT_EQ(run("nas-analyse", {folder, "best", "-o", within}), 2);
   expect_text("x: Not a directory");
+}
+
+TEST_F(CommandTest, AnExportReplacesNeitherTheStoreNorAPipe) {
+  const auto folder = small_run({"budget.evaluations=2"});
+  const auto expected = canonical_export(folder);
+  const auto store = folder + "/store.sqlite";
+  const auto link = folder_ / "link";
+  const auto pipe = folder_ / "pipe";
+  const auto device = folder_ / "device";
+  fs::create_symlink(store, link);
+  fs::create_symlink("/dev/null", device);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto refused = [&](const std::string& output, const std::string& why) {
+    EXPECT_EQ(run("nas-export", {folder, "--format", "json", "-o", output, "--force"}), 2);
+    expect_text("--output " + output + ": " + why);
+  };
+  refused(store, "is the store of the run, must be another file");
+  refused(link.string(), "is the store of the run, must be another file");
+  refused(pipe.string(), "is a pipe, must be a regular file, or left out for standard output");
+  refused(device.string(), "is a device, must be a regular file");
+  refused(folder, "is a folder, must be a regular file");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(canonical_export(folder), expected);
 }
 
 TEST_F(CommandTest, AComparisonAndASearchNameEachOthersProgram) {

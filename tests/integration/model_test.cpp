@@ -200,13 +200,17 @@ TEST_F(ModelTest, SaysWhatIsWrong) {
               HasSubstr("--split train, must be valid or test"));
   EXPECT_THAT(refused({"generate", "x", "--tokens", "-1"}), HasSubstr("--tokens -1, must be >= 0"));
   EXPECT_THAT(refused({"generate", "x", "--temperature", "-1"}),
-              HasSubstr("--temperature -1, must be >= 0; 0 takes the likeliest"));
+              HasSubstr("--temperature -1, must be finite and >= 0; 0 takes the likeliest"));
+  EXPECT_THAT(refused({"generate", "x", "--temperature", "inf"}),
+              HasSubstr("--temperature inf, must be finite and >= 0"));
   EXPECT_THAT(refused({"generate", "x", "--temperature", "hot"}),
               HasSubstr("option '--temperature' is invalid, must be a number"));
   EXPECT_THAT(refused({"evaluate", "x", "--tokens", "3"}),
               HasSubstr("--tokens belongs to nas-model generate"));
   EXPECT_THAT(refused({"evaluat", "x"}), HasSubstr("did you mean evaluate?"));
   EXPECT_THAT(refused({"generate", "x", "--seed", "3"}), HasSubstr("--seed needs --temperature"));
+  EXPECT_THAT(refused({"generate", "x", "--temperature", "1", "--seed", "-1"}),
+              HasSubstr("--seed -1, must be >= 0"));
   EXPECT_THAT(refused({"generate", "x", "--profile"}), HasSubstr("nas-model --help lists"));
   EXPECT_EQ(run("nas-model", {"--help"}), 0);
   EXPECT_THAT(text(), HasSubstr("\n  evaluate FOLDER [--text FILE | --split SPLIT]"));

@@ -3,11 +3,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "integration/changed_record.hpp"
 #include "integration/program.hpp"
@@ -145,6 +147,48 @@ TEST_F(PytorchExportTest, WhatWasTrainedAgainStaysUntilTheFolderIsThere) {
   EXPECT_FALSE(fs::exists(folder_ / "out.unfinished"));
 }
 
+TEST_F(PytorchExportTest, AFolderThatIsThereStays) {
+  const auto run_folder = small_run({"evaluation.keep_models=1"});
+  const auto inode = [](const fs::path& path) {
+    struct stat found {};
+    EXPECT_EQ(stat(path.c_str(), &found), 0);
+    return found.st_ino;
+  };
+  const auto empty = folder_ / "empty";
+  const auto link = folder_ / "link";
+  fs::create_directory(empty);
+  fs::create_directory_symlink(empty, link);
+  const auto before = inode(empty);
+  ASSERT_EQ(export_model(run_folder, link), 0) << text();
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(inode(empty), before);
+  for (const auto* name : {"model.py", "model.safetensors", "config.json", "README.md"}) {
+    EXPECT_TRUE(fs::exists(empty / name)) << name;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "link.unfinished"));
+
+  const auto here = folder_ / "here";
+  fs::create_directory(here);
+  ASSERT_EQ(run("nas-export", {run_folder, "--format", "pytorch", "--output", "."},
+                [&here] { fs::current_path(here); }),
+            0)
+      << text();
+  EXPECT_EQ(read_file(here / "config.json"), read_file(empty / "config.json"));
+
+  fs::create_directory_symlink("nowhere", folder_ / "dangling");
+  EXPECT_EQ(export_model(run_folder, folder_ / "dangling"), 2);
+  EXPECT_THAT(text(), HasSubstr("dangling exists already and is no empty folder"));
+}
+
+TEST_F(PytorchExportTest, WhatOthersHaveBesideTheFolderStays) {
+  const auto run_folder = small_run({"evaluation.keep_models=1"});
+  const auto unfinished = folder_ / "out.unfinished";
+  fs::create_directories(unfinished / "notes");
+  ASSERT_EQ(export_model(run_folder, folder_ / "out"), 0) << text();
+  EXPECT_TRUE(fs::exists(unfinished / "notes"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(unfinished), {}), 1) << "its own is gone";
+}
+
 TEST_F(PytorchExportTest, TheCardSaysThatWhatWasTrainedAgainIsNotAsRecorded) {
   const auto run_folder = small_run();
   fs::remove_all(fs::path(run_folder) / "models");
@@ -194,6 +238,42 @@ TEST_F(PytorchExportTest, TellsAFrontAndAVerdict) {
   EXPECT_THAT(card, HasSubstr("Verdict of the re-test: " + verdict));
 }
 
+TEST_F(PytorchExportTest, OfListedMechanismsTheCardSpeaksOfNoSearch) {
+  const auto run_folder = (folder_ / "run").string();
+  const auto* mechanism = "attn{window=8,pattern=window}";  // its canonical name begins otherwise
+  ASSERT_EQ(run("nas-train", {mechanism, config("smoke.yaml"), "--output", run_folder, "--seeds",
+                              "2", "--no-report"}),
+            0)
+      << text();
+  const auto card = [&](const std::string& name, const fs::path& model) {
+    EXPECT_EQ(export_model(run_folder, model, {"--mechanism", name}), 0) << text();
+    return read_file(model / "README.md");
+  };
+  const auto ours = card(mechanism, folder_ / "ours");
+  EXPECT_EQ(config_of(folder_ / "ours").at("layers")[0].at("window"), 8);
+  EXPECT_THAT(ours, HasSubstr("In the run `"));
+  EXPECT_THAT(ours, HasSubstr("` its mechanism is compared with the baseline.\n"));
+  EXPECT_THAT(ours, HasSubstr("Of the validation split: means over n training runs"));
+  EXPECT_THAT(ours, HasSubstr("\nTrained on 2 seeds: test perplexity "));
+  EXPECT_THAT(ours, HasSubstr("\nVerdict: "));
+  EXPECT_THAT(ours, Not(HasSubstr("Trained again")));
+  EXPECT_THAT(card("baseline", folder_ / "theirs"),
+              HasSubstr("` its mechanism is the baseline, which others are compared with.\n"));
+}
+
+TEST_F(PytorchExportTest, ABaselineThatDivergedIsNamedSo) {
+  const auto run_folder = small_run();
+  const auto baseline = results_of(run_folder).at("baseline").at("candidate").get<std::string>();
+  change_evaluations(run_folder, [&baseline](Evaluation& evaluation) {
+    if (evaluation.candidate != baseline) return;
+    evaluation.status = Status::diverged;
+    evaluation.reason = "the loss is nan";
+  });
+  EXPECT_EQ(export_model(run_folder, folder_ / "out", {"--mechanism", "baseline"}), 2);
+  EXPECT_THAT(text(), HasSubstr("mechanism = baseline, but that of the run, "));
+  EXPECT_THAT(text(), HasSubstr(", is diverged: the loss is nan\n"));
+}
+
 TEST_F(PytorchExportTest, SaysWhatIsWrongAndWritesNothing) {
   const auto run_folder = small_run();
   const auto out = folder_ / "out";
@@ -201,6 +281,10 @@ TEST_F(PytorchExportTest, SaysWhatIsWrongAndWritesNothing) {
   EXPECT_THAT(text(), HasSubstr("must be best, baseline or one that the run has trained"));
   EXPECT_THAT(text(), HasSubstr("dot|softmax|none|fixed|bias|0.1, "));
   EXPECT_THAT(text(), HasSubstr("did you mean"));
+  EXPECT_EQ(export_model(run_folder, folder_ / "same",
+                         {"--mechanism", "dot|softmax|none|fixed|bias|0.10"}),
+            0)
+      << text();
   EXPECT_EQ(export_model("nowhere", out), 2);
   EXPECT_THAT(text(), HasSubstr("nowhere: no such store"));
   EXPECT_EQ(export_model(run_folder, out, {"data.vocabulary=64"}), 2);

@@ -1,6 +1,7 @@
 // Models in plain PyTorch (src/model_export/model.py) against ours, for every registered component
 // and every gene: logits in double, and initial values. Python compares, in pytorch_models.py.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -348,6 +349,49 @@ TEST(PytorchModel, SaysWhatItLacksAndWhatCannotBeSeen) {
   EXPECT_NE(std::system(command.c_str()), 0);
   EXPECT_EQ(read_bytes(output).find("model.py: normalization = of_a_plugin, must be one of "), 0U)
       << read_bytes(output);
+}
+
+TEST(PytorchModel, RefusesInALineWhatItCannotRead) {
+  SKIP_WITHOUT_TORCH();
+  const TemporaryFolder temporary;
+  const auto folder = temporary.path() / "model";
+  const auto architecture = canonical(small_model(Semantics::corrected));
+  nn::Transformer model(architecture, NumericalMode::reference);
+  model.initialise(1, 0);
+  write_model_folder(folder, model_config(architecture, text_of_words(), {}), text_of_words(),
+                     model, "");
+  const auto output = temporary.path() / "output";
+  const auto refused = [&](const std::string& arguments, const std::string& why) {
+    const int status = std::system(command_of(folder, arguments, output).c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2) << why;
+    const auto text = read_bytes(output);
+    EXPECT_NE(text.find("model.py: " + why), std::string::npos) << text;
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(refused("--text nowhere", "[Errno 2] No such file or directory: 'nowhere'"), 1);
+  EXPECT_EQ(refused("--text " + folder.string(), "[Errno 21] Is a directory: '"), 1);
+  EXPECT_GE(refused("--generate a --tokens -5", "error: --tokens -5, must be >= 0"), 1);
+  const auto weights = read_bytes(folder / "model.safetensors");
+  const auto damaged = (folder / "model.safetensors").string() + ": is damaged, ";
+  for (const std::size_t bytes : {std::size_t{3}, std::size_t{100}}) {
+    write(folder / "model.safetensors", weights.substr(0, bytes));
+    EXPECT_EQ(refused("--generate a", damaged + "must be a file of safetensors"), 1);
+  }
+  write(folder / "model.safetensors", weights.substr(0, weights.size() - 4));
+  EXPECT_EQ(refused("--generate a", damaged + "has "), 1);
+  write(folder / "model.safetensors", weights);
+  const auto config = nlohmann::json::parse(read_bytes(folder / "config.json"));
+  auto other = config;
+  other.erase("text");
+  write(folder / "config.json", other.dump());
+  const auto as_written = folder.string() + ": must be as nas-export has written it: ";
+  EXPECT_EQ(refused("--generate a", as_written + "KeyError('text')"), 1);
+  other = config;
+  other["model"]["width"] = 32;
+  write(folder / "config.json", other.dump());
+  EXPECT_EQ(refused("--generate a", as_written + "RuntimeError("), 1);
+  write(folder / "config.json", "{");
+  EXPECT_EQ(refused("--generate a", (folder / "config.json").string() + ": "), 1);
 }
 
 TEST(PytorchModel, WritesAndScoresAsHere) {

@@ -5,6 +5,7 @@ NAS_RUN is nas-run, whose build has the module attnas._core.
 
 import contextlib
 import io
+import json
 import linecache
 import os
 import pathlib
@@ -80,6 +81,30 @@ class Studies(Case):
         self.assertEqual(len(run.evaluations), 4)
         self.assertEqual({own["evaluation"]["candidate"] for own in told if own["evaluation"]},
                          set(run.evaluations["candidate"]))
+
+    def test_listed_mechanisms_have_means_over_their_seeds(self):
+        ours, other = (f"dot|{name}|none|fixed|bias|0" for name in ("sparsemax", "relu_norm"))
+        rejected = "dot|softmax|none|sequence_mean|bias|0"  # sees later tokens
+        run = attnas.Study(SMOKE, self.folder / "listed", mechanisms=[ours, other, rejected],
+                           **{"retest.replicates": 2}).run()
+        baseline = run.digest["baseline"]["candidate"]
+        self.assertIn("6 evaluations, 0 failed>", repr(run))
+        running = json.loads((self.folder / "listed" / "results.json").read_text())
+        running["retest"] = None  # which is made at the end of the list
+        (self.folder / "running.json").write_text(json.dumps(running))
+        by_seed = run.evaluations[run.evaluations.usable].groupby("candidate").perplexity
+        for each in (run, attnas.load(self.folder / "running.json")):
+            found = each.candidates.set_index("candidate")
+            trained = found[found.n > 0]
+            self.assertEqual(set(trained.index[:2]), {ours, other})
+            self.assertTrue(trained.perplexity[:2].is_monotonic_increasing)
+            self.assertEqual(found.index[2:].tolist(), [baseline, rejected])
+            self.assertEqual(found.n.tolist(), [2, 2, 2, 0])
+            self.assertEqual(found.status.tolist(), ["ok", "ok", "ok", "rejected"])
+            pd.testing.assert_series_equal(trained.perplexity, by_seed.mean(), check_like=True)
+            pd.testing.assert_series_equal(trained.perplexity_standard_error, by_seed.sem(), check_like=True, check_names=False)
+            self.assertTrue(trained.parameters.notna().all())
+            self.assertIn(ours, each._repr_html_())
 
     def test_a_plan_writes_nothing(self):
         plan = attnas.Study(SMOKE, self.folder / "none").plan(calibrate=False)
@@ -234,6 +259,15 @@ class Objectives(Case):
         with self.assertRaisesRegex(attnas.Error, "fragile of .*TypeError"):
             other.run()
 
+    def test_an_interrupt_that_it_raises_is_not_ours(self):
+        @attnas.objective("interrupted", range=(0, 100), version="1")
+        def interrupted(candidate):
+            raise KeyboardInterrupt
+        study = attnas.Study(TABLE, self.folder, objectives=["interrupted"])
+        with self.assertRaises(KeyboardInterrupt):  # it was waited for without an end
+            study.run()
+        self.assertEqual(len(attnas.Study(TABLE, self.folder / "next").run().asks), 30)
+
     def test_arguments_are_checked(self):
         for arguments, text in (({"name": "perplexity"}, "objective 'perplexity': attnas has one"),
                                 ({"name": "a b"}, "must be a name of letters"),
@@ -367,6 +401,10 @@ class Loops(Case):
             self.assertEqual(loop.ask().id, first.id)
             with self.assertRaisesRegex(attnas.InputError, "no perplexity was recorded"):
                 loop.tell(first)
+            with self.assertRaisesRegex(attnas.InputError, 'status = "paused", must be that of an end: its task does not pause'):
+                loop.tell(first, {"perplexity": 5.0}, status="paused")
+            with self.assertRaisesRegex(attnas.InputError, "unknown status 'fine', known: ok, stopped_early, "):
+                loop.tell(first, {"perplexity": 5.0}, status="fine")
             loop.tell(first, {"perplexity": 5.0})
             with self.assertRaisesRegex(attnas.InputError, "must be that of an order that was asked for"):
                 loop.tell(first, {"perplexity": 5.0})

@@ -431,7 +431,7 @@ TEST_F(LyingWorkerTest, AWorkerThatLiesIsRefusedAndNamed) {
       {R"({"identity": {"more": true}})", "identity.more = true, must be null"},
       {R"({"identity": "mine"})", R"(identity = "mine", must be an object)"},
       // Values of a wrong type, or none.
-      {R"({"status": "splendid"})", "unknown status 'splendid', known: ok, paused"},
+      {R"({"status": "splendid"})", "unknown status 'splendid', known: ok, stopped_early, "},
       {R"({"status": 0})", "status = 0, must be a text"},
       {R"({"reason": false})", "reason = false, must be a text"},
       {R"({"values": null})", "values is missing"},

@@ -937,6 +937,24 @@ TEST_F(ReportTest, AResultIsWrittenThroughNoLink) {
   EXPECT_EQ(read_bytes(result), "text");
 }
 
+TEST_F(ReportTest, AResultReplacesNeitherAPipeNorADevice) {
+  const auto pipe = folder_ / "pipe";
+  const auto link = folder_ / "link";
+  const auto device = folder_ / "device";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink(pipe, link);
+  fs::create_symlink("/dev/null", device);
+  const auto refusal = [](const fs::path& file) {
+    return message_of<InputError>([&] { write_file(file, [](std::ostream& /*out*/) {}); });
+  };
+  for (const auto& file : {pipe, link}) {
+    EXPECT_EQ(refusal(file), file.string() + ": is a pipe, must be a regular file");
+  }
+  EXPECT_EQ(refusal(device), device.string() + ": is a device, must be a regular file");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  for (const auto& file : {link, device}) EXPECT_TRUE(fs::is_symlink(file)) << file;
+}
+
 TEST_F(ReportTest, ALockIsWrittenThroughNoLink) {
   const auto victim = temporary_.write("victim", "of somebody");
   const auto store = folder_ / "locked.sqlite";
