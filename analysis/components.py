@@ -97,7 +97,7 @@ class Study:
         self.exact = self.factorial.complete
         self.effects = (factorial.decompose(self.factorial, self.balanced) if self.exact else [])
         self.squares = None if self.exact else factorial.least_squares(
-            self.factorial, self.estimate.mean,
+            self.factorial, self.balanced.mean,
             {gene: genes[gene].astype(float).to_numpy() for gene in numbers
              if genes[gene].nunique() > 1})
         self.baseline = self._baseline(baseline)
@@ -268,7 +268,7 @@ def verdict(study: Study) -> Chapter:
         items.append(_what_carries(study))
     if study.noise:
         items.append(_how_noisy(study.noise, study.goal))
-    elif study.goal.values.shape[1] < 2 or study.estimate.freedom == 0:
+    elif study.goal.values.shape[1] < 2 or study.balanced.freedom == 0:
         items.append("There is one value of each mechanism: " + (
             "nothing can be tested, and shares are not corrected for noise." if study.exact else
             "its noise is part of what is left unexplained."))
@@ -450,7 +450,7 @@ def _exact_tables(study: Study) -> list:
                  "value, and degrees of freedom of the noise count functions. Where a gene is "
                  "cancelled by some options of another, any effect it has is an interaction with "
                  "that one too.")
-    if not study.estimate.freedom:
+    if not study.balanced.freedom:
         text = ("Exact functional analysis of variance: every combination counts alike, nothing is "
                 "modelled. There is one value of each mechanism: no test, and nothing that noise "
                 "adds is subtracted.")

@@ -137,7 +137,7 @@ void SearchProblem::State::note(const std::vector<Answer>& answers) {
   if (changed) {
     best = quality();
     // Before anything lies within the ranges, all that enters the front may be a step towards them.
-    if (best > best_ever || (several() && best == 0.0)) best_asked = asked;
+    if (best > best_ever || (several() && best_ever <= 0.0)) best_asked = asked;
     best_ever = std::max(best_ever, best);
   }
   since_indicator += static_cast<std::int64_t>(answers.size());

@@ -90,7 +90,7 @@ Vector effective_point(const Vector& point, const pagmo::problem& problem) {
   const auto* search = problem.extract<SearchProblem>();
   const auto active = active_variables(point, problem);
   const auto lower = problem.get_lb();
-  auto effective = search != nullptr ? search->evaluated(point) : point;
+  auto effective = search != nullptr && num_reals(problem) > 0 ? search->evaluated(point) : point;
   for (std::size_t i = 0; i < point.size(); ++i) {
     if (!active[i]) effective[i] = lower[i];
   }

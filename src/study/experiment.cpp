@@ -972,7 +972,9 @@ std::vector<Setting> population_settings() {
        .help = "known-good mechanisms of the space, by name, for the initial population"},
       {.name = "informed_share",
        .default_value = 0.0,
-       .help = "share of the initial population that is taken from `informed`, in turn",
+       .help =
+           "share of the initial population that is taken from `informed`: each once at most, one "
+           "at least",
        .min = 0,
        .max = 1},
       {.name = "decomposition",

@@ -5,6 +5,7 @@ import pathlib
 import sqlite3
 import sys
 import tempfile
+import types
 import unittest
 from unittest import mock
 
@@ -206,6 +207,22 @@ class Asking(Rivals):
         order = replay.replay_order(7, name, 3)
         self.assertEqual(unseen.cells(7, (0, 1), (1, 3)), ((*sorted(order[1:]), 3, 4, 5), ()))
         self.assertEqual(unseen.cells(7, (0,), (3,)), ((3, 4, 5),))
+
+    def test_no_mechanism_need_have_all_replicates(self):
+        """Further seeds of some, other ones of others, and a training run that failed."""
+        names = functions(SPACE)
+        self.cells[names[0], 3], self.cells[names[1], 4] = cell(31.0), cell(32.0)
+        self.cells[names[2], 5] = cell(33.0, status="diverged")
+        study = self.study()
+        table = study.table
+        rows = [table.mechanisms.index(name) for name in names]
+        truth = np.array([[np.exp(table.test_nll[row][table.usable[row]]).mean()] for row in rows])
+        with mock.patch.object(replay, "table_of", return_value=(table, "noisy")):
+            goal = types.SimpleNamespace(name="perplexity")
+            found = types.SimpleNamespace(candidates=types.SimpleNamespace(truth=truth, names=list(names)), objectives=[goal])
+            self.assertIsNotNone(replay.true_cells(found))
+            found.candidates.truth = truth + 1
+            self.assertIsNone(replay.true_cells(found))
 
     def test_truth_is_of_the_test_split(self):
         study = self.study(names=("perplexity", "latency"))
