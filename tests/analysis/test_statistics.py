@@ -188,7 +188,7 @@ class AlikeInGroups(unittest.TestCase):
     def test_interval_far_from_a_half_of_few_groups(self):
         """Student's on the scale of the probability holds 0.79 to 0.84 of them."""
         generator = np.random.default_rng(12)
-        held, truth = 0, stats.norm.cdf(1.0 / np.sqrt(2.5) * np.sqrt(0.5))
+        held = 0
         group, runs = np.repeat(np.arange(8), 20), 160
         truth = stats.norm.cdf(1.5 / np.sqrt(0.25 * 2 + 1.0))
         for _ in range(300):
