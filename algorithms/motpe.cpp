@@ -27,8 +27,6 @@ using Indices = std::vector<std::size_t>;
 
 constexpr std::size_t kMostGood = 25;
 constexpr std::size_t kMostObjectivesOfHypervolume = 4;
-// As GeneticVariation.
-constexpr int kTriesForNewPoint = 20;
 
 // Late in a small space most draws from l are known points.
 constexpr std::size_t kDrawsPerCandidate = 10;

@@ -18,8 +18,6 @@ using Vector = std::vector<double>;
 
 const Requirement require{"regularized_evolution"};
 
-constexpr int kTriesForNewChild = 20;
-
 }  // namespace
 
 void RegularizedEvolutionOptions::check() const {
@@ -67,7 +65,7 @@ pagmo::population RegularizedEvolution::evolve(pagmo::population population) con
     auto point = best.empty() ? parent() : best[below(engine_, best.size())].first;
     change_one(point);
     // Leaders are few and do not age, so that their children would soon all be known.
-    for (int i = 1; !best.empty() && i < kTriesForNewChild; ++i) {
+    for (int i = 1; !best.empty() && i < kTriesForNewPoint; ++i) {
       if (!known.contains(effective_point(point, problem))) break;
       change_one(point);
     }

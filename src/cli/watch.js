@@ -342,7 +342,8 @@ function chosenAxes() {
   byId("axes").hidden = titles.length < 3;
   ["across", "up"].forEach((id, i) => {
     const select = byId(id);
-    if (select.options.length === titles.length) return;
+    const shown = [...select.options].map((option) => option.text);
+    if (shown.length === titles.length && shown.every((title, j) => title === titles[j])) return;
     select.replaceChildren(...titles.map((title, j) => element("option", {value: j}, title)));
     select.value = String(i);
   });

@@ -15,8 +15,6 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr int kTriesForNewChild = 20;
-
 }  // namespace
 
 void VariationOptions::check(const Requirement& require) const {
@@ -62,7 +60,7 @@ std::vector<double> GeneticVariation::child(Vector parent, Vector other) {
   cross(parent, other);
   mutate(parent);
   renew(parent);
-  for (int tries = 0; tries < kTriesForNewChild && is_known(parent); ++tries) {
+  for (int tries = 0; tries < kTriesForNewPoint && is_known(parent); ++tries) {
     parent = random_point(problem_, engine_);
   }
   known_.insert(effective_point(parent, problem_));
@@ -74,7 +72,7 @@ bool GeneticVariation::is_known(const Vector& x) const {
 }
 
 void GeneticVariation::renew(Vector& x) const {
-  for (int tries = 0; tries < kTriesForNewChild && is_known(x); ++tries) change_one(x);
+  for (int tries = 0; tries < kTriesForNewPoint && is_known(x); ++tries) change_one(x);
 }
 
 void GeneticVariation::cross(Vector& a, Vector& b) const {

@@ -23,6 +23,10 @@ std::size_t below(std::mt19937& engine, std::size_t n);
 /// @return 0 .. n-1 in random order, all orders alike.
 std::vector<std::size_t> shuffled(std::size_t n, std::mt19937& engine);
 
+/// How often our own algorithms vary a point again that was asked for before, until they ask for it
+/// all the same.
+inline constexpr int kTriesForNewPoint = 20;
+
 /// A point drawn uniformly within a problem's bounds.
 std::vector<double> random_point(const pagmo::problem& problem, std::mt19937& engine);
 /// Draws one variable of a point anew, an integer among its other values. A variable of which there

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/format.hpp"
 #include "core/hash.hpp"
 
 namespace nas::table_format {
@@ -113,6 +115,39 @@ std::string content_digest(const std::function<SQLite::Statement(const std::stri
   return hash.hex();
 }
 
+std::string name_of(const Evaluation& cell) {
+  return cell.candidate + ", replicate " + std::to_string(cell.replicate);
+}
+
+void check_cell(const Evaluation& cell) {
+  const auto require = [&cell](bool holds, const std::string& what) {
+    if (!holds) throw InputError(name_of(cell) + ": " + what);
+  };
+  const auto& measured = cell.measured;
+  visit_measured([&](const char* name) {
+    if (!measured.is_object() || !measured.contains(name)) return;
+    const auto number = measured.at(name).get<double>();
+    require(std::isfinite(number) && number >= 0.0,
+            std::string(name) + " = " + shortest(number) + ", must be finite and at least 0");
+  });
+  if (!is_usable(cell)) return;
+  require(!cell.curve.empty(), "it was finished, but its curve has no point");
+  require(measured.contains("train_seconds"), "it was finished, but its train_seconds are missing");
+  for (const auto& point : cell.curve) {
+    const auto at_step = " at step " + std::to_string(point.step);
+    for (const double sum : {point.train_nll, point.valid.nll, point.valid.batch_mean_nll}) {
+      require(std::isfinite(sum), "a loss" + at_step + " = " + shortest(sum) + ", must be finite");
+    }
+    const auto& valid = point.valid;
+    require(valid.tokens > 0 && valid.batches > 0 && valid.correct >= 0 &&
+                valid.correct <= valid.tokens,
+            "its counts" + at_step + " (" + std::to_string(valid.correct) + " correct of " +
+                std::to_string(valid.tokens) + " targets in " + std::to_string(valid.batches) +
+                " batches) cannot be");
+    require(std::isfinite(point.seconds), "its seconds" + at_step + " must be finite");
+  }
+}
+
 std::vector<std::int64_t> common_steps(const std::vector<const Evaluation*>& cells) {
   const auto longest = std::max_element(
       cells.begin(), cells.end(),
@@ -124,8 +159,8 @@ std::vector<std::int64_t> common_steps(const std::vector<const Evaluation*>& cel
     for (std::size_t i = 0; i < cell->curve.size(); ++i) {
       const auto step = cell->curve[i].step;
       const auto refuse = [&](const std::string& allowed) {
-        throw InputError(cell->candidate + ", replicate " + std::to_string(cell->replicate) +
-                         ": its curve has step " + std::to_string(step) + ", must have " + allowed);
+        throw InputError(name_of(*cell) + ": its curve has step " + std::to_string(step) +
+                         ", must have " + allowed);
       };
       if (step != steps[i]) refuse("step " + std::to_string(steps[i]) + " there, as others have");
       if (i > 0 && step <= steps[i - 1]) refuse("one after step " + std::to_string(steps[i - 1]));

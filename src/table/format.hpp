@@ -65,6 +65,14 @@ inline bool is_measured_objective(const nlohmann::json& part) {
 /// @throws SQLite::Exception
 std::string content_digest(const std::function<SQLite::Statement(const std::string&)>& query);
 
+/// A cell in words: its mechanism and its replicate.
+std::string name_of(const Evaluation& cell);
+
+/// What readers of a table take for granted of a cell.
+/// @throws InputError naming the cell: a measured number that is not finite or negative; of a
+/// finished one, a curve without a point, no train_seconds, losses or counts that cannot be.
+void check_cell(const Evaluation& cell);
+
 /// Steps of the longest curve, which those of the other cells begin with.
 /// @throws InputError naming a cell with other steps, or with steps that do not ascend.
 std::vector<std::int64_t> common_steps(const std::vector<const Evaluation*>& cells);

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
-#include "core/format.hpp"
 #include "core/hash.hpp"
 #include "table/format.hpp"
 #include "table/meta.hpp"
@@ -123,39 +122,6 @@ std::vector<std::string> value_columns(const Database& database) {
   return columns;
 }
 
-std::string name_of(const Evaluation& cell) {
-  return cell.candidate + ", replicate " + std::to_string(cell.replicate);
-}
-
-/// What readers take for granted of a cell.
-void check_cell(const Evaluation& cell) {
-  const auto require = [&cell](bool holds, const std::string& what) {
-    if (!holds) throw InputError(name_of(cell) + ": " + what);
-  };
-  for (const auto& [name, value] : cell.measured.items()) {
-    const auto number = value.get<double>();
-    require(std::isfinite(number) && number >= 0.0,
-            name + " = " + shortest(number) + ", must be finite and at least 0");
-  }
-  if (!is_usable(cell)) return;
-  require(!cell.curve.empty(), "it was finished, but its curve has no point");
-  require(cell.measured.contains("train_seconds"),
-          "it was finished, but its train_seconds are missing");
-  for (const auto& point : cell.curve) {
-    const auto at_step = " at step " + std::to_string(point.step);
-    for (const double sum : {point.train_nll, point.valid.nll, point.valid.batch_mean_nll}) {
-      require(std::isfinite(sum), "a loss" + at_step + " = " + shortest(sum) + ", must be finite");
-    }
-    const auto& valid = point.valid;
-    require(valid.tokens > 0 && valid.batches > 0 && valid.correct >= 0 &&
-                valid.correct <= valid.tokens,
-            "its counts" + at_step + " (" + std::to_string(valid.correct) + " correct of " +
-                std::to_string(valid.tokens) + " targets in " + std::to_string(valid.batches) +
-                " batches) cannot be");
-    require(std::isfinite(point.seconds), "its seconds" + at_step + " must be finite");
-  }
-}
-
 }  // namespace
 
 struct Table::Content {
@@ -217,7 +183,7 @@ void Table::Content::read(const Database& database) {
   std::vector<const Evaluation*> all;
   for (const auto& [place, cell] : cells) all.push_back(&cell);
   steps = format::common_steps(all);
-  for (const auto* cell : all) check_cell(*cell);
+  for (const auto* cell : all) format::check_cell(*cell);
 }
 
 void Table::Content::read_mechanisms(const Database& database) {
@@ -254,7 +220,7 @@ void Table::Content::read_trainings(const Database& database) {
     }
     const auto added = cells.try_emplace(place);
     auto& cell = added.first->second;
-    if (!added.second) throw InputError("trainings: two rows of " + name_of(cell));
+    if (!added.second) throw InputError("trainings: two rows of " + format::name_of(cell));
     cell.candidate = mechanisms[static_cast<std::size_t>(place.first)];
     cell.replicate = place.second;
     cell.status = parse_status(rows.text());

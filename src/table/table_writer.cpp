@@ -140,6 +140,7 @@ void write_table(const TableContent& content, const fs::path& file) {
   std::vector<const Evaluation*> cells;
   std::set<std::string> values;
   for (const auto& cell : content.cells) {
+    format::check_cell(cell);
     cells.push_back(&cell);
     for (const auto& [name, value] : cell.values) values.insert(name);
   }

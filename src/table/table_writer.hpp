@@ -23,7 +23,8 @@ struct TableContent {
 /// Writes a table: a temporary file beside it, renamed when it is whole. Equal content gives an
 /// equal checksum, and with the same version of SQLite equal bytes, whatever the order of the cells.
 /// Of what is not finite, NaN reads back as absent; -0 reads back as 0.
-/// @throws InputError if there is no cell, a cell's curve has other steps than the longest one's
+/// @throws InputError if there is no cell, a cell is none that a table could be read with, such as one that
+/// was finished without a learning curve, a cell's curve has other steps than the longest one's
 /// first ones, steps that do not ascend, a value has the name of another column of `trainings`, or
 /// nothing can be written to its folder; MachineError where writing fails, as on a full disk.
 void write_table(const TableContent& content, const std::filesystem::path& file);

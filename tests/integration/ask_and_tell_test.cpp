@@ -174,6 +174,9 @@ TEST_F(AskAndTellTest, OfWhatAnotherProgramMeasuredThereIsNoModel) {
     EXPECT_THAT(text(), HasSubstr(": its training runs were measured by another program, which "
                                   "recorded no learning curve, so that there is no model"));
   }
+  EXPECT_EQ(run("nas-data", {"table", "pack", folder.string(), "--output", out.string()}, {},
+                Start::executed),
+            2);
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 

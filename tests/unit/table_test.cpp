@@ -280,6 +280,19 @@ TEST_F(TableTest, OtherStepsAreRefused) {
   EXPECT_FALSE(fs::exists(file_));
 }
 
+TEST_F(TableTest, WhatCouldNotBeReadIsNotWritten) {
+  const auto refusal_of = [this](const auto& change) {
+    auto cells = small_cells();
+    change(cells[3]);
+    return message_of<InputError>([&] { write_table(small_content(cells), file_); });
+  };
+  EXPECT_THAT(refusal_of([](Evaluation& cell) { cell.curve.clear(); }),
+              HasSubstr(", replicate 0: it was finished, but its curve has no point"));
+  EXPECT_THAT(refusal_of([](Evaluation& cell) { cell.measured.erase("train_seconds"); }),
+              HasSubstr("it was finished, but its train_seconds are missing"));
+  EXPECT_FALSE(fs::exists(file_));
+}
+
 TEST_F(TableTest, AValueWithTheNameOfAnotherColumnIsRefused) {
   auto cells = small_cells();
   cells[0].values["Status"] = 1.0;
