@@ -16,6 +16,7 @@ from nas_analysis import packages
 if __name__ == "__main__":
     packages.require(__doc__, "numpy")
 
+from nas_analysis.arguments import program
 from nas_analysis.digest import BadInput
 from nas_analysis.files import csv_text, write_whole
 from nas_analysis.svg import HALF, Axis, Figure, Frame, Picture
@@ -84,8 +85,9 @@ def table(rows: list[dict]) -> str:
     return "\n".join(text) + "\n"
 
 
-def main(arguments: list[str]) -> int:
-    """Reads what fleet prints. @return the exit code."""
+@program
+def main(arguments: list[str]) -> None:
+    """Reads what fleet prints."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", dest="folder", type=pathlib.Path, required=True)
@@ -96,8 +98,7 @@ def main(arguments: list[str]) -> int:
             raise ValueError(f"each must have {', '.join(COLUMNS)}")
         drawn = picture(rows).file()
     except (ValueError, TypeError, KeyError) as error:
-        print(f"standard input: must be lines that fleet printed: {error}", file=sys.stderr)
-        return 2
+        raise BadInput(f"standard input: must be lines that fleet printed: {error}") from error
     numbers = csv_text(COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
     words = ("# How busy workers are\n\n" + table(rows) + "\n![Efficiency over workers](efficiency.svg)\n\n"
              "Searches in simulated time, by `fleet TABLE WORKERS... | analysis/fleet.py -o FOLDER`.\n")
@@ -106,12 +107,7 @@ def main(arguments: list[str]) -> int:
         for name, content in {"efficiency.csv": numbers, "efficiency.svg": drawn, "fleet.md": words}.items():
             write_whole(options.folder / name, content.encode())
     except OSError as error:
-        print(f"{options.folder}: cannot be written: {error.strerror}", file=sys.stderr)
-        return 2
-    except BadInput as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+        raise BadInput(f"{options.folder}: cannot be written: {error.strerror}") from error
 
 
 if __name__ == "__main__":

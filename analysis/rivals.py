@@ -3,7 +3,7 @@
 
     analysis/rivals.py TABLE [-o FILE.sqlite] [--like COMPARISON | --objectives NAME[,NAME...]]
                        [--budget N] [--asks N] [--seeds N] [--first-seed S]
-                       [--mode noisy|mean|paired] [--only NAME]...
+                       [--mode noisy|mean|paired] [--only NAME]... [--workers N]
     analysis/rivals.py TABLE --prune-from STEP --like COMPARISON [-o FILE.sqlite] [--seeds N]
 
 DEAP's genetic algorithm (one objective) and NSGA-II, and Optuna's TPE, NSGA-II and random sampler,
@@ -14,7 +14,7 @@ of nas-compare with the same seed; a candidate that comes again answers as befor
 search may ask 50 times as often as it may train.
 The libraries know no constraints: a comparison that has some is refused.
 TPE, which asks again and again for what it believes best, may use all of that and take minutes for
-one search: --asks 465 keeps it to five times. Then:
+one search: --asks 465 keeps it to five times. A stopped command goes on where it was. Then:
 
     analysis/compare.py ours/comparison.sqlite FILE.sqlite
 
@@ -27,17 +27,21 @@ replicate for a whole search (mode paired), at equal steps paid. Beside searches
 """
 
 import argparse
+import contextlib
 import dataclasses
 import inspect
 import json
+import multiprocessing
+import os
 import pathlib
 import platform
 import random
 import shlex
+import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from nas_analysis import packages
 
@@ -53,6 +57,7 @@ from nas_analysis.factorial import Factorial
 from nas_analysis.pruners import Spent
 from nas_analysis.replay import replay_order
 from nas_analysis.tables import MISSING, Table, TableError
+from nas_analysis.words import duration
 
 try:
     import deap
@@ -68,6 +73,7 @@ PACKAGES = {"DEAP": "python3-deap", "Optuna": "python3-optuna"}
 ASKS_PER_TRAINING = 50
 FAILURE = 10.0  # scaled value of what could not be measured: ten times the range beyond the best
 MODES = ("noisy", "mean", "paired")
+SECONDS_BETWEEN_WORDS = 20
 POPULATION = 12  # of every evolutionary algorithm: that of the published search, and of ours
 
 
@@ -370,39 +376,112 @@ def run(rival: Rival, study: Study, seed: int) -> tuple:
             np.asarray(oracle.steps, "<i8").tobytes())
 
 
-def write(file: pathlib.Path, study: Study, searches: dict[str, list[tuple]], chosen: list[Rival],
-          meta: dict):
-    """The comparison store."""
-    part = file.with_name(file.name + ".part")
-    part.unlink(missing_ok=True)
-    database = sqlite3.connect(part)
-    database.executescript("""
-        PRAGMA application_id = 0x6e617363;
-        PRAGMA user_version = 2;
-        CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-        CREATE TABLE candidates (number INTEGER PRIMARY KEY, name TEXT NOT NULL,
-            label TEXT NOT NULL, truth TEXT NOT NULL, believed TEXT NOT NULL);
-        CREATE TABLE algorithms (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-            key TEXT NOT NULL, settings TEXT NOT NULL);
-        CREATE TABLE searches (algorithm INTEGER NOT NULL, seed INTEGER NOT NULL,
-            asked INTEGER NOT NULL, search_seconds REAL NOT NULL, ended_by TEXT NOT NULL,
-            candidates BLOB NOT NULL, trained BLOB NOT NULL, seconds BLOB NOT NULL,
-            fitness BLOB NOT NULL, steps BLOB NOT NULL, PRIMARY KEY (algorithm, seed));""")
-    database.executemany("INSERT INTO meta VALUES (?, ?)",
-                         [(key, json.dumps(value)) for key, value in meta.items()])
-    database.executemany(
-        "INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
-        [(i, name, name, *(json.dumps(means[i].tolist()) for means in
-                           (study.truth, study.believed)))
-         for i, name in enumerate(study.table.mechanisms)])
-    for number, rival in enumerate(chosen):
-        database.execute("INSERT INTO algorithms VALUES (?, ?, ?, ?)",
-                         (number, rival.name, rival.library, json.dumps(rival.settings)))
-        database.executemany("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             [(number, *row) for row in searches[rival.name]])
-    database.commit()
-    database.close()
-    part.replace(file)
+class Recorded:
+    """The comparison store that is made: FILE.part until every search is in it. What an equal command left there is taken over."""
+
+    def __init__(self, file: pathlib.Path, study: Study, chosen: list[Rival], meta: dict):
+        self._file, self._part = file, file.with_name(file.name + ".part")
+        facts = [(key, json.dumps(value)) for key, value in sorted(meta.items())]
+        contenders = [(number, rival.name, rival.library, json.dumps(rival.settings)) for number, rival in enumerate(chosen)]
+        if not self._begun(facts, contenders):
+            self._begin(study, facts, contenders)
+        self._database = sqlite3.connect(self._part)
+
+    def _begun(self, facts: list[tuple], contenders: list[tuple]) -> bool:
+        """Whether the same was begun there."""
+        if not self._part.is_file():
+            return False
+        try:
+            with contextlib.closing(sqlite3.connect(self._part)) as database:
+                return (database.execute("SELECT * FROM meta ORDER BY key").fetchall() == facts
+                        and database.execute("SELECT * FROM algorithms ORDER BY number").fetchall() == contenders)
+        except sqlite3.DatabaseError:
+            return False
+
+    def _begin(self, study: Study, facts: list[tuple], contenders: list[tuple]):
+        self._part.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(self._part)) as database, database:
+            database.executescript("""
+                PRAGMA application_id = 0x6e617363;
+                PRAGMA user_version = 2;
+                BEGIN;
+                CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+                CREATE TABLE candidates (number INTEGER PRIMARY KEY, name TEXT NOT NULL,
+                    label TEXT NOT NULL, truth TEXT NOT NULL, believed TEXT NOT NULL);
+                CREATE TABLE algorithms (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+                    key TEXT NOT NULL, settings TEXT NOT NULL);
+                CREATE TABLE searches (algorithm INTEGER NOT NULL, seed INTEGER NOT NULL,
+                    asked INTEGER NOT NULL, search_seconds REAL NOT NULL, ended_by TEXT NOT NULL,
+                    candidates BLOB NOT NULL, trained BLOB NOT NULL, seconds BLOB NOT NULL,
+                    fitness BLOB NOT NULL, steps BLOB NOT NULL, PRIMARY KEY (algorithm, seed));""")
+            database.executemany("INSERT INTO meta VALUES (?, ?)", facts)
+            database.executemany(
+                "INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
+                [(i, name, name, *(json.dumps(means[i].tolist()) for means in
+                                   (study.truth, study.believed)))
+                 for i, name in enumerate(study.table.mechanisms)])
+            database.executemany("INSERT INTO algorithms VALUES (?, ?, ?, ?)", contenders)
+
+    def known(self) -> set[tuple[int, int]]:
+        """The algorithm's number and the seed of each search that is there."""
+        return set(self._database.execute("SELECT algorithm, seed FROM searches"))
+
+    def add(self, number: int, row: tuple):
+        """Keeps a search, whatever becomes of the others."""
+        with self._database:
+            self._database.execute("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, *row))
+
+    def close(self):
+        """Every search is there."""
+        self._database.close()
+        self._part.replace(self._file)
+
+
+class Searches:
+    """The searches of some libraries, each in one of several processes."""
+
+    def __init__(self, chosen: list[Rival], study: Study):
+        self.chosen, self.study = chosen, study
+
+    def __call__(self, which: tuple[int, int]) -> tuple[int, tuple]:
+        number, seed = which
+        return number, run(self.chosen[number], self.study, seed)
+
+    def each(self, wanted: list[tuple[int, int]], workers: int) -> Iterator[tuple[int, tuple]]:
+        """The number of its algorithm and the row of each search, as they end."""
+        if workers == 1:
+            yield from map(self, wanted)
+            return
+        global _SEARCHES
+        _SEARCHES = self  # what the libraries made cannot be pickled: processes get it as they begin
+        with multiprocessing.get_context("fork").Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+            yield from pool.imap_unordered(_one_search, wanted)
+
+
+_SEARCHES: Searches | None = None
+
+
+def _one_search(which: tuple[int, int]) -> tuple[int, tuple]:
+    assert _SEARCHES is not None
+    return _SEARCHES(which)
+
+
+def record(file: pathlib.Path, searches: Searches, seeds: range, meta: dict, workers: int):
+    """Runs the searches that are not recorded yet, and says how far they are."""
+    recorded = Recorded(file, searches.study, searches.chosen, meta)
+    known = recorded.known()
+    # Algorithms in turn: their searches take different times, and the time left is of them all.
+    wanted = [(number, seed) for seed in seeds for number in range(len(searches.chosen)) if (number, seed) not in known]
+    start = said = time.monotonic()
+    for done, (number, row) in enumerate(searches.each(wanted, workers), 1):
+        recorded.add(number, row)
+        now = time.monotonic()
+        if now - said >= SECONDS_BETWEEN_WORDS:
+            said = now
+            left = (now - start) / done * (len(wanted) - done)
+            print(f"{len(known) + done} of {len(known) + len(wanted)} searches, {duration(now - start)} elapsed, "
+                  f"{duration(left)} left", file=sys.stderr, flush=True)
+    recorded.close()
 
 
 def _like(path: str) -> dict:
@@ -461,6 +540,8 @@ def main(arguments: list[str]) -> None:
                         help="that a search may make (default: 50 times its trainings)")
     parser.add_argument("--seeds", type=positive, default=100, metavar="N",
                         help="searches of each algorithm (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=len(os.sched_getaffinity(0)), metavar="N",
+                        help="searches at a time (default: one per core, %(default)s here)")
     parser.add_argument("--first-seed", type=int, metavar="S", help="(default: 42)")
     parser.add_argument("--mode", choices=MODES, help="what answers (default: noisy)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
@@ -489,8 +570,6 @@ def main(arguments: list[str]) -> None:
                   options.asks or ASKS_PER_TRAINING * trainings, mode)
     chosen = _chosen(options.only, len(records) > 1, options.prune_from)
     first = options.first_seed if options.first_seed is not None else like.get("first_seed", 42)
-    searches = {rival.name: [run(rival, study, seed) for seed in
-                             range(first, first + options.seeds)] for rival in chosen}
     meta = {"kind": "comparison", "version": 2, "objectives": [one.record for one in study.goals],
             "truth_splits": {one.record["name"]: one.split for one in study.goals if one.split},
             "config": {"command": f"analysis/rivals.py {shlex.join(arguments)}"},
@@ -505,9 +584,12 @@ def main(arguments: list[str]) -> None:
                             **({"optuna": optuna.__version__} if optuna else {})}}
     file = pathlib.Path(options.output or "rivals.sqlite")
     try:
-        write(file, study, searches, chosen, meta)
+        record(file, Searches(chosen, study), range(first, first + options.seeds), meta, options.workers)
     except (OSError, sqlite3.OperationalError) as error:
         raise BadInput(f"{file}: cannot be written: {error}") from error
+    except KeyboardInterrupt:
+        print(f"\nStopped. {file}.part has every finished search; the same command continues.", file=sys.stderr)
+        raise SystemExit(130) from None
     print(f"written to {file}: {options.seeds} searches each of "
           f"{'; '.join(rival.name for rival in chosen)}")
 

@@ -343,6 +343,55 @@ class Program(Rivals):
             asked.append([search.candidates.tolist() for search in self.searches().searches])
         self.assertEqual(asked[0], asked[1])
 
+    def test_the_number_of_processes_changes_nothing(self):
+        arguments = [self.table(), "--budget", 5, "--seeds", 3, "--asks", 30]
+        asked = []
+        for workers in (1, 3):
+            self.assertEqual(self.run_program(*arguments, "--workers", workers)[0], 0)
+            asked.append([search.candidates.tolist() for search in self.searches().searches])
+        self.assertEqual(*asked)
+        self.assertEqual(len(asked[0]), 3 * len(rivals.rivals(False)))
+
+    def test_a_stopped_command_goes_on(self):
+        arguments = [self.table(), "--budget", 5, "--seeds", 3, "--asks", 30, "--workers", 1]
+        self.assertEqual(self.run_program(*arguments)[0], 0)
+        whole = [search.candidates.tolist() for search in self.searches().searches]
+        (self.folder / "rivals.sqlite").unlink()
+        searched = []
+
+        def run(rival, study, seed):
+            if len(searched) == 4:
+                raise KeyboardInterrupt
+            searched.append((rival.name, seed))
+            return original(rival, study, seed)
+
+        original = rivals.run
+        with mock.patch.object(rivals, "run", run):
+            with self.assertRaises(SystemExit) as stop:
+                self.run_program(*arguments)
+        self.assertEqual(stop.exception.code, 130)
+        self.assertFalse((self.folder / "rivals.sqlite").exists())
+        with mock.patch.object(rivals, "run", side_effect=original) as continued:
+            self.assertEqual(self.run_program(*arguments)[0], 0)
+        begun = {(call.args[0].name, call.args[2]) for call in continued.call_args_list}
+        self.assertEqual(len(begun), len(whole) - 4)
+        self.assertFalse(begun & set(searched))
+        self.assertEqual([search.candidates.tolist() for search in self.searches().searches], whole)
+        self.assertFalse((self.folder / "rivals.sqlite.part").exists())
+
+    def test_what_another_command_left_is_not_taken(self):
+        arguments = [self.table(), "--budget", 5, "--seeds", 1, "--asks", 30]
+        for left in (b"no store", None):
+            part = self.folder / "rivals.sqlite.part"
+            if left is None:
+                self.assertEqual(self.run_program(*arguments, "--budget", 4)[0], 0)
+                (self.folder / "rivals.sqlite").rename(part)
+            else:
+                part.write_bytes(left)
+            self.assertEqual(self.run_program(*arguments)[0], 0)
+            self.assertEqual(self.searches().budget, 5)
+            self.assertFalse(part.exists())
+
     def test_several_objectives(self):
         code, error = self.run_program(self.table(), "--budget", 6, "--seeds", 1, "--asks", 30,
                                        "--objectives", "perplexity,latency", "--only", "nsga-ii")
