@@ -484,6 +484,19 @@ def record(file: pathlib.Path, searches: Searches, seeds: range, meta: dict, wor
     recorded.close()
 
 
+def _require_own(file: pathlib.Path):
+    """Raises BadInput where something else than searches of this program would be replaced."""
+    if not file.exists():
+        return
+    try:
+        with contextlib.closing(sqlite_files.open_read_only(file)) as database:
+            if sqlite_files.meta(database)["config"]["command"].startswith("analysis/rivals.py"):
+                return
+    except (sqlite3.DatabaseError, BadInput, KeyError, TypeError, AttributeError):
+        pass
+    raise BadInput(f"-o {file}: is there and not of this program, must be another file")
+
+
 def _like(path: str) -> dict:
     """What a comparison was about, and its first seed."""
     file = pathlib.Path(path)
@@ -548,6 +561,8 @@ def main(arguments: list[str]) -> None:
                         help="algorithms whose name begins so")
     parser.add_argument("--prune-from", type=positive, metavar="STEP", help="Optuna's pruners instead")
     options = parser.parse_args(arguments)
+    file = pathlib.Path(options.output or "rivals.sqlite")
+    _require_own(file)
     like = _like(options.like) if options.like else {}
     if like.get("constraints"):
         raise TableError(f"--like {options.like}: has constraints "
@@ -582,7 +597,6 @@ def main(arguments: list[str]) -> None:
             "environment": {"python": platform.python_version(), "numpy": np.__version__,
                             **({"deap": deap.__version__} if deap else {}),
                             **({"optuna": optuna.__version__} if optuna else {})}}
-    file = pathlib.Path(options.output or "rivals.sqlite")
     try:
         record(file, Searches(chosen, study), range(first, first + options.seeds), meta, options.workers)
     except (OSError, sqlite3.OperationalError) as error:

@@ -452,6 +452,12 @@ class Program(Rivals):
             self.assertEqual(code, 2, arguments)
             self.assertIn(words, error)
             self.assertFalse((self.folder / "rivals.sqlite").exists())
+        for other in (path, self.folder / "text"):
+            (self.folder / "text").write_text("mine")
+            before = pathlib.Path(other).read_bytes()
+            code, _, error = said(rivals.main, path, "--seeds", 1, "-o", other)
+            self.assertEqual((code, error), (2, f"rivals.py: -o {other}: is there and not of this program, must be another file\n"))
+            self.assertEqual(pathlib.Path(other).read_bytes(), before)
         gone = {key: own for key, own in self.cells.items() if key[0] != functions(SPACE)[2]}
         code, error = self.run_program(self.table(gone))
         self.assertEqual(code, 2)
