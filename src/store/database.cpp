@@ -45,24 +45,39 @@ void require_readable(const fs::path& file) {
 /// What has not reached a file yet lies in one of these.
 constexpr std::array<const char*, 2> kJournals{"-wal", "-journal"};
 
-/// Why a file or its journal cannot grow, as errno says it; 0: something else has failed.
+/// What the system said last of a store's file and of its journal, as errno; 0 where all went well.
 /// @param connection  null where it could not be opened.
-int lack_of_space(const fs::path& file, sqlite3* connection) {
-  if (const int error = sqlite3_system_errno(connection); is_lack_of_space(error)) return error;
-  // What a commit failed with, only the open file remembers.
-  for (const int which : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {
+std::array<int, 3> system_errors(sqlite3* connection) {
+  std::array<int, 3> errors{sqlite3_system_errno(connection)};
+  // What a commit or a read failed with, only the open file remembers.
+  for (std::size_t i = 1; i < errors.size(); ++i) {
+    const int which = i == 1 ? SQLITE_FCNTL_FILE_POINTER : SQLITE_FCNTL_JOURNAL_POINTER;
     sqlite3_file* open = nullptr;
     if (connection != nullptr) sqlite3_file_control(connection, "main", which, &open);
     // A journal that is not open, or lies in memory.
     if (open == nullptr || open->pMethods == nullptr) continue;
     if (open->pMethods->xFileControl == nullptr) continue;
-    int error = 0;
-    open->pMethods->xFileControl(open, SQLITE_FCNTL_LAST_ERRNO, &error);
-    if (is_lack_of_space(error)) return error;
+    open->pMethods->xFileControl(open, SQLITE_FCNTL_LAST_ERRNO, &errors[i]);
   }
+  return errors;
+}
+
+/// Why a file or its journal cannot grow, as errno says it; 0: something else has failed.
+/// @param connection  null where it could not be opened.
+int lack_of_space(const fs::path& file, sqlite3* connection) {
+  const auto errors = system_errors(connection);
+  const auto lack = std::find_if(errors.begin(), errors.end(), is_lack_of_space);
+  if (lack != errors.end()) return *lack;
   constexpr std::uintmax_t kOneWrite = 65536;
   std::error_code unknown;
   return fs::space(fs::absolute(file).parent_path(), unknown).available < kOneWrite ? ENOSPC : 0;
+}
+
+/// Whether the machine did not give what was read last, which SQLite takes for damage.
+bool read_failed(sqlite3* connection) {
+  const auto errors = system_errors(connection);
+  return std::any_of(errors.begin(), errors.end(),
+                     [](int error) { return error == EIO || error == ENXIO || error == ERANGE; });
 }
 
 bool has_journal(const fs::path& file) {
@@ -351,6 +366,10 @@ void Database::fail(const SQLite::Exception& error) const {
       }
       throw MachineError(file_.string() + ": cannot be written or read: " + what);
     case SQLITE_CORRUPT:
+      if (read_failed(sqlite_ ? sqlite_->getHandle() : nullptr)) {
+        throw MachineError(io_failure(file_, EIO));
+      }
+      require_readable(file_);
       refuse_damage(what);
     case SQLITE_NOTADB:
     case SQLITE_ERROR:  // a table or column is missing
