@@ -27,7 +27,6 @@ replicate for a whole search (mode paired), at equal steps paid. Beside searches
 """
 
 import argparse
-import contextlib
 import dataclasses
 import inspect
 import json
@@ -42,6 +41,8 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
+from concurrent.futures.process import BrokenProcessPool
 
 from nas_analysis import packages
 
@@ -56,6 +57,7 @@ from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
 from nas_analysis.pruners import Spent
 from nas_analysis.replay import replay_order
+from nas_analysis.rival_store import RivalStore, require_own
 from nas_analysis.tables import MISSING, Table, TableError
 from nas_analysis.words import duration
 
@@ -376,67 +378,6 @@ def run(rival: Rival, study: Study, seed: int) -> tuple:
             np.asarray(oracle.steps, "<i8").tobytes())
 
 
-class Recorded:
-    """The comparison store that is made: FILE.part until every search is in it. What an equal command left there is taken over."""
-
-    def __init__(self, file: pathlib.Path, study: Study, chosen: list[Rival], meta: dict):
-        self._file, self._part = file, file.with_name(file.name + ".part")
-        facts = [(key, json.dumps(value)) for key, value in sorted(meta.items())]
-        contenders = [(number, rival.name, rival.library, json.dumps(rival.settings)) for number, rival in enumerate(chosen)]
-        if not self._begun(facts, contenders):
-            self._begin(study, facts, contenders)
-        self._database = sqlite3.connect(self._part)
-
-    def _begun(self, facts: list[tuple], contenders: list[tuple]) -> bool:
-        """Whether the same was begun there."""
-        if not self._part.is_file():
-            return False
-        try:
-            with contextlib.closing(sqlite3.connect(self._part)) as database:
-                return (database.execute("SELECT * FROM meta ORDER BY key").fetchall() == facts
-                        and database.execute("SELECT * FROM algorithms ORDER BY number").fetchall() == contenders)
-        except sqlite3.DatabaseError:
-            return False
-
-    def _begin(self, study: Study, facts: list[tuple], contenders: list[tuple]):
-        self._part.unlink(missing_ok=True)
-        with contextlib.closing(sqlite3.connect(self._part)) as database, database:
-            database.executescript("""
-                PRAGMA application_id = 0x6e617363;
-                PRAGMA user_version = 2;
-                BEGIN;
-                CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-                CREATE TABLE candidates (number INTEGER PRIMARY KEY, name TEXT NOT NULL,
-                    label TEXT NOT NULL, truth TEXT NOT NULL, believed TEXT NOT NULL);
-                CREATE TABLE algorithms (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-                    key TEXT NOT NULL, settings TEXT NOT NULL);
-                CREATE TABLE searches (algorithm INTEGER NOT NULL, seed INTEGER NOT NULL,
-                    asked INTEGER NOT NULL, search_seconds REAL NOT NULL, ended_by TEXT NOT NULL,
-                    candidates BLOB NOT NULL, trained BLOB NOT NULL, seconds BLOB NOT NULL,
-                    fitness BLOB NOT NULL, steps BLOB NOT NULL, PRIMARY KEY (algorithm, seed));""")
-            database.executemany("INSERT INTO meta VALUES (?, ?)", facts)
-            database.executemany(
-                "INSERT INTO candidates VALUES (?, ?, ?, ?, ?)",
-                [(i, name, name, *(json.dumps(means[i].tolist()) for means in
-                                   (study.truth, study.believed)))
-                 for i, name in enumerate(study.table.mechanisms)])
-            database.executemany("INSERT INTO algorithms VALUES (?, ?, ?, ?)", contenders)
-
-    def known(self) -> set[tuple[int, int]]:
-        """The algorithm's number and the seed of each search that is there."""
-        return set(self._database.execute("SELECT algorithm, seed FROM searches"))
-
-    def add(self, number: int, row: tuple):
-        """Keeps a search, whatever becomes of the others."""
-        with self._database:
-            self._database.execute("INSERT INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, *row))
-
-    def close(self):
-        """Every search is there."""
-        self._database.close()
-        self._part.replace(self._file)
-
-
 class Searches:
     """The searches of some libraries, each in one of several processes."""
 
@@ -454,8 +395,16 @@ class Searches:
             return
         global _SEARCHES
         _SEARCHES = self  # what the libraries made cannot be pickled: processes get it as they begin
-        with multiprocessing.get_context("fork").Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-            yield from pool.imap_unordered(_one_search, wanted)
+        with futures.ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), signal.signal,
+                                         (signal.SIGINT, signal.SIG_IGN)) as processes:
+            try:
+                for search in futures.as_completed([processes.submit(_one_search, which) for which in wanted]):
+                    yield search.result()
+            except BaseException:  # what is begun would be waited for
+                processes.shutdown(wait=False, cancel_futures=True)
+                for process in multiprocessing.active_children():
+                    process.terminate()
+                raise
 
 
 _SEARCHES: Searches | None = None
@@ -466,35 +415,22 @@ def _one_search(which: tuple[int, int]) -> tuple[int, tuple]:
     return _SEARCHES(which)
 
 
-def record(file: pathlib.Path, searches: Searches, seeds: range, meta: dict, workers: int):
+def record(store: RivalStore, searches: Searches, seeds: range, workers: int):
     """Runs the searches that are not recorded yet, and says how far they are."""
-    recorded = Recorded(file, searches.study, searches.chosen, meta)
-    known = recorded.known()
+    known = store.known()
     # Algorithms in turn: their searches take different times, and the time left is of them all.
     wanted = [(number, seed) for seed in seeds for number in range(len(searches.chosen)) if (number, seed) not in known]
+    if known:
+        print(f"{len(seeds) * len(searches.chosen) - len(wanted)} searches are there already", file=sys.stderr, flush=True)
     start = said = time.monotonic()
     for done, (number, row) in enumerate(searches.each(wanted, workers), 1):
-        recorded.add(number, row)
+        store.add(number, row)
         now = time.monotonic()
         if now - said >= SECONDS_BETWEEN_WORDS:
             said = now
             left = (now - start) / done * (len(wanted) - done)
-            print(f"{len(known) + done} of {len(known) + len(wanted)} searches, {duration(now - start)} elapsed, "
-                  f"{duration(left)} left", file=sys.stderr, flush=True)
-    recorded.close()
-
-
-def _require_own(file: pathlib.Path):
-    """Raises BadInput where something else than searches of this program would be replaced."""
-    if not file.exists():
-        return
-    try:
-        with contextlib.closing(sqlite_files.open_read_only(file)) as database:
-            if sqlite_files.meta(database)["config"]["command"].startswith("analysis/rivals.py"):
-                return
-    except (sqlite3.DatabaseError, BadInput, KeyError, TypeError, AttributeError):
-        pass
-    raise BadInput(f"-o {file}: is there and not of this program, must be another file")
+            print(f"{done} of {len(wanted)} searches, {duration(now - start)} elapsed, {duration(left)} left", file=sys.stderr, flush=True)
+    store.finish(seeds)
 
 
 def _like(path: str) -> dict:
@@ -562,7 +498,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--prune-from", type=positive, metavar="STEP", help="Optuna's pruners instead")
     options = parser.parse_args(arguments)
     file = pathlib.Path(options.output or "rivals.sqlite")
-    _require_own(file)
+    require_own(file)
     like = _like(options.like) if options.like else {}
     if like.get("constraints"):
         raise TableError(f"--like {options.like}: has constraints "
@@ -597,13 +533,19 @@ def main(arguments: list[str]) -> None:
             "environment": {"python": platform.python_version(), "numpy": np.__version__,
                             **({"deap": deap.__version__} if deap else {}),
                             **({"optuna": optuna.__version__} if optuna else {})}}
+    store = RivalStore(file, meta, list(zip(table.mechanisms, study.truth, study.believed)),
+                       [(rival.name, rival.library, rival.settings) for rival in chosen])
+    finished = f"{file}.part has every finished search; the same command continues."
     try:
-        record(file, Searches(chosen, study), range(first, first + options.seeds), meta, options.workers)
-    except (OSError, sqlite3.OperationalError) as error:
-        raise BadInput(f"{file}: cannot be written: {error}") from error
+        record(store, Searches(chosen, study), range(first, first + options.seeds), options.workers)
     except KeyboardInterrupt:
-        print(f"\nStopped. {file}.part has every finished search; the same command continues.", file=sys.stderr)
+        print(f"\nStopped. {finished}", file=sys.stderr)
         raise SystemExit(130) from None
+    except BrokenProcessPool:
+        print(f"A process was killed, perhaps for its memory (--workers). {finished}", file=sys.stderr)
+        raise SystemExit(75) from None
+    finally:
+        store.close()
     print(f"written to {file}: {options.seeds} searches each of "
           f"{'; '.join(rival.name for rival in chosen)}")
 

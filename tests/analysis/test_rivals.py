@@ -1,7 +1,9 @@
 """Searches of other libraries on a table: they see what nas-compare's searches would see."""
 
 import json
+import os
 import pathlib
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -379,18 +381,72 @@ class Program(Rivals):
         self.assertEqual([search.candidates.tolist() for search in self.searches().searches], whole)
         self.assertFalse((self.folder / "rivals.sqlite.part").exists())
 
-    def test_what_another_command_left_is_not_taken(self):
+    def stopped(self, after: int, *arguments) -> int:
+        """Runs the program by one process until so many searches are there. @return its exit code."""
+        searched = []
+
+        def run(rival, study, seed):
+            if len(searched) == after:
+                raise KeyboardInterrupt
+            searched.append(seed)
+            return original(rival, study, seed)
+
+        original = rivals.run
+        with mock.patch.object(rivals, "run", run), self.assertRaises(SystemExit) as stop:
+            self.run_program(*arguments, "--workers", 1)
+        return stop.exception.code
+
+    def test_the_words_of_a_command_may_differ_where_its_searches_do_not(self):
+        path = self.table()
+        self.assertEqual(self.stopped(6, path, "--budget", 5, "--seeds", 9, "--asks", 30, "--only", "random"), 130)
+        with mock.patch.object(rivals, "run") as run:
+            code, error = self.run_program(path, "--only", "random", "--asks", 30, "--budget", 5, "--seeds", 4, "--workers", 1)
+        self.assertEqual((code, run.call_count), (0, 0), "of fewer seeds every search is there")
+        self.assertIn("4 searches are there already", error)
+        self.assertEqual(sorted(search.seed for search in self.searches().searches), [42, 43, 44, 45])
+        with sqlite3.connect(self.folder / "rivals.sqlite") as database:
+            config, = database.execute("SELECT value FROM meta WHERE key = 'config'").fetchone()
+        self.assertIn("--seeds 4", json.loads(config)["command"])
+
+    def test_what_others_left_stays(self):
         arguments = [self.table(), "--budget", 5, "--seeds", 1, "--asks", 30]
-        for left in (b"no store", None):
-            part = self.folder / "rivals.sqlite.part"
-            if left is None:
-                self.assertEqual(self.run_program(*arguments, "--budget", 4)[0], 0)
-                (self.folder / "rivals.sqlite").rename(part)
-            else:
-                part.write_bytes(left)
+        part = self.folder / "rivals.sqlite.part"
+        self.assertEqual(self.stopped(2, *arguments, "--budget", 4), 130)
+        left = part.read_bytes()
+        code, error = self.run_program(*arguments)
+        self.assertEqual(code, 2)
+        self.assertIn("has searches of another command, which differ in budget: analysis/rivals.py", error)
+        self.assertEqual(part.read_bytes(), left)
+        for content, words in ((b"my notes", "file is not a database"),
+                               (pathlib.Path(arguments[0]).read_bytes(), "is there and not of this program"),
+                               (left[:4096] + bytes(4096) + left[8192:], "is damaged (")):
+            part.write_bytes(content)
+            code, error = self.run_program(*arguments)
+            self.assertEqual(code, 2, error)
+            self.assertIn(words, error)
+            self.assertEqual(part.read_bytes(), content)
+
+    def test_one_process_searches_there(self):
+        arguments = [self.table(), "--budget", 5, "--seeds", 1, "--asks", 30, "--workers", 1]
+        original, errors = rivals.run, []
+
+        def run(rival, study, seed):
+            if not errors:
+                errors.append(said(rivals.main, *arguments, "-o", self.folder / "rivals.sqlite"))
+            return original(rival, study, seed)
+
+        with mock.patch.object(rivals, "run", run):
             self.assertEqual(self.run_program(*arguments)[0], 0)
-            self.assertEqual(self.searches().budget, 5)
-            self.assertFalse(part.exists())
+        self.assertEqual(errors[0][0], 2)
+        self.assertIn("rivals.sqlite.part: another process searches there", errors[0][2])
+
+    def test_a_killed_process_ends_the_program(self):
+        def run(rival, study, seed):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        with mock.patch.object(rivals, "run", run), self.assertRaises(SystemExit) as end:
+            self.run_program(self.table(), "--budget", 5, "--seeds", 2, "--asks", 30, "--workers", 2)
+        self.assertEqual(end.exception.code, 75)
 
     def test_several_objectives(self):
         code, error = self.run_program(self.table(), "--budget", 6, "--seeds", 1, "--asks", 30,
@@ -456,8 +512,10 @@ class Program(Rivals):
             (self.folder / "text").write_text("mine")
             before = pathlib.Path(other).read_bytes()
             code, _, error = said(rivals.main, path, "--seeds", 1, "-o", other)
-            self.assertEqual((code, error), (2, f"rivals.py: -o {other}: is there and not of this program, must be another file\n"))
+            self.assertEqual((code, error), (2, f"rivals.py: {other}: is there and not of this program, must be another file\n"))
             self.assertEqual(pathlib.Path(other).read_bytes(), before)
+        self.assertEqual(said(rivals.main, path, "-o", self.folder / ("x" * 300))[0], 2)
+        self.assertEqual(said(rivals.main, path, "--only", "random", "--seeds", 1, "-o", self.folder / "no" / "x")[0], 2)
         gone = {key: own for key, own in self.cells.items() if key[0] != functions(SPACE)[2]}
         code, error = self.run_program(self.table(gone))
         self.assertEqual(code, 2)
