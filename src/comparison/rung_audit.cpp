@@ -588,8 +588,9 @@ std::string RungAudit::verdict() const {
   if (replicates < 2) {
     text = "One replicate does not tell how much of a rank is noise of the seed.";
   } else if (mechanisms < 4 * static_cast<std::int64_t>(kTop)) {
-    text = "The best 16 of " + std::to_string(mechanisms) +
-           " mechanisms do not tell whether the first rung is too early.";
+    text = std::to_string(mechanisms) +
+           " mechanisms do not tell whether the first rung is too early, " +
+           std::to_string(4 * kTop) + " would: it goes by the best " + std::to_string(kTop) + ".";
   } else {
     const bool trusted = first->overlap >= between_seeds.front().overlap;
     text = std::string("The first rung is ") + (trusted ? "not " : "") + "too early: step " +
