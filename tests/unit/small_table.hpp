@@ -8,6 +8,7 @@
 #include "core/hash.hpp"
 #include "core/seed.hpp"
 #include "store/store.hpp"
+#include "table/format.hpp"
 #include "table/table_writer.hpp"
 
 namespace nas::testing {
@@ -139,6 +140,19 @@ inline void write_small_store(const std::filesystem::path& file,
   store.set_meta("facts", facts);
   store.set_meta("ended_by", "the algorithm");
   store.add(evaluations);
+}
+
+/// Changes a table by SQL, as somebody else might: with a checksum that fits.
+inline void change_table(const std::filesystem::path& file, const std::string& sql) {
+  SQLite::Database sqlite(file.string(), SQLite::OPEN_READWRITE);
+  sqlite.exec("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
+  sqlite.exec(sql);
+  try {
+    const auto sum = table_format::content_digest(
+        [&sqlite](const auto& text) { return SQLite::Statement(sqlite, text); });
+    sqlite.exec("UPDATE meta SET value = '\"" + sum + "\"' WHERE key = 'sha256'");
+  } catch (const SQLite::Exception&) {  // a table or column of keys is gone
+  }
 }
 
 }  // namespace nas::testing
