@@ -57,7 +57,7 @@ from nas_analysis.digest import BadInput
 from nas_analysis.factorial import Factorial
 from nas_analysis.pruners import Spent
 from nas_analysis.replay import replay_order
-from nas_analysis.rival_store import RivalStore, require_own
+from nas_analysis.rival_store import RivalStore
 from nas_analysis.tables import MISSING, Table, TableError
 from nas_analysis.words import duration
 
@@ -497,8 +497,6 @@ def main(arguments: list[str]) -> None:
                         help="algorithms whose name begins so")
     parser.add_argument("--prune-from", type=positive, metavar="STEP", help="Optuna's pruners instead")
     options = parser.parse_args(arguments)
-    file = pathlib.Path(options.output or "rivals.sqlite")
-    require_own(file)
     like = _like(options.like) if options.like else {}
     if like.get("constraints"):
         raise TableError(f"--like {options.like}: has constraints "
@@ -533,6 +531,7 @@ def main(arguments: list[str]) -> None:
             "environment": {"python": platform.python_version(), "numpy": np.__version__,
                             **({"deap": deap.__version__} if deap else {}),
                             **({"optuna": optuna.__version__} if optuna else {})}}
+    file = pathlib.Path(options.output or "rivals.sqlite")
     store = RivalStore(file, meta, list(zip(table.mechanisms, study.truth, study.believed)),
                        [(rival.name, rival.library, rival.settings) for rival in chosen])
     finished = f"{file}.part has every finished search; the same command continues."

@@ -20,7 +20,7 @@ def _command(meta: dict) -> str:
     return command if isinstance(command, str) and command.startswith(PROGRAM) else ""
 
 
-def require_own(file: pathlib.Path):
+def _require_own(file: pathlib.Path):
     """Raises BadInput where something else than searches of this program would be replaced."""
     try:
         if not file.exists() or file.is_file() and file.stat().st_size == 0:
@@ -47,7 +47,7 @@ class RivalStore:
     def __init__(self, file: pathlib.Path, meta: dict, candidates: Sequence[tuple[str, np.ndarray, np.ndarray]],
                  algorithms: Sequence[tuple[str, str, dict]]):
         self._file, self._part = file, file.with_name(file.name + ".part")
-        require_own(file)
+        _require_own(file)
         with self._writing():
             self._database = sqlite3.connect(self._part, timeout=0)
             try:

@@ -348,6 +348,7 @@ void Database::Transaction::commit() {
 
 void Database::fail(const SQLite::Exception& error) const {
   const std::string what = error.what();
+  sqlite3* const connection = sqlite_ ? sqlite_->getHandle() : nullptr;
   switch (error.getErrorCode()) {
     case SQLITE_FULL:
       throw MachineError(io_failure(file_, ENOSPC));
@@ -360,15 +361,12 @@ void Database::fail(const SQLite::Exception& error) const {
     case SQLITE_NOMEM:
     case SQLITE_PERM:
       require_in_place();
-      if (const int lack = lack_of_space(file_, sqlite_ ? sqlite_->getHandle() : nullptr);
-          lack != 0) {
+      if (const int lack = lack_of_space(file_, connection); lack != 0) {
         throw MachineError(io_failure(file_, lack));
       }
       throw MachineError(file_.string() + ": cannot be written or read: " + what);
     case SQLITE_CORRUPT:
-      if (read_failed(sqlite_ ? sqlite_->getHandle() : nullptr)) {
-        throw MachineError(io_failure(file_, EIO));
-      }
+      if (read_failed(connection)) throw MachineError(io_failure(file_, EIO));
       require_readable(file_);
       refuse_damage(what);
     case SQLITE_NOTADB:

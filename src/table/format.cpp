@@ -115,9 +115,11 @@ std::string content_digest(const std::function<SQLite::Statement(const std::stri
   return hash.hex();
 }
 
-std::string name_of(const Evaluation& cell) {
-  return cell.candidate + ", replicate " + std::to_string(cell.replicate);
+std::string name_of(const std::string& mechanism, std::int64_t replicate) {
+  return mechanism + ", replicate " + std::to_string(replicate);
 }
+
+std::string name_of(const Evaluation& cell) { return name_of(cell.candidate, cell.replicate); }
 
 void check_cell(const Evaluation& cell) {
   const auto require = [&cell](bool holds, const std::string& what) {

@@ -66,6 +66,7 @@ inline bool is_measured_objective(const nlohmann::json& part) {
 std::string content_digest(const std::function<SQLite::Statement(const std::string&)>& query);
 
 /// A cell in words: its mechanism and its replicate.
+std::string name_of(const std::string& mechanism, std::int64_t replicate);
 std::string name_of(const Evaluation& cell);
 
 /// What readers of a table take for granted of a cell.

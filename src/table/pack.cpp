@@ -20,14 +20,6 @@ using Texts = std::vector<std::string>;
 
 constexpr std::string_view kProblem = "attention_search";
 
-std::string cell_name(const std::string& mechanism, std::int64_t replicate) {
-  return mechanism + ", replicate " + std::to_string(replicate);
-}
-
-std::string cell_name(const Evaluation& evaluation) {
-  return cell_name(evaluation.candidate, evaluation.replicate);
-}
-
 /// Whether a mechanism's name ends with attention dropout 0.
 bool without_dropout(const std::string& candidate) { return candidate.ends_with("|0"); }
 
@@ -210,7 +202,7 @@ class Packer {
         differing_keys(canonical_json(known->second.evaluation), canonical_json(evaluation));
     if (keys.empty()) return;
     throw InputError(known->second.source + " and " + given.string() + " differ in " +
-                     cell_name(evaluation) + ":\n  " + join(keys, "\n  "));
+                     table_format::name_of(evaluation) + ":\n  " + join(keys, "\n  "));
   }
 
   void list_missing() {
@@ -224,7 +216,7 @@ class Packer {
     for (const auto& mechanism : mechanisms) {
       for (std::int64_t replicate = 0; replicate < replicates; ++replicate) {
         if (cells_.contains({mechanism, replicate})) continue;
-        packed_.missing.push_back(cell_name(mechanism, replicate));
+        packed_.missing.push_back(table_format::name_of(mechanism, replicate));
       }
     }
   }
@@ -270,13 +262,13 @@ TableCheck check_table(const Table& table, const fs::path& store) {
     const auto mechanism = table.find(recorded.candidate);
     if (!mechanism || recorded.replicate >= table.most_replicates() ||
         !table.has(*mechanism, recorded.replicate)) {
-      result.differences.push_back(cell_name(recorded) + ": not in the table");
+      result.differences.push_back(table_format::name_of(recorded) + ": not in the table");
       continue;
     }
     result.met.emplace(*mechanism, recorded.replicate);
     const auto keys = differing_keys(recorded, table.evaluation(*mechanism, recorded.replicate));
     if (!keys.empty()) {
-      result.differences.push_back(cell_name(recorded) + ": " + join(keys, "; "));
+      result.differences.push_back(table_format::name_of(recorded) + ": " + join(keys, "; "));
     }
   }
   if (result.cells == 0) {
@@ -294,7 +286,7 @@ std::vector<std::string> unmet_cells(const Table& table, const std::vector<Table
       const bool met = std::any_of(checks.begin(), checks.end(), [&](const TableCheck& check) {
         return check.met.contains({i, n});
       });
-      if (table.has(i, n) && !met) unmet.push_back(cell_name(table.mechanism(i), n));
+      if (table.has(i, n) && !met) unmet.push_back(table_format::name_of(table.mechanism(i), n));
     }
   }
   return unmet;

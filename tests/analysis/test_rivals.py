@@ -359,21 +359,10 @@ class Program(Rivals):
         self.assertEqual(self.run_program(*arguments)[0], 0)
         whole = [search.candidates.tolist() for search in self.searches().searches]
         (self.folder / "rivals.sqlite").unlink()
-        searched = []
-
-        def run(rival, study, seed):
-            if len(searched) == 4:
-                raise KeyboardInterrupt
-            searched.append((rival.name, seed))
-            return original(rival, study, seed)
-
-        original = rivals.run
-        with mock.patch.object(rivals, "run", run):
-            with self.assertRaises(SystemExit) as stop:
-                self.run_program(*arguments)
-        self.assertEqual(stop.exception.code, 130)
+        code, searched = self.stopped(4, *arguments)
+        self.assertEqual(code, 130)
         self.assertFalse((self.folder / "rivals.sqlite").exists())
-        with mock.patch.object(rivals, "run", side_effect=original) as continued:
+        with mock.patch.object(rivals, "run", side_effect=rivals.run) as continued:
             self.assertEqual(self.run_program(*arguments)[0], 0)
         begun = {(call.args[0].name, call.args[2]) for call in continued.call_args_list}
         self.assertEqual(len(begun), len(whole) - 4)
@@ -381,24 +370,24 @@ class Program(Rivals):
         self.assertEqual([search.candidates.tolist() for search in self.searches().searches], whole)
         self.assertFalse((self.folder / "rivals.sqlite.part").exists())
 
-    def stopped(self, after: int, *arguments) -> int:
-        """Runs the program by one process until so many searches are there. @return its exit code."""
+    def stopped(self, after: int, *arguments) -> tuple[int, list]:
+        """Runs the program by one process until so many searches are there. @return its exit code, and the library and the seed of each."""
         searched = []
 
         def run(rival, study, seed):
             if len(searched) == after:
                 raise KeyboardInterrupt
-            searched.append(seed)
+            searched.append((rival.name, seed))
             return original(rival, study, seed)
 
         original = rivals.run
         with mock.patch.object(rivals, "run", run), self.assertRaises(SystemExit) as stop:
             self.run_program(*arguments, "--workers", 1)
-        return stop.exception.code
+        return stop.exception.code, searched
 
     def test_the_words_of_a_command_may_differ_where_its_searches_do_not(self):
         path = self.table()
-        self.assertEqual(self.stopped(6, path, "--budget", 5, "--seeds", 9, "--asks", 30, "--only", "random"), 130)
+        self.assertEqual(self.stopped(6, path, "--budget", 5, "--seeds", 9, "--asks", 30, "--only", "random")[0], 130)
         with mock.patch.object(rivals, "run") as run:
             code, error = self.run_program(path, "--only", "random", "--asks", 30, "--budget", 5, "--seeds", 4, "--workers", 1)
         self.assertEqual((code, run.call_count), (0, 0), "of fewer seeds every search is there")
@@ -411,7 +400,7 @@ class Program(Rivals):
     def test_what_others_left_stays(self):
         arguments = [self.table(), "--budget", 5, "--seeds", 1, "--asks", 30]
         part = self.folder / "rivals.sqlite.part"
-        self.assertEqual(self.stopped(2, *arguments, "--budget", 4), 130)
+        self.assertEqual(self.stopped(2, *arguments, "--budget", 4)[0], 130)
         left = part.read_bytes()
         code, error = self.run_program(*arguments)
         self.assertEqual(code, 2)
