@@ -140,17 +140,9 @@ po::options_description visible_options(Options& options) {
 
 /// @throws InputError where something is at PATH that must stay.
 void check_output(const Options& options) {
-  const auto& output = options.output;
-  std::error_code unknown;
-  if (fs::equivalent(output, nas::store_named(options.words.front()), unknown)) {
-    refuse("--output " + output + ": is the store of the run, must be another file");
-  }
-  if (const auto kind = nas::other_kind(output); !kind.empty()) {
-    refuse("--output " + output + ": is " + kind +
-           ", must be a regular file, or left out for standard output");
-  }
-  if (!options.force && fs::exists(output)) {
-    refuse(output + " exists already; --force replaces it");
+  nas::require_replaceable(options.output, "command line: --output ");
+  if (!options.force && fs::exists(options.output)) {
+    refuse(options.output + " exists already; --force replaces it");
   }
 }
 

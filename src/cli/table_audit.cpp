@@ -125,10 +125,7 @@ int audit_command(Words words) {
   }
   const auto output = take_option(words, "--output");
   if (words.size() != 1) throw InputError("table audit: one table must be given");
-  std::error_code unknown;
-  if (output && std::filesystem::equivalent(*output, words.front(), unknown)) {
-    throw InputError("--output " + *output + ": is the table itself, must be another file");
-  }
+  if (output) require_replaceable(*output, "--output ");
   const auto audit = audit_rungs(Table(table_named(words.front())), options);
   const auto text = format == "json"  ? nlohmann::json(audit).dump(2) + '\n'
                     : format == "csv" ? csv(audit)

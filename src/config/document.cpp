@@ -231,7 +231,7 @@ std::string read_text(const std::string& name) {
     file.read(piece.data(), std::ssize(piece));
     text.append(piece, 0, static_cast<std::size_t>(file.gcount()));
   }
-  if (text.starts_with("SQLite format 3")) {
+  if (text.starts_with(kDatabaseBeginning)) {
     throw InputError(name + ": is a table or the record of a run, must be a YAML file");
   }
   if (text.size() > kMostMiB * kMiB) {

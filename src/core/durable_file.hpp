@@ -55,6 +55,9 @@ std::string read_bytes(const std::filesystem::path& file);
 /// redirected from, and for none.
 std::string other_kind(const std::filesystem::path& file);
 
+/// How a file of SQLite begins, and so every store, comparison and table.
+inline constexpr std::string_view kDatabaseBeginning = "SQLite format 3";
+
 /// Removes a file; one that is not there is no error. @throws MachineError that names it.
 void remove_file(const std::filesystem::path& file);
 

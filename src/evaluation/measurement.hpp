@@ -75,9 +75,9 @@ class Measurement {
   /// measuring until there had filled it in.
   virtual void end_at(Evaluation& /*evaluation*/, std::int64_t /*rung*/) const {}
   /// Called once before a batch is measured, with all expensive evaluations of earlier batches of
-  /// this run in ask order: where a rule such as early stopping looks at what is known, it looks at this and
-  /// nothing else, so that results do not depend on the number of workers. Must come before
-  /// identity().
+  /// this run, without identities, in ask order: a rule such as early stopping looks at this and at
+  /// nothing else that is known, so that results do not depend on the number of workers. Must come
+  /// before identity().
   virtual void begin_batch(std::span<const Evaluation* const> /*earlier*/) {}
   /// What can be known without the expensive part: values, and Status::rejected, which ends the
   /// evaluation there. Called for one task of a batch after the other before any of them is

@@ -173,6 +173,12 @@ struct RecordingEvaluator::State {
   const Evaluation& screen(const Task& task);
   [[nodiscard]] bool is_rejected(const Candidate& candidate);
   [[nodiscard]] bool there(const std::string& id) const { return known.contains(id); }
+  /// Makes an evaluation known: an expensive one without its identity, which is several times as
+  /// large as the rest, and which the task has that asks for it.
+  const Evaluation& keep(const std::string& question, Evaluation evaluation) {
+    if (measurement->expensive()) evaluation.identity = nullptr;
+    return known.emplace(question, std::move(evaluation)).first->second;
+  }
   const Evaluation& evaluation_of(const std::string& question);
   void remember(const Pending& ask);
   void forget();
@@ -392,7 +398,7 @@ bool RecordingEvaluator::State::recall(const Task& task) {
   if (there(question_of(task))) return true;
   auto recorded = find_answer(task);
   if (!recorded) return false;
-  known.emplace(question_of(task), std::move(*recorded));
+  keep(question_of(task), std::move(*recorded));
   ++reused;
   return true;
 }
@@ -542,7 +548,7 @@ void RecordingEvaluator::State::screen_out(Evaluation evaluation, const std::str
   keep_part(evaluation);
   if (measurement->expensive() || !asks_out.empty()) store.add({evaluation});
   if (measurement->expensive()) measurement->recorded(evaluation);  // it may have begun before
-  known.emplace(question, evaluation);
+  keep(question, evaluation);
   if (is_screened_out(evaluation)) ++rejected;
   report(Progress::Kind::evaluation_screened_out, &evaluation);
   preview();
@@ -652,12 +658,10 @@ void RecordingEvaluator::State::commit(std::vector<Evaluation> results) {
     for (const auto& evaluation : results) measurement->recorded(evaluation);
   }
   for (const auto& evaluation : results) {
-    const auto& stored =
-        known.emplace(question_of(tasks_out.extract(evaluation.id).mapped()), evaluation)
-            .first->second;
+    keep(question_of(tasks_out.extract(evaluation.id).mapped()), evaluation);
     ++trained;
-    if (charging) charge(stored);
-    report(Progress::Kind::evaluation_finished, &stored);
+    if (charging) charge(evaluation);
+    report(Progress::Kind::evaluation_finished, &evaluation);
   }
   at_work.finished(results);
   for (const auto& evaluation : results) out.erase(evaluation.id);
@@ -723,7 +727,7 @@ std::size_t RecordingEvaluator::State::enter(const std::string& candidate) {
 const Evaluation& RecordingEvaluator::State::evaluation_of(const std::string& question) {
   const auto found = known.find(question);
   if (found != known.end()) return found->second;
-  return known.emplace(question, find_recorded(question).value()).first->second;
+  return keep(question, find_recorded(question).value());
 }
 
 /// Keeps what answered an ask for measurements that look at what is known.
@@ -755,7 +759,7 @@ void RecordingEvaluator::State::recall_forgotten(const Pending& ask, std::int64_
   for (std::int64_t i = 0; i < answered; ++i) {
     const auto& id = ask.ids[static_cast<std::size_t>(i)];
     if (there(id) || out.contains(id)) continue;
-    if (auto recorded = find_recorded(id)) known.emplace(id, std::move(*recorded));
+    if (auto recorded = find_recorded(id)) keep(id, std::move(*recorded));
   }
 }
 
@@ -940,7 +944,10 @@ std::vector<Evaluation> RecordingEvaluator::evaluate(const std::vector<Task>& ta
   state.charging = false;
   state.recall_or_measure(tasks);
   std::vector<Evaluation> evaluations;
-  for (const auto& task : tasks) evaluations.push_back(state.known.at(question_of(task)));
+  for (const auto& task : tasks) {
+    evaluations.push_back(state.known.at(question_of(task)));
+    evaluations.back().identity = task.identity;
+  }
   return evaluations;
 }
 

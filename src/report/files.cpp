@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -236,11 +237,23 @@ void write_canonical(const RunSummary& run, std::ostream& out) {
   }
 }
 
+void require_replaceable(const std::filesystem::path& file, const std::string& whose) {
+  const auto refuse = [&](const std::string& reason) {
+    throw InputError(whose + file.string() + ": is " + reason);
+  };
+  if (const auto kind = other_kind(file); !kind.empty()) refuse(kind + ", must be a regular file");
+  std::string beginning(kDatabaseBeginning.size(), '\0');
+  std::ifstream(file, std::ios::binary).read(beginning.data(), std::ssize(beginning));
+  if (beginning == kDatabaseBeginning) {
+    refuse("a table or the record of a run, must be another file");
+  }
+}
+
 void write_file(const std::filesystem::path& file,
                 const std::function<void(std::ostream&)>& write) {
-  // The new file would take its place; that of a folder it cannot.
-  if (std::error_code unknown; std::filesystem::is_other(file, unknown)) {
-    throw InputError(file.string() + ": is " + other_kind(file) + ", must be a regular file");
+  // A folder is an error of renaming: what was written may be left in its place.
+  if (std::error_code unknown; !std::filesystem::is_directory(file, unknown)) {
+    require_replaceable(file);
   }
   const auto temporary = unfinished_name(file);
   std::error_code failed;

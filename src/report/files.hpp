@@ -41,12 +41,17 @@ std::string canonical_export(const RunSummary& run);
 /// The same, line by line.
 void write_canonical(const RunSummary& run, std::ostream& out);
 
+/// @param whose  what the message begins with.
+/// @throws InputError where a file at PATH may not be replaced: a folder, a pipe, a socket, a
+/// device, or a database, for a run's store and a table cost what was trained for them.
+void require_replaceable(const std::filesystem::path& file, const std::string& whose = "");
+
 /// Writes a file whole or not at all, and through nobody's link: by way of FILE.HOST.PROCESS.tmp,
 /// which is made anew, synced to disk and then renamed.
 /// @param write  what writes its content.
-/// @throws InputError if it is a pipe, a socket or a device, which a file would take the place of;
-/// std::filesystem::filesystem_error naming it if it cannot be written. Whether the user's path or the
-/// machine is to blame depends on whether work was done before: run_main() decides.
+/// @throws InputError as require_replaceable, but for a folder; std::filesystem::filesystem_error
+/// naming it if it cannot be written. Whether the user's path or the machine is to blame depends on
+/// whether work was done before: run_main() decides.
 void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write);
 
 /// Writes a run's result for programs into its folder: results.json and evaluations.csv.

@@ -383,7 +383,7 @@ TEST_F(CommandTest, AnOutputThatCannotBeIsBadInput) {
   expect_text("x: Not a directory");
 }
 
-TEST_F(CommandTest, AnExportReplacesNeitherTheStoreNorAPipe) {
+TEST_F(CommandTest, AnExportReplacesNeitherAStoreNorAPipe) {
   const auto folder = small_run({"budget.evaluations=2"});
   const auto expected = canonical_export(folder);
   const auto store = folder + "/store.sqlite";
@@ -397,9 +397,13 @@ TEST_F(CommandTest, AnExportReplacesNeitherTheStoreNorAPipe) {
     EXPECT_EQ(run("nas-export", {folder, "--format", "json", "-o", output, "--force"}), 2);
     expect_text("--output " + output + ": " + why);
   };
-  refused(store, "is the store of the run, must be another file");
-  refused(link.string(), "is the store of the run, must be another file");
-  refused(pipe.string(), "is a pipe, must be a regular file, or left out for standard output");
+  const std::string record = "is a table or the record of a run, must be another file";
+  refused(store, record);
+  refused(link.string(), record);
+  const auto other = folder_ / "of-another-run.sqlite";
+  fs::copy(store, other);
+  refused(other.string(), record);
+  refused(pipe.string(), "is a pipe, must be a regular file");
   refused(device.string(), "is a device, must be a regular file");
   refused(folder, "is a folder, must be a regular file");
   EXPECT_TRUE(fs::is_fifo(pipe));

@@ -83,7 +83,7 @@ class Outcomes {
   static void line(const std::string& what, const std::string& way, const std::string& faults,
                    const std::string& ended, const std::string& then) {
     std::cout << "  " << std::left << std::setw(24) << what << std::setw(16) << way << std::right
-              << std::setw(6) << faults << "  " << std::left << std::setw(34) << ended << then
+              << std::setw(6) << faults << "  " << std::left << std::setw(36) << ended << then
               << '\n';
   }
   static std::string words(int code) {

@@ -335,9 +335,9 @@ TEST_F(NasDataTable, Audit) {
   EXPECT_EQ(table(command + "another").code, 2);
   const auto nowhere = table(command + "--output " + (json / "x").string());
   EXPECT_EQ(nowhere.code, 2) << nowhere.text;
-  EXPECT_EQ(
-      table(command + "--output " + file_.string()).text,
-      "nas-data: --output " + file_.string() + ": is the table itself, must be another file\n");
+  EXPECT_EQ(table(command + "--output " + file_.string()).text,
+            "nas-data: --output " + file_.string() +
+                ": is a table or the record of a run, must be another file\n");
   EXPECT_EQ(table("verify " + file_.string()).code, 0);
   EXPECT_EQ(table("audit " + file_.string() + " --rungs 10,x").text,
             "nas-data: --rungs = x, must be an integer\n");

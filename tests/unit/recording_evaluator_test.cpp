@@ -582,7 +582,11 @@ TEST_F(EvaluatorTest, ReplicatesAreAnsweredByTheirMean) {
   EXPECT_EQ(run.fake->measured_, 3);
   EXPECT_EQ(run.store.asks()[1].evaluations.size(), 3U);
   EXPECT_TRUE(run.store.asks()[1].reused);
-  EXPECT_EQ(run.evaluator->evaluate(Candidate{"a|b|c|0.1"}).size(), 3U);
+  const auto answers = run.evaluator->evaluate(Candidate{"a|b|c|0.1"});
+  ASSERT_EQ(answers.size(), 3U);
+  for (const auto& answer : answers) {
+    EXPECT_EQ(answer.identity, run.store.find(answer.id).value().identity) << "kept without it";
+  }
 }
 
 TEST_F(EvaluatorTest, AFailedReplicateFailsTheCandidate) {
