@@ -56,7 +56,7 @@ bool lacks_stage(const RunSummary& run) {
     return found != run.config.end() && found->is_object() ? *found : nlohmann::json::object();
   };
   return (section("retest").value("replicates", 0) > 0 && run.retest.is_null()) ||
-         (section("baseline").value("tune", false) && run.tuning.is_null());
+         (section("baseline").value("tune", nlohmann::json()).is_object() && run.tuning.is_null());
 }
 
 /// Asks that are answered, of how many, or training runs where these are what is known beforehand.

@@ -517,9 +517,14 @@ void RunSummary::find_baseline(const std::optional<nlohmann::json>& record) {
   complete(found);
   for (const auto& candidate : ranking) {
     if (candidate.candidate != found.candidate) continue;
-    found.first_ask = candidate.first_ask;
-    found.times_asked = candidate.times_asked;
-    found.on_front = candidate.on_front;
+    // A search that repeats candidates has trained it with further seeds.
+    if (candidate.n > found.n && !candidate.stopped_at) {
+      found = candidate;
+    } else {
+      found.first_ask = candidate.first_ask;
+      found.times_asked = candidate.times_asked;
+      found.on_front = candidate.on_front;
+    }
   }
   baseline = std::move(found);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include <boost/math/distributions/binomial.hpp>
@@ -55,12 +56,38 @@ std::pair<double, double> share_interval(std::int64_t count, std::int64_t of) {
   return {Binomial::find_lower_bound_on_p(n, k, each), Binomial::find_upper_bound_on_p(n, k, each)};
 }
 
+namespace {
+
+/// What differences are that are equal but for the rounding of the values they come from, whose rest
+/// would pass for noise beside which anything is significant; else nothing.
+std::optional<double> equal_difference(std::span<const double> differences,
+                                       std::span<const double> a, std::span<const double> b) {
+  constexpr double kRelative = 1e-12;
+  double largest = 0.0;
+  for (const auto values : {a, b}) {
+    for (const double value : values) largest = std::max(largest, std::abs(value));
+  }
+  const double rounding = kRelative * largest;
+  const auto [least, most] = std::minmax_element(differences.begin(), differences.end());
+  if (differences.size() < 2 || !(*most - *least <= rounding)) return std::nullopt;
+  return std::abs(*least) <= rounding ? 0.0 : *least;
+}
+
+}  // namespace
+
 PairedComparison compare_paired(std::span<const double> a, std::span<const double> b,
                                 double confidence) {
   if (a.size() != b.size()) throw std::logic_error("compare_paired: not one length");
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
   PairedComparison result{.difference = estimate(differences, confidence)};
+  if (const auto equal = equal_difference(differences, a, b)) {
+    result.difference = {.mean = *equal,
+                         .standard_error = 0.0,
+                         .n = result.difference.n,
+                         .low = *equal,
+                         .high = *equal};
+  }
   const auto& [mean, standard_error, count, low, high] = result.difference;
   const auto n = static_cast<double>(count);
   if (count == 1) {

@@ -113,6 +113,21 @@ class ReportTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
+TEST_F(ReportTest, TheBaselineHasAllSeedsThatTheSearchGaveIt) {
+  store_->set_meta("baseline", {{"evaluations", {"a"}}, {"fitness", {70.0}}});
+  EXPECT_EQ(RunSummary(*store_).baseline->values.front(), 70.0) << "the search has no more";
+  auto further = evaluation("a2", 110);
+  further.candidate = "candidate a";
+  store_->add({further});
+  auto again = ask(5, 2, "a", 100);
+  again.evaluations = {"a", "a2"};
+  store_->add_asks({again});
+  const RunSummary run(*store_);
+  EXPECT_EQ(run.baseline->n, 2);
+  EXPECT_EQ(run.baseline->values.front(), 100.0);
+  EXPECT_TRUE(run.baseline->standard_errors.front());
+}
+
 TEST_F(ReportTest, SummaryRanksCountsAndSetsFailuresApart) {
   const RunSummary run(*store_);
   ASSERT_EQ(run.ranking.size(), 3U);

@@ -219,6 +219,23 @@ TEST_F(RunWatchTest, OfListedMechanismsTrainingRunsAreCounted) {
   EXPECT_THAT(state.at("evaluations"), SizeIs(2));
 }
 
+TEST_F(RunWatchTest, ARunWithoutItsTuningOrReTestIsNotFinished) {
+  answer(0, {20.0, 5.0});
+  store_->set_meta("ended_by", "the algorithm has finished");
+  const auto phase = [this](const nlohmann::json& baseline, int replicates = 0) {
+    store_.reset();
+    store_ = std::make_unique<Store>(folder_ / "store.sqlite");
+    store_->set_meta("config", {{"name", "x"},
+                                {"baseline", baseline},
+                                {"retest", {{"replicates", replicates}}}});
+    store_.reset();  // nobody works on it
+    return RunWatch(folder_).state(-1).at("phase");
+  };
+  EXPECT_EQ(phase({{"tune", false}}), "finished");
+  EXPECT_EQ(phase({{"tune", {{"trials", 2}}}}), "stopped");
+  EXPECT_EQ(phase({{"tune", false}}, 3), "stopped");
+}
+
 TEST_F(RunWatchTest, WhatCannotBeReadAnyMoreIsSaidAndWhatWasReadStays) {
   answer(0, {20.0, 5.0});
   RunWatch watch(folder_);

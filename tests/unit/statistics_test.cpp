@@ -73,6 +73,14 @@ TEST(ComparePaired, DifferencesThatAreAllEqualAreAsFewAsTheyAre) {
   const std::vector<double> more{2e6, 2e6, 2e6};
   EXPECT_EQ(compare_paired(flops, more).p, 0.0) << "no seed changes them";
   EXPECT_EQ(compare_paired(flops, flops).p, 1.0);
+  const std::vector<double> right{0.2 + 0.1, 0.3 + 0.1, 0.7 + 0.1};
+  const std::vector<double> wrong{0.2, 0.3, 0.7};
+  const auto rounded = compare_paired(right, wrong);
+  EXPECT_EQ(rounded.p, 0.25) << "they differ by 1e-17";
+  EXPECT_EQ(rounded.difference.standard_error, 0.0);
+  EXPECT_EQ(rounded.effect_size, std::numeric_limits<double>::infinity());
+  const std::vector<double> alike{0.2 + 0.1 - 0.1, 0.3 + 0.1 - 0.1, 0.7 + 0.1 - 0.1};
+  EXPECT_EQ(compare_paired(alike, wrong).p, 1.0);
 }
 
 TEST(ComparePaired, IntervalsCoverAsOftenAsTheySay) {
